@@ -1,0 +1,1 @@
+"""Wires the parts: a plan, its jobs, and what follows from what they found."""

@@ -1,0 +1,88 @@
+"""From per-instance columns to estimates with intervals, and from those to the verdict."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.auditing.plan import Plan
+from heedful.auditing.verdict import Evidence, judge
+from heedful.checks import Check, SeesAll
+from heedful.core.records import CheckResult, Estimate, Verdict
+from heedful.stats.interval import Place, estimate_means, estimate_place
+
+Column = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """All instances' values by check and measure, and the class predicted for each."""
+
+    predicted: NDArray[np.str_]
+    values: Mapping[str, Mapping[str, Column]]
+    missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def with_whole(self, whole: Mapping[str, Mapping[str, Column]]) -> "Columns":
+        """These columns and the measures that needed all of them."""
+        values = {name: {**one, **whole.get(name, {})} for name, one in self.values.items()}
+        return replace(self, values=values)
+
+
+def whole_columns(plan: Plan, columns: Columns) -> dict[str, dict[str, Column]]:
+    """The measures that could only be computed with all instances at hand."""
+    return {
+        name: check.whole(columns.values[name])
+        for name, check in plan.build_checks().items()
+        if isinstance(check, SeesAll)
+    }
+
+
+def conclude(plan: Plan, columns: Columns, labels: Sequence[str]) -> Verdict:
+    """The verdict on all that was measured."""
+    parts = plan.build_checks()
+    estimated = {
+        name: _estimate(plan, check, name, columns, labels) for name, check in parts.items()
+    }
+    place = _place(plan, columns.values.get("agreement", {}))
+    epsilon = plan.settings.get("adversarial", {}).get("epsilon", 0.05)
+    return judge(Evidence(estimated, parts, place, epsilon))
+
+
+def _estimate(
+    plan: Plan, check: Check, name: str, columns: Columns, labels: Sequence[str]
+) -> CheckResult:
+    measured = columns.values[name]
+    chosen = {measure: measured[measure] for measure in check.measures if measure in measured}
+    by_class = {
+        label: _means(plan, {m: one[columns.predicted == label] for m, one in chosen.items()})
+        for label in labels
+        if (columns.predicted == label).any()
+    }
+    undefined = {m: int(np.isnan(one).sum()) for m, one in chosen.items() if np.isnan(one).any()}
+    return CheckResult(
+        "undecided",
+        "",
+        _means(plan, chosen),
+        by_class,
+        undefined,
+        dict(columns.missing.get(name, {})),
+    )
+
+
+def _means(plan: Plan, columns: Mapping[str, Column]) -> dict[str, Estimate]:
+    return estimate_means(columns, resamples=plan.resamples, seed=plan.seed, level=plan.level)
+
+
+def _place(plan: Plan, agreement: Mapping[str, Column]) -> Place | None:
+    """Attention between its shuffled control and the gradient, in agreement with leave-one-out."""
+    if not agreement:
+        return None
+    return estimate_place(
+        agreement["tau_leave_one_out"],
+        agreement["tau_shuffled_leave_one_out"],
+        agreement["tau_gradient_leave_one_out"],
+        resamples=plan.resamples,
+        seed=plan.seed,
+        level=plan.level,
+    )

@@ -1,0 +1,116 @@
+"""A plan is data: every setting of an audit, read from TOML, saved beside the results."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+import tomli_w
+
+from heedful.checks import Check, checks
+from heedful.core.errors import ConfigError
+
+QUICK = {"adversarial": {"steps": 50}}
+QUICK_LIMIT = 200
+UNBOUND = ("max_batch_tokens",)  # may change between two sittings of one run: results do not
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to audit, on what, by which checks with which settings.
+
+    `settings` holds a table per check, such as {"adversarial": {"epsilon": 0.05}}. A plan is
+    complete: settings not given are filled in from the checks' own defaults.
+    """
+
+    model: str
+    data: str
+    split: str = "test"
+    fields: Mapping[str, str] = field(default_factory=dict)
+    checks: tuple[str, ...] = ()
+    limit: int | None = None
+    min_words: int = 1
+    seed: int = 0
+    max_batch_tokens: int = 20_000
+    instances_per_job: int = 512
+    resamples: int = 2000
+    level: float = 0.95
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        chosen = tuple(dict.fromkeys(self.checks)) or tuple(checks)
+        if extra := sorted(set(self.settings) - set(chosen)):
+            raise ConfigError(f"Settings for {extra[0]!r}, which is not among the checks {chosen}.")
+        complete = {name: _complete(name, self.settings.get(name, {})) for name in chosen}
+        object.__setattr__(self, "checks", chosen)
+        object.__setattr__(self, "settings", complete)
+        for name in ("min_words", "max_batch_tokens", "instances_per_job", "limit"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ConfigError(f"{name} must be a whole number of at least 1, not {value!r}.")
+        if self.resamples < 100 or not 0 < self.level < 1:
+            raise ConfigError("resamples must be at least 100 and level between 0 and 1.")
+
+    def build_checks(self) -> dict[str, Check]:
+        """The checks, made with their settings."""
+        return {name: _build(name, self.settings[name]) for name in self.checks}
+
+    def to_toml(self) -> str:
+        """The plan as TOML; settings that are not set are left out."""
+        raw = {key: value for key, value in asdict(self).items() if value is not None}
+        return tomli_w.dumps(raw)
+
+    @classmethod
+    def from_toml(cls, text: str) -> "Plan":
+        """Read a complete plan; an unknown key is an error, not a silence."""
+        return cls(**parse_plan(text))
+
+    def quick(self) -> "Plan":
+        """The same plan, cut to a first look: fewer texts, fewer steps."""
+        limit = min(self.limit or QUICK_LIMIT, QUICK_LIMIT)
+        settings = {name: {**own, **QUICK.get(name, {})} for name, own in self.settings.items()}
+        return replace(self, limit=limit, settings=settings)
+
+    def differences(self, other: "Plan") -> list[str]:
+        """The settings in which two plans differ, those that cannot change results aside."""
+        mine, theirs = asdict(self), asdict(other)
+        return [key for key in mine if key not in UNBOUND and mine[key] != theirs[key]]
+
+
+def parse_plan(text: str) -> dict[str, Any]:
+    """The keys and values of a plan file, whole or in part."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"The plan is not valid TOML: {error}.") from error
+    known = {f.name: f for f in fields(Plan)}
+    if extra := sorted(raw.keys() - known.keys()):
+        raise ConfigError(f"Unknown plan keys: {extra}. Known: {', '.join(known)}.")
+    for key in ("fields", "settings"):
+        if not isinstance(raw.get(key, {}), dict):
+            raise ConfigError(f"{key} must be a table, not {raw[key]!r}.")
+    names = raw.get("checks", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"checks must be a list of names, not {names!r}.")
+    if "checks" in raw:
+        raw["checks"] = tuple(names)
+    return raw
+
+
+def _complete(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    check: Any = _build(name, settings)
+    return asdict(check)
+
+
+def _build(name: str, settings: Mapping[str, Any]) -> Check:
+    if not isinstance(settings, Mapping):
+        raise ConfigError(f"The settings of {name!r} must be a table, not {settings!r}.")
+    tuples = {key: tuple(one) if isinstance(one, list) else one for key, one in settings.items()}
+    check = checks.build(name, **tuples)
+    for one in fields(check):
+        value, usual = getattr(check, one.name), one.default
+        # a whole number may stand where a fraction is usual, nothing else may change its type
+        if not isinstance(value, (int, float) if isinstance(usual, float) else type(usual)):
+            raise ConfigError(f"{name}.{one.name} must be like {usual!r}, not {value!r}.")
+    built: Check = check
+    return built

@@ -1,0 +1,206 @@
+"""From estimates to the verdict, by rules written as a table.
+
+A check answers from where attention stands between a control and a reference, by its interval,
+never from an absolute τ: an honest model with one decisive word in twenty has τ ≈ 0.3 only.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from heedful.checks import Check
+from heedful.core.records import (
+    CLAIMS,
+    Answer,
+    CheckResult,
+    ClaimResult,
+    Estimate,
+    Instead,
+    Verdict,
+    Vote,
+)
+from heedful.stats.interval import Place
+
+NOT_INSTEAD = {"leave_one_out", "attention", "random", "uniform"}  # yardstick, accused, controls
+HALFWAY = 0.5  # nearer to the reference than to the control, or not
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that the rules may look at."""
+
+    results: Mapping[str, CheckResult]
+    checks: Mapping[str, Check]
+    place: Place | None
+    epsilon: float
+
+    def of(self, check: str, measure: str) -> Estimate:
+        """An estimate of a check, or one without a value."""
+        nothing = Estimate(float("nan"), float("nan"), float("nan"), 0)
+        return self.results[check].estimates.get(measure, nothing)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An answer, when it holds, and the sentence that says why. NaN never satisfies a rule."""
+
+    answer: Vote
+    when: Callable[[Evidence], bool]
+    why: Callable[[Evidence], str]
+
+
+def _shuffled(e: Evidence) -> Estimate:
+    return e.of("permutation", "median_tvd")
+
+
+def _leverage(e: Evidence) -> Estimate:
+    return e.of("permutation", "leverage")
+
+
+def _place(e: Evidence) -> Place:
+    assert e.place is not None  # noqa: S101 - agreement was examined, or its rules would not run
+    return e.place
+
+
+def _between(e: Evidence) -> str:
+    return (
+        f"attention ranks words {_place(e).place} of the way from shuffled attention (0) to the "
+        "gradient (1), measured by agreement with leave-one-out"
+    )
+
+
+def _mechanism(e: Evidence) -> str:
+    weighting, mixing = e.of("mechanism", "tau_weighting"), e.of("mechanism", "tau_mixing")
+    if not weighting.n:
+        return "What each state adds is not known for this decoder."
+    first = f"Weights follow what states contribute at τ {weighting}"
+    second = f"contributions follow leave-one-out at τ {mixing}"
+    lost = "about equally in both"
+    if weighting.high < mixing.low:
+        lost = "in the weighting: attention does not see how much a state has to say"
+    elif mixing.high < weighting.low:
+        lost = "in the mixing: states no longer stand for their own words"
+    return f"{first}, {second}: more is lost {lost}."
+
+
+RULES: Mapping[str, tuple[Rule, ...]] = {
+    "permutation": (
+        Rule(
+            "against",
+            lambda e: _leverage(e).high < e.epsilon,
+            lambda e: (
+                f"No attention whatever moves the output by {e.epsilon:g}: "
+                f"the most any could do is {_leverage(e)}."
+            ),
+        ),
+        Rule(
+            "against",
+            lambda e: _shuffled(e).high < e.epsilon,
+            lambda e: (
+                f"Shuffling the weights moves the output by {_shuffled(e)}, less than the "
+                f"{e.epsilon:g} that counts as the same output (at most possible: {_leverage(e)})."
+            ),
+        ),
+        Rule(
+            "for",
+            lambda e: _shuffled(e).low > e.epsilon,
+            lambda e: (
+                f"Shuffling the weights moves the output by {_shuffled(e)}, more than the "
+                f"{e.epsilon:g} that counts as the same output."
+            ),
+        ),
+        Rule(
+            "undecided",
+            lambda _: True,
+            lambda e: (
+                f"Shuffling the weights moves the output by {_shuffled(e)}, "
+                f"which straddles {e.epsilon:g}."
+            ),
+        ),
+    ),
+    "agreement": (
+        Rule(
+            "undecided",
+            lambda e: not _place(e).gap.low > 0,
+            lambda e: (
+                "Gradient and leave-one-out do not agree with each other beyond chance "
+                f"(by {_place(e).gap}), so there is nothing to hold attention against."
+            ),
+        ),
+        Rule(
+            "for",
+            lambda e: _place(e).place.low > HALFWAY,
+            lambda e: f"On this data {_between(e)}: nearer to the gradient.",
+        ),
+        Rule(
+            "against",
+            lambda e: _place(e).place.high < HALFWAY,
+            lambda e: f"On this data {_between(e)}: nearer to chance.",
+        ),
+        Rule(
+            "undecided",
+            lambda _: True,
+            lambda e: f"On this data {_between(e)}: the interval straddles the middle.",
+        ),
+    ),
+    "adversarial": (
+        Rule(
+            "no vote",
+            lambda _: True,
+            lambda e: (
+                "The farthest attention with the same output reaches "
+                f"{e.of('adversarial', 'of_bound')} of what is possible at all; whether this "
+                "can tell honest attention from inert has not been measured."
+            ),
+        ),
+    ),
+    "mechanism": (Rule("no vote", lambda _: True, _mechanism),),
+}
+NO_RULES = (Rule("no vote", lambda _: True, lambda _: "No rule says what these figures mean."),)
+ANSWER_OF_RANKS: Mapping[Vote, Answer] = {"for": "faithful", "against": "unfaithful"}
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Apply the rules: checks answer, claims follow from the checks that vote, ranks decides."""
+    results = {name: _answered(name, one, evidence) for name, one in evidence.results.items()}
+    claims: dict[str, ClaimResult] = {claim: _claim(claim, results, evidence) for claim in CLAIMS}
+    ranks = claims["ranks"]
+    answer = ANSWER_OF_RANKS.get(ranks.answer, "undecided")
+    degree = evidence.place.place if evidence.place else None
+    return Verdict(answer, ranks.why, degree, _instead(ranks, evidence), claims, results)
+
+
+def _answered(name: str, result: CheckResult, evidence: Evidence) -> CheckResult:
+    rule = next(rule for rule in RULES.get(name, NO_RULES) if rule.when(evidence))
+    return replace(result, answer=rule.answer, why=_sentence(rule.why(evidence)))
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _claim(claim: str, results: Mapping[str, CheckResult], evidence: Evidence) -> ClaimResult:
+    bearing = tuple(name for name in results if evidence.checks[name].claim == claim)
+    voting = [name for name in bearing if evidence.checks[name].votes]
+    if not bearing:
+        return ClaimResult("not examined", "None of the checks that were run bears on this.", ())
+    if not voting:
+        return ClaimResult("undecided", results[bearing[0]].why, bearing)
+    return ClaimResult(results[voting[0]].answer, results[voting[0]].why, bearing)
+
+
+def _instead(ranks: ClaimResult, evidence: Evidence) -> Instead | None:
+    """Where attention does not rank, the method tried that does best, with what it recovers.
+
+    The share is its place between shuffled attention (0) and leave-one-out's own ranking (1).
+    """
+    if ranks.answer != "against":
+        return None
+    taus = {
+        measure.removeprefix("tau_").removesuffix("_leave_one_out"): one.value
+        for measure, one in evidence.results["agreement"].estimates.items()
+        if measure.startswith("tau_") and measure.endswith("_leave_one_out")
+    }
+    taus["one_hot_gradient"] = taus.pop("gradient")
+    control = taus.pop("shuffled")
+    best = max(taus.keys() - NOT_INSTEAD, key=lambda name: taus[name])
+    return Instead(best, (taus[best] - control) / (1.0 - control))

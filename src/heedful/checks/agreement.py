@@ -1,0 +1,128 @@
+"""Do attention and feature importance rank tokens alike? (Jain & Wallace, 2019, experiment 1)"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.checks.base import Column, Findings, checks, measurement
+from heedful.core.errors import ConfigError
+from heedful.core.records import Claim, Measurement
+from heedful.interventions.simple import Permute
+from heedful.methods import methods
+from heedful.methods.leave_one_out import LeaveOneOut
+from heedful.methods.one_hot_gradient import OneHotGradient
+from heedful.models.sitting import Sitting
+from heedful.stats.correction import benjamini_hochberg
+from heedful.stats.significance import Ties, kendall_p
+from heedful.tensor.rank import Concordance, dense_ranks, kendall, top1_match
+
+ATTENTION, GRADIENT, LEAVE_ONE_OUT, SHUFFLED_GRADIENT, SHUFFLED = range(5)
+
+
+@checks.register("agreement")
+@dataclass(frozen=True)
+class Agreement:
+    """Do attention and feature importance rank tokens alike?
+
+    Kendall's τ-b between attention, the one-hot gradient (attention held fixed) and leave-one-out.
+    The gradient's agreement with leave-one-out is the reference: what a ranking can reach here. The
+    control is attention shuffled among the words (`shuffles` draws, averaged). Because the gradient
+    holds the factor α, `tau_gradient_shuffled` shows what that factor alone makes: the agreement of
+    a shuffled attention with the gradient taken under it. Further `methods` are ranked against
+    leave-one-out beside them, by absolute score.
+    """
+
+    shuffles: int = 10
+    level: float = 0.05
+    methods: tuple[str, ...] = ()
+    claim: ClassVar[Claim | None] = "ranks"
+    votes: ClassVar[bool] = True
+    published: ClassVar[tuple[str, ...]] = (
+        "tau_gradient",
+        "tau_leave_one_out",
+        "tau_gradient_leave_one_out",
+        "tau_shuffled_leave_one_out",
+        "tau_gradient_shuffled",
+        "top1_leave_one_out",
+        "top1_gradient",
+        "significant_gradient",
+        "significant_leave_one_out",
+        "significant_gradient_bh",
+        "significant_leave_one_out_bh",
+    )
+    beside: ClassVar[tuple[str, ...]] = ("p_gradient", "p_leave_one_out")
+
+    def __post_init__(self) -> None:
+        for name in self.methods:
+            methods.build(name)  # an unknown name is said before the work begins
+        if self.shuffles < 1:
+            raise ConfigError(f"shuffles must be at least 1, not {self.shuffles}.")
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The published ones, and for each further method its agreement with leave-one-out."""
+        return (*self.published, *(f"tau_{name}_leave_one_out" for name in self.methods))
+
+    def __call__(self, sitting: Sitting) -> Findings:
+        scores, mask = self._scores(sitting), sitting.batch.mask
+        with sitting.clock("ranking"):
+            found = kendall(dense_ranks(scores, mask[:, None].expand_as(scores)), mask)
+        tau, top1, others = found.tau, top1_match, SHUFFLED + self.shuffles
+        attention, gradient, leave = scores[:, 0], scores[:, 1], scores[:, 2]
+        columns = {
+            "tau_gradient": tau[:, ATTENTION, GRADIENT],
+            "tau_leave_one_out": tau[:, ATTENTION, LEAVE_ONE_OUT],
+            "tau_gradient_leave_one_out": tau[:, GRADIENT, LEAVE_ONE_OUT],
+            "tau_shuffled_leave_one_out": tau[:, SHUFFLED:others, LEAVE_ONE_OUT].mean(-1),
+            "tau_gradient_shuffled": tau[:, SHUFFLED, SHUFFLED_GRADIENT],
+            "top1_leave_one_out": top1(attention, leave, mask),
+            "top1_gradient": top1(attention, gradient, mask),
+        }
+        for place, name in enumerate(self.methods, others):
+            columns[f"tau_{name}_leave_one_out"] = tau[:, place, LEAVE_ONE_OUT]
+        measured = [measurement(name, column) for name, column in columns.items()]
+        return Findings((*measured, *self._significance(found)))
+
+    def whole(self, columns: Mapping[str, Column]) -> dict[str, Column]:
+        """Significance with the false discoveries among all instances held at the level."""
+        return {
+            f"significant_{name}_bh": _where_defined(
+                benjamini_hochberg(columns[f"p_{name}"], self.level), columns[f"p_{name}"]
+            )
+            for name in ("gradient", "leave_one_out")
+        }
+
+    def _scores(self, sitting: Sitting) -> Float[Tensor, "B K T"]:
+        """Attention, its two measures of importance, then the controls, in the order above."""
+        target = sitting.predicted
+        gradient = OneHotGradient()(sitting, target).scores
+        leave = LeaveOneOut(of="output")(sitting, target).scores
+        shuffled = Permute(draws=self.shuffles, purpose="shuffled")(sitting)
+        with sitting.clock("gradient"):
+            slope = sitting.gradient(target, attention=shuffled[0])
+        under = (sitting.embedded.detach() * slope).sum(-1).abs()
+        rows = [sitting.forward.attention, gradient, leave, under, *shuffled]
+        rows += [methods.build(name)(sitting, target).scores.abs() for name in self.methods]
+        return torch.stack(rows, dim=1)
+
+    def _significance(self, found: Concordance) -> list[Measurement]:
+        ties = Ties(
+            *(one.numpy() for one in (found.tie_pairs, found.tie_triples, found.tie_spread))
+        )
+        n, balance = found.n.numpy(), found.balance[:, ATTENTION].numpy()
+        measured = []
+        for name, other in (("gradient", GRADIENT), ("leave_one_out", LEAVE_ONE_OUT)):
+            p = kendall_p(n, balance[:, other], ties[:, ATTENTION], ties[:, other])
+            small = _where_defined(p <= self.level, p)
+            measured += [Measurement(f"p_{name}", p), Measurement(f"significant_{name}", small)]
+        return measured
+
+
+def _where_defined(flags: np.ndarray, p: Column) -> Column:
+    """1 and 0 for the flags, NaN where there was nothing to test."""
+    return np.where(np.isnan(p), np.nan, flags.astype(np.float64))

@@ -1,0 +1,57 @@
+"""The Check protocol: questions put to a subject's attention."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from heedful.core.records import Claim, Measurement
+from heedful.core.registry import Registry
+from heedful.models.sitting import Sitting
+
+checks = Registry("check")
+Column = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a check found on one batch, and why it lacks what it lacks."""
+
+    measurements: tuple[Measurement, ...]
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Check(Protocol):
+    """A question that can be put to one batch at a time, so that audits stream and resume.
+
+    `claim` is what the check bears on, `votes` whether it may decide it; `measures` are averaged
+    over instances and estimated with intervals, `beside` are kept per instance only.
+    """
+
+    claim: ClassVar[Claim | None]
+    votes: ClassVar[bool]
+    beside: ClassVar[tuple[str, ...]]
+
+    @property
+    def measures(self) -> tuple[str, ...]: ...
+
+    def __call__(self, sitting: Sitting) -> Findings: ...
+
+
+@runtime_checkable
+class SeesAll(Protocol):
+    """A check with measures that need all instances at once: a correction for many tests, say."""
+
+    def whole(self, columns: Mapping[str, Column]) -> dict[str, Column]:
+        """Further per-instance columns, computed from all instances' columns."""
+        ...
+
+
+def measurement(measure: str, values: Float[Tensor, "B"]) -> Measurement:
+    """A column of a batch as it is kept."""
+    return Measurement(measure, values.detach().double().cpu().numpy())

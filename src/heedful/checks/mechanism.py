@@ -1,0 +1,67 @@
+"""Where does attention part from influence: in the weighting or in the mixing?"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.checks.base import Findings, checks, measurement
+from heedful.core.records import Claim
+from heedful.core.values import LinearDecoder
+from heedful.methods.leave_one_out import LeaveOneOut
+from heedful.models.sitting import Sitting
+from heedful.tensor.rank import dense_ranks, kendall
+
+
+@checks.register("mechanism")
+@dataclass(frozen=True)
+class Mechanism:
+    """Where does attention part from influence: in the weighting or in the mixing?
+
+    With a linear decoder α_t s_t is what state t adds to the output. `tau_weighting` ranks tokens
+    by α against ‖α s‖: what is lost there is the fault of the weights, which do not see how much a
+    state has to say. `tau_mixing` ranks ‖α s‖ against leave-one-out: what is lost there is the
+    fault of the encoder, whose states no longer stand for their words. `conicity`, the mean cosine
+    of the states with their mean, says how alike the states are (Mohankumar et al., 2020).
+    """
+
+    claim: ClassVar[Claim | None] = None
+    votes: ClassVar[bool] = False
+    measures: ClassVar[tuple[str, ...]] = ("tau_weighting", "tau_mixing", "conicity")
+    beside: ClassVar[tuple[str, ...]] = ()
+
+    def __call__(self, sitting: Sitting) -> Findings:
+        mask, own = sitting.batch.mask, sitting.forward.attention
+        columns = {"conicity": conicity(sitting.forward.states, mask)}
+        missing = {}
+        decoder = sitting.decode
+        if isinstance(decoder, LinearDecoder):
+            leave = LeaveOneOut(of="output")(sitting, sitting.predicted).scores
+            rows = torch.stack([own, own * influence(decoder), leave], dim=1)
+            ranks = dense_ranks(rows, mask[:, None].expand_as(rows))
+            tau = kendall(ranks, mask).tau
+            columns |= {"tau_weighting": tau[:, 0, 1], "tau_mixing": tau[:, 1, 2]}
+        else:
+            reason = "Only a linear decoder says what each state adds; this one is not linear."
+            missing = dict.fromkeys(("tau_weighting", "tau_mixing"), reason)
+        measured = (measurement(name, column) for name, column in columns.items())
+        return Findings(tuple(measured), missing)
+
+
+def influence(decoder: LinearDecoder) -> Float[Tensor, "B T"]:
+    """‖s_t‖: how far a state moves the logits apart; for two classes |w·h_t| up to a factor.
+
+    Softmax does not see what all classes share, so their mean is taken off first.
+    """
+    values = decoder.contributions
+    return (values - values.mean(-1, keepdim=True)).square().sum(-1).sqrt()
+
+
+def conicity(states: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B"]:
+    """Mean cosine between a text's states and their mean, in [−1, 1]; NaN where it has none."""
+    real = states * mask[..., None]
+    middle = real.sum(1, keepdim=True) / mask.sum(-1)[:, None, None].clamp(min=1)
+    cosine = torch.cosine_similarity(real, middle, dim=-1)
+    return (cosine * mask).sum(-1) / mask.sum(-1).to(states.dtype)

@@ -1,0 +1,1 @@
+"""The command line: parse a request, show an answer; no arithmetic."""

@@ -1,0 +1,103 @@
+"""`heedful audit`: put a model's attention on trial."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.cli.common import Fields, Limit, Quiet, names, progress_bar
+from heedful.core.errors import ConfigError
+from heedful.core.records import ANSWERS
+
+if TYPE_CHECKING:
+    from heedful.auditing.plan import Plan
+    from heedful.runner.run import Run
+
+ENGINES = ("local",)
+
+
+def audit(
+    model: Annotated[str, typer.Argument(help="A model folder.")],
+    data: Annotated[str, typer.Argument(help="A file, a folder, hf:NAME, sample:NAME, …")],
+    out: Annotated[Path, typer.Option(help="The run folder to write or continue.")],
+    split: Annotated[str | None, typer.Option(help="Which split; test unless said.")] = None,
+    checks: Annotated[str | None, typer.Option(help="Checks, by commas; all unless said.")] = None,
+    methods: Annotated[
+        str | None, typer.Option(help="Methods to rank beside attention, by commas.")
+    ] = None,
+    plan: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
+    fields: Fields = None,
+    limit: Limit = None,
+    seed: Annotated[int | None, typer.Option(help="Every random draw follows from it.")] = None,
+    min_words: Annotated[int | None, typer.Option(min=1, help="Leave shorter texts out.")] = None,
+    max_batch_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Bounds memory; does not change results.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A first look: few texts, steps.")] = False,
+    engine: Annotated[str, typer.Option(help="Where jobs run.")] = "local",
+    require: Annotated[
+        str | None, typer.Option(help="Exit with 1 unless this is the answer.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Audit MODEL on DATA: run the checks, write the run folder, print the verdict."""
+    if engine not in ENGINES:
+        raise ConfigError(f"No engine is named {engine!r}. Known: {', '.join(ENGINES)}.")
+    if require is not None and require not in ANSWERS:
+        raise ConfigError(f"--require takes one of {', '.join(ANSWERS)}, not {require!r}.")
+    given = {
+        "split": split,
+        "checks": names(checks) or None,
+        "limit": limit,
+        "seed": seed,
+        "min_words": min_words,
+        "max_batch_tokens": max_batch_tokens,
+    }
+    whole = _plan(model, data, plan, given, fields=fields, methods=names(methods))
+    run = run_audit(whole.quick() if quick else whole, out, quiet=quiet)
+    if require is not None and run.verdict.answer != require:
+        raise typer.Exit(1)
+
+
+def run_audit(plan: "Plan", out: Path, *, quiet: bool) -> "Run":
+    """Run a plan with a progress bar and print its card."""
+    from heedful.runner.api import audit as audit_model
+
+    with progress_bar("audit", quiet=quiet) as progress:
+        run = audit_model(plan.model, plan.data, plan=plan, out=out, progress=progress)
+    if not quiet:
+        run.show()
+        typer.echo(f"Run: {out}")
+    return run
+
+
+def _plan(
+    model: str,
+    data: str,
+    file: Path | None,
+    given: dict[str, Any],
+    *,
+    fields: str | None,
+    methods: tuple[str, ...],
+) -> "Plan":
+    """The plan file's settings, where there is one, under those given on the command line."""
+    from heedful.auditing.plan import Plan, parse_plan
+    from heedful.data.fields import parse_fields
+
+    raw = parse_plan(_read(file)) if file else {}
+    raw |= {key: value for key, value in given.items() if value is not None}
+    raw |= {"model": model, "data": data}
+    if fields:
+        raw["fields"] = parse_fields(fields)
+    if methods:
+        settings = {**raw.get("settings", {})}
+        settings["agreement"] = {**settings.get("agreement", {}), "methods": methods}
+        raw["settings"] = settings
+    return Plan(**raw)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"Cannot read the plan {file}: {error}.") from error

@@ -1,0 +1,55 @@
+"""What the commands share: options, progress bars."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from heedful.core.progress import Progress, silent
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress and no card.")]
+Seed = Annotated[int, typer.Option(help="Every random draw follows from it.")]
+Fields = Annotated[str | None, typer.Option(help="Columns, as text=review,label=stars.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Use the first N texts only.")]
+
+
+def names(text: str | None) -> tuple[str, ...]:
+    """Names separated by commas."""
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+@contextmanager
+def progress_bar(words: str, *, quiet: bool) -> Iterator[Progress]:
+    """A bar with rate and time left on stderr; nothing when that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield silent
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(words, total=None, rate="")
+
+        def tell(done: int, total: int, what: str) -> None:
+            speed = bar.tasks[0].speed
+            rate = f"{speed:.1f}/s" if speed else ""
+            bar.update(task, completed=done, total=total, description=what, rate=rate)
+
+        yield tell

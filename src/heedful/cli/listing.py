@@ -1,0 +1,59 @@
+"""`heedful list`: what exists, one line each."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from heedful.core.registry import Registry
+
+FORMS = {
+    "FILE": "a .jsonl, .jsonl.gz, .csv or .parquet file with the columns text and label",
+    "FOLDER": "a folder with train, dev and test files of those endings",
+    "hf:NAME[@CONFIG]": "a data set of the hub, or a folder written by `datasets`",
+}
+
+
+class What(StrEnum):
+    """Kinds of things that can be listed."""
+
+    methods = "methods"
+    interventions = "interventions"
+    checks = "checks"
+    data = "data"
+    families = "families"
+
+
+def listing(what: Annotated[What, typer.Argument(help="Which kind of thing.")]) -> None:
+    """List methods, interventions, checks, data or families, one line each."""
+    for name, line in _lines(what):
+        typer.echo(f"{name:22} {line}")
+
+
+def _lines(what: What) -> Iterator[tuple[str, str]]:
+    if what is What.data:
+        from heedful.data import corpora
+
+        yield from FORMS.items()
+        yield from ((name, corpora.summary(name)) for name in corpora)
+    elif what is What.families:
+        from heedful.models.attentions import attentions
+        from heedful.models.encoders import encoders
+
+        for encoder in encoders:
+            for attention in attentions:
+                yield f"{encoder}-{attention}", f"{encoders.summary(encoder)}"
+    else:
+        registry = _registry(what)
+        yield from ((name, registry.summary(name)) for name in registry)
+
+
+def _registry(what: What) -> Registry:
+    if what is What.methods:
+        from heedful.methods import methods as registry
+    elif what is What.interventions:
+        from heedful.interventions import interventions as registry
+    else:
+        from heedful.checks import checks as registry
+    return registry

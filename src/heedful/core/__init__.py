@@ -1,0 +1,1 @@
+"""Values, records, errors, registry, random keys: what every room shares."""

@@ -1,0 +1,48 @@
+"""Everything heedful raises on purpose.
+
+HeedfulError
+├── ConfigError           the request cannot be understood
+│   └── UnknownName       no registered part of that name
+├── DataError             the data cannot be read, or too much of it is bad
+├── ModelError            the model folder cannot be read
+├── RunError              the run folder cannot be used
+├── ShapeError            a value breaks its promised shape
+├── NotApplicable         this part cannot be applied to this subject, and why
+└── AttentionUnavailable  the model gives no attention weights to audit
+"""
+
+
+class HeedfulError(Exception):
+    """Base of all errors heedful raises on purpose; the command line shows its message alone."""
+
+
+class ConfigError(HeedfulError):
+    """The request cannot be understood."""
+
+
+class UnknownName(ConfigError):
+    """No registered part has that name."""
+
+
+class DataError(HeedfulError):
+    """The data cannot be read, or too much of it is bad."""
+
+
+class ModelError(HeedfulError):
+    """The model folder cannot be read."""
+
+
+class RunError(HeedfulError):
+    """The run folder cannot be used."""
+
+
+class ShapeError(HeedfulError):
+    """A value breaks its promised shape."""
+
+
+class NotApplicable(HeedfulError):
+    """This part cannot be applied to this subject; the message says why."""
+
+
+class AttentionUnavailable(HeedfulError):
+    """The model gives no attention weights to audit."""

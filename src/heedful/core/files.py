@@ -1,0 +1,32 @@
+"""Files written whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from heedful.core.errors import RunError
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Write a file so that a reader sees the old content or the new, never a part."""
+    data = content.encode() if isinstance(content, str) else content
+    save_atomic(path, lambda draft: Path(draft).write_bytes(data))
+
+
+def save_atomic(path: Path, save: Callable[[str], object]) -> None:
+    """Let `save` write a draft beside `path`, then put it in place in one step."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".draft")
+        os.close(handle)
+        try:
+            save(draft)
+            with open(draft, "rb") as written:  # noqa: PTH123 - only to reach the disk
+                os.fsync(written.fileno())
+            os.chmod(draft, 0o644)  # noqa: PTH101 - mkstemp makes files for the owner alone
+            os.replace(draft, path)  # noqa: PTH105
+        finally:
+            Path(draft).unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError(f"Cannot write {path}: {error.strerror or error}.") from error

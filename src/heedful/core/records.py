@@ -1,0 +1,168 @@
+"""What is kept of an audit: measurements, estimates, the verdict. No torch; versioned JSON."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.core.errors import RunError
+
+SCHEMA = 1
+Claim = Literal["used", "needed", "ranks", "exclusive", "robust"]
+CLAIMS: tuple[Claim, ...] = get_args(Claim)
+Vote = Literal["for", "against", "undecided", "not examined", "no vote"]
+Answer = Literal["faithful", "unfaithful", "undecided"]
+ANSWERS: tuple[Answer, ...] = get_args(Answer)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measurement:
+    """One measure of one check on a batch of instances; NaN marks a value that is undefined."""
+
+    measure: str
+    values: NDArray[np.float64]
+    setting: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A statistic with its interval and the number of instances it rests on."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    def __str__(self) -> str:
+        if self.n < 2:
+            return f"{self.value:.3f} (n = {self.n}, no interval)"
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimResult:
+    """What was found about one claim, and the checks it rests on."""
+
+    answer: Vote
+    why: str
+    checks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What one check found: its vote, its estimates overall and by predicted class.
+
+    `undefined` counts instances on which a measure has no value (a τ of one token, say);
+    `missing` says of a measure the check promises why this subject has none.
+    """
+
+    answer: Vote
+    why: str
+    estimates: Mapping[str, Estimate]
+    by_class: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
+    undefined: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """The method that explains the model better than attention, and how much it recovers."""
+
+    method: str
+    recovered_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer of an audit, with the claims and estimates it rests on."""
+
+    answer: Answer
+    why: str
+    degree: Estimate | None
+    instead: Instead | None
+    claims: Mapping[str, ClaimResult]
+    checks: Mapping[str, CheckResult]
+
+    def to_json(self) -> str:
+        """The text of verdict.json; numbers that do not exist are null."""
+        return json.dumps(_finite({"schema": SCHEMA, **asdict(self)}), indent=1, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Verdict":
+        """Read verdict.json back."""
+        raw = json.loads(text)
+        if raw.get("schema") != SCHEMA:
+            raise RunError(f"verdict.json has schema {raw.get('schema')!r}; this reads {SCHEMA}.")
+        degree, instead = raw["degree"], raw["instead"]
+        return cls(
+            raw["answer"],
+            raw["why"],
+            _estimate(degree) if degree else None,
+            Instead(**instead) if instead else None,
+            {name: _claim(one) for name, one in raw["claims"].items()},
+            {name: _check(one) for name, one in raw["checks"].items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MethodScores:
+    """One method's scores of a text, with what they mean."""
+
+    kind: str
+    signed: bool
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A text, a target class, and what each method says of every word."""
+
+    text: str
+    target: str
+    granularity: str
+    tokens: tuple[str, ...]
+    methods: Mapping[str, MethodScores]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as `heedful explain --json` prints it."""
+        raw = asdict(self)
+        for one in raw["methods"].values():
+            one["scores"] = list(one["scores"])
+        return {**raw, "tokens": list(self.tokens)}
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _estimate(raw: dict[str, Any]) -> Estimate:
+    value, low, high = (
+        float("nan") if raw[k] is None else raw[k] for k in ("value", "low", "high")
+    )
+    return Estimate(value, low, high, raw["n"])
+
+
+def _claim(raw: dict[str, Any]) -> ClaimResult:
+    return ClaimResult(raw["answer"], raw["why"], tuple(raw["checks"]))
+
+
+def _check(raw: dict[str, Any]) -> CheckResult:
+    def table(rows: dict[str, Any]) -> dict[str, Estimate]:
+        return {name: _estimate(one) for name, one in rows.items()}
+
+    by_class = {name: table(rows) for name, rows in raw["by_class"].items()}
+    return CheckResult(
+        raw["answer"],
+        raw["why"],
+        table(raw["estimates"]),
+        by_class,
+        raw["undefined"],
+        raw["missing"],
+    )

@@ -1,0 +1,74 @@
+"""Names for parts: one registry per kind, filled by decorators and by plug-ins."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+from heedful.core.errors import ConfigError, UnknownName
+
+Part = TypeVar("Part")
+
+
+class Registry:
+    """Parts of one kind by name; iterating gives the names in the order they were registered.
+
+    A package adds parts of its own by an entry point in the group `heedful.<kind>s`.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._parts: dict[str, Callable[..., Any]] = {}
+        self._plugins_loaded = False
+
+    def register(self, name: str) -> Callable[[Part], Part]:
+        """Give a class or function its public name."""
+
+        def remember(part: Part) -> Part:
+            if name in self._parts:
+                raise ConfigError(f"Two {self.kind}s want the name {name!r}; choose another.")
+            self._parts[name] = part  # type: ignore[assignment]
+            return part
+
+        return remember
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        self._load_plugins()
+        if name not in self._parts:
+            near = get_close_matches(name, self._parts, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise UnknownName(f"No {self.kind} is named {name!r}.{hint} Known: {', '.join(self)}.")
+        return self._parts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._load_plugins()
+        return iter(tuple(self._parts))
+
+    def __contains__(self, name: object) -> bool:
+        self._load_plugins()
+        return name in self._parts
+
+    def __len__(self) -> int:
+        return len(tuple(iter(self)))
+
+    def build(self, name: str, /, **settings: Any) -> Any:
+        """Make the part with these settings; an unknown setting is an error, not a silence."""
+        part = self[name]
+        known = [f.name for f in fields(part) if f.init] if is_dataclass(part) else []
+        if extra := sorted(set(settings) - set(known)):
+            allowed = ", ".join(known) or "none"
+            raise ConfigError(
+                f"{self.kind} {name!r} has no setting {extra[0]!r}. Settings: {allowed}."
+            )
+        return part(**settings)
+
+    def summary(self, name: str) -> str:
+        """The first line of the part's documentation."""
+        return (self[name].__doc__ or "").strip().splitlines()[0]
+
+    def _load_plugins(self) -> None:
+        if not self._plugins_loaded:
+            self._plugins_loaded = True
+            for plugin in entry_points(group=f"heedful.{self.kind}s"):
+                self.register(plugin.name)(plugin.load())

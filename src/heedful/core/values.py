@@ -1,0 +1,159 @@
+"""Tensors in flight: what one room hands to the next while an audit runs.
+
+Axes: B texts, T tokens, C classes, D width of a state, E width of an embedding.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heedful.core.errors import ShapeError
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One row of a data set: a text, its label as an index, and what else the row told us."""
+
+    index: int
+    text: str
+    label: int
+    tokens: tuple[str, ...] | None = None
+    rationale: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One text as its subject sees it.
+
+    `word[t]` is the index in `words` of the word that token t belongs to, or −1 for a token the
+    subject added itself (start, end, separator): such tokens compute, but are not explained.
+    """
+
+    index: int
+    label: int
+    ids: tuple[int, ...]
+    word: tuple[int, ...]
+    words: tuple[str, ...]
+    truncated: bool = False
+
+    @property
+    def explained(self) -> int:
+        """How many tokens an explanation of this text ranks."""
+        return sum(w >= 0 for w in self.word)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Several encoded texts, padded on the right.
+
+    `present` is False on padding; `mask` is True on the tokens that carry words of the text, the
+    ones an explanation ranks. Special tokens are present and not in the mask.
+    """
+
+    ids: Int[Tensor, "B T"]
+    present: Bool[Tensor, "B T"]
+    mask: Bool[Tensor, "B T"]
+    instances: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if bool((self.mask & ~self.present).any()):
+            raise ShapeError("A batch's mask covers padding; mask must lie inside present.")
+        if len(self.instances) != len(self.ids):
+            raise ShapeError(f"{len(self.ids)} texts came with {len(self.instances)} instances.")
+
+    @property
+    def lengths(self) -> Int[Tensor, "B"]:
+        """Number of explained tokens of each text."""
+        return self.mask.sum(-1)
+
+    def __len__(self) -> int:
+        return len(self.instances)
+
+    def without(self, rows: Int[Tensor, "N"], positions: Int[Tensor, "N"]) -> "Batch":
+        """N variants: text rows[n] with the token at positions[n] deleted (later ones move up)."""
+        width = self.ids.shape[1]
+        keep = torch.arange(width - 1, device=self.ids.device).expand(len(rows), -1)
+        keep = keep + (keep >= positions[:, None]).long()
+        return Batch(
+            self.ids[rows].gather(1, keep),
+            self.present[rows].gather(1, keep),
+            self.mask[rows].gather(1, keep),
+            tuple(self.instances[row] for row in rows.tolist()),
+        )
+
+
+def collate(encoded: Sequence[Encoded], *, pad_id: int = 0) -> Batch:
+    """Pad encoded texts on the right to one batch."""
+    width = max(len(e.ids) for e in encoded)
+    ids = torch.full((len(encoded), width), pad_id, dtype=torch.long)
+    word = torch.full((len(encoded), width), -1, dtype=torch.long)
+    present = torch.zeros(len(encoded), width, dtype=torch.bool)
+    for row, one in enumerate(encoded):
+        ids[row, : len(one.ids)] = torch.tensor(one.ids)
+        word[row, : len(one.ids)] = torch.tensor(one.word)
+        present[row, : len(one.ids)] = True
+    return Batch(ids, present, word >= 0, tuple(e.index for e in encoded))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forward:
+    """What one pass of a subject gives: its output, its attention, and the states attended to.
+
+    `attention` is the distribution under audit: one row per text, zero on padding. Where a model
+    has many attentions, its subject states which one this is.
+    """
+
+    logits: Float[Tensor, "B C"]
+    attention: Float[Tensor, "B T"]
+    states: Float[Tensor, "B T D"]
+
+    @property
+    def probabilities(self) -> Float[Tensor, "B C"]:
+        """Softmax of the logits."""
+        return self.logits.softmax(-1)
+
+    @property
+    def predicted(self) -> Int[Tensor, "B"]:
+        """The class with the highest output."""
+        return self.logits.argmax(-1)
+
+
+Decode = Callable[[Float[Tensor, "*K B T"]], Float[Tensor, "*K B C"]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearDecoder:
+    """logits = Σ_t α_t · contributions_t + bias: what a linear output layer makes of attention.
+
+    Knowing this, shuffles, adversaries and leverage need C numbers per token instead of D.
+    """
+
+    contributions: Float[Tensor, "B T C"]
+    bias: Float[Tensor, "C"]
+
+    def __call__(self, attention: Float[Tensor, "*K B T"]) -> Float[Tensor, "*K B C"]:
+        mixed = torch.einsum("...bt,btc->...bc", attention, self.contributions)
+        return mixed + self.bias
+
+    def difference(self, one: int, other: int) -> Float[Tensor, "B T"]:
+        """Each token's logit of class `one` against class `other`, bias included (Σ α = 1)."""
+        values = self.contributions + self.bias
+        return values[..., one] - values[..., other]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """One score per token, for one target class per text."""
+
+    method: str
+    scores: Float[Tensor, "B T"]
+    mask: Bool[Tensor, "B T"]
+
+    def __post_init__(self) -> None:
+        if bool(self.scores.masked_fill(self.mask, 0.0).any()):
+            raise ShapeError(f"{self.method} scored padding; fill with 0 where mask is False.")
+        if not bool(self.scores.isfinite().all()):
+            raise ShapeError(f"{self.method} gave a score that is not finite.")

@@ -1,0 +1,8 @@
+"""Where texts come from: files, the hub, samples and synthetic corpora; and texts in batches."""
+
+from heedful.data import movies, synthetic  # noqa: F401 - registers their corpora
+from heedful.data.base import Dataset, corpora
+from heedful.data.batching import batches
+from heedful.data.resolve import read, splits
+
+__all__ = ["Dataset", "batches", "corpora", "read", "splits"]

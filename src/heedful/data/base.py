@@ -1,0 +1,155 @@
+"""A data set that is read as a stream, and what it is read from."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+from heedful.core.errors import ConfigError, DataError
+from heedful.core.registry import Registry
+from heedful.core.values import Example
+from heedful.data.fields import columns_of
+from heedful.data.labels import label_finder, sort_labels
+from heedful.data.rows import BadLine, read_row
+from heedful.data.scan import BadRows, Scan
+
+DEV = ("dev", "validation", "valid", "val")
+
+corpora = Registry("corpus")
+"""Corpora by name (`sample:movies`, `synthetic:needle`); a part is a `Corpus`."""
+
+Numbered = tuple[int, Mapping[str, object] | BadLine]
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Rows with their line numbers; iterating again reads again, so nothing need be kept."""
+
+    @property
+    def name(self) -> str:
+        """What the user called it."""
+        ...
+
+    def sha256(self) -> str:
+        """Hex digest of the file's bytes, or of the rows where there is no file of its own."""
+        ...
+
+    def __iter__(self) -> Iterator[Numbered]: ...
+
+
+@runtime_checkable
+class Corpus(Protocol):
+    """A registered corpus: its splits, and a source for each."""
+
+    @property
+    def splits(self) -> tuple[str, ...]: ...
+
+    def __call__(self, split: str) -> Source: ...
+
+
+def pick_split(split: str, available: Iterable[str], *, name: str) -> str:
+    """The available split that was asked for; dev, validation, valid and val are one."""
+    have = tuple(available)
+    same: tuple[str, ...] = DEV if split in DEV else ()
+    for wanted in (split, *same):
+        if wanted in have:
+            return wanted
+    raise DataError(
+        f"{name} has no split {split!r}. It has: {', '.join(have) or 'none'}. "
+        "Choose one of these with --split."
+    )
+
+
+def rows_sha256(rows: Iterable[Numbered]) -> str:
+    """Digest of rows that have no file of their own: canonical JSON, one row a line."""
+    digest = hashlib.sha256()
+    for line, row in rows:
+        try:
+            text = json.dumps(_reason(row), sort_keys=True, default=_plain)
+        except (TypeError, ValueError) as why:
+            raise DataError(
+                f"Row {line} cannot be written as JSON ({why}). "
+                "Rows must map column names to text, numbers or lists."
+            ) from why
+        digest.update(text.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _reason(row: Mapping[str, object] | BadLine) -> object:
+    return {"bad": row.reason} if isinstance(row, BadLine) else dict(row)
+
+
+def _plain(value: object) -> object:
+    """Arrays and dates as JSON; of what else a column may hold (an image, say) only its kind."""
+    for method in ("tolist", "isoformat"):
+        if hasattr(value, method):
+            return getattr(value, method)()
+    return type(value).__name__
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Examples read from a source as often as they are asked for; only the current row is held.
+
+    `labels` are the class names an example's `label` points into: those of the data in order, or
+    those the data set was built with. `bad` tells what was left out of all rows, `sha256` names
+    the source as a whole; both stay the same when only the head is taken.
+    """
+
+    source: Source
+    split: str
+    columns: Mapping[str, str]
+    labels: tuple[str, ...]
+    bad: BadRows
+    sha256: str
+    size: int
+
+    @classmethod
+    def build(
+        cls,
+        source: Source,
+        *,
+        split: str = "test",
+        fields: Mapping[str, str] | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> "Dataset":
+        """Scan the source once: count, find the labels, and refuse what is not fit for use."""
+        if labels is not None and (not labels or len(set(labels)) < len(labels)):
+            raise ConfigError(f"labels must be distinct names, at least one; got {list(labels)}.")
+        columns = columns_of(fields)
+        scan = Scan(source.name, columns, None if labels is None else tuple(labels))
+        for line, raw in source:
+            scan.add(line, raw)
+        bad = scan.finish()
+        names = sort_labels(scan.labels) if labels is None else tuple(labels)
+        return cls(source, split, columns, names, bad, source.sha256(), scan.good)
+
+    @property
+    def name(self) -> str:
+        """The data as the user named it."""
+        return self.source.name
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[Example]:
+        find, index = label_finder(self.labels), 0
+        for _, raw in self.source:
+            row = raw if isinstance(raw, BadLine) else read_row(raw, self.columns)
+            if isinstance(row, BadLine) or (label := find(row.label)) is None:
+                continue
+            yield Example(index, row.text, label, row.tokens, row.rationale)
+            index += 1
+            if index == self.size:
+                return
+        raise DataError(
+            f"{self.name} had {self.size} good rows when it was first read and has {index} now. "
+            "It must not change while it is used; start again."
+        )
+
+    def head(self, limit: int) -> "Dataset":
+        """The same data set, ending after its first `limit` good rows."""
+        if limit < 1:
+            raise ConfigError(f"A limit must be at least 1; got {limit}.")
+        return replace(self, size=min(limit, self.size))

@@ -1,0 +1,39 @@
+"""Texts of like length together, so that little of a batch is padding."""
+
+from collections.abc import Iterator, Sequence
+
+from heedful.core.errors import ConfigError
+from heedful.core.values import Encoded
+
+
+def batches(encoded: Sequence[Encoded], *, max_batch_tokens: int) -> Iterator[list[int]]:
+    """Indices into `encoded`, shortest texts first (ties as they came), a list for each batch.
+
+    A batch of n texts is as wide as its longest: n × longest stays within `max_batch_tokens`,
+    except that a text which alone is longer has a batch to itself. No text is padded by more than
+    a quarter and four tokens: some work grows with the square of the width.
+
+    >>> texts = [Encoded(i, 0, (1,) * n, (0,) * n, ("a",)) for i, n in enumerate((3, 1, 2))]
+    >>> list(batches(texts, max_batch_tokens=4))
+    [[1, 2], [0]]
+    """
+    if max_batch_tokens < 1:
+        raise ConfigError(f"max_batch_tokens must be at least 1; got {max_batch_tokens}.")
+    return _batches([len(one.ids) for one in encoded], max_batch_tokens)
+
+
+def widest(shortest: int) -> int:
+    """The longest text that may share a batch with one of this length."""
+    return shortest + shortest // 4 + 4
+
+
+def _batches(lengths: list[int], most: int) -> Iterator[list[int]]:
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        length = lengths[index]
+        if batch and ((len(batch) + 1) * length > most or length > widest(lengths[batch[0]])):
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch

@@ -1,0 +1,98 @@
+"""Which column of a file holds what: the names a row may use, and the mapping of `--fields`."""
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+
+from heedful.core.errors import ConfigError, DataError
+
+NEEDED = ("text", "label")
+OPTIONAL = ("tokens", "rationale")
+QUERY = ("premise", "hypothesis", "paragraph", "question")
+KNOWN = (*NEEDED, *OPTIONAL, *QUERY)
+
+# What people call these columns; only used to write a helpful example into an error.
+USUAL = {
+    "text": ("review", "sentence", "content", "comment", "body", "document", "tweet", "headline"),
+    "label": ("labels", "stars", "rating", "class", "target", "sentiment", "category", "topic"),
+}
+
+
+def parse_fields(text: str) -> dict[str, str]:
+    """Read `text=review,label=stars` as {"text": "review", "label": "stars"}.
+
+    >>> parse_fields("text=review, label=stars")
+    {'text': 'review', 'label': 'stars'}
+    """
+    fields: dict[str, str] = {}
+    for pair in text.split(","):
+        field, equals, column = (part.strip() for part in pair.partition("="))
+        if not (field and equals and column):
+            raise ConfigError(
+                f"--fields got {pair.strip()!r}; each part must be FIELD=COLUMN. "
+                "Write for example --fields text=review,label=stars."
+            )
+        if field in fields:
+            raise ConfigError(f"--fields names {field!r} twice; give each field one column.")
+        fields[field] = column
+    check_fields(fields)
+    return fields
+
+
+def check_fields(fields: Mapping[str, str]) -> None:
+    """Refuse a mapping of fields that do not exist, or of one column to two fields."""
+    for field in fields:
+        if field not in KNOWN:
+            near = get_close_matches(field, KNOWN, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ConfigError(f"No field is named {field!r}.{hint} Known: {', '.join(KNOWN)}.")
+    columns = list(fields.values())
+    for column in columns:
+        if columns.count(column) > 1:
+            raise ConfigError(f"Column {column!r} is mapped to two fields; map it to one.")
+
+
+def columns_of(fields: Mapping[str, str] | None) -> dict[str, str]:
+    """The column of every field a text may have, by its own name where none is mapped."""
+    given = dict(fields or {})
+    check_fields(given)
+    if query := [field for field in QUERY if field in given]:
+        raise DataError(_no_query(query))
+    # A column that was mapped to one field is not also read as another by its own name.
+    taken = set(given.values())
+    own = {field: field for field in (*NEEDED, *OPTIONAL) if field not in taken}
+    return {**own, **given}
+
+
+def require_columns(name: str, present: Collection[str], columns: Mapping[str, str]) -> None:
+    """Refuse rows in which the column of the text or of the label does not exist at all."""
+    missing = [field for field in NEEDED if columns.get(field) not in present]
+    if not missing:
+        return
+    query = [field for field in QUERY if field in present]
+    if query and "text" in missing:
+        raise DataError(f"{name}: {_no_query(query)}")
+    wanted = " and ".join(
+        repr(columns[field]) if field in columns else f"for {field!r}" for field in missing
+    )
+    raise DataError(
+        f"{name} has no column {wanted}. Its columns: {', '.join(present) or 'none'}. "
+        f"Say which hold them, for example --fields {_example(present, columns)}."
+    )
+
+
+def _no_query(query: list[str]) -> str:
+    return (
+        f"the fields {', '.join(query)} belong to a task with a query, which is not supported "
+        "yet. Rows must have text,label; map them with --fields text=COLUMN,label=COLUMN."
+    )
+
+
+def _example(present: Collection[str], columns: Mapping[str, str]) -> str:
+    """A mapping that could be meant: usual names first, then any column, then a made-up one."""
+    found = {field: columns[field] for field in NEEDED if columns.get(field) in present}
+    for field in NEEDED:
+        if field not in found:
+            free = [column for column in present if column not in found.values()]
+            usual = [column for column in free if column.casefold() in USUAL[field]]
+            found[field] = next(iter([*usual, *free, USUAL[field][0]]))
+    return ",".join(f"{field}={found[field]}" for field in NEEDED)

@@ -1,0 +1,91 @@
+"""Labels as strings: from any value a row may hold to a class name, and from names to indices."""
+
+import re
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+INTEGER = re.compile(r"-?[0-9]{1,18}")
+WHOLE_FLOAT = re.compile(r"(-?[0-9]{1,18})\.0+")
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_missing(value: object) -> bool:
+    """None, NaN and white space alone say that a cell is empty."""
+    value = _plain(value)
+    if isinstance(value, float):
+        return value != value
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def encodable(text: str) -> bool:
+    """False for text with half a surrogate pair: it cannot be hashed or written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def label_name(value: object) -> str | None:
+    """The class name of a label, or None where it is neither a whole number nor a name.
+
+    Booleans become "false" and "true"; 1, 1.0, "1" and "1.0" are one class, because CSV and
+    pandas turn one into the other.
+
+    >>> label_name(1.0), label_name(" 1.0"), label_name(True), label_name("good"), label_name(0.5)
+    ('1', '1', 'true', 'good', None)
+    """
+    value = _plain(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else None
+    if isinstance(value, int):
+        return str(value)
+    if not isinstance(value, str) or not value.strip() or not encodable(value):
+        return None
+    name = value.strip()
+    whole = WHOLE_FLOAT.fullmatch(name)
+    return str(int(whole[1])) if whole else name
+
+
+def sort_labels(names: Iterable[str]) -> tuple[str, ...]:
+    """Class names in order: by number when all are integers, else by name.
+
+    >>> sort_labels({"10", "9"}), sort_labels({"10", "9", "b"})
+    (('9', '10'), ('10', '9', 'b'))
+    """
+    known = sorted(names)
+    if all(INTEGER.fullmatch(name) for name in known):
+        known.sort(key=int)
+    return tuple(known)
+
+
+def label_finder(labels: tuple[str, ...]) -> Callable[[str], int | None]:
+    """A function from a row's class name to its index in `labels`, or None where it has none.
+
+    Models and data often spell one class in two ways. A name is sought as it is, then without
+    regard to case (where that is unambiguous), and an integer is taken as a position, unless the
+    labels are integers themselves.
+
+    >>> find = label_finder(("NEGATIVE", "POSITIVE"))
+    >>> find("POSITIVE"), find("positive"), find("1"), find("2")
+    (1, 1, 1, None)
+    """
+    exact = {name: index for index, name in enumerate(labels)}
+    folded = {name.casefold(): index for name, index in exact.items()}
+    if len(folded) < len(exact):
+        folded = {}
+    numbered = any(INTEGER.fullmatch(name) for name in labels)
+    positions = {} if numbered else {str(index): index for index in range(len(labels))}
+
+    def find(name: str) -> int | None:
+        if name in exact:
+            return exact[name]
+        return folded.get(name.casefold(), positions.get(name))
+
+    return find

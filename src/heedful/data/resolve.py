@@ -1,0 +1,98 @@
+"""From what a user calls data to a `Dataset`: a path, a name, a DataFrame, rows."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
+
+from heedful.core.errors import ConfigError
+from heedful.data.base import Corpus, Dataset, Source, corpora
+from heedful.data.fields import parse_fields
+from heedful.data.folders import path_source, path_splits
+from heedful.data.hub import PREFIX, hub_source, hub_splits
+from heedful.data.memory import FrameSource, RowsSource
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Data = Union[str, Path, Dataset, "pd.DataFrame", Iterable[Mapping[str, Any]]]
+
+
+def read(
+    data: Data,
+    *,
+    split: str = "test",
+    fields: str | Mapping[str, str] | None = None,
+    labels: Sequence[str] | None = None,
+    limit: int | None = None,
+) -> Dataset:
+    """Read data of any form; nothing but counts and labels is kept in memory.
+
+    `data` is a file, a folder, `hf:NAME[@CONFIG]`, `sample:NAME`, `synthetic:NAME`, a DataFrame,
+    an iterable of dicts, or a data set that was read before (which keeps its split). `fields`
+    maps columns, `labels` are the class names of the model under audit, `limit` keeps the head.
+
+    >>> [e.label for e in read([{"text": "fine", "label": 1}, {"text": "dull", "label": 0}])]
+    [1, 0]
+    """
+    mapped = parse_fields(fields) if isinstance(fields, str) else fields
+    if isinstance(data, Dataset):
+        found = _again(data, mapped, labels)
+    else:
+        found = Dataset.build(_source(data, split), split=split, fields=mapped, labels=labels)
+    return found if limit is None else found.head(limit)
+
+
+def splits(data: Data) -> tuple[str, ...]:
+    """Which splits there are; `("all",)` where one file or table serves any.
+
+    >>> splits("synthetic:needle")
+    ('train', 'dev', 'test')
+    """
+    if isinstance(data, Dataset):
+        return (data.split,)
+    if not isinstance(data, str | Path):
+        return ("all",)
+    name = str(data)
+    if (corpus := _corpus(name)) is not None:
+        return corpus.splits
+    return hub_splits(name) if name.startswith(PREFIX) else path_splits(name, also=corpora)
+
+
+def _again(
+    data: Dataset, fields: Mapping[str, str] | None, labels: Sequence[str] | None
+) -> Dataset:
+    """The same source under other columns or labels; as long as it was, if it was a head."""
+    if fields is None and (labels is None or tuple(labels) == data.labels):
+        return data
+    columns = data.columns if fields is None else fields
+    whole = Dataset.build(data.source, split=data.split, fields=columns, labels=labels)
+    return whole.head(len(data))
+
+
+def _source(data: Any, split: str) -> Source:
+    if isinstance(data, str | Path):
+        return _named_source(str(data), split)
+    pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas is loaded
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        return FrameSource(data)
+    if isinstance(data, Iterable) and not isinstance(data, Mapping | bytes):
+        return RowsSource(tuple(data))
+    raise ConfigError(
+        f"Data must be a path, a name, a DataFrame or a list of dicts; got {type(data).__name__}."
+    )
+
+
+def _named_source(name: str, split: str) -> Source:
+    if (corpus := _corpus(name)) is not None:
+        return corpus(split)
+    if name.startswith(PREFIX):
+        return hub_source(name, split)
+    return path_source(name, split, also=corpora)
+
+
+def _corpus(name: str) -> Corpus | None:
+    if name in corpora or name.startswith(("sample:", "synthetic:")):
+        corpus: Corpus = corpora.build(name)
+        return corpus
+    return None

@@ -1,0 +1,112 @@
+"""One row of any source, checked: a text, a class name, perhaps tokens and a rationale."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from heedful.data.labels import encodable, is_missing, label_name
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A row that cannot be used, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row that can be used; its label is still a name."""
+
+    text: str
+    label: str
+    tokens: tuple[str, ...] | None
+    rationale: tuple[int, ...] | None
+
+
+class _Bad(Exception):
+    """Carries the reason a cell is bad out to read_row."""
+
+
+def read_row(raw: Mapping[str, object], columns: Mapping[str, str]) -> Row | BadLine:
+    """Check one row; `columns` says which column holds which field."""
+    cell = {field: raw.get(column) for field, column in columns.items()}
+    try:
+        text = _text(cell.get("text"))
+        label = _label(cell.get("label"))
+        tokens = _tokens(cell.get("tokens"))
+        # A text has no more tokens than characters: a bound that also stops absurd spans.
+        bound = len(text) if tokens is None else len(tokens)
+        return Row(text, label, tokens, _rationale(cell.get("rationale"), bound))
+    except _Bad as bad:
+        return BadLine(str(bad))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _Bad("no text")
+    if not encodable(value):
+        raise _Bad("not UTF-8")
+    return value
+
+
+def _label(value: object) -> str:
+    if is_missing(value):
+        raise _Bad("no label")
+    name = label_name(value)
+    if name is None:
+        raise _Bad("bad label")
+    return name
+
+
+def _tokens(value: object) -> tuple[str, ...] | None:
+    if is_missing(value):
+        return None
+    tokens = _as_list(value, "bad tokens")
+    words = tuple(token for token in tokens if isinstance(token, str) and encodable(token))
+    if not words or len(words) < len(tokens):
+        raise _Bad("bad tokens")
+    return words
+
+
+def _rationale(value: object, bound: int) -> tuple[int, ...] | None:
+    """Token indices, sorted; `[[2, 4]]` is the span of tokens 2 and 3, `[2, 4]` two tokens."""
+    if is_missing(value):
+        return None
+    marked: set[int] = set()
+    for part in _as_list(value, "bad rationale"):
+        start, end = _span(part)
+        if not 0 <= start < end <= bound:
+            raise _Bad("bad rationale")
+        marked.update(range(start, end))
+    return tuple(sorted(marked))
+
+
+def _span(part: Any) -> tuple[int, int]:
+    if _is_index(part):
+        return int(part), int(part) + 1
+    ends = _as_list(part, "bad rationale")
+    if len(ends) != 2 or not all(map(_is_index, ends)):
+        raise _Bad("bad rationale")
+    return int(ends[0]), int(ends[1])
+
+
+def _is_index(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _as_list(value: Any, reason: str) -> list[Any]:
+    """Lists as they are, arrays as lists, and a string as the JSON list a CSV cell may hold."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise _Bad(reason) from None
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if not isinstance(value, list | tuple):
+        raise _Bad(reason)
+    return list(value)

@@ -1,0 +1,98 @@
+"""The first pass over a source: count, find the labels, note what has to be left out."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from heedful.core.errors import DataError
+from heedful.data.fields import require_columns
+from heedful.data.labels import label_finder
+from heedful.data.rows import BadLine, read_row
+
+MAX_BAD_PERCENT = 1  # more bad rows than this is an error
+KEPT_LINES = 20  # line numbers kept for each reason
+FIRST_ROWS = 100  # rows in which the needed columns must appear
+
+
+@dataclass(frozen=True)
+class BadRows:
+    """Rows that were left out: how many for each reason, and the first line numbers of each."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    lines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All bad rows."""
+        return sum(self.counts.values())
+
+    def describe(self, *, shown: int = 5) -> str:
+        """One line for people, with at most `shown` line numbers for each reason."""
+        if not self.total:
+            return "no bad rows"
+        parts = []
+        for reason, count in self.counts.items():
+            numbers = ", ".join(map(str, self.lines[reason][:shown]))
+            more = ", …" if count > min(shown, len(self.lines[reason])) else ""
+            parts.append(f"{count} {reason} (line{'s' * (count > 1)} {numbers}{more})")
+        return f"{self.total} bad row{'s' * (self.total > 1)}: {'; '.join(parts)}"
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+class Scan:
+    """Counts what one pass over a source finds."""
+
+    def __init__(
+        self, name: str, columns: Mapping[str, str], allowed: tuple[str, ...] | None
+    ) -> None:
+        self.name, self.columns, self.allowed = name, columns, allowed
+        self.good, self.labels = 0, set[str]()
+        self._find = label_finder(allowed) if allowed else None
+        self._first, self._present = 0, dict[str, None]()  # a dict, to keep the columns' order
+        self._counts, self._lines = Counter[str](), defaultdict[str, list[int]](list)
+        self._unknown = dict[str, None]()
+
+    def add(self, line: int, raw: Mapping[str, object] | BadLine) -> None:
+        if not isinstance(raw, BadLine) and self._first < FIRST_ROWS:
+            self._first += 1
+            self._present.update(dict.fromkeys(raw))
+            if self._first == FIRST_ROWS:
+                require_columns(self.name, self._present, self.columns)
+        row = raw if isinstance(raw, BadLine) else read_row(raw, self.columns)
+        if isinstance(row, BadLine):
+            self._leave_out(line, row.reason)
+        elif self._find and self._find(row.label) is None:
+            self._unknown.update({row.label: None} if len(self._unknown) < 5 else {})
+            self._leave_out(line, "unknown label")
+        else:
+            self.good += 1
+            self.labels.add(row.label)
+
+    def _leave_out(self, line: int, reason: str) -> None:
+        self._counts[reason] += 1
+        if len(self._lines[reason]) < KEPT_LINES:
+            self._lines[reason].append(line)
+
+    def finish(self) -> BadRows:
+        """What was left out; an error when that is too much, or all there was."""
+        if 0 < self._first < FIRST_ROWS:
+            require_columns(self.name, self._present, self.columns)
+        bad = BadRows(dict(self._counts), {r: tuple(n) for r, n in self._lines.items()})
+        total = self.good + bad.total
+        if not total:
+            raise DataError(f"{self.name} is empty; it must have at least one row.")
+        if 100 * bad.total > MAX_BAD_PERCENT * total:
+            raise DataError(
+                f"{self.name}: {bad.total} of {total} rows cannot be used; at most "
+                f"{MAX_BAD_PERCENT} % may be bad. {bad.describe(shown=KEPT_LINES)}. "
+                f"{self._advice()}"
+            )
+        return bad
+
+    def _advice(self) -> str:
+        if not self._unknown:
+            return "Mend or remove these rows."
+        came = ", ".join(map(repr, self._unknown))
+        return f"Labels must be among {', '.join(self.allowed or ())}; came {came}."

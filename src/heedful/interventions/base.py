@@ -1,0 +1,21 @@
+"""The Intervention protocol: other attentions to put before the same states."""
+
+from typing import Protocol, runtime_checkable
+
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.core.registry import Registry
+from heedful.models.sitting import Sitting
+
+interventions = Registry("intervention")
+
+
+@runtime_checkable
+class Intervention(Protocol):
+    """Gives K alternative attentions for each text of a sitting; states stay as they are.
+
+    Nothing is claimed of them here: what they do to the output is always found by decoding them.
+    """
+
+    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B T"]: ...

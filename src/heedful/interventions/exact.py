@@ -1,0 +1,66 @@
+"""Adversarial attention found exactly, and upper bounds on what any search can find."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.core.errors import NotApplicable
+from heedful.core.values import LinearDecoder
+from heedful.interventions.base import interventions
+from heedful.models.sitting import Sitting
+from heedful.tensor.divergence import jsd_to_point
+from heedful.tensor.slab import farthest_in_slab, odds_slab
+
+SLACK = 1e-9  # relative: the exact adversary stays this far inside ε, bounds this far outside
+
+
+@interventions.register("certified")
+@dataclass(frozen=True)
+class CertifiedAdversary:
+    """The farthest attention in JSD whose output differs by at most `epsilon` in TVD: an optimum.
+
+    For two classes and a linear decoder only; see `heedful.tensor.slab` for why it is exact.
+    """
+
+    epsilon: float = 0.05
+
+    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B T"]:
+        decoder = two_class_decoder(sitting)
+        p = sitting.forward.probabilities.double()
+        low, high = odds_slab(p[:, 1], p[:, 0], self.epsilon * (1 - SLACK))
+        own, mask = sitting.forward.attention, sitting.batch.mask
+        farthest = farthest_in_slab(own, decoder.difference(1, 0), mask, low=low, high=high)
+        found = (farthest.jsd > 0)[:, None]  # one word, say: its own attention is all there is
+        return torch.where(found, farthest.attention(own.shape[1]).to(own), own)[None]
+
+
+def two_class_decoder(sitting: Sitting) -> LinearDecoder:
+    """The sitting's decoder where the exact answer exists; NotApplicable says why not."""
+    decoder = sitting.decode
+    if not isinstance(decoder, LinearDecoder):
+        raise NotApplicable("its decoder is not linear in the attended states")
+    if len(sitting.subject.labels) != 2:
+        raise NotApplicable(f"it has {len(sitting.subject.labels)} classes; exact only for two")
+    return decoder
+
+
+def jsd_bound(sitting: Sitting, *, epsilon: float) -> Float[Tensor, "B"]:
+    """No attention with output within ε lies farther than this from the model's own.
+
+    For any decoder: the point on the least weighted token, J(min α). For a linear one with more
+    than two classes also the smallest exact optimum over class pairs: staying within ε confines the
+    log-odds of each pair to a slab.
+    """
+    own, mask = sitting.forward.attention, sitting.batch.mask
+    bound = jsd_to_point(own.masked_fill(~mask, 1.0).amin(-1))
+    decoder = sitting.decode
+    if isinstance(decoder, LinearDecoder) and len(sitting.subject.labels) > 2:
+        p = sitting.forward.probabilities.double()
+        for one, other in combinations(range(p.shape[1]), 2):
+            low, high = odds_slab(p[:, one], p[:, other], epsilon * (1 + SLACK))
+            s = decoder.difference(one, other)
+            bound = torch.minimum(bound, farthest_in_slab(own, s, mask, low=low, high=high).jsd)
+    return bound

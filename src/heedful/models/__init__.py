@@ -1,0 +1,1 @@
+"""Models under audit: the Subject protocol and the families that fulfil it."""

@@ -1,0 +1,72 @@
+"""The Subject protocol: what a model must offer to be put on trial."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.core.values import Batch, Decode, Encoded, Example, Forward
+
+
+@runtime_checkable
+class Subject(Protocol):
+    """A model under audit.
+
+    Five verbs are enough for every check: encode a text, make a batch, embed it, run it with its
+    attention out, and decode it again under an attention given from outside, states unchanged.
+    Gradients are taken through `embed` → `forward(…, embedded)` → `decoder`, so all of them must
+    be differentiable. Nothing here may change the model.
+    """
+
+    @property
+    def family(self) -> str:
+        """A short name of the architecture, for reports."""
+        ...
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The classes' names, in the order of the logits; at least two."""
+        ...
+
+    def encode(self, example: Example) -> Encoded:
+        """Turn a text into the ids the model reads, and say which word each token belongs to."""
+        ...
+
+    def batch(self, encoded: Sequence[Encoded]) -> Batch:
+        """Pad several encoded texts into one batch."""
+        ...
+
+    def embed(self, batch: Batch) -> Float[Tensor, "B T E"]:
+        """The vectors the tokens enter the model with."""
+        ...
+
+    def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
+        """One pass; from `embedded` where given, so that gradients can be taken at it."""
+        ...
+
+    def decoder(self, batch: Batch, forward: Forward) -> Decode:
+        """What the model would say to these states under another attention.
+
+        Return a `LinearDecoder` where the output is linear in the attended states: exact answers
+        follow from it. `decoder(batch, f)(f.attention)` must equal `f.logits`; this is checked.
+        """
+        ...
+
+
+@runtime_checkable
+class DeletesQuickly(Protocol):
+    """A subject that knows a faster way to leave each token out than running every variant."""
+
+    def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
+        """The logits with token t deleted, for every t in the mask; zeros elsewhere."""
+        ...
+
+
+@runtime_checkable
+class Fingerprinted(Protocol):
+    """A subject that can say which model it is, so that an interrupted run may go on with it."""
+
+    def fingerprint(self) -> str:
+        """The same for the same model, another for any other."""
+        ...

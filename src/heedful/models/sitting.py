@@ -1,0 +1,106 @@
+"""One batch before one subject: what several methods and checks need of it is computed once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, autograd
+
+from heedful.core.clock import Clock
+from heedful.core.errors import AttentionUnavailable
+from heedful.core.values import Batch, Decode, Forward
+from heedful.models.base import DeletesQuickly, Subject
+
+PARITY = 1e-4  # how far decoding under the model's own attention may lie from its output
+
+
+@dataclass(frozen=True, eq=False)
+class Sitting:
+    """A subject, a batch, and every shared quantity, computed when first asked for."""
+
+    subject: Subject
+    batch: Batch
+    seed: int = 0
+    max_batch_tokens: int = 20_000
+    clock: Clock = field(default_factory=Clock)
+
+    @cached_property
+    def embedded(self) -> Float[Tensor, "B T E"]:
+        """The word vectors, as the leaf that gradients are taken at."""
+        return self.subject.embed(self.batch).detach().requires_grad_()
+
+    @cached_property
+    def graph(self) -> Forward:
+        """The one forward pass, with its autograd graph."""
+        with self.clock("forward"), torch.enable_grad():
+            return self.subject.forward(self.batch, self.embedded)
+
+    @cached_property
+    def forward(self) -> Forward:
+        """The same pass without the graph."""
+        graph = self.graph
+        return Forward(graph.logits.detach(), graph.attention.detach(), graph.states.detach())
+
+    @cached_property
+    def decode(self) -> Decode:
+        """Output under another attention, proved to be the model's own output under its own.
+
+        A decoder that does not hear the attention it is given would make every intervention look
+        harmless; so would one that decodes something else.
+        """
+        decode = self.subject.decoder(self.batch, self.forward)
+        if self._gap(decode) > PARITY:
+            raise AttentionUnavailable(
+                f"Decoding {self.subject.family} under its own attention gives other logits than "
+                f"its forward pass (difference {self._gap(decode):.2g}); decoder() must use the "
+                "attention it is given and return what forward() returns."
+            )
+        return decode
+
+    @cached_property
+    def parity(self) -> float:
+        """Largest difference between the model's logits and those decoded under its attention."""
+        return self._gap(self.decode)
+
+    @cached_property
+    def predicted(self) -> Int[Tensor, "B"]:
+        """The predicted classes."""
+        return self.forward.predicted
+
+    def gradient(
+        self, target: Int[Tensor, "B"], *, attention: Float[Tensor, "B T"] | None
+    ) -> Float[Tensor, "B T E"]:
+        """∂p_target/∂x with attention held at the given weights, or free to move where None."""
+        with torch.enable_grad():
+            if attention is None:
+                logits = self.graph.logits
+            else:
+                logits = self.subject.decoder(self.batch, self.graph)(attention.detach())
+            chosen = logits.softmax(-1).gather(-1, target[:, None])
+            (gradient,) = autograd.grad(chosen.sum(), self.embedded, retain_graph=True)
+        return gradient
+
+    @cached_property
+    def without_each(self) -> Float[Tensor, "B T C"]:
+        """Logits with token t deleted, for each t in the mask; zeros elsewhere."""
+        with self.clock("leave_one_out"), torch.no_grad():
+            if isinstance(self.subject, DeletesQuickly):
+                return self.subject.without_each(self.batch, max_batch_tokens=self.max_batch_tokens)
+            return self._run_every_variant()
+
+    def _run_every_variant(self) -> Float[Tensor, "B T C"]:
+        result = self.forward.logits.new_zeros(*self.batch.mask.shape, len(self.subject.labels))
+        for rows, positions in self._variants():
+            shorter = self.batch.without(rows, positions)
+            result[rows, positions] = self.subject.forward(shorter).logits
+        return result
+
+    def _variants(self) -> Iterator[tuple[Int[Tensor, "N"], Int[Tensor, "N"]]]:
+        rows, positions = self.batch.mask.nonzero(as_tuple=True)
+        size = max(1, self.max_batch_tokens // self.batch.ids.shape[1])
+        yield from zip(torch.split(rows, size), torch.split(positions, size), strict=True)
+
+    def _gap(self, decode: Decode) -> float:
+        return float((decode(self.forward.attention) - self.forward.logits).abs().max())

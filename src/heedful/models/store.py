@@ -1,0 +1,104 @@
+"""A model folder: weights as safetensors, everything else as JSON, never pickle."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from heedful.core.errors import HeedfulError, ModelError
+from heedful.core.files import save_atomic, write_atomic
+from heedful.models.network import AttentionClassifier, Shape
+from heedful.models.recurrent import RecurrentSubject
+from heedful.models.words import Vocabulary, WordTokenizer
+
+SCHEMA = 1
+WEIGHTS, SETTINGS, WORDS = "model.safetensors", "heedful.json", "vocabulary.json"
+
+
+def save(subject: RecurrentSubject, folder: Path) -> None:
+    """Write the model folder."""
+    weights = {
+        name: one.detach().float().contiguous()
+        for name, one in subject.network.state_dict().items()
+    }
+    settings = {
+        "schema": SCHEMA,
+        "family": subject.family,
+        "shape": asdict(subject.network.shape),
+        "labels": subject.labels,
+        "tokenizer": asdict(subject.tokenizer),
+        "max_words": subject.max_words,
+        "history": subject.history,
+    }
+    save_atomic(folder / WEIGHTS, lambda draft: save_file(weights, draft))
+    write_atomic(folder / WORDS, json.dumps(subject.vocabulary.words, indent=0))
+    write_atomic(folder / SETTINGS, json.dumps(settings, indent=1))
+
+
+def load(folder: Path, *, dtype: torch.dtype = torch.float64) -> RecurrentSubject:
+    """Read a model folder.
+
+    Audits run in float64: ranks of importances must not depend on how texts were batched, and in
+    float32 the last bits of a matrix product do.
+    """
+    settings = _read_json(folder / SETTINGS, kind=dict)
+    if settings.get("schema") != SCHEMA:
+        raise ModelError(
+            f"{folder / SETTINGS} has schema {settings.get('schema')!r}; this reads {SCHEMA}."
+        )
+    try:
+        network = AttentionClassifier(Shape(**settings["shape"]))
+        vocabulary = Vocabulary(tuple(map(str, _read_json(folder / WORDS, kind=list))))
+        tokenizer = WordTokenizer(**settings["tokenizer"])
+        labels = tuple(map(str, settings["labels"]))
+        limit, history = settings["max_words"], settings["history"]
+        _load_weights(network, folder / WEIGHTS)
+        subject = RecurrentSubject(network, vocabulary, tokenizer, labels, limit, history)
+    except (KeyError, TypeError) as error:
+        raise ModelError(f"{folder / SETTINGS} is incomplete or damaged: {error}.") from error
+    except ModelError:
+        raise
+    except HeedfulError as error:
+        raise ModelError(f"{folder} is not a usable model folder: {error}") from error
+    network.to(dtype).eval().requires_grad_(False)
+    return subject
+
+
+def _load_weights(network: AttentionClassifier, path: Path) -> None:
+    if not path.is_file():
+        raise ModelError(f"{path} is missing; a model folder holds {WEIGHTS}, {SETTINGS}, {WORDS}.")
+    try:
+        weights = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"{path} cannot be read as safetensors: {error}.") from error
+    expected = network.state_dict()
+    if wrong := sorted(expected.keys() ^ weights.keys()):
+        raise ModelError(f"{path} and {SETTINGS} name different weights, such as {wrong[0]!r}.")
+    for name, tensor in weights.items():
+        if tensor.shape != expected[name].shape or not tensor.is_floating_point():
+            raise ModelError(
+                f"{path}: {name} is {tuple(tensor.shape)} {tensor.dtype}; "
+                f"{SETTINGS} asks for {tuple(expected[name].shape)} of floating point."
+            )
+        if not bool(tensor.isfinite().all()):
+            raise ModelError(f"{path}: {name} holds values that are not finite.")
+    network.load_state_dict(weights)
+
+
+def _read_json(path: Path, *, kind: type) -> Any:
+    if not path.is_file():
+        raise ModelError(
+            f"No heedful model at {path.parent}: {path.name} is missing. Make one with "
+            f"`heedful train DATA --out {path.parent}`, or give the folder of one."
+        )
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise ModelError(f"{path} is not readable JSON: {error}.") from error
+    if not isinstance(found, kind):
+        raise ModelError(f"{path} must hold a JSON {kind.__name__}, not {type(found).__name__}.")
+    return found

@@ -1,0 +1,1 @@
+"""Reads records only, never a model."""

@@ -1,0 +1,145 @@
+"""The verdict card in the terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console, Group
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from heedful.core.records import CheckResult, Estimate, Verdict
+
+COLOURS = {
+    "faithful": "green",
+    "unfaithful": "red",
+    "for": "green",
+    "against": "red",
+    "undecided": "yellow",
+    "no vote": "dim",
+    "not examined": "dim",
+}
+HEADLINES = {
+    "faithful": "FAITHFUL: attention ranks the words of this model's inputs by their influence.",
+    "unfaithful": "NOT FAITHFUL: attention does not rank the words by their influence.",
+    "undecided": "UNDECIDED: this data does not settle whether attention ranks words by influence.",
+}
+CLAIM_WORDS = {
+    "used": "output depends on the attention",
+    "needed": "uniform attention would do worse",
+    "ranks": "attention orders words by influence",
+    "exclusive": "no distant attention gives the same output",
+    "robust": "retraining gives the same attention",
+}
+CONTROLS = ("tau_shuffled_leave_one_out", "tau_gradient_shuffled")
+WIDTH = 41
+
+
+def print_card(
+    verdict: Verdict, manifest: Mapping[str, Any], *, console: Console | None = None
+) -> None:
+    """Print the verdict with its claims, estimates and what they rest on."""
+    (console or Console()).print(card(verdict, manifest))
+
+
+def card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
+    """The verdict as one framed page of text."""
+    colour = COLOURS[verdict.answer]
+    parts: list[Any] = [
+        Text(HEADLINES[verdict.answer], style=f"bold {colour}"),
+        Text(verdict.why + "\n"),
+    ]
+    if verdict.degree is not None:
+        parts += [_scale(verdict.degree), Text()]
+    if verdict.instead is not None:
+        share = f"{verdict.instead.recovered_share:.0%}"
+        told = f"Instead: {verdict.instead.method} recovers {share} of the leave-one-out ranking.\n"
+        parts.append(Text(told, style="bold"))
+    parts += [_claims(verdict), Text()]
+    parts += [_checks(verdict)]
+    if "mechanism" in verdict.checks:
+        parts += [Text(), Text("Where it is lost: " + verdict.checks["mechanism"].why)]
+    parts += [Text(), Text(_origin(manifest), style="dim")]
+    title = Text(f" Does attention explain {manifest['model']['name']}? ", style="bold")
+    return Panel(Group(*parts), title=title, border_style=colour, padding=(1, 2), width=100)
+
+
+def _scale(degree: Estimate) -> Text:
+    """A ruler from shuffled attention to the reference, with the interval drawn on it."""
+
+    def place(value: float) -> int:
+        return round(max(0.0, min(1.0, value)) * (WIDTH - 1))
+
+    cells = ["─"] * WIDTH
+    if degree.n > 1:
+        for cell in range(place(degree.low), place(degree.high) + 1):
+            cells[cell] = "━"
+    cells[place(degree.value)] = "●"
+    text = Text("shuffled ├", style="dim")
+    text.append("".join(cells), style="bold cyan")
+    text.append("┤ gradient", style="dim")
+    text.append(f"   degree {degree}, n = {degree.n}")
+    return text
+
+
+def _claims(verdict: Verdict) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for name, claim in verdict.claims.items():
+        answer = Text(claim.answer, style=COLOURS[claim.answer])
+        table.add_row(Text(name, style="bold"), answer, Text(CLAIM_WORDS[name], style="dim"))
+    return table
+
+
+def _checks(verdict: Verdict) -> Table:
+    """Every estimate with its interval, overall and by predicted class; controls in grey."""
+    classes = list(dict.fromkeys(name for one in verdict.checks.values() for name in one.by_class))
+    shown = classes if len(classes) <= 3 else []
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("measure")
+    table.add_column("overall [95 % interval]")
+    for name in shown:
+        table.add_column(Text(f"if {_short(name)}"), justify="right")
+    for check, result in verdict.checks.items():
+        answer = Text(f"  {result.answer}", style=COLOURS[result.answer])
+        table.add_row(Text(check, style="bold") + answer)
+        _measures(table, result, shown)
+    return table
+
+
+def _measures(table: Table, result: CheckResult, classes: list[str]) -> None:
+    for measure, estimate in result.estimates.items():
+        style = "dim" if measure in CONTROLS else ""
+        told = str(estimate)
+        if measure in result.undefined:
+            told += f"  ({result.undefined[measure]} undefined)"
+        cells = [_value(result.by_class.get(name, {}).get(measure)) for name in classes]
+        table.add_row(Text(f"  {measure}"), Text(told), *map(Text, cells), style=style)
+    for measure, reason in result.missing.items():
+        table.add_row(Text(f"  {measure}", style="dim"), Text(reason, style="dim"))
+
+
+def _value(estimate: Estimate | None) -> str:
+    return "–" if estimate is None or not estimate.n else f"{estimate.value:.3f}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 12 else name[:11] + "…"
+
+
+def _origin(manifest: Mapping[str, Any]) -> str:
+    data = manifest["data"]
+    cpu = sum(one["cpu"] for one in manifest["seconds"].values())
+    left = manifest["too_short"]
+    parts = [
+        f"{data['texts'] - left} texts of {data['name']} ({data['split']})",
+        f"{manifest['interval']}",
+        f"seed {manifest['seed']}",
+        f"{cpu:.1f} CPU seconds",
+    ]
+    if left:
+        parts.append(f"{left} texts too short")
+    if manifest["truncated"]:
+        parts.append(f"{manifest['truncated']} texts cut")
+    if data["bad_rows"]:
+        parts.append(data["bad_rows"])
+    return " · ".join(parts)

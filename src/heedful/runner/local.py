@@ -1,0 +1,143 @@
+"""Run an audit in this process."""
+
+import platform
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from importlib.metadata import version
+from itertools import islice
+from json import dumps
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful.auditing.conclude import conclude, whole_columns
+from heedful.auditing.job import run_job
+from heedful.auditing.plan import Plan
+from heedful.core.errors import DataError, RunError
+from heedful.core.progress import Progress, silent
+from heedful.core.values import Example
+from heedful.data.base import Dataset
+from heedful.models.base import Fingerprinted, Subject
+from heedful.runner.run import Run
+from heedful.runner.store import (
+    MANIFEST,
+    PLAN,
+    VERDICT,
+    Job,
+    Store,
+    columns_of,
+    instances_of,
+    jobs_of,
+)
+from heedful.stats.interval import KIND
+
+VERSIONED = ("heedful", "torch", "numpy", "scipy", "pyarrow")
+
+
+def run(
+    subject: Subject,
+    data: Dataset,
+    plan: Plan,
+    *,
+    out: Path | None = None,
+    progress: Progress = silent,
+) -> Run:
+    """Audit the subject on the data, job by job; jobs already done are not done again."""
+    store = Store(out or Path(tempfile.mkdtemp(prefix="heedful-")))
+    fingerprint = subject.fingerprint() if isinstance(subject, Fingerprinted) else None
+    if fingerprint is None and (store.folder / PLAN).exists():
+        raise RunError(
+            f"{store.folder} holds a run already, and {subject.family} has no fingerprint() that "
+            "would tell whether it is the same model. Choose another --out."
+        )
+    store.begin(plan)
+    jobs = jobs_of(plan, len(data), origin={"model": fingerprint, "data": data.sha256})
+    _work(store, jobs, subject, data, plan, progress)
+    verdict = _conclude(store, jobs, plan, subject.labels)
+    store.write(MANIFEST, dumps(_manifest(store, jobs, subject, data, plan, fingerprint), indent=1))
+    store.write(VERDICT, verdict)
+    return Run(store.folder)
+
+
+def _work(
+    store: Store,
+    jobs: Sequence[Job],
+    subject: Subject,
+    data: Dataset,
+    plan: Plan,
+    progress: Progress,
+) -> None:
+    parts, total = plan.build_checks(), len(data)
+    for job, examples in _with_examples(jobs, data):
+        if not store.done(job):
+            result = run_job(
+                subject,
+                examples,
+                parts,
+                seed=plan.seed,
+                max_batch_tokens=plan.max_batch_tokens,
+                min_words=plan.min_words,
+                tell=partial(_tell, progress, job, total),
+            )
+            store.put(job, result, subject.labels)
+        progress(job.last, total, "audit")
+
+
+def _tell(progress: Progress, job: Job, total: int, done: int) -> None:
+    progress(job.first + done, total, "audit")
+
+
+def _with_examples(jobs: Iterable[Job], data: Dataset) -> Iterator[tuple[Job, list[Example]]]:
+    """Each job with its rows, read once, in order."""
+    rows = iter(data)
+    for job in jobs:
+        yield job, list(islice(rows, job.last - job.first))
+
+
+def _conclude(store: Store, jobs: Sequence[Job], plan: Plan, labels: Sequence[str]) -> str:
+    """Compute what needs all rows, from the rows as kept: a resumed run ends in the same bytes."""
+    rows = store.measurements(jobs)
+    if not len(rows):
+        raise DataError(f"No text has {plan.min_words} words or more; nothing was audited.")
+    missing = store.beside(jobs).missing
+    columns = columns_of(rows, missing)
+    whole = whole_columns(plan, columns)
+    store.put_whole(whole, instances_of(rows))
+    return conclude(plan, columns.with_whole(whole), labels).to_json()
+
+
+def _manifest(
+    store: Store,
+    jobs: Sequence[Job],
+    subject: Subject,
+    data: Dataset,
+    plan: Plan,
+    fingerprint: str | None,
+) -> dict[str, Any]:
+    beside = store.beside(jobs)
+    return {
+        "schema": 1,
+        "versions": {name: version(name) for name in VERSIONED}
+        | {"python": platform.python_version()},
+        "model": {"name": plan.model, "family": subject.family, "sha256": fingerprint},
+        "data": {
+            "name": data.name,
+            "split": data.split,
+            "sha256": data.sha256,
+            "texts": len(data),
+            "bad_rows": str(data.bad),
+        },
+        "labels": list(subject.labels),
+        "seed": plan.seed,
+        "device": "cpu",
+        "dtype": beside.dtype,
+        "threads": torch.get_num_threads(),
+        "attention_path": "own",
+        "parity": beside.parity,
+        "interval": f"{plan.level:.0%} {KIND}, {plan.resamples} resamples",
+        "truncated": beside.truncated,
+        "too_short": beside.too_short,
+        "seconds": beside.seconds,
+    }

@@ -1,0 +1,183 @@
+"""A run folder: measurements by job, written whole or not at all, so that a rerun resumes."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from heedful.auditing.conclude import Columns
+from heedful.auditing.job import Beside, Block, JobResult
+from heedful.auditing.plan import Plan
+from heedful.core.errors import RunError
+from heedful.core.files import save_atomic, write_atomic
+
+ROWS = pa.schema(
+    [
+        ("instance", pa.int64()),
+        ("predicted", pa.string()),
+        ("label", pa.string()),
+        ("check", pa.string()),
+        ("measure", pa.string()),
+        ("setting", pa.string()),
+        ("value", pa.float64()),
+    ]
+)
+PLAN, MANIFEST, VERDICT, MEASUREMENTS = "plan.toml", "manifest.json", "verdict.json", "measurements"
+WHOLE = "whole"  # the file of measures that needed all instances
+BESIDE = b"heedful"  # Parquet metadata: what a job has to tell beside its rows
+
+
+@dataclass(frozen=True)
+class Job:
+    """Instances first … last − 1, under a key that names everything its results depend on."""
+
+    first: int
+    last: int
+    key: str
+
+    @property
+    def name(self) -> str:
+        """File name without ending; sorts by instance."""
+        return f"{self.first:09d}-{self.key}"
+
+
+def jobs_of(plan: Plan, total: int, *, origin: Mapping[str, str | None]) -> list[Job]:
+    """Cut a data set into jobs; `origin` holds the fingerprints of model and data."""
+    settled = {
+        "checks": {name: dict(one) for name, one in plan.settings.items()},
+        "seed": plan.seed,
+        "min_words": plan.min_words,
+        **origin,
+    }
+    jobs = []
+    for first in range(0, total, plan.instances_per_job):
+        last = min(first + plan.instances_per_job, total)
+        content = json.dumps([settled, first, last], sort_keys=True)
+        jobs.append(Job(first, last, blake2b(content.encode(), digest_size=10).hexdigest()))
+    return jobs
+
+
+@dataclass(frozen=True)
+class Store:
+    """The files of one run."""
+
+    folder: Path
+
+    def begin(self, plan: Plan) -> None:
+        """Claim the folder for this plan, or continue the run of the same plan."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise RunError(f"{self.folder} is a file; --out must name a folder.")
+        if (self.folder / PLAN).exists():
+            before = Plan.from_toml((self.folder / PLAN).read_text(encoding="utf-8"))
+            if different := before.differences(plan):
+                raise RunError(
+                    f"{self.folder} holds a run with another plan (different: "
+                    f"{', '.join(different)}). Choose another --out, or remove the folder."
+                )
+        elif self.folder.exists() and (self.folder / MEASUREMENTS).exists():
+            raise RunError(f"{self.folder} holds measurements but no {PLAN}; choose another --out.")
+        write_atomic(self.folder / PLAN, plan.to_toml())
+
+    def done(self, job: Job) -> bool:
+        """Whether the job's results are here."""
+        return self._path(job.name).exists()
+
+    def put(self, job: Job, result: JobResult, labels: Sequence[str]) -> None:
+        """Keep a job's results."""
+        self._write(job.name, _table(result, labels), asdict(result.beside))
+
+    def put_whole(self, whole: Mapping[str, Mapping[str, np.ndarray]], columns: pa.Table) -> None:
+        """Keep the measures that needed all instances, one row per instance of `columns`."""
+        parts = [
+            columns.append_column("check", pa.array([check] * len(columns), pa.string()))
+            .append_column("measure", pa.array([measure] * len(columns), pa.string()))
+            .append_column("setting", pa.nulls(len(columns), pa.string()))
+            .append_column("value", pa.array(values, from_pandas=True))
+            for check, measures in whole.items()
+            for measure, values in measures.items()
+        ]
+        table = pa.concat_tables(parts) if parts else ROWS.empty_table()
+        self._write(WHOLE, table.select(ROWS.names).cast(ROWS), {})
+
+    def measurements(self, jobs: Sequence[Job] | None = None) -> pa.Table:
+        """All rows, or those of the given jobs, in order."""
+        if jobs is None:
+            paths = sorted((self.folder / MEASUREMENTS).glob("[!.]*.parquet"))
+        else:
+            paths = [self._path(job.name) for job in jobs]
+        if not paths:
+            raise RunError(f"{self.folder} holds no measurements; is it a run folder?")
+        return pa.concat_tables(pq.read_table(path, schema=ROWS) for path in paths)
+
+    def beside(self, jobs: Sequence[Job]) -> Beside:
+        """What the jobs told beside their rows, added up."""
+        metadata = (pq.read_schema(self._path(job.name)).metadata for job in jobs)
+        return sum((Beside(**json.loads(one[BESIDE])) for one in metadata), Beside())
+
+    def write(self, name: str, content: str) -> None:
+        """Write one of the run's text files."""
+        write_atomic(self.folder / name, content)
+
+    def _write(self, name: str, table: pa.Table, beside: Mapping[str, Any]) -> None:
+        table = table.replace_schema_metadata({BESIDE: json.dumps(beside).encode()})
+        save_atomic(self._path(name), lambda draft: pq.write_table(table, draft))
+
+    def _path(self, name: str) -> Path:
+        return self.folder / MEASUREMENTS / f"{name}.parquet"
+
+
+def _table(result: JobResult, labels: Sequence[str]) -> pa.Table:
+    parts = [_rows(block, result, labels) for block in result.blocks]
+    return pa.concat_tables(parts) if parts else ROWS.empty_table()
+
+
+def _rows(block: Block, result: JobResult, labels: Sequence[str]) -> pa.Table:
+    count = len(block.instances)
+    names = pa.array(labels, pa.string())
+    classes = [
+        [which[i] for i in block.instances.tolist()] for which in (result.predicted, result.label)
+    ]
+    columns = [
+        pa.array(block.instances),
+        *(names.take(pa.array(one, pa.int64())) for one in classes),
+        *(
+            pa.array([text] * count, pa.string())
+            for text in (block.check, block.measure, block.setting)
+        ),
+        pa.array(block.values, from_pandas=True),  # NaN, undefined, is kept as null
+    ]
+    return pa.Table.from_arrays(columns, schema=ROWS)
+
+
+def instances_of(rows: pa.Table) -> pa.Table:
+    """Each instance once, with its predicted class and label, in order."""
+    names = ["instance", "predicted", "label"]
+    return rows.select(names).group_by(names).aggregate([]).sort_by("instance")
+
+
+def columns_of(rows: pa.Table, missing: Mapping[str, Mapping[str, str]]) -> Columns:
+    """Tidy rows as one array per check and measure, ordered by instance."""
+    import pyarrow.compute as pc
+
+    instances = instances_of(rows)
+    values: dict[str, dict[str, np.ndarray]] = {}
+    plain = rows.filter(pc.is_null(rows["setting"]))
+    kinds = plain.select(["check", "measure"]).group_by(["check", "measure"]).aggregate([])
+    for kind in kinds.to_pylist():
+        here = pc.and_(
+            pc.equal(plain["check"], kind["check"]), pc.equal(plain["measure"], kind["measure"])
+        )
+        part = plain.filter(here).sort_by("instance")
+        if part["instance"] != instances["instance"]:
+            raise RunError(
+                f"{kind['check']}.{kind['measure']} was not measured on every instance; "
+                "the run folder is damaged. Remove it and run again."
+            )
+        values.setdefault(kind["check"], {})[kind["measure"]] = part["value"].to_numpy()
+    return Columns(instances["predicted"].to_numpy().astype(str), values, missing)

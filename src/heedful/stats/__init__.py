@@ -1,0 +1,1 @@
+"""Pure arithmetic over numpy arrays: intervals, p-values, corrections, scores; no torch."""

@@ -1,0 +1,158 @@
+"""Intervals by the bootstrap: resample instances, keep what each statistic becomes (Efron, 1979).
+
+A NaN is a value that does not exist: it is left out of its column's mean, never counted as zero.
+Draws belong to the place of an instance in its column: give instances in a fixed order.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from heedful.core.errors import ShapeError
+from heedful.core.records import Estimate
+from heedful.core.rng import generator
+
+KIND = "percentile bootstrap over instances"
+RESAMPLES = 2000
+UNDEFINED_AT_MOST = 0.05  # of the draws; an interval from the lucky rest would be too narrow
+
+Column = Float64[np.ndarray, "n"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a subject stands between a control (0) and a reference (1).
+
+    `gap` is reference − control. Where gap.low ≤ 0 the two ends are not told apart, and the
+    place means nothing.
+    """
+
+    place: Estimate
+    gap: Estimate
+
+
+def bootstrap_means(
+    values: Float64[np.ndarray, "n M"], *, resamples: int = RESAMPLES, seed: int = 0
+) -> Float64[np.ndarray, "resamples M"]:
+    """The mean of each column in each resample: Σ w·v / Σ w over its defined values.
+
+    All columns share the resampled instances, so their differences and ratios are paired. NaN
+    where a resample holds no defined value.
+
+    >>> draws = bootstrap_means(np.array([[0.0, 1.0], [1.0, 2.0]]), resamples=3)
+    >>> draws[:, 1] - draws[:, 0]
+    array([1., 1., 1.])
+    """
+    n, columns = values.shape
+    if n == 0:
+        return np.full((resamples, columns), np.nan)
+    defined = ~np.isnan(values)
+    both = np.ascontiguousarray(np.hstack((np.where(defined, values, 0.0), defined)).T)
+    sums, random = np.empty((resamples, 2 * columns)), generator(seed, "bootstrap")
+    for row in sums:  # one at a time, so memory does not grow with the number of resamples
+        times_drawn = np.bincount(random.integers(n, size=n), minlength=n)
+        row[:] = both @ times_drawn.astype(np.float64)
+    return _ratio(sums[:, :columns], sums[:, columns:])
+
+
+def percentile_interval(
+    draws: Float64[np.ndarray, "R M"], level: float = 0.95
+) -> tuple[Float64[np.ndarray, "M"], Float64[np.ndarray, "M"]]:
+    """The middle `level` of each column's draws; NaN where more than 5 % of them are undefined.
+
+    >>> low, high = percentile_interval(np.arange(101.0)[:, None], level=0.9)
+    >>> low, high
+    (array([5.]), array([95.]))
+    """
+    ends = np.full((2, draws.shape[1]), np.nan)
+    for column, one in enumerate(draws.T):
+        defined = one[~np.isnan(one)]
+        if len(defined) and len(defined) >= (1 - UNDEFINED_AT_MOST) * len(one):
+            ends[:, column] = np.quantile(defined, ((1 - level) / 2, (1 + level) / 2))
+    return ends[0], ends[1]
+
+
+def estimate_means(
+    columns: Mapping[str, Column],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    level: float = 0.95,
+) -> dict[str, Estimate]:
+    """The mean of each column over instances, with its interval and its defined values counted.
+
+    Fewer than two defined values give no interval (NaN), none give no value either; nor is there
+    an interval where values are so sparse that more than 5 % of the resamples hold none.
+
+    >>> estimate_means({"tau": np.array([0.5, 0.5, np.nan])})["tau"]
+    Estimate(value=0.5, low=0.5, high=0.5, n=2)
+    """
+    if not columns:
+        return {}
+    values = _side_by_side(columns)
+    draws = bootstrap_means(values, resamples=resamples, seed=seed)
+    low, high = percentile_interval(draws, level)
+    n = (~np.isnan(values)).sum(0)
+    means = _ratio(np.nansum(values, axis=0), n.astype(np.float64))
+    return {
+        name: _estimate(means[column], low[column], high[column], int(n[column]))
+        for column, name in enumerate(columns)
+    }
+
+
+def estimate_place(
+    subject: Column,
+    control: Column,
+    reference: Column,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Place:
+    """(mean subject − mean control) / (mean reference − mean control), paired over instances.
+
+    Only instances where all three are defined count. 0 at the control, 1 at the reference, not
+    bounded by them.
+
+    >>> zero, one = np.zeros(4), np.ones(4)
+    >>> estimate_place(one / 2, zero, one).place
+    Estimate(value=0.5, low=0.5, high=0.5, n=4)
+    """
+    values = _side_by_side({"subject": subject, "control": control, "reference": reference})
+    values = values[~np.isnan(values).any(1)]
+    n = len(values)
+    # row 0 is the sample itself, the rest are its resamples: one formula for both
+    means = np.full((1, 3), np.nan) if n == 0 else values.mean(0, keepdims=True)
+    means = np.vstack((means, bootstrap_means(values, resamples=resamples, seed=seed)))
+    gap = means[:, 2] - means[:, 1]
+    statistics = np.stack((_ratio(means[:, 0] - means[:, 1], gap), gap), axis=1)
+    low, high = percentile_interval(statistics[1:], level)
+    return Place(
+        place=_estimate(statistics[0, 0], low[0], high[0], n),
+        gap=_estimate(statistics[0, 1], low[1], high[1], n),
+    )
+
+
+def _estimate(value: float, low: float, high: float, n: int) -> Estimate:
+    if n < 2:  # one instance says nothing of how others vary
+        low = high = float("nan")
+    return Estimate(float(value), float(low), float(high), n)
+
+
+def _ratio(
+    above: Float64[np.ndarray, "*shape"], below: Float64[np.ndarray, "*shape"]
+) -> Float64[np.ndarray, "*shape"]:
+    quotient = np.full(above.shape, np.nan)
+    np.divide(above, below, out=quotient, where=below != 0)
+    return quotient
+
+
+def _side_by_side(columns: Mapping[str, Column]) -> Float64[np.ndarray, "n M"]:
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ShapeError(
+            f"Columns must hold one value per instance, NaN where undefined; got lengths {lengths}."
+        )
+    return np.stack(tuple(columns.values()), axis=1)

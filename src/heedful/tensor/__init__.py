@@ -1,0 +1,1 @@
+"""Pure arithmetic over torch tensors: no model, no device, no state."""

@@ -1,0 +1,1 @@
+"""Ways to fit a subject to data."""

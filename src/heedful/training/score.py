@@ -1,0 +1,39 @@
+"""How well a subject predicts: the scores training selects by and reports quote."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.core.errors import DataError
+from heedful.core.values import Encoded
+from heedful.data.batching import batches
+from heedful.models.base import Subject
+from heedful.stats.score import accuracy, roc_auc
+
+
+def probabilities(
+    subject: Subject, encoded: Sequence[Encoded], *, max_batch_tokens: int = 20_000
+) -> Float[Tensor, "n C"]:
+    """The subject's outputs, one row per text in the order given."""
+    result = torch.zeros(len(encoded), len(subject.labels), dtype=torch.float64)
+    with torch.no_grad():
+        for rows in batches(encoded, max_batch_tokens=max_batch_tokens):
+            forward = subject.forward(subject.batch([encoded[row] for row in rows]))
+            result[rows] = forward.probabilities.double()
+    return result
+
+
+def dev_score(subject: Subject, encoded: Sequence[Encoded]) -> float:
+    """ROC-AUC for two classes, accuracy for more."""
+    if not encoded:
+        raise DataError("There are no dev texts to choose the best epoch by.")
+    outputs = probabilities(subject, encoded).numpy()
+    gold = np.array([one.label for one in encoded])
+    if outputs.shape[1] > 2:
+        return accuracy(outputs.argmax(1), gold)
+    if len(np.unique(gold)) < 2:
+        raise DataError("The dev texts are all of one class; ROC-AUC needs both.")
+    return roc_auc(outputs[:, 1], gold)

@@ -1,0 +1,41 @@
+"""Small subjects and batches that tests share."""
+
+import torch
+
+from heedful.core.values import Batch, Encoded, Example, collate
+from heedful.models.network import AttentionClassifier, Shape
+from heedful.models.recurrent import RecurrentSubject
+from heedful.models.words import SPECIALS, Vocabulary, WordTokenizer
+
+WORDS = tuple(f"w{number}" for number in range(30))
+
+
+def subject(
+    encoder: str = "bilstm", attention: str = "additive", *, classes: int = 2, seed: int = 0
+) -> RecurrentSubject:
+    """A random classifier in float64 whose weights are large enough for attention to matter."""
+    shape = Shape(len(SPECIALS) + len(WORDS), classes, encoder, attention, embedding=6, hidden=8)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        network = AttentionClassifier(shape).double()
+        for parameter in network.parameters():
+            parameter.data.normal_(0.0, 0.8)
+        network.embedding.weight.data[0].zero_()
+    network.eval().requires_grad_(False)
+    labels = tuple(f"class{number}" for number in range(classes))
+    return RecurrentSubject(network, Vocabulary((*SPECIALS, *WORDS)), WordTokenizer(), labels)
+
+
+def encoded(subject: RecurrentSubject, lengths: list[int], *, seed: int = 0) -> list[Encoded]:
+    """Texts of random words with the given lengths."""
+    draw = torch.Generator().manual_seed(seed)
+    texts = [
+        " ".join(WORDS[number] for number in torch.randint(0, 30, (length,), generator=draw).tolist())
+        for length in lengths
+    ]
+    return [subject.encode(Example(index, text, 0)) for index, text in enumerate(texts)]
+
+
+def batch(subject: RecurrentSubject, lengths: list[int], *, seed: int = 0) -> Batch:
+    """A padded batch of such texts."""
+    return collate(encoded(subject, lengths, seed=seed))

@@ -1,0 +1,84 @@
+"""Columns: the mapping of --fields, and the errors when a column is not there."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.core.errors import ConfigError, DataError
+from heedful.data import read
+from heedful.data.fields import KNOWN, parse_fields
+
+columns = st.text(
+    st.characters(exclude_characters=",", exclude_categories=["Cs"]), min_size=1
+).filter(lambda name: name == name.strip())
+
+
+@given(st.dictionaries(st.sampled_from(KNOWN), columns, min_size=1))
+def test_a_mapping_reads_back_as_written(mapping):
+    text = ",".join(f"{field}={column}" for field, column in mapping.items())
+    if len(set(mapping.values())) < len(mapping):
+        with pytest.raises(ConfigError, match="is mapped to two fields; map it to one"):
+            parse_fields(text)
+    else:
+        assert parse_fields(text) == mapping
+
+
+@given(st.text())
+def test_any_other_text_is_a_mapping_or_a_config_error(text):
+    with suppress(ConfigError):
+        assert set(parse_fields(text)) <= set(KNOWN)
+
+
+@pytest.mark.parametrize("text", ["", "text", "text=", "=review", "text=a,,label=b"])
+def test_each_part_is_a_pair(text):
+    with pytest.raises(ConfigError, match=r"each part must be FIELD=COLUMN. Write for example"):
+        parse_fields(text)
+
+
+def test_unknown_and_repeated_fields():
+    with pytest.raises(ConfigError, match=r"No field is named 'txt'. Did you mean 'text'\? Known:"):
+        parse_fields("txt=review")
+    with pytest.raises(ConfigError, match="--fields names 'text' twice"):
+        parse_fields("text=a,text=b")
+    with pytest.raises(ConfigError, match=r"No field is named 'zzz'. Known: text, label"):
+        read([{"text": "a", "label": 1}], fields={"zzz": "a"})
+
+
+def test_columns_are_mapped():
+    rows = [{"review": "a", "stars": 5, "label": "not this"}, {"review": "b", "stars": 1}]
+    data = read(rows, fields="text=review,label=stars")
+    assert data.labels == ("1", "5")
+    assert [(e.text, e.label) for e in data] == [("a", 1), ("b", 0)]
+
+
+def test_a_mapped_column_is_not_read_as_another_field():
+    data = read([{"tokens": "a b", "label": 1}], fields="text=tokens")
+    assert next(iter(data)).tokens is None
+
+
+def test_missing_columns_are_named_with_an_example():
+    with pytest.raises(DataError) as error:
+        read([{"id": 3, "stars": 5, "review": "fine"}] * 200)
+    assert str(error.value) == (
+        "rows in memory has no column 'text' and 'label'. Its columns: id, stars, review. "
+        "Say which hold them, for example --fields text=review,label=stars."
+    )
+    with pytest.raises(DataError, match=r"no column 'label'.*--fields text=text,label=id\."):
+        read([{"text": "fine", "id": 1}])
+    with pytest.raises(DataError, match=r"no column 'stars'. Its columns: text, label\."):
+        read([{"text": "fine", "label": 1}], fields={"label": "stars"})
+    with pytest.raises(DataError, match=r"no column for 'text'. Its.* --fields text=a,label=text"):
+        read([{"a": "fine", "text": 1}], fields={"label": "text"})
+
+
+@pytest.mark.parametrize("names", [("premise", "hypothesis"), ("paragraph", "question")])
+def test_tasks_with_a_query_are_refused_clearly(names):
+    rows = [{names[0]: "a", names[1]: "b", "label": 0}]
+    wanted = f"{', '.join(names)} belong to a task with a query, which is not supported yet. Rows"
+    with pytest.raises(DataError, match=f"{wanted} must have text,label"):
+        read(rows)
+    with pytest.raises(DataError, match="belong to a task with a query"):
+        read(rows, fields={names[0]: "x"})
+    assert len(read([{"text": "a", **rows[0]}])) == 1
