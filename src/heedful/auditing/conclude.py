@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ Column = NDArray[np.float64]
 class Columns:
     """All instances' values by check and measure, and the class predicted for each."""
 
-    predicted: NDArray[np.str_]
+    predicted: NDArray[Any]  # class names
     values: Mapping[str, Mapping[str, Column]]
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 

@@ -78,7 +78,7 @@ def _mechanism(e: Evidence) -> str:
     if weighting.high < mixing.low:
         lost = "in the weighting: attention does not see how much a state has to say"
     elif mixing.high < weighting.low:
-        lost = "in the mixing: states no longer stand for their own words"
+        lost = "in the mixing: what a state adds is not what deleting its word takes away"
     return f"{first}, {second}: more is lost {lost}."
 
 

@@ -23,8 +23,9 @@ class Mechanism:
     With a linear decoder α_t s_t is what state t adds to the output. `tau_weighting` ranks tokens
     by α against ‖α s‖: what is lost there is the fault of the weights, which do not see how much a
     state has to say. `tau_mixing` ranks ‖α s‖ against leave-one-out: what is lost there is the
-    fault of the encoder, whose states no longer stand for their words. `conicity`, the mean cosine
-    of the states with their mean, says how alike the states are (Mohankumar et al., 2020).
+    fault of the encoder, whose states no longer stand for their words (and, where a deleted word
+    had much weight, of the softmax that hands it on). `conicity`, the mean cosine of the states
+    with their mean, says how alike the states are (Mohankumar et al., 2020).
     """
 
     claim: ClassVar[Claim | None] = None

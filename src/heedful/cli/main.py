@@ -1,17 +1,18 @@
 """The `heedful` command and how it ends: 0 done, 1 not met, 2 wrong request, 130 interrupted."""
 
+import os
 import sys
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 from heedful.cli import audit, check, demo, explain, listing, train
 from heedful.core.errors import HeedfulError
 
+INTERRUPTED = 130
 app = typer.Typer(
     name="heedful",
     help="Does attention explain this model's predictions, and if not, what does?",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -27,21 +28,19 @@ app.command("list")(listing.listing)
 def main() -> None:
     """Run the command line; errors of the request are one line on stderr."""
     try:
-        code = app(standalone_mode=False)
+        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except HeedfulError as error:
-        code = _refuse(str(error))
-    except click.ClickException as error:
-        code = _refuse(error.format_message())
-    except (KeyboardInterrupt, click.Abort):
-        print("heedful: interrupted; the same command again continues.", file=sys.stderr)  # noqa: T201
-        code = 130
+        code = _say(str(error), 2)
+    except TyperException as error:
+        code = _say(error.format_message(), 2)
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
-        sys.stderr.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    if code == INTERRUPTED:  # typer turns Ctrl-C into this
+        _say("interrupted; the same command again continues.", code)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _refuse(message: str) -> int:
-    line = " ".join(message.split())
-    print(f"heedful: {line}", file=sys.stderr)  # noqa: T201
-    return 2
+def _say(message: str, code: int) -> int:
+    print(f"heedful: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
+    return code

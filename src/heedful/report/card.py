@@ -56,7 +56,7 @@ def card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
         told = f"Instead: {verdict.instead.method} recovers {share} of the leave-one-out ranking.\n"
         parts.append(Text(told, style="bold"))
     parts += [_claims(verdict), Text()]
-    parts += [_checks(verdict)]
+    parts += [_checks(verdict, manifest["level"])]
     if "mechanism" in verdict.checks:
         parts += [Text(), Text("Where it is lost: " + verdict.checks["mechanism"].why)]
     parts += [Text(), Text(_origin(manifest), style="dim")]
@@ -78,27 +78,29 @@ def _scale(degree: Estimate) -> Text:
     text = Text("shuffled ├", style="dim")
     text.append("".join(cells), style="bold cyan")
     text.append("┤ gradient", style="dim")
-    text.append(f"   degree {degree}, n = {degree.n}")
+    text.append(f"\ndegree {degree}, n = {degree.n}")
     return text
 
 
 def _claims(verdict: Verdict) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for name, claim in verdict.claims.items():
-        answer = Text(claim.answer, style=COLOURS[claim.answer])
-        table.add_row(Text(name, style="bold"), answer, Text(CLAIM_WORDS[name], style="dim"))
+        told = Text(CLAIM_WORDS[name])
+        if claim.checks and name != "ranks":  # the reason for ranks stands under the headline
+            told.append(f"\n{claim.why}", style="dim")
+        table.add_row(Text(name, style="bold"), Text(claim.answer, COLOURS[claim.answer]), told)
     return table
 
 
-def _checks(verdict: Verdict) -> Table:
+def _checks(verdict: Verdict, level: float) -> Table:
     """Every estimate with its interval, overall and by predicted class; controls in grey."""
     classes = list(dict.fromkeys(name for one in verdict.checks.values() for name in one.by_class))
     shown = classes if len(classes) <= 3 else []
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("measure")
-    table.add_column("overall [95 % interval]")
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column("measure", no_wrap=True, min_width=28)
+    table.add_column(f"mean [{level:.0%}]", no_wrap=True)
     for name in shown:
-        table.add_column(Text(f"if {_short(name)}"), justify="right")
+        table.add_column(Text(_short(name)), justify="right", no_wrap=True)
     for check, result in verdict.checks.items():
         answer = Text(f"  {result.answer}", style=COLOURS[result.answer])
         table.add_row(Text(check, style="bold") + answer)

@@ -136,6 +136,7 @@ def _manifest(
         "threads": torch.get_num_threads(),
         "attention_path": "own",
         "parity": beside.parity,
+        "level": plan.level,
         "interval": f"{plan.level:.0%} {KIND}, {plan.resamples} resamples",
         "truncated": beside.truncated,
         "too_short": beside.too_short,

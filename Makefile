@@ -1,0 +1,39 @@
+# Everything here works on a machine with Python 3.11+, make and git; nothing else is needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
+
+.PHONY: demo test bench studies clean
+
+demo: $(VENV)/.demo
+	$(BIN)/heedful demo
+
+test: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/pytest -n 2 -m "not study"
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+# What takes longer than a test may: trained models, published studies
+studies: $(VENV)/.dev
+	$(BIN)/pytest -m study
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[samples]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[dev]'
+	touch $@ $(VENV)/.demo
+
+$(BIN)/python:
+	$(PYTHON) -c "import sys; sys.exit('heedful needs Python 3.11 or newer' if sys.version_info < (3, 11) else 0)"
+	$(PYTHON) -m venv $(VENV)
+
+clean:
+	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

