@@ -1,6 +1,6 @@
 """How different an attention gives the same output? (Jain & Wallace, 2019, experiment 2.2)"""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import torch
@@ -46,16 +46,8 @@ class Adversarial:
     beside: ClassVar[tuple[str, ...]] = ()
 
     def __call__(self, sitting: Sitting) -> Findings:
-        search = AdversarialSearch(
-            epsilon=self.epsilon,
-            candidates=self.candidates,
-            steps=self.steps,
-            rate=self.rate,
-            penalty=self.penalty,
-            hinge=self.hinge,
-        )
         own, missing = sitting.forward.attention, {}
-        best = search(sitting)[0]
+        best = AdversarialSearch(**asdict(self))(sitting)[0]
         columns = {"epsilon_max_jsd": jsd(best, own)}
         try:
             best = CertifiedAdversary(self.epsilon)(sitting)[0]
