@@ -1,0 +1,250 @@
+"""A run folder: claimed by one plan, rows as the contract says, damage told."""
+
+from dataclasses import asdict, replace
+from math import isnan, nan
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from heedful.auditing.job import Beside, Block, JobResult
+from heedful.auditing.plan import Plan
+from heedful.core.errors import HeedfulError, RunError
+from heedful.runner.store import Job, Store, columns_of, instances_of, jobs_of
+
+PLAN = Plan("model", "data", checks=("permutation",), instances_per_job=4)
+ORIGIN = {"model": "m", "data": "d"}
+LABELS = ("bad", "good")
+ONE, TWO = jobs_of(PLAN, 6, origin=ORIGIN)
+
+
+def block(instances, values, measure="median_tvd", setting=None):
+    values = np.array(values, dtype=np.float64)
+    return Block("permutation", measure, setting, np.array(instances, dtype=np.int64), values)
+
+
+def result(*blocks, beside=None):
+    instances = sorted({i for one in blocks for i in one.instances.tolist()})
+    predicted = {i: i % 2 for i in instances}
+    label = {i: (i + 1) % 2 for i in instances}
+    return JobResult(tuple(blocks), predicted, label, beside or Beside())
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "run")
+
+
+def test_jobs_cover_the_data_once_and_sort_by_name():
+    plan = replace(PLAN, instances_per_job=512)
+    jobs = jobs_of(plan, 1100, origin=ORIGIN)
+    assert [(one.first, one.last) for one in jobs] == [(0, 512), (512, 1024), (1024, 1100)]
+    assert [one.name for one in jobs] == sorted(one.name for one in jobs)
+    assert jobs_of(plan, 0, origin=ORIGIN) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 1},
+        {"min_words": 2},
+        {"checks": ("mechanism",), "settings": {}},
+        {"settings": {"permutation": {"draws": 7}}},
+    ],
+)
+def test_a_key_names_everything_the_results_depend_on(change):
+    assert jobs_of(replace(PLAN, **change), 6, origin=ORIGIN)[0].key != ONE.key
+
+
+@pytest.mark.parametrize("origin", [{"model": "m2", "data": "d"}, {"model": "m", "data": "d2"}])
+def test_another_model_or_data_has_another_key(origin):
+    assert jobs_of(PLAN, 6, origin=origin)[0].key != ONE.key
+
+
+@pytest.mark.parametrize("change", [{"max_batch_tokens": 5}, {"resamples": 300}, {"limit": 5}])
+def test_a_key_does_not_name_what_cannot_matter(change):
+    assert jobs_of(replace(PLAN, **change), 6, origin=ORIGIN)[0] == ONE
+    assert jobs_of(PLAN, 9, origin=ORIGIN)[0] == ONE  # longer data: what is done stays done
+
+
+def test_begin_claims_the_folder_and_keeps_the_plan(store):
+    store.begin(PLAN)
+    assert Plan.from_toml((store.folder / "plan.toml").read_text()) == PLAN
+    store.begin(replace(PLAN, max_batch_tokens=5))  # the results do not depend on it
+    assert "max_batch_tokens = 5" in (store.folder / "plan.toml").read_text()
+
+
+def test_begin_refuses_another_plan_and_says_where_it_differs(store):
+    store.begin(PLAN)
+    other = replace(PLAN, seed=3, level=0.9, settings={"permutation": {"draws": 5}})
+    with pytest.raises(RunError) as caught:
+        store.begin(other)
+    assert str(caught.value) == (
+        f"{store.folder} holds a run with another plan (different: seed, level, settings). "
+        "Choose another --out, or remove the folder."
+    )
+    assert "seed = 0" in (store.folder / "plan.toml").read_text()
+
+
+def test_begin_refuses_a_file(tmp_path):
+    (tmp_path / "run").write_text("")
+    with pytest.raises(RunError) as caught:
+        Store(tmp_path / "run").begin(PLAN)
+    assert str(caught.value) == f"{tmp_path / 'run'} is a file; --out must name a folder."
+
+
+def test_begin_below_a_file_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match=r"^Cannot write .*plan\.toml: "):
+        Store(tmp_path / "file" / "run").begin(PLAN)
+
+
+def test_begin_refuses_measurements_without_a_plan(store):
+    (store.folder / "measurements").mkdir(parents=True)
+    with pytest.raises(RunError) as caught:
+        store.begin(PLAN)
+    assert str(caught.value) == (
+        f"{store.folder} holds measurements but no plan.toml; choose another --out."
+    )
+
+
+def test_begin_takes_an_empty_folder_and_one_with_other_files(store):
+    store.folder.mkdir()
+    (store.folder / "notes.txt").write_text("mine")
+    store.begin(PLAN)
+    assert (store.folder / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not toml",
+        pytest.param(
+            "seed = 1",
+            marks=pytest.mark.xfail(raises=TypeError, reason="bug: half a plan is a traceback"),
+        ),
+    ],
+)
+def test_begin_refuses_a_damaged_plan(store, text):
+    store.folder.mkdir()
+    (store.folder / "plan.toml").write_text(text)
+    with pytest.raises(HeedfulError, match="plan"):
+        store.begin(PLAN)
+
+
+def test_a_job_is_done_when_it_was_put(store):
+    assert not store.done(ONE)
+    store.put(ONE, result(block([0], [0.5])), LABELS)
+    assert store.done(ONE)
+    assert not store.done(TWO)
+    assert not store.done(Job(ONE.first, ONE.last, "other"))
+
+
+CONTRACT = {
+    "instance": pa.int64(),
+    "predicted": pa.string(),
+    "label": pa.string(),
+    "check": pa.string(),
+    "measure": pa.string(),
+    "setting": pa.string(),
+    "value": pa.float64(),
+}
+
+
+def test_rows_are_those_of_the_contract(store):
+    store.put(ONE, result(block([0, 1], [0.5, 0.25]), block([0], [3.0], setting="λ=1")), LABELS)
+    (path,) = (store.folder / "measurements").iterdir()
+    assert path.name == f"{ONE.name}.parquet"
+    for table in (pq.read_table(path), store.measurements()):
+        assert dict(zip(table.schema.names, table.schema.types, strict=True)) == CONTRACT
+        assert table.schema.names == list(CONTRACT)
+        assert [tuple(row.values()) for row in table.to_pylist()] == [
+            (0, "bad", "good", "permutation", "median_tvd", None, 0.5),
+            (1, "good", "bad", "permutation", "median_tvd", None, 0.25),
+            (0, "bad", "good", "permutation", "median_tvd", "λ=1", 3.0),
+        ]
+
+
+def test_a_value_that_does_not_exist_is_null(store):
+    store.put(ONE, result(block([0, 1], [nan, 0.25])), LABELS)
+    values = store.measurements()["value"]
+    assert values.to_pylist() == [None, 0.25]
+    assert values.null_count == 1
+
+
+def test_a_job_without_rows_is_done_too(store):
+    store.put(ONE, result(), LABELS)
+    assert store.done(ONE)
+    assert len(store.measurements()) == 0
+    assert store.measurements().schema.names == list(CONTRACT)
+
+
+def test_jobs_are_read_in_order_and_the_whole_comes_last(store):
+    store.put(TWO, result(block([4, 5], [0.4, 0.5])), LABELS)
+    store.put(ONE, result(block([0, 1], [0.0, 0.1])), LABELS)
+    rows = store.measurements([ONE, TWO])
+    assert rows["instance"].to_pylist() == [0, 1, 4, 5]
+    whole = {"permutation": {"rank": np.array([1.0, 2.0, nan, 4.0])}}
+    store.put_whole(whole, instances_of(rows))
+    table = store.measurements()
+    assert table.schema.names == list(CONTRACT)
+    assert table["instance"].to_pylist() == [0, 1, 4, 5] * 2
+    assert table["value"].to_pylist()[4:] == [1.0, 2.0, None, 4.0]
+    assert table["measure"].to_pylist()[4:] == ["rank"] * 4
+    assert table["label"].to_pylist()[4:] == ["good", "bad"] * 2
+    assert store.measurements([ONE, TWO]).num_rows == 4
+    store.put_whole({"permutation": {}}, instances_of(rows))
+    assert store.measurements().num_rows == 4
+
+
+def test_what_jobs_told_beside_adds_up(store):
+    one = Beside({"a": {"x": "no"}}, {"a": {"cpu": 1.0, "wall": 2.0}}, 1e-9, "float64", 3, 1)
+    two = Beside({"a": {"y": "nor"}}, {"a": {"cpu": 0.5, "wall": 1.0}}, 1e-7, "float64", 4, 2)
+    store.put(ONE, result(beside=one), LABELS)
+    store.put(TWO, result(beside=two), LABELS)
+    assert store.beside([ONE]) == one
+    assert store.beside([ONE, TWO]) == one + two
+    assert asdict(store.beside([ONE, TWO]))["seconds"] == {"a": {"cpu": 1.5, "wall": 3.0}}
+    assert store.beside([]) == Beside()
+
+
+def test_a_folder_without_measurements_is_no_run(store):
+    with pytest.raises(RunError) as caught:
+        store.measurements()
+    assert str(caught.value) == f"{store.folder} holds no measurements; is it a run folder?"
+
+
+@pytest.mark.xfail(raises=pa.ArrowInvalid, reason="bug: a damaged file is a traceback")
+@pytest.mark.parametrize("ask", [lambda s: s.measurements(), lambda s: s.beside([ONE])])
+def test_a_damaged_file_is_told(store, ask):
+    store.put(ONE, result(block([0], [0.5])), LABELS)
+    path = store.folder / "measurements" / f"{ONE.name}.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(RunError, match=ONE.name):
+        ask(store)
+
+
+def test_columns_are_ordered_by_instance_and_settings_stand_apart(store):
+    blocks = (block([3, 1], [0.3, nan]), block([1, 3], [1.0, 3.0], "leverage"))
+    store.put(ONE, result(*blocks, block([1], [9.0], setting="λ=1")), LABELS)
+    columns = columns_of(store.measurements(), {"permutation": {"x": "why"}})
+    assert columns.predicted.tolist() == ["good", "good"]
+    found = columns.values["permutation"]
+    assert found.keys() == {"median_tvd", "leverage"}
+    assert isnan(found["median_tvd"][0])
+    assert found["median_tvd"][1] == 0.3
+    assert found["leverage"].tolist() == [1.0, 3.0]
+    assert columns.missing == {"permutation": {"x": "why"}}
+
+
+@pytest.mark.parametrize("instances", [[0], [0, 1, 1]])
+def test_a_measure_that_lacks_instances_or_has_them_twice_is_damage(store, instances):
+    broken = block(instances, [0.5] * len(instances), "leverage")
+    store.put(ONE, result(block([0, 1], [0.5, 0.5]), broken), LABELS)
+    with pytest.raises(RunError) as caught:
+        columns_of(store.measurements(), {})
+    assert str(caught.value) == (
+        "permutation.leverage was not measured on every instance; "
+        "the run folder is damaged. Remove it and run again."
+    )
