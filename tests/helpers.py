@@ -30,7 +30,9 @@ def encoded(subject: RecurrentSubject, lengths: list[int], *, seed: int = 0) -> 
     """Texts of random words with the given lengths."""
     draw = torch.Generator().manual_seed(seed)
     texts = [
-        " ".join(WORDS[number] for number in torch.randint(0, 30, (length,), generator=draw).tolist())
+        " ".join(
+            WORDS[number] for number in torch.randint(0, 30, (length,), generator=draw).tolist()
+        )
         for length in lengths
     ]
     return [subject.encode(Example(index, text, 0)) for index, text in enumerate(texts)]

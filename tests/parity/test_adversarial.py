@@ -240,7 +240,6 @@ def test_bound_for_two_classes_is_the_point_on_the_lightest_token(kind):
         assert limit == pytest.approx(float(jsd(np.eye(len(q))[q.argmin()], q)), abs=1e-12)
 
 
-@pytest.mark.xfail(reason="slab's −1, its sign for nothing found, leaks out as the bound")
 def test_bound_of_a_text_without_words_is_zero_for_three_classes():
     assert jsd_bound(sitting(KINDS[0], [0, 3], classes=3), epsilon=0.05)[0].item() == 0.0
 

@@ -152,7 +152,8 @@ def test_agreement(kind):
             if name in ("gradient", "leave_one_out"):
                 want[f"p_{name}"].append(p)
                 want[f"significant_{name}"].append(math.nan if math.isnan(p) else p <= 0.2)
-                want[f"top1_{name}"].append(share_a_top(one, other))
+                top = math.nan if math.isnan(tau) else share_a_top(one, other)
+                want[f"top1_{name}"].append(top)
         want["tau_shuffled_leave_one_out"].append(np.mean([kendall(a, loo)[0] for a in shuffled]))
     for name, values in want.items():
         same(found[name], values, err_msg=name)

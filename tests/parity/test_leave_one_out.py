@@ -1,9 +1,9 @@
 """Short cuts of leave-one-out against running every shortened text on its own."""
 
-import helpers
 import pytest
 import torch
 
+import helpers
 from heedful.core.values import Example, collate
 
 ENCODERS = ("bilstm", "cnn", "average", "mlp")

@@ -158,7 +158,6 @@ def test_padding_never_matters(room, name, case):
     same(room, name, plain, answers(room, name, Sitting(subject, other)))
 
 
-@pytest.mark.xfail(reason="cnn's short cut reads the word vectors of padding (deletion.py)")
 def test_leave_one_out_of_a_cnn_does_not_read_padding():
     subject = helpers.subject("cnn", "additive")
     batch = helpers.batch(subject, [2])

@@ -38,6 +38,7 @@ class Plan:
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        _require_types(self)
         chosen = tuple(dict.fromkeys(self.checks)) or tuple(checks)
         if extra := sorted(set(self.settings) - set(chosen)):
             raise ConfigError(f"Settings for {extra[0]!r}, which is not among the checks {chosen}.")
@@ -46,7 +47,7 @@ class Plan:
         object.__setattr__(self, "settings", complete)
         for name in ("min_words", "max_batch_tokens", "instances_per_job", "limit"):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 1):
+            if value is not None and value < 1:
                 raise ConfigError(f"{name} must be a whole number of at least 1, not {value!r}.")
         if self.resamples < 100 or not 0 < self.level < 1:
             raise ConfigError("resamples must be at least 100 and level between 0 and 1.")
@@ -63,12 +64,20 @@ class Plan:
     @classmethod
     def from_toml(cls, text: str) -> "Plan":
         """Read a complete plan; an unknown key is an error, not a silence."""
-        return cls(**parse_plan(text))
+        raw = parse_plan(text)
+        if missing := [key for key in ("model", "data") if key not in raw]:
+            raise ConfigError(
+                f"The plan names no {missing[0]}; a complete plan has model and data."
+            )
+        return cls(**raw)
 
     def quick(self) -> "Plan":
         """The same plan, cut to a first look: fewer texts, fewer steps."""
         limit = min(self.limit or QUICK_LIMIT, QUICK_LIMIT)
-        settings = {name: {**own, **QUICK.get(name, {})} for name, own in self.settings.items()}
+        settings = {name: dict(own) for name, own in self.settings.items()}
+        for name, fewer in QUICK.items():
+            if name in settings:
+                settings[name] |= {key: min(settings[name][key], n) for key, n in fewer.items()}
         return replace(self, limit=limit, settings=settings)
 
     def differences(self, other: "Plan") -> list[str]:
@@ -97,6 +106,24 @@ def parse_plan(text: str) -> dict[str, Any]:
     return raw
 
 
+def _require_types(plan: Plan) -> None:
+    """Values from a file may be of any type; say so here, not in a traceback later."""
+    for name in ("model", "data", "split"):
+        _require(name, getattr(plan, name), str, "a text")
+    for name in ("min_words", "seed", "max_batch_tokens", "instances_per_job", "resamples"):
+        _require(name, getattr(plan, name), int, "a whole number of at least 1")
+    if plan.limit is not None:
+        _require("limit", plan.limit, int, "a whole number of at least 1")
+    _require("level", plan.level, (int, float), "a number")
+    for name, column in plan.fields.items():
+        _require(f"fields.{name}", column, str, "a column's name")
+
+
+def _require(name: str, value: Any, kind: type | tuple[type, ...], words: str) -> None:
+    if not isinstance(value, kind) or isinstance(value, bool):  # True is an int to Python
+        raise ConfigError(f"{name} must be {words}, not {value!r}.")
+
+
 def _complete(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     check: Any = _build(name, settings)
     return asdict(check)
@@ -105,12 +132,19 @@ def _complete(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 def _build(name: str, settings: Mapping[str, Any]) -> Check:
     if not isinstance(settings, Mapping):
         raise ConfigError(f"The settings of {name!r} must be a table, not {settings!r}.")
-    tuples = {key: tuple(one) if isinstance(one, list) else one for key, one in settings.items()}
-    check = checks.build(name, **tuples)
-    for one in fields(check):
-        value, usual = getattr(check, one.name), one.default
-        # a whole number may stand where a fraction is usual, nothing else may change its type
-        if not isinstance(value, (int, float) if isinstance(usual, float) else type(usual)):
-            raise ConfigError(f"{name}.{one.name} must be like {usual!r}, not {value!r}.")
-    built: Check = check
+    given = {key: tuple(one) if isinstance(one, list) else one for key, one in settings.items()}
+    usual = {one.name: one.default for one in fields(checks[name])}  # type: ignore[arg-type]
+    for key, value in given.items():
+        if key in usual and not _alike(value, usual[key]):
+            raise ConfigError(f"{name}.{key} must be like {usual[key]!r}, not {value!r}.")
+    built: Check = checks.build(name, **given)
     return built
+
+
+def _alike(value: object, usual: object) -> bool:
+    """The same type, but a whole number may stand where a fraction is usual; tuples hold names."""
+    if isinstance(usual, float):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(usual, tuple):
+        return isinstance(value, tuple) and all(isinstance(one, str) for one in value)
+    return type(value) is type(usual)

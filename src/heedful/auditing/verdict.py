@@ -70,16 +70,20 @@ def _between(e: Evidence) -> str:
 
 def _mechanism(e: Evidence) -> str:
     weighting, mixing = e.of("mechanism", "tau_weighting"), e.of("mechanism", "tau_mixing")
-    if not weighting.n:
+    if "tau_weighting" not in e.results["mechanism"].estimates:
         return "What each state adds is not known for this decoder."
+    if not weighting.n or not mixing.n:
+        return "No text has two words that differ, so nothing can be ranked."
     first = f"Weights follow what states contribute at τ {weighting}"
     second = f"contributions follow leave-one-out at τ {mixing}"
-    lost = "about equally in both"
+    lost = "about as much is lost in both"
     if weighting.high < mixing.low:
-        lost = "in the weighting: attention does not see how much a state has to say"
+        lost = "more is lost in the weighting: attention does not see how much a state has to say"
     elif mixing.high < weighting.low:
-        lost = "in the mixing: what a state adds is not what deleting its word takes away"
-    return f"{first}, {second}: more is lost {lost}."
+        lost = (
+            "more is lost in the mixing: what a state adds is not what deleting its word takes away"
+        )
+    return f"{first}, {second}: {lost}."
 
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
@@ -185,7 +189,9 @@ def _claim(claim: str, results: Mapping[str, CheckResult], evidence: Evidence) -
         return ClaimResult("not examined", "None of the checks that were run bears on this.", ())
     if not voting:
         return ClaimResult("undecided", results[bearing[0]].why, bearing)
-    return ClaimResult(results[voting[0]].answer, results[voting[0]].why, bearing)
+    answer = results[voting[0]].answer
+    answer = "undecided" if answer == "no vote" else answer  # a check without rules, say
+    return ClaimResult(answer, results[voting[0]].why, bearing)
 
 
 def _instead(ranks: ClaimResult, evidence: Evidence) -> Instead | None:
@@ -202,5 +208,6 @@ def _instead(ranks: ClaimResult, evidence: Evidence) -> Instead | None:
     }
     taus["one_hot_gradient"] = taus.pop("gradient")
     control = taus.pop("shuffled")
-    best = max(taus.keys() - NOT_INSTEAD, key=lambda name: taus[name])
+    tried = [name for name, tau in taus.items() if name not in NOT_INSTEAD and tau == tau]
+    best = max(tried, key=lambda name: taus[name])
     return Instead(best, (taus[best] - control) / (1.0 - control))

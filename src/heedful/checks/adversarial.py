@@ -45,6 +45,9 @@ class Adversarial:
     )
     beside: ClassVar[tuple[str, ...]] = ()
 
+    def __post_init__(self) -> None:
+        AdversarialSearch(**asdict(self))  # wrong settings are said before the work begins
+
     def __call__(self, sitting: Sitting) -> Findings:
         own, missing = sitting.forward.attention, {}
         best = AdversarialSearch(**asdict(self))(sitting)[0]

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.checks.base import Column, Findings, checks, measurement
@@ -62,6 +62,8 @@ class Agreement:
             methods.build(name)  # an unknown name is said before the work begins
         if self.shuffles < 1:
             raise ConfigError(f"shuffles must be at least 1, not {self.shuffles}.")
+        if not 0.0 < self.level < 1.0:
+            raise ConfigError(f"level must lie between 0 and 1, not {self.level}.")
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -72,16 +74,15 @@ class Agreement:
         scores, mask = self._scores(sitting), sitting.batch.mask
         with sitting.clock("ranking"):
             found = kendall(dense_ranks(scores, mask[:, None].expand_as(scores)), mask)
-        tau, top1, others = found.tau, top1_match, SHUFFLED + self.shuffles
-        attention, gradient, leave = scores[:, 0], scores[:, 1], scores[:, 2]
+        tau, others = found.tau, SHUFFLED + self.shuffles
         columns = {
             "tau_gradient": tau[:, ATTENTION, GRADIENT],
             "tau_leave_one_out": tau[:, ATTENTION, LEAVE_ONE_OUT],
             "tau_gradient_leave_one_out": tau[:, GRADIENT, LEAVE_ONE_OUT],
             "tau_shuffled_leave_one_out": tau[:, SHUFFLED:others, LEAVE_ONE_OUT].mean(-1),
             "tau_gradient_shuffled": tau[:, SHUFFLED, SHUFFLED_GRADIENT],
-            "top1_leave_one_out": top1(attention, leave, mask),
-            "top1_gradient": top1(attention, gradient, mask),
+            "top1_leave_one_out": _top1(scores, tau, LEAVE_ONE_OUT, mask),
+            "top1_gradient": _top1(scores, tau, GRADIENT, mask),
         }
         for place, name in enumerate(self.methods, others):
             columns[f"tau_{name}_leave_one_out"] = tau[:, place, LEAVE_ONE_OUT]
@@ -121,6 +122,17 @@ class Agreement:
             small = _where_defined(p <= self.level, p)
             measured += [Measurement(f"p_{name}", p), Measurement(f"significant_{name}", small)]
         return measured
+
+
+def _top1(
+    scores: Float[Tensor, "B K T"],
+    tau: Float[Tensor, "B K K"],
+    other: int,
+    mask: Bool[Tensor, "B T"],
+) -> Float[Tensor, "B"]:
+    """Whether attention's top word is a top word of the other; NaN where all words tie in one."""
+    same = top1_match(scores[:, ATTENTION], scores[:, other], mask)
+    return same.masked_fill(tau[:, ATTENTION, other].isnan(), torch.nan)
 
 
 def _where_defined(flags: np.ndarray, p: Column) -> Column:

@@ -61,7 +61,10 @@ def influence(decoder: LinearDecoder) -> Float[Tensor, "B T"]:
 
 
 def conicity(states: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B"]:
-    """Mean cosine between a text's states and their mean, in [−1, 1]; NaN where it has none."""
+    """Mean cosine between a text's states and their mean, in [−1, 1]; NaN where it has none.
+
+    A state of zeros, as a ReLU may leave, points nowhere and counts as 0.
+    """
     real = states * mask[..., None]
     middle = real.sum(1, keepdim=True) / mask.sum(-1)[:, None, None].clamp(min=1)
     cosine = torch.cosine_similarity(real, middle, dim=-1)

@@ -30,6 +30,9 @@ class Permutation:
     measures: ClassVar[tuple[str, ...]] = ("median_tvd", "leverage", "median_of_leverage")
     beside: ClassVar[tuple[str, ...]] = ("max_attention",)
 
+    def __post_init__(self) -> None:
+        Permute(draws=self.draws)  # wrong settings are said before the work begins
+
     def __call__(self, sitting: Sitting) -> Findings:
         before = sitting.forward.probabilities
         shuffled = sitting.decode(Permute(draws=self.draws)(sitting)).softmax(-1)

@@ -93,9 +93,20 @@ class Verdict:
     @classmethod
     def from_json(cls, text: str) -> "Verdict":
         """Read verdict.json back."""
-        raw = json.loads(text)
-        if raw.get("schema") != SCHEMA:
-            raise RunError(f"verdict.json has schema {raw.get('schema')!r}; this reads {SCHEMA}.")
+        try:
+            raw = json.loads(text)
+            schema = raw.get("schema")
+        except (ValueError, AttributeError) as error:
+            raise RunError(f"verdict.json is damaged: {error}.") from error
+        if schema != SCHEMA:
+            raise RunError(f"verdict.json has schema {schema!r}; this reads {SCHEMA}.")
+        try:
+            return cls._of(raw)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise RunError(f"verdict.json is incomplete or damaged: {error!r}.") from error
+
+    @classmethod
+    def _of(cls, raw: dict[str, Any]) -> "Verdict":
         degree, instead = raw["degree"], raw["instead"]
         return cls(
             raw["answer"],

@@ -65,10 +65,20 @@ class Registry:
 
     def summary(self, name: str) -> str:
         """The first line of the part's documentation."""
-        return (self[name].__doc__ or "").strip().splitlines()[0]
+        return (self[name].__doc__ or "").strip().partition("\n")[0]
 
     def _load_plugins(self) -> None:
-        if not self._plugins_loaded:
-            self._plugins_loaded = True
-            for plugin in entry_points(group=f"heedful.{self.kind}s"):
-                self.register(plugin.name)(plugin.load())
+        if self._plugins_loaded:
+            return
+        found = {}
+        for plugin in entry_points(group=f"heedful.{self.kind}s"):
+            try:
+                found[plugin.name] = plugin.load()
+            except (ImportError, AttributeError) as error:
+                raise ConfigError(
+                    f"The plug-in {plugin.name!r} ({plugin.value}) cannot be loaded: {error}. "
+                    "Mend or remove its package."
+                ) from error
+        self._plugins_loaded = True
+        for name, part in found.items():
+            self.register(name)(part)

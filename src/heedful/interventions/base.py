@@ -5,10 +5,17 @@ from typing import Protocol, runtime_checkable
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.core.errors import ConfigError
 from heedful.core.registry import Registry
 from heedful.models.sitting import Sitting
 
 interventions = Registry("intervention")
+
+
+def require_epsilon(epsilon: float) -> None:
+    """ε is a change of output in TVD: a share."""
+    if not 0.0 < epsilon <= 1.0:
+        raise ConfigError(f"epsilon must be above 0 and at most 1, not {epsilon}.")
 
 
 @runtime_checkable

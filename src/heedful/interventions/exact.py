@@ -9,12 +9,13 @@ from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.core.values import LinearDecoder
-from heedful.interventions.base import interventions
+from heedful.interventions.base import interventions, require_epsilon
 from heedful.models.sitting import Sitting
 from heedful.tensor.divergence import jsd_to_point
 from heedful.tensor.slab import farthest_in_slab, odds_slab
 
 SLACK = 1e-9  # relative: the exact adversary stays this far inside ε, bounds this far outside
+COARSE_SLACK = 1e-4  # the same for models in float32, whose attention is rounded to it
 
 
 @interventions.register("certified")
@@ -27,11 +28,15 @@ class CertifiedAdversary:
 
     epsilon: float = 0.05
 
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+
     def __call__(self, sitting: Sitting) -> Float[Tensor, "K B T"]:
         decoder = two_class_decoder(sitting)
         p = sitting.forward.probabilities.double()
-        low, high = odds_slab(p[:, 1], p[:, 0], self.epsilon * (1 - SLACK))
         own, mask = sitting.forward.attention, sitting.batch.mask
+        slack = SLACK if own.dtype == torch.float64 else COARSE_SLACK
+        low, high = odds_slab(p[:, 1], p[:, 0], self.epsilon * (1 - slack))
         farthest = farthest_in_slab(own, decoder.difference(1, 0), mask, low=low, high=high)
         found = (farthest.jsd > 0)[:, None]  # one word, say: its own attention is all there is
         return torch.where(found, farthest.attention(own.shape[1]).to(own), own)[None]
@@ -63,4 +68,4 @@ def jsd_bound(sitting: Sitting, *, epsilon: float) -> Float[Tensor, "B"]:
             low, high = odds_slab(p[:, one], p[:, other], epsilon * (1 + SLACK))
             s = decoder.difference(one, other)
             bound = torch.minimum(bound, farthest_in_slab(own, s, mask, low=low, high=high).jsd)
-    return bound
+    return bound.clamp(min=0.0)  # a text without words has no vertex at all

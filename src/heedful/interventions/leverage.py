@@ -4,14 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.core.values import LinearDecoder
 from heedful.interventions.base import interventions
 from heedful.models.sitting import Sitting
 from heedful.tensor.divergence import tvd
-from heedful.tensor.simplex import uniform
 
 
 @interventions.register("leverage")
@@ -21,8 +20,9 @@ class Leverage:
 
     Two classes, linear decoder: all weight on one token, exactly, because the log-odds are linear
     in the weights. Three classes: exact up to the gap of an ascent, because a class's probability
-    is least at a single token and its logarithm is concave in the weights. More classes or another
-    decoder: the largest found at single tokens and by that ascent, a lower bound.
+    is least at a single token and its logarithm is concave in the weights. More classes: the
+    largest found at single tokens and by that ascent, a lower bound; another decoder: at single
+    tokens only.
     """
 
     rounds: int = 50
@@ -69,31 +69,42 @@ def _point(mask: Bool[Tensor, "B T"], place: int) -> Bool[Tensor, "B T"]:
 def _ascend(
     decoder: LinearDecoder, mask: Bool[Tensor, "B T"], target: int, *, rounds: int
 ) -> Float[Tensor, "B T"]:
-    """Frank–Wolfe on log p_target, which is concave in the weights, from uniform attention."""
+    """Pairwise Frank–Wolfe on log p_target, which is concave in the weights, from the best token.
+
+    Each round moves weight from the worst token that has some to the best one; moving it from all
+    tokens alike would zigzag (Lacoste-Julien & Jaggi, 2015).
+    """
     values = decoder.contributions + decoder.bias
-    weights = uniform(mask, dtype=values.dtype)
+    alone = values.log_softmax(-1)[..., target].masked_fill(~mask, float("-inf"))
+    weights = torch.zeros_like(alone).scatter(-1, alone.argmax(-1, keepdim=True), 1.0) * mask
     for _ in range(rounds):
-        p = decoder(weights).softmax(-1)
-        slope = values[..., target] - torch.einsum("btc,bc->bt", values, p)
-        top = slope.masked_fill(~mask, float("-inf")).argmax(-1, keepdim=True)
-        corner = torch.zeros_like(weights).scatter(-1, top, 1.0)
-        weights = weights + _step(decoder, weights, corner, target) * (corner - weights)
+        logits = decoder(weights)
+        slope = values[..., target] - torch.einsum("btc,bc->bt", values, logits.softmax(-1))
+        best = slope.masked_fill(~mask, float("-inf")).argmax(-1, keepdim=True)
+        worst = slope.masked_fill(weights <= 0, float("inf")).argmin(-1, keepdim=True)
+        along = _row(values, best) - _row(values, worst)
+        moved = _step(logits, along, target, most=weights.gather(-1, worst))
+        weights = weights.scatter_add(-1, best, moved).scatter_add(-1, worst, -moved)
+        weights = weights.clamp(min=0.0)
     return weights
 
 
+def _row(values: Float[Tensor, "B T C"], place: Int[Tensor, "B 1"]) -> Float[Tensor, "B C"]:
+    return values.gather(1, place[..., None].expand(-1, 1, values.shape[-1])).squeeze(1)
+
+
 def _step(
-    decoder: LinearDecoder,
-    weights: Float[Tensor, "B T"],
-    corner: Float[Tensor, "B T"],
+    logits: Float[Tensor, "B C"],
+    along: Float[Tensor, "B C"],
     target: int,
+    *,
+    most: Float[Tensor, "B 1"],
 ) -> Float[Tensor, "B 1"]:
-    """The step towards the corner that raises log p_target most, by bisection on its slope."""
-    start, end = decoder(weights), decoder(corner)
-    along = end - start
-    low, high = torch.zeros_like(start[:, :1]), torch.ones_like(start[:, :1])
-    for _ in range(30):
+    """How much weight to move, at most `most`, to raise log p_target most: where its slope is 0."""
+    low, high = torch.zeros_like(most), most
+    for _ in range(40):
         middle = 0.5 * (low + high)
-        p = (start + middle * along).softmax(-1)
+        p = (logits + middle * along).softmax(-1)
         rising = (along[:, target] - (p * along).sum(-1))[:, None] > 0
         low, high = torch.where(rising, middle, low), torch.where(rising, high, middle)
-    return low
+    return 0.5 * (low + high)

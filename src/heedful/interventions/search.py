@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, autograd
 
+from heedful.core.errors import ConfigError
 from heedful.core.rng import normal_keys
-from heedful.interventions.base import interventions
+from heedful.interventions.base import interventions, require_epsilon
 from heedful.models.sitting import Sitting
 from heedful.tensor.divergence import jsd, tvd
 from heedful.tensor.simplex import masked_softmax, positions_first
@@ -34,6 +35,14 @@ class AdversarialSearch:
     penalty: float = 500.0
     hinge: float = 0.01
     spread: float = 3.0
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        if self.candidates < 1 or self.steps < 1 or self.rate <= 0:
+            raise ConfigError(
+                "candidates and steps must be at least 1 and rate above 0, not "
+                f"{self.candidates}, {self.steps} and {self.rate}."
+            )
 
     def __call__(self, sitting: Sitting) -> Float[Tensor, "K B T"]:
         logits = self._start(sitting)

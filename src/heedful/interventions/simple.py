@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.core.errors import ConfigError
 from heedful.core.rng import uniform_keys
 from heedful.interventions.base import interventions
 from heedful.models.sitting import Sitting
@@ -19,6 +20,10 @@ class Permute:
 
     draws: int = 100
     purpose: str = "permutation"
+
+    def __post_init__(self) -> None:
+        if self.draws < 1:
+            raise ConfigError(f"draws must be at least 1, not {self.draws}.")
 
     def __call__(self, sitting: Sitting) -> Float[Tensor, "K B T"]:
         batch, weights = sitting.batch, sitting.forward.attention

@@ -23,6 +23,8 @@ class Method(Protocol):
     """
 
     kind: ClassVar[Kind]
-    signed: ClassVar[bool]
+
+    @property
+    def signed(self) -> bool: ...
 
     def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation: ...

@@ -24,11 +24,15 @@ class LeaveOneOut:
 
     of: Literal["target", "output"] = "target"
     kind: ClassVar[Kind] = "saliency"
-    signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.of not in ("target", "output"):
             raise ConfigError(f"of must be target or output, not {self.of!r}.")
+
+    @property
+    def signed(self) -> bool:
+        """A distance of outputs has no sign."""
+        return self.of == "target"
 
     def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
         before = sitting.forward.probabilities[:, None, :]

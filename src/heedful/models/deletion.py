@@ -101,7 +101,8 @@ def _read(
     base = nn.functional.linear(states, reader.weight, reader.bias)
     read = base[:, None].expand(-1, last - first, -1, -1)
     if isinstance(model.encoder, CNN):
-        read = _with_changed_windows(model.encoder, reader, embedded, read, first)
+        real = embedded * present[..., None]
+        read = _with_changed_windows(model.encoder, reader, real, read, first)
     return model.attention.score(read[..., : reader.split]), read[..., reader.split :]
 
 

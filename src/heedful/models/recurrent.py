@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.core.errors import ShapeError
+from heedful.core.errors import ConfigError, ShapeError
 from heedful.core.values import Batch, Encoded, Example, Forward, LinearDecoder, collate
 from heedful.models.deletion import logits_without_each
 from heedful.models.network import AttentionClassifier
@@ -33,6 +33,8 @@ class RecurrentSubject:
 
     def __post_init__(self) -> None:
         shape = self.network.shape
+        if self.max_words is not None and self.max_words < 1:
+            raise ConfigError(f"max_words must be at least 1, not {self.max_words}.")
         if (len(self.vocabulary), len(self.labels)) != (shape.vocabulary, shape.classes):
             raise ShapeError(
                 f"The network is made for {shape.vocabulary} words and {shape.classes} classes; "

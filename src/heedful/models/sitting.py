@@ -51,6 +51,11 @@ class Sitting:
         harmless; so would one that decodes something else.
         """
         decode = self.subject.decoder(self.batch, self.forward)
+        if not self._hears(decode):
+            raise AttentionUnavailable(
+                f"The decoder of {self.subject.family} gives the same logits under any attention; "
+                "decoder() must use the attention it is given, in a way autograd can follow."
+            )
         if self._gap(decode) > PARITY:
             raise AttentionUnavailable(
                 f"Decoding {self.subject.family} under its own attention gives other logits than "
@@ -101,6 +106,16 @@ class Sitting:
         rows, positions = self.batch.mask.nonzero(as_tuple=True)
         size = max(1, self.max_batch_tokens // self.batch.ids.shape[1])
         yield from zip(torch.split(rows, size), torch.split(positions, size), strict=True)
+
+    def _hears(self, decode: Decode) -> bool:
+        """Whether the output is computed from the attention, even if it does not move with it."""
+        with torch.enable_grad():
+            leaf = self.forward.attention.clone().requires_grad_()
+            logits = decode(leaf)
+            if not logits.requires_grad:
+                return False
+            (slope,) = autograd.grad(logits.sum(), leaf, allow_unused=True)
+        return slope is not None
 
     def _gap(self, decode: Decode) -> float:
         return float((decode(self.forward.attention) - self.forward.logits).abs().max())

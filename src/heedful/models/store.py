@@ -54,12 +54,16 @@ def load(folder: Path, *, dtype: torch.dtype = torch.float64) -> RecurrentSubjec
         network = AttentionClassifier(Shape(**settings["shape"]))
         vocabulary = Vocabulary(tuple(map(str, _read_json(folder / WORDS, kind=list))))
         tokenizer = WordTokenizer(**settings["tokenizer"])
-        labels = tuple(map(str, settings["labels"]))
-        limit, history = settings["max_words"], settings["history"]
+        labels = tuple(map(str, _like(settings, "labels", list)))
+        limit, history = settings["max_words"], _like(settings, "history", dict)
+        if limit is not None:
+            limit = _like(settings, "max_words", int)
         _load_weights(network, folder / WEIGHTS)
         subject = RecurrentSubject(network, vocabulary, tokenizer, labels, limit, history)
     except (KeyError, TypeError) as error:
         raise ModelError(f"{folder / SETTINGS} is incomplete or damaged: {error}.") from error
+    except (RuntimeError, MemoryError) as error:  # torch's words for sizes beyond this machine
+        raise ModelError(f"{folder / SETTINGS} asks for a network that cannot be made.") from error
     except ModelError:
         raise
     except HeedfulError as error:
@@ -87,6 +91,12 @@ def _load_weights(network: AttentionClassifier, path: Path) -> None:
         if not bool(tensor.isfinite().all()):
             raise ModelError(f"{path}: {name} holds values that are not finite.")
     network.load_state_dict(weights)
+
+
+def _like(settings: dict[str, Any], key: str, kind: type) -> Any:
+    if not isinstance(settings[key], kind):
+        raise TypeError(f"{key} must be a {kind.__name__}, not {settings[key]!r}")
+    return settings[key]
 
 
 def _read_json(path: Path, *, kind: type) -> Any:

@@ -22,18 +22,18 @@ def initial_vectors(source: str, vocabulary: Vocabulary) -> tuple[Float[Tensor, 
     Words that the source lacks start at zero and are trained like the others, as published.
     """
     table: Float[Tensor, "V E"] | None = None
-    found = 0
+    found = set()
     for word, vector in _lines(source):
         number = vocabulary.numbers.get(word, 0)
         if table is None:
             table = torch.zeros(len(vocabulary), len(vector))
         if number < len(SPECIALS):
             continue
-        found += 1
+        found.add(number)
         table[number] = torch.from_numpy(vector)
     if table is None or not found:
         raise DataError(f"{source} holds no vector for any word of the training texts.")
-    return table, found
+    return table, len(found)
 
 
 def _lines(source: str) -> Iterator[Line]:
@@ -62,9 +62,13 @@ def _file_lines(path: Path) -> Iterator[Line]:
         for number, line in enumerate(lines, 1):
             parts = line.rstrip("\n").rstrip(" ").split(" ")
             if number == 1 and len(parts) == 2 and parts[1].isdigit():
-                continue  # word2vec opens with "count width"
+                width = int(parts[1])  # word2vec opens with "count width"
+                continue
             width = width or len(parts) - 1
-            yield " ".join(parts[:-width]), _vector(parts[-width:], f"{path}, line {number}")
+            place = f"{path}, line {number}"
+            if not 0 < width < len(parts):
+                raise DataError(f"{place}: expected a word and numbers, got {parts[:3]}.")
+            yield " ".join(parts[:-width]), _vector(parts[-width:], place)
 
 
 def _vector(parts: list[str], place: str) -> NDArray[np.float32]:

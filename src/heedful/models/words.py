@@ -4,17 +4,28 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal
+from unicodedata import category
 
 from heedful.core.errors import ConfigError
 
 PAD, UNKNOWN, START, END = "<PAD>", "<UNK>", "<SOS>", "<EOS>"
 SPECIALS = (PAD, UNKNOWN, START, END)
 
-# "don't" → do n't, "film's" → film 's, punctuation one sign a token: what spaCy does to plain prose
-_TOKEN = re.compile(r"\w+(?=n[’']t\b)|n[’']t\b|[’']\w+|\w+|[^\w\s]")
 _DIGIT = re.compile(r"\d")
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Words alone, and words with punctuation: "don't" → do n't, "film's" → film 's, as spaCy does.
+
+    Python's \\w leaves out combining marks, without which Hindi or decomposed letters fall apart.
+    """
+    marks = "".join(chr(c) for c in range(0x300, 0x1F000) if category(chr(c))[0] == "M")
+    word = f"[\\w{re.escape(marks)}]"
+    split = rf"(?i:{word}+?(?=n[’']t\b)|n[’']t\b)|(?<=\w)[’']{word}+|{word}+|[^\w\s]"
+    return re.compile(f"{word}+"), re.compile(split)
 
 
 @dataclass(frozen=True)
@@ -43,9 +54,8 @@ class WordTokenizer:
         >>> WordTokenizer(punctuation="drop")("It isn't Bond's best.")
         ('It', 'isn', 't', 'Bond', 's', 'best')
         """
-        if self.punctuation == "drop":
-            return tuple(re.findall(r"\w+", text))
-        return tuple(_TOKEN.findall(text))
+        alone, split = _patterns()
+        return tuple((alone if self.punctuation == "drop" else split).findall(text))
 
     def normal(self, word: str) -> str:
         """The form of a word that the vocabulary knows.

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.core.records import CheckResult, Estimate, Verdict
+from heedful.report.safe import printable
 
 COLOURS = {
     "faithful": "green",
@@ -47,21 +48,23 @@ def card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
     colour = COLOURS[verdict.answer]
     parts: list[Any] = [
         Text(HEADLINES[verdict.answer], style=f"bold {colour}"),
-        Text(verdict.why + "\n"),
+        Text(printable(verdict.why) + "\n"),
     ]
-    if verdict.degree is not None:
+    if verdict.degree is not None and verdict.degree.n:
         parts += [_scale(verdict.degree), Text()]
     if verdict.instead is not None:
         share = f"{verdict.instead.recovered_share:.0%}"
-        told = f"Instead: {verdict.instead.method} recovers {share} of the leave-one-out ranking.\n"
+        method = printable(verdict.instead.method)
+        told = f"Instead: {method} recovers {share} of the leave-one-out ranking.\n"
         parts.append(Text(told, style="bold"))
     parts += [_claims(verdict), Text()]
-    parts += [_checks(verdict, manifest["level"])]
+    parts += [_checks(verdict, manifest["level"]), *_missing(verdict)]
     if "mechanism" in verdict.checks:
-        parts += [Text(), Text("Where it is lost: " + verdict.checks["mechanism"].why)]
-    parts += [Text(), Text(_origin(manifest), style="dim")]
-    title = Text(f" Does attention explain {manifest['model']['name']}? ", style="bold")
-    return Panel(Group(*parts), title=title, border_style=colour, padding=(1, 2), width=100)
+        parts += [Text(), Text("Where it is lost: " + printable(verdict.checks["mechanism"].why))]
+    parts += [Text(), Text(printable(_origin(manifest)), style="dim")]
+    name = printable(manifest["model"]["name"])
+    title = Text(f" Does attention explain {name}? ", style="bold")
+    return Panel(Group(*parts), title=title, border_style=colour, padding=(1, 1), width=100)
 
 
 def _scale(degree: Estimate) -> Text:
@@ -87,7 +90,7 @@ def _claims(verdict: Verdict) -> Table:
     for name, claim in verdict.claims.items():
         told = Text(CLAIM_WORDS[name])
         if claim.checks and name != "ranks":  # the reason for ranks stands under the headline
-            told.append(f"\n{claim.why}", style="dim")
+            told.append(f"\n{printable(claim.why)}", style="dim")
         table.add_row(Text(name, style="bold"), Text(claim.answer, COLOURS[claim.answer]), told)
     return table
 
@@ -96,11 +99,12 @@ def _checks(verdict: Verdict, level: float) -> Table:
     """Every estimate with its interval, overall and by predicted class; controls in grey."""
     classes = list(dict.fromkeys(name for one in verdict.checks.values() for name in one.by_class))
     shown = classes if len(classes) <= 3 else []
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("measure", no_wrap=True, min_width=28)
-    table.add_column(f"mean [{level:.0%}]", no_wrap=True)
+    table.add_column(f"mean [{100 * level:g}%]", min_width=21)
+    most = 12 if len(shown) < 3 else 7  # more would not fit a terminal of 80 columns
     for name in shown:
-        table.add_column(Text(_short(name)), justify="right", no_wrap=True)
+        table.add_column(Text(_short(name, most)), justify="right", no_wrap=True)
     for check, result in verdict.checks.items():
         answer = Text(f"  {result.answer}", style=COLOURS[result.answer])
         table.add_row(Text(check, style="bold") + answer)
@@ -115,17 +119,25 @@ def _measures(table: Table, result: CheckResult, classes: list[str]) -> None:
         if measure in result.undefined:
             told += f"  ({result.undefined[measure]} undefined)"
         cells = [_value(result.by_class.get(name, {}).get(measure)) for name in classes]
-        table.add_row(Text(f"  {measure}"), Text(told), *map(Text, cells), style=style)
-    for measure, reason in result.missing.items():
-        table.add_row(Text(f"  {measure}", style="dim"), Text(reason, style="dim"))
+        table.add_row(Text(f" {measure}"), Text(told), *map(Text, cells), style=style)
+
+
+def _missing(verdict: Verdict) -> list[Text]:
+    """Why a check has no figure for one of its measures."""
+    return [
+        Text(f"no {measure}: {printable(reason)}", style="dim")
+        for result in verdict.checks.values()
+        for measure, reason in result.missing.items()
+    ]
 
 
 def _value(estimate: Estimate | None) -> str:
     return "–" if estimate is None or not estimate.n else f"{estimate.value:.3f}"
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 12 else name[:11] + "…"
+def _short(name: str, most: int) -> str:
+    shown = printable(name)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
 def _origin(manifest: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.core.records import Explained
+from heedful.report.safe import printable
 
 # one hue for what speaks for the target, its opponent for what speaks against: blue and orange
 # can be told apart by every common form of colour vision
@@ -16,7 +17,7 @@ FOR, AGAINST = (33, 102, 172), (230, 120, 20)
 def print_words(explained: Explained, *, numbers: bool, console: Console | None = None) -> None:
     """One line of coloured words per method; `numbers` prints each word's score beside it."""
     out = console or Console()
-    out.print(Text.assemble("target: ", (explained.target, "bold")))
+    out.print(Text.assemble("target: ", (printable(explained.target), "bold")))
     table = Table(box=None, show_header=False, padding=(0, 2, 1, 0))
     for name, one in explained.methods.items():
         signed = ", signed" if one.signed else ""
@@ -36,11 +37,6 @@ def coloured(tokens: Sequence[str], scores: Sequence[float], *, numbers: bool = 
         text.append(printable(label), style=_style(score / strongest))
         text.append(" ")
     return text
-
-
-def printable(text: str) -> str:
-    """Control characters could move the cursor or hide words; show that something was there."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def _style(share: float) -> str:

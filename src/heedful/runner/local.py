@@ -52,8 +52,10 @@ def run(
             f"{store.folder} holds a run already, and {subject.family} has no fingerprint() that "
             "would tell whether it is the same model. Choose another --out."
         )
-    store.begin(plan)
-    jobs = jobs_of(plan, len(data), origin={"model": fingerprint, "data": data.sha256})
+    origin = {"model": fingerprint, "data": data.sha256, "split": data.split}
+    origin |= {"columns": dumps(dict(data.columns), sort_keys=True)}
+    jobs = jobs_of(plan, len(data), origin=origin)
+    store.begin(plan, jobs)
     _work(store, jobs, subject, data, plan, progress)
     verdict = _conclude(store, jobs, plan, subject.labels)
     store.write(MANIFEST, dumps(_manifest(store, jobs, subject, data, plan, fingerprint), indent=1))

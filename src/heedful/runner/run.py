@@ -30,7 +30,10 @@ class Run:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """Versions, fingerprints, seeds, counts and cost."""
-        found: dict[str, Any] = json.loads(self._read(MANIFEST))
+        try:
+            found: dict[str, Any] = json.loads(self._read(MANIFEST))
+        except ValueError as error:
+            raise RunError(f"{self.folder / MANIFEST} is damaged: {error}.") from error
         return found
 
     def to_dataframe(self) -> "pd.DataFrame":
@@ -50,13 +53,16 @@ class Run:
         """Copy the run to a folder that does not exist yet."""
         if Path(folder).exists():
             raise RunError(f"{folder} exists already; save to a new folder.")
-        shutil.copytree(self.folder, folder)
+        try:
+            shutil.copytree(self.folder, folder)
+        except OSError as error:
+            raise RunError(f"Cannot write {folder}: {error.strerror or error}.") from error
         return Run(Path(folder))
 
     def _read(self, name: str) -> str:
         try:
             return (self.folder / name).read_text(encoding="utf-8")
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise RunError(
                 f"{self.folder} has no {name}: not a run folder, or a run that was interrupted. "
                 "The same `heedful audit` command again finishes it."

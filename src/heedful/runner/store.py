@@ -69,8 +69,8 @@ class Store:
 
     folder: Path
 
-    def begin(self, plan: Plan) -> None:
-        """Claim the folder for this plan, or continue the run of the same plan."""
+    def begin(self, plan: Plan, jobs: Sequence[Job] = ()) -> None:
+        """Claim the folder for this plan, or continue the run of the same plan and jobs."""
         if self.folder.exists() and not self.folder.is_dir():
             raise RunError(f"{self.folder} is a file; --out must name a folder.")
         if (self.folder / PLAN).exists():
@@ -82,6 +82,12 @@ class Store:
                 )
         elif self.folder.exists() and (self.folder / MEASUREMENTS).exists():
             raise RunError(f"{self.folder} holds measurements but no {PLAN}; choose another --out.")
+        ours = {job.name for job in jobs} | {WHOLE}
+        if jobs and any(path.stem not in ours for path in self._files()):
+            raise RunError(
+                f"{self.folder} holds measurements of another model or of other data under the "
+                "same names. Choose another --out, or remove the folder."
+            )
         write_atomic(self.folder / PLAN, plan.to_toml())
 
     def done(self, job: Job) -> bool:
@@ -107,17 +113,14 @@ class Store:
 
     def measurements(self, jobs: Sequence[Job] | None = None) -> pa.Table:
         """All rows, or those of the given jobs, in order."""
-        if jobs is None:
-            paths = sorted((self.folder / MEASUREMENTS).glob("[!.]*.parquet"))
-        else:
-            paths = [self._path(job.name) for job in jobs]
+        paths = self._files() if jobs is None else [self._path(job.name) for job in jobs]
         if not paths:
             raise RunError(f"{self.folder} holds no measurements; is it a run folder?")
-        return pa.concat_tables(pq.read_table(path, schema=ROWS) for path in paths)
+        return pa.concat_tables(_read(path) for path in paths)
 
     def beside(self, jobs: Sequence[Job]) -> Beside:
         """What the jobs told beside their rows, added up."""
-        metadata = (pq.read_schema(self._path(job.name)).metadata for job in jobs)
+        metadata = (_read(self._path(job.name), rows=False).schema.metadata for job in jobs)
         return sum((Beside(**json.loads(one[BESIDE])) for one in metadata), Beside())
 
     def write(self, name: str, content: str) -> None:
@@ -128,8 +131,24 @@ class Store:
         table = table.replace_schema_metadata({BESIDE: json.dumps(beside).encode()})
         save_atomic(self._path(name), lambda draft: pq.write_table(table, draft))
 
+    def _files(self) -> list[Path]:
+        return sorted((self.folder / MEASUREMENTS).glob("[!.]*.parquet"))
+
     def _path(self, name: str) -> Path:
         return self.folder / MEASUREMENTS / f"{name}.parquet"
+
+
+def _read(path: Path, *, rows: bool = True) -> pa.Table:
+    """A file of measurements, or its head alone."""
+    try:
+        if rows:
+            return pq.read_table(path, schema=ROWS)
+        return pq.read_schema(path).empty_table()
+    except (pa.ArrowException, OSError) as error:
+        raise RunError(
+            f"{path} is damaged: {error}. Remove that file; the same `heedful audit` command "
+            "measures it again."
+        ) from error
 
 
 def _table(result: JobResult, labels: Sequence[str]) -> pa.Table:

@@ -27,7 +27,7 @@ def kl(p: Float[Tensor, "*batch T"], q: Float[Tensor, "*#batch T"]) -> Float[Ten
     >>> kl(torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5]))
     tensor(0.6931)
     """
-    return (torch.xlogy(p, p) - torch.xlogy(p, q)).sum(-1)
+    return (torch.xlogy(p, p) - torch.xlogy(p, q)).sum(-1).clamp(min=0.0)
 
 
 def jsd(p: Float[Tensor, "*batch T"], q: Float[Tensor, "*#batch T"]) -> Float[Tensor, "*batch"]:

@@ -15,6 +15,7 @@ from heedful.core.progress import Progress, silent
 from heedful.core.rng import generator
 from heedful.core.values import Encoded, Example, collate
 from heedful.data.base import Dataset
+from heedful.data.resolve import read
 from heedful.models.network import AttentionClassifier, Shape
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.vectors import initial_vectors
@@ -44,6 +45,8 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.batch < 1 or self.min_df < 1 or self.min_words < 1:
             raise ConfigError(f"epochs, batch, min_df and min_words start at 1; got {self}.")
+        if self.max_words < 1 or self.rate < 0 or self.decay < 0:
+            raise ConfigError(f"max_words starts at 1, rate and decay at 0; got {self}.")
 
 
 def fit(
@@ -55,6 +58,12 @@ def fit(
     ROC-AUC for two classes and accuracy for more. The test set is never seen.
     """
     started = time.process_time()
+    if len(train.labels) < 2:
+        raise DataError(
+            f"The training data has one class only, {train.labels[0]!r}; two are needed."
+        )
+    if dev is not None:
+        dev = read(dev, labels=train.labels)  # the same names in the same order
     texts, held = _split(train, dev)
     subject, found = _untrained(texts, train.labels, recipe)
     known, judged = _encode(subject, texts, recipe), _encode(subject, held, recipe)
@@ -123,8 +132,6 @@ def _require_every_class(known: Sequence[Encoded], labels: tuple[str, ...]) -> N
     seen = {one.label for one in known}
     if missing := [name for number, name in enumerate(labels) if number not in seen]:
         raise DataError(f"No training text of {_quoted(missing)} is left; cannot train.")
-    if len(labels) < 2:
-        raise DataError(f"The training data has one class only, {labels[0]!r}; two are needed.")
 
 
 def _quoted(names: Sequence[str]) -> str:
@@ -155,7 +162,7 @@ def _train(
             told += f", best dev {max(scores):.3f}" if scores else ""
             progress(epoch * steps + step + 1, recipe.epochs * steps, told)
         scores.append(dev_score(subject, judged))
-        if scores[-1] == max(scores):
+        if scores.index(max(scores)) == epoch:  # the first of equals
             best = copy.deepcopy(network.state_dict())
     network.load_state_dict(best)
     return scores

@@ -118,10 +118,6 @@ def test_no_schema_is_refused():
         Verdict.from_json("{}")
 
 
-@pytest.mark.xfail(
-    raises=(ValueError, AttributeError, KeyError),
-    reason="bug: a damaged verdict.json is a traceback, not a RunError",
-)
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": 1}'])
 def test_a_damaged_verdict_is_refused(text):
     with pytest.raises(RunError, match=r"verdict\.json"):

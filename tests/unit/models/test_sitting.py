@@ -81,10 +81,6 @@ def test_a_decoder_that_decodes_under_another_attention_is_refused():
         _ = sitting(FiveVerbs(model, deaf)).decode
 
 
-@pytest.mark.xfail(
-    raises=pytest.fail.Exception,
-    reason="bug: a decoder that ignores its attention and repeats forward's logits is believed",
-)
 def test_a_decoder_that_repeats_the_forward_pass_is_refused():
     def deaf(batch, forward):
         return lambda attention: forward.logits.expand(*attention.shape[:-1], -1)

@@ -194,10 +194,6 @@ def test_a_key_of_another_form(folder, as_in_use, changes):
     assert refused(folder).startswith(f"{folder / SETTINGS} is incomplete or damaged: ")
 
 
-@pytest.mark.xfail(
-    raises=pytest.fail.Exception,
-    reason="bug: settings of a wrong type are taken, and fail or mislead later",
-)
 @pytest.mark.parametrize(
     "changes", [{"labels": "ab"}, {"max_words": "x"}, {"max_words": -3}, {"history": []}]
 )

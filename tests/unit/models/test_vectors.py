@@ -58,9 +58,6 @@ def test_a_word_may_hold_spaces(written):
     assert table[DOTS].tolist() == [3, 4]
 
 
-@pytest.mark.xfail(
-    raises=DataError, reason="bug: the width is guessed from line 2 though line 1 gives it"
-)
 def test_the_width_is_that_of_the_word2vec_header(written):
     table, _ = initial_vectors(written("2 2\n. . . 3 4\nfilm 1 2\n"), WORDS)
     assert table[DOTS].tolist() == [3, 4]
@@ -72,7 +69,6 @@ def test_the_signs_of_a_file_are_not_ours(written):
     assert not table[: len(SPECIALS)].any()
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="bug: a word that stands twice is counted twice")
 def test_a_word_twice_is_found_once(written):
     assert initial_vectors(written("film 1 2\nfilm 3 4\n"), WORDS)[1] == 1
 
@@ -95,10 +91,6 @@ def test_a_broken_line_is_named(written, text, line, got):
     assert str(caught.value) == f"{source}, line {line}: expected a word and numbers, got {got}."
 
 
-@pytest.mark.xfail(
-    raises=pytest.fail.Exception,
-    reason="bug: a line that lacks a number is skipped where its word is a number",
-)
 def test_a_short_line_is_named_also_where_its_word_is_a_number(written):
     with pytest.raises(DataError, match="line 2"):
         initial_vectors(written("film 1 2 3\n42 5 6\n"), WORDS)

@@ -107,7 +107,6 @@ def test_save_refuses_what_exists(run, tmp_path, kind):
     assert str(caught.value) == f"{tmp_path / 'copy'} exists already; save to a new folder."
 
 
-@pytest.mark.xfail(raises=NotADirectoryError, reason="bug: a folder that cannot be made: traceback")
 def test_save_below_a_file_is_told(run, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="file"):
@@ -131,7 +130,6 @@ def test_a_folder_without_rows_has_no_frame(tmp_path):
         Run(tmp_path).to_dataframe()
 
 
-@pytest.mark.xfail(raises=json.JSONDecodeError, reason="bug: a damaged file is a traceback")
 @pytest.mark.parametrize("ask", ["verdict", "manifest"])
 def test_a_damaged_file_is_told(tmp_path, ask):
     (tmp_path / f"{ask}.json").write_text("{")
@@ -146,9 +144,6 @@ def test_the_same_audit_again_changes_no_byte(tmp_path):
     assert {one: one.read_bytes() for one in first.folder.rglob("*") if one.is_file()} == before
 
 
-@pytest.mark.xfail(
-    raises=AssertionError, reason="bug: rows of the former model stay and are read with the new"
-)
 def test_another_model_in_the_same_folder_leaves_no_old_rows(tmp_path):
     audited(tmp_path / "run")
     try:
@@ -158,9 +153,6 @@ def test_another_model_in_the_same_folder_leaves_no_old_rows(tmp_path):
     assert not frame.duplicated(["instance", "measure"]).any()
 
 
-@pytest.mark.xfail(
-    raises=AssertionError, reason="bug: other columns of the same file get the old results"
-)
 def test_another_column_of_the_same_file_is_measured_anew(tmp_path):
     path = tmp_path / "data.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))

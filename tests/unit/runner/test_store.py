@@ -120,10 +120,7 @@ def test_begin_takes_an_empty_folder_and_one_with_other_files(store):
     "text",
     [
         "not toml",
-        pytest.param(
-            "seed = 1",
-            marks=pytest.mark.xfail(raises=TypeError, reason="bug: half a plan is a traceback"),
-        ),
+        "seed = 1",
     ],
 )
 def test_begin_refuses_a_damaged_plan(store, text):
@@ -215,7 +212,6 @@ def test_a_folder_without_measurements_is_no_run(store):
     assert str(caught.value) == f"{store.folder} holds no measurements; is it a run folder?"
 
 
-@pytest.mark.xfail(raises=pa.ArrowInvalid, reason="bug: a damaged file is a traceback")
 @pytest.mark.parametrize("ask", [lambda s: s.measurements(), lambda s: s.beside([ONE])])
 def test_a_damaged_file_is_told(store, ask):
     store.put(ONE, result(block([0], [0.5])), LABELS)
