@@ -107,7 +107,7 @@ def seconds(work):
 def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
     print(

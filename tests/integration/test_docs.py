@@ -38,3 +38,26 @@ def test_every_check_and_measure_is_documented():
         assert f"`{name}`" in text
         for measure in checks.build(name).measures:
             assert f"`{measure}`" in text or measure.endswith("_bh")
+
+
+def test_the_readme_names_commands_and_options_that_exist():
+    import subprocess
+    import sys
+
+    lines = [
+        line.removeprefix("$ heedful ").split("#")[0].split()
+        for block in blocks("README.md", "console")
+        for line in block.splitlines()
+        if line.startswith("$ heedful ")
+    ]
+    assert len(lines) >= 4
+    for command in {words[0] for words in lines}:
+        told = subprocess.run(
+            [sys.executable, "-m", "heedful", command, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for words in lines:
+            if words[0] == command:
+                assert all(word in told for word in words if word.startswith("--"))
