@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from heedful.auditing.texts import TextRow, text_rows
 from heedful.checks import Check
 from heedful.core.clock import Clock, add_seconds
 from heedful.core.records import Measurement
@@ -58,6 +59,7 @@ class JobResult:
     predicted: Mapping[int, int]
     label: Mapping[int, int]
     beside: Beside
+    texts: tuple[TextRow, ...] = ()
 
 
 def run_job(
@@ -81,8 +83,10 @@ def run_job(
     missing: dict[str, dict[str, str]] = {}
     predicted: dict[int, int] = {}
     parity, dtype = 0.0, ""
+    texts: list[TextRow] = []
     for rows in batches(kept, max_batch_tokens=max_batch_tokens):
-        batch = subject.batch([kept[row] for row in rows])
+        together = [kept[row] for row in rows]
+        batch = subject.batch(together)
         sitting = Sitting(subject, batch, seed, max_batch_tokens, clock)
         parity = max(parity, sitting.parity)
         dtype = str(sitting.forward.logits.dtype).removeprefix("torch.")
@@ -92,6 +96,8 @@ def run_job(
                 findings = check(sitting)
             blocks += _blocks(name, batch.instances, findings.measurements)
             missing.setdefault(name, {}).update(findings.missing)
+        with clock("texts"), torch.no_grad():
+            texts += text_rows(sitting, together, parts)
         tell(len(predicted))
     beside = Beside(
         missing,
@@ -102,7 +108,8 @@ def run_job(
         too_short=len(encoded) - len(kept),
     )
     labels = {one.index: one.label for one in kept}
-    return JobResult(tuple(_merged(blocks)), predicted, labels, beside)
+    texts.sort(key=lambda row: row.instance)
+    return JobResult(tuple(_merged(blocks)), predicted, labels, beside, tuple(texts))
 
 
 def _blocks(

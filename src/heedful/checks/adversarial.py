@@ -50,10 +50,10 @@ class Adversarial:
 
     def __call__(self, sitting: Sitting) -> Findings:
         own, missing = sitting.forward.attention, {}
-        best = AdversarialSearch(**asdict(self))(sitting)[0]
+        best = sitting.once(AdversarialSearch(**asdict(self)))[0]
         columns = {"epsilon_max_jsd": jsd(best, own)}
         try:
-            best = CertifiedAdversary(self.epsilon)(sitting)[0]
+            best = sitting.once(CertifiedAdversary(self.epsilon))[0]
             columns["certified_jsd"] = jsd(best, own)
         except NotApplicable as reason:
             missing["certified_jsd"] = f"No exact adversary for this subject: {reason}."
@@ -64,6 +64,13 @@ class Adversarial:
         columns["output_tvd"] = _change(sitting, best)
         measured = (measurement(name, column) for name, column in columns.items())
         return Findings(tuple(measured), missing)
+
+    def best(self, sitting: Sitting) -> Float[Tensor, "B T"]:
+        """The farthest attention found: the certified one where there is one."""
+        try:
+            return sitting.once(CertifiedAdversary(self.epsilon))[0]
+        except NotApplicable:
+            return sitting.once(AdversarialSearch(**asdict(self)))[0]
 
 
 def _change(sitting: Sitting, attention: Float[Tensor, "B T"]) -> Float[Tensor, "B"]:

@@ -1,8 +1,9 @@
 """One batch before one subject: what several methods and checks need of it is computed once."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -12,6 +13,14 @@ from heedful.core.clock import Clock
 from heedful.core.errors import AttentionUnavailable
 from heedful.core.values import Batch, Decode, Forward
 from heedful.models.base import DeletesQuickly, Subject
+
+
+@runtime_checkable
+class Work(Hashable, Protocol):
+    """A part that turns a sitting into a tensor, such as an intervention."""
+
+    def __call__(self, sitting: "Sitting") -> Tensor: ...
+
 
 PARITY = 1e-4  # how far decoding under the model's own attention may lie from its output
 
@@ -25,6 +34,13 @@ class Sitting:
     seed: int = 0
     max_batch_tokens: int = 20_000
     clock: Clock = field(default_factory=Clock)
+    kept: dict[Hashable, Tensor] = field(default_factory=dict)
+
+    def once(self, part: "Work") -> Float[Tensor, "..."]:
+        """What a part makes of this sitting, computed once; equal settings are equal parts."""
+        if part not in self.kept:
+            self.kept[part] = part(self)
+        return self.kept[part]
 
     @cached_property
     def embedded(self) -> Float[Tensor, "B T E"]:

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 from heedful.auditing.conclude import Columns
 from heedful.auditing.job import Beside, Block, JobResult
 from heedful.auditing.plan import Plan
+from heedful.auditing.texts import SCORES, TextRow
 from heedful.core.errors import RunError
-from heedful.core.files import save_atomic, write_atomic
+from heedful.core.files import remove_drafts, save_atomic, write_atomic
 
 ROWS = pa.schema(
     [
@@ -28,6 +29,17 @@ ROWS = pa.schema(
         ("value", pa.float64()),
     ]
 )
+TEXT_ROWS = pa.schema(
+    [
+        ("instance", pa.int64()),
+        ("predicted", pa.string()),
+        ("label", pa.string()),
+        ("probability", pa.float64()),
+        ("words", pa.list_(pa.string())),
+        *((name, pa.list_(pa.float64())) for name in SCORES),
+    ]
+)
+TEXTS = "texts"
 PLAN, MANIFEST, VERDICT, MEASUREMENTS = "plan.toml", "manifest.json", "verdict.json", "measurements"
 WHOLE = "whole"  # the file of measures that needed all instances
 BESIDE = b"heedful"  # Parquet metadata: what a job has to tell beside its rows
@@ -88,6 +100,8 @@ class Store:
                 f"{self.folder} holds measurements of another model or of other data under the "
                 "same names. Choose another --out, or remove the folder."
             )
+        for own in (self.folder, self.folder / MEASUREMENTS, self.folder / TEXTS):
+            remove_drafts(own)
         write_atomic(self.folder / PLAN, plan.to_toml())
 
     def done(self, job: Job) -> bool:
@@ -95,7 +109,12 @@ class Store:
         return self._path(job.name).exists()
 
     def put(self, job: Job, result: JobResult, labels: Sequence[str]) -> None:
-        """Keep a job's results."""
+        """Keep a job's results; the measurements last, since they mean that the job is done."""
+        texts = text_table(result.texts, labels)
+        save_atomic(
+            self.folder / TEXTS / f"{job.name}.parquet",
+            lambda draft: pq.write_table(texts, draft),
+        )
         self._write(job.name, _table(result, labels), asdict(result.beside))
 
     def put_whole(self, whole: Mapping[str, Mapping[str, np.ndarray]], columns: pa.Table) -> None:
@@ -118,9 +137,14 @@ class Store:
             raise RunError(f"{self.folder} holds no measurements; is it a run folder?")
         return pa.concat_tables(_read(path) for path in paths)
 
+    def texts(self) -> pa.Table | None:
+        """The words and scores of every text, or None where the run kept none."""
+        paths = sorted((self.folder / TEXTS).glob("[!.]*.parquet"))
+        return pa.concat_tables(_read(path, TEXT_ROWS) for path in paths) if paths else None
+
     def beside(self, jobs: Sequence[Job]) -> Beside:
         """What the jobs told beside their rows, added up."""
-        metadata = (_read(self._path(job.name), rows=False).schema.metadata for job in jobs)
+        metadata = (_read(self._path(job.name), None).schema.metadata for job in jobs)
         return sum((Beside(**json.loads(one[BESIDE])) for one in metadata), Beside())
 
     def write(self, name: str, content: str) -> None:
@@ -138,17 +162,33 @@ class Store:
         return self.folder / MEASUREMENTS / f"{name}.parquet"
 
 
-def _read(path: Path, *, rows: bool = True) -> pa.Table:
-    """A file of measurements, or its head alone."""
+def _read(path: Path, schema: pa.Schema | None = ROWS) -> pa.Table:
+    """A file's rows under a schema, or its head alone."""
     try:
-        if rows:
-            return pq.read_table(path, schema=ROWS)
+        if schema is not None:
+            return pq.read_table(path, schema=schema)
         return pq.read_schema(path).empty_table()
     except (pa.ArrowException, OSError) as error:
         raise RunError(
             f"{path} is damaged: {error}. Remove that file; the same `heedful audit` command "
             "measures it again."
         ) from error
+
+
+def text_table(texts: Sequence[TextRow], labels: Sequence[str]) -> pa.Table:
+    """Rows of words and scores as a table."""
+    plain = [
+        {
+            "instance": one.instance,
+            "predicted": labels[one.predicted],
+            "label": labels[one.label],
+            "probability": one.probability,
+            "words": one.words,
+            **one.scores,
+        }
+        for one in texts
+    ]
+    return pa.Table.from_pylist(plain, schema=TEXT_ROWS)
 
 
 def _table(result: JobResult, labels: Sequence[str]) -> pa.Table:

@@ -133,7 +133,7 @@ def test_what_is_told_beside_the_rows():
     beside = job(parts={"echo": Echo(), "mechanism": checks.build("mechanism")}).beside
     assert beside.dtype == "float64"
     assert 0 <= beside.parity < 1e-12
-    assert {"echo", "mechanism", "forward", "leave_one_out"} == beside.seconds.keys()
+    assert {"echo", "mechanism", "forward", "leave_one_out", "texts"} == beside.seconds.keys()
     assert beside.missing["mechanism"] == {}
     assert json.loads(json.dumps(asdict(beside))) == asdict(beside)
 

@@ -1,0 +1,69 @@
+"""The words of each text with their scores, kept so that a report can show them without a model."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.checks import Check
+from heedful.checks.adversarial import Adversarial
+from heedful.checks.agreement import Agreement
+from heedful.core.values import Encoded
+from heedful.methods.leave_one_out import LeaveOneOut
+from heedful.methods.one_hot_gradient import OneHotGradient
+from heedful.models.sitting import Sitting
+
+SCORES = ("attention", "adversarial", "one_hot_gradient", "leave_one_out")
+
+
+@dataclass(frozen=True, slots=True)
+class TextRow:
+    """One text: its words, what was predicted with which probability, and scores by name.
+
+    A score that no check asked for is None: nothing is computed for the show alone.
+    """
+
+    instance: int
+    predicted: int
+    label: int
+    probability: float
+    words: tuple[str, ...]
+    scores: Mapping[str, tuple[float, ...] | None]
+
+
+def text_rows(
+    sitting: Sitting, encoded: Sequence[Encoded], parts: Mapping[str, Check]
+) -> Iterator[TextRow]:
+    """A row per text of the sitting; a word's score is the sum over its tokens."""
+    scores = _scores(sitting, parts)
+    chosen = sitting.forward.probabilities.amax(-1).tolist()
+    for row, one in enumerate(encoded):
+        yield TextRow(
+            one.index,
+            int(sitting.predicted[row]),
+            one.label,
+            chosen[row],
+            one.words,
+            {name: _by_word(one, scores[name], row) if name in scores else None for name in SCORES},
+        )
+
+
+def _scores(sitting: Sitting, parts: Mapping[str, Check]) -> dict[str, Float[Tensor, "B T"]]:
+    found = {"attention": sitting.forward.attention}
+    for check in parts.values():
+        if isinstance(check, Adversarial):
+            found["adversarial"] = check.best(sitting)
+        if isinstance(check, Agreement):
+            target = sitting.predicted
+            found["one_hot_gradient"] = OneHotGradient()(sitting, target).scores
+            found["leave_one_out"] = LeaveOneOut()(sitting, target).scores
+    return found
+
+
+def _by_word(one: Encoded, scores: Float[Tensor, "B T"], row: int) -> tuple[float, ...]:
+    words = [0.0] * len(one.words)
+    for word, score in zip(one.word, scores[row, : len(one.word)].tolist(), strict=True):
+        if word >= 0:
+            words[word] += score
+    return tuple(words)
