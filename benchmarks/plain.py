@@ -99,3 +99,28 @@ def gradient(network, lstm, embedded, mask, lengths):
     attention = attention_of(network, states, mask).detach()
     output(network, states, attention).sum().backward()
     return (leaf.grad * embedded).sum(-1).abs()
+
+
+def training(network, batches, pos_weight):
+    """Training steps as published: packed texts, summed loss, three dense Adam optimisers."""
+    lstm = two_way(network.encoder).requires_grad_(True)
+    others = [network.embedding.weight, *lstm.parameters()]
+    groups = (others, network.decoder.parameters(), network.attention.parameters())
+    adams = [
+        torch.optim.Adam(part, lr=1e-3, weight_decay=decay, amsgrad=True, foreach=False)
+        for part, decay in zip(map(list, groups), (1e-5, 1e-5, 0.0), strict=True)
+    ]
+    loss_of = torch.nn.BCEWithLogitsLoss(reduction="sum", pos_weight=pos_weight)
+    losses = []
+    for batch, gold in batches:
+        for adam in adams:
+            adam.zero_grad()
+        states = packed_states(lstm, network.embedding(batch.ids), batch.present.sum(-1))
+        attention = attention_of(network, states, batch.mask)
+        z = network.decoder((attention[..., None] * states).sum(1)).squeeze(-1)
+        loss = loss_of(z, gold.float())
+        loss.backward()
+        for adam in adams:
+            adam.step()
+        losses.append(float(loss.detach()))
+    return losses

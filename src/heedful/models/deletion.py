@@ -71,14 +71,17 @@ def blocks(
     deletions, so memory does not grow with the square of its length.
     """
     count, width = mask.shape
+    deleted = mask.any(0).nonzero().squeeze(-1).tolist()  # nobody asks for texts without <SOS>
+    if not deleted:
+        return
     # the bilstm holds one token of each variant at a time, the others all of them
     size = 1 if isinstance(model.encoder, BiLSTM) else width
     at_once = max(1, min(max_batch_tokens, VARIANTS * size) // size)
     together = max(1, at_once // width)
     for row in range(0, count, together):
-        step = min(width, at_once)
-        for first in range(0, width, step):
-            yield slice(row, min(row + together, count)), first, min(first + step, width)
+        for first in range(deleted[0], deleted[-1] + 1, at_once):
+            last = min(first + at_once, deleted[-1] + 1)
+            yield slice(row, min(row + together, count)), first, last
 
 
 def _own_position(first: int, last: int, width: int, device: torch.device) -> Bool[Tensor, "V T"]:

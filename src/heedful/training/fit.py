@@ -147,7 +147,8 @@ def _train(
 ) -> list[float]:
     """Run all epochs and leave the network at its best one."""
     network = subject.network.train()
-    loss, adam = _loss(known, subject.labels), _optimiser(network, recipe)
+    loss = loss_for([one.label for one in known], len(subject.labels))
+    adam = optimiser_for(network, recipe)
     steps = -(-len(known) // recipe.batch)
     scores: list[float] = []
     best = copy.deepcopy(network.state_dict())
@@ -168,12 +169,12 @@ def _train(
     return scores
 
 
-def _loss(known: Sequence[Encoded], labels: tuple[str, ...]) -> nn.Module:
+def loss_for(gold: Sequence[int], classes: int) -> nn.Module:
     """Classes weigh equally: as published for two, by inverse frequency for more."""
-    counts = torch.bincount(torch.tensor([one.label for one in known]), minlength=len(labels))
-    if len(labels) == 2:
+    counts = torch.bincount(torch.tensor(gold), minlength=classes)
+    if classes == 2:
         return _BinaryLoss(pos_weight=counts[0] / counts[1])
-    return nn.CrossEntropyLoss(weight=len(known) / (len(labels) * counts.float()))
+    return nn.CrossEntropyLoss(weight=len(gold) / (classes * counts.float()))
 
 
 class _BinaryLoss(nn.BCEWithLogitsLoss):
@@ -186,7 +187,7 @@ class _BinaryLoss(nn.BCEWithLogitsLoss):
         return super().forward(logits[:, 1] - logits[:, 0], gold.to(logits.dtype))
 
 
-def _optimiser(network: AttentionClassifier, recipe: Recipe) -> torch.optim.Adam:
+def optimiser_for(network: AttentionClassifier, recipe: Recipe) -> torch.optim.Adam:
     """AMSGrad; weight decay on everything but attention, as published."""
     attention = list(network.attention.parameters())
     inside = {id(one) for one in attention}

@@ -7,7 +7,7 @@ import torch
 
 import helpers
 from heedful.core.values import Encoded
-from heedful.training.fit import Recipe, _loss, _optimiser, _shuffled_batches
+from heedful.training.fit import Recipe, _shuffled_batches, loss_for, optimiser_for
 
 
 def encoded(labels):
@@ -17,7 +17,7 @@ def encoded(labels):
 def test_two_classes_weigh_as_published():
     """Σ over the batch of −w y log σ(z) − (1 − y) log(1 − σ(z)), with w = N/N₊ − 1."""
     gold = [1, 0, 0, 1, 0, 0, 0]
-    loss = _loss(encoded(gold), ("bad", "good"))
+    loss = loss_for(gold, 2)
     z = [0.3, -1.2, 2.0, -0.7, 0.0, 1.5, -2.5]
     chance = [1 / (1 + exp(-one)) for one in z]
     weight = len(gold) / sum(gold) - 1
@@ -31,7 +31,7 @@ def test_two_classes_weigh_as_published():
 def test_more_classes_weigh_by_inverse_frequency():
     """Σ w_y (−log p_y) / Σ w_y, with w_c = N/(C·N_c)."""
     gold = [0, 0, 0, 1, 1, 2]
-    loss = _loss(encoded(gold), ("a", "b", "c"))
+    loss = loss_for(gold, 3)
     logits = torch.randn(6, 3, generator=torch.Generator().manual_seed(0))
     each = [6 / (3 * gold.count(y)) for y in gold]
     lost = [log(sum(map(exp, row))) - row[y] for row, y in zip(logits.tolist(), gold, strict=True)]
@@ -42,7 +42,7 @@ def test_more_classes_weigh_by_inverse_frequency():
 @pytest.mark.parametrize("attention", ["additive", "dot", "uniform"])
 def test_attention_does_not_decay(attention):
     network = helpers.subject(attention=attention).network
-    adam = _optimiser(network, Recipe(decay=0.5, rate=0.25))
+    adam = optimiser_for(network, Recipe(decay=0.5, rate=0.25))
     decayed = {id(p) for g in adam.param_groups if g["weight_decay"] == 0.5 for p in g["params"]}
     held = {id(p) for g in adam.param_groups if g["weight_decay"] == 0.0 for p in g["params"]}
     assert held == {id(one) for one in network.attention.parameters()}
