@@ -5,7 +5,7 @@ import pytest
 
 import heedful
 import helpers
-from heedful.runner.store import TEXT_ROWS, Store
+from heedful.runner.folder import TEXT_ROWS, Folder
 
 ROWS = [
     {"text": "w1 w2 w3 w4", "label": "class0"},
@@ -19,7 +19,7 @@ QUICK = {"adversarial": {"steps": 5}}
 def test_every_text_keeps_its_words_and_scores(classes):
     subject = helpers.subject(classes=classes)
     run = heedful.audit(subject, ROWS, settings=QUICK, instances_per_job=2)
-    table = Store(run.folder).texts()
+    table = Folder(run.folder).texts()
     assert table.schema.equals(TEXT_ROWS)
     rows = table.to_pylist()
     assert [row["instance"] for row in rows] == [0, 1, 2]
@@ -36,7 +36,7 @@ def test_every_text_keeps_its_words_and_scores(classes):
 
 def test_what_no_check_asked_for_is_not_computed():
     run = heedful.audit(helpers.subject(), ROWS, checks=["permutation"])
-    row = Store(run.folder).texts().to_pylist()[0]
+    row = Folder(run.folder).texts().to_pylist()[0]
     assert row["attention"] is not None
     assert row["adversarial"] is row["one_hot_gradient"] is row["leave_one_out"] is None
     assert not {"leave_one_out", "gradient"} & set(run.manifest["seconds"])

@@ -9,12 +9,11 @@ from torch import Tensor
 from heedful.checks import Check
 from heedful.checks.adversarial import Adversarial
 from heedful.checks.agreement import Agreement
+from heedful.core.records import WORD_SCORES
 from heedful.core.values import Encoded
 from heedful.methods.leave_one_out import LeaveOneOut
 from heedful.methods.one_hot_gradient import OneHotGradient
 from heedful.models.sitting import Sitting
-
-SCORES = ("attention", "adversarial", "one_hot_gradient", "leave_one_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,10 @@ def text_rows(
             one.label,
             chosen[row],
             one.words,
-            {name: _by_word(one, scores[name], row) if name in scores else None for name in SCORES},
+            {
+                name: _by_word(one, scores[name], row) if name in scores else None
+                for name in WORD_SCORES
+            },
         )
 
 

@@ -65,10 +65,21 @@ def run_audit(plan: "Plan", out: Path, *, quiet: bool) -> "Run":
 
     with progress_bar("audit", quiet=quiet) as progress:
         run = audit_model(plan.model, plan.data, plan=plan, out=out, progress=progress)
+    written = _report(run)
     if not quiet:
         run.show()
-        typer.echo(f"Run: {out}")
+        typer.echo(f"Run: {out}\nReport: {written}")
     return run
+
+
+def _report(run: "Run") -> str:
+    """The page's path and size, or how to get one: the audit itself needs no page."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("altair", "jinja2", "vl_convert")):
+        return f"none; pip install 'heedful[report]', then heedful report {run.folder}"
+    path = run.report()
+    return f"{path} ({path.stat().st_size / 1e6:.1f} MB, opens offline)"
 
 
 def _plan(

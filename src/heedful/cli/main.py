@@ -6,7 +6,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from heedful.cli import audit, check, demo, explain, listing, train
+from heedful.cli import audit, check, demo, explain, listing, report, train
 from heedful.core.errors import HeedfulError
 
 INTERRUPTED = 130
@@ -23,6 +23,7 @@ app.command("audit")(audit.audit)
 app.command("explain")(explain.explain)
 app.command("check")(check.check)
 app.command("list")(listing.listing)
+app.command("report")(report.report)
 
 
 def main() -> None:

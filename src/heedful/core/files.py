@@ -7,6 +7,8 @@ from pathlib import Path
 
 from heedful.core.errors import RunError
 
+DRAFT = ".draft"
+
 
 def write_atomic(path: Path, content: str | bytes) -> None:
     """Write a file so that a reader sees the old content or the new, never a part."""
@@ -18,7 +20,7 @@ def save_atomic(path: Path, save: Callable[[str], object]) -> None:
     """Let `save` write a draft beside `path`, then put it in place in one step."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".draft")
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=DRAFT)
         os.close(handle)
         try:
             save(draft)
@@ -30,3 +32,12 @@ def save_atomic(path: Path, save: Callable[[str], object]) -> None:
             Path(draft).unlink(missing_ok=True)
     except OSError as error:
         raise RunError(f"Cannot write {path}: {error.strerror or error}.") from error
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove what a killed process left in a folder; only for whom the folder is his own."""
+    try:
+        for draft in folder.glob(f".????????{DRAFT}"):  # mkstemp's eight letters
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error

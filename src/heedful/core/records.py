@@ -15,6 +15,7 @@ Claim = Literal["used", "needed", "ranks", "exclusive", "robust"]
 CLAIMS: tuple[Claim, ...] = get_args(Claim)
 Vote = Literal["for", "against", "undecided", "not examined", "no vote"]
 Answer = Literal["faithful", "unfaithful", "undecided"]
+WORD_SCORES = ("attention", "adversarial", "one_hot_gradient", "leave_one_out")
 ANSWERS: tuple[Answer, ...] = get_args(Answer)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 
 from heedful.core.errors import ConfigError, DataError
+from heedful.data.labels import shown
 
 NEEDED = ("text", "label")
 OPTIONAL = ("tokens", "rationale")
@@ -74,8 +75,9 @@ def require_columns(name: str, present: Collection[str], columns: Mapping[str, s
     wanted = " and ".join(
         repr(columns[field]) if field in columns else f"for {field!r}" for field in missing
     )
+    there = shown(", ".join(map(shown, present)), most=500) or "none"
     raise DataError(
-        f"{name} has no column {wanted}. Its columns: {', '.join(present) or 'none'}. "
+        f"{name} has no column {wanted}. Its columns: {there}. "
         f"Say which hold them, for example --fields {_example(present, columns)}."
     )
 
@@ -95,4 +97,4 @@ def _example(present: Collection[str], columns: Mapping[str, str]) -> str:
             free = [column for column in present if column not in found.values()]
             usual = [column for column in free if column.casefold() in USUAL[field]]
             found[field] = next(iter([*usual, *free, USUAL[field][0]]))
-    return ",".join(f"{field}={found[field]}" for field in NEEDED)
+    return ",".join(f"{field}={shown(found[field])}" for field in NEEDED)

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from heedful.core.errors import DataError
 from heedful.data.base import Numbered
-from heedful.data.labels import encodable
+from heedful.data.labels import encodable, shown
 from heedful.data.rows import BadLine
 
 BOM = b"\xef\xbb\xbf"
@@ -23,7 +23,7 @@ LONGEST_CELL = 2**31 - 1  # what csv takes on every platform
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def readable(path: Path) -> Iterator[None]:
     """Inside the block, what goes wrong with the file becomes a DataError that names it."""
     try:
         yield
@@ -34,12 +34,13 @@ def _readable(path: Path) -> Iterator[None]:
     except (gzip.BadGzipFile, zlib.error) as why:
         raise DataError(f"{path} is not a sound gzip file ({why}). Get it anew.") from why
     except OSError as why:
-        raise DataError(f"{path} cannot be read: {why.strerror or why}.") from why
+        name = shown(str(path), most=1000)
+        raise DataError(f"{name} cannot be read: {why.strerror or why}.") from why
 
 
 def jsonl_rows(path: Path) -> Iterator[Numbered]:
     """One JSON object a line; blank lines are skipped."""
-    with _readable(path), _open(path) as stream:
+    with readable(path), _open(path) as stream:
         for number, line in enumerate(stream, start=1):
             bare = line.removeprefix(BOM) if number == 1 else line
             if bare.strip():
@@ -64,7 +65,7 @@ def csv_rows(path: Path) -> Iterator[Numbered]:
     """Comma-separated rows under a header; a row's number is the line on which it begins."""
     # Bytes that are not UTF-8 pass as surrogates, so that one bad line stays one bad row.
     with (
-        _readable(path),
+        readable(path),
         path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream,
     ):
         lines = _csv_lines(path, stream)
@@ -102,7 +103,8 @@ def _header(path: Path, header: list[str] | BadLine) -> list[str]:
     if isinstance(header, BadLine) or not _is_utf8(header):
         raise DataError(f"{path}: the first line must name the columns, as CSV in UTF-8.")
     if twice := sorted({name for name in header if header.count(name) > 1}):
-        raise DataError(f"{path} has two columns named {twice[0]!r}; column names must differ.")
+        name = shown(twice[0])
+        raise DataError(f"{path} has two columns named {name!r}; column names must differ.")
     return header
 
 
@@ -125,12 +127,12 @@ def parquet_rows(path: Path) -> Iterator[Numbered]:
 
     number = 0
     try:
-        with _readable(path), pq.ParquetFile(path) as file:
+        with readable(path), pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=PARQUET_BATCH):
                 for row in _batch_rows(batch):
                     number += 1
                     yield number, row
-    except pa.ArrowException as why:
+    except (pa.ArrowException, UnicodeDecodeError) as why:  # names of columns are not checked there
         first = str(why).splitlines()[0]
         raise DataError(f"{path} is not a sound Parquet file: {first} Write it anew.") from why
 
@@ -138,12 +140,14 @@ def parquet_rows(path: Path) -> Iterator[Numbered]:
 def _batch_rows(batch: Any) -> Iterator[dict[str, object] | BadLine]:
     try:
         yield from batch.to_pylist()
-    except UnicodeDecodeError:  # one bad string spoils the batch: find whose it is
+    except (UnicodeDecodeError, OverflowError):  # one bad cell spoils the batch: find whose it is
         for start in range(batch.num_rows):
             try:
                 yield from batch.slice(start, 1).to_pylist()
             except UnicodeDecodeError:
                 yield BadLine("not UTF-8")
+            except OverflowError:  # a date or a duration that Python cannot hold
+                yield BadLine("a date out of range")
 
 
 READERS: dict[str, Callable[[Path], Iterator[Numbered]]] = {
@@ -174,7 +178,7 @@ class FileSource:
 
     def sha256(self) -> str:
         """Hex digest of the file's bytes."""
-        with _readable(self.path), self.path.open("rb") as stream:
+        with readable(self.path), self.path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
     def __iter__(self) -> Iterator[Numbered]:

@@ -1,12 +1,13 @@
 """Paths as sources: a lone file, or a folder with one file per split."""
 
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
 from heedful.core.errors import DataError
 from heedful.data.base import DEV, pick_split
-from heedful.data.files import READERS, FileSource, ending_of
+from heedful.data.files import READERS, FileSource, ending_of, readable
 
 SPLITS = ("train", "dev", "test")
 SAVED_BY_DATASETS = ("dataset_dict.json", "state.json")
@@ -41,10 +42,11 @@ def path_splits(name: str, *, also: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def _existing(name: str, also: Iterable[str]) -> Path:
-    path = Path(name).expanduser()
-    if path.exists():
-        return path
-    beside = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
+    path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path's own fails on a ~user unknown here
+    with readable(path):  # a name may be too long, or a folder above may be closed to us
+        if path.exists():
+            return path
+        beside = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
     near = get_close_matches(path.name, [one.name for one in beside], n=1)
     hints = [str(path.parent / one) for one in near] or get_close_matches(name, list(also), n=1)
     hint = f" Did you mean {hints[0]!r}?" if hints else ""
@@ -61,7 +63,9 @@ def _canonical(split: str) -> str:
 def _split_files(folder: Path) -> dict[str, list[Path]]:
     """Files by split, in the order train, dev, test."""
     found: dict[str, list[Path]] = {split: [] for split in SPLITS}
-    for file in sorted(folder.iterdir()):
+    with readable(folder):
+        files = sorted(folder.iterdir())
+    for file in files:
         ending = ending_of(file)
         split = _canonical(file.name[: -len(ending)]) if ending else None
         if split in found and file.is_file():

@@ -30,6 +30,15 @@ def encodable(text: str) -> bool:
     return True
 
 
+def shown(name: str, *, most: int = 80) -> str:
+    """A name from a file as an error shows it: not longer than a reader bears.
+
+    >>> shown("good"), shown("x" * 10_000, most=5)
+    ('good', 'xxxx…')
+    """
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
 def label_name(value: object) -> str | None:
     """The class name of a label, or None where it is neither a whole number nor a name.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from heedful.core.errors import DataError
 from heedful.data.fields import require_columns
-from heedful.data.labels import label_finder
+from heedful.data.labels import label_finder, shown
 from heedful.data.rows import BadLine, read_row
 
 MAX_BAD_PERCENT = 1  # more bad rows than this is an error
@@ -94,5 +94,6 @@ class Scan:
     def _advice(self) -> str:
         if not self._unknown:
             return "Mend or remove these rows."
-        came = ", ".join(map(repr, self._unknown))
-        return f"Labels must be among {', '.join(self.allowed or ())}; came {came}."
+        came = ", ".join(repr(shown(name)) for name in self._unknown)
+        known = shown(", ".join(map(shown, self.allowed or ())), most=500)
+        return f"Labels must be among {known}; came {came}."

@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from heedful.core.errors import HeedfulError, ModelError
 from heedful.core.files import save_atomic, write_atomic
@@ -16,6 +18,7 @@ from heedful.models.recurrent import RecurrentSubject
 from heedful.models.words import Vocabulary, WordTokenizer
 
 SCHEMA = 1
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # not those of 8 bits
 WEIGHTS, SETTINGS, WORDS = "model.safetensors", "heedful.json", "vocabulary.json"
 
 
@@ -34,9 +37,16 @@ def save(subject: RecurrentSubject, folder: Path) -> None:
         "max_words": subject.max_words,
         "history": subject.history,
     }
-    save_atomic(folder / WEIGHTS, lambda draft: save_file(weights, draft))
+    save_atomic(folder / WEIGHTS, partial(_save_weights, weights))
     write_atomic(folder / WORDS, json.dumps(subject.vocabulary.words, indent=0))
     write_atomic(folder / SETTINGS, json.dumps(settings, indent=1))
+
+
+def _save_weights(weights: dict[str, Tensor], draft: str) -> None:
+    try:
+        save_file(weights, draft)
+    except SafetensorError as error:  # its word for a full disk, too
+        raise OSError(str(error)) from error
 
 
 def load(folder: Path, *, dtype: torch.dtype = torch.float64) -> RecurrentSubject:
@@ -51,14 +61,16 @@ def load(folder: Path, *, dtype: torch.dtype = torch.float64) -> RecurrentSubjec
             f"{folder / SETTINGS} has schema {settings.get('schema')!r}; this reads {SCHEMA}."
         )
     try:
-        network = AttentionClassifier(Shape(**settings["shape"]))
+        shape = Shape(**settings["shape"])
         vocabulary = Vocabulary(tuple(map(str, _read_json(folder / WORDS, kind=list))))
         tokenizer = WordTokenizer(**settings["tokenizer"])
         labels = tuple(map(str, _like(settings, "labels", list)))
         limit, history = settings["max_words"], _like(settings, "history", dict)
         if limit is not None:
             limit = _like(settings, "max_words", int)
-        _load_weights(network, folder / WEIGHTS)
+        weights = _read_weights(shape, folder / WEIGHTS)
+        network = AttentionClassifier(shape)
+        network.load_state_dict(weights)
         subject = RecurrentSubject(network, vocabulary, tokenizer, labels, limit, history)
     except (KeyError, TypeError) as error:
         raise ModelError(f"{folder / SETTINGS} is incomplete or damaged: {error}.") from error
@@ -72,25 +84,27 @@ def load(folder: Path, *, dtype: torch.dtype = torch.float64) -> RecurrentSubjec
     return subject
 
 
-def _load_weights(network: AttentionClassifier, path: Path) -> None:
+def _read_weights(shape: Shape, path: Path) -> dict[str, Tensor]:
+    """The weights, fit for a network of this shape."""
+    with torch.device("meta"):  # sizes alone: damaged settings could ask for all the memory
+        expected = AttentionClassifier(shape).state_dict()
     if not path.is_file():
         raise ModelError(f"{path} is missing; a model folder holds {WEIGHTS}, {SETTINGS}, {WORDS}.")
     try:
-        weights = load_file(path)
+        weights: dict[str, Tensor] = load_file(path)
     except (SafetensorError, OSError) as error:
         raise ModelError(f"{path} cannot be read as safetensors: {error}.") from error
-    expected = network.state_dict()
     if wrong := sorted(expected.keys() ^ weights.keys()):
         raise ModelError(f"{path} and {SETTINGS} name different weights, such as {wrong[0]!r}.")
     for name, tensor in weights.items():
-        if tensor.shape != expected[name].shape or not tensor.is_floating_point():
+        if tensor.shape != expected[name].shape or tensor.dtype not in FLOATS:
             raise ModelError(
                 f"{path}: {name} is {tuple(tensor.shape)} {tensor.dtype}; "
                 f"{SETTINGS} asks for {tuple(expected[name].shape)} of floating point."
             )
         if not bool(tensor.isfinite().all()):
             raise ModelError(f"{path}: {name} holds values that are not finite.")
-    network.load_state_dict(weights)
+    return weights
 
 
 def _like(settings: dict[str, Any], key: str, kind: type) -> Any:
@@ -100,14 +114,17 @@ def _like(settings: dict[str, Any], key: str, kind: type) -> Any:
 
 
 def _read_json(path: Path, *, kind: type) -> Any:
-    if not path.is_file():
-        raise ModelError(
-            f"No heedful model at {path.parent}: {path.name} is missing. Make one with "
-            f"`heedful train DATA --out {path.parent}`, or give the folder of one."
-        )
     try:
+        if not path.is_file():
+            raise ModelError(
+                f"No heedful model at {path.parent}: {path.name} is missing. Make one with "
+                f"`heedful train DATA --out {path.parent}`, or give the folder of one."
+            )
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+    except OSError as error:
+        end = str(path)[-500:]
+        raise ModelError(f"{end} cannot be read: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:  # recursion: ten thousand brackets
         raise ModelError(f"{path} is not readable JSON: {error}.") from error
     if not isinstance(found, kind):
         raise ModelError(f"{path} must hold a JSON {kind.__name__}, not {type(found).__name__}.")

@@ -20,17 +20,10 @@ from heedful.core.progress import Progress, silent
 from heedful.core.values import Example
 from heedful.data.base import Dataset
 from heedful.models.base import Fingerprinted, Subject
+from heedful.runner.folder import MANIFEST, PLAN, VERDICT
+from heedful.runner.lock import locked
 from heedful.runner.run import Run
-from heedful.runner.store import (
-    MANIFEST,
-    PLAN,
-    VERDICT,
-    Job,
-    Store,
-    columns_of,
-    instances_of,
-    jobs_of,
-)
+from heedful.runner.store import Job, Store, columns_of, instances_of, jobs_of
 from heedful.stats.interval import KIND
 
 VERSIONED = ("heedful", "torch", "numpy", "scipy", "pyarrow")
@@ -55,11 +48,13 @@ def run(
     origin = {"model": fingerprint, "data": data.sha256, "split": data.split}
     origin |= {"columns": dumps(dict(data.columns), sort_keys=True)}
     jobs = jobs_of(plan, len(data), origin=origin)
-    store.begin(plan, jobs)
-    _work(store, jobs, subject, data, plan, progress)
-    verdict = _conclude(store, jobs, plan, subject.labels)
-    store.write(MANIFEST, dumps(_manifest(store, jobs, subject, data, plan, fingerprint), indent=1))
-    store.write(VERDICT, verdict)
+    with locked(store.folder):
+        store.begin(plan, jobs)
+        _work(store, jobs, subject, data, plan, progress)
+        verdict = _conclude(store, jobs, plan, subject.labels)
+        manifest = _manifest(store, jobs, subject, data, plan, fingerprint)
+        store.write(MANIFEST, dumps(manifest, indent=1))
+        store.write(VERDICT, verdict)
     return Run(store.folder)
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.core.errors import RunError
+from heedful.core.files import write_atomic
 from heedful.core.records import Verdict
 from heedful.report.card import print_card
-from heedful.runner.store import MANIFEST, VERDICT, Store
+from heedful.report.evidence import Records
+from heedful.runner.folder import MANIFEST, PLAN, REPORT, VERDICT, Folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,13 +27,13 @@ class Run:
     @cached_property
     def verdict(self) -> Verdict:
         """The answer, with the claims and estimates it rests on."""
-        return Verdict.from_json(self._read(VERDICT))
+        return Verdict.from_json(Folder(self.folder).text(VERDICT))
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """Versions, fingerprints, seeds, counts and cost."""
         try:
-            found: dict[str, Any] = json.loads(self._read(MANIFEST))
+            found: dict[str, Any] = json.loads(Folder(self.folder).text(MANIFEST))
         except ValueError as error:
             raise RunError(f"{self.folder / MANIFEST} is damaged: {error}.") from error
         return found
@@ -42,12 +44,39 @@ class Run:
             import pandas  # noqa: F401 - pyarrow makes the frame
         except ImportError:
             raise RunError("to_dataframe needs pandas: pip install pandas.") from None
-        frame: pd.DataFrame = Store(self.folder).measurements().to_pandas()
+        frame: pd.DataFrame = Folder(self.folder).measurements().to_pandas()
         return frame
 
     def show(self) -> None:
         """Print the verdict card."""
         print_card(self.verdict, self.manifest)
+
+    @property
+    def records(self) -> Records:
+        """All that a report is made from."""
+        folder = Folder(self.folder)
+        plan = folder.text(PLAN)
+        return Records(self.verdict, self.manifest, folder.measurements(), folder.texts(), plan)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the page, one file that opens offline; RUN/report.html unless said."""
+        from heedful.report.html import render_html
+
+        target = Path(path) if path else self.folder / REPORT
+        write_atomic(target, render_html(self.records))
+        return target
+
+    def markdown(self) -> str:
+        """A section for a model card."""
+        from heedful.report.markdown import to_markdown
+
+        return to_markdown(self.records)
+
+    def figures(self, folder: str | Path | None = None) -> list[Path]:
+        """Write every figure as SVG and PNG, to figures/ in the run folder unless said."""
+        from heedful.report.figures import write_figures
+
+        return write_figures(self.records, Path(folder) if folder else self.folder / "figures")
 
     def save(self, folder: str | Path) -> "Run":
         """Copy the run to a folder that does not exist yet."""
@@ -58,12 +87,3 @@ class Run:
         except OSError as error:
             raise RunError(f"Cannot write {folder}: {error.strerror or error}.") from error
         return Run(Path(folder))
-
-    def _read(self, name: str) -> str:
-        try:
-            return (self.folder / name).read_text(encoding="utf-8")
-        except (FileNotFoundError, NotADirectoryError):
-            raise RunError(
-                f"{self.folder} has no {name}: not a run folder, or a run that was interrupted. "
-                "The same `heedful audit` command again finishes it."
-            ) from None

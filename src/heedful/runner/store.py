@@ -14,33 +14,11 @@ import pyarrow.parquet as pq
 from heedful.auditing.conclude import Columns
 from heedful.auditing.job import Beside, Block, JobResult
 from heedful.auditing.plan import Plan
-from heedful.auditing.texts import SCORES, TextRow
+from heedful.auditing.texts import TextRow
 from heedful.core.errors import RunError
 from heedful.core.files import remove_drafts, save_atomic, write_atomic
+from heedful.runner.folder import MEASUREMENTS, PLAN, ROWS, TEXT_ROWS, TEXTS, Folder, damaged
 
-ROWS = pa.schema(
-    [
-        ("instance", pa.int64()),
-        ("predicted", pa.string()),
-        ("label", pa.string()),
-        ("check", pa.string()),
-        ("measure", pa.string()),
-        ("setting", pa.string()),
-        ("value", pa.float64()),
-    ]
-)
-TEXT_ROWS = pa.schema(
-    [
-        ("instance", pa.int64()),
-        ("predicted", pa.string()),
-        ("label", pa.string()),
-        ("probability", pa.float64()),
-        ("words", pa.list_(pa.string())),
-        *((name, pa.list_(pa.float64())) for name in SCORES),
-    ]
-)
-TEXTS = "texts"
-PLAN, MANIFEST, VERDICT, MEASUREMENTS = "plan.toml", "manifest.json", "verdict.json", "measurements"
 WHOLE = "whole"  # the file of measures that needed all instances
 BESIDE = b"heedful"  # Parquet metadata: what a job has to tell beside its rows
 
@@ -95,7 +73,7 @@ class Store:
         elif self.folder.exists() and (self.folder / MEASUREMENTS).exists():
             raise RunError(f"{self.folder} holds measurements but no {PLAN}; choose another --out.")
         ours = {job.name for job in jobs} | {WHOLE}
-        if jobs and any(path.stem not in ours for path in self._files()):
+        if jobs and any(path.stem not in ours for path in Folder(self.folder).files()):
             raise RunError(
                 f"{self.folder} holds measurements of another model or of other data under the "
                 "same names. Choose another --out, or remove the folder."
@@ -132,20 +110,12 @@ class Store:
 
     def measurements(self, jobs: Sequence[Job] | None = None) -> pa.Table:
         """All rows, or those of the given jobs, in order."""
-        paths = self._files() if jobs is None else [self._path(job.name) for job in jobs]
-        if not paths:
-            raise RunError(f"{self.folder} holds no measurements; is it a run folder?")
-        return pa.concat_tables(_read(path) for path in paths)
-
-    def texts(self) -> pa.Table | None:
-        """The words and scores of every text, or None where the run kept none."""
-        paths = sorted((self.folder / TEXTS).glob("[!.]*.parquet"))
-        return pa.concat_tables(_read(path, TEXT_ROWS) for path in paths) if paths else None
+        paths = None if jobs is None else [self._path(job.name) for job in jobs]
+        return Folder(self.folder).measurements(paths)
 
     def beside(self, jobs: Sequence[Job]) -> Beside:
         """What the jobs told beside their rows, added up."""
-        metadata = (_read(self._path(job.name), None).schema.metadata for job in jobs)
-        return sum((Beside(**json.loads(one[BESIDE])) for one in metadata), Beside())
+        return sum((_beside(self._path(job.name)) for job in jobs), Beside())
 
     def write(self, name: str, content: str) -> None:
         """Write one of the run's text files."""
@@ -155,24 +125,15 @@ class Store:
         table = table.replace_schema_metadata({BESIDE: json.dumps(beside).encode()})
         save_atomic(self._path(name), lambda draft: pq.write_table(table, draft))
 
-    def _files(self) -> list[Path]:
-        return sorted((self.folder / MEASUREMENTS).glob("[!.]*.parquet"))
-
     def _path(self, name: str) -> Path:
         return self.folder / MEASUREMENTS / f"{name}.parquet"
 
 
-def _read(path: Path, schema: pa.Schema | None = ROWS) -> pa.Table:
-    """A file's rows under a schema, or its head alone."""
+def _beside(path: Path) -> Beside:
     try:
-        if schema is not None:
-            return pq.read_table(path, schema=schema)
-        return pq.read_schema(path).empty_table()
-    except (pa.ArrowException, OSError) as error:
-        raise RunError(
-            f"{path} is damaged: {error}. Remove that file; the same `heedful audit` command "
-            "measures it again."
-        ) from error
+        return Beside(**json.loads(pq.read_schema(path).metadata[BESIDE]))
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        raise damaged(path, error) from error
 
 
 def text_table(texts: Sequence[TextRow], labels: Sequence[str]) -> pa.Table:

@@ -1,0 +1,33 @@
+"""`heedful report`: write the report again from the records alone."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.common import Quiet
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    html: Annotated[Path | None, typer.Option(help="Write the page here.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write a model-card section here.")] = None,
+    figures: Annotated[Path | None, typer.Option(help="Write SVG and PNG figures here.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write the report of RUN again: RUN/report.html, or what is asked for; no model is needed."""
+    from heedful.core.files import write_atomic
+    from heedful.runner.run import Run
+
+    found = Run(run)
+    written = []
+    if html or not (markdown or figures):
+        written.append(found.report(html))
+    if markdown:
+        write_atomic(markdown, found.markdown())
+        written.append(markdown)
+    if figures:
+        written += found.figures(figures)
+    if not quiet:
+        for path in written:
+            typer.echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")

@@ -1,0 +1,91 @@
+"""Where the numbers come from, what they cost, and what they do not show."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heedful.core.records import Verdict
+from heedful.report.evidence import visible
+
+ALWAYS = (
+    "Leave-one-out is itself an intervention: a text with a word deleted may be unlike any text "
+    "the model has seen, and two redundant words can each be left out at no cost.",
+    "Gradient and leave-one-out can agree with each other and both be wrong about what a person "
+    "means by importance. This is about influence on the output, not about plausibility to people.",
+    "The intervals are over texts of this data set, for this one trained model. Another training "
+    "seed is another model.",
+    "A degree near 1 can come from a weak reference: compare the τ of gradient and leave-one-out.",
+    "Slices and sentences are for looking, not for testing: nothing is corrected for their number.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A small table of names and values."""
+
+    title: str
+    rows: tuple[tuple[str, str], ...]
+
+
+def limits_of(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a reader could wrongly take from the page."""
+    open_claims = [name for name, one in verdict.claims.items() if one.answer == "not examined"]
+    told = []
+    if open_claims:
+        told.append(f"Not examined at all: {', '.join(open_claims)}.")
+    no_vote = [name for name, one in verdict.checks.items() if one.answer == "no vote"]
+    if no_vote:
+        told.append(f"Reported without a vote on the answer: {', '.join(map(visible, no_vote))}.")
+    if manifest.get("too_short"):
+        told.append(f"{manifest['too_short']} texts were too short to be ranked and are left out.")
+    if manifest.get("truncated"):
+        told.append(f"{manifest['truncated']} texts were cut to the length the model can read.")
+    return (*told, *ALWAYS)
+
+
+def facts_of(manifest: Mapping[str, Any]) -> tuple[Facts, ...]:
+    """Model, data, method, versions and cost, as far as the manifest has them."""
+    model, data = manifest["model"], manifest["data"]
+    groups = {
+        "Model": {
+            "name": model["name"],
+            "family": model.get("family"),
+            "sha256": model.get("sha256"),
+            "labels": ", ".join(map(str, manifest.get("labels", ()))),
+        },
+        "Data": {
+            "name": data["name"],
+            "split": data["split"],
+            "texts": data["texts"],
+            "too short": manifest.get("too_short"),
+            "cut": manifest.get("truncated"),
+            "rows": data.get("bad_rows"),
+            "sha256": data.get("sha256"),
+        },
+        "Method": {
+            "intervals": manifest.get("interval"),
+            "seed": manifest.get("seed"),
+            "arithmetic": manifest.get("dtype"),
+            "device": manifest.get("device"),
+            "threads": manifest.get("threads"),
+            "attention path": manifest.get("attention_path"),
+            "parity with the untouched model": manifest.get("parity"),
+        },
+        "Versions": dict(manifest.get("versions", {})),
+        "Cost in CPU seconds (wall)": _cost(manifest.get("seconds", {})),
+    }
+    return tuple(Facts(title, _shown(rows)) for title, rows in groups.items() if _shown(rows))
+
+
+def _cost(seconds: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
+    total = {kind: sum(one[kind] for one in seconds.values()) for kind in ("cpu", "wall")}
+    spent = {**seconds, "total": total} if seconds else {}
+    return {name: f"{one['cpu']:.1f} ({one['wall']:.1f})" for name, one in spent.items()}
+
+
+def _shown(rows: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (visible(str(name)), visible(str(value)))
+        for name, value in rows.items()
+        if value is not None and value != ""
+    )

@@ -1,0 +1,104 @@
+"""The page as one HTML file that opens offline and asks nothing of anyone."""
+
+import json
+from base64 import b64encode
+from dataclasses import fields
+from hashlib import sha256
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from heedful.core.errors import RunError
+from heedful.core.records import Estimate
+from heedful.report.evidence import Records
+from heedful.report.figures import svg_of
+from heedful.report.page import Page, page_of
+from heedful.report.sentences import SCORES, Sentence
+
+TEMPLATES = Path(__file__).parent / "templates"
+# what could end a script element or a line of it, in any reading of HTML or JavaScript
+UNSAFE_IN_SCRIPT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+ARROWS = {"up": "↑", "down": "↓", "none": ""}
+
+
+def render_html(records: Records) -> str:
+    """One self-contained page from the records of a run; no model, no network."""
+    try:
+        import jinja2
+    except ImportError:
+        raise RunError("The HTML report needs jinja2: pip install 'heedful[report]'.") from None
+    loader = jinja2.FileSystemLoader(TEMPLATES)
+    # autoescape is on for every template: nothing here is named .html by chance
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    environment.filters |= {"number": number, "place": place}
+    page = page_of(records)
+    return environment.get_template("page.html.j2").render(**_shown(page))
+
+
+def _shown(page: Page) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    css, js = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    # these are ours, or made by ours from escaped text; all else is escaped by the template
+    own = {"css": css, "js": js, "data": script_json(_sentences(page))}
+    return {
+        "page": page,
+        "arrows": ARROWS,
+        "policy": _policy(css=css, js=js),
+        "figures": [(one, Markup(svg_of(one))) for one in page.pictures],  # noqa: S704
+        **{name: Markup(text) for name, text in own.items()},  # noqa: S704
+    }
+
+
+def _policy(*, css: str, js: str) -> str:
+    """A Content-Security-Policy under which only our own style and script work."""
+    return (
+        f"default-src 'none'; style-src '{_hash(css)}'; script-src '{_hash(js)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
+
+
+def _sentences(page: Page) -> dict[str, Any]:
+    names = [one.name for one in fields(Sentence)]  # asdict would copy every score
+    shown = [{name: getattr(one, name) for name in names} for one in page.sentences]
+    return {"scores": SCORES, "sentences": shown}
+
+
+def script_json(value: Any) -> str:
+    """JSON that can stand inside a script element, whatever text it holds.
+
+    >>> script_json({"text": "</script>"})
+    '{"text":"\\\\u003c/script\\\\u003e"}'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(UNSAFE_IN_SCRIPT)
+
+
+def number(value: float | None) -> str:
+    """Three decimals with a true minus sign; a dash where there is no number.
+
+    >>> number(-0.25), number(float("nan"))
+    ('−0.250', '–')
+    """
+    return "–" if value is None or isnan(value) else f"{value:.3f}".replace("-", "\u2212")
+
+
+def place(estimate: Estimate, span: tuple[float, float]) -> dict[str, float]:
+    """Where an estimate and its interval lie on a ruler of length 100.
+
+    >>> place(Estimate(0.5, 0.25, 0.75, 9), (0.0, 1.0))
+    {'value': 50.0, 'low': 25.0, 'high': 75.0}
+    """
+    low, high = span
+    ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    ends = {name: estimate.value if isnan(one) else one for name, one in ends.items()}
+    return {
+        name: round(100 * min(1.0, max(0.0, (one - low) / (high - low))), 2)
+        for name, one in ends.items()
+    }

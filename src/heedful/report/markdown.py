@@ -1,0 +1,72 @@
+"""The page as a section of a model card."""
+
+import re
+from collections.abc import Iterator
+
+from heedful.core.records import Estimate
+from heedful.report.evidence import Records
+from heedful.report.html import number
+from heedful.report.page import CheckTable, Page, page_of
+
+# what Markdown or the HTML inside it would take for markup
+MARKUP = re.compile(r"([\\`*_{}\[\]#|<>&~$])")
+
+
+def to_markdown(records: Records) -> str:
+    """Verdict, estimates with intervals, data and limits, as text for a model card."""
+    return "\n".join(_lines(page_of(records))) + "\n"
+
+
+def escaped(text: str) -> str:
+    """The text as Markdown that shows it as it is, on one line.
+
+    >>> escaped("<b>|*")
+    '\\\\<b\\\\>\\\\|\\\\*'
+    """
+    return MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def _lines(page: Page) -> Iterator[str]:
+    verdict, _, told = page.headline.partition(": ")
+    yield "## Does attention explain this model's predictions?"
+    yield f"\n**{verdict.capitalize()}**: {told}\n"
+    yield escaped(page.why)
+    if page.degree:
+        yield f"\nDegree, from shuffled attention (0) to the gradient (1): {_told(page.degree)}."
+    if page.instead:
+        yield f"\nInstead: {escaped(page.instead)}"
+    yield "\n| claim | answer | meaning |\n| --- | --- | --- |"
+    for claim in page.claims:
+        yield f"| {escaped(claim.name)} | {claim.answer} | {escaped(claim.words)} |"
+    yield "\n### Estimates\n"
+    yield f"Means over texts, {100 * page.level:g} % intervals.\n"
+    yield "| check | measure | mean | n |\n| --- | --- | --- | ---: |"
+    for check in page.checks:
+        yield from _rows(check)
+    yield from _data(page)
+    yield "\n### What this does not show\n"
+    for limit in page.limits:
+        yield f"- {escaped(limit)}"
+
+
+def _rows(check: CheckTable) -> Iterator[str]:
+    for row in check.rows:
+        role = f" ({row.role})" if row.role != "measure" else ""
+        words = f"{escaped(row.words)}{role}: " if row.words else ""
+        told = f"{words}{escaped(row.name)} | {_told(row.estimate)} | {row.estimate.n}"
+        yield f"| {escaped(check.name)} | {told} |"
+    for one in check.missing:
+        yield f"| {escaped(check.name)} | no {escaped(one)} | – | – |"
+
+
+def _told(estimate: Estimate) -> str:
+    if estimate.n < 2 or estimate.low != estimate.low:
+        return number(estimate.value)
+    return f"{number(estimate.value)} \\[{number(estimate.low)}, {number(estimate.high)}\\]"
+
+
+def _data(page: Page) -> Iterator[str]:
+    yield "\n### Data and method\n"
+    for group in page.facts:
+        told = ", ".join(f"{escaped(name)}: {escaped(value)}" for name, value in group.rows)
+        yield f"- {group.title}: {told}"

@@ -1,0 +1,155 @@
+"use strict";
+// Everything from the data enters the page through textContent or a CSS number, never as markup.
+
+const byId = (id) => document.getElementById(id);
+
+/* theme: the system's choice, until the reader makes one */
+const root = document.documentElement;
+function wanted() {
+  if (location.hash === "#dark" || location.hash === "#light") return location.hash.slice(1);
+  try { return localStorage.getItem("heedful-theme") || ""; } catch { return ""; }
+}
+function isDark() {
+  const chosen = root.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+if (wanted()) root.dataset.theme = wanted();
+byId("theme").addEventListener("click", () => {
+  root.dataset.theme = isDark() ? "light" : "dark";
+  try { localStorage.setItem("heedful-theme", root.dataset.theme); } catch { /* kept for now only */ }
+});
+
+/* sentences */
+const { scores: scoreNames, sentences } = JSON.parse(byId("data").textContent);
+const WHY = { damning: "lowest τ", innocent: "highest τ", random: "at random" };
+const STEP = 12;
+let shown = STEP;
+
+function element(tag, className, text) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+function option(value, text) {
+  const made = element("option", "", text);
+  made.value = value;
+  return made;
+}
+
+function word(text, score, index) {
+  const outer = element("span", "word " + (score < 0 ? "minus" : "plus"));
+  const inner = element("span", "", text);
+  outer.style.setProperty("--s", Math.abs(score).toFixed(3));
+  // where the colour gets so deep that the usual ink cannot be read; on a dark ground earlier
+  if (Math.abs(score) > 0.85) outer.classList.add("strong");
+  else if (Math.abs(score) > 0.6) outer.classList.add("middling");
+  outer.dataset.index = index;
+  outer.title = score.toFixed(2) + " of the strongest";
+  outer.append(inner);
+  return outer;
+}
+
+function panel(sentence, name) {
+  const made = element("div", "panel");
+  made.append(element("h4", "", scoreNames[name]));
+  const text = element("p");
+  text.dir = "auto";
+  const values = sentence.scores[name];
+  if (!values) text.append(element("span", "grey", "not recorded for this text"));
+  else sentence.words.forEach((one, i) => text.append(word(one, values[i], i), " "));
+  if (values && sentence.more_words) {
+    text.append(element("span", "grey", `… and ${sentence.more_words} more words`));
+  }
+  made.append(text);
+  return made;
+}
+
+const number = (value, digits) => value === null ? "–" : value.toFixed(digits).replace("-", "−");
+
+function item(sentence) {
+  const made = element("li", "sentence");
+  const right = sentence.predicted === sentence.label;
+  const head = element("p", "head");
+  head.append(element("span", "mark " + (right ? "right" : "wrong"), right ? "✓" : "✗"), " predicted ");
+  head.append(element("bdi", "strong-text", sentence.predicted));
+  if (sentence.probability !== null) head.append(` at ${number(sentence.probability, 2)}`);
+  if (!right) head.append(", label ", element("bdi", "strong-text", sentence.label));
+  const facts = [`τ ${number(sentence.tau, 2)}`];
+  if (sentence.jsd !== null) facts.push(`JSD ${number(sentence.jsd, 2)}`);
+  if (WHY[sentence.why]) facts.push(WHY[sentence.why]);
+  facts.push(`text ${sentence.instance}`);
+  head.append(element("span", "figures-of", facts.join(" · ")));
+  made.append(head);
+  const grid = element("div", "panels");
+  for (const name of Object.keys(scoreNames)) {
+    if (everRecorded.has(name)) grid.append(panel(sentence, name));
+  }
+  made.append(grid);
+  return made;
+}
+
+const everRecorded = new Set(sentences.flatMap((one) => Object.keys(one.scores)));
+
+const KEYS = {
+  damning: (one) => one.tau,
+  innocent: (one) => one.tau === null ? null : -one.tau,
+  far: (one) => one.jsd === null ? null : -one.jsd,
+  near: (one) => one.jsd,
+  order: (one) => one.instance,
+};
+
+function chosen() {
+  const words = byId("search").value.trim().toLowerCase();
+  const [label, correct, why] = ["class", "correct", "why"].map((id) => byId(id).value);
+  const key = KEYS[byId("sort").value];
+  const found = sentences.filter((one) =>
+    (!label || "=" + one.predicted === label)
+    && (!correct || (one.predicted === one.label) === (correct === "yes"))
+    && (!why || one.why === why)
+    && (!words || one.words.join(" ").toLowerCase().includes(words)));
+  // what has no value comes last, whichever way the rest is sorted
+  const last = (value) => value === null ? Infinity : value;
+  return found.sort((a, b) => last(key(a)) - last(key(b)) || a.instance - b.instance);
+}
+
+function draw() {
+  const found = chosen();
+  byId("list").replaceChildren(...found.slice(0, shown).map(item));
+  byId("count").textContent = `${Math.min(shown, found.length)} of ${found.length} shown`;
+  byId("more").hidden = found.length <= shown;
+}
+
+function sameWord(event, on) {
+  const here = event.target.closest?.(".panels .word");
+  if (!here) return;
+  const others = here.closest(".panels").querySelectorAll(`[data-index="${here.dataset.index}"]`);
+  others.forEach((one) => one.classList.toggle("same", on));
+}
+
+if (sentences.length) {
+  for (const name of [...new Set(sentences.map((one) => one.predicted))].sort()) {
+    byId("class").append(option("=" + name, name));
+  }
+  for (const why of Object.keys(WHY)) {
+    if (sentences.some((one) => one.why === why)) byId("why").append(option(why, WHY[why]));
+  }
+  byId("tools").addEventListener("submit", (event) => event.preventDefault());
+  byId("tools").addEventListener("input", () => { shown = STEP; draw(); });
+  byId("more").addEventListener("click", () => {
+    const first = shown;
+    shown += STEP;
+    draw();
+    const next = byId("list").children[first];
+    if (next) { next.tabIndex = -1; next.focus({ preventScroll: true }); }
+  });
+  byId("list").addEventListener("pointerover", (event) => sameWord(event, true));
+  byId("list").addEventListener("pointerout", (event) => sameWord(event, false));
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    event.preventDefault();
+    byId("search").focus();
+  });
+  draw();
+}

@@ -1,0 +1,79 @@
+"""One process per run folder: two that wrote the same run would mix their rows."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from heedful.core.errors import RunError
+
+LOCK = ".lock"
+FAR = 2**30  # Windows forbids reading locked bytes; the process number stands before them
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Inside the block the folder, made where it does not exist, belongs to this process.
+
+    The kernel holds the lock, not the file: a process that is killed leaves none behind.
+    """
+    handle = _open(folder)
+    try:
+        if not _take(folder, handle):
+            raise RunError(
+                f"{folder} is in use by another heedful (process {_owner(handle)}). "
+                "Wait for it, or choose another --out."
+            )
+        _sign(folder, handle)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _open(folder: Path) -> int:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except FileExistsError:
+        raise RunError(f"{folder} is a file; --out must name a folder.") from None
+    except OSError as error:
+        raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error
+
+
+def _take(folder: Path, handle: int) -> bool:
+    """False where another process has it."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(handle, FAR, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError as error:
+        raise RunError(
+            f"Cannot lock {folder / LOCK}: {error.strerror or error}. "
+            "Choose an --out on a disk that knows locks."
+        ) from error
+    return True
+
+
+def _sign(folder: Path, handle: int) -> None:
+    """Write who has the lock."""
+    try:
+        os.ftruncate(handle, 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.write(handle, str(os.getpid()).encode())
+    except OSError as error:
+        raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error
+
+
+def _owner(handle: int) -> str:
+    """The process that has the lock; it may not have signed yet."""
+    os.lseek(handle, 0, os.SEEK_SET)
+    return os.read(handle, 20).decode("ascii", "replace") or "unknown"

@@ -1,0 +1,52 @@
+"""What the tests of hostile input share."""
+
+import sys
+from dataclasses import replace
+
+import pytest
+from jaxtyping import config
+
+import helpers
+from heedful.cli.main import main
+from heedful.models.store import save
+
+SCRIPT = "</script><script>alert('w1')</script><img src=x onerror=alert(1)>"
+
+
+def as_in_use():
+    """Types unchecked, as users run it: what is refused here, our own messages refuse."""
+    before = config.jaxtyping_disable
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", before)
+
+
+def small_model(tmp_path_factory):
+    """A model folder that reads fifty words at most."""
+    folder = tmp_path_factory.mktemp("hostile") / "model"
+    save(replace(helpers.subject(), max_words=50), folder)
+    return folder
+
+
+def called(monkeypatch, capsys):
+    """Call the command in this process; gives (exit code, stdout, stderr)."""
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["heedful", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return ended.value.code, out, err
+
+    return call
+
+
+def refused(answer):
+    """The one clear line."""
+    code, out, err = answer
+    assert (code, out) == (2, "")
+    assert err.startswith("heedful: ")
+    assert err.count("\n") == 1
+    assert len(err) < 2000  # a clear line is one that can be read
+    return err

@@ -1,0 +1,161 @@
+"""Records of runs that never were."""
+
+from math import nan
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.core.records import (
+    CLAIMS,
+    CheckResult,
+    ClaimResult,
+    Estimate,
+    Instead,
+    Verdict,
+)
+from heedful.report.evidence import Records
+
+MEASURES = {
+    "agreement": (
+        "tau_gradient",
+        "tau_leave_one_out",
+        "tau_gradient_leave_one_out",
+        "tau_shuffled_leave_one_out",
+        "top1_gradient",
+    ),
+    "permutation": ("median_tvd", "leverage", "median_of_leverage"),
+    "adversarial": ("epsilon_max_jsd", "certified_jsd", "bound_jsd", "of_bound"),
+    "mechanism": ("tau_weighting", "tau_mixing", "conicity"),
+}
+BESIDE = {"permutation": ("max_attention",)}
+NASTY = (
+    "<script>alert(1)</script>",
+    "</script><script src=https://evil.example/x.js></script>",
+    "\"'><img src=x onerror=alert(1)>",
+    "a\x00b\x1b[2J",
+    "👩‍👧 naïve",
+    "שלום\u202eabc",
+    "]]><!--<svg onload=alert(1)>",
+    "line\u2028line &lt;b&gt; {{ 7 * 7 }} {% raw %}",
+)
+
+
+def measurements(n, classes, *, checks=tuple(MEASURES), seed=0):
+    """Tidy rows of n instances; every tenth value of a τ is undefined."""
+    random = np.random.default_rng(seed)
+    predicted, label = (random.choice(classes, n).tolist() for _ in range(2))
+    parts = []
+    for check in checks:
+        for measure in (*MEASURES[check], *BESIDE.get(check, ())):
+            low = -1.0 if measure.startswith("tau") else 0.0
+            values = random.uniform(low, np.log(2), n)
+            if low < 0:
+                values[::10] = nan
+            columns = {
+                "instance": pa.array(np.arange(n)),
+                "predicted": pa.array(predicted, pa.string()),
+                "label": pa.array(label, pa.string()),
+                "check": pa.array([check] * n, pa.string()),
+                "measure": pa.array([measure] * n, pa.string()),
+                "setting": pa.nulls(n, pa.string()),
+                "value": pa.array(values, from_pandas=True),
+            }
+            parts.append(pa.table(columns))
+    return pa.concat_tables(parts)
+
+
+def texts(rows, vocabulary, *, words=8, adversarial=True, seed=0):
+    """A text of random words and scores for each instance of the rows."""
+    random = np.random.default_rng(seed)
+    whose = rows.slice(0, len(np.unique(rows["instance"]))).select(
+        ["instance", "predicted", "label"]
+    )
+    n = len(whose)
+    offsets = pa.array(np.arange(0, n * words + 1, words, dtype=np.int32))
+
+    def lists(values):
+        return pa.ListArray.from_arrays(offsets, values)
+
+    picked = pa.array(random.integers(len(vocabulary), size=n * words))
+    other = lists(random.dirichlet(np.ones(words), n).ravel())
+    columns = {
+        "probability": pa.array(random.uniform(size=n)),
+        "words": lists(pa.array(vocabulary, pa.string()).take(picked)),
+        "attention": lists(random.dirichlet(np.ones(words), n).ravel()),
+        "adversarial": other if adversarial else pa.nulls(n, other.type),
+        "one_hot_gradient": lists(random.random(n * words)),
+        "leave_one_out": lists(random.normal(size=n * words)),
+    }
+    for name, values in columns.items():
+        whose = whose.append_column(name, values)
+    return whose
+
+
+def verdict(classes, *, checks=tuple(MEASURES), estimate=None, **changes):
+    one = estimate or Estimate(0.41, 0.36, 0.47, 90)
+    results = {
+        name: CheckResult(
+            "undecided",
+            f"The sentence of {name}.",
+            dict.fromkeys(MEASURES[name], one),
+            {label: dict.fromkeys(MEASURES[name], one) for label in classes},
+            {MEASURES[name][0]: 10},
+            {"lost_measure": "it was not there"},
+        )
+        for name in checks
+    }
+    usual = {
+        "answer": "unfaithful",
+        "why": "Attention ranks words nearer to chance.",
+        "degree": one,
+        "instead": Instead("one_hot_gradient", 0.876),
+        "claims": {name: ClaimResult("not examined", "Not looked at.") for name in CLAIMS},
+        "checks": results,
+    }
+    return Verdict(**(usual | changes))
+
+
+def manifest(**changes):
+    usual = {
+        "versions": {"heedful": "0.1.0", "numpy": "2.0"},
+        "model": {"name": "runs/demo/model", "family": "bilstm-additive", "sha256": "ab" * 32},
+        "data": {
+            "name": "sample:movies",
+            "split": "test",
+            "sha256": "cd" * 32,
+            "texts": 105,
+            "bad_rows": "no bad rows",
+        },
+        "labels": ["neg", "pos"],
+        "seed": 3,
+        "level": 0.9,
+        "interval": "90% percentile bootstrap over instances, 2000 resamples",
+        "truncated": 2,
+        "too_short": 5,
+        "seconds": {"agreement": {"cpu": 1.25, "wall": 2.0}, "forward": {"cpu": 2.5, "wall": 3.0}},
+    }
+    return usual | changes
+
+
+def records(
+    n=100,
+    classes=("neg", "pos"),
+    *,
+    checks=tuple(MEASURES),
+    vocabulary=("a", "fine", "film"),
+    words=8,
+    kept=True,
+    adversarial=True,
+    estimate=None,
+    plan='model = "runs/demo/model"\n',
+    manifest_changes=None,
+    **changes,
+):
+    rows = measurements(n, classes, checks=checks)
+    return Records(
+        verdict(classes, checks=checks, estimate=estimate, **changes),
+        manifest(**(manifest_changes or {})),
+        rows,
+        texts(rows, vocabulary, words=words, adversarial=adversarial) if kept else None,
+        plan,
+    )
