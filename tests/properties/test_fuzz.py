@@ -42,8 +42,6 @@ def fuzz(request):
     config.update("jaxtyping_disable", before)
 
 
-known = pytest.mark.xfail(strict=True, reason="Plan and Run still let Python's own errors out")
-
 places = st.floats(0, 1)
 changes = st.lists(st.tuples(places, st.integers(0, 8), st.binary(max_size=8)), max_size=5)
 
@@ -162,7 +160,6 @@ def test_plans_of_any_text(fuzz):
     fuzz(toml_like, one)
 
 
-@known
 def test_plans_of_any_values(fuzz):
     names = ["agreement", "permutation", "adversarial", "mechanism", "x"]
     tables = st.dictionaries(
@@ -234,14 +231,12 @@ DEEP = "[" * 100_000  # recursion
 LONG = "1" * 5000  # Python reads no number of so many digits
 
 
-@known
 @pytest.mark.parametrize("text", [f"seed = {DEEP}", f"seed = {LONG}"])
 def test_plans_too_deep_or_too_long(text):
     with pytest.raises(ConfigError):
         parse_plan(text)
 
 
-@known
 @pytest.mark.parametrize(
     ("name", "text"), [("verdict", DEEP), ("manifest", DEEP), ("manifest", "[]")]
 )

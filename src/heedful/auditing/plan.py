@@ -90,7 +90,7 @@ def parse_plan(text: str) -> dict[str, Any]:
     """The keys and values of a plan file, whole or in part."""
     try:
         raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # Python's own, of depth and of digits, too
         raise ConfigError(f"The plan is not valid TOML: {error}.") from error
     known = {f.name: f for f in fields(Plan)}
     if extra := sorted(raw.keys() - known.keys()):
@@ -108,9 +108,15 @@ def parse_plan(text: str) -> dict[str, Any]:
 
 def _require_types(plan: Plan) -> None:
     """Values from a file may be of any type; say so here, not in a traceback later."""
+    for name in ("fields", "settings"):
+        _require(name, getattr(plan, name), Mapping, "a table")
+    _require("checks", plan.checks, (list, tuple), "a list of names")
+    for one in plan.checks:
+        _require("each of checks", one, str, "a name")
     for name in ("model", "data", "split"):
         _require(name, getattr(plan, name), str, "a text")
-    for name in ("min_words", "seed", "max_batch_tokens", "instances_per_job", "resamples"):
+    _require("seed", plan.seed, int, "a whole number")
+    for name in ("min_words", "max_batch_tokens", "instances_per_job", "resamples"):
         _require(name, getattr(plan, name), int, "a whole number of at least 1")
     if plan.limit is not None:
         _require("limit", plan.limit, int, "a whole number of at least 1")

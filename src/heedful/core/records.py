@@ -97,7 +97,7 @@ class Verdict:
         try:
             raw = json.loads(text)
             schema = raw.get("schema")
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, RecursionError) as error:
             raise RunError(f"verdict.json is damaged: {error}.") from error
         if schema != SCHEMA:
             raise RunError(f"verdict.json has schema {schema!r}; this reads {SCHEMA}.")

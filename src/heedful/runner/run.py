@@ -33,10 +33,12 @@ class Run:
     def manifest(self) -> dict[str, Any]:
         """Versions, fingerprints, seeds, counts and cost."""
         try:
-            found: dict[str, Any] = json.loads(Folder(self.folder).text(MANIFEST))
-        except ValueError as error:
+            found: Any = json.loads(Folder(self.folder).text(MANIFEST))
+        except (ValueError, RecursionError) as error:
             raise RunError(f"{self.folder / MANIFEST} is damaged: {error}.") from error
-        return found
+        if not isinstance(found, dict):
+            raise RunError(f"{self.folder / MANIFEST} is damaged: it must hold a JSON object.")
+        return dict(found)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """All measurements as tidy rows; undefined values are NaN."""
