@@ -19,7 +19,7 @@ QUICK = {"adversarial": {"steps": 5}}
 def test_every_text_keeps_its_words_and_scores(classes):
     subject = helpers.subject(classes=classes)
     run = heedful.audit(subject, ROWS, settings=QUICK, instances_per_job=2)
-    table = Folder(run.folder).texts()
+    table = Folder(run.folder).texts().whole()
     assert table.schema.equals(TEXT_ROWS)
     rows = table.to_pylist()
     assert [row["instance"] for row in rows] == [0, 1, 2]
@@ -36,7 +36,7 @@ def test_every_text_keeps_its_words_and_scores(classes):
 
 def test_what_no_check_asked_for_is_not_computed():
     run = heedful.audit(helpers.subject(), ROWS, checks=["permutation"])
-    row = Folder(run.folder).texts().to_pylist()[0]
+    row = Folder(run.folder).texts().whole().to_pylist()[0]
     assert row["attention"] is not None
     assert row["adversarial"] is row["one_hot_gradient"] is row["leave_one_out"] is None
     assert not {"leave_one_out", "gradient"} & set(run.manifest["seconds"])

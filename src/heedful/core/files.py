@@ -28,10 +28,30 @@ def save_atomic(path: Path, save: Callable[[str], object]) -> None:
                 os.fsync(written.fileno())
             os.chmod(draft, 0o644)  # noqa: PTH101 - mkstemp makes files for the owner alone
             os.replace(draft, path)  # noqa: PTH105
+            _sync_folder(path.parent)
         finally:
             Path(draft).unlink(missing_ok=True)
     except OSError as error:
         raise RunError(f"Cannot write {path}: {error.strerror or error}.") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the new name reach the disk too; Windows has no such call and needs none."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def remove(path: Path) -> None:
+    """Remove a file if it is there."""
+    try:
+        if path.exists():
+            path.unlink()
+    except OSError as error:
+        raise RunError(f"Cannot remove {path}: {error.strerror or error}.") from error
 
 
 def remove_drafts(folder: Path) -> None:

@@ -57,7 +57,8 @@ class RecurrentSubject:
 
     def encode(self, example: Example) -> Encoded:
         """Number the words of a text between <SOS> and <EOS>."""
-        words = example.tokens if example.tokens is not None else self.tokenizer(example.text)
+        most = None if self.max_words is None else self.max_words + 1
+        words = example.tokens if example.tokens is not None else self.tokenizer(example.text, most)
         kept = words[: self.max_words]
         ids = [self.vocabulary.number(self.tokenizer.normal(word)) for word in kept]
         start, end = (self.vocabulary.numbers[sign] for sign in (START, END))

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.core.errors import HeedfulError, ModelError
-from heedful.core.files import save_atomic, write_atomic
+from heedful.core.files import remove, save_atomic, write_atomic
 from heedful.models.network import AttentionClassifier, Shape
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.words import Vocabulary, WordTokenizer
@@ -37,6 +37,8 @@ def save(subject: RecurrentSubject, folder: Path) -> None:
         "max_words": subject.max_words,
         "history": subject.history,
     }
+    # a folder without settings is no model: one cut off half-way is never half old, half new
+    remove(folder / SETTINGS)
     save_atomic(folder / WEIGHTS, partial(_save_weights, weights))
     write_atomic(folder / WORDS, json.dumps(subject.vocabulary.words, indent=0))
     write_atomic(folder / SETTINGS, json.dumps(settings, indent=1))

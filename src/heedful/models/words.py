@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import islice
 from typing import Literal
 from unicodedata import category
 
@@ -46,8 +47,8 @@ class WordTokenizer:
         if self.digits not in ("keep", "qqq"):
             raise ConfigError(f"digits must be keep or qqq, not {self.digits!r}.")
 
-    def __call__(self, text: str) -> tuple[str, ...]:
-        """The words of the text, as written.
+    def __call__(self, text: str, most: int | None = None) -> tuple[str, ...]:
+        """The words of the text as written, or the first of them: a book need not be read whole.
 
         >>> WordTokenizer()("It isn't Bond's best.")
         ('It', 'is', "n't", 'Bond', "'s", 'best', '.')
@@ -55,7 +56,8 @@ class WordTokenizer:
         ('It', 'isn', 't', 'Bond', 's', 'best')
         """
         alone, split = _patterns()
-        return tuple((alone if self.punctuation == "drop" else split).findall(text))
+        found = (alone if self.punctuation == "drop" else split).finditer(text)
+        return tuple(match.group() for match in islice(found, most))
 
     def normal(self, word: str) -> str:
         """The form of a word that the vocabulary knows.

@@ -1,7 +1,7 @@
 """What a report is made from: the records of one run, and their columns."""
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,65 +10,71 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float64, Int64
+from numpy.typing import NDArray
 
 from heedful.core.records import Verdict
+from heedful.core.tables import Measured, Tables, gather
 
 DIRECTION_SIGNS = range(0x202A, 0x202F), range(0x2066, 0x206A)
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """All that a run folder holds; `texts` is None where the run kept no words."""
+    """All that a run folder holds, read file by file; `texts` is None where no words were kept."""
 
     verdict: Verdict
     manifest: Mapping[str, Any]
-    measurements: pa.Table
-    texts: pa.Table | None = None
+    measurements: Tables
+    texts: Tables | None = None
     plan: str = ""
 
     @cached_property
-    def rows(self) -> pa.Table:
-        """Measurements of single instances, without those that a setting tells apart."""
-        table = self.measurements
-        return table.filter(
-            pc.and_(pc.is_null(table["setting"]), pc.greater(table["instance"], -1))
-        )
+    def measured(self) -> Measured:
+        """The measurements of single instances as columns."""
+        return gather(self.measurements)
 
-    @cached_property
+    @property
     def instances(self) -> Int64[np.ndarray, "n"]:
         """Every instance that was measured, in order."""
-        return np.unique(self.rows["instance"].to_numpy())
+        return self.measured.instances
 
     @cached_property
     def predicted(self) -> list[str]:
         """The predicted class of each instance."""
-        return self._first_of("predicted")
+        return _shown(self.measured.predicted)
 
     @cached_property
     def label(self) -> list[str]:
         """The label in the data of each instance."""
-        return self._first_of("label")
-
-    @cached_property
-    def measured_texts(self) -> pa.Table | None:
-        """The words of the instances that were measured: a run may keep those of others too."""
-        if self.texts is None:
-            return None
-        return self.texts.filter(pc.is_in(self.texts["instance"], pa.array(self.instances)))
+        return _shown(self.measured.label)
 
     def column(self, check: str, measure: str) -> Float64[np.ndarray, "n"]:
         """One value per instance; NaN where it is undefined or was not measured."""
-        rows = self.rows
-        here = pc.and_(pc.equal(rows["check"], check), pc.equal(rows["measure"], measure))
-        found = rows.filter(here)
-        values = np.full(len(self.instances), np.nan)
-        places = np.searchsorted(self.instances, found["instance"].to_numpy())
-        values[places] = found["value"].cast(pa.float64()).to_numpy()
-        return values
+        return self.measured.column(check, measure)
 
-    def _first_of(self, name: str) -> list[str]:
-        _, first = np.unique(self.rows["instance"].to_numpy(), return_index=True)
-        return [visible(one or "") for one in self.rows[name].take(pa.array(first)).to_pylist()]
+    @cached_property
+    def lengths(self) -> Float64[np.ndarray, "n"]:
+        """The number of words of each instance; NaN where the run kept none of it."""
+        lengths = np.full(len(self.instances), np.nan)
+        for table in self.texts.read(["instance", "words"]) if self.texts else ():
+            counts = pc.list_value_length(table["words"]).to_numpy()
+            whose = table["instance"].to_numpy()
+            known = np.isin(whose, self.instances)  # a run may keep the words of others too
+            lengths[np.searchsorted(self.instances, whose[known])] = counts[known]
+        return lengths
+
+    def words_of(self, instances: Collection[int]) -> list[dict[str, Any]]:
+        """The words and scores of some instances, in the order of the data."""
+        wanted, found = pa.array(sorted(instances), pa.int64()), list[dict[str, Any]]()
+        for table in self.texts.read() if self.texts else ():
+            found += table.filter(pc.is_in(table["instance"], wanted)).to_pylist()
+        return sorted(found, key=lambda row: int(row["instance"]))
+
+
+def _shown(names: NDArray[Any]) -> list[str]:
+    """Class names fit for a page; there are few, so each is looked at once."""
+    known = {name: visible(name) for name in set(names.tolist())}
+    return [known[name] for name in names.tolist()]
 
 
 def visible(text: str) -> str:

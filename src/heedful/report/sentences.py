@@ -39,18 +39,14 @@ class Sentence:
 
 def sentences_of(records: Records) -> tuple[Sentence, ...]:
     """At most MOST texts: random ones, those where τ with leave-one-out is lowest, and highest."""
-    texts = records.measured_texts
-    if texts is None or not len(texts):
-        return ()
-    tau = records.column("agreement", "tau_leave_one_out")
-    known = dict(zip(records.instances.tolist(), tau.tolist(), strict=True))
-    instances = texts["instance"].to_numpy()
-    of_texts = np.array([known.get(int(one), np.nan) for one in instances])
-    chosen = _chosen(instances, of_texts, seed=records.manifest.get("seed", 0))
-    rows = texts.take(list(chosen)).to_pylist()
+    kept = ~np.isnan(records.lengths)
+    instances = records.instances[kept]
+    tau = records.column("agreement", "tau_leave_one_out")[kept]
+    rows = _chosen(instances, tau, seed=records.manifest.get("seed", 0))
+    why = {int(instances[row]): (reason, float(tau[row])) for row, reason in rows.items()}
     return tuple(
-        _sentence(row, why=why, tau=_number(known.get(row["instance"])))
-        for row, why in zip(rows, chosen.values(), strict=True)
+        _sentence(row, why=why[row["instance"]][0], tau=_number(why[row["instance"]][1]))
+        for row in records.words_of(why)
     )
 
 
@@ -115,4 +111,4 @@ def _number(value: float | None) -> float | None:
 
 def total_of(records: Records) -> int:
     """How many texts there were to choose from."""
-    return 0 if records.measured_texts is None else len(records.measured_texts)
+    return int((~np.isnan(records.lengths)).sum())

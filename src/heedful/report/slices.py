@@ -61,7 +61,7 @@ def _parts(records: Records) -> Iterator[tuple[str, str, Bool[np.ndarray, "n"]]]
     for name, chosen in (("correct", right), ("wrong", ~right)):
         if chosen.any():
             yield "Prediction", name, chosen
-    yield from _by_length(lengths_of(records))
+    yield from _by_length(records.lengths)
 
 
 def _by_length(
@@ -78,15 +78,3 @@ def _by_length(
         if chosen.any():
             least, most = int(lengths[chosen].min()), int(lengths[chosen].max())
             yield "Length", f"{least}–{most} words" if least < most else f"{least} words", chosen
-
-
-def lengths_of(records: Records) -> Float64[np.ndarray, "n"]:
-    """The number of words of each instance; NaN where the run kept no words."""
-    import pyarrow.compute as pc
-
-    lengths = np.full(len(records.instances), np.nan)
-    if records.texts is not None:
-        counts = pc.list_value_length(records.texts["words"]).to_numpy()
-        known = dict(zip(records.texts["instance"].to_pylist(), counts, strict=True))
-        lengths[:] = [known.get(int(one), np.nan) for one in records.instances]
-    return lengths

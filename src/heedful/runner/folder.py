@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 
 from heedful.core.errors import RunError
 from heedful.core.records import WORD_SCORES
+from heedful.core.tables import Tables
 
 PLAN, MANIFEST, VERDICT, REPORT = "plan.toml", "manifest.json", "verdict.json", "report.html"
 MEASUREMENTS, TEXTS = "measurements", "texts"
@@ -45,17 +47,17 @@ class Folder:
         """The finished Parquet files, in the order of their instances."""
         return sorted((self.path / room).glob("[!.]*.parquet"))
 
-    def measurements(self, paths: Sequence[Path] | None = None) -> pa.Table:
-        """All rows, or those of the given files, in order."""
+    def measurements(self, paths: Sequence[Path] | None = None) -> Tables:
+        """All rows, or those of the given files, in order, to be read file by file."""
         chosen = self.files() if paths is None else paths
         if not chosen:
             raise RunError(f"{self.path} holds no measurements; is it a run folder?")
-        return pa.concat_tables(read_rows(one, ROWS) for one in chosen)
+        return Tables(tuple(partial(read_rows, one, ROWS) for one in chosen))
 
-    def texts(self) -> pa.Table | None:
+    def texts(self) -> Tables | None:
         """The words and scores of every text, or None where the run kept none."""
         paths = self.files(TEXTS)
-        return pa.concat_tables(read_rows(one, TEXT_ROWS) for one in paths) if paths else None
+        return Tables(tuple(partial(read_rows, one, TEXT_ROWS) for one in paths)) if paths else None
 
     def text(self, name: str) -> str:
         """One of the run's text files."""
@@ -70,10 +72,10 @@ class Folder:
             raise RunError(f"{self.path / name} cannot be read: {error}.") from error
 
 
-def read_rows(path: Path, schema: pa.Schema) -> pa.Table:
-    """A Parquet file's rows under a schema."""
+def read_rows(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
+    """A Parquet file's rows under a schema, all of its columns or those asked for."""
     try:
-        return pq.read_table(path, schema=schema)
+        return pq.read_table(path, schema=schema, columns=columns and list(columns))
     except (pa.ArrowException, OSError) as error:
         raise damaged(path, error) from error
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from heedful.auditing.conclude import conclude, whole_columns
+from heedful.auditing.conclude import Columns, conclude, whole_columns
 from heedful.auditing.job import run_job
 from heedful.auditing.plan import Plan
 from heedful.core.errors import DataError, RunError
@@ -23,7 +23,7 @@ from heedful.models.base import Fingerprinted, Subject
 from heedful.runner.folder import MANIFEST, PLAN, VERDICT
 from heedful.runner.lock import locked
 from heedful.runner.run import Run
-from heedful.runner.store import Job, Store, columns_of, instances_of, jobs_of
+from heedful.runner.store import Job, Store, jobs_of
 from heedful.stats.interval import KIND
 
 VERSIONED = ("heedful", "torch", "numpy", "scipy", "pyarrow")
@@ -95,13 +95,12 @@ def _with_examples(jobs: Iterable[Job], data: Dataset) -> Iterator[tuple[Job, li
 
 def _conclude(store: Store, jobs: Sequence[Job], plan: Plan, labels: Sequence[str]) -> str:
     """Compute what needs all rows, from the rows as kept: a resumed run ends in the same bytes."""
-    rows = store.measurements(jobs)
-    if not len(rows):
+    measured = store.measured(jobs)
+    if not len(measured.instances):
         raise DataError(f"No text has {plan.min_words} words or more; nothing was audited.")
-    missing = store.beside(jobs).missing
-    columns = columns_of(rows, missing)
+    columns = Columns(measured.predicted, measured.values, store.beside(jobs).missing)
     whole = whole_columns(plan, columns)
-    store.put_whole(whole, instances_of(rows))
+    store.put_whole(whole, measured)
     return conclude(plan, columns.with_whole(whole), labels).to_json()
 
 

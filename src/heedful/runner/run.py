@@ -46,7 +46,7 @@ class Run:
             import pandas  # noqa: F401 - pyarrow makes the frame
         except ImportError:
             raise RunError("to_dataframe needs pandas: pip install pandas.") from None
-        frame: pd.DataFrame = Folder(self.folder).measurements().to_pandas()
+        frame: pd.DataFrame = Folder(self.folder).measurements().whole().to_pandas()
         return frame
 
     def show(self) -> None:

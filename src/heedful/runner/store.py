@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from heedful.auditing.conclude import Columns
 from heedful.auditing.job import Beside, Block, JobResult
 from heedful.auditing.plan import Plan
 from heedful.auditing.texts import TextRow
 from heedful.core.errors import RunError
 from heedful.core.files import remove_drafts, save_atomic, write_atomic
+from heedful.core.tables import Measured, gather
 from heedful.runner.folder import MEASUREMENTS, PLAN, ROWS, TEXT_ROWS, TEXTS, Folder, damaged
 
 WHOLE = "whole"  # the file of measures that needed all instances
@@ -95,23 +96,24 @@ class Store:
         )
         self._write(job.name, _table(result, labels), asdict(result.beside))
 
-    def put_whole(self, whole: Mapping[str, Mapping[str, np.ndarray]], columns: pa.Table) -> None:
-        """Keep the measures that needed all instances, one row per instance of `columns`."""
+    def put_whole(self, whole: Mapping[str, Mapping[str, np.ndarray]], measured: Measured) -> None:
+        """Keep the measures that needed all instances, one row per instance of `measured`."""
         parts = [
-            columns.append_column("check", pa.array([check] * len(columns), pa.string()))
-            .append_column("measure", pa.array([measure] * len(columns), pa.string()))
-            .append_column("setting", pa.nulls(len(columns), pa.string()))
-            .append_column("value", pa.array(values, from_pandas=True))
+            _whole_rows(measured, check, measure, values)
             for check, measures in whole.items()
             for measure, values in measures.items()
         ]
-        table = pa.concat_tables(parts) if parts else ROWS.empty_table()
-        self._write(WHOLE, table.select(ROWS.names).cast(ROWS), {})
+        self._write(WHOLE, pa.concat_tables(parts) if parts else ROWS.empty_table(), {})
 
-    def measurements(self, jobs: Sequence[Job] | None = None) -> pa.Table:
-        """All rows, or those of the given jobs, in order."""
-        paths = None if jobs is None else [self._path(job.name) for job in jobs]
-        return Folder(self.folder).measurements(paths)
+    def measured(self, jobs: Sequence[Job]) -> Measured:
+        """What the jobs measured, every measure on every instance."""
+        found = gather(Folder(self.folder).measurements([self._path(job.name) for job in jobs]))
+        if found.partial:
+            raise RunError(
+                f"{found.partial[0]} was not measured on every instance; "
+                "the run folder is damaged. Remove it and run again."
+            )
+        return found
 
     def beside(self, jobs: Sequence[Job]) -> Beside:
         """What the jobs told beside their rows, added up."""
@@ -175,29 +177,14 @@ def _rows(block: Block, result: JobResult, labels: Sequence[str]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=ROWS)
 
 
-def instances_of(rows: pa.Table) -> pa.Table:
-    """Each instance once, with its predicted class and label, in order."""
-    names = ["instance", "predicted", "label"]
-    return rows.select(names).group_by(names).aggregate([]).sort_by("instance")
-
-
-def columns_of(rows: pa.Table, missing: Mapping[str, Mapping[str, str]]) -> Columns:
-    """Tidy rows as one array per check and measure, ordered by instance."""
-    import pyarrow.compute as pc
-
-    instances = instances_of(rows)
-    values: dict[str, dict[str, np.ndarray]] = {}
-    plain = rows.filter(pc.is_null(rows["setting"]))
-    kinds = plain.select(["check", "measure"]).group_by(["check", "measure"]).aggregate([])
-    for kind in kinds.to_pylist():
-        here = pc.and_(
-            pc.equal(plain["check"], kind["check"]), pc.equal(plain["measure"], kind["measure"])
-        )
-        part = plain.filter(here).sort_by("instance")
-        if part["instance"] != instances["instance"]:
-            raise RunError(
-                f"{kind['check']}.{kind['measure']} was not measured on every instance; "
-                "the run folder is damaged. Remove it and run again."
-            )
-        values.setdefault(kind["check"], {})[kind["measure"]] = part["value"].to_numpy()
-    return Columns(instances["predicted"].to_numpy().astype(str), values, missing)
+def _whole_rows(
+    measured: Measured, check: str, measure: str, values: NDArray[np.float64]
+) -> pa.Table:
+    count = len(measured.instances)
+    columns = [
+        pa.array(measured.instances),
+        *(pa.array(one, pa.string()) for one in (measured.predicted, measured.label)),
+        *(pa.array([text] * count, pa.string()) for text in (check, measure, None)),
+        pa.array(values, from_pandas=True),
+    ]
+    return pa.Table.from_arrays(columns, schema=ROWS)

@@ -21,6 +21,7 @@ from heedful.models.recurrent import RecurrentSubject
 from heedful.models.vectors import initial_vectors
 from heedful.models.words import Vocabulary, WordTokenizer
 from heedful.training.score import dev_score
+from heedful.training.step import Step
 
 
 @dataclass(frozen=True)
@@ -148,20 +149,17 @@ def _train(
     """Run all epochs and leave the network at its best one."""
     network = subject.network.train()
     loss = loss_for([one.label for one in known], len(subject.labels))
-    adam = optimiser_for(network, recipe)
+    step = Step(network, loss, optimiser_for(network, recipe))
     steps = -(-len(known) // recipe.batch)
     scores: list[float] = []
     best = copy.deepcopy(network.state_dict())
     for epoch in range(recipe.epochs):
-        for step, rows in enumerate(_shuffled_batches(known, recipe, epoch)):
-            batch = collate([known[row] for row in rows])
+        for done, rows in enumerate(_shuffled_batches(known, recipe, epoch), start=1):
             gold = torch.tensor([known[row].label for row in rows])
-            adam.zero_grad(set_to_none=True)
-            loss(subject.forward(batch).logits, gold).backward()
-            adam.step()
+            step(collate([known[row] for row in rows]), gold)
             told = f"epoch {epoch + 1}/{recipe.epochs}"
             told += f", best dev {max(scores):.3f}" if scores else ""
-            progress(epoch * steps + step + 1, recipe.epochs * steps, told)
+            progress(epoch * steps + done, recipe.epochs * steps, told)
         scores.append(dev_score(subject, judged))
         if scores.index(max(scores)) == epoch:  # the first of equals
             best = copy.deepcopy(network.state_dict())

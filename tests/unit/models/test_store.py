@@ -1,6 +1,7 @@
 """A model folder: back comes the same model, and every damage is told."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -244,3 +245,21 @@ def test_a_vocabulary_that_does_not_fit(folder, words, told):
     message = refused(folder)
     assert message.startswith(f"{folder} is not a usable model folder: ")
     assert told in message
+
+
+def test_a_save_cut_off_over_an_older_model_leaves_no_mixture(folder, monkeypatch):
+    def full_disk(*_):
+        raise RunError("Cannot write: No space left on device.")
+
+    monkeypatch.setattr("heedful.models.store.write_atomic", full_disk)
+    with pytest.raises(RunError, match="No space"):
+        save(small("cnn"), folder)
+    assert "heedful.json is missing" in refused(folder)
+
+
+def test_of_a_long_text_no_more_words_are_read_than_the_model_takes():
+    one = replace(small(), max_words=3)
+    for words, cut in ((2, False), (3, False), (4, True), (500_000, True)):
+        encoded = one.encode(Example(0, "good " * words, 0))
+        assert (len(encoded.words), encoded.truncated) == (min(words, 3), cut)
+    assert WordTokenizer()("It isn't bad", 2) == ("It", "is")

@@ -13,6 +13,7 @@ from heedful.core.records import (
     Instead,
     Verdict,
 )
+from heedful.core.tables import Tables
 from heedful.report.evidence import Records
 
 MEASURES = {
@@ -155,7 +156,7 @@ def records(
     return Records(
         verdict(classes, checks=checks, estimate=estimate, **changes),
         manifest(**(manifest_changes or {})),
-        rows,
-        texts(rows, vocabulary, words=words, adversarial=adversarial) if kept else None,
+        Tables.of(rows),
+        Tables.of(texts(rows, vocabulary, words=words, adversarial=adversarial)) if kept else None,
         plan,
     )

@@ -11,6 +11,7 @@ import pytest
 
 from heedful.checks import checks
 from heedful.core.records import Estimate
+from heedful.core.tables import Tables
 from heedful.report.card import CONTROLS
 from heedful.report.evidence import visible
 from heedful.report.measures import MEANINGS, QUESTIONS, meaning_of
@@ -59,22 +60,31 @@ def test_the_page_tells_the_verdict():
     assert ("total", "3.8 (5.0)") in page.facts[-1].rows
 
 
+def with_texts(one, name, values):
+    texts = one.texts.whole()
+    place = texts.column_names.index(name)
+    return replace(one, texts=Tables.of(texts.set_column(place, name, pa.array(values))))
+
+
 def test_columns_are_in_order_of_instances_whatever_the_order_of_rows():
     one = records(50)
-    mixed = np.random.default_rng(1).permutation(len(one.measurements))
-    other = replace(one, measurements=one.measurements.take(mixed))
+    rows = one.measurements.whole()
+    rows = rows.take(np.random.default_rng(1).permutation(len(rows)))
+    files = [Tables.of(rows[at : at + 100]).readers[0] for at in range(0, len(rows), 100)]
+    other = replace(one, measurements=Tables(tuple(files)))
     assert other.predicted == one.predicted
     column = other.column("agreement", "tau_gradient")
-    for instance, value in values(one.measurements, "tau_gradient").items():
+    for instance, value in values(one.measurements.whole(), "tau_gradient").items():
         assert np.isnan(column[instance]) if value is None else column[instance] == value
 
 
 def test_rows_of_the_whole_data_set_and_of_settings_are_left_out():
     one = records(20)
-    extra = one.measurements.slice(0, 2).to_pylist()
+    rows = one.measurements.whole()
+    extra = rows.slice(0, 2).to_pylist()
     extra[0]["instance"], extra[1]["setting"] = -1, "λ = 1"
-    added = pa.Table.from_pylist(extra, schema=one.measurements.schema)
-    other = replace(one, measurements=pa.concat_tables([one.measurements, added]))
+    added = pa.Table.from_pylist(extra, schema=rows.schema)
+    other = replace(one, measurements=Tables.of(pa.concat_tables([rows, added])))
     assert other.instances.tolist() == list(range(20))
     np.testing.assert_array_equal(
         other.column("agreement", "tau_gradient"), one.column("agreement", "tau_gradient")
@@ -86,7 +96,7 @@ def test_slices_partition_the_texts_and_have_their_means():
     slices = slices_of(one)
     for group in {part.group for part in slices}:
         assert sum(part.texts for part in slices if part.group == group) == 200
-    taus = values(one.measurements, "tau_leave_one_out")
+    taus = values(one.measurements.whole(), "tau_leave_one_out")
     for part in slices[:2]:
         inside = [taus[i] for i in range(200) if one.predicted[i] == part.name]
         want = np.mean([tau for tau in inside if tau is not None])
@@ -96,8 +106,7 @@ def test_slices_partition_the_texts_and_have_their_means():
 def test_quarters_of_length_hold_equal_lengths_together():
     one = records(40)
     words = [["w"] * (5 + i % 7) for i in range(40)]
-    place = one.texts.column_names.index("words")
-    one = replace(one, texts=one.texts.set_column(place, "words", pa.array(words)))
+    one = with_texts(one, "words", words)
     parts = [part for part in slices_of(one) if part.group == "Length"]
     assert [part.name for part in parts] == ["5–6 words", "7–8 words", "9 words", "10–11 words"]
     assert sum(part.texts for part in parts) == 40
@@ -141,7 +150,9 @@ def test_sentences_are_the_ends_and_a_draw_the_same_each_time():
     shown = sentences_of(one)
     assert shown == sentences_of(one)
     assert len({sentence.instance for sentence in shown}) == len(shown) == MOST
-    taus = {i: tau for i, tau in values(one.measurements, "tau_leave_one_out").items() if tau}
+    taus = {
+        i: tau for i, tau in values(one.measurements.whole(), "tau_leave_one_out").items() if tau
+    }
     ranked = sorted(taus, key=lambda i: taus[i])
     by_why = {
         why: {s.instance for s in shown if s.why == why}
@@ -163,7 +174,7 @@ def test_few_texts_are_all_shown_and_long_ones_are_cut():
 
 def test_scores_are_shares_of_the_strongest_and_jsd_is_that_of_the_rows():
     one = records(10)
-    sentence, row = sentences_of(one)[0], one.texts.to_pylist()[0]
+    sentence, row = sentences_of(one)[0], one.texts.whole().to_pylist()[0]
     strongest = max(abs(score) for score in row["leave_one_out"])
     assert sentence.scores["leave_one_out"] == pytest.approx(
         [score / strongest for score in row["leave_one_out"]], abs=1e-3
@@ -176,9 +187,8 @@ def test_scores_are_shares_of_the_strongest_and_jsd_is_that_of_the_rows():
 
 def test_words_of_texts_that_were_not_measured_are_not_shown():
     one = records(20)
-    one = replace(
-        one, measurements=one.measurements.filter(pc.less(one.measurements["instance"], 9))
-    )
+    rows = one.measurements.whole()
+    one = replace(one, measurements=Tables.of(rows.filter(pc.less(rows["instance"], 9))))
     assert [sentence.instance for sentence in sentences_of(one)] == list(range(9))
     assert page_of(one).sampled == "All 9 texts."
 
@@ -186,8 +196,7 @@ def test_words_of_texts_that_were_not_measured_are_not_shown():
 def test_weights_of_zero_have_a_distance():
     one = records(1, words=2)
     for name, weights in (("attention", [1.0, 0.0]), ("adversarial", [0.0, 1.0])):
-        place = one.texts.column_names.index(name)
-        one = replace(one, texts=one.texts.set_column(place, name, pa.array([weights])))
+        one = with_texts(one, name, [weights])
     assert sentences_of(one)[0].jsd == pytest.approx(log(2), abs=1e-4)
 
 
@@ -215,7 +224,7 @@ def test_values_that_do_not_exist_leave_their_figures_out():
 
 
 def test_no_rows_at_all_still_make_a_page():
-    empty = replace(records(kept=False), measurements=measurements(0, ("neg", "pos")))
+    empty = replace(records(kept=False), measurements=Tables.of(measurements(0, ("neg", "pos"))))
     page = page_of(empty)
     assert page.slices == ()
     assert [one.kind for one in page.pictures] == ["flow"]  # it is drawn from the verdict

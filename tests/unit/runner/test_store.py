@@ -11,7 +11,8 @@ import pytest
 from heedful.auditing.job import Beside, Block, JobResult
 from heedful.auditing.plan import Plan
 from heedful.core.errors import HeedfulError, RunError
-from heedful.runner.store import Job, Store, columns_of, instances_of, jobs_of
+from heedful.runner.folder import Folder
+from heedful.runner.store import Job, Store, jobs_of
 
 PLAN = Plan("model", "data", checks=("permutation",), instances_per_job=4)
 ORIGIN = {"model": "m", "data": "d"}
@@ -34,6 +35,10 @@ def result(*blocks, beside=None):
 @pytest.fixture
 def store(tmp_path):
     return Store(tmp_path / "run")
+
+
+def rows_of(store):
+    return Folder(store.folder).measurements().whole()
 
 
 def test_jobs_cover_the_data_once_and_sort_by_name():
@@ -153,7 +158,7 @@ def test_rows_are_those_of_the_contract(store):
     store.put(ONE, result(block([0, 1], [0.5, 0.25]), block([0], [3.0], setting="λ=1")), LABELS)
     (path,) = (store.folder / "measurements").iterdir()
     assert path.name == f"{ONE.name}.parquet"
-    for table in (pq.read_table(path), store.measurements()):
+    for table in (pq.read_table(path), rows_of(store)):
         assert dict(zip(table.schema.names, table.schema.types, strict=True)) == CONTRACT
         assert table.schema.names == list(CONTRACT)
         assert [tuple(row.values()) for row in table.to_pylist()] == [
@@ -165,7 +170,7 @@ def test_rows_are_those_of_the_contract(store):
 
 def test_a_value_that_does_not_exist_is_null(store):
     store.put(ONE, result(block([0, 1], [nan, 0.25])), LABELS)
-    values = store.measurements()["value"]
+    values = rows_of(store)["value"]
     assert values.to_pylist() == [None, 0.25]
     assert values.null_count == 1
 
@@ -173,26 +178,29 @@ def test_a_value_that_does_not_exist_is_null(store):
 def test_a_job_without_rows_is_done_too(store):
     store.put(ONE, result(), LABELS)
     assert store.done(ONE)
-    assert len(store.measurements()) == 0
-    assert store.measurements().schema.names == list(CONTRACT)
+    assert len(rows_of(store)) == 0
+    assert rows_of(store).schema.names == list(CONTRACT)
 
 
 def test_jobs_are_read_in_order_and_the_whole_comes_last(store):
     store.put(TWO, result(block([4, 5], [0.4, 0.5])), LABELS)
     store.put(ONE, result(block([0, 1], [0.0, 0.1])), LABELS)
-    rows = store.measurements([ONE, TWO])
-    assert rows["instance"].to_pylist() == [0, 1, 4, 5]
+    measured = store.measured([TWO, ONE])
+    assert measured.instances.tolist() == [0, 1, 4, 5]
+    assert measured.column("permutation", "median_tvd").tolist() == [0.0, 0.1, 0.4, 0.5]
+    assert measured.label.tolist() == ["good", "bad"] * 2
     whole = {"permutation": {"rank": np.array([1.0, 2.0, nan, 4.0])}}
-    store.put_whole(whole, instances_of(rows))
-    table = store.measurements()
+    store.put_whole(whole, measured)
+    table = rows_of(store)
     assert table.schema.names == list(CONTRACT)
     assert table["instance"].to_pylist() == [0, 1, 4, 5] * 2
     assert table["value"].to_pylist()[4:] == [1.0, 2.0, None, 4.0]
     assert table["measure"].to_pylist()[4:] == ["rank"] * 4
     assert table["label"].to_pylist()[4:] == ["good", "bad"] * 2
-    assert store.measurements([ONE, TWO]).num_rows == 4
-    store.put_whole({"permutation": {}}, instances_of(rows))
-    assert store.measurements().num_rows == 4
+    assert store.measured([ONE, TWO]).values.keys() == {"permutation"}
+    assert store.measured([ONE, TWO]).values["permutation"].keys() == {"median_tvd"}
+    store.put_whole({"permutation": {}}, measured)
+    assert rows_of(store).num_rows == 4
 
 
 def test_what_jobs_told_beside_adds_up(store):
@@ -208,11 +216,11 @@ def test_what_jobs_told_beside_adds_up(store):
 
 def test_a_folder_without_measurements_is_no_run(store):
     with pytest.raises(RunError) as caught:
-        store.measurements()
+        rows_of(store)
     assert str(caught.value) == f"{store.folder} holds no measurements; is it a run folder?"
 
 
-@pytest.mark.parametrize("ask", [lambda s: s.measurements(), lambda s: s.beside([ONE])])
+@pytest.mark.parametrize("ask", [lambda s: s.measured([ONE]), lambda s: s.beside([ONE])])
 def test_a_damaged_file_is_told(store, ask):
     store.put(ONE, result(block([0], [0.5])), LABELS)
     path = store.folder / "measurements" / f"{ONE.name}.parquet"
@@ -224,22 +232,21 @@ def test_a_damaged_file_is_told(store, ask):
 def test_columns_are_ordered_by_instance_and_settings_stand_apart(store):
     blocks = (block([3, 1], [0.3, nan]), block([1, 3], [1.0, 3.0], "leverage"))
     store.put(ONE, result(*blocks, block([1], [9.0], setting="λ=1")), LABELS)
-    columns = columns_of(store.measurements(), {"permutation": {"x": "why"}})
+    columns = store.measured([ONE])
     assert columns.predicted.tolist() == ["good", "good"]
     found = columns.values["permutation"]
     assert found.keys() == {"median_tvd", "leverage"}
     assert isnan(found["median_tvd"][0])
     assert found["median_tvd"][1] == 0.3
     assert found["leverage"].tolist() == [1.0, 3.0]
-    assert columns.missing == {"permutation": {"x": "why"}}
 
 
-@pytest.mark.parametrize("instances", [[0], [0, 1, 1]])
+@pytest.mark.parametrize("instances", [[0], [0, 0], [0, 1, 1]])
 def test_a_measure_that_lacks_instances_or_has_them_twice_is_damage(store, instances):
     broken = block(instances, [0.5] * len(instances), "leverage")
     store.put(ONE, result(block([0, 1], [0.5, 0.5]), broken), LABELS)
     with pytest.raises(RunError) as caught:
-        columns_of(store.measurements(), {})
+        store.measured([ONE])
     assert str(caught.value) == (
         "permutation.leverage was not measured on every instance; "
         "the run folder is damaged. Remove it and run again."

@@ -1,0 +1,108 @@
+"""Rows that lie in many files, read one file at a time, and the columns gathered from them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Float64, Int64
+from numpy.typing import NDArray
+
+Read = Callable[[Sequence[str] | None], pa.Table]
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Readers of tables with the same columns; only the table being looked at is in memory."""
+
+    readers: tuple[Read, ...]
+
+    @classmethod
+    def of(cls, table: pa.Table) -> "Tables":
+        """One table that is in memory already."""
+        return cls((lambda columns: table if columns is None else table.select(list(columns)),))
+
+    def read(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """The tables one after the other, with the given columns or with all."""
+        return (read(columns) for read in self.readers)
+
+    def whole(self) -> pa.Table:
+        """All rows as one table: for those who mean to hold them."""
+        return pa.concat_tables(self.read())
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One array per check and measure, a place for each instance in order.
+
+    NaN where a value is undefined or was not measured; `partial` names the measures that some
+    instance lacks or has twice.
+    """
+
+    instances: Int64[np.ndarray, "n"]
+    predicted: NDArray[Any]  # class names
+    label: NDArray[Any]
+    values: Mapping[str, Mapping[str, Float64[np.ndarray, "n"]]]
+    partial: tuple[str, ...] = ()
+
+    def column(self, check: str, measure: str) -> Float64[np.ndarray, "n"]:
+        """One value per instance; all NaN where nobody measured it."""
+        found = self.values.get(check, {}).get(measure)
+        return np.full(len(self.instances), np.nan) if found is None else found
+
+
+def gather(tables: Tables) -> Measured:
+    """Single instances' plain measurements: rows of a setting and of the whole run stand apart."""
+    seen: list[tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]] = []
+    parts: dict[tuple[str, str], list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
+    for table in tables.read():
+        plain = table.filter(
+            pc.and_(pc.is_null(table["setting"]), pc.greater(table["instance"], -1))
+        )
+        instances, first = np.unique(plain["instance"].to_numpy(), return_index=True)
+        whose = plain.select(["predicted", "label"]).take(pa.array(first))
+        seen.append((instances, _names(whose["predicted"]), _names(whose["label"])))
+        for kind, rows in _by_kind(plain):
+            values = rows["value"].cast(pa.float64()).to_numpy()
+            parts.setdefault(kind, []).append((rows["instance"].to_numpy(), values))
+    return _arranged(seen, parts)
+
+
+def _names(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Class names as Python strings, each of them once in memory."""
+    coded = column.fill_null("").combine_chunks().dictionary_encode()
+    names = np.array([*coded.dictionary.to_pylist(), ""], dtype=object)
+    found: NDArray[Any] = names[coded.indices.to_numpy()]
+    return found
+
+
+def _by_kind(rows: pa.Table) -> Iterator[tuple[tuple[str, str], pa.Table]]:
+    kinds = rows.select(["check", "measure"]).group_by(["check", "measure"], use_threads=False)
+    for kind in kinds.aggregate([]).to_pylist():
+        check, measure = kind["check"], kind["measure"]
+        here = pc.and_(pc.equal(rows["check"], check), pc.equal(rows["measure"], measure))
+        yield (check, measure), rows.select(["instance", "value"]).filter(here)
+
+
+def _arranged(
+    seen: list[tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]],
+    parts: dict[tuple[str, str], list[tuple[NDArray[np.int64], NDArray[np.float64]]]],
+) -> Measured:
+    if not seen:
+        nothing = np.empty(0, dtype=object)
+        return Measured(np.empty(0, dtype=np.int64), nothing, nothing, {})
+    every, predicted, label = (np.concatenate(one) for one in zip(*seen, strict=True))
+    instances, first = np.unique(every, return_index=True)
+    values: dict[str, dict[str, NDArray[np.float64]]] = {}
+    partial = []
+    for (check, measure), pieces in parts.items():
+        column = np.full(len(instances), np.nan)
+        for whose, found in pieces:
+            column[np.searchsorted(instances, whose)] = found
+        values.setdefault(check, {})[measure] = column
+        whose = np.sort(np.concatenate([one for one, _ in pieces]))
+        if not np.array_equal(whose, instances):
+            partial.append(f"{check}.{measure}")
+    return Measured(instances, predicted[first], label[first], values, tuple(partial))
