@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.core.errors import RunError
 from heedful.report.evidence import Records
-from heedful.report.pictures import Picture, Row, pictures_of
+from heedful.report.pictures import Picture, Row, pictures_of, told
 
 if TYPE_CHECKING:
     import altair as alt
@@ -99,7 +99,7 @@ def _density(picture: Picture) -> Any:
         median = median.encode(x=x, y=y, order="y:Q")
         panels.append((cells + median).properties(title=f"predicted {name}"))
         y = alt.Y("y:Q", title=None, scale=alt.Scale(domain=(0, 1)))
-    return alt.concat(*panels, columns=3, spacing=18)
+    return alt.concat(*panels, columns=4 if len(panels) == 4 else 3, spacing=18)
 
 
 def _flow(picture: Picture) -> Any:
@@ -133,7 +133,7 @@ def _stations(picture: Picture, x: "alt.X") -> list["alt.Chart"]:
 
     names = ("attention", "contributions", "leave-one-out")
     rows = [
-        row | {"name": name, "told": f"τ {row['tau']:.2f}"}
+        row | {"name": name, "told": f"τ {told(row['tau'])}"}
         for row, name in zip(picture.rows, names, strict=True)
     ]
     name = alt.Chart(_data(rows)).mark_text(
@@ -145,7 +145,7 @@ def _stations(picture: Picture, x: "alt.X") -> list["alt.Chart"]:
     at_foot = alt.datum(picture.span[0])
     return [
         name.encode(x=x, y=at_foot, text="name:N"),
-        value.encode(x=x, y="tau:Q", text="told:N"),
+        value.encode(x=x, y="high:Q", text="told:N"),  # above the interval, not across it
     ]
 
 
@@ -155,7 +155,7 @@ def _losses(picture: Picture, x: "alt.X") -> list["alt.Chart"]:
 
     taus = [row["tau"] for row in picture.rows]
     rows = [
-        {"station": place, "told": [name, f"{after - before:+.2f}".replace("-", "\N{MINUS SIGN}")]}
+        {"station": place, "told": [name, told(after - before, "+")]}
         for place, name, before, after in zip(
             (0.5, 1.5), ("weighting", "mixing"), taus[:-1], taus[1:], strict=True
         )
@@ -169,7 +169,7 @@ def _losses(picture: Picture, x: "alt.X") -> list["alt.Chart"]:
 def _rulers(picture: Picture, across: "alt.Scale") -> list["alt.Chart"]:
     import altair as alt
 
-    rows = [mark | {"from": 2.14, "to": 2.22, "station": 2.27} for mark in picture.marks]
+    rows = [mark | {"from": 2.2, "to": 2.28, "station": 2.33} for mark in picture.marks]
     base = alt.Chart(_data(rows))
     start, end = (alt.X(f"{name}:Q", scale=across, axis=None) for name in ("from", "station"))
     tick = base.mark_rule(strokeWidth=2.5, color=QUIET).encode(x=start, x2="to:Q", y="tau:Q")

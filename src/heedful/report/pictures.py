@@ -56,12 +56,12 @@ def _histograms(records: Records) -> Iterable[Picture | None]:
             name=measure,
             kind="histogram",
             title=title,
-            caption=f"Kendall's τ per text, mean {mean:.2f}; share of the texts of each class.",
+            caption=f"Kendall's τ per text, mean {told(mean)}; share of the texts of each class.",
             x="Kendall's τ",
             span=(-1.0, 1.0),
             classes=classes,
             rows=tuple(rows),
-            marks=({"x": mean, "what": f"mean {mean:.2f}"},),
+            marks=({"x": mean, "what": f"mean {told(mean)}"},),
         )
 
 
@@ -164,6 +164,11 @@ def _flow(records: Records) -> Picture | None:
         "tau_mixing": "contributions",
         "tau_shuffled_leave_one_out": "shuffled (control)",
     }
+    marks = _apart(
+        {"what": f"{words} {told(found[one].value)}"} | _ends(found[one])
+        for one, words in rulers.items()
+        if one in found and not isnan(found[one].value)
+    )
     return Picture(
         name="mechanism",
         kind="flow",
@@ -171,16 +176,20 @@ def _flow(records: Records) -> Picture | None:
         caption="How much of attention's order of the words is left (τ) at each station on the way "
         "to their influence. At the right: what else reaches leave-one-out.",
         x="",
-        span=(min(0.0, *(row["low"] for row in rows)), 1.0),
+        span=(min(0.0, *(row["low"] for row in rows), *(mark["tau"] for mark in marks)), 1.0),
         classes=(),
         rows=tuple(rows),
-        marks=_apart(
-            {"what": f"{words} {found[one].value + 0.0:.2f}".replace("-0.00", "0.00")}
-            | _ends(found[one])
-            for one, words in rulers.items()
-            if one in found and not isnan(found[one].value)
-        ),
+        marks=marks,
     )
+
+
+def told(value: float, sign: str = "") -> str:
+    """Two decimals with a true minus sign, and no minus zero.
+
+    >>> told(-0.25), told(-0.001), told(0.5, "+")
+    ('−0.25', '0.00', '+0.50')
+    """
+    return f"{round(value, 2) + 0.0:{sign}.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _apart(marks: Iterable[Row]) -> tuple[Row, ...]:

@@ -42,9 +42,6 @@ function word(text, score, index) {
   const outer = element("span", "word " + (score < 0 ? "minus" : "plus"));
   const inner = element("span", "", text);
   outer.style.setProperty("--s", Math.abs(score).toFixed(3));
-  // where the colour gets so deep that the usual ink cannot be read; on a dark ground earlier
-  if (Math.abs(score) > 0.85) outer.classList.add("strong");
-  else if (Math.abs(score) > 0.6) outer.classList.add("middling");
   outer.dataset.index = index;
   outer.title = score.toFixed(2) + " of the strongest";
   outer.append(inner);
@@ -114,10 +111,12 @@ function chosen() {
   return found.sort((a, b) => last(key(a)) - last(key(b)) || a.instance - b.instance);
 }
 
-function draw() {
+function draw(from = 0) {
   const found = chosen();
-  byId("list").replaceChildren(...found.slice(0, shown).map(item));
-  byId("count").textContent = `${Math.min(shown, found.length)} of ${found.length} shown`;
+  if (!from) byId("list").replaceChildren();
+  byId("list").append(...found.slice(from, shown).map(item));
+  byId("count").textContent = found.length
+    ? `${Math.min(shown, found.length)} of ${found.length} shown` : "No text matches.";
   byId("more").hidden = found.length <= shown;
 }
 
@@ -135,12 +134,13 @@ if (sentences.length) {
   for (const why of Object.keys(WHY)) {
     if (sentences.some((one) => one.why === why)) byId("why").append(option(why, WHY[why]));
   }
+  byId("why").parentElement.hidden = byId("why").length < 2;  // every text is shown
   byId("tools").addEventListener("submit", (event) => event.preventDefault());
   byId("tools").addEventListener("input", () => { shown = STEP; draw(); });
   byId("more").addEventListener("click", () => {
     const first = shown;
     shown += STEP;
-    draw();
+    draw(first);
     const next = byId("list").children[first];
     if (next) { next.tabIndex = -1; next.focus({ preventScroll: true }); }
   });
