@@ -133,14 +133,19 @@ def test_search_narrows_says_when_nothing_is_found_and_gives_all_back(opened, ma
     assert (count.inner_text(), items(page)) == everything
 
 
-def test_filters_keep_what_they_name(opened):
+def test_filters_keep_what_they_name(opened, made):
     page = opened()
     page.select_option("#class", label=CLASSES[1])
     page.select_option("#correct", "no")
     page.select_option("#why", "random")
-    heads = page.locator("#list .head").all_inner_texts()
-    assert heads
-    for head in heads:
+    kept = [
+        one.instance
+        for one in sentences_of(made)
+        if one.predicted == CLASSES[1] != one.label and one.why == "random"
+    ]
+    assert page.locator("#count").inner_text() == f"{STEP} of {len(kept)} shown"
+    assert {number for _, _, number in items(page)} <= set(kept)
+    for head in page.locator("#list .head").all_inner_texts():
         assert head.startswith(f"✗ predicted {CLASSES[1]} at")
         assert "· at random ·" in head
 
