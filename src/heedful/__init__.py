@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from heedful.runner.api import explain as explain
     from heedful.runner.api import load as load
     from heedful.runner.run import Run as Run
+    from heedful.training.finetune import FineTuning as FineTuning
+    from heedful.training.finetune import finetune as finetune
     from heedful.training.fit import Recipe as Recipe
     from heedful.training.fit import fit as fit
 
@@ -46,6 +48,7 @@ _HOMES = {
     "heedful.models.base": ("Subject",),
     "heedful.runner.api": ("audit", "explain", "load"),
     "heedful.runner.run": ("Run",),
+    "heedful.training.finetune": ("FineTuning", "finetune"),
     "heedful.training.fit": ("Recipe", "fit"),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}

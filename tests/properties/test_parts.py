@@ -220,8 +220,8 @@ def test_interventions_give_distributions_over_the_words(name, case):
     sitting = Sitting(subject, collate(encoded))
     found = called("intervention", name, sitting)
     if found is None:
-        assert name == "certified"
-        assert len(subject.labels) > 2
+        assert name in ("certified", "nullspace")  # the latter is for heads, which these lack
+        assert name == "nullspace" or len(subject.labels) > 2
         return
     mask = sitting.batch.mask
     assert found.shape[1:] == mask.shape

@@ -1,6 +1,7 @@
 """What works for a subject: attention path, parity, methods, checks, and what they cost."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -21,19 +22,20 @@ def inspect(subject: Subject) -> dict[str, Any]:
     """Try everything on a probe text, and say what happened."""
     probe = subject.batch([subject.encode(Example(0, PROBE, 0))])
     sitting = Sitting(subject, probe)
-    limit = getattr(subject, "max_words", None)
+    maps = sitting.forward.maps
     return {
         "family": subject.family,
-        "attention_path": "own",
-        "parity": sitting.parity,
-        "layers": 1,
-        "heads": 1,
-        "max_length": limit,
+        "attention_path": getattr(subject, "attention_path", "own"),
+        "attention": str(getattr(subject, "scope", "the model's one attention")),
+        "parity": max(sitting.parity, getattr(subject, "parity", 0.0)),
+        "layers": len(maps) or 1,
+        "heads": maps[0].shape[1] if maps else 1,
+        "max_length": getattr(subject, "max_length", getattr(subject, "max_words", None)),
         "dtype": str(sitting.forward.logits.dtype).removeprefix("torch."),
         "labels": list(subject.labels),
         "methods": {name: _tried(_method(name, sitting)) for name in methods},
         "checks": {name: _tried(_check(name, sitting)) for name in checks},
-        "cpu_seconds_per_1000_texts": _cost(subject),
+        **_cost(subject),
     }
 
 
@@ -54,9 +56,36 @@ def _tried(work: Callable[[], object]) -> str:
     return "ok"
 
 
-def _cost(subject: Subject) -> dict[str, float]:
-    """Measured on texts of the probe's length; longer texts cost more."""
-    texts = [Example(index, PROBE, 0) for index in range(PROBES)]
+def _cost(subject: Subject) -> dict[str, Any]:
+    """Measured on texts of the probe's length, no two alike; longer texts cost more."""
+    words = PROBE.split()
+    texts = [Example(n, " ".join(words[n:] + words[:n]), 0) for n in range(PROBES)]
     parts = {name: checks.build(name) for name in checks}
-    seconds = run_job(subject, texts, parts, seed=0, max_batch_tokens=20_000).beside.seconds
-    return {name: round(one["cpu"] * 1000 / PROBES, 2) for name, one in seconds.items()}
+    with _counting(subject) as tokens:
+        seconds = run_job(subject, texts, parts, seed=0, max_batch_tokens=20_000).beside.seconds
+    per_text = {name: round(one["cpu"] * 1000 / PROBES, 2) for name, one in seconds.items()}
+    found: dict[str, Any] = {"cpu_seconds_per_1000_texts": per_text}
+    found["cpu_minutes_per_1000_texts"] = round(sum(per_text.values()) / 60, 1)
+    if tokens:
+        length = sum(len(subject.encode(one).ids) for one in texts)
+        found["token_passes_per_token"] = round(sum(tokens) / length, 1)
+    return found
+
+
+@contextmanager
+def _counting(subject: Subject) -> Iterator[list[int]]:
+    """How many tokens go into a transformers model inside the block, pass by pass."""
+    tokens: list[int] = []
+    if not hasattr(subject, "model") or not hasattr(subject.model, "register_forward_pre_hook"):
+        yield tokens
+        return
+
+    def count(_: object, __: object, given: dict[str, Any]) -> None:
+        if isinstance(ids := given.get("input_ids"), torch.Tensor):
+            tokens.append(ids.numel())
+
+    handle = subject.model.register_forward_pre_hook(count, with_kwargs=True)
+    try:
+        yield tokens
+    finally:
+        handle.remove()

@@ -1,5 +1,6 @@
 """One job: some instances before the subject, every check put to them. No files."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -7,11 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from heedful.auditing.maps import MapRow, map_rows, shown_instances
 from heedful.auditing.texts import TextRow, text_rows
 from heedful.checks import Check
 from heedful.core.clock import Clock, add_seconds
 from heedful.core.records import Measurement
-from heedful.core.values import Example
+from heedful.core.values import Encoded, Example
 from heedful.data.batching import batches
 from heedful.models.base import Subject
 from heedful.models.sitting import Sitting
@@ -38,6 +40,7 @@ class Beside:
     dtype: str = ""
     truncated: int = 0
     too_short: int = 0
+    halved: int = 0  # batches cut in two because memory ran out
 
     def __add__(self, other: "Beside") -> "Beside":
         both = (*self.missing, *other.missing)
@@ -48,6 +51,7 @@ class Beside:
             self.dtype or other.dtype,
             self.truncated + other.truncated,
             self.too_short + other.too_short,
+            self.halved + other.halved,
         )
 
 
@@ -60,6 +64,7 @@ class JobResult:
     label: Mapping[int, int]
     beside: Beside
     texts: tuple[TextRow, ...] = ()
+    maps: tuple[MapRow, ...] = ()
 
 
 def run_job(
@@ -79,37 +84,95 @@ def run_job(
     clock = Clock()
     encoded = [subject.encode(example) for example in examples]
     kept = [one for one in encoded if one.explained >= min_words]
-    blocks: list[Block] = []
-    missing: dict[str, dict[str, str]] = {}
-    predicted: dict[int, int] = {}
-    parity, dtype = 0.0, ""
-    texts: list[TextRow] = []
-    for rows in batches(kept, max_batch_tokens=max_batch_tokens):
+    found = _Found()
+    texts_at_once = getattr(subject, "max_texts", None)
+    max_batch_tokens = min(max_batch_tokens, getattr(subject, "max_batch_tokens", max_batch_tokens))
+    left = deque(batches(kept, max_batch_tokens=max_batch_tokens, max_texts=texts_at_once))
+    halved, shown = 0, shown_instances(kept)
+    while left:
+        rows = left.popleft()
         together = [kept[row] for row in rows]
-        batch = subject.batch(together)
-        sitting = Sitting(subject, batch, seed, max_batch_tokens, clock)
-        parity = max(parity, sitting.parity)
-        dtype = str(sitting.forward.logits.dtype).removeprefix("torch.")
-        predicted |= dict(zip(batch.instances, sitting.predicted.tolist(), strict=True))
-        for name, check in parts.items():
-            with clock(name), torch.no_grad():
-                findings = check(sitting)
-            blocks += _blocks(name, batch.instances, findings.measurements)
-            missing.setdefault(name, {}).update(findings.missing)
-        with clock("texts"), torch.no_grad():
-            texts += text_rows(sitting, together, parts)
-        tell(len(predicted))
+        sitting = Sitting(subject, subject.batch(together), seed, max_batch_tokens, clock)
+        try:
+            more = _examine(sitting, together, parts, shown)
+        except (MemoryError, RuntimeError) as error:
+            if len(rows) < 2 or not _out_of_memory(error):
+                raise
+            halved += 1
+            left.extendleft((rows[len(rows) // 2 :], rows[: len(rows) // 2]))
+            continue
+        found.add(more)
+        tell(len(found.predicted))
     beside = Beside(
-        missing,
+        found.missing,
         clock.seconds(),
-        parity,
-        dtype,
+        found.parity,
+        found.dtype,
         truncated=sum(one.truncated for one in kept),
         too_short=len(encoded) - len(kept),
+        halved=halved,
     )
     labels = {one.index: one.label for one in kept}
-    texts.sort(key=lambda row: row.instance)
-    return JobResult(tuple(_merged(blocks)), predicted, labels, beside, tuple(texts))
+    found.texts.sort(key=lambda row: row.instance)
+    found.maps.sort(key=lambda row: (row.instance, row.layer, row.head))
+    return JobResult(
+        tuple(_merged(found.blocks)),
+        found.predicted,
+        labels,
+        beside,
+        tuple(found.texts),
+        tuple(found.maps),
+    )
+
+
+@dataclass
+class _Found:
+    """What was found on some batches."""
+
+    blocks: list[Block] = field(default_factory=list)
+    texts: list[TextRow] = field(default_factory=list)
+    maps: list[MapRow] = field(default_factory=list)
+    predicted: dict[int, int] = field(default_factory=dict)
+    missing: dict[str, dict[str, str]] = field(default_factory=dict)
+    parity: float = 0.0
+    dtype: str = ""
+
+    def add(self, more: "_Found") -> None:
+        self.blocks += more.blocks
+        self.texts += more.texts
+        self.maps += more.maps
+        self.predicted |= more.predicted
+        for name, reasons in more.missing.items():
+            self.missing.setdefault(name, {}).update(reasons)
+        self.parity, self.dtype = max(self.parity, more.parity), more.dtype
+
+
+def _examine(
+    sitting: Sitting,
+    together: Sequence[Encoded],
+    parts: Mapping[str, Check],
+    shown: frozenset[int],
+) -> _Found:
+    """Every check on one batch, whole or not at all."""
+    clock, instances = sitting.clock, sitting.batch.instances
+    found = _Found(
+        predicted=dict(zip(instances, sitting.predicted.tolist(), strict=True)),
+        parity=sitting.parity,
+        dtype=str(sitting.forward.logits.dtype).removeprefix("torch."),
+    )
+    for name, check in parts.items():
+        with clock(name), torch.no_grad():
+            findings = check(sitting)
+        found.blocks += _blocks(name, instances, findings.measurements)
+        found.missing[name] = dict(findings.missing)
+    with clock("texts"), torch.no_grad():
+        found.texts += text_rows(sitting, together, parts)
+        found.maps += map_rows(sitting, together, shown)
+    return found
+
+
+def _out_of_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate" in str(error)
 
 
 def _blocks(

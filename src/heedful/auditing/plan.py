@@ -19,8 +19,10 @@ UNBOUND = ("max_batch_tokens",)  # may change between two sittings of one run: r
 class Plan:
     """What to audit, on what, by which checks with which settings.
 
-    `settings` holds a table per check, such as {"adversarial": {"epsilon": 0.05}}. A plan is
-    complete: settings not given are filled in from the checks' own defaults.
+    `subject` says how a transformers model is loaded and which of its attentions is audited:
+    {"layer": -1, "dtype": "float32"}, see `heedful.load`. `settings` holds a table per check, such
+    as {"adversarial": {"epsilon": 0.05}}. A plan is complete: settings not given are filled in from
+    the checks' own defaults.
     """
 
     model: str
@@ -35,6 +37,7 @@ class Plan:
     instances_per_job: int = 512
     resamples: int = 2000
     level: float = 0.95
+    subject: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -95,7 +98,7 @@ def parse_plan(text: str) -> dict[str, Any]:
     known = {f.name: f for f in fields(Plan)}
     if extra := sorted(raw.keys() - known.keys()):
         raise ConfigError(f"Unknown plan keys: {extra}. Known: {', '.join(known)}.")
-    for key in ("fields", "settings"):
+    for key in ("fields", "settings", "subject"):
         if not isinstance(raw.get(key, {}), dict):
             raise ConfigError(f"{key} must be a table, not {raw[key]!r}.")
     names = raw.get("checks", [])
@@ -108,7 +111,7 @@ def parse_plan(text: str) -> dict[str, Any]:
 
 def _require_types(plan: Plan) -> None:
     """Values from a file may be of any type; say so here, not in a traceback later."""
-    for name in ("fields", "settings"):
+    for name in ("fields", "settings", "subject"):
         _require(name, getattr(plan, name), Mapping, "a table")
     _require("checks", plan.checks, (list, tuple), "a list of names")
     for one in plan.checks:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.checks import Check
@@ -35,7 +35,7 @@ def text_rows(
     sitting: Sitting, encoded: Sequence[Encoded], parts: Mapping[str, Check]
 ) -> Iterator[TextRow]:
     """A row per text of the sitting; a word's score is the sum over its tokens."""
-    scores = _scores(sitting, parts)
+    scores, here = _scores(sitting, parts), sitting.batch.present
     chosen = sitting.forward.probabilities.amax(-1).tolist()
     for row, one in enumerate(encoded):
         yield TextRow(
@@ -45,7 +45,7 @@ def text_rows(
             chosen[row],
             one.words,
             {
-                name: _by_word(one, scores[name], row) if name in scores else None
+                name: _by_word(one, scores[name][row], here[row]) if name in scores else None
                 for name in WORD_SCORES
             },
         )
@@ -63,9 +63,11 @@ def _scores(sitting: Sitting, parts: Mapping[str, Check]) -> dict[str, Float[Ten
     return found
 
 
-def _by_word(one: Encoded, scores: Float[Tensor, "B T"], row: int) -> tuple[float, ...]:
+def _by_word(
+    one: Encoded, scores: Float[Tensor, "T"], here: Bool[Tensor, "T"]
+) -> tuple[float, ...]:
     words = [0.0] * len(one.words)
-    for word, score in zip(one.word, scores[row, : len(one.word)].tolist(), strict=True):
+    for word, score in zip(one.word, scores[here].tolist(), strict=True):
         if word >= 0:
             words[word] += score
     return tuple(words)

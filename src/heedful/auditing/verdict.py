@@ -132,6 +132,14 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         ),
         Rule(
             "for",
+            lambda e: _place(e).place.low > 1.0,
+            lambda e: (
+                f"On this data {_between(e)}: nearer to deletion than the gradient itself, which "
+                "makes the gradient a weak reference here and this answer a mild one."
+            ),
+        ),
+        Rule(
+            "for",
             lambda e: _place(e).place.low > HALFWAY,
             lambda e: f"On this data {_between(e)}: nearer to the gradient.",
         ),

@@ -10,7 +10,9 @@ from torch import Tensor
 from heedful.checks.base import Findings, checks, measurement
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Claim
+from heedful.interventions.distance import RandomAtDistance
 from heedful.interventions.exact import CertifiedAdversary, jsd_bound
+from heedful.interventions.nullspace import NullSpace, head_values
 from heedful.interventions.search import AdversarialSearch
 from heedful.models.sitting import Sitting
 from heedful.tensor.divergence import jsd, tvd
@@ -23,7 +25,9 @@ class Adversarial:
 
     `epsilon_max_jsd` is what the published search finds, `certified_jsd` the true maximum (two
     classes, linear decoder), `bound_jsd` what no attention can exceed, `of_bound` the best found
-    as a share of it, `output_tvd` the change of output at the best found. It has no vote: models
+    as a share of it, `output_tvd` the change of output at the best found, and `random_tvd`, to
+    give scale, that of random attentions equally far. For a single head `nullspace_jsd` tells how
+    far weights can go while it gives out the very same. It has no vote: models
     of every kind reach nearly the whole bound, and whether the figure can tell honest attention
     from inert has not been shown.
     """
@@ -42,7 +46,9 @@ class Adversarial:
         "bound_jsd",
         "of_bound",
         "output_tvd",
+        "random_tvd",
     )
+    of_heads: ClassVar[tuple[str, ...]] = ("nullspace_jsd", "tokens_per_dimension")
     beside: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
@@ -51,27 +57,44 @@ class Adversarial:
     def __call__(self, sitting: Sitting) -> Findings:
         own, missing = sitting.forward.attention, {}
         best = sitting.once(AdversarialSearch(**asdict(self)))[0]
-        columns = {"epsilon_max_jsd": jsd(best, own)}
+        columns = {"epsilon_max_jsd": jsd(sitting.reading(best), own)}
         try:
             best = sitting.once(CertifiedAdversary(self.epsilon))[0]
-            columns["certified_jsd"] = jsd(best, own)
+            columns["certified_jsd"] = jsd(sitting.reading(best), own)
         except NotApplicable as reason:
             missing["certified_jsd"] = f"No exact adversary for this subject: {reason}."
         bound = jsd_bound(sitting, epsilon=self.epsilon)
         columns["bound_jsd"] = bound
         # one word: nothing else to attend to, so no share of nothing
-        columns["of_bound"] = torch.where(bound > 0, jsd(best, own) / bound, torch.nan)
+        found = jsd(sitting.reading(best), own)
+        columns["of_bound"] = torch.where(bound > 0, found / bound, torch.nan)
         columns["output_tvd"] = _change(sitting, best)
+        columns["random_tvd"] = _change(sitting, RandomAtDistance()(sitting, found)).mean(0)
+        if getattr(getattr(sitting.subject, "scope", None), "head", None) is not None:
+            try:
+                columns |= self._same_head_output(sitting)
+            except NotApplicable as reason:
+                missing["nullspace_jsd"] = f"No alternative with the same head output: {reason}."
         measured = (measurement(name, column) for name, column in columns.items())
         return Findings(tuple(measured), missing)
+
+    def _same_head_output(self, sitting: Sitting) -> dict[str, Float[Tensor, "B"]]:
+        """How far weights can go while the head gives out the very same."""
+        values = head_values(sitting)
+        other = sitting.once(NullSpace())[0]
+        return {
+            "nullspace_jsd": jsd(sitting.reading(other), sitting.forward.attention),
+            "tokens_per_dimension": sitting.batch.lengths / values.shape[-1],
+        }
 
     def best(self, sitting: Sitting) -> Float[Tensor, "B T"]:
         """The farthest attention found: the certified one where there is one."""
         try:
-            return sitting.once(CertifiedAdversary(self.epsilon))[0]
+            found = sitting.once(CertifiedAdversary(self.epsilon))[0]
         except NotApplicable:
-            return sitting.once(AdversarialSearch(**asdict(self)))[0]
+            found = sitting.once(AdversarialSearch(**asdict(self)))[0]
+        return sitting.reading(found)
 
 
-def _change(sitting: Sitting, attention: Float[Tensor, "B T"]) -> Float[Tensor, "B"]:
-    return tvd(sitting.decode(attention).softmax(-1), sitting.forward.probabilities)
+def _change(sitting: Sitting, rows: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    return tvd(sitting.decode(rows).softmax(-1), sitting.forward.probabilities)

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.checks.base import Column, Findings, checks, measurement
+from heedful.checks.layers import by_layer
 from heedful.core.errors import ConfigError
 from heedful.core.records import Claim, Measurement
 from heedful.interventions.simple import Permute
@@ -87,7 +88,8 @@ class Agreement:
         for place, name in enumerate(self.methods, others):
             columns[f"tau_{name}_leave_one_out"] = tau[:, place, LEAVE_ONE_OUT]
         measured = [measurement(name, column) for name, column in columns.items()]
-        return Findings((*measured, *self._significance(found)))
+        layers = by_layer(sitting, scores[:, LEAVE_ONE_OUT])
+        return Findings((*measured, *self._significance(found), *layers))
 
     def whole(self, columns: Mapping[str, Column]) -> dict[str, Column]:
         """Significance with the false discoveries among all instances held at the level."""
@@ -107,7 +109,7 @@ class Agreement:
         with sitting.clock("gradient"):
             slope = sitting.gradient(target, attention=shuffled[0])
         under = (sitting.embedded.detach() * slope).sum(-1).abs()
-        rows = [sitting.forward.attention, gradient, leave, under, *shuffled]
+        rows = [sitting.forward.attention, gradient, leave, under, *sitting.reading(shuffled)]
         rows += [methods.build(name)(sitting, target).scores.abs() for name in self.methods]
         return torch.stack(rows, dim=1)
 

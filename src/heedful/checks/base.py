@@ -52,6 +52,8 @@ class SeesAll(Protocol):
         ...
 
 
-def measurement(measure: str, values: Float[Tensor, "B"]) -> Measurement:
+def measurement(
+    measure: str, values: Float[Tensor, "B"], setting: str | None = None
+) -> Measurement:
     """A column of a batch as it is kept."""
-    return Measurement(measure, values.detach().double().cpu().numpy())
+    return Measurement(measure, values.detach().double().cpu().numpy(), setting)

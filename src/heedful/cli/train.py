@@ -1,78 +1,96 @@
-"""`heedful train`: fit an attention classifier to data."""
+"""`heedful train`: fit an attention classifier to data, or fine-tune a transformer on it."""
 
+import json
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from heedful.cli.common import Fields, Limit, Quiet, Seed, progress_bar
+from heedful.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from heedful.models.recurrent import RecurrentSubject
+    from heedful.core.progress import Progress
+    from heedful.data.base import Dataset
+    from heedful.models.base import Subject
+    from heedful.training.finetune import FineTuning
     from heedful.training.fit import Recipe
+
+OWN = ("attention", "embeddings", "min_df", "min_words", "max_words", "punctuation", "digits")
+TRANSFORMERS = ("max_tokens",)
+
+
+Encoder = Annotated[
+    str, typer.Option(help="bilstm, cnn, average or mlp; or a transformers folder or hub id.")
+]
+Attention = Annotated[str | None, typer.Option(help="additive (unless said), dot or uniform.")]
+Vectors = Annotated[str | None, typer.Option(help="A GloVe or word2vec text file, or: glove.")]
+Rate = typer.Option(min=0, help="0.001 unless said; 0.00005 for transformers.")
+MaxTokens = typer.Option(min=8, help="The same for transformers; 512 unless said.")
 
 
 def train(
     data: Annotated[str, typer.Argument(help="A file, a folder, hf:NAME, sample:NAME, …")],
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
-    encoder: Annotated[str, typer.Option(help="bilstm, cnn, average or mlp.")] = "bilstm",
-    attention: Annotated[str, typer.Option(help="additive, dot or uniform.")] = "additive",
-    embeddings: Annotated[
-        str | None, typer.Option(help="A GloVe or word2vec text file, or: glove.")
-    ] = None,
+    encoder: Encoder = "bilstm",
+    attention: Attention = None,
+    embeddings: Vectors = None,
     fields: Fields = None,
-    epochs: Annotated[int, typer.Option(min=1)] = 8,
+    epochs: Annotated[int | None, typer.Option(min=1, help="8; 3 for transformers.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Texts at once; 32 unless said.")] = None,
+    rate: Annotated[float | None, Rate] = None,
     seed: Seed = 0,
     limit: Limit = None,
-    min_df: Annotated[int, typer.Option(min=1, help="Texts a word must occur in.")] = 1,
-    min_words: Annotated[int, typer.Option(min=1, help="Leave shorter texts out.")] = 1,
-    max_words: Annotated[int, typer.Option(min=1, help="Cut longer texts.")] = 1000,
-    punctuation: Annotated[str, typer.Option(help="split it off, or drop it.")] = "split",
-    digits: Annotated[str, typer.Option(help="keep them, or qqq.")] = "keep",
+    min_df: Annotated[int | None, typer.Option(min=1, help="Texts a word must occur in.")] = None,
+    min_words: Annotated[int | None, typer.Option(min=1, help="Leave shorter texts out.")] = None,
+    max_words: Annotated[int | None, typer.Option(min=1, help="Cut longer texts; 1000.")] = None,
+    max_tokens: Annotated[int | None, MaxTokens] = None,
+    punctuation: Annotated[str | None, typer.Option(help="split it off (usual), or drop.")] = None,
+    digits: Annotated[str | None, typer.Option(help="keep them (usual), or qqq.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Train an attention classifier on DATA and write it to a model folder."""
-    from heedful.models.words import WordTokenizer
-    from heedful.training.fit import Recipe
+    """Train an attention classifier on DATA, or fine-tune a transformer, and write it to a folder.
 
-    tokenizer = WordTokenizer(punctuation=punctuation, digits=digits)  # type: ignore[arg-type]
-    recipe = Recipe(
-        encoder=encoder,
-        attention=attention,
-        embeddings=embeddings,
-        epochs=epochs,
-        seed=seed,
-        min_df=min_df,
-        min_words=min_words,
-        max_words=max_words,
-        tokenizer=tokenizer,
-    )
+    The same command again continues a fine-tuning that was interrupted.
+    """
+    given: dict[str, Any] = {
+        "attention": attention,
+        "embeddings": embeddings,
+        "epochs": epochs,
+        "batch": batch,
+        "rate": rate,
+        "seed": seed,
+        "min_df": min_df,
+        "min_words": min_words,
+        "max_words": max_words,
+        "max_tokens": max_tokens,
+        "punctuation": punctuation,
+        "digits": digits,
+    }
+    recipe = _recipe(encoder, {name: one for name, one in given.items() if one is not None})
     train_to(data, out, recipe, fields=fields, limit=limit, quiet=quiet)
 
 
 def train_to(
     data: str,
     out: Path,
-    recipe: "Recipe",
+    recipe: "Recipe | FineTuning",
     *,
     fields: str | None = None,
     limit: int | None = None,
     quiet: bool = False,
-) -> "RecurrentSubject":
+) -> "Subject":
     """Train on the train split, choose on dev, save, and say in two lines what came out."""
     from heedful.data.resolve import read, splits
-    from heedful.models.store import save
-    from heedful.training.fit import fit
 
     known = read(data, split="train", fields=fields, limit=limit)
     dev = None
     if "dev" in splits(data):
         dev = read(data, split="dev", fields=fields, labels=known.labels)
     with progress_bar("training", quiet=quiet) as progress:
-        subject = fit(known, dev, recipe, progress=progress)
-    save(subject, out)
+        subject, told = _trained(known, dev, recipe, out, progress)
     if not quiet:
-        told = subject.history
         best = told["best_epoch"]
         typer.echo(
             f"{subject.family} on {told['data']['texts']} texts of {data}: "
@@ -83,3 +101,49 @@ def train_to(
             typer.echo(f"Bad rows: {known.bad}")
         typer.echo(f"Model: {out}")
     return subject
+
+
+def _trained(
+    known: "Dataset",
+    dev: "Dataset | None",
+    recipe: "Recipe | FineTuning",
+    out: Path,
+    progress: "Progress",
+) -> tuple["Subject", dict[str, Any]]:
+    """The subject, saved, and its history."""
+    from heedful.training.fit import Recipe, fit
+
+    if isinstance(recipe, Recipe):
+        from heedful.models.store import save
+
+        fitted = fit(known, dev, recipe, progress=progress)
+        save(fitted, out)
+        return fitted, fitted.history
+    from heedful.runner.lock import locked
+    from heedful.training.finetune import HISTORY, finetune
+
+    with locked(out):  # two that continue one training would be in each other's way
+        subject = finetune(known, dev, recipe, out=out, progress=progress)
+        return subject, json.loads((out / HISTORY).read_text(encoding="utf-8"))
+
+
+def _recipe(encoder: str, given: dict[str, Any]) -> "Recipe | FineTuning":
+    """The recipe for this encoder, with what was given on the command line."""
+    from heedful.models.encoders import encoders
+    from heedful.models.words import WordTokenizer
+    from heedful.training.fit import Recipe
+
+    near = not Path(encoder).exists() and get_close_matches(encoder, encoders, n=1)
+    if encoder not in encoders and not near:
+        from heedful.training.finetune import FineTuning
+
+        _refuse(given, OWN, f"for {', '.join(encoders)}; {encoder} is a transformer")
+        return FineTuning(encoder, **given)
+    _refuse(given, TRANSFORMERS, f"for transformers; {encoder} is none (see --max-words)")
+    split = {name: given.pop(name) for name in ("punctuation", "digits") if name in given}
+    return Recipe(encoder=encoder, tokenizer=WordTokenizer(**split), **given)
+
+
+def _refuse(given: dict[str, Any], names: tuple[str, ...], why: str) -> None:
+    if wrong := [f"--{name.replace('_', '-')}" for name in names if name in given]:
+        raise ConfigError(f"{', '.join(wrong)} is {why}. Leave it out.")

@@ -70,6 +70,22 @@ def gather(tables: Tables) -> Measured:
     return _arranged(seen, parts)
 
 
+def gather_settings(
+    tables: Tables, check: str, measure: str
+) -> dict[str, Float64[np.ndarray, "n"]]:
+    """One measure's values by setting, in the order of the rows; undefined ones are NaN."""
+    parts: dict[str, list[NDArray[np.float64]]] = {}
+    for table in tables.read(["check", "measure", "setting", "value"]):
+        here = pc.and_(pc.equal(table["check"], check), pc.equal(table["measure"], measure))
+        rows = table.filter(pc.and_(here, pc.is_valid(table["setting"])))
+        coded = rows["setting"].combine_chunks().dictionary_encode()
+        codes = coded.indices.to_numpy()
+        values = rows["value"].cast(pa.float64()).to_numpy()
+        for code, setting in enumerate(coded.dictionary.to_pylist()):
+            parts.setdefault(setting, []).append(values[codes == code])
+    return {setting: np.concatenate(values) for setting, values in parts.items()}
+
+
 def _names(column: pa.ChunkedArray) -> NDArray[Any]:
     """Class names as Python strings, each of them once in memory."""
     coded = column.fill_null("").combine_chunks().dictionary_encode()

@@ -19,9 +19,10 @@ class Example:
 
     index: int
     text: str
-    label: int
+    label: int  # −1 where the data has none
     tokens: tuple[str, ...] | None = None
     rationale: tuple[int, ...] | None = None
+    pair: str | None = None  # the second text of a pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Encoded:
 
     `word[t]` is the index in `words` of the word that token t belongs to, or −1 for a token the
     subject added itself (start, end, separator): such tokens compute, but are not explained.
+    `pieces` are the tokens as the subject spells them, where they are not words; `types` tell the
+    two texts of a pair apart, where the subject wants to know.
     """
 
     index: int
@@ -38,6 +41,8 @@ class Encoded:
     word: tuple[int, ...]
     words: tuple[str, ...]
     truncated: bool = False
+    pieces: tuple[str, ...] | None = None
+    types: tuple[int, ...] | None = None
 
     @property
     def explained(self) -> int:
@@ -47,7 +52,7 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Several encoded texts, padded on the right.
+    """Several encoded texts, padded to one length.
 
     `present` is False on padding; `mask` is True on the tokens that carry words of the text, the
     ones an explanation ranks. Special tokens are present and not in the mask.
@@ -57,6 +62,7 @@ class Batch:
     present: Bool[Tensor, "B T"]
     mask: Bool[Tensor, "B T"]
     instances: tuple[int, ...]
+    types: Int[Tensor, "B T"] | None = None
 
     def __post_init__(self) -> None:
         if bool((self.mask & ~self.present).any()):
@@ -82,33 +88,73 @@ class Batch:
             self.present[rows].gather(1, keep),
             self.mask[rows].gather(1, keep),
             tuple(self.instances[row] for row in rows.tolist()),
+            None if self.types is None else self.types[rows].gather(1, keep),
+        )
+
+    def repeated(self, times: int) -> "Batch":
+        """The whole batch several times over, one after the other."""
+        return Batch(
+            self.ids.repeat(times, 1),
+            self.present.repeat(times, 1),
+            self.mask.repeat(times, 1),
+            self.instances * times,
+            None if self.types is None else self.types.repeat(times, 1),
+        )
+
+    def chosen(self, rows: Int[Tensor, "N"]) -> "Batch":
+        """Some of the texts, as wide as before."""
+        return Batch(
+            self.ids[rows],
+            self.present[rows],
+            self.mask[rows],
+            tuple(self.instances[row] for row in rows.tolist()),
+            None if self.types is None else self.types[rows],
         )
 
 
-def collate(encoded: Sequence[Encoded], *, pad_id: int = 0) -> Batch:
-    """Pad encoded texts on the right to one batch."""
+def collate(encoded: Sequence[Encoded], *, pad_id: int = 0, left: bool = False) -> Batch:
+    """Pad encoded texts to one batch, on the right unless said."""
     width = max(len(e.ids) for e in encoded)
     ids = torch.full((len(encoded), width), pad_id, dtype=torch.long)
     word = torch.full((len(encoded), width), -1, dtype=torch.long)
     present = torch.zeros(len(encoded), width, dtype=torch.bool)
+    types = None if encoded[0].types is None else torch.zeros_like(ids)
     for row, one in enumerate(encoded):
-        ids[row, : len(one.ids)] = torch.tensor(one.ids)
-        word[row, : len(one.ids)] = torch.tensor(one.word)
-        present[row, : len(one.ids)] = True
-    return Batch(ids, present, word >= 0, tuple(e.index for e in encoded))
+        start = width - len(one.ids) if left else 0
+        here = slice(start, start + len(one.ids))
+        ids[row, here] = torch.tensor(one.ids)
+        word[row, here] = torch.tensor(one.word)
+        present[row, here] = True
+        if types is not None and one.types is not None:
+            types[row, here] = torch.tensor(one.types)
+    return Batch(ids, present, word >= 0, tuple(e.index for e in encoded), types)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forward:
     """What one pass of a subject gives: its output, its attention, and the states attended to.
 
-    `attention` is the distribution under audit: one row per text, zero on padding. Where a model
-    has many attentions, its subject states which one this is.
+    `attention` is the distribution under audit: one row per text, zero outside the words. Where a
+    model has many attentions, its subject states which one this is: `rows` are then the R rows of
+    weights behind it (of every head, say), special tokens included, and `attention` is what they
+    read as together. `maps` holds every attention of the pass, layer by layer.
     """
 
     logits: Float[Tensor, "B C"]
     attention: Float[Tensor, "B T"]
     states: Float[Tensor, "B T D"]
+    rows: Float[Tensor, "B R T"] | None = None
+    maps: tuple[Float[Tensor, "B H Q K"], ...] = ()
+
+    def detached(self) -> "Forward":
+        """The same numbers without the graph behind them."""
+        return Forward(
+            self.logits.detach(),
+            self.attention.detach(),
+            self.states.detach(),
+            None if self.rows is None else self.rows.detach(),
+            tuple(one.detach() for one in self.maps),
+        )
 
     @property
     def probabilities(self) -> Float[Tensor, "B C"]:
@@ -121,7 +167,8 @@ class Forward:
         return self.logits.argmax(-1)
 
 
-Decode = Callable[[Float[Tensor, "*K B T"]], Float[Tensor, "*K B C"]]
+Decode = Callable[[Float[Tensor, "..."]], Float[Tensor, "*K B C"]]
+"""From weights in the place of the model's own, (*K, B, T) or (*K, B, R, T), to logits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -104,6 +104,7 @@ class Dataset:
     bad: BadRows
     sha256: str
     size: int
+    labelled: bool = True
 
     @classmethod
     def build(
@@ -113,17 +114,22 @@ class Dataset:
         split: str = "test",
         fields: Mapping[str, str] | None = None,
         labels: Sequence[str] | None = None,
+        labelled: bool = True,
     ) -> "Dataset":
-        """Scan the source once: count, find the labels, and refuse what is not fit for use."""
+        """Scan the source once: count, find the labels, and refuse what is not fit for use.
+
+        Where `labelled` is False, labels are neither asked for nor looked at: every one is −1.
+        """
         if labels is not None and (not labels or len(set(labels)) < len(labels)):
             raise ConfigError(f"labels must be distinct names, at least one; got {list(labels)}.")
         columns = columns_of(fields)
-        scan = Scan(source.name, columns, None if labels is None else tuple(labels))
+        allowed = None if labels is None else tuple(labels)
+        scan = Scan(source.name, columns, allowed, labelled=labelled)
         for line, raw in source:
             scan.add(line, raw)
         bad = scan.finish()
         names = sort_labels(scan.labels) if labels is None else tuple(labels)
-        return cls(source, split, columns, names, bad, source.sha256(), scan.good)
+        return cls(source, split, columns, names, bad, source.sha256(), scan.good, labelled)
 
     @property
     def name(self) -> str:
@@ -136,10 +142,15 @@ class Dataset:
     def __iter__(self) -> Iterator[Example]:
         find, index = label_finder(self.labels), 0
         for _, raw in self.source:
-            row = raw if isinstance(raw, BadLine) else read_row(raw, self.columns)
-            if isinstance(row, BadLine) or (label := find(row.label)) is None:
+            if isinstance(raw, BadLine):
                 continue
-            yield Example(index, row.text, label, row.tokens, row.rationale)
+            row = read_row(raw, self.columns, labelled=self.labelled)
+            if isinstance(row, BadLine):
+                continue
+            label = find(row.label) if self.labelled else -1
+            if label is None:
+                continue
+            yield Example(index, row.text, label, row.tokens, row.rationale, row.pair)
             index += 1
             if index == self.size:
                 return

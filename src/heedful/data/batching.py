@@ -6,12 +6,14 @@ from heedful.core.errors import ConfigError
 from heedful.core.values import Encoded
 
 
-def batches(encoded: Sequence[Encoded], *, max_batch_tokens: int) -> Iterator[list[int]]:
+def batches(
+    encoded: Sequence[Encoded], *, max_batch_tokens: int, max_texts: int | None = None
+) -> Iterator[list[int]]:
     """Indices into `encoded`, shortest texts first (ties as they came), a list for each batch.
 
     A batch of n texts is as wide as its longest: n × longest stays within `max_batch_tokens`,
     except that a text which alone is longer has a batch to itself. No text is padded by more than
-    a quarter and four tokens: some work grows with the square of the width.
+    a quarter and four tokens: some work grows with the square of the width. `max_texts` bounds n.
 
     >>> texts = [Encoded(i, 0, (1,) * n, (0,) * n, ("a",)) for i, n in enumerate((3, 1, 2))]
     >>> list(batches(texts, max_batch_tokens=4))
@@ -19,7 +21,7 @@ def batches(encoded: Sequence[Encoded], *, max_batch_tokens: int) -> Iterator[li
     """
     if max_batch_tokens < 1:
         raise ConfigError(f"max_batch_tokens must be at least 1; got {max_batch_tokens}.")
-    return _batches([len(one.ids) for one in encoded], max_batch_tokens)
+    return _batches([len(one.ids) for one in encoded], max_batch_tokens, max_texts or len(encoded))
 
 
 def widest(shortest: int) -> int:
@@ -27,11 +29,12 @@ def widest(shortest: int) -> int:
     return shortest + shortest // 4 + 4
 
 
-def _batches(lengths: list[int], most: int) -> Iterator[list[int]]:
+def _batches(lengths: list[int], most: int, texts: int) -> Iterator[list[int]]:
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         length = lengths[index]
-        if batch and ((len(batch) + 1) * length > most or length > widest(lengths[batch[0]])):
+        full = (len(batch) + 1) * length > most or len(batch) == texts
+        if batch and (full or length > widest(lengths[batch[0]])):
             yield batch
             batch = []
         batch.append(index)

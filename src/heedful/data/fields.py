@@ -7,8 +7,10 @@ from heedful.core.errors import ConfigError, DataError
 from heedful.data.labels import shown
 
 NEEDED = ("text", "label")
-OPTIONAL = ("tokens", "rationale")
-QUERY = ("premise", "hypothesis", "paragraph", "question")
+PAIR = ("premise", "hypothesis")
+OPTIONAL = ("tokens", "rationale", "messages", *PAIR)
+INSTEAD = (PAIR, ("messages",))  # what may stand in the place of a text
+QUERY = ("paragraph", "question")
 KNOWN = (*NEEDED, *OPTIONAL, *QUERY)
 
 # What people call these columns; only used to write a helpful example into an error.
@@ -64,9 +66,14 @@ def columns_of(fields: Mapping[str, str] | None) -> dict[str, str]:
     return {**own, **given}
 
 
-def require_columns(name: str, present: Collection[str], columns: Mapping[str, str]) -> None:
+def require_columns(
+    name: str, present: Collection[str], columns: Mapping[str, str], *, labelled: bool = True
+) -> None:
     """Refuse rows in which the column of the text or of the label does not exist at all."""
-    missing = [field for field in NEEDED if columns.get(field) not in present]
+    needed = NEEDED if labelled else NEEDED[:1]
+    missing = [field for field in needed if columns.get(field) not in present]
+    if any(all(columns.get(one) in present for one in fields) for fields in INSTEAD):
+        missing = [field for field in missing if field != "text"]
     if not missing:
         return
     query = [field for field in QUERY if field in present]

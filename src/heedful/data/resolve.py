@@ -25,21 +25,24 @@ def read(
     fields: str | Mapping[str, str] | None = None,
     labels: Sequence[str] | None = None,
     limit: int | None = None,
+    labelled: bool = True,
 ) -> Dataset:
     """Read data of any form; nothing but counts and labels is kept in memory.
 
     `data` is a file, a folder, `hf:NAME[@CONFIG]`, `sample:NAME`, `synthetic:NAME`, a DataFrame,
     an iterable of dicts, or a data set that was read before (which keeps its split). `fields`
-    maps columns, `labels` are the class names of the model under audit, `limit` keeps the head.
+    maps columns, `labels` are the class names of the model under audit, `limit` keeps the head,
+    `labelled` is False for texts without labels.
 
     >>> [e.label for e in read([{"text": "fine", "label": 1}, {"text": "dull", "label": 0}])]
     [1, 0]
     """
     mapped = parse_fields(fields) if isinstance(fields, str) else fields
     if isinstance(data, Dataset):
-        found = _again(data, mapped, labels)
+        found = _again(data, mapped, labels, labelled=labelled)
     else:
-        found = Dataset.build(_source(data, split), split=split, fields=mapped, labels=labels)
+        source = _source(data, split)
+        found = Dataset.build(source, split=split, fields=mapped, labels=labels, labelled=labelled)
     return found if limit is None else found.head(limit)
 
 
@@ -60,13 +63,20 @@ def splits(data: Data) -> tuple[str, ...]:
 
 
 def _again(
-    data: Dataset, fields: Mapping[str, str] | None, labels: Sequence[str] | None
+    data: Dataset,
+    fields: Mapping[str, str] | None,
+    labels: Sequence[str] | None,
+    *,
+    labelled: bool,
 ) -> Dataset:
     """The same source under other columns or labels; as long as it was, if it was a head."""
-    if fields is None and (labels is None or tuple(labels) == data.labels):
+    same = labels is None or tuple(labels) == data.labels
+    if fields is None and same and labelled == data.labelled:
         return data
     columns = data.columns if fields is None else fields
-    whole = Dataset.build(data.source, split=data.split, fields=columns, labels=labels)
+    whole = Dataset.build(
+        data.source, split=data.split, fields=columns, labels=labels, labelled=labelled
+    )
     return whole.head(len(data))
 
 

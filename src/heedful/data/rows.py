@@ -25,24 +25,40 @@ class Row:
     label: str
     tokens: tuple[str, ...] | None
     rationale: tuple[int, ...] | None
+    pair: str | None = None
 
 
 class _Bad(Exception):
     """Carries the reason a cell is bad out to read_row."""
 
 
-def read_row(raw: Mapping[str, object], columns: Mapping[str, str]) -> Row | BadLine:
-    """Check one row; `columns` says which column holds which field."""
+def read_row(
+    raw: Mapping[str, object], columns: Mapping[str, str], *, labelled: bool = True
+) -> Row | BadLine:
+    """Check one row; `columns` says which column holds which field.
+
+    A premise and a hypothesis are the two texts of a pair; messages are a chat, kept as JSON.
+    """
     cell = {field: raw.get(column) for field, column in columns.items()}
     try:
-        text = _text(cell.get("text"))
-        label = _label(cell.get("label"))
+        text, pair = _texts(cell)
+        label = _label(cell.get("label")) if labelled else ""
         tokens = _tokens(cell.get("tokens"))
         # A text has no more tokens than characters: a bound that also stops absurd spans.
         bound = len(text) if tokens is None else len(tokens)
-        return Row(text, label, tokens, _rationale(cell.get("rationale"), bound))
+        return Row(text, label, tokens, _rationale(cell.get("rationale"), bound), pair)
     except _Bad as bad:
         return BadLine(str(bad))
+
+
+def _texts(cell: Mapping[str, object]) -> tuple[str, str | None]:
+    if is_missing(cell.get("text")):
+        if not is_missing(cell.get("premise")) and not is_missing(cell.get("hypothesis")):
+            return _text(cell["premise"]), _text(cell["hypothesis"])
+        if not is_missing(cell.get("messages")):
+            turns = _as_list(cell["messages"], "bad messages")
+            return _text(json.dumps(turns, ensure_ascii=False)), None
+    return _text(cell.get("text")), None
 
 
 def _text(value: object) -> str:

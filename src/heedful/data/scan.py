@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from heedful.core.errors import DataError
 from heedful.data.fields import require_columns
 from heedful.data.labels import label_finder, shown
-from heedful.data.rows import BadLine, read_row
+from heedful.data.rows import BadLine, Row, read_row
 
 MAX_BAD_PERCENT = 1  # more bad rows than this is an error
 KEPT_LINES = 20  # line numbers kept for each reason
@@ -45,11 +45,17 @@ class Scan:
     """Counts what one pass over a source finds."""
 
     def __init__(
-        self, name: str, columns: Mapping[str, str], allowed: tuple[str, ...] | None
+        self,
+        name: str,
+        columns: Mapping[str, str],
+        allowed: tuple[str, ...] | None,
+        *,
+        labelled: bool = True,
     ) -> None:
-        self.name, self.columns, self.allowed = name, columns, allowed
+        self.name, self.columns, self.allowed = name, columns, allowed if labelled else None
+        self.labelled = labelled
         self.good, self.labels = 0, set[str]()
-        self._find = label_finder(allowed) if allowed else None
+        self._find = label_finder(self.allowed) if self.allowed else None
         self._first, self._present = 0, dict[str, None]()  # a dict, to keep the columns' order
         self._counts, self._lines = Counter[str](), defaultdict[str, list[int]](list)
         self._unknown = dict[str, None]()
@@ -59,8 +65,8 @@ class Scan:
             self._first += 1
             self._present.update(dict.fromkeys(raw))
             if self._first == FIRST_ROWS:
-                require_columns(self.name, self._present, self.columns)
-        row = raw if isinstance(raw, BadLine) else read_row(raw, self.columns)
+                self._require_columns()
+        row = self._read(raw)
         if isinstance(row, BadLine):
             self._leave_out(line, row.reason)
         elif self._find and self._find(row.label) is None:
@@ -70,6 +76,14 @@ class Scan:
             self.good += 1
             self.labels.add(row.label)
 
+    def _read(self, raw: Mapping[str, object] | BadLine) -> Row | BadLine:
+        if isinstance(raw, BadLine):
+            return raw
+        return read_row(raw, self.columns, labelled=self.labelled)
+
+    def _require_columns(self) -> None:
+        require_columns(self.name, self._present, self.columns, labelled=self.labelled)
+
     def _leave_out(self, line: int, reason: str) -> None:
         self._counts[reason] += 1
         if len(self._lines[reason]) < KEPT_LINES:
@@ -78,7 +92,7 @@ class Scan:
     def finish(self) -> BadRows:
         """What was left out; an error when that is too much, or all there was."""
         if 0 < self._first < FIRST_ROWS:
-            require_columns(self.name, self._present, self.columns)
+            self._require_columns()
         bad = BadRows(dict(self._counts), {r: tuple(n) for r, n in self._lines.items()})
         total = self.good + bad.total
         if not total:

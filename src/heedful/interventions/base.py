@@ -20,9 +20,10 @@ def require_epsilon(epsilon: float) -> None:
 
 @runtime_checkable
 class Intervention(Protocol):
-    """Gives K alternative attentions for each text of a sitting; states stay as they are.
+    """Gives K alternatives to a sitting's rows for each text; states stay as they are.
 
+    Where a subject has many rows (of heads, say), weight on special tokens stays where it is.
     Nothing is claimed of them here: what they do to the output is always found by decoding them.
     """
 
-    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B T"]: ...
+    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]: ...

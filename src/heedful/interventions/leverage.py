@@ -27,17 +27,17 @@ class Leverage:
 
     rounds: int = 50
 
-    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B T"]:
-        mask, own = sitting.batch.mask, sitting.forward.attention
-        best, change = own, torch.zeros_like(own[:, 0])
+    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]:
+        best, before = sitting.rows, sitting.forward.probabilities
+        change = torch.zeros_like(before[:, 0])
         for candidate in self._candidates(sitting):
-            moved = tvd(sitting.decode(candidate).softmax(-1), sitting.forward.probabilities)
-            better = (moved > change) & mask.any(-1)
-            best = torch.where(better[:, None], candidate, best)
-            change = torch.where(better, moved, change)
+            moved = tvd(sitting.decode(candidate).softmax(-1), before)
+            better = (moved > change) & sitting.batch.mask.any(-1)
+            chosen = better.reshape(-1, *[1] * (best.dim() - 1))
+            best, change = torch.where(chosen, candidate, best), torch.where(better, moved, change)
         return best[None]
 
-    def _candidates(self, sitting: Sitting) -> Iterator[Float[Tensor, "B T"]]:
+    def _candidates(self, sitting: Sitting) -> Iterator[Float[Tensor, "B *R T"]]:
         mask, decoder = sitting.batch.mask, sitting.decode
         if isinstance(decoder, LinearDecoder):
             yield _best_point(decoder, mask, sitting.forward.probabilities)
@@ -46,7 +46,15 @@ class Leverage:
                     yield _ascend(decoder, mask, target, rounds=self.rounds)
         else:
             for place in range(int(mask.sum(-1).max())):
-                yield _point(mask, place).to(sitting.forward.attention)
+                yield _rows_at(sitting, _point(mask, place))
+
+
+def _rows_at(sitting: Sitting, point: Bool[Tensor, "B T"]) -> Float[Tensor, "B *R T"]:
+    """All weight of the words on one token, in every row that may attend to it."""
+    if sitting.rows.dim() == 2:
+        return point.to(sitting.rows)
+    open_to = (point[:, None] & sitting.words).any(-1, keepdim=True)
+    return torch.where(open_to, sitting.with_words(point[:, None].to(sitting.rows)), sitting.rows)
 
 
 def _best_point(

@@ -44,32 +44,48 @@ class AdversarialSearch:
                 f"{self.candidates}, {self.steps} and {self.rate}."
             )
 
-    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B T"]:
+    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]:
         logits = self._start(sitting)
         adam = torch.optim.Adam([logits], lr=self.rate, amsgrad=True)
         for _ in range(self.steps):
-            weights = masked_softmax(logits.detach(), sitting.batch.mask)
+            weights = masked_softmax(logits.detach(), sitting.words)
             pull = self._slope(sitting, weights)
             # through the softmax: ∂/∂logit = α (g − Σ α g)
             logits.grad = weights * (pull - (weights * pull).sum(-1, keepdim=True))
             adam.step()
-        return self._best(sitting, masked_softmax(logits.detach(), sitting.batch.mask))[None]
+        weights = masked_softmax(logits.detach(), sitting.words)
+        return self._best(sitting, sitting.with_words(weights))[None]
 
-    def _start(self, sitting: Sitting) -> Float[Tensor, "K B T"]:
-        batch, weights = sitting.batch, sitting.forward.attention
-        lengths = batch.lengths.tolist()
+    def _start(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]:
+        batch, rows = sitting.batch, sitting.rows
+        lengths, several = batch.lengths.tolist(), rows.shape[1:-1]
+        draws = self.candidates * math.prod(several)
         noise = normal_keys(
-            sitting.seed, "adversarial", batch.instances, draws=self.candidates, lengths=lengths
+            sitting.seed, "adversarial", batch.instances, draws=draws, lengths=lengths
         )
-        drawn = self.spread * torch.from_numpy(noise).to(weights)
-        even = torch.tensor([-math.log(max(1, length)) for length in lengths]).to(weights)
+        drawn = self.spread * torch.from_numpy(noise).to(rows)
+        even = torch.tensor([-math.log(max(1, length)) for length in lengths]).to(rows)
         home = positions_first(batch.mask)[:, None, : drawn.shape[-1]]
-        start = weights.new_zeros(len(batch), self.candidates, weights.shape[1])
+        start = rows.new_zeros(len(batch), draws, rows.shape[-1])
         start = start.scatter(-1, home.expand_as(drawn), drawn) + even[:, None, None]
+        start = start.reshape(len(batch), self.candidates, *several, rows.shape[-1])
         return start.transpose(0, 1).contiguous().requires_grad_()
 
-    def _slope(self, sitting: Sitting, weights: Float[Tensor, "K B T"]) -> Float[Tensor, "K B T"]:
-        """Gradient of the loss at the weights; ∂JSD(α, q)/∂α = ½ log 2α/(α+q) in closed form."""
+    def _slope(
+        self, sitting: Sitting, weights: Float[Tensor, "K B *R T"]
+    ) -> Float[Tensor, "K B *R T"]:
+        """Gradient of the loss at the weights of each row."""
+        if sitting.forward.rows is None:
+            away = self._distance_slope(sitting, weights)
+        else:  # what the rows read as is their mean, each weighed by its mass on words
+            share = sitting.mass / sitting.mass.sum(1, keepdim=True).clamp(min=TINY)
+            away = share * self._distance_slope(sitting, (share * weights).sum(-2))[:, :, None]
+        return away + self.penalty * self._output_slope(sitting, weights)
+
+    def _distance_slope(
+        self, sitting: Sitting, weights: Float[Tensor, "K B T"]
+    ) -> Float[Tensor, "K B T"]:
+        """Of the distances in the loss; ∂JSD(α, q)/∂α = ½ log 2α/(α+q) in closed form."""
         logs = torch.log(weights + TINY)
         slope = 0.5 * (torch.log(0.5 * (weights + sitting.forward.attention) + TINY) - logs)
         for one in range(self.candidates):
@@ -78,24 +94,24 @@ class AdversarialSearch:
                 # each unordered pair stands twice in the mean over k² ordered ones
                 slope[one] += (middle - logs[one]) / self.candidates**2
                 slope[other] += (middle - logs[other]) / self.candidates**2
-        return slope + self.penalty * self._output_slope(sitting, weights)
+        return slope
 
     def _output_slope(
-        self, sitting: Sitting, weights: Float[Tensor, "K B T"]
-    ) -> Float[Tensor, "K B T"]:
+        self, sitting: Sitting, weights: Float[Tensor, "K B *R T"]
+    ) -> Float[Tensor, "K B *R T"]:
         with torch.enable_grad():
             leaf = weights.requires_grad_()
-            output = sitting.decode(leaf).softmax(-1)
+            output = sitting.decode(sitting.with_words(leaf)).softmax(-1)
             excess = (tvd(output, sitting.forward.probabilities) - self.hinge).relu()
             (slope,) = autograd.grad(excess.sum(), leaf)
         weights.requires_grad_(False)
         return slope
 
-    def _best(self, sitting: Sitting, weights: Float[Tensor, "K B T"]) -> Float[Tensor, "B T"]:
-        own, mask = sitting.forward.attention, sitting.batch.mask
-        change = tvd(sitting.decode(weights).softmax(-1), sitting.forward.probabilities)
-        away = jsd(weights, own).masked_fill(change > self.epsilon, -1.0)
-        top, which = away.max(0)
-        chosen = weights.gather(0, which[None, :, None].expand(1, *own.shape)).squeeze(0)
-        found = (top >= 0)[:, None] & mask.any(-1, keepdim=True)
-        return torch.where(found, chosen, own)
+    def _best(self, sitting: Sitting, rows: Float[Tensor, "K B *R T"]) -> Float[Tensor, "B *R T"]:
+        own = sitting.rows
+        change = tvd(sitting.decode(rows).softmax(-1), sitting.forward.probabilities)
+        away = jsd(sitting.reading(rows), sitting.forward.attention)
+        top, which = away.masked_fill(change > self.epsilon, -1.0).max(0)
+        chosen = rows[which, torch.arange(len(own))]
+        found = (top >= 0) & sitting.batch.mask.any(-1)
+        return torch.where(found.reshape(-1, *[1] * (own.dim() - 1)), chosen, own)

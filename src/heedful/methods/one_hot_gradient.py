@@ -31,7 +31,7 @@ class OneHotGradient:
             raise ConfigError(f"attention must be fixed or free, not {self.attention!r}.")
 
     def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
-        held = sitting.forward.attention if self.attention == "fixed" else None
+        held = sitting.rows if self.attention == "fixed" else None
         with sitting.clock("gradient"):
             gradient = sitting.gradient(target, attention=held)
         scores = (sitting.embedded.detach() * gradient).sum(-1).abs()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.core.values import Batch, Decode, Encoded, Example, Forward
@@ -49,7 +49,8 @@ class Subject(Protocol):
         """What the model would say to these states under another attention.
 
         Return a `LinearDecoder` where the output is linear in the attended states: exact answers
-        follow from it. `decoder(batch, f)(f.attention)` must equal `f.logits`; this is checked.
+        follow from it. `decoder(batch, f)(f.attention)`, or `(f.rows)` where the pass gives rows,
+        must equal `f.logits`; this is checked.
         """
         ...
 
@@ -60,6 +61,46 @@ class DeletesQuickly(Protocol):
 
     def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
         """The logits with token t deleted, for every t in the mask; zeros elsewhere."""
+        ...
+
+
+@runtime_checkable
+class HoldsAttention(Protocol):
+    """A subject of many attentions that can hold all of them constant while its input moves."""
+
+    def hold(
+        self, batch: Batch, embedded: Float[Tensor, "B T E"], rows: Float[Tensor, "B R T"]
+    ) -> Float[Tensor, "B C"]:
+        """Logits with attention constant: that under audit at the given rows, others as is."""
+        ...
+
+
+@runtime_checkable
+class HasLayers(Protocol):
+    """A subject of several layers and heads."""
+
+    def layer_rows(self, batch: Batch, forward: Forward) -> tuple[Float[Tensor, "B H T"], ...]:
+        """For each layer every head's row at the position under audit."""
+        ...
+
+
+@runtime_checkable
+class HeadValues(Protocol):
+    """A subject that can show what a single head mixes."""
+
+    def head_values(self, batch: Batch, forward: Forward) -> Float[Tensor, "B T D"] | None:
+        """The values of the head under audit; None where more than one is, or they are unseen."""
+        ...
+
+
+@runtime_checkable
+class HasOtherRows(Protocol):
+    """A subject of many attentions whose rows can be replaced wherever they are."""
+
+    def rows_elsewhere(
+        self, batch: Batch, forward: Forward, *, layer: int, position: Int[Tensor, "B"]
+    ) -> tuple[Float[Tensor, "B R T"], Decode]:
+        """The rows of a layer at one position of each text, and the output under others there."""
         ...
 
 

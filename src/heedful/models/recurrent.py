@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.core.errors import ConfigError, ShapeError
+from heedful.core.errors import ConfigError, DataError, ShapeError
 from heedful.core.values import Batch, Encoded, Example, Forward, LinearDecoder, collate
 from heedful.models.deletion import logits_without_each
 from heedful.models.network import AttentionClassifier
@@ -57,6 +57,8 @@ class RecurrentSubject:
 
     def encode(self, example: Example) -> Encoded:
         """Number the words of a text between <SOS> and <EOS>."""
+        if example.pair is not None:
+            raise DataError("This model reads one text; rows with premise and hypothesis have two.")
         most = None if self.max_words is None else self.max_words + 1
         words = example.tokens if example.tokens is not None else self.tokenizer(example.text, most)
         kept = words[: self.max_words]

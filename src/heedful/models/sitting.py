@@ -6,13 +6,14 @@ from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, autograd
 
 from heedful.core.clock import Clock
 from heedful.core.errors import AttentionUnavailable
 from heedful.core.values import Batch, Decode, Forward
-from heedful.models.base import DeletesQuickly, Subject
+from heedful.models.base import DeletesQuickly, HasLayers, HoldsAttention, Subject
+from heedful.tensor.rows import read_rows
 
 
 @runtime_checkable
@@ -56,8 +57,41 @@ class Sitting:
     @cached_property
     def forward(self) -> Forward:
         """The same pass without the graph."""
-        graph = self.graph
-        return Forward(graph.logits.detach(), graph.attention.detach(), graph.states.detach())
+        return self.graph.detached()
+
+    @cached_property
+    def rows(self) -> Float[Tensor, "B *R T"]:
+        """The weights that interventions replace: the attention itself, or the rows behind it."""
+        rows = self.forward.rows
+        return self.forward.attention if rows is None else rows
+
+    @cached_property
+    def words(self) -> Bool[Tensor, "B *R T"]:
+        """The words that rows may attend to: a later or a far one may be closed to some of them."""
+        mask, rows = self.batch.mask, self.forward.rows
+        return mask if rows is None else mask[:, None] & (rows > 0)
+
+    @cached_property
+    def layer_rows(self) -> tuple[Float[Tensor, "B H T"], ...]:
+        """Every head's row at the position under audit, layer by layer; empty without layers."""
+        if not isinstance(self.subject, HasLayers):
+            return ()
+        return self.subject.layer_rows(self.batch, self.forward)
+
+    @cached_property
+    def mass(self) -> Float[Tensor, "B *R 1"]:
+        """How much weight each row gives to the words; an intervention keeps it."""
+        return self.rows.masked_fill(~self.words, 0.0).sum(-1, keepdim=True)
+
+    def with_words(self, weights: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """Distributions over the words as rows, each with its own mass on words, the rest as is."""
+        if self.forward.rows is None:
+            return weights
+        return torch.where(self.words, self.mass * weights, self.rows)
+
+    def reading(self, rows: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """What rows in the place of the model's own read as: one distribution over the words."""
+        return rows if self.forward.rows is None else read_rows(rows, self.batch.mask)
 
     @cached_property
     def decode(self) -> Decode:
@@ -72,7 +106,7 @@ class Sitting:
                 f"The decoder of {self.subject.family} gives the same logits under any attention; "
                 "decoder() must use the attention it is given, in a way autograd can follow."
             )
-        if self._gap(decode) > PARITY:
+        if self._gap(decode) > getattr(self.subject, "tolerance", PARITY):
             raise AttentionUnavailable(
                 f"Decoding {self.subject.family} under its own attention gives other logits than "
                 f"its forward pass (difference {self._gap(decode):.2g}); decoder() must use the "
@@ -91,12 +125,14 @@ class Sitting:
         return self.forward.predicted
 
     def gradient(
-        self, target: Int[Tensor, "B"], *, attention: Float[Tensor, "B T"] | None
+        self, target: Int[Tensor, "B"], *, attention: Float[Tensor, "B *R T"] | None
     ) -> Float[Tensor, "B T E"]:
         """∂p_target/∂x with attention held at the given weights, or free to move where None."""
         with torch.enable_grad():
             if attention is None:
                 logits = self.graph.logits
+            elif isinstance(self.subject, HoldsAttention):
+                logits = self.subject.hold(self.batch, self.embedded, attention.detach())
             else:
                 logits = self.subject.decoder(self.batch, self.graph)(attention.detach())
             chosen = logits.softmax(-1).gather(-1, target[:, None])
@@ -126,7 +162,7 @@ class Sitting:
     def _hears(self, decode: Decode) -> bool:
         """Whether the output is computed from the attention, even if it does not move with it."""
         with torch.enable_grad():
-            leaf = self.forward.attention.clone().requires_grad_()
+            leaf = self.rows.clone().requires_grad_()
             logits = decode(leaf)
             if not logits.requires_grad:
                 return False
@@ -134,4 +170,5 @@ class Sitting:
         return slope is not None
 
     def _gap(self, decode: Decode) -> float:
-        return float((decode(self.forward.attention) - self.forward.logits).abs().max())
+        with torch.no_grad():
+            return float((decode(self.rows) - self.forward.logits).abs().max())

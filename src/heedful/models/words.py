@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
@@ -55,9 +55,13 @@ class WordTokenizer:
         >>> WordTokenizer(punctuation="drop")("It isn't Bond's best.")
         ('It', 'isn', 't', 'Bond', 's', 'best')
         """
+        return tuple(text[start:end] for start, end in islice(self.spans(text), most))
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where each word of the text begins and ends."""
         alone, split = _patterns()
         found = (alone if self.punctuation == "drop" else split).finditer(text)
-        return tuple(match.group() for match in islice(found, most))
+        return (match.span() for match in found)
 
     def normal(self, word: str) -> str:
         """The form of a word that the vocabulary knows.

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.core.records import CheckResult, Estimate, Verdict
+from heedful.report.audited import audited_of
 from heedful.report.safe import printable
 
 COLOURS = {
@@ -32,7 +33,12 @@ CLAIM_WORDS = {
     "exclusive": "no distant attention gives the same output",
     "robust": "retraining gives the same attention",
 }
-CONTROLS = ("tau_shuffled_leave_one_out", "tau_gradient_shuffled")
+CONTROLS = (
+    "tau_shuffled_leave_one_out",
+    "tau_gradient_shuffled",
+    "median_tvd_random_rows",
+    "random_tvd",
+)
 WIDTH = 41
 
 
@@ -46,8 +52,10 @@ def print_card(
 def card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
     """The verdict as one framed page of text."""
     colour = COLOURS[verdict.answer]
+    audited = audited_of(manifest)
     parts: list[Any] = [
         Text(HEADLINES[verdict.answer], style=f"bold {colour}"),
+        *([Text(printable(audited.sentence))] if audited else []),
         Text(printable(verdict.why) + "\n"),
     ]
     if verdict.degree is not None and verdict.degree.n:

@@ -13,7 +13,7 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from heedful.core.records import Verdict
-from heedful.core.tables import Measured, Tables, gather
+from heedful.core.tables import Measured, Tables, gather, gather_settings
 
 DIRECTION_SIGNS = range(0x202A, 0x202F), range(0x2066, 0x206A)
 
@@ -27,11 +27,16 @@ class Records:
     measurements: Tables
     texts: Tables | None = None
     plan: str = ""
+    maps: Tables | None = None
 
     @cached_property
     def measured(self) -> Measured:
         """The measurements of single instances as columns."""
         return gather(self.measurements)
+
+    def by_setting(self, check: str, measure: str) -> dict[str, Float64[np.ndarray, "n"]]:
+        """A measure's values for every setting it was taken under (layer, head, λ …)."""
+        return gather_settings(self.measurements, check, measure)
 
     @property
     def instances(self) -> Int64[np.ndarray, "n"]:

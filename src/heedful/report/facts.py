@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heedful.core.records import Verdict
+from heedful.report.audited import audited_of, path_told
 from heedful.report.evidence import visible
 
 ALWAYS = (
@@ -40,7 +41,8 @@ def limits_of(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[str, ...]:
         told.append(f"{manifest['too_short']} texts were too short to be ranked and are left out.")
     if manifest.get("truncated"):
         told.append(f"{manifest['truncated']} texts were cut to the length the model can read.")
-    return (*told, *ALWAYS)
+    audited = audited_of(manifest)
+    return (*told, *(audited.limits if audited else ()), *ALWAYS)
 
 
 def facts_of(manifest: Mapping[str, Any]) -> tuple[Facts, ...]:
@@ -68,13 +70,23 @@ def facts_of(manifest: Mapping[str, Any]) -> tuple[Facts, ...]:
             "arithmetic": manifest.get("dtype"),
             "device": manifest.get("device"),
             "threads": manifest.get("threads"),
-            "attention path": manifest.get("attention_path"),
-            "parity with the untouched model": manifest.get("parity"),
+            **_attention(manifest),
         },
         "Versions": dict(manifest.get("versions", {})),
         "Cost in CPU seconds (wall)": _cost(manifest.get("seconds", {})),
     }
     return tuple(Facts(title, _shown(rows)) for title, rows in groups.items() if _shown(rows))
+
+
+def _attention(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Which attention it was, how it was reached, and whether reaching it moved the output."""
+    path, audited = manifest.get("attention_path"), audited_of(manifest)
+    return {
+        "attention under audit": audited.words if audited else None,
+        "attention path": path_told(path) if path else None,
+        "parity with the untouched model": manifest.get("parity"),
+        "batches halved for memory": manifest.get("batches_halved") or None,
+    }
 
 
 def _cost(seconds: Mapping[str, Mapping[str, float]]) -> dict[str, str]:

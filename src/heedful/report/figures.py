@@ -1,22 +1,20 @@
 """Pictures as Altair charts, and as files good enough for a paper."""
 
-import json
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.core.errors import RunError
 from heedful.report.evidence import Records
+from heedful.report.layer_charts import heads_chart, layers_chart
+from heedful.report.layer_pictures import layer_pictures_of
+from heedful.report.layers import layers_of
+from heedful.report.look import INK, QUIET, SERIES, data, look
 from heedful.report.pictures import Picture, Row, pictures_of, told
 
 if TYPE_CHECKING:
     import altair as alt
 
-# Okabe and Ito's colours, told apart by every common form of colour vision. The page repaints
-# exactly these values for its dark side, so charts use no others.
-SERIES = ("#0072b2", "#d55e00", "#009e73", "#b0609a", "#8a6d00", "#4aa3d8")
-INK, QUIET, GRID = "#22272e", "#6b7280", "#e3e6ea"
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 HALF = 0.11  # the width of a station
 PIXELS_PER_POINT = 3.0  # 300 dpi at the size of a column
 
@@ -24,7 +22,8 @@ PIXELS_PER_POINT = 3.0  # 300 dpi at the size of a column
 def write_figures(records: Records, folder: Path) -> list[Path]:
     """Write every figure as SVG and PNG; the paths written, in order."""
     vl_convert, written = _library("vl_convert"), []
-    drawn = {one.name: chart_of(one, title=True) for one in pictures_of(records)}
+    pictures = (*pictures_of(records), *layer_pictures_of(records, layers_of(records)))
+    drawn = {one.name: chart_of(one, title=True) for one in pictures}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, chart in drawn.items():
@@ -41,17 +40,16 @@ def write_figures(records: Records, folder: Path) -> list[Path]:
 def svg_of(picture: Picture) -> str:
     """The figure as text to stand in a page, without ground or title of its own."""
     vl_convert = _library("vl_convert")
-    chart = chart_of(picture).configure(**_look(background="transparent"))
+    chart = chart_of(picture).configure(**look(background="transparent"))
     svg: str = vl_convert.vegalite_to_svg(chart.to_json())
     return svg
 
 
 def chart_of(picture: Picture, *, title: bool = False) -> Any:
     """The picture as an Altair chart."""
-    draw = {"histogram": _histogram, "density": _density, "flow": _flow}[picture.kind]
-    chart = draw(picture)
+    chart = DRAWN[picture.kind](picture)
     if title:
-        chart = chart.properties(title=picture.title).configure(**_look(background="white"))
+        chart = chart.properties(title=picture.title).configure(**look(background="white"))
     return chart
 
 
@@ -59,7 +57,7 @@ def _histogram(picture: Picture) -> Any:
     import altair as alt
 
     colour = _colour(picture, legend=alt.Legend(title="predicted", orient="top", offset=4))
-    base = alt.Chart(_data(picture.rows), width=300, height=190)
+    base = alt.Chart(data(picture.rows), width=300, height=190)
     halves = alt.Axis(values=[-1, -0.5, 0, 0.5, 1], format="~g")
     x = alt.X("x:Q", title=picture.x, scale=alt.Scale(domain=picture.span), axis=halves)
     y = alt.Y("share:Q", title="share of texts", axis=alt.Axis(format="%", tickCount=4), stack=None)
@@ -69,7 +67,7 @@ def _histogram(picture: Picture) -> Any:
     outline = base.mark_line(interpolate="step-after", strokeWidth=1.6).encode(
         x=x, y=y, color=colour
     )
-    mean = alt.Chart(_data(picture.marks))
+    mean = alt.Chart(data(picture.marks))
     rule = mean.mark_rule(strokeDash=[4, 3], strokeWidth=1.2, color=INK).encode(x="x:Q")
     return bars + outline + rule
 
@@ -85,7 +83,7 @@ def _density(picture: Picture) -> Any:
     for name in picture.classes:
         rows = [row for row in picture.rows if row["class"] == name]
         line = [row for row in picture.marks if row["class"] == name]
-        cells = alt.Chart(_data(rows), width=width, height=width)
+        cells = alt.Chart(data(rows), width=width, height=width)
         strength = alt.FillOpacity(
             "strength:Q", scale=alt.Scale(domain=(0, 1), range=(0.08, 1)), legend=None
         )
@@ -93,7 +91,7 @@ def _density(picture: Picture) -> Any:
         cells = cells.mark_rect(fill=colour, stroke=None).encode(
             x=x, x2="x2:Q", y=y, y2="y2:Q", fillOpacity=strength
         )
-        median = alt.Chart(_data(line)).mark_line(
+        median = alt.Chart(data(line)).mark_line(
             color=INK, strokeWidth=1.5, point={"color": INK, "size": 22, "filled": True}
         )
         median = median.encode(x=x, y=y, order="y:Q")
@@ -112,13 +110,13 @@ def _flow(picture: Picture) -> Any:
     level = [
         row | {"station": row["station"] + side} for row in picture.rows for side in (-HALF, HALF)
     ]
-    base = alt.Chart(_data(level), width=520, height=250)
+    base = alt.Chart(data(level), width=520, height=250)
     lost = base.mark_area(color=SERIES[1], opacity=0.25).encode(x=x, y=y, y2=alt.datum(1.0))
     kept = base.mark_area(color=SERIES[0], opacity=0.25).encode(x=x, y=y, y2=alt.datum(0.0))
-    posts = alt.Chart(_data([_post(row) for row in picture.rows]))
+    posts = alt.Chart(data([_post(row) for row in picture.rows]))
     posts = posts.mark_rect(color=SERIES[0], opacity=0.85)
     posts = posts.encode(x=x, x2="to:Q", y=y, y2=alt.datum(0.0))
-    spread = alt.Chart(_data(picture.rows[1:])).mark_rule(color=INK, strokeWidth=2)
+    spread = alt.Chart(data(picture.rows[1:])).mark_rule(color=INK, strokeWidth=2)
     spread = spread.encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
     words = (*_stations(picture, x), *_losses(picture, x), *_rulers(picture, across))
     return alt.layer(lost, kept, posts, spread, *words)
@@ -136,10 +134,10 @@ def _stations(picture: Picture, x: "alt.X") -> list["alt.Chart"]:
         row | {"name": name, "told": f"τ {told(row['tau'])}"}
         for row, name in zip(picture.rows, names, strict=True)
     ]
-    name = alt.Chart(_data(rows)).mark_text(
+    name = alt.Chart(data(rows)).mark_text(
         baseline="top", dy=7, fontWeight=600, fontSize=12, color=INK
     )
-    value = alt.Chart(_data(rows[1:])).mark_text(
+    value = alt.Chart(data(rows[1:])).mark_text(
         baseline="bottom", dy=-7, fontWeight=600, fontSize=13, color=INK
     )
     at_foot = alt.datum(picture.span[0])
@@ -160,7 +158,7 @@ def _losses(picture: Picture, x: "alt.X") -> list["alt.Chart"]:
             (0.5, 1.5), ("weighting", "mixing"), taus[:-1], taus[1:], strict=True
         )
     ]
-    text = alt.Chart(_data(rows)).mark_text(
+    text = alt.Chart(data(rows)).mark_text(
         baseline="bottom", dy=-20, fontSize=12, color=SERIES[1], lineHeight=15
     )
     return [text.encode(x=x, y=alt.datum(1.0), text="told:N")]
@@ -170,19 +168,11 @@ def _rulers(picture: Picture, across: "alt.Scale") -> list["alt.Chart"]:
     import altair as alt
 
     rows = [mark | {"from": 2.2, "to": 2.28, "station": 2.33} for mark in picture.marks]
-    base = alt.Chart(_data(rows))
+    base = alt.Chart(data(rows))
     start, end = (alt.X(f"{name}:Q", scale=across, axis=None) for name in ("from", "station"))
     tick = base.mark_rule(strokeWidth=2.5, color=QUIET).encode(x=start, x2="to:Q", y="tau:Q")
     text = base.mark_text(align="left", fontSize=12, color=QUIET)
     return [tick, text.encode(x=end, y="words_at:Q", text="what:N")]
-
-
-def _data(rows: Iterable[Row]) -> Any:
-    import altair as alt
-
-    # as one string: altair would copy and check every number of a table many times over
-    text = json.dumps(list(rows), ensure_ascii=False)
-    return alt.InlineData(values=text, format=alt.JsonDataFormat(type="json"))
 
 
 def _colour(picture: Picture, legend: Any) -> "alt.Color":
@@ -193,30 +183,13 @@ def _colour(picture: Picture, legend: Any) -> "alt.Color":
     return alt.Color("class:N", scale=scale, legend=legend)
 
 
-def _look(background: str) -> dict[str, Any]:
-    axis: dict[str, Any] = {
-        "labelColor": QUIET,
-        "titleColor": INK,
-        "gridColor": GRID,
-        "domainColor": GRID,
-    }
-    axis |= {"tickColor": GRID, "titleFontWeight": 500, "titleFontSize": 12, "labelFontSize": 11}
-    text: dict[str, Any] = {
-        "color": INK,
-        "fontSize": 13,
-        "anchor": "start",
-        "fontWeight": 600,
-        "limit": 260,
-    }
-    legend: dict[str, Any] = {
-        "labelColor": INK,
-        "titleColor": INK,
-        "labelLimit": 140,
-        "symbolType": "square",
-    }
-    view = {"stroke": None}
-    look = {"axis": axis, "title": text, "legend": legend, "view": view, "font": FONT}
-    return {**look, "background": background}
+DRAWN: dict[str, Callable[[Picture], Any]] = {
+    "histogram": _histogram,
+    "density": _density,
+    "flow": _flow,
+    "layers": layers_chart,
+    "heads": heads_chart,
+}
 
 
 def _library(name: str) -> Any:

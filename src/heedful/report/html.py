@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from dataclasses import fields
+from dataclasses import asdict, fields
 from hashlib import sha256
 from math import isnan
 from pathlib import Path
@@ -12,12 +12,15 @@ from heedful.core.errors import RunError
 from heedful.core.records import Estimate
 from heedful.report.evidence import Records
 from heedful.report.figures import svg_of
+from heedful.report.layers import summary_of
 from heedful.report.page import Page, page_of
+from heedful.report.pictures import told
 from heedful.report.sentences import SCORES, Sentence
 
 TEMPLATES = Path(__file__).parent / "templates"
 # what could end a script element or a line of it, in any reading of HTML or JavaScript
 UNSAFE_IN_SCRIPT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+STEPS = 20  # of colour in a table; the style sheet has a class for each
 ARROWS = {"up": "↑", "down": "↓", "none": ""}
 
 
@@ -32,7 +35,8 @@ def render_html(records: Records) -> str:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    environment.filters |= {"number": number, "place": place}
+    environment.filters |= {"number": number, "place": place, "depth": depth}
+    environment.filters |= {"summary": summary_of, "short": short}
     page = page_of(records)
     return environment.get_template("page.html.j2").render(**_shown(page))
 
@@ -40,14 +44,21 @@ def render_html(records: Records) -> str:
 def _shown(page: Page) -> dict[str, Any]:
     from markupsafe import Markup
 
-    css, js = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    parts = ("page", "layers") if page.layers or page.maps else ("page",)
+    css, js = (
+        "".join((TEMPLATES / f"{part}.{kind}").read_text(encoding="utf-8") for part in parts)
+        for kind in ("css", "js")
+    )
     # these are ours, or made by ours from escaped text; all else is escaped by the template
-    own = {"css": css, "js": js, "data": script_json(_sentences(page))}
+    own = {"css": css, "js": js}
+    own |= {"data": script_json(_sentences(page)), "maps": script_json(_maps(page))}
+    drawn = [one for one in page.layer_pictures if one.kind == "layers"]  # heads are a table
     return {
         "page": page,
         "arrows": ARROWS,
         "policy": _policy(css=css, js=js),
         "figures": [(one, Markup(svg_of(one))) for one in page.pictures],  # noqa: S704
+        "layer_figures": [(one, Markup(svg_of(one))) for one in drawn],  # noqa: S704
         **{name: Markup(text) for name, text in own.items()},  # noqa: S704
     }
 
@@ -70,6 +81,19 @@ def _sentences(page: Page) -> dict[str, Any]:
     return {"scores": SCORES, "sentences": shown}
 
 
+def _maps(page: Page) -> dict[str, Any]:
+    if page.maps is None:
+        return {}
+    layers = page.layers.layers if page.layers else ()
+    taus = {f"{one.number} {head.number}": head.tau.value for one in layers for head in one.heads}
+    return {
+        "layer": page.audited.layer if page.audited else None,
+        "position": page.audited.position if page.audited else None,
+        "tau": {place: round(tau, 4) for place, tau in taus.items() if not isnan(tau)},
+        "texts": [asdict(one) for one in page.maps.texts],
+    }
+
+
 def script_json(value: Any) -> str:
     """JSON that can stand inside a script element, whatever text it holds.
 
@@ -87,6 +111,26 @@ def number(value: float | None) -> str:
     ('−0.250', '–')
     """
     return "–" if value is None or isnan(value) else f"{value:.3f}".replace("-", "\u2212")
+
+
+def short(value: float) -> str:
+    """Two decimals, for where there is room for no more.
+
+    >>> short(-0.25), short(float("nan"))
+    ('−0.25', '–')
+    """
+    return "–" if isnan(value) else told(value)
+
+
+def depth(value: float, strongest: float) -> str:
+    """The class of a colour: its kind by the sign, its depth as a share of the strongest.
+
+    >>> depth(-0.1, 0.2), depth(float("nan"), 0.2)
+    ('minus s10', 'none')
+    """
+    if isnan(value):
+        return "none"
+    return f"{'minus' if value < 0 else 'plus'} s{round(STEPS * min(1.0, abs(value) / strongest))}"
 
 
 def place(estimate: Estimate, span: tuple[float, float]) -> dict[str, float]:

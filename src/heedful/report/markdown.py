@@ -31,6 +31,8 @@ def _lines(page: Page) -> Iterator[str]:
     yield "## Does attention explain this model's predictions?"
     yield f"\n**{verdict.capitalize()}**: {told}\n"
     yield escaped(page.why)
+    if page.audited:
+        yield f"\n{escaped(page.audited.sentence)}"
     if page.degree:
         yield f"\nDegree, from shuffled attention (0) to the gradient (1): {_told(page.degree)}."
     if page.instead:

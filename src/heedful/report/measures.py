@@ -44,12 +44,21 @@ MEANINGS = {
     "median_tvd": Meaning("median change of output when weights are shuffled", "up"),
     "leverage": Meaning("largest change any attention can cause", "up"),
     "median_of_leverage": Meaning("the first as a share of the second", "up"),
+    "median_tvd_all_keys": Meaning("the first, special tokens' weights shuffled too", "up"),
+    "median_tvd_random_rows": Meaning(
+        "the first, of rows of other positions and layers", role="control"
+    ),
     "max_attention": Meaning("largest weight"),
     "epsilon_max_jsd": Meaning("distance found by the published search, JSD", "down", span=JSD),
     "certified_jsd": Meaning("largest distance there is, JSD", "down", span=JSD),
     "bound_jsd": Meaning("what no attention can exceed, JSD", role="reference", span=JSD),
     "of_bound": Meaning("best found as a share of the bound", "down"),
     "output_tvd": Meaning("change of output at the best found"),
+    "random_tvd": Meaning("the same of random attentions as far away", role="control"),
+    "nullspace_jsd": Meaning(
+        "distance at which a head gives out the very same, JSD", "down", span=JSD
+    ),
+    "tokens_per_dimension": Meaning("tokens for each dimension of a head", span=(0.0, 2.0)),
     "tau_weighting": Meaning("attention and contributions, τ", "up", span=RANK),
     "tau_mixing": Meaning("contributions and leave-one-out, τ", "up", span=RANK),
     "conicity": Meaning("how alike the states are (mean cosine)", span=RANK),

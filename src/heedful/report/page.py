@@ -6,9 +6,13 @@ from math import isnan
 from typing import Any
 
 from heedful.core.records import CheckResult, Estimate, Verdict
+from heedful.report.audited import Audited, audited_of
 from heedful.report.card import CLAIM_WORDS, HEADLINES
 from heedful.report.evidence import Records, visible
 from heedful.report.facts import Facts, facts_of, limits_of
+from heedful.report.layer_pictures import layer_pictures_of
+from heedful.report.layers import Layers, layers_of
+from heedful.report.maps import Maps, maps_of
 from heedful.report.measures import QUESTIONS, Direction, Range, Role, meaning_of
 from heedful.report.pictures import Picture, pictures_of
 from heedful.report.sentences import MOST, Sentence, sentences_of, total_of
@@ -62,6 +66,7 @@ class Page:
     answer: str
     headline: str
     why: str
+    audited: Audited | None
     degree: Estimate | None
     instead: str
     claims: tuple[ClaimRow, ...]
@@ -69,6 +74,9 @@ class Page:
     level: float
     checks: tuple[CheckTable, ...]
     pictures: tuple[Picture, ...]
+    layers: Layers | None
+    layer_pictures: tuple[Picture, ...]
+    maps: Maps | None
     sentences: tuple[Sentence, ...]
     sampled: str
     slices: tuple[Slice, ...]
@@ -80,7 +88,7 @@ class Page:
 def page_of(records: Records) -> Page:
     """The page of one run, from its records alone."""
     verdict, manifest = records.verdict, records.manifest
-    degree = verdict.degree
+    degree, layers = verdict.degree, layers_of(records)
     sentences = sentences_of(records)
     return Page(
         model=visible(manifest["model"]["name"]),
@@ -88,6 +96,7 @@ def page_of(records: Records) -> Page:
         answer=verdict.answer,
         headline=HEADLINES[verdict.answer],
         why=visible(verdict.why),
+        audited=audited_of(manifest),
         degree=degree if degree and degree.n and not isnan(degree.value) else None,
         instead=_instead(verdict),
         claims=_claims(verdict),
@@ -95,6 +104,9 @@ def page_of(records: Records) -> Page:
         level=manifest.get("level", 0.95),
         checks=tuple(_check(name, one, _classes(verdict)) for name, one in verdict.checks.items()),
         pictures=pictures_of(records),
+        layers=layers,
+        layer_pictures=layer_pictures_of(records, layers),
+        maps=maps_of(records),
         sentences=sentences,
         sampled=_sampled(len(sentences), total_of(records), kept=records.texts is not None),
         slices=slices_of(records),

@@ -24,7 +24,7 @@ class Picture:
     """One figure before it is drawn; `rows` are its bins, `marks` what is drawn over them."""
 
     name: str
-    kind: Literal["histogram", "density", "flow"]
+    kind: Literal["histogram", "density", "flow", "layers", "heads"]
     title: str
     caption: str
     x: str

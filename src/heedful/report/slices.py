@@ -58,8 +58,10 @@ def _parts(records: Records) -> Iterator[tuple[str, str, Bool[np.ndarray, "n"]]]
     for name in sorted(classes[np.argsort(-counts, kind="stable")][:MOST_CLASSES]):
         yield "Predicted class", str(name), predicted == name
     right = predicted == np.array(records.label, dtype=object)
+    if not any(records.label):  # texts without labels are neither
+        right = np.zeros(0, dtype=bool)
     for name, chosen in (("correct", right), ("wrong", ~right)):
-        if chosen.any():
+        if len(right) and chosen.any():
             yield "Prediction", name, chosen
     yield from _by_length(records.lengths)
 

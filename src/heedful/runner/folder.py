@@ -13,7 +13,7 @@ from heedful.core.records import WORD_SCORES
 from heedful.core.tables import Tables
 
 PLAN, MANIFEST, VERDICT, REPORT = "plan.toml", "manifest.json", "verdict.json", "report.html"
-MEASUREMENTS, TEXTS = "measurements", "texts"
+MEASUREMENTS, TEXTS, MAPS = "measurements", "texts", "maps"
 ROWS = pa.schema(
     [
         ("instance", pa.int64()),
@@ -33,6 +33,17 @@ TEXT_ROWS = pa.schema(
         ("probability", pa.float64()),
         ("words", pa.list_(pa.string())),
         *((name, pa.list_(pa.float64())) for name in WORD_SCORES),
+    ]
+)
+
+MAP_ROWS = pa.schema(
+    [
+        ("instance", pa.int64()),
+        ("layer", pa.int64()),
+        ("head", pa.int64()),
+        ("queries", pa.list_(pa.string())),
+        ("keys", pa.list_(pa.string())),
+        ("weights", pa.list_(pa.float64())),
     ]
 )
 
@@ -58,6 +69,11 @@ class Folder:
         """The words and scores of every text, or None where the run kept none."""
         paths = self.files(TEXTS)
         return Tables(tuple(partial(read_rows, one, TEXT_ROWS) for one in paths)) if paths else None
+
+    def maps(self) -> Tables | None:
+        """Every layer's and head's attention of a few texts, or None where the run kept none."""
+        paths = self.files(MAPS)
+        return Tables(tuple(partial(read_rows, one, MAP_ROWS) for one in paths)) if paths else None
 
     def text(self, name: str) -> str:
         """One of the run's text files."""

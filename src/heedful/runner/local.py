@@ -27,6 +27,7 @@ from heedful.runner.store import Job, Store, jobs_of
 from heedful.stats.interval import KIND
 
 VERSIONED = ("heedful", "torch", "numpy", "scipy", "pyarrow")
+ALSO = ("transformers", "tokenizers")  # told where they are part of the model
 
 
 def run(
@@ -115,8 +116,7 @@ def _manifest(
     beside = store.beside(jobs)
     return {
         "schema": 1,
-        "versions": {name: version(name) for name in VERSIONED}
-        | {"python": platform.python_version()},
+        "versions": _versions(subject),
         "model": {"name": plan.model, "family": subject.family, "sha256": fingerprint},
         "data": {
             "name": data.name,
@@ -127,14 +127,21 @@ def _manifest(
         },
         "labels": list(subject.labels),
         "seed": plan.seed,
-        "device": "cpu",
+        "device": str(getattr(subject, "device", "cpu")),
         "dtype": beside.dtype,
         "threads": torch.get_num_threads(),
-        "attention_path": "own",
-        "parity": beside.parity,
+        "attention_path": getattr(subject, "attention_path", "own"),
+        "attention": str(getattr(subject, "scope", "the model's one attention")),
+        "parity": max(beside.parity, getattr(subject, "parity", 0.0)),
         "level": plan.level,
         "interval": f"{plan.level:.0%} {KIND}, {plan.resamples} resamples",
         "truncated": beside.truncated,
         "too_short": beside.too_short,
+        "batches_halved": beside.halved,
         "seconds": beside.seconds,
     }
+
+
+def _versions(subject: Subject) -> dict[str, str]:
+    names = VERSIONED if getattr(subject, "attention_path", "own") == "own" else (*VERSIONED, *ALSO)
+    return {name: version(name) for name in names} | {"python": platform.python_version()}

@@ -58,7 +58,8 @@ class Run:
         """All that a report is made from."""
         folder = Folder(self.folder)
         plan = folder.text(PLAN)
-        return Records(self.verdict, self.manifest, folder.measurements(), folder.texts(), plan)
+        kept = folder.measurements(), folder.texts(), plan, folder.maps()
+        return Records(self.verdict, self.manifest, *kept)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the page, one file that opens offline; RUN/report.html unless said."""

@@ -18,7 +18,17 @@ from heedful.auditing.texts import TextRow
 from heedful.core.errors import RunError
 from heedful.core.files import remove_drafts, save_atomic, write_atomic
 from heedful.core.tables import Measured, gather
-from heedful.runner.folder import MEASUREMENTS, PLAN, ROWS, TEXT_ROWS, TEXTS, Folder, damaged
+from heedful.runner.folder import (
+    MAP_ROWS,
+    MAPS,
+    MEASUREMENTS,
+    PLAN,
+    ROWS,
+    TEXT_ROWS,
+    TEXTS,
+    Folder,
+    damaged,
+)
 
 WHOLE = "whole"  # the file of measures that needed all instances
 BESIDE = b"heedful"  # Parquet metadata: what a job has to tell beside its rows
@@ -79,8 +89,8 @@ class Store:
                 f"{self.folder} holds measurements of another model or of other data under the "
                 "same names. Choose another --out, or remove the folder."
             )
-        for own in (self.folder, self.folder / MEASUREMENTS, self.folder / TEXTS):
-            remove_drafts(own)
+        for room in (".", MEASUREMENTS, TEXTS, MAPS):
+            remove_drafts(self.folder / room)
         write_atomic(self.folder / PLAN, plan.to_toml())
 
     def done(self, job: Job) -> bool:
@@ -94,6 +104,12 @@ class Store:
             self.folder / TEXTS / f"{job.name}.parquet",
             lambda draft: pq.write_table(texts, draft),
         )
+        if result.maps:
+            maps = pa.Table.from_pylist([asdict(one) for one in result.maps], schema=MAP_ROWS)
+            save_atomic(
+                self.folder / MAPS / f"{job.name}.parquet",
+                lambda draft: pq.write_table(maps, draft),
+            )
         self._write(job.name, _table(result, labels), asdict(result.beside))
 
     def put_whole(self, whole: Mapping[str, Mapping[str, np.ndarray]], measured: Measured) -> None:
@@ -144,7 +160,7 @@ def text_table(texts: Sequence[TextRow], labels: Sequence[str]) -> pa.Table:
         {
             "instance": one.instance,
             "predicted": labels[one.predicted],
-            "label": labels[one.label],
+            "label": None if one.label < 0 else labels[one.label],
             "probability": one.probability,
             "words": one.words,
             **one.scores,
@@ -167,7 +183,11 @@ def _rows(block: Block, result: JobResult, labels: Sequence[str]) -> pa.Table:
     ]
     columns = [
         pa.array(block.instances),
-        *(names.take(pa.array(one, pa.int64())) for one in classes),
+        # a class of −1, of a text without a label, is kept as null
+        *(
+            names.take(pa.array([i if i >= 0 else None for i in one], pa.int64()))
+            for one in classes
+        ),
         *(
             pa.array([text] * count, pa.string())
             for text in (block.check, block.measure, block.setting)
@@ -180,10 +200,11 @@ def _rows(block: Block, result: JobResult, labels: Sequence[str]) -> pa.Table:
 def _whole_rows(
     measured: Measured, check: str, measure: str, values: NDArray[np.float64]
 ) -> pa.Table:
-    count = len(measured.instances)
+    count, classes = len(measured.instances), (measured.predicted, measured.label)
     columns = [
         pa.array(measured.instances),
-        *(pa.array(one, pa.string()) for one in (measured.predicted, measured.label)),
+        # no label is told apart from any name: it is null, as in the rows of the jobs
+        *(pa.array([name or None for name in one], pa.string()) for one in classes),
         *(pa.array([text] * count, pa.string()) for text in (check, measure, None)),
         pa.array(values, from_pandas=True),
     ]

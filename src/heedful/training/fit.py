@@ -65,10 +65,10 @@ def fit(
         )
     if dev is not None:
         dev = read(dev, labels=train.labels)  # the same names in the same order
-    texts, held = _split(train, dev)
+    texts, held = split_dev(train, dev)
     subject, found = _untrained(texts, train.labels, recipe)
     known, judged = _encode(subject, texts, recipe), _encode(subject, held, recipe)
-    _require_every_class(known, train.labels)
+    require_every_class(known, train.labels)
     scores = _train(subject, known, judged, recipe, progress)
     subject.network.eval().requires_grad_(False)
     subject.history.update(
@@ -85,7 +85,7 @@ def fit(
     return subject
 
 
-def _split(train: Dataset, dev: Dataset | None) -> tuple[list[Example], list[Example]]:
+def split_dev(train: Dataset, dev: Dataset | None) -> tuple[list[Example], list[Example]]:
     texts = list(train)
     if dev is not None:
         return texts, list(dev)
@@ -129,7 +129,7 @@ def _encode(subject: RecurrentSubject, texts: Sequence[Example], recipe: Recipe)
     return [one for one in encoded if one.explained >= recipe.min_words]
 
 
-def _require_every_class(known: Sequence[Encoded], labels: tuple[str, ...]) -> None:
+def require_every_class(known: Sequence[Encoded], labels: tuple[str, ...]) -> None:
     seen = {one.label for one in known}
     if missing := [name for number, name in enumerate(labels) if number not in seen]:
         raise DataError(f"No training text of {_quoted(missing)} is left; cannot train.")
@@ -154,7 +154,7 @@ def _train(
     scores: list[float] = []
     best = copy.deepcopy(network.state_dict())
     for epoch in range(recipe.epochs):
-        for done, rows in enumerate(_shuffled_batches(known, recipe, epoch), start=1):
+        for done, rows in enumerate(shuffled_batches(known, recipe, epoch), start=1):
             gold = torch.tensor([known[row].label for row in rows])
             step(collate([known[row] for row in rows]), gold)
             told = f"epoch {epoch + 1}/{recipe.epochs}"
@@ -197,7 +197,7 @@ def optimiser_for(network: AttentionClassifier, recipe: Recipe) -> torch.optim.A
     return torch.optim.Adam(groups, lr=recipe.rate, amsgrad=True, fused=True)
 
 
-def _shuffled_batches(known: Sequence[Encoded], recipe: Recipe, epoch: int) -> Iterator[list[int]]:
+def shuffled_batches(known: Sequence[Encoded], recipe: Recipe, epoch: int) -> Iterator[list[int]]:
     """Batches of like length: sorted with ± 10 % noise on the lengths, then shuffled."""
     draw = generator(recipe.seed, f"training epoch {epoch}")
     lengths = np.array([len(one.ids) for one in known])

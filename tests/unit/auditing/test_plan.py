@@ -97,7 +97,7 @@ def test_an_unknown_check():
 
 def test_an_unknown_setting():
     assert told("[settings.permutation]\ndraw = 3") == (
-        "check 'permutation' has no setting 'draw'. Settings: draws."
+        "check 'permutation' has no setting 'draw'. Settings: draws, elsewhere."
     )
 
 

@@ -1,5 +1,6 @@
 """Columns: the mapping of --fields, and the errors when a column is not there."""
 
+import json
 from contextlib import suppress
 
 import pytest
@@ -73,7 +74,29 @@ def test_missing_columns_are_named_with_an_example():
         read([{"a": "fine", "text": 1}], fields={"label": "text"})
 
 
-@pytest.mark.parametrize("names", [("premise", "hypothesis"), ("paragraph", "question")])
+def test_a_premise_and_a_hypothesis_are_the_two_texts_of_a_pair():
+    rows = [{"premise": "a dog", "hypothesis": "an animal", "label": 0}]
+    (one,) = read(rows)
+    assert (one.text, one.pair) == ("a dog", "an animal")
+    (mapped,) = read([{"p": "a", "h": "b", "label": 0}], fields={"premise": "p", "hypothesis": "h"})
+    assert (mapped.text, mapped.pair) == ("a", "b")
+    (alone,) = read([{"text": "a", **rows[0]}])
+    assert (alone.text, alone.pair) == ("a", None)
+    with pytest.raises(DataError, match="no column 'text'"):
+        read([{"premise": "a dog", "label": 0}])
+
+
+def test_texts_without_labels_and_chats():
+    (one,) = read([{"text": "a fine film"}], labelled=False)
+    assert (one.text, one.label) == ("a fine film", -1)
+    turns = [{"role": "user", "content": "Is it fine?"}]
+    (chat,) = read([{"messages": turns}], labelled=False)
+    assert json.loads(chat.text) == turns
+    with pytest.raises(DataError, match="no column 'label'"):
+        read([{"text": "a fine film"}])
+
+
+@pytest.mark.parametrize("names", [("paragraph", "question")])
 def test_tasks_with_a_query_are_refused_clearly(names):
     rows = [{names[0]: "a", names[1]: "b", "label": 0}]
     wanted = f"{', '.join(names)} belong to a task with a query, which is not supported yet. Rows"

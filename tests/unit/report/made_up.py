@@ -1,5 +1,6 @@
 """Records of runs that never were."""
 
+from dataclasses import replace
 from math import nan
 
 import numpy as np
@@ -63,6 +64,47 @@ def measurements(n, classes, *, checks=tuple(MEASURES), seed=0):
             }
             parts.append(pa.table(columns))
     return pa.concat_tables(parts)
+
+
+def by_layer(n, layers, heads, *, seed=0):
+    """Rows of every layer and head: agreement rises with the layer, half the heads disagree."""
+    random, parts = np.random.default_rng(seed), []
+    for layer in range(layers):
+        for head in (None, *range(heads)):
+            setting = f"layer {layer}" + ("" if head is None else f", head {head}")
+            tau = (layer - 1) / 10 * (-1 if head and head % 2 else 1) + random.normal(0, 0.05, n)
+            mass = random.uniform(0, 1, n)
+            for measure, values in (("tau_leave_one_out", tau), ("word_mass", mass)):
+                columns = {
+                    "instance": pa.array(np.arange(n)),
+                    "predicted": pa.array(["pos"] * n),
+                    "label": pa.array(["pos"] * n),
+                    "check": pa.array(["agreement"] * n),
+                    "measure": pa.array([measure] * n),
+                    "setting": pa.array([setting] * n),
+                    "value": pa.array(values, from_pandas=True),
+                }
+                parts.append(pa.table(columns))
+    return pa.concat_tables(parts)
+
+
+def maps(texts, layers, heads, *, tokens=("[CLS]", "a", "fine", "film", "[SEP]"), seed=0):
+    """Whole maps of some texts, all of the same tokens, with weights that are drawn at random."""
+    random, count = np.random.default_rng(seed), len(tokens)
+    rows = [
+        {
+            "instance": instance,
+            "layer": layer,
+            "head": head,
+            "queries": list(tokens),
+            "keys": list(tokens),
+            "weights": random.dirichlet(np.ones(count), count).round(4).ravel().tolist(),
+        }
+        for instance in range(texts)
+        for layer in range(layers)
+        for head in range(heads)
+    ]
+    return pa.Table.from_pylist(rows)
 
 
 def texts(rows, vocabulary, *, words=8, adversarial=True, seed=0):
@@ -136,6 +178,29 @@ def manifest(**changes):
         "seconds": {"agreement": {"cpu": 1.25, "wall": 2.0}, "forward": {"cpu": 2.5, "wall": 3.0}},
     }
     return usual | changes
+
+
+def transformer(
+    n=30,
+    *,
+    layers=3,
+    heads=4,
+    kept_maps=2,
+    tokens=("[CLS]", "a", "fine", "film", "[SEP]"),
+    **others,
+):
+    """Records of a model of many attentions, the last layer of which was audited by one check."""
+    told = {
+        "attention_path": "interface",
+        "attention": f"layer {layers - 1}, mean over heads, first position",
+        "parity": 3e-7,
+        "batches_halved": 2,
+    }
+    changes = told | others.pop("manifest_changes", {})
+    one = records(n, manifest_changes=changes, **({"checks": ("agreement",)} | others))
+    rows = pa.concat_tables([one.measurements.whole(), by_layer(n, layers, heads)])
+    whole = Tables.of(maps(kept_maps, layers, heads, tokens=tokens)) if kept_maps else None
+    return replace(one, measurements=Tables.of(rows), maps=whole)
 
 
 def records(

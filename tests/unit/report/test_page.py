@@ -22,7 +22,12 @@ from heedful.report.slices import slices_of
 
 from .made_up import MEASURES, measurements, records
 
-EVERY = {measure for name in checks for measure in checks.build(name).measures}
+EVERY = {
+    measure
+    for name in checks
+    for one in (checks.build(name),)
+    for measure in (*one.measures, *getattr(one, "of_heads", ()))
+}
 
 
 def values(table, measure):

@@ -1,0 +1,49 @@
+"""transformers, asked quietly: no bars, no warnings, and errors in one line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from logging import ERROR
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+
+from heedful.core.errors import ModelError
+
+
+@contextmanager
+def loading(name: str | Path) -> Iterator[Any]:
+    """transformers, without its own bars and warnings, and with its errors in one line."""
+    try:
+        import transformers
+    except ImportError:
+        raise ModelError(
+            "A transformers model needs transformers: pip install 'heedful[transformers]'."
+        ) from None
+    with quiet():
+        try:
+            yield transformers
+        except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
+            first = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+            raise ModelError(f"{name} cannot be loaded by transformers: {first}") from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Inside the block transformers prints neither bars nor warnings."""
+    from huggingface_hub.utils import logging as hub
+    from transformers.utils import logging as library
+
+    logging: Any = library
+    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    told, set_hub = hub.get_verbosity(), hub.set_verbosity
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    set_hub(ERROR)  # it tells of every new try to reach an absent network
+    try:
+        yield
+    finally:
+        set_hub(told)
+        logging.set_verbosity(before)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,261 @@
+"""A transformers model as a subject: classifier, language model or encoder–decoder."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import count
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.core.errors import AttentionUnavailable, ModelError
+from heedful.core.values import Batch, Decode, Encoded, Example, Forward, collate
+from heedful.models.hearing import Call, Edit
+from heedful.models.passes import Passes, last_of
+from heedful.models.pieces import Pieces
+from heedful.models.replay import RowReplay
+from heedful.models.scope import Scope
+from heedful.tensor.rows import place_rows, read_rows, take_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Elsewhere:
+    """Rows that are not under audit: of every head of a layer, of one position in each text."""
+
+    layer: int
+    position: Int[Tensor, "B"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TransformerSubject(Passes):
+    """A model, its tokenizer, and which of its attentions is under audit.
+
+    Made by `heedful.models.pretrained`. Classes are those of the classifier, or tokens: all of the
+    vocabulary, or those in `answers`. `left` says that texts are padded on the left: some models
+    pool the last position, padded or not.
+    """
+
+    pieces: Pieces
+    labels: tuple[str, ...]
+    scope: Scope
+    chat: bool = False
+    left: bool = False
+    max_batch_tokens: int = 2_048  # maps grow with the square of a text; larger gains nothing
+
+    @property
+    def family(self) -> str:
+        """The model type, such as "bert"."""
+        return str(self.model.config.model_type)
+
+    @property
+    def attention_path(self) -> str:
+        """How the weights are reached: interface or tap."""
+        return self.seam.path
+
+    @property
+    def parity(self) -> float:
+        """How far the seam's logits lay from the untouched model's when it was proved."""
+        return self.seam.parity
+
+    @property
+    def max_length(self) -> int:
+        """The most tokens of a text."""
+        return self.pieces.longest
+
+    @property
+    def labelled(self) -> bool:
+        """Whether data must come with labels: any text has a next token."""
+        return self.task == "classification" or self.answers is not None
+
+    @property
+    def max_texts(self) -> int | None:
+        """How many texts at once: a vocabulary as output makes everything large."""
+        return None if self.task == "classification" else max(1, 500_000 // len(self.labels))
+
+    def fingerprint(self) -> str:
+        """sha256 over weights, tokenizer, settings and scope."""
+        digest = sha256(self.model.config.to_json_string().encode())
+        digest.update(self.pieces.tokenizer.backend_tokenizer.to_str().encode())
+        digest.update(repr((self.scope, self.labels, self.answers, self.prefix)).encode())
+        digest.update(repr((self.pieces.longest, self.chat, self.model.dtype)).encode())
+        for name, weight in sorted(self.model.state_dict().items()):
+            digest.update(name.encode())
+            raw = weight.detach().cpu().contiguous().flatten().view(torch.uint8)
+            digest.update(raw.numpy().tobytes())
+        return digest.hexdigest()
+
+    def encode(self, example: Example) -> Encoded:
+        """Number the pieces of a text, special tokens included."""
+        if self.chat:
+            example = replace(example, text=self.pieces.template(example.text))
+        encoded = self.pieces.encode(example)
+        if len(encoded.ids) < 2:  # without it nothing would be left to read: not explained
+            return replace(encoded, word=(-1,) * len(encoded.ids))
+        return encoded
+
+    def batch(self, encoded: Sequence[Encoded]) -> Batch:
+        """Pad on the side where the model does not look."""
+        return collate(encoded, pad_id=self.model.config.pad_token_id or 0, left=self.left)
+
+    def embed(self, batch: Batch) -> Float[Tensor, "B T E"]:
+        """The vectors of the tokens, before positions are added."""
+        with torch.no_grad():
+            vectors: Tensor = self.embedding(batch.ids.to(self.device))
+        return vectors
+
+    def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
+        """One pass with every attention of it."""
+        logits, hearing = self.run(batch, embedded=embedded)
+        calls = [call for call in hearing.calls if self._audited(call, batch)]
+        where = self.position(batch)
+        audited = [call for layer, call in enumerate(calls) if self.scope.holds(layer)]
+        taken = [
+            take_rows(call.weights, batch.present, where, head=self.scope.head) for call in audited
+        ]
+        rows, call = torch.cat(taken, dim=1).to(logits.dtype), audited[-1]
+        states = call.states
+        if states is not None and call.values is None and self.seam.tokens_first:
+            states = states.transpose(0, 1)
+        if states is None or states.shape[:2] != batch.ids.shape:
+            raise AttentionUnavailable(f"{call.module} does not show the states it attends to.")
+        maps = tuple(one.weights.to(logits.dtype) for one in calls)
+        states = states.to(logits.dtype)
+        return Forward(logits, read_rows(rows, batch.mask), states, rows, maps)
+
+    def decoder(self, batch: Batch, forward: Forward) -> Decode:
+        """The output under other rows: by the last layer's one position where that is exact."""
+        replay = RowReplay.of(self, batch, forward)
+        return self.whole_decoder(batch) if replay is None else replay
+
+    def layer_rows(self, batch: Batch, forward: Forward) -> tuple[Float[Tensor, "B H T"], ...]:
+        """For each layer every head's row at the position under audit, or its mean over all."""
+        where = self.position(batch)
+        if where is not None:
+            return tuple(take_rows(one, batch.present, where) for one in forward.maps)
+        inside = batch.present[:, None, :, None]
+        count = batch.present.sum(-1)[:, None, None]
+        return tuple((one * inside).sum(2) / count for one in forward.maps)
+
+    def head_values(self, batch: Batch, forward: Forward) -> Float[Tensor, "B T D"] | None:  # noqa: ARG002
+        """The values of the head under audit; None where more than one is, or on the tap."""
+        head, layer = self.scope.head, self.scope.layer
+        if head is None or layer == "all" or self.scope.position == "mean":
+            return None
+        if self.seam.path != "interface":
+            return None
+        width = forward.states.shape[-1] // forward.maps[layer].shape[1]
+        return forward.states[..., head * width : (head + 1) * width]
+
+    def rows_elsewhere(
+        self, batch: Batch, forward: Forward, *, layer: int, position: Int[Tensor, "B"]
+    ) -> tuple[Float[Tensor, "B R T"], Decode]:
+        """The rows of a layer at one position of each text, and the output under others there."""
+        rows = take_rows(forward.maps[layer], batch.present, position)
+        return rows, self.whole_decoder(batch, Elsewhere(layer, position))
+
+    def hold(
+        self, batch: Batch, embedded: Float[Tensor, "B T E"], rows: Float[Tensor, "B R T"]
+    ) -> Float[Tensor, "B C"]:
+        """Logits with all attention held constant, that under audit at the given rows."""
+        place = self._placing(batch, rows)
+        return self.run(batch, lambda call: _held(call, place), embedded=embedded)[0]
+
+    def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
+        """Logits with each token deleted; equal variants are run once."""
+        rows, positions = batch.mask.nonzero(as_tuple=True)
+        if not len(rows):
+            raise ModelError("A batch without any word cannot lose one.")
+        size = max(1, max_batch_tokens // batch.ids.shape[1])
+        parts = [
+            self._distinct(batch.without(*some))
+            for some in zip(torch.split(rows, size), torch.split(positions, size), strict=True)
+        ]
+        logits = torch.cat(parts)
+        result = logits.new_zeros(*batch.mask.shape, logits.shape[-1])
+        result[rows, positions] = logits
+        return result
+
+    def position(self, batch: Batch) -> Int[Tensor, "B"] | None:
+        """The position whose row is read, in each text; None for the mean over all."""
+        if self.scope.position == "mean":
+            return None
+        if self.task == "next target token":
+            return torch.full((len(batch),), len(self.prefix) - 1)
+        if self.scope.position == "first":
+            return torch.zeros(len(batch), dtype=torch.long)
+        return last_of(batch)
+
+    def _audited(self, call: Call, batch: Batch) -> bool:
+        """Whether a call is an attention over the text; in an encoder–decoder, the cross ones."""
+        queries = batch.ids.shape[1] if self.task != "next target token" else len(self.prefix)
+        if self.task == "next target token" and queries == batch.ids.shape[1]:
+            return is_cross(call.module)
+        return call.weights.shape[-2:] == (queries, batch.ids.shape[1])
+
+    def _placing(
+        self, batch: Batch, rows: Float[Tensor, "B R T"], elsewhere: "Elsewhere | None" = None
+    ) -> Edit:
+        """An edit that puts the rows in their places in the layers under audit, or elsewhere."""
+        layers, given = count(), 0
+        scope = self.scope if elsewhere is None else Scope(elsewhere.layer)
+
+        def place(call: Call) -> Tensor | None:
+            nonlocal given
+            if not self._audited(call, batch) or not scope.holds(next(layers)):
+                return None
+            where, head = self.position(batch), scope.head
+            if elsewhere is not None:
+                where = elsewhere.position.repeat(len(batch) // len(elsewhere.position))
+            many = call.weights.shape[1] if head is None else 1
+            many *= call.weights.shape[2] if where is None else 1
+            here = rows[:, given : given + many].to(call.weights)
+            given += many
+            return place_rows(call.weights, here, batch.present, where, head=head)
+
+        return place
+
+    def whole_decoder(self, batch: Batch, elsewhere: "Elsewhere | None" = None) -> Decode:
+        """The output under other rows, by the whole model; also rows that are not under audit."""
+
+        def decode(weights: Tensor) -> Tensor:
+            many = weights.reshape(-1, *weights.shape[-3:])
+            size = max(1, self.max_batch_tokens // batch.ids.numel())
+            found = []
+            for some in torch.split(many, size):
+                repeated = batch.repeated(len(some))
+                edit = self._placing(repeated, some.flatten(0, 1), elsewhere)
+                logits = self.run(repeated, edit, keep=False)[0]
+                found.append(logits.reshape(len(some), len(batch), -1))
+            return torch.cat(found).reshape(*weights.shape[:-3], len(batch), -1)
+
+        return decode
+
+    def _distinct(self, batch: Batch) -> Float[Tensor, "N C"]:
+        first, place = _unique_rows(batch)
+        return self.run(batch.chosen(first), keep=False)[0][place]
+
+
+def is_cross(module: str) -> bool:
+    """Whether a module's name is that of attention from a decoder to its encoder."""
+    return any(
+        part in module
+        for part in ("encoder_attn", "EncDecAttention", "crossattention", "cross_attn")
+    )
+
+
+def _held(call: Call, place: Edit) -> Tensor:
+    placed = place(call)
+    return call.weights.detach() if not isinstance(placed, Tensor) else placed.detach()
+
+
+def _unique_rows(batch: Batch) -> tuple[Int[Tensor, "N"], Int[Tensor, "B"]]:
+    """The first of each distinct text of a batch, and for every text which of them it is."""
+    seen = torch.where(batch.present, batch.ids, -1)
+    if batch.types is not None:
+        seen = torch.cat([seen, torch.where(batch.present, batch.types, -1)], dim=1)
+    rows, place = torch.unique(seen, dim=0, return_inverse=True)
+    first = torch.full((len(rows),), len(seen)).scatter_reduce(
+        0, place, torch.arange(len(seen)), "amin"
+    )
+    return first, place

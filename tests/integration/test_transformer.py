@@ -1,0 +1,246 @@
+"""A transformers folder from the command line and from Python: load, check, audit, refuse."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import heedful
+import tiny
+from heedful.cli.main import main
+from heedful.core.errors import AttentionUnavailable, ConfigError, ModelError
+from heedful.models.families import PATHS, REFUSED
+
+ROWS = [
+    {"text": text, "label": label}
+    for text, label in (
+        ("a fine film that is so good", "LABEL_1"),
+        ("not so bad , in places", "LABEL_0"),
+        ("it was the best of all .", "LABEL_1"),
+        ("very dull", "LABEL_0"),
+    )
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("models") / "bert"
+    tiny.build("bert").float().save_pretrained(made)
+    tiny.tokenizer("bert").save_pretrained(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return path
+
+
+@pytest.fixture
+def command(monkeypatch, capfd):
+    """Run the command line here: (exit code, stdout, stderr)."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+    def run(*words):
+        capfd.readouterr()  # what transformers told before
+        monkeypatch.setattr(sys, "argv", ["heedful", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, *capfd.readouterr()
+
+    return run
+
+
+def test_check_tells_path_parity_and_what_applies(folder, command):
+    code, told, errors = command("check", folder, "--json")
+    assert code == 0, errors
+    found = json.loads(told)
+    assert (found["family"], found["attention_path"]) == ("bert", "interface")
+    assert found["attention"] == "layer 1, mean over heads, first position"
+    assert (found["layers"], found["heads"], found["dtype"]) == (2, tiny.H, "float64")
+    assert found["parity"] < 1e-12
+    assert found["checks"] == dict.fromkeys(found["checks"], "ok")
+    assert errors == ""  # no bars, no warnings of other libraries
+
+
+def test_an_audit_from_the_command_line_and_again(folder, data, tmp_path, command):
+    words = ("audit", folder, data, "--out", tmp_path / "run", "--quick", "--quiet")
+    code, _, errors = command(*words)
+    assert code == 0, errors
+    manifest = json.loads((tmp_path / "run/manifest.json").read_text())
+    assert manifest["attention_path"] == "interface"
+    assert manifest["parity"] < 1e-6
+    assert {"transformers", "tokenizers"} <= manifest["versions"].keys()
+    before = (tmp_path / "run/verdict.json").read_bytes()
+    assert command(*words)[0] == 0
+    assert (tmp_path / "run/verdict.json").read_bytes() == before
+    code, _, errors = command(*words, "--subject", "layer=0")
+    assert code == 2
+    assert "subject" in errors
+
+
+def test_the_scope_is_chosen_by_name(folder):
+    one = heedful.load(folder, layer=0, head=1)
+    assert str(one.scope) == "layer 0, head 1, first position"
+    everything = heedful.load(folder, layer="all")
+    assert str(everything.scope) == "mean over layers, mean over heads, first position"
+    for wrong, words in (
+        ({"layer": 2}, "layers 0 to 1"),
+        ({"head": 9}, "heads 0 to 3"),
+        ({"position": "middle"}, "position must be"),
+        ({"colour": 1}, "No choice is named 'colour'"),
+        ({"dtype": "int8"}, "dtype must be"),
+        ({"answers": ["yes"]}, "A classifier has its own classes"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            heedful.load(folder, **wrong)
+
+
+def test_float32_and_half_precision(folder):
+    assert heedful.load(folder, dtype="float32").model.dtype == torch.float32
+    half = heedful.load(tiny.build("bert").half(), tiny.tokenizer("bert"))
+    assert half.model.dtype == torch.float16
+
+
+def test_bfloat16_looks_again_where_a_decision_is_near(folder):
+    code = f"""
+import torch, heedful
+from heedful.core.values import Example
+texts = ["a fine film", "not so bad , in places", "it was the best of all ."]
+exact, coarse = (heedful.load({str(folder)!r}, dtype=d) for d in ("float32", "bfloat16"))
+batch = exact.batch([exact.encode(Example(i, t, 0)) for i, t in enumerate(texts)])
+with torch.no_grad():
+    a, b = exact.forward(batch), coarse.forward(batch)
+    raw = coarse.run(batch, lambda call: call.weights.clone())[0]
+top = a.probabilities.topk(2).values
+near = (top[:, 0] - top[:, 1]) < 0.08
+far = (top[:, 0] - top[:, 1]) > 0.12
+assert (a.logits[far] - b.logits[far]).abs().max() < 0.2 if far.any() else True
+print(int(near.sum()), float((a.logits - raw).abs().max()) > 0,
+      float((a.logits[near] - b.logits[near]).abs().sum()))
+from heedful.models.sitting import Sitting
+print(Sitting(coarse, batch).parity < 0.05)
+import heedful.models.passes as t
+t.NEAR = 2.0
+with torch.no_grad():
+    everything = coarse.forward(batch)
+print(float((a.logits - everything.logits).abs().max()))
+"""
+    # some virtual machines promise instructions for bfloat16 that they do not have
+    env = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, env=env
+    )
+    assert done.returncode == 0, done.stderr
+    first, second, third = done.stdout.splitlines()
+    assert first.split()[1:] == ["True", "0.0"]
+    assert second == "True"
+    assert float(third) < 1e-5
+
+
+def test_an_encoder_without_a_head_and_a_head_without_weights(folder, tmp_path):
+    tiny.build("bert").bert.float().save_pretrained(tmp_path / "bare")
+    tiny.tokenizer("bert").save_pretrained(tmp_path / "bare")
+    with pytest.raises(ModelError, match=r"no head for classes or tokens.*heedful train"):
+        heedful.load(tmp_path / "bare")
+    beheaded = tmp_path / "beheaded"
+    tiny.build("bert").float().save_pretrained(beheaded)
+    tiny.tokenizer("bert").save_pretrained(beheaded)
+    weights = load_file(beheaded / "model.safetensors")
+    weights.pop("classifier.weight")
+    save_file(weights, beheaded / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"no weights for classifier\.weight.*never trained"):
+        heedful.load(beheaded)
+
+
+def test_what_cannot_be_loaded_is_one_line_and_exit_code_2(tmp_path, data, command):
+    broken = tmp_path / "broken"
+    tiny.build("bert").float().save_pretrained(broken)
+    tiny.tokenizer("bert").save_pretrained(broken)
+    raw = (broken / "model.safetensors").read_bytes()
+    (broken / "model.safetensors").write_bytes(raw[: len(raw) // 2])
+    pickled = tmp_path / "pickled"
+    tiny.tokenizer("bert").save_pretrained(pickled)
+    tiny.build("bert").config.save_pretrained(pickled)
+    config = json.loads((pickled / "config.json").read_text())
+    config["architectures"] = ["BertForSequenceClassification"]
+    (pickled / "config.json").write_text(json.dumps(config))
+    torch.save(tiny.build("bert").state_dict(), pickled / "pytorch_model.bin")
+    for name in (broken, pickled, "nobody/nothing"):
+        code, _, errors = command("audit", name, data, "--out", tmp_path / "run")
+        assert code == 2
+        assert len(errors.strip().splitlines()) == 1, errors
+        assert str(name) in errors
+
+
+def test_remote_code_is_never_run(folder, tmp_path):
+    custom = tmp_path / "custom"
+    tiny.build("bert").float().save_pretrained(custom)
+    tiny.tokenizer("bert").save_pretrained(custom)
+    config = json.loads((custom / "config.json").read_text())
+    config["model_type"] = "evil"
+    config["auto_map"] = {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}
+    (custom / "config.json").write_text(json.dumps(config))
+    (custom / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    with pytest.raises(ModelError):
+        heedful.load(custom)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_attention_that_cannot_be_reached_ends_with_2_and_says_what_to_do(tmp_path, data, command):
+    out = tmp_path / "longformer"
+    from transformers import LongformerConfig, LongformerForSequenceClassification
+
+    config = LongformerConfig(
+        vocab_size=tiny.V,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=70,
+        attention_window=8,
+        pad_token_id=0,
+    )
+    LongformerForSequenceClassification(config).save_pretrained(out)
+    tiny.tokenizer("bert").save_pretrained(out)
+    code, _, errors = command("audit", out, data, "--out", tmp_path / "run")
+    assert code == 2
+    assert "does not attend from every token to every token" in errors
+    assert len(errors.strip().splitlines()) == 1
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(AttentionUnavailable):
+        heedful.load(out)
+
+
+def test_pairs_are_read_with_their_types(tmp_path):
+    subject = heedful.load(tiny.model("bert"), tiny.tokenizer("bert"))
+    rows = [{"premise": "a fine film", "hypothesis": "not so bad", "label": "LABEL_0"}] * 2
+    run = heedful.audit(subject, rows, checks=["agreement"], out=tmp_path / "run")
+    assert run.verdict.checks["agreement"].estimates["tau_leave_one_out"].n == 2
+
+
+def test_the_table_of_families_is_the_tested_one(command):
+    tested = {tiny.build(name).config.model_type for name in tiny.FAMILIES}
+    assert tested <= PATHS.keys()
+    assert {"longformer", "funnel"} == REFUSED.keys()
+    _, told, _ = command("list", "families")
+    for name in (*PATHS, *REFUSED):
+        assert f"\n{name} " in told
+
+
+def test_a_live_model_needs_its_tokenizer_and_is_left_as_it_was():
+    model = tiny.build("bert")
+    with pytest.raises(ConfigError, match="tokenizer"):
+        heedful.load(model)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    hooks = sum(len(module._forward_hooks) for module in model.modules())
+    heedful.explain(heedful.load(model, tiny.tokenizer("bert")), "a fine film", method="attention")
+    assert model.config._attn_implementation == "sdpa"
+    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
+    assert sum(len(module._forward_hooks) for module in model.modules()) == hooks
+    assert all(weight.requires_grad for weight in model.parameters())

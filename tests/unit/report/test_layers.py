@@ -1,0 +1,250 @@
+"""Layers and heads on the page and in figures, against plain recounts of the records."""
+
+import re
+from dataclasses import replace
+from io import StringIO
+from itertools import product
+from math import nan
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+from rich.console import Console
+
+from heedful.core.tables import Tables
+from heedful.report.audited import audited_of
+from heedful.report.card import print_card
+from heedful.report.evidence import Records
+from heedful.report.figures import chart_of, svg_of, write_figures
+from heedful.report.html import STEPS, TEMPLATES, depth, render_html
+from heedful.report.layer_pictures import layer_pictures_of
+from heedful.report.layers import layers_of, summary_of
+from heedful.report.look import GRID, INK, QUIET, SERIES
+from heedful.report.markdown import to_markdown
+from heedful.report.page import page_of
+
+from .made_up import NASTY, records, transformer
+from .test_html import Read
+
+pytest.importorskip("altair")
+
+
+def mean(one: Records, measure: str, setting: str):
+    rows = one.measurements.whole().to_pylist()
+    found = [r["value"] for r in rows if (r["measure"], r["setting"]) == (measure, setting)]
+    return np.mean([value for value in found if value is not None])
+
+
+def pictures(one):
+    return {picture.name: picture for picture in layer_pictures_of(one, layers_of(one))}
+
+
+def card(one):
+    console = Console(file=StringIO(), width=100)
+    print_card(one.verdict, one.manifest, console=console)
+    return console.file.getvalue()
+
+
+def undefined(one, pattern):
+    """The same records without a value wherever the setting matches."""
+    rows = one.measurements.whole().to_pylist()
+    for row in rows:
+        if row["setting"] and re.fullmatch(pattern, row["setting"]):
+            row["value"] = None
+    table = one.measurements.whole()
+    return replace(one, measurements=Tables.of(type(table).from_pylist(rows, table.schema)))
+
+
+def test_every_layer_and_head_has_its_mean_lower_to_higher():
+    one = transformer(layers=12, heads=3)
+    found = layers_of(one)
+    assert [layer.number for layer in found.layers] == list(range(12))
+    for layer in found.layers:
+        assert [head.number for head in layer.heads] == [0, 1, 2]
+        setting = f"layer {layer.number}"
+        assert layer.tau.value == pytest.approx(mean(one, "tau_leave_one_out", setting))
+        assert layer.mass.value == pytest.approx(mean(one, "word_mass", setting))
+        assert layer.tau.low < layer.tau.value < layer.tau.high
+        assert layer.audited == (layer.number == 11)
+        for head in layer.heads:
+            setting = f"layer {layer.number}, head {head.number}"
+            assert head.tau.value == pytest.approx(mean(one, "tau_leave_one_out", setting))
+            assert head.mass == pytest.approx(mean(one, "word_mass", setting))
+            assert head.tau.n == 30
+    assert found.strongest == max(abs(head.tau.value) for head in found.heads)
+
+
+def test_the_level_of_the_intervals_is_that_of_the_run():
+    wide, narrow = (
+        layers_of(transformer(manifest_changes={"level": level})).layers[0].tau
+        for level in (0.99, 0.5)
+    )
+    assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
+
+
+def test_the_summary_names_the_ends_the_audited_layer_and_the_heads():
+    told = summary_of(layers_of(transformer(manifest_changes={"attention": "layer 1, head 2"})))
+    assert told.startswith("Highest in layer 2, τ 0.")
+    assert "; lowest in layer 0, τ −0." in told
+    assert "; in the audited layer 1, τ " in told
+    assert "-" not in told
+    # of layers 0 and 2, two heads each on either side; those of layer 1 are near 0
+    above, below = map(int, re.search(r"12 heads, (\d+) .* above 0 and (\d+) below", told).groups())
+    assert 4 <= above <= 6
+    assert 4 <= below <= 6
+    assert "by chance alone about 0.6 would" in told  # 12 heads, 90 % intervals
+
+
+@pytest.mark.parametrize(
+    ("words", "layer", "head", "position"),
+    [
+        ("layer 5, mean over heads, first position", 5, None, "first"),
+        ("layer 0, head 11, last position", 0, 11, "last"),
+        ("mean over layers, mean over heads, mean over positions", None, None, None),
+    ],
+)
+def test_the_manifest_says_what_was_audited(words, layer, head, position):
+    found = audited_of({"attention_path": "tap", "attention": words})
+    assert (found.layer, found.head, found.position) == (layer, head, position)
+    limits = " ".join(found.limits)
+    assert words in limits
+    assert ("Heads are averaged" in limits) == ("over heads" in words)
+    assert ("Layers are averaged" in limits) == ("over layers" in words)
+    assert ("The other layers attend too" in limits) == (layer is not None)
+    assert limits.startswith("One row of" if position else "The rows of")
+
+
+@pytest.mark.parametrize("manifest", [{}, {"attention_path": "own", "attention": "its one"}])
+def test_a_model_with_one_attention_has_no_such_sentence(manifest):
+    assert audited_of(manifest) is None
+    assert "under audit" not in card(records(manifest_changes=manifest))
+
+
+def test_the_attention_under_audit_is_told_wherever_the_verdict_is():
+    one = transformer()
+    sentence = "The attention under audit: layer 2, mean over heads, first position."
+    assert f'<p class="why">{sentence}</p>' in render_html(one)
+    assert f"\n{sentence}\n" in to_markdown(one)
+    assert sentence in card(one)
+    rows = dict(next(group for group in page_of(one).facts if group.title == "Method").rows)
+    assert rows["attention under audit"] == "layer 2, mean over heads, first position"
+    assert rows["attention path"].startswith("interface: ")
+    assert rows["parity with the untouched model"] == "3e-07"
+    assert rows["batches halved for memory"] == "2"
+    assert any("Heads are averaged" in limit for limit in page_of(one).limits)
+
+
+def test_the_page_of_a_model_with_one_attention_is_as_it_was():
+    changes = {"attention_path": "own", "attention": "the model's one", "batches_halved": 0}
+    plain = render_html(records(manifest_changes=changes))
+    for absent in ("layers", "under audit", "<dialog", "maps", "canvas", "thumbnail", "halved"):
+        assert absent not in plain
+    css, js = ((TEMPLATES / f"page.{kind}").read_text() for kind in ("css", "js"))
+    assert f"<style>{css}</style>" in plain
+    assert f"<script>{js}</script>" in plain
+    assert page_of(records()).layer_pictures == ()
+
+
+def test_the_section_has_two_charts_a_table_of_heads_and_the_maps():
+    read = Read(page := render_html(transformer(layers=3, heads=4)))
+    assert ("id", "layers") in read.attributes
+    assert ("href", "#layers") in read.attributes
+    assert page.count('<figure class="layers"') == 2
+    titles = [value for name, value in read.attributes if name == "title"]
+    cells = [re.match(r"layer (\d), head (\d): τ (\S+) \[\S+, \S+\], n = 30", t) for t in titles]
+    places = [(int(one[1]), int(one[2])) for one in cells if one]
+    assert places == list(product(range(3), range(4)))
+    assert page.count('<tr class="audited"><th scope="row">layer 2') == 1
+    assert ("id", "maps-data") in read.attributes
+
+
+def test_one_head_under_audit_is_marked():
+    words = {"attention": "layer 1, head 2, first position"}
+    page = render_html(transformer(manifest_changes=words))
+    assert len(re.findall(r'<td class="word [^"]* chosen" title="layer 1, head 2:', page)) == 1
+    assert page.count(' chosen" title=') == 1
+
+
+def test_colours_have_a_sign_a_depth_and_a_class_for_every_step():
+    assert depth(0.2, 0.2) == f"plus s{STEPS}"
+    assert depth(-0.2, 0.2) == f"minus s{STEPS}"
+    assert depth(0.0, 0.2) == "plus s0"
+    assert depth(nan, 0.2) == "none"
+    css = (TEMPLATES / "layers.css").read_text()
+    for step in range(STEPS + 1):
+        (found,) = re.findall(rf"\.s{step} {{ --s: ([\d.]+); }}", css)
+        assert float(found) == pytest.approx(step / STEPS)
+
+
+def test_charts_show_layers_heads_rulers_and_the_audited_one():
+    one = transformer(layers=5, heads=4)
+    shown = pictures(one)
+    assert list(shown) == ["layers_tau_leave_one_out", "layers_word_mass", "layers_heads"]
+    tau = shown["layers_tau_leave_one_out"]
+    assert [row["layer"] for row in tau.rows if row["audited"]] == [4]
+    assert len([mark for mark in tau.marks if "layer" in mark]) == 20
+    assert [mark["what"] for mark in tau.marks if "what" in mark] == ["gradient", "shuffled"]
+    low, high = tau.span
+    assert all(low <= mark["value"] <= high for mark in tau.marks)
+    bare = pictures(transformer(layers=5, heads=0, kept_maps=0))["layers_tau_leave_one_out"]
+    assert all(bare.span[0] <= row["low"] < row["high"] <= bare.span[1] for row in bare.rows)
+    assert shown["layers_word_mass"].span == (0.0, 1.0)
+    heads = shown["layers_heads"]
+    assert heads.span[0] == -heads.span[1]
+    assert heads.span[1] == max(abs(row["value"]) for row in heads.rows)
+    for name in ("layers_tau_leave_one_out", "layers_word_mass"):
+        svg = svg_of(shown[name])
+        assert svg.count(">under audit<") == 1
+        used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
+        assert used <= {*SERIES, INK, QUIET, GRID, "none", "transparent"}  # all that dark repaints
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(1, 1), (2, 17), (40, 2)])
+def test_any_number_of_layers_and_heads(layers, heads):
+    one = transformer(10, layers=layers, heads=heads, kept_maps=0)
+    for picture in pictures(one).values():
+        assert chart_of(picture).to_dict()
+    page = render_html(one)
+    assert ('class="heads dense"' in page) == (heads > 16)
+    assert page.count('<td class="word') == layers * heads
+
+
+def test_the_figures_are_written_too(tmp_path):
+    names = [path.name for path in write_figures(transformer(), tmp_path)]
+    for name, kind in product(("layers_tau_leave_one_out", "layers_heads"), ("svg", "png")):
+        assert f"{name}.{kind}" in names
+    assert "layers_heads.svg" not in [path.name for path in write_figures(records(), tmp_path)]
+
+
+def test_a_head_without_a_value_is_a_dash_and_no_dot():
+    one = undefined(transformer(), "layer 1, head 2")
+    page = render_html(one)
+    assert re.search(r'<td class="word none" title="layer 1, head 2: τ –, n = 0"><span>–<', page)
+    assert not re.search(r"\bnan\b", page, re.IGNORECASE)
+    assert len([m for m in pictures(one)["layers_tau_leave_one_out"].marks if "layer" in m]) == 11
+
+
+def test_layers_without_any_value_say_so():
+    one = undefined(transformer(), "layer.*")
+    assert "No layer has a τ with leave-one-out" in render_html(one)
+    assert pictures(one) == {}
+
+
+def test_runs_that_measured_some_layers_on_fewer_texts_have_a_page():
+    one = transformer()
+    rows = one.measurements.whole()
+    here = pc.equal(rows["setting"].fill_null(""), "layer 1")
+    lost = pc.and_(here, pc.equal(rows["instance"], 3))
+    one = replace(one, measurements=Tables.of(rows.filter(pc.invert(lost))))
+    assert [layer.tau.n for layer in layers_of(one).layers] == [30, 29, 30]
+
+
+def test_a_hostile_name_of_the_attention_is_only_text():
+    text, want = "".join(NASTY), Read(render_html(transformer()))
+    page = render_html(transformer(manifest_changes={"attention": text, "attention_path": text}))
+    found = Read(page)
+    assert any(NASTY[0] in one for one in found.texts)
+    assert "\x1b" not in card(transformer(manifest_changes={"attention": text}))
+    for tag in ("script", "img", "svg"):
+        assert found.elements[tag] == want.elements[tag]
+    assert not set(page) & set("\x00\x1b\u202e\u2028")
