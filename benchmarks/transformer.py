@@ -25,7 +25,7 @@ from heedful.core.values import Example
 from heedful.data.batching import batches
 
 WORDS = [f"w{number}" for number in range(2000)]
-TOKENS = 2_000  # at once
+TOKENS = 1_024  # at once, as audits take them
 
 
 def subject():

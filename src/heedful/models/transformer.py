@@ -41,7 +41,7 @@ class TransformerSubject(Passes):
     scope: Scope
     chat: bool = False
     left: bool = False
-    max_batch_tokens: int = 2_048  # maps grow with the square of a text; larger gains nothing
+    max_batch_tokens: int = 1_024  # maps grow with the square of a text; larger gains nothing
 
     @property
     def family(self) -> str:
