@@ -50,6 +50,32 @@ class Pieces:
         )
         return self._encoded(example, found, parts)
 
+    def encode_chat(self, example: Example) -> Encoded:
+        """A chat through the template; only what was said is explained, the rest computes.
+
+        The template writes its own special tokens: none are added.
+        """
+        text = self.template(example.text)
+        said, at = [], 0
+        for turn in json.loads(example.text):
+            start = text.find(turn["content"].strip(), at)
+            if start < 0:
+                raise DataError("The chat template changes what was said; give texts instead.")
+            at = start + len(turn["content"].strip())
+            said.append((start, at))
+        spans = [
+            (start + a, start + b) for start, end in said for a, b in SPLIT.spans(text[start:end])
+        ]
+        found = self.tokenizer(
+            text=text,
+            add_special_tokens=False,
+            truncation=True,
+            max_length=self.longest,
+            return_offsets_mapping=True,
+            return_overflowing_tokens=True,
+        )
+        return self._encoded(example, found, [([text[a:b] for a, b in spans], spans)])
+
     def template(self, messages: str) -> str:
         """A chat as the model reads it: the JSON list of messages through the chat template."""
         try:

@@ -87,9 +87,8 @@ class TransformerSubject(Passes):
 
     def encode(self, example: Example) -> Encoded:
         """Number the pieces of a text, special tokens included."""
-        if self.chat:
-            example = replace(example, text=self.pieces.template(example.text))
-        encoded = self.pieces.encode(example)
+        encode = self.pieces.encode_chat if self.chat else self.pieces.encode
+        encoded = encode(example)
         if len(encoded.ids) < 2:  # without it nothing would be left to read: not explained
             return replace(encoded, word=(-1,) * len(encoded.ids))
         return encoded

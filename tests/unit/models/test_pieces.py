@@ -1,5 +1,7 @@
 """Which word a piece belongs to, against a table of who owns each character."""
 
+import json
+
 import pytest
 import transformers
 from hypothesis import given
@@ -280,3 +282,21 @@ def test_a_chat_that_is_no_list_of_messages_is_refused(messages):
     assert pieces.template('[{"role": "user", "content": "good"}]') == "good "
     with pytest.raises(DataError, match="must be a JSON list of role and content"):
         pieces.template(messages)
+
+
+def test_of_a_chat_only_what_was_said_is_explained_and_no_token_is_added():
+    pieces = Pieces(tiny.words(), LONG)
+    pieces.tokenizer.chat_template = (
+        "[CLS]{% for m in messages %} very {{ m['content'] }} [SEP]{% endfor %} it was"
+    )
+    turns = [{"role": "user", "content": "a fine film"}, {"role": "assistant", "content": "so bad"}]
+    found = pieces.encode_chat(Example(0, json.dumps(turns), 0))
+    assert found.words == ("a", "fine", "film", "so", "bad")
+    named = list(zip(found.pieces, found.word, strict=True))
+    assert [piece for piece, word in named if word < 0] == [
+        *("[CLS]", "very", "[SEP]", "very", "[SEP]", "it", "was")
+    ]
+    assert [found.words[word] for _, word in named if word >= 0] == list(found.words)
+    pieces.tokenizer.chat_template = "{{ messages[0]['content'] | upper }}"
+    with pytest.raises(DataError, match="changes what was said"):
+        pieces.encode_chat(Example(0, json.dumps(turns), 0))
