@@ -1,13 +1,10 @@
 """What the tests of hostile input share."""
 
-import sys
 from dataclasses import replace
 
-import pytest
 from jaxtyping import config
 
 import helpers
-from heedful.cli.main import main
 from heedful.models.store import save
 
 SCRIPT = "</script><script>alert('w1')</script><img src=x onerror=alert(1)>"
@@ -26,20 +23,6 @@ def small_model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile") / "model"
     save(replace(helpers.subject(), max_words=50), folder)
     return folder
-
-
-def called(monkeypatch, capsys):
-    """Call the command in this process; gives (exit code, stdout, stderr)."""
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["heedful", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return ended.value.code, out, err
-
-    return call
 
 
 def refused(answer):

@@ -9,22 +9,6 @@ import time
 
 import pytest
 
-from heedful.cli.main import main
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Call the command in this process; gives (exit code, stdout, stderr)."""
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["heedful", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return ended.value.code, out, err
-
-    return call
-
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):

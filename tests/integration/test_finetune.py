@@ -12,7 +12,6 @@ import pytest
 import heedful
 from encoder import write_encoder
 from heedful.cli import demo
-from heedful.cli.main import main
 from heedful.data.words import FILLERS, NEGATIVE, POSITIVE
 from heedful.stats.score import accuracy
 from heedful.training.checkpoint import FILE
@@ -37,20 +36,6 @@ def data(tmp_path_factory):
 def encoder(tmp_path_factory):
     words = (*FILLERS, *NEGATIVE, *POSITIVE)
     return write_encoder(tmp_path_factory.mktemp("encoder") / "tiny", words, width=32)
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Call the command in this process; gives (exit code, stdout, stderr)."""
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["heedful", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return ended.value.code, out, err
-
-    return call
 
 
 def test_from_an_encoder_to_a_verdict(run, data, encoder, tmp_path):

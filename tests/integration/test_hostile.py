@@ -12,11 +12,10 @@ import pytest
 
 import helpers
 from heedful.models.store import save
-from hostile import SCRIPT, as_in_use, called, refused, small_model
+from hostile import SCRIPT, as_in_use, refused, small_model
 
 as_in_use = pytest.fixture(autouse=True)(as_in_use)
 model = pytest.fixture(scope="module")(small_model)
-run = pytest.fixture(called)
 
 GOOD = [
     {"text": f"w{i} w{i + 1} w{i + 2}", "label": ("class0", "class1")[i % 2]} for i in range(20)

@@ -8,11 +8,10 @@ from safetensors.torch import load_file, save_file
 
 import helpers
 from heedful.models.store import save
-from hostile import SCRIPT, as_in_use, called, refused, small_model
+from hostile import SCRIPT, as_in_use, refused, small_model
 
 as_in_use = pytest.fixture(autouse=True)(as_in_use)
 model = pytest.fixture(scope="module")(small_model)
-run = pytest.fixture(called)
 
 
 def test_a_folder_where_a_file_is_expected(run, model, tmp_path):

@@ -11,7 +11,6 @@ from safetensors.torch import load_file, save_file
 
 import heedful
 import tiny
-from heedful.cli.main import main
 from heedful.core.errors import AttentionUnavailable, ConfigError, ModelError
 from heedful.models.families import PATHS, REFUSED
 
@@ -41,23 +40,8 @@ def data(tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def command(monkeypatch, capfd):
-    """Run the command line here: (exit code, stdout, stderr)."""
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-
-    def run(*words):
-        capfd.readouterr()  # what transformers told before
-        monkeypatch.setattr(sys, "argv", ["heedful", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code, *capfd.readouterr()
-
-    return run
-
-
-def test_check_tells_path_parity_and_what_applies(folder, command):
-    code, told, errors = command("check", folder, "--json")
+def test_check_tells_path_parity_and_what_applies(folder, run):
+    code, told, errors = run("check", folder, "--json")
     assert code == 0, errors
     found = json.loads(told)
     assert (found["family"], found["attention_path"]) == ("bert", "interface")
@@ -68,18 +52,18 @@ def test_check_tells_path_parity_and_what_applies(folder, command):
     assert errors == ""  # no bars, no warnings of other libraries
 
 
-def test_an_audit_from_the_command_line_and_again(folder, data, tmp_path, command):
+def test_an_audit_from_the_command_line_and_again(folder, data, tmp_path, run):
     words = ("audit", folder, data, "--out", tmp_path / "run", "--quick", "--quiet")
-    code, _, errors = command(*words)
+    code, _, errors = run(*words)
     assert code == 0, errors
     manifest = json.loads((tmp_path / "run/manifest.json").read_text())
     assert manifest["attention_path"] == "interface"
     assert manifest["parity"] < 1e-6
     assert {"transformers", "tokenizers"} <= manifest["versions"].keys()
     before = (tmp_path / "run/verdict.json").read_bytes()
-    assert command(*words)[0] == 0
+    assert run(*words)[0] == 0
     assert (tmp_path / "run/verdict.json").read_bytes() == before
-    code, _, errors = command(*words, "--subject", "layer=0")
+    code, _, errors = run(*words, "--subject", "layer=0")
     assert code == 2
     assert "subject" in errors
 
@@ -158,7 +142,7 @@ def test_an_encoder_without_a_head_and_a_head_without_weights(folder, tmp_path):
         heedful.load(beheaded)
 
 
-def test_what_cannot_be_loaded_is_one_line_and_exit_code_2(tmp_path, data, command):
+def test_what_cannot_be_loaded_is_one_line_and_exit_code_2(tmp_path, data, run):
     broken = tmp_path / "broken"
     tiny.build("bert").float().save_pretrained(broken)
     tiny.tokenizer("bert").save_pretrained(broken)
@@ -172,7 +156,7 @@ def test_what_cannot_be_loaded_is_one_line_and_exit_code_2(tmp_path, data, comma
     (pickled / "config.json").write_text(json.dumps(config))
     torch.save(tiny.build("bert").state_dict(), pickled / "pytorch_model.bin")
     for name in (broken, pickled, "nobody/nothing"):
-        code, _, errors = command("audit", name, data, "--out", tmp_path / "run")
+        code, _, errors = run("audit", name, data, "--out", tmp_path / "run")
         assert code == 2
         assert len(errors.strip().splitlines()) == 1, errors
         assert str(name) in errors
@@ -192,7 +176,7 @@ def test_remote_code_is_never_run(folder, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_attention_that_cannot_be_reached_ends_with_2_and_says_what_to_do(tmp_path, data, command):
+def test_attention_that_cannot_be_reached_ends_with_2_and_says_what_to_do(tmp_path, data, run):
     out = tmp_path / "longformer"
     from transformers import LongformerConfig, LongformerForSequenceClassification
 
@@ -208,7 +192,7 @@ def test_attention_that_cannot_be_reached_ends_with_2_and_says_what_to_do(tmp_pa
     )
     LongformerForSequenceClassification(config).save_pretrained(out)
     tiny.tokenizer("bert").save_pretrained(out)
-    code, _, errors = command("audit", out, data, "--out", tmp_path / "run")
+    code, _, errors = run("audit", out, data, "--out", tmp_path / "run")
     assert code == 2
     assert "does not attend from every token to every token" in errors
     assert len(errors.strip().splitlines()) == 1
@@ -224,11 +208,11 @@ def test_pairs_are_read_with_their_types(tmp_path):
     assert run.verdict.checks["agreement"].estimates["tau_leave_one_out"].n == 2
 
 
-def test_the_table_of_families_is_the_tested_one(command):
+def test_the_table_of_families_is_the_tested_one(run):
     tested = {tiny.build(name).config.model_type for name in tiny.FAMILIES}
     assert tested <= PATHS.keys()
     assert {"longformer", "funnel"} == REFUSED.keys()
-    _, told, _ = command("list", "families")
+    _, told, _ = run("list", "families")
     for name in (*PATHS, *REFUSED):
         assert f"\n{name} " in told
 

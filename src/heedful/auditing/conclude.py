@@ -54,7 +54,7 @@ def _estimate(
     plan: Plan, check: Check, name: str, columns: Columns, labels: Sequence[str]
 ) -> CheckResult:
     measured = columns.values[name]
-    promised = (*check.measures, *getattr(check, "of_heads", ()))
+    promised = (*check.measures, *check.of_heads)
     chosen = {measure: measured[measure] for measure in promised if measure in measured}
     by_class = {
         label: _means(plan, {m: one[columns.predicted == label] for m, one in chosen.items()})

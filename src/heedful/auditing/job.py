@@ -81,48 +81,28 @@ def run_job(
 
     `tell` hears how many instances are done.
     """
-    clock = Clock()
+    clock, found = Clock(), _Found()
     encoded = [subject.encode(example) for example in examples]
     kept = [one for one in encoded if one.explained >= min_words]
-    found = _Found()
+    tokens = min(max_batch_tokens, getattr(subject, "max_batch_tokens", max_batch_tokens))
     texts_at_once = getattr(subject, "max_texts", None)
-    max_batch_tokens = min(max_batch_tokens, getattr(subject, "max_batch_tokens", max_batch_tokens))
-    left = deque(batches(kept, max_batch_tokens=max_batch_tokens, max_texts=texts_at_once))
-    halved, shown = 0, shown_instances(kept)
+    left = deque(batches(kept, max_batch_tokens=tokens, max_texts=texts_at_once))
+    shown = shown_instances(kept)
     while left:
         rows = left.popleft()
         together = [kept[row] for row in rows]
-        sitting = Sitting(subject, subject.batch(together), seed, max_batch_tokens, clock)
+        sitting = Sitting(subject, subject.batch(together), seed, tokens, clock)
         try:
             more = _examine(sitting, together, parts, shown)
         except (MemoryError, RuntimeError) as error:
             if len(rows) < 2 or not _out_of_memory(error):
                 raise
-            halved += 1
+            found.halved += 1
             left.extendleft((rows[len(rows) // 2 :], rows[: len(rows) // 2]))
             continue
         found.add(more)
         tell(len(found.predicted))
-    beside = Beside(
-        found.missing,
-        clock.seconds(),
-        found.parity,
-        found.dtype,
-        truncated=sum(one.truncated for one in kept),
-        too_short=len(encoded) - len(kept),
-        halved=halved,
-    )
-    labels = {one.index: one.label for one in kept}
-    found.texts.sort(key=lambda row: row.instance)
-    found.maps.sort(key=lambda row: (row.instance, row.layer, row.head))
-    return JobResult(
-        tuple(_merged(found.blocks)),
-        found.predicted,
-        labels,
-        beside,
-        tuple(found.texts),
-        tuple(found.maps),
-    )
+    return found.result(kept, clock, too_short=len(encoded) - len(kept))
 
 
 @dataclass
@@ -136,6 +116,7 @@ class _Found:
     missing: dict[str, dict[str, str]] = field(default_factory=dict)
     parity: float = 0.0
     dtype: str = ""
+    halved: int = 0
 
     def add(self, more: "_Found") -> None:
         self.blocks += more.blocks
@@ -145,6 +126,25 @@ class _Found:
         for name, reasons in more.missing.items():
             self.missing.setdefault(name, {}).update(reasons)
         self.parity, self.dtype = max(self.parity, more.parity), more.dtype
+
+    def result(self, kept: Sequence[Encoded], clock: Clock, *, too_short: int) -> JobResult:
+        beside = Beside(
+            self.missing,
+            clock.seconds(),
+            self.parity,
+            self.dtype,
+            truncated=sum(one.truncated for one in kept),
+            too_short=too_short,
+            halved=self.halved,
+        )
+        return JobResult(
+            tuple(_merged(self.blocks)),
+            self.predicted,
+            {one.index: one.label for one in kept},
+            beside,
+            tuple(sorted(self.texts, key=lambda row: row.instance)),
+            tuple(sorted(self.maps, key=lambda row: (row.instance, row.layer, row.head))),
+        )
 
 
 def _examine(

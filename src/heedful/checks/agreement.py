@@ -56,6 +56,7 @@ class Agreement:
         "significant_gradient_bh",
         "significant_leave_one_out_bh",
     )
+    of_heads: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ("p_gradient", "p_leave_one_out")
 
     def __post_init__(self) -> None:

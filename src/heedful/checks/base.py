@@ -30,11 +30,13 @@ class Check(Protocol):
     """A question that can be put to one batch at a time, so that audits stream and resume.
 
     `claim` is what the check bears on, `votes` whether it may decide it; `measures` are averaged
-    over instances and estimated with intervals, `beside` are kept per instance only.
+    over instances and estimated with intervals, `of_heads` too where a subject has heads, `beside`
+    are kept per instance only.
     """
 
     claim: ClassVar[Claim | None]
     votes: ClassVar[bool]
+    of_heads: ClassVar[tuple[str, ...]]
     beside: ClassVar[tuple[str, ...]]
 
     @property

@@ -31,6 +31,7 @@ class Mechanism:
     claim: ClassVar[Claim | None] = None
     votes: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = ("tau_weighting", "tau_mixing", "conicity")
+    of_heads: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
 
     def __call__(self, sitting: Sitting) -> Findings:

@@ -111,6 +111,17 @@ class Batch:
             None if self.types is None else self.types[rows],
         )
 
+    def distinct(self) -> tuple[Int[Tensor, "N"], Int[Tensor, "B"]]:
+        """The first of each distinct text, and for every text which of them it is."""
+        seen = torch.where(self.present, self.ids, -1)
+        if self.types is not None:
+            seen = torch.cat([seen, torch.where(self.present, self.types, -1)], dim=1)
+        rows, place = torch.unique(seen, dim=0, return_inverse=True)
+        first = torch.full((len(rows),), len(seen)).scatter_reduce(
+            0, place, torch.arange(len(seen)), "amin"
+        )
+        return first, place
+
 
 def collate(encoded: Sequence[Encoded], *, pad_id: int = 0, left: bool = False) -> Batch:
     """Pad encoded texts to one batch, on the right unless said."""

@@ -125,7 +125,7 @@ def _settled(subject: TransformerSubject) -> TransformerSubject:
     subject = replace(subject, seam=find_seam(subject.model, lambda: subject.logits(batch)))
     with torch.no_grad():
         _, hearing = subject.run(batch)
-    calls = [call for call in hearing.calls if subject._audited(call, batch)]
+    calls = [call for call in hearing.calls if subject.audited(call, batch)]
     if not calls or (subject.task != "next target token" and len(calls) != len(hearing.calls)):
         shapes = sorted({tuple(call.weights.shape[2:]) for call in hearing.calls})
         raise AttentionUnavailable(

@@ -6,7 +6,7 @@ outputs Σ weights · values given from outside, and what follows it as always. 
 model's own output is not assumed of a family but seen: under the model's own rows it must be.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -138,10 +138,10 @@ def _captured(subject: Replayed, batch: Batch, position: Int[Tensor, "B"]) -> Ro
     """One pass that keeps what enters the last layer, and what its attention is made of."""
     found: dict[str, Any] = {}
     returns: list[int] = []
+    layers = _layers(subject.model, subject.seam.modules)
+    if layers is None:
+        return None
     with torch.no_grad():
-        layers = _layers(subject, batch)
-        if layers is None:
-            return None
 
         def entered(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             found["states"] = args[0] if args else kwargs.get("hidden_states")
@@ -167,16 +167,14 @@ def _captured(subject: Replayed, batch: Batch, position: Int[Tensor, "B"]) -> Ro
     )
 
 
-def _layers(subject: Replayed, batch: Batch) -> nn.ModuleList | None:
+def _layers(model: nn.Module, modules: Sequence[str]) -> nn.ModuleList | None:
     """The list of layers that hold the attentions, one each, in order."""
-    _, hearing = subject.run(batch.chosen(torch.tensor([0])))
-    names = [call.module for call in hearing.calls]
-    if len(set(names)) != len(names):  # one layer used over and over
+    if len(set(modules)) != len(modules):  # one layer used over and over
         return None
-    parts = names[-1].split(".")
+    parts = modules[-1].split(".")
     for depth in range(len(parts)):
-        module = subject.model.get_submodule(".".join(parts[:depth]))
-        if isinstance(module, nn.ModuleList) and len(module) == len(names):
+        module = model.get_submodule(".".join(parts[:depth]))
+        if isinstance(module, nn.ModuleList) and len(module) == len(modules):
             return module
     return None
 

@@ -45,14 +45,19 @@ class Seam:
     """The way into one model's attention.
 
     `parity` is the largest difference of its logits from the untouched model's when it was proved,
-    `calls` how many attentions one pass computes.
+    `modules` who computes the attentions of one pass, in order.
     """
 
     model: nn.Module
     path: Literal["interface", "tap"]
     parity: float = 0.0
-    calls: int = 0
+    modules: tuple[str, ...] = ()
     tokens_first: bool = False  # what enters the attention modules has texts on its second axis
+
+    @property
+    def calls(self) -> int:
+        """How many attentions one pass computes."""
+        return len(self.modules)
 
     @contextmanager
     def open(self, edit: Edit | None = None, *, keep: bool = True) -> Iterator[Hearing]:
@@ -75,7 +80,7 @@ class Seam:
                     yield hearing
             finally:
                 current.reset(token)
-        if self.calls and hearing.count % self.calls:
+        if self.modules and hearing.count % self.calls:
             raise AttentionUnavailable(
                 f"A pass computed {hearing.count} attentions where {self.calls} were expected; "
                 "some of them were not heard."
@@ -142,7 +147,8 @@ def _proved(seam: Seam, run: Callable[[], Float[Tensor, "B C"]]) -> Seam:
     exact = before.dtype in (torch.float32, torch.float64)
     if not parity <= (EXACT if exact else COARSE) * max(1.0, float(before.abs().max())):
         raise AttentionUnavailable(f"the logits differ from the untouched model's by {parity:.2g}.")
-    return Seam(seam.model, seam.path, parity, hearing.count, _tokens_first(hearing))
+    modules = tuple(call.module for call in hearing.calls)
+    return Seam(seam.model, seam.path, parity, modules, _tokens_first(hearing))
 
 
 def _tokens_first(hearing: Hearing) -> bool:

@@ -100,24 +100,29 @@ class Sitting:
         A decoder that does not hear the attention it is given would make every intervention look
         harmless; so would one that decodes something else.
         """
+        return self._proved[0]
+
+    @cached_property
+    def parity(self) -> float:
+        """Largest difference between the model's logits and those decoded under its attention."""
+        return self._proved[1]
+
+    @cached_property
+    def _proved(self) -> tuple[Decode, float]:
         decode = self.subject.decoder(self.batch, self.forward)
         if not self._hears(decode):
             raise AttentionUnavailable(
                 f"The decoder of {self.subject.family} gives the same logits under any attention; "
                 "decoder() must use the attention it is given, in a way autograd can follow."
             )
-        if self._gap(decode) > getattr(self.subject, "tolerance", PARITY):
+        gap = self._gap(decode)
+        if not gap <= getattr(self.subject, "tolerance", PARITY):
             raise AttentionUnavailable(
                 f"Decoding {self.subject.family} under its own attention gives other logits than "
-                f"its forward pass (difference {self._gap(decode):.2g}); decoder() must use the "
+                f"its forward pass (difference {gap:.2g}); decoder() must use the "
                 "attention it is given and return what forward() returns."
             )
-        return decode
-
-    @cached_property
-    def parity(self) -> float:
-        """Largest difference between the model's logits and those decoded under its attention."""
-        return self._gap(self.decode)
+        return decode, gap
 
     @cached_property
     def predicted(self) -> Int[Tensor, "B"]:

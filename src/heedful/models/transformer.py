@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import count
 
 import torch
 from jaxtyping import Float, Int
@@ -11,20 +10,13 @@ from torch import Tensor
 
 from heedful.core.errors import AttentionUnavailable, ModelError
 from heedful.core.values import Batch, Decode, Encoded, Example, Forward, collate
-from heedful.models.hearing import Call, Edit
+from heedful.models.hearing import Call
 from heedful.models.passes import Passes, last_of
 from heedful.models.pieces import Pieces
+from heedful.models.placing import Elsewhere, Places, held, is_cross
 from heedful.models.replay import RowReplay
 from heedful.models.scope import Scope
-from heedful.tensor.rows import place_rows, read_rows, take_rows
-
-
-@dataclass(frozen=True, eq=False)
-class Elsewhere:
-    """Rows that are not under audit: of every head of a layer, of one position in each text."""
-
-    layer: int
-    position: Int[Tensor, "B"]
+from heedful.tensor.rows import read_rows, take_rows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,7 +70,8 @@ class TransformerSubject(Passes):
         digest = sha256(self.model.config.to_json_string().encode())
         digest.update(self.pieces.tokenizer.backend_tokenizer.to_str().encode())
         digest.update(repr((self.scope, self.labels, self.answers, self.prefix)).encode())
-        digest.update(repr((self.pieces.longest, self.chat, self.model.dtype)).encode())
+        told = (self.pieces.longest, self.chat, self.left, self.half, self.model.dtype)
+        digest.update(repr(told).encode())
         for name, weight in sorted(self.model.state_dict().items()):
             digest.update(name.encode())
             raw = weight.detach().cpu().contiguous().flatten().view(torch.uint8)
@@ -106,7 +99,7 @@ class TransformerSubject(Passes):
     def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
         """One pass with every attention of it."""
         logits, hearing = self.run(batch, embedded=embedded)
-        calls = [call for call in hearing.calls if self._audited(call, batch)]
+        calls = [call for call in hearing.calls if self.audited(call, batch)]
         where = self.position(batch)
         audited = [call for layer, call in enumerate(calls) if self.scope.holds(layer)]
         taken = [
@@ -157,8 +150,8 @@ class TransformerSubject(Passes):
         self, batch: Batch, embedded: Float[Tensor, "B T E"], rows: Float[Tensor, "B R T"]
     ) -> Float[Tensor, "B C"]:
         """Logits with all attention held constant, that under audit at the given rows."""
-        place = self._placing(batch, rows)
-        return self.run(batch, lambda call: _held(call, place), embedded=embedded)[0]
+        place = self._places(batch).edit(rows)
+        return self.run(batch, lambda call: held(call, place), embedded=embedded)[0]
 
     def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
         """Logits with each token deleted; equal variants are run once."""
@@ -185,36 +178,23 @@ class TransformerSubject(Passes):
             return torch.zeros(len(batch), dtype=torch.long)
         return last_of(batch)
 
-    def _audited(self, call: Call, batch: Batch) -> bool:
+    def audited(self, call: Call, batch: Batch) -> bool:
         """Whether a call is an attention over the text; in an encoder–decoder, the cross ones."""
         queries = batch.ids.shape[1] if self.task != "next target token" else len(self.prefix)
         if self.task == "next target token" and queries == batch.ids.shape[1]:
             return is_cross(call.module)
         return call.weights.shape[-2:] == (queries, batch.ids.shape[1])
 
-    def _placing(
-        self, batch: Batch, rows: Float[Tensor, "B R T"], elsewhere: "Elsewhere | None" = None
-    ) -> Edit:
-        """An edit that puts the rows in their places in the layers under audit, or elsewhere."""
-        layers, given = count(), 0
-        scope = self.scope if elsewhere is None else Scope(elsewhere.layer)
+    def _places(self, batch: Batch, elsewhere: Elsewhere | None = None) -> Places:
+        def audited(call: Call) -> bool:
+            return self.audited(call, batch)
 
-        def place(call: Call) -> Tensor | None:
-            nonlocal given
-            if not self._audited(call, batch) or not scope.holds(next(layers)):
-                return None
-            where, head = self.position(batch), scope.head
-            if elsewhere is not None:
-                where = elsewhere.position.repeat(len(batch) // len(elsewhere.position))
-            many = call.weights.shape[1] if head is None else 1
-            many *= call.weights.shape[2] if where is None else 1
-            here = rows[:, given : given + many].to(call.weights)
-            given += many
-            return place_rows(call.weights, here, batch.present, where, head=head)
+        if elsewhere is None:
+            return Places(batch, audited, self.scope, self.position(batch))
+        position = elsewhere.position.repeat(len(batch) // len(elsewhere.position))
+        return Places(batch, audited, Scope(elsewhere.layer), position)
 
-        return place
-
-    def whole_decoder(self, batch: Batch, elsewhere: "Elsewhere | None" = None) -> Decode:
+    def whole_decoder(self, batch: Batch, elsewhere: Elsewhere | None = None) -> Decode:
         """The output under other rows, by the whole model; also rows that are not under audit."""
 
         def decode(weights: Tensor) -> Tensor:
@@ -223,7 +203,7 @@ class TransformerSubject(Passes):
             found = []
             for some in torch.split(many, size):
                 repeated = batch.repeated(len(some))
-                edit = self._placing(repeated, some.flatten(0, 1), elsewhere)
+                edit = self._places(repeated, elsewhere).edit(some.flatten(0, 1))
                 logits = self.run(repeated, edit, keep=False)[0]
                 found.append(logits.reshape(len(some), len(batch), -1))
             return torch.cat(found).reshape(*weights.shape[:-3], len(batch), -1)
@@ -231,30 +211,5 @@ class TransformerSubject(Passes):
         return decode
 
     def _distinct(self, batch: Batch) -> Float[Tensor, "N C"]:
-        first, place = _unique_rows(batch)
+        first, place = batch.distinct()
         return self.run(batch.chosen(first), keep=False)[0][place]
-
-
-def is_cross(module: str) -> bool:
-    """Whether a module's name is that of attention from a decoder to its encoder."""
-    return any(
-        part in module
-        for part in ("encoder_attn", "EncDecAttention", "crossattention", "cross_attn")
-    )
-
-
-def _held(call: Call, place: Edit) -> Tensor:
-    placed = place(call)
-    return call.weights.detach() if not isinstance(placed, Tensor) else placed.detach()
-
-
-def _unique_rows(batch: Batch) -> tuple[Int[Tensor, "N"], Int[Tensor, "B"]]:
-    """The first of each distinct text of a batch, and for every text which of them it is."""
-    seen = torch.where(batch.present, batch.ids, -1)
-    if batch.types is not None:
-        seen = torch.cat([seen, torch.where(batch.present, batch.types, -1)], dim=1)
-    rows, place = torch.unique(seen, dim=0, return_inverse=True)
-    first = torch.full((len(rows),), len(seen)).scatter_reduce(
-        0, place, torch.arange(len(seen)), "amin"
-    )
-    return first, place

@@ -9,23 +9,26 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
-from heedful.core.errors import ConfigError, DataError
+from heedful.core.errors import ConfigError
 from heedful.core.files import remove_drafts
 from heedful.core.progress import Progress, silent
 from heedful.core.rng import generator
 from heedful.core.values import Encoded
 from heedful.data.base import Dataset
 from heedful.data.batching import batches
-from heedful.data.resolve import read
 from heedful.models.classifier import new_classifier, save_classifier
 from heedful.models.transformer import TransformerSubject
-from heedful.stats.score import accuracy, roc_auc
 from heedful.training.checkpoint import Identity, State, drop, keep, take_up
-from heedful.training.fit import Recipe, require_every_class, shuffled_batches, split_dev
+from heedful.training.fit import (
+    named_alike,
+    require_every_class,
+    shuffled_batches,
+    split_dev,
+)
+from heedful.training.score import require_dev, score_of
 
 HISTORY = "training.json"
 VERSIONED = ("heedful", "torch", "transformers", "tokenizers")
@@ -71,7 +74,7 @@ def finetune(
     belongs to one process at a time: the same call again goes on from there to the same weights.
     """
     started, folder = time.process_time(), Path(out)
-    dev = _alike(train, dev)
+    dev = named_alike(train, dev)
     course, state = _begin(train, dev, recipe)
     identity = _identity(course.subject, train, dev, recipe)
     remove_drafts(folder)
@@ -89,15 +92,6 @@ def finetune(
     return course.subject
 
 
-def _alike(train: Dataset, dev: Dataset | None) -> Dataset | None:
-    """The dev data with the class names of the training data, in the same order."""
-    if len(train.labels) < 2:
-        raise DataError(
-            f"The training data has one class only, {train.labels[0]!r}; two are needed."
-        )
-    return None if dev is None else read(dev, labels=train.labels)
-
-
 def _begin(train: Dataset, dev: Dataset | None, recipe: FineTuning) -> tuple["_Course", State]:
     """Everything that can be refused is refused here, before the first step."""
     texts, held = split_dev(train, dev)
@@ -107,7 +101,7 @@ def _begin(train: Dataset, dev: Dataset | None, recipe: FineTuning) -> tuple["_C
     known = [subject.encode(one) for one in texts]
     judged = [subject.encode(one) for one in held]
     require_every_class(known, train.labels)
-    _require_dev(judged, len(train.labels))
+    require_dev(judged, len(train.labels))
     state = State(subject.model, optimiser_for(subject.model, recipe))
     return _Course(subject, recipe, new, known, judged), state
 
@@ -128,11 +122,12 @@ class _Course:
         total, scores = steps * self.recipe.epochs, state.scores
         told = f"epoch {epoch + 1}/{self.recipe.epochs}"
         told += f", best dev {max(scores):.3f}" if scores else ""
-        order = Recipe(batch=self.recipe.batch, seed=self.recipe.seed)
         self.subject.model.train()
         with torch.random.fork_rng(devices=[]):  # dropout draws from torch's own stream
             torch.manual_seed(_dropout_seed(self.recipe.seed, epoch))
-            for step, rows in enumerate(shuffled_batches(self.known, order, epoch)):
+            batch, seed = self.recipe.batch, self.recipe.seed
+            order = shuffled_batches(self.known, epoch, batch=batch, seed=seed)
+            for step, rows in enumerate(order):
                 done = epoch * steps + step
                 for group in state.optimiser.param_groups:
                     group["lr"] = rate_at(done, total, self.recipe)
@@ -175,7 +170,7 @@ def optimiser_for(model: nn.Module, recipe: FineTuning) -> torch.optim.AdamW:
 
 
 def judge(subject: TransformerSubject, encoded: Sequence[Encoded]) -> tuple[float, float]:
-    """The score that `fit` selects by (ROC-AUC for two classes, accuracy for more), and accuracy.
+    """The score that `fit` selects by, and accuracy.
 
     The model runs as it is: its attention is not looked at, and need not be held.
     """
@@ -184,17 +179,7 @@ def judge(subject: TransformerSubject, encoded: Sequence[Encoded]) -> tuple[floa
         for rows in batches(encoded, max_batch_tokens=20_000):
             logits = subject.logits(subject.batch([encoded[row] for row in rows]))
             outputs[rows] = logits.double().softmax(-1)
-    found, gold = outputs.numpy(), np.array([one.label for one in encoded])
-    right = accuracy(found.argmax(1), gold)
-    return (right if found.shape[1] > 2 else roc_auc(found[:, 1], gold)), right
-
-
-def _require_dev(judged: Sequence[Encoded], classes: int) -> None:
-    """Before the hours of training, not after its first epoch."""
-    if not judged:
-        raise DataError("There are no dev texts to choose the best epoch by.")
-    if classes == 2 and len({one.label for one in judged}) < 2:
-        raise DataError("The dev texts are all of one class; ROC-AUC needs both.")
+    return score_of(outputs, encoded)
 
 
 def _dropout_seed(seed: int, epoch: int) -> int:

@@ -59,12 +59,7 @@ def fit(
     ROC-AUC for two classes and accuracy for more. The test set is never seen.
     """
     started = time.process_time()
-    if len(train.labels) < 2:
-        raise DataError(
-            f"The training data has one class only, {train.labels[0]!r}; two are needed."
-        )
-    if dev is not None:
-        dev = read(dev, labels=train.labels)  # the same names in the same order
+    dev = named_alike(train, dev)
     texts, held = split_dev(train, dev)
     subject, found = _untrained(texts, train.labels, recipe)
     known, judged = _encode(subject, texts, recipe), _encode(subject, held, recipe)
@@ -85,7 +80,17 @@ def fit(
     return subject
 
 
+def named_alike(train: Dataset, dev: Dataset | None) -> Dataset | None:
+    """The dev data with the class names of the training data, of which there are two or more."""
+    if len(train.labels) < 2:
+        raise DataError(
+            f"The training data has one class only, {train.labels[0]!r}; two are needed."
+        )
+    return None if dev is None else read(dev, labels=train.labels)
+
+
 def split_dev(train: Dataset, dev: Dataset | None) -> tuple[list[Example], list[Example]]:
+    """Texts to train on and texts to choose by: the dev data, or a tenth set aside by hash."""
     texts = list(train)
     if dev is not None:
         return texts, list(dev)
@@ -130,6 +135,7 @@ def _encode(subject: RecurrentSubject, texts: Sequence[Example], recipe: Recipe)
 
 
 def require_every_class(known: Sequence[Encoded], labels: tuple[str, ...]) -> None:
+    """Refuse to train where a class has no text."""
     seen = {one.label for one in known}
     if missing := [name for number, name in enumerate(labels) if number not in seen]:
         raise DataError(f"No training text of {_quoted(missing)} is left; cannot train.")
@@ -154,7 +160,8 @@ def _train(
     scores: list[float] = []
     best = copy.deepcopy(network.state_dict())
     for epoch in range(recipe.epochs):
-        for done, rows in enumerate(shuffled_batches(known, recipe, epoch), start=1):
+        order = shuffled_batches(known, epoch, batch=recipe.batch, seed=recipe.seed)
+        for done, rows in enumerate(order, start=1):
             gold = torch.tensor([known[row].label for row in rows])
             step(collate([known[row] for row in rows]), gold)
             told = f"epoch {epoch + 1}/{recipe.epochs}"
@@ -197,11 +204,13 @@ def optimiser_for(network: AttentionClassifier, recipe: Recipe) -> torch.optim.A
     return torch.optim.Adam(groups, lr=recipe.rate, amsgrad=True, fused=True)
 
 
-def shuffled_batches(known: Sequence[Encoded], recipe: Recipe, epoch: int) -> Iterator[list[int]]:
+def shuffled_batches(
+    known: Sequence[Encoded], epoch: int, *, batch: int, seed: int
+) -> Iterator[list[int]]:
     """Batches of like length: sorted with ± 10 % noise on the lengths, then shuffled."""
-    draw = generator(recipe.seed, f"training epoch {epoch}")
+    draw = generator(seed, f"training epoch {epoch}")
     lengths = np.array([len(one.ids) for one in known])
     order = np.argsort(lengths * draw.uniform(0.9, 1.1, len(known)), kind="stable")
-    cuts = [order[at : at + recipe.batch] for at in range(0, len(order), recipe.batch)]
+    cuts = [order[at : at + batch] for at in range(0, len(order), batch)]
     for place in draw.permutation(len(cuts)):
         yield cuts[place].tolist()

@@ -27,13 +27,21 @@ def probabilities(
 
 
 def dev_score(subject: Subject, encoded: Sequence[Encoded]) -> float:
-    """ROC-AUC for two classes, accuracy for more."""
+    """The score that the best epoch is chosen by."""
+    require_dev(encoded, len(subject.labels))
+    return score_of(probabilities(subject, encoded), encoded)[0]
+
+
+def score_of(outputs: Float[Tensor, "n C"], encoded: Sequence[Encoded]) -> tuple[float, float]:
+    """What to choose by, ROC-AUC for two classes and accuracy for more, and the accuracy."""
+    found, gold = outputs.numpy(), np.array([one.label for one in encoded])
+    right = accuracy(found.argmax(1), gold)
+    return (right if found.shape[1] > 2 else roc_auc(found[:, 1], gold)), right
+
+
+def require_dev(encoded: Sequence[Encoded], classes: int) -> None:
+    """Refuse dev texts that nothing can be chosen by."""
     if not encoded:
         raise DataError("There are no dev texts to choose the best epoch by.")
-    outputs = probabilities(subject, encoded).numpy()
-    gold = np.array([one.label for one in encoded])
-    if outputs.shape[1] > 2:
-        return accuracy(outputs.argmax(1), gold)
-    if len(np.unique(gold)) < 2:
+    if classes == 2 and len({one.label for one in encoded}) < 2:
         raise DataError("The dev texts are all of one class; ROC-AUC needs both.")
-    return roc_auc(outputs[:, 1], gold)

@@ -32,6 +32,7 @@ class Echo:
     votes: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = ("words",)
     beside: ClassVar[tuple[str, ...]] = ()
+    of_heads: ClassVar[tuple[str, ...]] = ()
 
     def __call__(self, sitting):
         words = sitting.batch.lengths.double().numpy()

@@ -189,6 +189,7 @@ class Mute:
     votes: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = ("guess",)
     beside: ClassVar[tuple[str, ...]] = ()
+    of_heads: ClassVar[tuple[str, ...]] = ()
 
     def __call__(self, sitting):
         return Findings(())

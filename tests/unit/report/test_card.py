@@ -21,9 +21,7 @@ from heedful.core.records import (
 from heedful.report.card import CLAIM_WORDS, COLOURS, CONTROLS, HEADLINES, WIDTH, print_card
 
 TAU = Estimate(0.35, 0.33, 0.37, 1725)
-MEASURES = {
-    name: (*(one := checks.build(name)).measures, *getattr(one, "of_heads", ())) for name in checks
-}
+MEASURES = {name: (*(one := checks.build(name)).measures, *one.of_heads) for name in checks}
 EVERY = [measure for measures in MEASURES.values() for measure in measures]
 
 

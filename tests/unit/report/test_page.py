@@ -26,7 +26,7 @@ EVERY = {
     measure
     for name in checks
     for one in (checks.build(name),)
-    for measure in (*one.measures, *getattr(one, "of_heads", ()))
+    for measure in (*one.measures, *one.of_heads)
 }
 
 
