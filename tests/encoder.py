@@ -10,7 +10,7 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 import heedful
-import tiny
+import tiny_tokenizers
 from heedful.core.rng import generator
 
 WORDS = [*(f"f{number}" for number in range(20)), "dull", "fine"]
@@ -30,7 +30,7 @@ def write_encoder(
         num_attention_heads=2,
         intermediate_size=2 * width,
         max_position_embeddings=64,
-        pad_token_id=tiny.PAD,
+        pad_token_id=tiny_tokenizers.PAD,
         **config,
     )
     with torch.random.fork_rng():
@@ -38,7 +38,7 @@ def write_encoder(
         model = getattr(transformers, kind)(settings)
     transformers.utils.logging.disable_progress_bar()
     model.save_pretrained(folder)
-    tiny.fast(made, "both", types=True).save_pretrained(folder)
+    tiny_tokenizers.fast(made, "both", types=True).save_pretrained(folder)
     return folder
 
 

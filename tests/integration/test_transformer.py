@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 
 import heedful
 import tiny
+import tiny_tokenizers
 from heedful.core.errors import AttentionUnavailable, ConfigError, ModelError
 from heedful.models.families import PATHS, REFUSED
 
@@ -181,7 +182,7 @@ def test_attention_that_cannot_be_reached_ends_with_2_and_says_what_to_do(tmp_pa
     from transformers import LongformerConfig, LongformerForSequenceClassification
 
     config = LongformerConfig(
-        vocab_size=tiny.V,
+        vocab_size=tiny_tokenizers.V,
         hidden_size=16,
         num_hidden_layers=2,
         num_attention_heads=2,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-import tiny
+import tiny_tokenizers
 from heedful.core.errors import DataError, ModelError
 from heedful.core.values import Example, collate
 from heedful.models.pieces import Pieces
@@ -25,16 +25,16 @@ def sentencepiece():
     made.normalizer = normalizers.Sequence(
         [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
     )
-    return tiny.fast(made, "none")
+    return tiny_tokenizers.fast(made, "none")
 
 
 def lowered():
     """A tokenizer that rewrites the text before it splits it: ﬁ → fi, É → e."""
-    made = tiny.wordpiece().backend_tokenizer
+    made = tiny_tokenizers.wordpiece().backend_tokenizer
     made.normalizer = normalizers.Sequence(
         [normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()]
     )
-    return tiny.fast(made, "both")
+    return tiny_tokenizers.fast(made, "both")
 
 
 def metaspace():
@@ -42,14 +42,14 @@ def metaspace():
     made = sentencepiece().backend_tokenizer
     made.normalizer = normalizers.NFC()
     made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
-    return tiny.fast(made, "both")
+    return tiny_tokenizers.fast(made, "both")
 
 
 MAKERS = {
-    "words": tiny.words,
-    "wordpiece": tiny.wordpiece,
-    "byte level, trimmed": lambda: tiny.byte_level(trim=True),
-    "byte level": lambda: tiny.byte_level(trim=False),
+    "words": tiny_tokenizers.words,
+    "wordpiece": tiny_tokenizers.wordpiece,
+    "byte level, trimmed": lambda: tiny_tokenizers.byte_level(trim=True),
+    "byte level": lambda: tiny_tokenizers.byte_level(trim=False),
     "sentencepiece": sentencepiece,
     "metaspace": metaspace,
     "lowered": lowered,
@@ -212,7 +212,7 @@ def test_given_tokens_may_be_empty_or_hold_spaces(kind):
 
 
 def test_a_pair_is_one_row_of_words_with_a_type_for_each_text():
-    pieces = Pieces(tiny.wordpiece(types=True), LONG)
+    pieces = Pieces(tiny_tokenizers.wordpiece(types=True), LONG)
     one = pieces.encode(Example(0, "the film isn't", 0, pair="unbelievable film"))
     assert one.words == ("the", "film", "is", "n't", "unbelievable", "film")
     assert " ".join(one.pieces) == ("[CLS] the film is ##n ' t [SEP] un ##believ ##able film [SEP]")
@@ -223,7 +223,7 @@ def test_a_pair_is_one_row_of_words_with_a_type_for_each_text():
 
 def test_types_are_left_out_where_the_model_does_not_ask_for_them():
     assert encode("wordpiece", "good", pair="film").types is None
-    typed = Pieces(tiny.words(types=True), LONG)
+    typed = Pieces(tiny_tokenizers.words(types=True), LONG)
     assert typed.encode(Example(0, "good film", 0)).types == (0, 0, 0, 0)
     rows = collate([typed.encode(Example(0, text, 0, pair="film")) for text in ("good", "a bad")])
     assert rows.types.tolist() == [[0, 0, 0, 1, 1, 0], [0, 0, 0, 0, 1, 1]]
@@ -277,7 +277,7 @@ def test_a_slow_tokenizer_is_refused():
     "messages", ["good film", '{"role": "user"', '{"role": "user", "content": "good"}']
 )
 def test_a_chat_that_is_no_list_of_messages_is_refused(messages):
-    pieces = Pieces(tiny.words(), LONG)
+    pieces = Pieces(tiny_tokenizers.words(), LONG)
     pieces.tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }} {% endfor %}"
     assert pieces.template('[{"role": "user", "content": "good"}]') == "good "
     with pytest.raises(DataError, match="must be a JSON list of role and content"):
@@ -285,7 +285,7 @@ def test_a_chat_that_is_no_list_of_messages_is_refused(messages):
 
 
 def test_of_a_chat_only_what_was_said_is_explained_and_no_token_is_added():
-    pieces = Pieces(tiny.words(), LONG)
+    pieces = Pieces(tiny_tokenizers.words(), LONG)
     pieces.tokenizer.chat_template = (
         "[CLS]{% for m in messages %} very {{ m['content'] }} [SEP]{% endfor %} it was"
     )

@@ -1,0 +1,79 @@
+"""Where a text's answer is read: the position under audit, padding, answers and prefixes."""
+
+import pytest
+import torch
+
+import tiny
+import tiny_tokenizers
+from heedful.models.pretrained import from_model
+from heedful.models.scope import Scope
+from seams import batch, encoded, made, subject, untouched
+from tiny import H
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "where"),
+    [
+        ("bert", {}, "first"),
+        ("gpt2-classifier", {}, "last"),
+        ("gpt2", {}, "last"),
+        ("xlnet", {}, "last"),
+        ("modernbert", {"classifier_pooling": "mean"}, "mean"),
+        ("modernbert", {"classifier_pooling": "cls"}, "first"),
+        ("t5", {}, "last"),
+    ],
+)
+def test_the_position_is_found_and_its_rows_are_read(name, config, where):
+    one = made(tiny.build(name, **config), name)
+    rows = batch(one)
+    assert one.scope.position == where
+    assert one.left == (name == "xlnet")
+    with torch.no_grad():
+        forward = one.forward(rows)
+        last = (one.run(rows)[1]).calls[-1].weights
+    for b in range(len(rows)):
+        here = rows.present[b].nonzero().flatten().tolist()
+        queries = {"first": here[:1], "last": here[-1:], "mean": here}[where]
+        if name == "t5":
+            queries = [2]
+        words = sum(last[b, head, i] for head in range(H) for i in queries) * rows.mask[b]
+        torch.testing.assert_close(forward.attention[b], words / words.sum())
+
+
+@pytest.mark.parametrize("where", ["auto", "last", "first", "mean"])
+@pytest.mark.parametrize("pad", [tiny_tokenizers.PAD, None])
+def test_a_text_may_hold_the_token_that_is_padding_elsewhere(where, pad):
+    model = tiny.build("gpt2-classifier", pad_token_id=pad)
+    one = made(model, "gpt2-classifier", scope=Scope(position=where))
+    texts = ("so [PAD] fine", "a film [PAD]", "[PAD]", "a film that is so fine")
+    rows = batch(one, texts)
+    assert rows.present.sum(-1).tolist() == [3, 3, 1, 6]
+    with torch.no_grad():
+        forward = one.forward(rows)
+        for b, text in enumerate(encoded(one, texts)):
+            states = model.transformer(torch.tensor([text.ids])).last_hidden_state
+            torch.testing.assert_close(forward.logits[b], model.score(states[0, -1]))
+        with pytest.raises(ZeroDivisionError):
+            one.run(rows, lambda _: 1 / 0)
+    assert model.config.pad_token_id == pad
+
+
+def test_texts_are_padded_on_the_left_where_the_last_place_is_pooled():
+    one = subject("xlnet")
+    rows = batch(one)
+    assert rows.present[:, -1].all()
+    assert not rows.present[1, 0]
+    assert rows.ids[1, -1] == tiny_tokenizers.CLS
+
+
+def test_a_language_models_answers_and_an_encoder_decoders_prefix():
+    model, tokenizer = tiny.model("gpt2"), tiny.tokenizer("gpt2")
+    one = from_model(model, tokenizer, answers=("good", "bad film"))
+    rows = batch(one)
+    chosen = tokenizer.convert_tokens_to_ids(["good", "bad"])
+    with torch.no_grad():
+        wanted = untouched(model, one, rows)[:, chosen]
+        torch.testing.assert_close(one.forward(rows).logits, wanted)
+    assert one.labels == ("good", "bad film")
+    written = tiny.tokenizer("bart").convert_tokens_to_ids(["so", "fine"])
+    assert subject("bart").prefix == (tiny_tokenizers.SEP, *written)
