@@ -23,6 +23,7 @@ test: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.transformer
+	$(BIN)/python -m benchmarks.methods
 
 # What takes longer than a test may: trained models, published studies
 studies: $(VENV)/.dev

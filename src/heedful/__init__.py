@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from heedful.models.base import Subject as Subject
     from heedful.runner.api import audit as audit
     from heedful.runner.api import explain as explain
+    from heedful.runner.api import explain_all as explain_all
     from heedful.runner.api import load as load
     from heedful.runner.run import Run as Run
     from heedful.training.finetune import FineTuning as FineTuning
@@ -46,7 +47,7 @@ _HOMES = {
     "heedful.core.records": ("Estimate", "Verdict"),
     "heedful.data.resolve": ("read",),
     "heedful.models.base": ("Subject",),
-    "heedful.runner.api": ("audit", "explain", "load"),
+    "heedful.runner.api": ("audit", "explain", "explain_all", "load"),
     "heedful.runner.run": ("Run",),
     "heedful.training.finetune": ("FineTuning", "finetune"),
     "heedful.training.fit": ("Recipe", "fit"),

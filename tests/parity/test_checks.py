@@ -109,7 +109,7 @@ def share_a_top(a, b):
 
 
 def columns(findings):
-    return {found.measure: found.values for found in findings.measurements}
+    return {one.measure: one.values for one in findings.measurements if one.setting is None}
 
 
 def case(kind, lengths=LENGTHS):
@@ -154,6 +154,9 @@ def test_agreement(kind):
                 want[f"significant_{name}"].append(math.nan if math.isnan(p) else p <= 0.2)
                 top = math.nan if math.isnan(tau) else share_a_top(one, other)
                 want[f"top1_{name}"].append(top)
+        with_both = [want["tau_gradient"][-1], want["tau_leave_one_out"][-1]]
+        want["tau_references"].append(want["tau_gradient_leave_one_out"][-1])
+        want["tau_attention_references"].append(sum(with_both) / 2)
         want["tau_shuffled_leave_one_out"].append(np.mean([kendall(a, loo)[0] for a in shuffled]))
     for name, values in want.items():
         same(found[name], values, err_msg=name)

@@ -1,10 +1,16 @@
 """Short cuts of leave-one-out against running every shortened text on its own."""
 
+from dataclasses import replace
+
 import pytest
 import torch
+from torch.testing import assert_close as close
 
+import games
 import helpers
+from heedful.core.errors import NotApplicable
 from heedful.core.values import Example, collate
+from heedful.models.sitting import Sitting
 
 ENCODERS = ("bilstm", "cnn", "average", "mlp")
 
@@ -26,3 +32,62 @@ def test_equals_encoding_each_shortened_text_alone(encoder, attention, classes, 
             want = subject.forward(alone).logits[0]
             torch.testing.assert_close(found[row, position + 1], want, atol=1e-12, rtol=1e-12)
     assert not found[~batch.mask].any()
+
+
+def shortened(text, places):
+    """The text without the tokens at these places."""
+
+    def kept(numbers):
+        return tuple(one for t, one in enumerate(numbers) if t not in places)
+
+    types = None if text.types is None else kept(text.types)
+    return replace(text, ids=kept(text.ids), word=kept(text.word), types=types)
+
+
+def lost(one, text, places, target, of):
+    """How much the value falls without these tokens, each text alone; or how far outputs lie."""
+    with torch.no_grad():
+        before, after = (
+            one.forward(one.batch([some])).logits[0] for some in (text, shortened(text, places))
+        )
+    if of == "output":
+        pairs = zip(before.softmax(-1).tolist(), after.softmax(-1).tolist(), strict=True)
+        return 0.5 * sum(abs(a - b) for a, b in pairs)
+    return games.value(before, target, of) - games.value(after, target, of)
+
+
+@pytest.mark.parametrize("name", ["bilstm", "cnn", "bert", "xlnet", "gpt2"])
+@pytest.mark.parametrize("players", games.PLAYERS)
+def test_equals_a_loop_over_texts_without_one_player(name, players):
+    sitting, target = games.sitting_of(name, max_batch_tokens=40)
+    texts = games.texts_of(name)
+    if name == "gpt2":  # the second text is one word, and nothing else is there to read
+        texts = [text for text in texts if players == "tokens" or len(text.words) > 1]
+        sitting = Sitting(sitting.subject, sitting.subject.batch(texts))
+        target = sitting.predicted
+    for of in (*games.OF, "output"):
+        found = games.explained("leave_one_out", sitting, target, of=of, players=players)
+        assert max(float(scores.abs().max()) for scores in found) > 1e-3
+        for row, text in enumerate(texts):
+            parties = games.members(text, players)
+            want = [lost(sitting.subject, text, some, int(target[row]), of) for some in parties]
+            close(found[row], games.on_tokens(text, players, want), atol=1e-10, rtol=1e-9)
+
+
+def test_words_of_one_token_are_tokens():
+    sitting, target = games.sitting_of("bilstm")
+    tokens = games.explained("leave_one_out", sitting, target)
+    words = games.explained("leave_one_out", sitting, target, players="words")
+    for one, other in zip(tokens, words, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_text_that_deletion_would_empty_is_refused():
+    sitting, target = games.sitting_of("gpt2")
+    with pytest.raises(NotApplicable, match=r"only word, text 8 leaves nothing for gpt2 to read"):
+        games.explained("leave_one_out", sitting, target, players="words")
+
+
+def test_only_a_distance_has_no_sign():
+    assert not games.methods.build("leave_one_out", of="output").signed
+    assert all(games.methods.build("leave_one_out", of=of).signed for of in games.OF)

@@ -23,6 +23,7 @@ PARTS = [
     pytest.param(room, name, id=f"{room}-{name}") for room, part in ROOMS.items() for name in part
 ]
 QUICK = {"adversarial": {"steps": 20}, "leverage": {"rounds": 5}}  # promises hold for these too
+QUICK |= {"lime": {"samples": 64}, "kernel_shap": {"samples": 64}}  # so few that they are drawn
 SEARCHES = {("intervention", "adversarial"), ("check", "adversarial")}
 
 
@@ -205,6 +206,8 @@ def test_scores_are_finite_and_lie_on_words_only(name, case):
     subject, encoded = made(case)
     batch = collate(encoded)
     found = called("method", name, Sitting(subject, batch))
+    if found is None:  # it is for models of several layers, which these are not
+        return
     assert found.method == name
     assert torch.equal(found.mask, batch.mask)
     assert found.scores.isfinite().all()
@@ -263,12 +266,19 @@ def test_equal_settings_are_equal_parts(room, name):
     for key, value in written.items():
         assert type(part).__dataclass_params__.frozen
         if isinstance(value, int | float):
-            assert registry.build(name, **{**written, key: value * 2}) != part
+            other = value * 2 or 1  # twice nothing is nothing
+            assert registry.build(name, **{**written, key: other}) != part
 
 
 @pytest.mark.parametrize(
     ("room", "name"),
-    [("method", "random"), ("intervention", "permute"), ("intervention", "adversarial")],
+    [
+        ("method", "random"),
+        ("method", "lime"),
+        ("method", "kernel_shap"),
+        ("intervention", "permute"),
+        ("intervention", "adversarial"),
+    ],
 )
 def test_draws_belong_to_the_seed_and_the_instance(room, name):
     subject = SUBJECTS[0]

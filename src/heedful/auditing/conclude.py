@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.auditing.instead import Rival, rivals
 from heedful.auditing.plan import Plan
 from heedful.auditing.verdict import Evidence, judge
 from heedful.checks import Check, SeesAll
+from heedful.checks.agreement import Agreement
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.stats.interval import Place, estimate_means, estimate_place
 
@@ -47,15 +49,18 @@ def conclude(plan: Plan, columns: Columns, labels: Sequence[str]) -> Verdict:
     }
     place = _place(plan, columns.values.get("agreement", {}))
     epsilon = plan.settings.get("adversarial", {}).get("epsilon", 0.05)
-    return judge(Evidence(estimated, parts, place, epsilon))
+    return judge(Evidence(estimated, parts, place, epsilon, _rivals(plan, parts, columns)))
 
 
 def _estimate(
     plan: Plan, check: Check, name: str, columns: Columns, labels: Sequence[str]
 ) -> CheckResult:
-    measured = columns.values[name]
+    measured, reasons = columns.values[name], columns.missing.get(name, {})
     promised = (*check.measures, *check.of_heads)
     chosen = {measure: measured[measure] for measure in promised if measure in measured}
+    # a reason is told where no text has a value; where some have, the others are counted
+    nowhere = {m for m, one in chosen.items() if m in reasons and np.isnan(one).all()}
+    chosen = {m: one for m, one in chosen.items() if m not in nowhere}
     by_class = {
         label: _means(plan, {m: one[columns.predicted == label] for m, one in chosen.items()})
         for label in labels
@@ -68,7 +73,7 @@ def _estimate(
         _means(plan, chosen),
         by_class,
         undefined,
-        dict(columns.missing.get(name, {})),
+        {m: reason for m, reason in reasons.items() if m not in chosen},
     )
 
 
@@ -88,3 +93,12 @@ def _place(plan: Plan, agreement: Mapping[str, Column]) -> Place | None:
         seed=plan.seed,
         level=plan.level,
     )
+
+
+def _rivals(plan: Plan, parts: Mapping[str, Check], columns: Columns) -> tuple[Rival, ...]:
+    """The methods that were tried beside attention, the gradient always."""
+    check = parts.get("agreement")
+    if not isinstance(check, Agreement):
+        return ()
+    tried = {"one_hot_gradient": "tau_gradient_leave_one_out"} | check.of_methods
+    return rivals(plan, tried, columns.values["agreement"])

@@ -15,13 +15,16 @@ from heedful.models.base import Subject
 from heedful.models.sitting import Sitting
 
 PROBE = "a film that is so fine , and in places so very dull , that nobody could say why it works"
+SHORT = "so fine , so very dull"  # for methods: some take few words only
 PROBES = 16
 
 
 def inspect(subject: Subject) -> dict[str, Any]:
     """Try everything on a probe text, and say what happened."""
-    probe = subject.batch([subject.encode(Example(0, PROBE, 0))])
-    sitting = Sitting(subject, probe)
+    sitting, short = (
+        Sitting(subject, subject.batch([subject.encode(Example(0, text, 0))]))
+        for text in (PROBE, SHORT)
+    )
     maps = sitting.forward.maps
     return {
         "family": subject.family,
@@ -33,14 +36,15 @@ def inspect(subject: Subject) -> dict[str, Any]:
         "max_length": getattr(subject, "max_length", getattr(subject, "max_words", None)),
         "dtype": str(sitting.forward.logits.dtype).removeprefix("torch."),
         "labels": list(subject.labels),
-        "methods": {name: _tried(_method(name, sitting)) for name in methods},
+        "methods": {name: _tried(_method(name, short)) for name in methods},
         "checks": {name: _tried(_check(name, sitting)) for name in checks},
         **_cost(subject),
     }
 
 
 def _method(name: str, sitting: Sitting) -> Callable[[], object]:
-    return lambda: methods.build(name)(sitting, sitting.predicted)
+    few = {"samples": 8} if "samples" in methods[name].__dict__ else {}  # serving is asked for only
+    return lambda: methods.build(name, **few)(sitting, sitting.predicted)
 
 
 def _check(name: str, sitting: Sitting) -> Callable[[], object]:

@@ -1,6 +1,5 @@
 """One job: some instances before the subject, every check put to them. No files."""
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -8,13 +7,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from heedful.auditing.batches import batches_for, budget_of, in_halves
 from heedful.auditing.maps import MapRow, map_rows, shown_instances
 from heedful.auditing.texts import TextRow, text_rows
 from heedful.checks import Check
 from heedful.core.clock import Clock, add_seconds
 from heedful.core.records import Measurement
 from heedful.core.values import Encoded, Example
-from heedful.data.batching import batches
 from heedful.models.base import Subject
 from heedful.models.sitting import Sitting
 
@@ -45,7 +44,7 @@ class Beside:
     def __add__(self, other: "Beside") -> "Beside":
         both = (*self.missing, *other.missing)
         return Beside(
-            {name: {**self.missing.get(name, {}), **other.missing.get(name, {})} for name in both},
+            {name: _first(self.missing.get(name), other.missing.get(name)) for name in both},
             add_seconds(self.seconds, other.seconds),
             max(self.parity, other.parity),
             self.dtype or other.dtype,
@@ -53,6 +52,12 @@ class Beside:
             self.too_short + other.too_short,
             self.halved + other.halved,
         )
+
+
+def _first(one: Mapping[str, str] | None, other: Mapping[str, str] | None) -> dict[str, str]:
+    """Why something is missing, the first reason: in any batching shortest texts come first."""
+    known, more = one or {}, other or {}
+    return {**known, **{key: why for key, why in more.items() if key not in known}}
 
 
 @dataclass(frozen=True)
@@ -84,22 +89,15 @@ def run_job(
     clock, found = Clock(), _Found()
     encoded = [subject.encode(example) for example in examples]
     kept = [one for one in encoded if one.explained >= min_words]
-    tokens = min(max_batch_tokens, getattr(subject, "max_batch_tokens", max_batch_tokens))
-    texts_at_once = getattr(subject, "max_texts", None)
-    left = deque(batches(kept, max_batch_tokens=tokens, max_texts=texts_at_once))
-    shown = shown_instances(kept)
-    while left:
-        rows = left.popleft()
+    tokens, shown = budget_of(subject, max_batch_tokens), shown_instances(kept)
+
+    def examine(rows: list[int]) -> _Found:
         together = [kept[row] for row in rows]
         sitting = Sitting(subject, subject.batch(together), seed, tokens, clock)
-        try:
-            more = _examine(sitting, together, parts, shown)
-        except (MemoryError, RuntimeError) as error:
-            if len(rows) < 2 or not _out_of_memory(error):
-                raise
-            found.halved += 1
-            left.extendleft((rows[len(rows) // 2 :], rows[: len(rows) // 2]))
-            continue
+        return _examine(sitting, together, parts, shown)
+
+    chosen = batches_for(subject, kept, max_batch_tokens=tokens)
+    for more in in_halves(chosen, examine, halved=found.halve):
         found.add(more)
         tell(len(found.predicted))
     return found.result(kept, clock, too_short=len(encoded) - len(kept))
@@ -118,13 +116,16 @@ class _Found:
     dtype: str = ""
     halved: int = 0
 
+    def halve(self) -> None:
+        self.halved += 1
+
     def add(self, more: "_Found") -> None:
         self.blocks += more.blocks
         self.texts += more.texts
         self.maps += more.maps
         self.predicted |= more.predicted
         for name, reasons in more.missing.items():
-            self.missing.setdefault(name, {}).update(reasons)
+            self.missing[name] = _first(self.missing.get(name), reasons)
         self.parity, self.dtype = max(self.parity, more.parity), more.dtype
 
     def result(self, kept: Sequence[Encoded], clock: Clock, *, too_short: int) -> JobResult:
@@ -169,10 +170,6 @@ def _examine(
         found.texts += text_rows(sitting, together, parts)
         found.maps += map_rows(sitting, together, shown)
     return found
-
-
-def _out_of_memory(error: Exception) -> bool:
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate" in str(error)
 
 
 def _blocks(

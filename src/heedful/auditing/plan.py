@@ -7,10 +7,13 @@ from typing import Any
 
 import tomli_w
 
+from heedful.auditing.methods_asked import FEWER, complete_methods
 from heedful.checks import Check, checks
 from heedful.core.errors import ConfigError
+from heedful.methods import Method, methods
 
 QUICK = {"adversarial": {"steps": 50}}
+QUICK_METHODS = {"lime": {"samples": FEWER}, "kernel_shap": {"samples": FEWER}}
 QUICK_LIMIT = 200
 UNBOUND = ("max_batch_tokens",)  # may change between two sittings of one run: results do not
 
@@ -21,8 +24,9 @@ class Plan:
 
     `subject` says how a transformers model is loaded and which of its attentions is audited:
     {"layer": -1, "dtype": "float32"}, see `heedful.load`. `settings` holds a table per check, such
-    as {"adversarial": {"epsilon": 0.05}}. A plan is complete: settings not given are filled in from
-    the checks' own defaults.
+    as {"adversarial": {"epsilon": 0.05}}, `methods` one per method that checks are asked to use,
+    such as {"lime": {"samples": 200}}. A plan is complete: settings not given are filled in from
+    the parts' own defaults.
     """
 
     model: str
@@ -39,6 +43,7 @@ class Plan:
     level: float = 0.95
     subject: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _require_types(self)
@@ -48,6 +53,8 @@ class Plan:
         complete = {name: _complete(name, self.settings.get(name, {})) for name in chosen}
         object.__setattr__(self, "checks", chosen)
         object.__setattr__(self, "settings", complete)
+        asked = [one for own in complete.values() for one in own.get("methods", ())]
+        object.__setattr__(self, "methods", complete_methods(asked, self.methods))
         for name in ("min_words", "max_batch_tokens", "instances_per_job", "limit"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -57,7 +64,8 @@ class Plan:
 
     def build_checks(self) -> dict[str, Check]:
         """The checks, made with their settings."""
-        return {name: _build(name, self.settings[name]) for name in self.checks}
+        parts = {name: methods.build(name, **own) for name, own in self.methods.items()}
+        return {name: _build(name, self.settings[name], parts) for name in self.checks}
 
     def to_toml(self) -> str:
         """The plan as TOML; settings that are not set are left out."""
@@ -77,16 +85,23 @@ class Plan:
     def quick(self) -> "Plan":
         """The same plan, cut to a first look: fewer texts, fewer steps."""
         limit = min(self.limit or QUICK_LIMIT, QUICK_LIMIT)
-        settings = {name: dict(own) for name, own in self.settings.items()}
-        for name, fewer in QUICK.items():
-            if name in settings:
-                settings[name] |= {key: min(settings[name][key], n) for key, n in fewer.items()}
-        return replace(self, limit=limit, settings=settings)
+        settings, asked = _fewer(self.settings, QUICK), _fewer(self.methods, QUICK_METHODS)
+        return replace(self, limit=limit, settings=settings, methods=asked)
 
     def differences(self, other: "Plan") -> list[str]:
         """The settings in which two plans differ, those that cannot change results aside."""
         mine, theirs = asdict(self), asdict(other)
         return [key for key in mine if key not in UNBOUND and mine[key] != theirs[key]]
+
+
+def _fewer(
+    tables: Mapping[str, Mapping[str, Any]], most: Mapping[str, Mapping[str, int]]
+) -> dict[str, dict[str, Any]]:
+    """The tables with some of their numbers held down."""
+    found = {name: dict(own) for name, own in tables.items()}
+    for name in found.keys() & most.keys():
+        found[name] |= {key: min(found[name][key], n) for key, n in most[name].items()}
+    return found
 
 
 def parse_plan(text: str) -> dict[str, Any]:
@@ -98,7 +113,7 @@ def parse_plan(text: str) -> dict[str, Any]:
     known = {f.name: f for f in fields(Plan)}
     if extra := sorted(raw.keys() - known.keys()):
         raise ConfigError(f"Unknown plan keys: {extra}. Known: {', '.join(known)}.")
-    for key in ("fields", "settings", "subject"):
+    for key in ("fields", "settings", "subject", "methods"):
         if not isinstance(raw.get(key, {}), dict):
             raise ConfigError(f"{key} must be a table, not {raw[key]!r}.")
     names = raw.get("checks", [])
@@ -111,7 +126,7 @@ def parse_plan(text: str) -> dict[str, Any]:
 
 def _require_types(plan: Plan) -> None:
     """Values from a file may be of any type; say so here, not in a traceback later."""
-    for name in ("fields", "settings", "subject"):
+    for name in ("fields", "settings", "subject", "methods"):
         _require(name, getattr(plan, name), Mapping, "a table")
     _require("checks", plan.checks, (list, tuple), "a list of names")
     for one in plan.checks:
@@ -138,7 +153,10 @@ def _complete(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     return asdict(check)
 
 
-def _build(name: str, settings: Mapping[str, Any]) -> Check:
+def _build(
+    name: str, settings: Mapping[str, Any], parts: Mapping[str, Method] | None = None
+) -> Check:
+    """The check, its methods those of `parts` where it has some."""
     if not isinstance(settings, Mapping):
         raise ConfigError(f"The settings of {name!r} must be a table, not {settings!r}.")
     given = {key: tuple(one) if isinstance(one, list) else one for key, one in settings.items()}
@@ -146,6 +164,8 @@ def _build(name: str, settings: Mapping[str, Any]) -> Check:
     for key, value in given.items():
         if key in usual and not _alike(value, usual[key]):
             raise ConfigError(f"{name}.{key} must be like {usual[key]!r}, not {value!r}.")
+    if parts and "methods" in given:
+        given["methods"] = tuple(parts.get(one, one) for one in given["methods"])
     built: Check = checks.build(name, **given)
     return built
 

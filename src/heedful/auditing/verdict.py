@@ -7,6 +7,7 @@ never from an absolute τ: an honest model with one decisive word in twenty has 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from heedful.auditing.instead import Rival, best
 from heedful.checks import Check
 from heedful.core.records import (
     CLAIMS,
@@ -14,13 +15,11 @@ from heedful.core.records import (
     CheckResult,
     ClaimResult,
     Estimate,
-    Instead,
     Verdict,
     Vote,
 )
 from heedful.stats.interval import Place
 
-NOT_INSTEAD = {"leave_one_out", "attention", "random", "uniform"}  # yardstick, accused, controls
 HALFWAY = 0.5  # nearer to the reference than to the control, or not
 
 
@@ -32,6 +31,7 @@ class Evidence:
     checks: Mapping[str, Check]
     place: Place | None
     epsilon: float
+    rivals: tuple[Rival, ...] = ()
 
     def of(self, check: str, measure: str) -> Estimate:
         """An estimate of a check, or one without a value."""
@@ -178,7 +178,8 @@ def judge(evidence: Evidence) -> Verdict:
     ranks = claims["ranks"]
     answer = ANSWER_OF_RANKS.get(ranks.answer, "undecided")
     degree = evidence.place.place if evidence.place else None
-    return Verdict(answer, ranks.why, degree, _instead(ranks, evidence), claims, results)
+    instead = best(evidence.rivals) if ranks.answer == "against" else None
+    return Verdict(answer, ranks.why, degree, instead, claims, results)
 
 
 def _answered(name: str, result: CheckResult, evidence: Evidence) -> CheckResult:
@@ -200,22 +201,3 @@ def _claim(claim: str, results: Mapping[str, CheckResult], evidence: Evidence) -
     answer = results[voting[0]].answer
     answer = "undecided" if answer == "no vote" else answer  # a check without rules, say
     return ClaimResult(answer, results[voting[0]].why, bearing)
-
-
-def _instead(ranks: ClaimResult, evidence: Evidence) -> Instead | None:
-    """Where attention does not rank, the method tried that does best, with what it recovers.
-
-    The share is its place between shuffled attention (0) and leave-one-out's own ranking (1).
-    """
-    if ranks.answer != "against":
-        return None
-    taus = {
-        measure.removeprefix("tau_").removesuffix("_leave_one_out"): one.value
-        for measure, one in evidence.results["agreement"].estimates.items()
-        if measure.startswith("tau_") and measure.endswith("_leave_one_out")
-    }
-    taus["one_hot_gradient"] = taus.pop("gradient")
-    control = taus.pop("shuffled")
-    tried = [name for name, tau in taus.items() if name not in NOT_INSTEAD and tau == tau]
-    best = max(tried, key=lambda name: taus[name])
-    return Instead(best, (taus[best] - control) / (1.0 - control))

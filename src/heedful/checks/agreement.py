@@ -1,16 +1,18 @@
 """Do attention and feature importance rank tokens alike? (Jain & Wallace, 2019, experiment 1)"""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from heedful.checks.asked import OWN, Asked, built, in_order, name_of, sizes
 from heedful.checks.base import Column, Findings, checks, measurement
 from heedful.checks.layers import by_layer
+from heedful.checks.pairs import OF_PAIRS, by_pair, of_references
 from heedful.core.errors import ConfigError
 from heedful.core.records import Claim, Measurement
 from heedful.interventions.simple import Permute
@@ -20,9 +22,10 @@ from heedful.methods.one_hot_gradient import OneHotGradient
 from heedful.models.sitting import Sitting
 from heedful.stats.correction import benjamini_hochberg
 from heedful.stats.significance import Ties, kendall_p
-from heedful.tensor.rank import Concordance, dense_ranks, kendall, top1_match
+from heedful.tensor.rank import Concordance, dense_ranks, kendall, top1_match, top_k_overlaps
 
 ATTENTION, GRADIENT, LEAVE_ONE_OUT, SHUFFLED_GRADIENT, SHUFFLED = range(5)
+RENAMED = {"gradient": "gradient_norm"}  # tau_gradient… is the one-hot gradient, as published
 
 
 @checks.register("agreement")
@@ -34,13 +37,17 @@ class Agreement:
     The gradient's agreement with leave-one-out is the reference: what a ranking can reach here. The
     control is attention shuffled among the words (`shuffles` draws, averaged). Because the gradient
     holds the factor α, `tau_gradient_shuffled` shows what that factor alone makes: the agreement of
-    a shuffled attention with the gradient taken under it. Further `methods` are ranked against
-    leave-one-out beside them, by absolute score.
+    a shuffled attention with the gradient taken under it.
+
+    Further `methods` (names, methods ready made, or "all") are ranked beside them by absolute
+    score, each against leave-one-out and against every other: τ, and the share of the `top` words
+    that two have in common (of at most half of the words).
     """
 
     shuffles: int = 10
     level: float = 0.05
-    methods: tuple[str, ...] = ()
+    methods: tuple[Asked, ...] = ()
+    top: int = 5
     claim: ClassVar[Claim | None] = "ranks"
     votes: ClassVar[bool] = True
     published: ClassVar[tuple[str, ...]] = (
@@ -60,8 +67,9 @@ class Agreement:
     beside: ClassVar[tuple[str, ...]] = ("p_gradient", "p_leave_one_out")
 
     def __post_init__(self) -> None:
-        for name in self.methods:
-            methods.build(name)  # an unknown name is said before the work begins
+        object.__setattr__(self, "methods", in_order(self.methods))
+        if self.top < 1:
+            raise ConfigError(f"top must be at least 1, not {self.top}.")
         if self.shuffles < 1:
             raise ConfigError(f"shuffles must be at least 1, not {self.shuffles}.")
         if not 0.0 < self.level < 1.0:
@@ -70,12 +78,21 @@ class Agreement:
     @property
     def measures(self) -> tuple[str, ...]:
         """The published ones, and for each further method its agreement with leave-one-out."""
-        return (*self.published, *(f"tau_{name}_leave_one_out" for name in self.methods))
+        of_pairs = OF_PAIRS if self.methods else ()
+        return (*self.published, *self.of_methods.values(), *of_pairs)
+
+    @property
+    def of_methods(self) -> dict[str, str]:
+        """For each further method the measure of its agreement with leave-one-out."""
+        names = map(name_of, self.methods)
+        return {name: f"tau_{RENAMED.get(name, name)}_leave_one_out" for name in names}
 
     def __call__(self, sitting: Sitting) -> Findings:
-        scores, mask = self._scores(sitting), sitting.batch.mask
+        scores, missing = self._scores(sitting)
+        mask = sitting.batch.mask
         with sitting.clock("ranking"):
-            found = kendall(dense_ranks(scores, mask[:, None].expand_as(scores)), mask)
+            ranks = dense_ranks(scores, mask[:, None].expand_as(scores))
+            found = kendall(ranks, mask)
         tau, others = found.tau, SHUFFLED + self.shuffles
         columns = {
             "tau_gradient": tau[:, ATTENTION, GRADIENT],
@@ -86,11 +103,26 @@ class Agreement:
             "top1_leave_one_out": _top1(scores, tau, LEAVE_ONE_OUT, mask),
             "top1_gradient": _top1(scores, tau, GRADIENT, mask),
         }
-        for place, name in enumerate(self.methods, others):
-            columns[f"tau_{name}_leave_one_out"] = tau[:, place, LEAVE_ONE_OUT]
+        for place, measure in enumerate(self.of_methods.values(), others):
+            columns[measure] = tau[:, place, LEAVE_ONE_OUT]
         measured = [measurement(name, column) for name, column in columns.items()]
+        if self.methods:
+            measured += self._between_methods(ranks, tau, mask)
         layers = by_layer(sitting, scores[:, LEAVE_ONE_OUT])
-        return Findings((*measured, *self._significance(found), *layers))
+        return Findings((*measured, *self._significance(found), *layers), missing)
+
+    def _between_methods(
+        self, ranks: Int[Tensor, "B K T"], tau: Float[Tensor, "B K K"], mask: Bool[Tensor, "B T"]
+    ) -> Iterator[Measurement]:
+        """Every two of the methods, in the order they are registered, and the references."""
+        known = {name: SHUFFLED + self.shuffles + i for i, name in enumerate(self.of_methods)}
+        known |= dict(zip(OWN, (ATTENTION, GRADIENT, LEAVE_ONE_OUT), strict=True))
+        names = [name for name in methods if name in known]
+        places = [known[name] for name in names]
+        among, k = tau[:, places][:, :, places], (mask.sum(-1) // 2).clamp(max=self.top)
+        for name, column in of_references(names, among).items():
+            yield measurement(name, column)
+        yield from by_pair(names, among, top_k_overlaps(ranks[:, places], mask, k=k))
 
     def whole(self, columns: Mapping[str, Column]) -> dict[str, Column]:
         """Significance with the false discoveries among all instances held at the level."""
@@ -101,8 +133,11 @@ class Agreement:
             for name in ("gradient", "leave_one_out")
         }
 
-    def _scores(self, sitting: Sitting) -> Float[Tensor, "B K T"]:
-        """Attention, its two measures of importance, then the controls, in the order above."""
+    def _scores(self, sitting: Sitting) -> tuple[Float[Tensor, "B K T"], dict[str, str]]:
+        """Attention, two measures of importance, controls, in the order above, then the methods.
+
+        Beside them stands for each measure why it lacks a value.
+        """
         target = sitting.predicted
         gradient = OneHotGradient()(sitting, target).scores
         leave = LeaveOneOut(of="output")(sitting, target).scores
@@ -111,8 +146,13 @@ class Agreement:
             slope = sitting.gradient(target, attention=shuffled[0])
         under = (sitting.embedded.detach() * slope).sum(-1).abs()
         rows = [sitting.forward.attention, gradient, leave, under, *sitting.reading(shuffled)]
-        rows += [methods.build(name)(sitting, target).scores.abs() for name in self.methods]
-        return torch.stack(rows, dim=1)
+        missing = {}
+        for method, measure in zip(self.methods, self.of_methods.values(), strict=True):
+            scores, reason = sizes(built(method), sitting, target)
+            rows.append(scores.to(gradient.device))
+            if reason is not None:
+                missing[measure] = reason
+        return torch.stack([row.double() for row in rows], dim=1), missing
 
     def _significance(self, found: Concordance) -> list[Measurement]:
         ties = Ties(

@@ -41,7 +41,7 @@ class Mechanism:
         decoder = sitting.decode
         if isinstance(decoder, LinearDecoder):
             leave = LeaveOneOut(of="output")(sitting, sitting.predicted).scores
-            rows = torch.stack([own, own * influence(decoder), leave], dim=1)
+            rows = torch.stack([own, own * decoder.influence, leave], dim=1)
             ranks = dense_ranks(rows, mask[:, None].expand_as(rows))
             tau = kendall(ranks, mask).tau
             columns |= {"tau_weighting": tau[:, 0, 1], "tau_mixing": tau[:, 1, 2]}
@@ -50,15 +50,6 @@ class Mechanism:
             missing = dict.fromkeys(("tau_weighting", "tau_mixing"), reason)
         measured = (measurement(name, column) for name, column in columns.items())
         return Findings(tuple(measured), missing)
-
-
-def influence(decoder: LinearDecoder) -> Float[Tensor, "B T"]:
-    """‖s_t‖: how far a state moves the logits apart; for two classes |w·h_t| up to a factor.
-
-    Softmax does not see what all classes share, so their mean is taken off first.
-    """
-    values = decoder.contributions
-    return (values - values.mean(-1, keepdim=True)).square().sum(-1).sqrt()
 
 
 def conicity(states: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B"]:

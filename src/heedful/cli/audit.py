@@ -32,7 +32,7 @@ def audit(
     split: Annotated[str | None, typer.Option(help="Which split; test unless said.")] = None,
     checks: Annotated[str | None, typer.Option(help="Checks, by commas; all unless said.")] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Methods to rank beside attention, by commas.")
+        str | None, typer.Option(help="Methods to rank beside attention, by commas, or all.")
     ] = None,
     plan: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
     fields: Fields = None,
@@ -72,8 +72,11 @@ def audit(
 
 def run_audit(plan: "Plan", out: Path, *, quiet: bool) -> "Run":
     """Run a plan with a progress bar and print its card."""
+    from heedful.auditing.methods_asked import cost_told
     from heedful.runner.api import audit as audit_model
 
+    if not quiet and (told := cost_told(plan.methods)):
+        typer.echo(told, err=True)
     with progress_bar("audit", quiet=quiet) as progress:
         run = audit_model(plan.model, plan.data, plan=plan, out=out, progress=progress)
     written = _report(run)

@@ -26,9 +26,9 @@ def check(
         if isinstance(value, dict):
             typer.echo(f"{key}:")
             for name, state in value.items():
-                typer.echo(f"  {name:18} {state}")
+                typer.echo(f"  {name:20} {state}")
         else:
             typer.echo(f"{key:15} {', '.join(value) if isinstance(value, list) else value}")
     typer.echo(f"CPU seconds for 1 000 texts of 20 words ({minutes} minutes in all):")
     for name, seconds in cost.items():
-        typer.echo(f"  {name:18} {seconds:.2f}")
+        typer.echo(f"  {name:20} {seconds:.2f}")

@@ -1,41 +1,134 @@
-"""`heedful explain`: one text, several methods side by side."""
+"""`heedful explain`: one text, or every text of a data set, by several methods."""
 
 import json
-from typing import Annotated
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from heedful.cli.common import Choices, ModelName, Seed, choices, names
+from heedful.cli.common import (
+    Choices,
+    Fields,
+    Limit,
+    ModelName,
+    Quiet,
+    Seed,
+    choices,
+    names,
+    progress_bar,
+)
+from heedful.core.errors import ConfigError
 
 
 def explain(
     model: ModelName,
-    text: Annotated[str, typer.Argument(help="The text to explain.")],
+    text: Annotated[str | None, typer.Argument(help="The text to explain.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Explain every text of this data, into --out.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="With --data: the .parquet to write.")] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Methods, by commas; all unless said.")
+        str | None,
+        typer.Option(help="Methods, by commas, or all; unless said no slow ones, no controls."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A method's setting, as rollout.residual=0.3; repeatable."),
+    ] = None,
+    of: Annotated[
+        str | None, typer.Option(help="What is explained: probability, log_odds or logit.")
     ] = None,
     target: Annotated[
         str | None, typer.Option(help="A class; the predicted one unless said.")
     ] = None,
     granularity: Annotated[str, typer.Option(help="word or token.")] = "word",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    numbers: Annotated[bool, typer.Option("--numbers", help="Print each word's score.")] = False,
+    numbers: Annotated[bool, typer.Option("--numbers", help="Print a table of scores.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page that opens offline.")] = None,
+    split: Annotated[str | None, typer.Option(help="With --data; test unless said.")] = None,
+    fields: Fields = None,
+    limit: Limit = None,
     subject: Choices = None,
     seed: Seed = 0,
+    quiet: Quiet = False,
 ) -> None:
-    """Explain one TEXT by several methods, words coloured by their scores."""
-    from heedful.runner.api import explain as explain_text
-
-    found = explain_text(
-        model,
-        text,
-        methods=names(methods),
-        target=target,
-        granularity=granularity,
-        seed=seed,
-        **choices(subject),
-    )
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+    """Explain one TEXT by several methods, words coloured by their scores; or --data, to a file."""
+    one = {"--json": as_json, "--numbers": numbers, "--html": html}
+    many = {"--out": out, "--split": split, "--fields": fields, "--limit": limit}
+    _require_one_kind(text, data, one, many)
+    asked = {"methods": _methods(methods, settings), "target": target, "of": of}
+    asked |= {"granularity": granularity, "seed": seed, **choices(subject)}
+    if data is not None:
+        more = {key.removeprefix("--"): value for key, value in many.items() if value is not None}
+        _explain_data(model, data, asked | more, quiet=quiet)
     else:
-        found.show(numbers=numbers)
+        from heedful.runner.api import explain as explain_text
+
+        found = explain_text(model, text or "", **asked)
+        if html:
+            found.to_html(html)
+        if as_json:
+            typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+        elif html and not quiet:
+            typer.echo(f"{html} ({html.stat().st_size / 1e3:.0f} kB, opens offline)")
+        elif not html:
+            found.show(numbers=numbers)
+
+
+def _explain_data(model: str, data: str, asked: dict[str, Any], *, quiet: bool) -> None:
+    from heedful.runner.api import explain_all
+
+    with progress_bar("explain", quiet=quiet) as progress:
+        found = explain_all(model, data, progress=progress, **asked)
+    if not quiet:
+        typer.echo(str(found))
+
+
+def _require_one_kind(
+    text: str | None, data: str | None, one: dict[str, Any], many: dict[str, Any]
+) -> None:
+    """One text or a data set, and no option that belongs to the other."""
+    if (text is None) == (data is None):
+        came = "neither" if text is None else "both"
+        raise ConfigError(f"Give a TEXT or --data, one of the two; {came} came.")
+    if data is not None and many["--out"] is None:
+        raise ConfigError("--data needs --out FILE.parquet, where the scores go.")
+    foreign, word = (one, "one TEXT") if data is not None else (many, "--data")
+    for name, value in foreign.items():
+        if value:
+            raise ConfigError(f"{name} goes with {word} only; leave it out.")
+
+
+def _methods(text: str | None, settings: list[str] | None) -> Any:
+    """The methods with what --set says of them."""
+    from heedful.auditing.explain_request import chosen_methods
+
+    given: dict[str, dict[str, Any]] = {}
+    for one in settings or ():
+        name, equals, value = one.partition("=")
+        method, dot, key = name.strip().partition(".")
+        if not (method and dot and key and equals and value.strip()):
+            raise ConfigError(
+                f"--set got {one!r}; it must be METHOD.SETTING=VALUE, as rollout.residual=0.3."
+            )
+        given.setdefault(method, {})[key] = _value(value.strip())
+    return chosen_methods(names(text), given)
+
+
+def _value(text: str) -> bool | int | float | str:
+    """A whole number, a number, true or false, or else a name.
+
+    >>> [_value(one) for one in ("8", "0.3", "true", "mean", "nan")]
+    [8, 0.3, True, 'mean', 'nan']
+    """
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            number: int | float = kind(text)
+        except ValueError:
+            continue
+        if isfinite(number):
+            return number
+    return text

@@ -10,6 +10,7 @@ from heedful.cli import audit, check, demo, explain, listing, report, train
 from heedful.core.errors import HeedfulError
 
 INTERRUPTED = 130
+CONTINUED = {"audit", "demo", "train"}  # what they have done is kept
 app = typer.Typer(
     name="heedful",
     help="Does attention explain this model's predictions, and if not, what does?",
@@ -38,7 +39,11 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     if code == INTERRUPTED:  # typer turns Ctrl-C into this
-        _say("interrupted; the same command again continues.", code)
+        goes_on = not CONTINUED.isdisjoint(sys.argv[1:2])
+        _say(
+            f"interrupted; the same command again {'continues' if goes_on else 'starts anew'}.",
+            code,
+        )
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -70,10 +70,21 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Instead:
-    """The method that explains the model better than attention, and how much it recovers."""
+    """The method that explains the model better than attention, and how much it recovers.
+
+    The share has an interval, and the number of texts it rests on, in runs that kept them.
+    """
 
     method: str
     recovered_share: float
+    low: float = float("nan")
+    high: float = float("nan")
+    n: int = 0
+
+    def __str__(self) -> str:
+        told = f"{self.method} recovers {self.recovered_share:.0%}"
+        ends = f" [{self.low:.0%}, {self.high:.0%}]" if self.low == self.low else ""
+        return f"{told}{ends} of the leave-one-out ranking."
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +124,7 @@ class Verdict:
             raw["answer"],
             raw["why"],
             _estimate(degree) if degree else None,
-            Instead(**instead) if instead else None,
+            _instead(instead) if instead else None,
             {name: _claim(one) for name, one in raw["claims"].items()},
             {name: _check(one) for name, one in raw["checks"].items()},
         )
@@ -121,29 +132,56 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class MethodScores:
-    """One method's scores of a text, with what they mean."""
+    """One method's scores of a text, with what they mean.
+
+    `of` is what is explained (the probability of the target, say), None where the method knows no
+    such choice; `settings` are those that were set to something else than usual.
+    """
 
     kind: str
     signed: bool
     scores: tuple[float, ...]
+    of: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scores as `heedful explain --json` prints them; settings where there are any."""
+        told = {"kind": self.kind, "signed": self.signed, "of": self.of}
+        set_so = {"settings": dict(self.settings)} if self.settings else {}
+        return {**told, **set_so, "scores": list(self.scores)}
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A text, a target class, and what each method says of every word."""
+    """A text, a target class, and what each method says of every word.
+
+    `probability` is that of the target; `refused` holds the reason of every method that cannot
+    serve this model or text; `truncated` says that the model did not read the text to its end.
+    """
 
     text: str
     target: str
     granularity: str
     tokens: tuple[str, ...]
     methods: Mapping[str, MethodScores]
+    predicted: str
+    probability: float
+    refused: Mapping[str, str] = field(default_factory=dict)
+    truncated: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as `heedful explain --json` prints it."""
-        raw = asdict(self)
-        for one in raw["methods"].values():
-            one["scores"] = list(one["scores"])
-        return {**raw, "tokens": list(self.tokens)}
+        return {
+            "text": self.text,
+            "target": self.target,
+            "predicted": self.predicted,
+            "probability": self.probability,
+            "granularity": self.granularity,
+            "truncated": self.truncated,
+            "tokens": list(self.tokens),
+            "methods": {name: one.to_dict() for name, one in self.methods.items()},
+            "refused": dict(self.refused),
+        }
 
 
 def _finite(value: Any) -> Any:
@@ -159,6 +197,11 @@ def _estimate(raw: dict[str, Any]) -> Estimate:
         float("nan") if raw[k] is None else raw[k] for k in ("value", "low", "high")
     )
     return Estimate(value, low, high, raw["n"])
+
+
+def _instead(raw: dict[str, Any]) -> Instead:
+    known = {key: value for key, value in raw.items() if value is not None}  # null: no interval
+    return Instead(**known)
 
 
 def _claim(raw: dict[str, Any]) -> ClaimResult:

@@ -63,6 +63,13 @@ class Registry:
             )
         return part(**settings)
 
+    def name_of(self, part: object) -> str:
+        """The name under which the class of a part was registered."""
+        for name in self:
+            if self._parts[name] is type(part):
+                return name
+        raise UnknownName(f"{part!r} is of no registered {self.kind}; register its class first.")
+
     def summary(self, name: str) -> str:
         """The first line of the part's documentation."""
         return (self[name].__doc__ or "").strip().partition("\n")[0]

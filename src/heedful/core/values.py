@@ -55,7 +55,8 @@ class Batch:
     """Several encoded texts, padded to one length.
 
     `present` is False on padding; `mask` is True on the tokens that carry words of the text, the
-    ones an explanation ranks. Special tokens are present and not in the mask.
+    ones an explanation ranks. Special tokens are present and not in the mask. `word` numbers the
+    word each of them belongs to, −1 elsewhere; where it is left out every token is a word.
     """
 
     ids: Int[Tensor, "B T"]
@@ -63,6 +64,7 @@ class Batch:
     mask: Bool[Tensor, "B T"]
     instances: tuple[int, ...]
     types: Int[Tensor, "B T"] | None = None
+    word: Int[Tensor, "B T"] | None = None
 
     def __post_init__(self) -> None:
         if bool((self.mask & ~self.present).any()):
@@ -83,32 +85,25 @@ class Batch:
         width = self.ids.shape[1]
         keep = torch.arange(width - 1, device=self.ids.device).expand(len(rows), -1)
         keep = keep + (keep >= positions[:, None]).long()
-        return Batch(
-            self.ids[rows].gather(1, keep),
-            self.present[rows].gather(1, keep),
-            self.mask[rows].gather(1, keep),
-            tuple(self.instances[row] for row in rows.tolist()),
-            None if self.types is None else self.types[rows].gather(1, keep),
-        )
+        return self._taken(lambda one: one[rows].gather(1, keep), rows)
 
     def repeated(self, times: int) -> "Batch":
         """The whole batch several times over, one after the other."""
-        return Batch(
-            self.ids.repeat(times, 1),
-            self.present.repeat(times, 1),
-            self.mask.repeat(times, 1),
-            self.instances * times,
-            None if self.types is None else self.types.repeat(times, 1),
-        )
+        rows = torch.arange(len(self)).repeat(times)
+        return self._taken(lambda one: one.repeat(times, 1), rows)
 
     def chosen(self, rows: Int[Tensor, "N"]) -> "Batch":
         """Some of the texts, as wide as before."""
+        return self._taken(lambda one: one[rows], rows)
+
+    def _taken(self, take: Callable[[Tensor], Tensor], rows: Int[Tensor, "N"]) -> "Batch":
         return Batch(
-            self.ids[rows],
-            self.present[rows],
-            self.mask[rows],
+            take(self.ids),
+            take(self.present),
+            take(self.mask),
             tuple(self.instances[row] for row in rows.tolist()),
-            None if self.types is None else self.types[rows],
+            None if self.types is None else take(self.types),
+            None if self.word is None else take(self.word),
         )
 
     def distinct(self) -> tuple[Int[Tensor, "N"], Int[Tensor, "B"]]:
@@ -138,7 +133,7 @@ def collate(encoded: Sequence[Encoded], *, pad_id: int = 0, left: bool = False) 
         present[row, here] = True
         if types is not None and one.types is not None:
             types[row, here] = torch.tensor(one.types)
-    return Batch(ids, present, word >= 0, tuple(e.index for e in encoded), types)
+    return Batch(ids, present, word >= 0, tuple(e.index for e in encoded), types, word)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +143,9 @@ class Forward:
     `attention` is the distribution under audit: one row per text, zero outside the words. Where a
     model has many attentions, its subject states which one this is: `rows` are then the R rows of
     weights behind it (of every head, say), special tokens included, and `attention` is what they
-    read as together. `maps` holds every attention of the pass, layer by layer.
+    read as together. `maps` holds every attention over the text, layer by layer; in an
+    encoder–decoder those are the decoder's, and the attentions within encoder and within decoder
+    stand beside them.
     """
 
     logits: Float[Tensor, "B C"]
@@ -156,15 +153,23 @@ class Forward:
     states: Float[Tensor, "B T D"]
     rows: Float[Tensor, "B R T"] | None = None
     maps: tuple[Float[Tensor, "B H Q K"], ...] = ()
+    encoder_maps: tuple[Float[Tensor, "B H K K"], ...] = ()
+    decoder_maps: tuple[Float[Tensor, "B H Q Q"], ...] = ()
 
     def detached(self) -> "Forward":
-        """The same numbers without the graph behind them."""
+        """The same numbers without the graph behind them, all of the logits' type."""
+
+        def cut(maps: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            return tuple(one.detach().to(self.logits.dtype) for one in maps)
+
         return Forward(
             self.logits.detach(),
             self.attention.detach(),
             self.states.detach(),
             None if self.rows is None else self.rows.detach(),
-            tuple(one.detach() for one in self.maps),
+            cut(self.maps),
+            cut(self.encoder_maps),
+            cut(self.decoder_maps),
         )
 
     @property
@@ -196,10 +201,27 @@ class LinearDecoder:
         mixed = torch.einsum("...bt,btc->...bc", attention, self.contributions)
         return mixed + self.bias
 
+    @property
+    def influence(self) -> Float[Tensor, "B T"]:
+        """‖s_t‖: how far a state moves the logits apart; for two classes |w·h_t| up to a factor.
+
+        Softmax does not see what all classes share, so their mean is taken off first.
+        """
+        values = self.contributions
+        return (values - values.mean(-1, keepdim=True)).square().sum(-1).sqrt()
+
     def difference(self, one: int, other: int) -> Float[Tensor, "B T"]:
         """Each token's logit of class `one` against class `other`, bias included (Σ α = 1)."""
         values = self.contributions + self.bias
         return values[..., one] - values[..., other]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blank:
+    """What stands in the place of a word that is hidden: a name for reports, and its vector."""
+
+    name: str
+    vector: Float[Tensor, "E"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,9 +2,30 @@
 
 # methods are shown in the order they are registered in
 # isort: off
-from heedful.methods import attention, one_hot_gradient, leave_one_out, controls
+from heedful.methods import attention, rollout, flow, gradient_rollout, blocks
+from heedful.methods import gradient, one_hot_gradient, smoothgrad, integrated_gradients
+from heedful.methods import leave_one_out, occlusion, lime, kernel_shap, shapley
+from heedful.methods import controls
 
 # isort: on
 from heedful.methods.base import Method, methods
 
-__all__ = ["Method", "attention", "controls", "leave_one_out", "methods", "one_hot_gradient"]
+__all__ = [
+    "Method",
+    "attention",
+    "blocks",
+    "controls",
+    "flow",
+    "gradient",
+    "gradient_rollout",
+    "integrated_gradients",
+    "kernel_shap",
+    "leave_one_out",
+    "lime",
+    "methods",
+    "occlusion",
+    "one_hot_gradient",
+    "rollout",
+    "shapley",
+    "smoothgrad",
+]

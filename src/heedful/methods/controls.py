@@ -9,7 +9,7 @@ from torch import Tensor
 
 from heedful.core.rng import uniform_keys
 from heedful.core.values import Explanation
-from heedful.methods.base import Kind, methods
+from heedful.methods.base import Join, Kind, methods
 from heedful.models.sitting import Sitting
 from heedful.tensor.simplex import positions_first, uniform
 
@@ -20,6 +20,7 @@ class Random:
     """Scores drawn at random for each text, the same in every batch."""
 
     kind: ClassVar[Kind] = "control"
+    join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
     def __call__(
@@ -42,6 +43,7 @@ class Uniform:
     """The same score for every token of a text."""
 
     kind: ClassVar[Kind] = "control"
+    join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
     def __call__(

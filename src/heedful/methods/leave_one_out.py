@@ -1,46 +1,55 @@
-"""Leave one out: how the output changes when a token is deleted."""
+"""Leave one out: how the output changes when a token, or a whole word, is deleted."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.core.errors import ConfigError
 from heedful.core.values import Explanation
-from heedful.methods.base import Kind, methods
+from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
+from heedful.models.deleting import same_word, without_each_word
 from heedful.models.sitting import Sitting
 from heedful.tensor.divergence import tvd
+from heedful.tensor.target import value_of
 
 
 @methods.register("leave_one_out")
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """p(x) − p(x without t) of the target, or the distance of the whole outputs (of="output").
+    """v(x) − v(x without t) of the target, or the distance of the whole outputs (of="output").
 
-    The token is deleted, later ones move up, the text is encoded anew. For two classes the
-    absolute value of the first is the second.
+    The token, or with players="words" every piece of its word, is deleted; later ones move up, the
+    text is encoded anew. For two classes the distance is the absolute change of probability.
     """
 
-    of: Literal["target", "output"] = "target"
+    of: Literal["probability", "log_odds", "logit", "output"] = "probability"
+    players: Literal["tokens", "words"] = "tokens"
     kind: ClassVar[Kind] = "saliency"
+    join: ClassVar[Join] = "sum"
 
     def __post_init__(self) -> None:
-        if self.of not in ("target", "output"):
-            raise ConfigError(f"of must be target or output, not {self.of!r}.")
+        require_one_of("of", self.of, ("probability", "log_odds", "logit", "output"))
+        require_one_of("players", self.players, ("tokens", "words"))
 
     @property
     def signed(self) -> bool:
         """A distance of outputs has no sign."""
-        return self.of == "target"
+        return self.of != "output"
 
     def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
-        before = sitting.forward.probabilities[:, None, :]
-        after = sitting.without_each.softmax(-1)
+        if self.players == "tokens":
+            return on_words("leave_one_out", sitting, self._lost(sitting, target))
+        pieces = same_word(sitting.batch).sum(-1).clamp(min=1)
+        lost = self._lost(sitting, target)
+        return on_words("leave_one_out", sitting, lost / pieces.to(lost))
+
+    def _lost(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Float[Tensor, "B T"]:
+        before = sitting.logits.detach()
+        by_word = self.players == "words"
+        after = sitting.once(without_each_word) if by_word else sitting.without_each
         if self.of == "output":
-            scores = tvd(after, before)
-        else:
-            index = target[:, None, None].expand(*after.shape[:2], 1)
-            scores = (before - after).gather(-1, index).squeeze(-1)
-        mask = sitting.batch.mask
-        return Explanation("leave_one_out", scores.masked_fill(~mask, 0.0), mask)
+            return tvd(after.softmax(-1), before[:, None].softmax(-1))
+        target = target.to(before.device)
+        each = target[:, None].expand(after.shape[:2])
+        return value_of(before, target, self.of)[:, None] - value_of(after, each, self.of)

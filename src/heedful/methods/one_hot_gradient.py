@@ -6,10 +6,10 @@ from typing import ClassVar, Literal
 from jaxtyping import Int
 from torch import Tensor
 
-from heedful.core.errors import ConfigError
 from heedful.core.values import Explanation
-from heedful.methods.base import Kind, methods
+from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
 from heedful.models.sitting import Sitting
+from heedful.models.slopes import input_slope
 
 
 @methods.register("one_hot_gradient")
@@ -24,16 +24,17 @@ class OneHotGradient:
 
     attention: Literal["fixed", "free"] = "fixed"
     kind: ClassVar[Kind] = "saliency"
+    join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.attention not in ("fixed", "free"):
-            raise ConfigError(f"attention must be fixed or free, not {self.attention!r}.")
+        require_one_of("attention", self.attention, ("fixed", "free"))
 
     def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
-        held = sitting.rows if self.attention == "fixed" else None
-        with sitting.clock("gradient"):
-            gradient = sitting.gradient(target, attention=held)
+        if self.attention == "free":
+            gradient = input_slope(sitting, target, "probability")
+        else:
+            with sitting.clock("gradient"):
+                gradient = sitting.gradient(target, attention=sitting.rows)
         scores = (sitting.embedded.detach() * gradient).sum(-1).abs()
-        mask = sitting.batch.mask
-        return Explanation("one_hot_gradient", scores.masked_fill(~mask, 0.0), mask)
+        return on_words("one_hot_gradient", sitting, scores)

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.core.values import Batch, Decode, Encoded, Example, Forward
+from heedful.core.values import Batch, Blank, Decode, Encoded, Example, Forward
 
 
 @runtime_checkable
@@ -81,6 +81,49 @@ class HasLayers(Protocol):
 
     def layer_rows(self, batch: Batch, forward: Forward) -> tuple[Float[Tensor, "B H T"], ...]:
         """For each layer every head's row at the position under audit."""
+        ...
+
+    def rows_of(
+        self, batch: Batch, maps: Sequence[Float[Tensor, "B H Q K"]]
+    ) -> Float[Tensor, "B R T"]:
+        """The rows under audit of maps, or of anything else there is one of per weight."""
+        ...
+
+    def at_position(self, batch: Batch, matrix: Float[Tensor, "B Q K"]) -> Float[Tensor, "B K"]:
+        """The row of a matrix that belongs to the position under audit, or the mean of all."""
+        ...
+
+
+@runtime_checkable
+class HasBlocks(Protocol):
+    """A subject whose attention blocks can be looked into."""
+
+    def part_sizes(self, batch: Batch) -> list[Float[Tensor, "B Q K"]]:
+        """For each layer under audit the size of what each key adds to each query."""
+        ...
+
+    def zeroed_values(self, batch: Batch, *, max_batch_tokens: int) -> list[Float[Tensor, "B T T"]]:
+        """For each layer how far each state turns without each key's value."""
+        ...
+
+
+@runtime_checkable
+class HasBlank(Protocol):
+    """A subject that knows a vector for no word."""
+
+    def blank(self) -> Blank:
+        """The token that stands for none, such as [MASK], or what comes nearest."""
+        ...
+
+
+@runtime_checkable
+class RunsLean(Protocol):
+    """A subject that gives its output faster when its attention is not asked for."""
+
+    def outputs(
+        self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None
+    ) -> Float[Tensor, "B C"]:
+        """The logits of `forward`, and nothing else."""
         ...
 
 

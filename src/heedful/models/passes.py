@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.core.errors import AttentionUnavailable
+from heedful.core.errors import AttentionUnavailable, ModelError
 from heedful.core.values import Batch
 from heedful.models.hearing import Edit, Hearing
 from heedful.models.seam import Seam
@@ -74,6 +74,34 @@ class Passes:
             if edit is None and embedded is None:
                 logits = self._rechecked(batch, logits)
         return logits, hearing
+
+    def outputs(
+        self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None
+    ) -> Float[Tensor, "B C"]:
+        """The logits of `run` by the model's own, perhaps fused, attention: nothing is heard."""
+        half = torch.autocast(self.device.type, torch.bfloat16, enabled=self.half)
+        with self._embedded_as(embedded, batch), half:
+            logits = self.logits(batch)
+        return logits.float() if self.half else logits
+
+    def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
+        """Logits with each token deleted; equal variants are run once."""
+        rows, positions = batch.mask.nonzero(as_tuple=True)
+        if not len(rows):
+            raise ModelError("A batch without any word cannot lose one.")
+        size = max(1, max_batch_tokens // batch.ids.shape[1])
+        parts = [
+            self._distinct(batch.without(*some))
+            for some in zip(torch.split(rows, size), torch.split(positions, size), strict=True)
+        ]
+        logits = torch.cat(parts)
+        result = logits.new_zeros(*batch.mask.shape, logits.shape[-1])
+        result[rows, positions] = logits
+        return result
+
+    def _distinct(self, batch: Batch) -> Float[Tensor, "N C"]:
+        first, place = batch.distinct()
+        return self.run(batch.chosen(first), keep=False)[0][place]
 
     def logits(self, batch: Batch) -> Float[Tensor, "B C"]:
         """The model's own output for the classes, attention as it is set at the moment."""

@@ -58,6 +58,14 @@ def held(call: Call, place: Edit) -> Tensor:
     return call.weights.detach() if not isinstance(placed, Tensor) else placed.detach()
 
 
+def as_leaf(call: Call) -> Tensor | None:
+    """Weights that nothing before them can move, so that gradients can be taken there too.
+
+    In a frozen encoder–decoder the first attention over what is written so far is such a one.
+    """
+    return None if call.weights.requires_grad else call.weights.detach().requires_grad_()
+
+
 def is_cross(module: str) -> bool:
     """Whether a module's name is that of attention from a decoder to its encoder."""
     return any(

@@ -121,7 +121,7 @@ class RowReplay:
     def _shortened(self, states: Float[Tensor, "N 1 D"]) -> Iterator[None]:
         """All layers but the last pass on what they get; the last one gets the given states."""
         handle = self.layers[-1].register_forward_pre_hook(
-            lambda _, args, kwargs: _with_states(args, kwargs, states), with_kwargs=True
+            lambda _, args, kwargs: with_states(args, kwargs, states), with_kwargs=True
         )
         stubbed = list(self.layers)[:-1]
         try:
@@ -138,7 +138,7 @@ def _captured(subject: Replayed, batch: Batch, position: Int[Tensor, "B"]) -> Ro
     """One pass that keeps what enters the last layer, and what its attention is made of."""
     found: dict[str, Any] = {}
     returns: list[int] = []
-    layers = _layers(subject.model, subject.seam.modules)
+    layers = layers_of(subject.model, subject.seam.modules)
     if layers is None:
         return None
     with torch.no_grad():
@@ -167,7 +167,7 @@ def _captured(subject: Replayed, batch: Batch, position: Int[Tensor, "B"]) -> Ro
     )
 
 
-def _layers(model: nn.Module, modules: Sequence[str]) -> nn.ModuleList | None:
+def layers_of(model: nn.Module, modules: Sequence[str]) -> nn.ModuleList | None:
     """The list of layers that hold the attentions, one each, in order."""
     if len(set(modules)) != len(modules):  # one layer used over and over
         return None
@@ -193,7 +193,7 @@ def _stub(count: int) -> Any:
     return forward
 
 
-def _with_states(
+def with_states(
     args: tuple[Any, ...], kwargs: dict[str, Any], states: Tensor
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if args:

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -12,15 +12,17 @@ from torch import Tensor, autograd
 from heedful.core.clock import Clock
 from heedful.core.errors import AttentionUnavailable
 from heedful.core.values import Batch, Decode, Forward
-from heedful.models.base import DeletesQuickly, HasLayers, HoldsAttention, Subject
+from heedful.models.base import DeletesQuickly, HasLayers, HoldsAttention, RunsLean, Subject
 from heedful.tensor.rows import read_rows
+
+Made_co = TypeVar("Made_co", covariant=True)
 
 
 @runtime_checkable
-class Work(Hashable, Protocol):
-    """A part that turns a sitting into a tensor, such as an intervention."""
+class Work(Hashable, Protocol[Made_co]):
+    """A part that makes something of a sitting, as an intervention makes weights."""
 
-    def __call__(self, sitting: "Sitting") -> Tensor: ...
+    def __call__(self, sitting: "Sitting") -> Made_co: ...
 
 
 PARITY = 1e-4  # how far decoding under the model's own attention may lie from its output
@@ -28,20 +30,32 @@ PARITY = 1e-4  # how far decoding under the model's own attention may lie from i
 
 @dataclass(frozen=True, eq=False)
 class Sitting:
-    """A subject, a batch, and every shared quantity, computed when first asked for."""
+    """A subject, a batch, and every shared quantity, computed when first asked for.
+
+    `lean` says that no attention will be asked for, so that passes may leave it out where that is
+    faster; it is still given to who asks.
+    """
 
     subject: Subject
     batch: Batch
     seed: int = 0
     max_batch_tokens: int = 20_000
     clock: Clock = field(default_factory=Clock)
-    kept: dict[Hashable, Tensor] = field(default_factory=dict)
+    lean: bool = False
+    kept: dict[Hashable, Any] = field(default_factory=dict)
 
-    def once(self, part: "Work") -> Float[Tensor, "..."]:
+    def once(self, part: Work[Made_co]) -> Made_co:
         """What a part makes of this sitting, computed once; equal settings are equal parts."""
         if part not in self.kept:
             self.kept[part] = part(self)
-        return self.kept[part]
+        made: Made_co = self.kept[part]
+        return made
+
+    @property
+    def budget(self) -> int:
+        """How many tokens may be run at once, by what was asked and what suits the subject."""
+        own: int = getattr(self.subject, "max_batch_tokens", self.max_batch_tokens)
+        return min(self.max_batch_tokens, own)
 
     @cached_property
     def embedded(self) -> Float[Tensor, "B T E"]:
@@ -53,6 +67,14 @@ class Sitting:
         """The one forward pass, with its autograd graph."""
         with self.clock("forward"), torch.enable_grad():
             return self.subject.forward(self.batch, self.embedded)
+
+    @cached_property
+    def logits(self) -> Float[Tensor, "B C"]:
+        """The output, with its autograd graph."""
+        if self.lean and isinstance(self.subject, RunsLean):
+            with self.clock("forward"), torch.enable_grad():
+                return self.subject.outputs(self.batch, self.embedded)
+        return self.graph.logits
 
     @cached_property
     def forward(self) -> Forward:
@@ -127,7 +149,7 @@ class Sitting:
     @cached_property
     def predicted(self) -> Int[Tensor, "B"]:
         """The predicted classes."""
-        return self.forward.predicted
+        return self.logits.detach().argmax(-1)
 
     def gradient(
         self, target: Int[Tensor, "B"], *, attention: Float[Tensor, "B *R T"] | None
@@ -149,11 +171,11 @@ class Sitting:
         """Logits with token t deleted, for each t in the mask; zeros elsewhere."""
         with self.clock("leave_one_out"), torch.no_grad():
             if isinstance(self.subject, DeletesQuickly):
-                return self.subject.without_each(self.batch, max_batch_tokens=self.max_batch_tokens)
+                return self.subject.without_each(self.batch, max_batch_tokens=self.budget)
             return self._run_every_variant()
 
     def _run_every_variant(self) -> Float[Tensor, "B T C"]:
-        result = self.forward.logits.new_zeros(*self.batch.mask.shape, len(self.subject.labels))
+        result = self.logits.detach().new_zeros(*self.batch.mask.shape, len(self.subject.labels))
         for rows, positions in self._variants():
             shorter = self.batch.without(rows, positions)
             result[rows, positions] = self.subject.forward(shorter).logits
@@ -161,7 +183,7 @@ class Sitting:
 
     def _variants(self) -> Iterator[tuple[Int[Tensor, "N"], Int[Tensor, "N"]]]:
         rows, positions = self.batch.mask.nonzero(as_tuple=True)
-        size = max(1, self.max_batch_tokens // self.batch.ids.shape[1])
+        size = max(1, self.budget // self.batch.ids.shape[1])
         yield from zip(torch.split(rows, size), torch.split(positions, size), strict=True)
 
     def _hears(self, decode: Decode) -> bool:

@@ -2,20 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.core.errors import AttentionUnavailable, ModelError
-from heedful.core.values import Batch, Decode, Encoded, Example, Forward, collate
+from heedful.core.errors import AttentionUnavailable
+from heedful.core.values import Batch, Blank, Decode, Encoded, Example, Forward, collate
+from heedful.models.blank import blank_for
+from heedful.models.blocks import blocks_of
 from heedful.models.hearing import Call
 from heedful.models.passes import Passes, last_of
 from heedful.models.pieces import Pieces
-from heedful.models.placing import Elsewhere, Places, held, is_cross
+from heedful.models.placing import Elsewhere, Places, as_leaf, held, is_cross
 from heedful.models.replay import RowReplay
 from heedful.models.scope import Scope
+from heedful.models.zeroing import zeroed_values
 from heedful.tensor.rows import read_rows, take_rows
 
 
@@ -92,28 +96,36 @@ class TransformerSubject(Passes):
 
     def embed(self, batch: Batch) -> Float[Tensor, "B T E"]:
         """The vectors of the tokens, before positions are added."""
-        with torch.no_grad():
-            vectors: Tensor = self.embedding(batch.ids.to(self.device))
-        return vectors
+        return self._vectors(batch.ids)
 
     def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
         """One pass with every attention of it."""
-        logits, hearing = self.run(batch, embedded=embedded)
+        leaf = as_leaf if embedded is not None and torch.is_grad_enabled() else None
+        logits, hearing = self.run(batch, leaf, embedded=embedded)
         calls = [call for call in hearing.calls if self.audited(call, batch)]
-        where = self.position(batch)
-        audited = [call for layer, call in enumerate(calls) if self.scope.holds(layer)]
-        taken = [
-            take_rows(call.weights, batch.present, where, head=self.scope.head) for call in audited
-        ]
-        rows, call = torch.cat(taken, dim=1).to(logits.dtype), audited[-1]
+        maps = tuple(one.weights for one in calls)  # as they are: gradients are taken at them
+        rows = self.rows_of(batch, maps).to(logits.dtype)
+        call = [call for layer, call in enumerate(calls) if self.scope.holds(layer)][-1]
         states = call.states
         if states is not None and call.values is None and self.seam.tokens_first:
             states = states.transpose(0, 1)
         if states is None or states.shape[:2] != batch.ids.shape:
             raise AttentionUnavailable(f"{call.module} does not show the states it attends to.")
-        maps = tuple(one.weights.to(logits.dtype) for one in calls)
-        states = states.to(logits.dtype)
-        return Forward(logits, read_rows(rows, batch.mask), states, rows, maps)
+        within = self._within(hearing.calls, calls)
+        attention = read_rows(rows, batch.mask)
+        return Forward(logits, attention, states.to(logits.dtype), rows, maps, *within)
+
+    def _within(
+        self, calls: Sequence[Call], audited: Sequence[Call]
+    ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """The maps within the encoder and within the decoder, where there are both."""
+        first = min(call.order for call in audited)
+        others = [call for call in calls if call not in audited]
+        encoder = calls[: first - 1] if others else ()  # a decoder layer attends to itself first
+        return (
+            tuple(call.weights for call in encoder),
+            tuple(call.weights for call in others[len(encoder) :]),
+        )
 
     def decoder(self, batch: Batch, forward: Forward) -> Decode:
         """The output under other rows: by the last layer's one position where that is exact."""
@@ -128,6 +140,48 @@ class TransformerSubject(Passes):
         inside = batch.present[:, None, :, None]
         count = batch.present.sum(-1)[:, None, None]
         return tuple((one * inside).sum(2) / count for one in forward.maps)
+
+    def rows_of(
+        self, batch: Batch, maps: Sequence[Float[Tensor, "B H Q K"]]
+    ) -> Float[Tensor, "B R T"]:
+        """The rows under audit, of the weights or of anything else there is one of per weight."""
+        where, head = self.position(batch), self.scope.head
+        held = [one for layer, one in enumerate(maps) if self.scope.holds(layer)]
+        return torch.cat([take_rows(one, batch.present, where, head=head) for one in held], dim=1)
+
+    def at_position(self, batch: Batch, matrix: Float[Tensor, "B Q K"]) -> Float[Tensor, "B K"]:
+        """The row of the position under audit, or the mean over all that are no padding."""
+        where = self.position(batch)
+        if where is not None:
+            return matrix[torch.arange(len(matrix)), where]
+        inside = batch.present[:, :, None].to(matrix)
+        return (matrix * inside).sum(1) / inside.sum(1)
+
+    def part_sizes(self, batch: Batch) -> list[Float[Tensor, "B Q K"]]:
+        """‖α f(x)‖ of each key for each query, in the layers under audit."""
+        with torch.no_grad():
+            calls = [one for one in self.run(batch)[1].calls if self.audited(one, batch)]
+        orders = {call.order for layer, call in enumerate(calls) if self.scope.holds(layer)}
+        blocks = blocks_of(self, batch, frozenset(orders))
+        return [block.part_sizes(batch, head=self.scope.head) for block in blocks]
+
+    def zeroed_values(self, batch: Batch, *, max_batch_tokens: int) -> list[Float[Tensor, "B T T"]]:
+        """How far each state turns without each key's value, layer by layer."""
+        return zeroed_values(self, batch, max_batch_tokens=max_batch_tokens)
+
+    def blank(self) -> Blank:
+        """The mask token's vector; without one the unknown token's, or the mean of all tokens'."""
+        return self._blank
+
+    @cached_property
+    def _blank(self) -> Blank:
+        size = self.model.config.get_text_config().vocab_size
+        return blank_for(self.pieces.tokenizer, self._vectors, size)
+
+    def _vectors(self, ids: Int[Tensor, "*K"]) -> Float[Tensor, "*K E"]:
+        with torch.no_grad():
+            vectors: Tensor = self.embedding(ids.to(self.device))
+        return vectors
 
     def head_values(self, batch: Batch, forward: Forward) -> Float[Tensor, "B T D"] | None:  # noqa: ARG002
         """The values of the head under audit; None where more than one is, or on the tap."""
@@ -152,21 +206,6 @@ class TransformerSubject(Passes):
         """Logits with all attention held constant, that under audit at the given rows."""
         place = self._places(batch).edit(rows)
         return self.run(batch, lambda call: held(call, place), embedded=embedded)[0]
-
-    def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
-        """Logits with each token deleted; equal variants are run once."""
-        rows, positions = batch.mask.nonzero(as_tuple=True)
-        if not len(rows):
-            raise ModelError("A batch without any word cannot lose one.")
-        size = max(1, max_batch_tokens // batch.ids.shape[1])
-        parts = [
-            self._distinct(batch.without(*some))
-            for some in zip(torch.split(rows, size), torch.split(positions, size), strict=True)
-        ]
-        logits = torch.cat(parts)
-        result = logits.new_zeros(*batch.mask.shape, logits.shape[-1])
-        result[rows, positions] = logits
-        return result
 
     def position(self, batch: Batch) -> Int[Tensor, "B"] | None:
         """The position whose row is read, in each text; None for the mean over all."""
@@ -209,7 +248,3 @@ class TransformerSubject(Passes):
             return torch.cat(found).reshape(*weights.shape[:-3], len(batch), -1)
 
         return decode
-
-    def _distinct(self, batch: Batch) -> Float[Tensor, "N C"]:
-        first, place = batch.distinct()
-        return self.run(batch.chosen(first), keep=False)[0][place]

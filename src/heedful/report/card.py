@@ -10,6 +10,7 @@ from rich.text import Text
 
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.audited import audited_of
+from heedful.report.measures import method_of
 from heedful.report.safe import printable
 
 COLOURS = {
@@ -39,6 +40,7 @@ CONTROLS = (
     "median_tvd_random_rows",
     "random_tvd",
 )
+OF_REFERENCES = ("tau_references", "tau_attention_references")
 WIDTH = 41
 
 
@@ -61,12 +63,9 @@ def card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
     if verdict.degree is not None and verdict.degree.n:
         parts += [_scale(verdict.degree), Text()]
     if verdict.instead is not None:
-        share = f"{verdict.instead.recovered_share:.0%}"
-        method = printable(verdict.instead.method)
-        told = f"Instead: {method} recovers {share} of the leave-one-out ranking.\n"
-        parts.append(Text(told, style="bold"))
+        parts.append(Text(f"Instead: {printable(str(verdict.instead))}\n", style="bold"))
     parts += [_claims(verdict), Text()]
-    parts += [_checks(verdict, manifest["level"]), *_missing(verdict)]
+    parts += [_checks(verdict, manifest["level"]), *_methods(verdict), *_missing(verdict)]
     if "mechanism" in verdict.checks:
         parts += [Text(), Text("Where it is lost: " + printable(verdict.checks["mechanism"].why))]
     parts += [Text(), Text(printable(_origin(manifest)), style="dim")]
@@ -121,13 +120,36 @@ def _checks(verdict: Verdict, level: float) -> Table:
 
 
 def _measures(table: Table, result: CheckResult, classes: list[str]) -> None:
+    told_apart = _of_methods(result)
     for measure, estimate in result.estimates.items():
+        if measure in told_apart:
+            continue
         style = "dim" if measure in CONTROLS else ""
         told = str(estimate)
         if measure in result.undefined:
             told += f"  ({result.undefined[measure]} undefined)"
         cells = [_value(result.by_class.get(name, {}).get(measure)) for name in classes]
         table.add_row(Text(f" {measure}"), Text(told), *map(Text, cells), style=style)
+
+
+def _methods(verdict: Verdict) -> list[Text]:
+    """Whether the further methods agree with each other, in one line."""
+    check = verdict.checks.get("agreement")
+    if check is None or not _of_methods(check):
+        return []
+    among, attention = (check.estimates[one] for one in OF_REFERENCES)
+    told = (
+        f"Methods that erase words and methods that follow gradients agree at τ {among}, attention "
+        f"with both at τ {attention}; the report has every pair of methods."
+    )
+    return [Text(), Text(told)]
+
+
+def _of_methods(result: CheckResult) -> set[str]:
+    """The measures of further methods, where there is a line that sums them up."""
+    if not set(OF_REFERENCES) <= result.estimates.keys():
+        return set()
+    return {one for one in result.estimates if one in OF_REFERENCES or method_of(one)}
 
 
 def _missing(verdict: Verdict) -> list[Text]:

@@ -10,6 +10,9 @@ from heedful.report.layer_charts import heads_chart, layers_chart
 from heedful.report.layer_pictures import layer_pictures_of
 from heedful.report.layers import layers_of
 from heedful.report.look import INK, QUIET, SERIES, data, look
+from heedful.report.method_charts import matrix_chart
+from heedful.report.method_pictures import method_pictures_of
+from heedful.report.methods import methods_of
 from heedful.report.pictures import Picture, Row, pictures_of, told
 
 if TYPE_CHECKING:
@@ -22,7 +25,11 @@ PIXELS_PER_POINT = 3.0  # 300 dpi at the size of a column
 def write_figures(records: Records, folder: Path) -> list[Path]:
     """Write every figure as SVG and PNG; the paths written, in order."""
     vl_convert, written = _library("vl_convert"), []
-    pictures = (*pictures_of(records), *layer_pictures_of(records, layers_of(records)))
+    pictures = (
+        *pictures_of(records),
+        *method_pictures_of(methods_of(records)),
+        *layer_pictures_of(records, layers_of(records)),
+    )
     drawn = {one.name: chart_of(one, title=True) for one in pictures}
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -189,6 +196,7 @@ DRAWN: dict[str, Callable[[Picture], Any]] = {
     "flow": _flow,
     "layers": layers_chart,
     "heads": heads_chart,
+    "matrix": matrix_chart,
 }
 
 

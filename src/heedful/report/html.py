@@ -1,23 +1,20 @@
 """The page as one HTML file that opens offline and asks nothing of anyone."""
 
 import json
-from base64 import b64encode
 from dataclasses import asdict, fields
-from hashlib import sha256
 from math import isnan
-from pathlib import Path
 from typing import Any
 
-from heedful.core.errors import RunError
 from heedful.core.records import Estimate
 from heedful.report.evidence import Records
 from heedful.report.figures import svg_of
 from heedful.report.layers import summary_of
+from heedful.report.methods import limits_told, nearest
+from heedful.report.offline import joined, policy, templates
 from heedful.report.page import Page, page_of
 from heedful.report.pictures import told
 from heedful.report.sentences import SCORES, Sentence
 
-TEMPLATES = Path(__file__).parent / "templates"
 # what could end a script element or a line of it, in any reading of HTML or JavaScript
 UNSAFE_IN_SCRIPT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 STEPS = 20  # of colour in a table; the style sheet has a class for each
@@ -26,17 +23,10 @@ ARROWS = {"up": "↑", "down": "↓", "none": ""}
 
 def render_html(records: Records) -> str:
     """One self-contained page from the records of a run; no model, no network."""
-    try:
-        import jinja2
-    except ImportError:
-        raise RunError("The HTML report needs jinja2: pip install 'heedful[report]'.") from None
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    # autoescape is on for every template: nothing here is named .html by chance
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
+    environment = templates()
     environment.filters |= {"number": number, "place": place, "depth": depth}
     environment.filters |= {"summary": summary_of, "short": short}
+    environment.filters |= {"nearest": nearest, "limits_told": limits_told}
     page = page_of(records)
     return environment.get_template("page.html.j2").render(**_shown(page))
 
@@ -44,11 +34,9 @@ def render_html(records: Records) -> str:
 def _shown(page: Page) -> dict[str, Any]:
     from markupsafe import Markup
 
-    parts = ("page", "layers") if page.layers or page.maps else ("page",)
-    css, js = (
-        "".join((TEMPLATES / f"{part}.{kind}").read_text(encoding="utf-8") for part in parts)
-        for kind in ("css", "js")
-    )
+    more = ("layers",) if page.layers or page.maps else ()
+    styled = ("methods", *more) if page.methods else more
+    css, js = joined(("page", *styled), "css"), joined(("theme", "page", *more), "js")
     # these are ours, or made by ours from escaped text; all else is escaped by the template
     own = {"css": css, "js": js}
     own |= {"data": script_json(_sentences(page)), "maps": script_json(_maps(page))}
@@ -56,23 +44,12 @@ def _shown(page: Page) -> dict[str, Any]:
     return {
         "page": page,
         "arrows": ARROWS,
-        "policy": _policy(css=css, js=js),
+        "policy": policy(css=css, js=js),
         "figures": [(one, Markup(svg_of(one))) for one in page.pictures],  # noqa: S704
+        "method_figures": [(one, Markup(svg_of(one))) for one in page.method_pictures],  # noqa: S704
         "layer_figures": [(one, Markup(svg_of(one))) for one in drawn],  # noqa: S704
         **{name: Markup(text) for name, text in own.items()},  # noqa: S704
     }
-
-
-def _policy(*, css: str, js: str) -> str:
-    """A Content-Security-Policy under which only our own style and script work."""
-    return (
-        f"default-src 'none'; style-src '{_hash(css)}'; script-src '{_hash(js)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
 
 
 def _sentences(page: Page) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from math import nan
 
 from heedful.core.records import Estimate
 from heedful.report.evidence import Records
-from heedful.report.html import number
+from heedful.report.html import number, short
+from heedful.report.methods import Methods, limits_told, nearest
 from heedful.report.page import CheckTable, Page, page_of
 
 # what Markdown or the HTML inside it would take for markup
@@ -45,6 +47,8 @@ def _lines(page: Page) -> Iterator[str]:
     yield "| check | measure | mean | n |\n| --- | --- | --- | ---: |"
     for check in page.checks:
         yield from _rows(check)
+    if page.methods:
+        yield from _methods(page.methods)
     yield from _data(page)
     yield "\n### What this does not show\n"
     for limit in page.limits:
@@ -65,6 +69,23 @@ def _told(estimate: Estimate) -> str:
     if estimate.n < 2 or estimate.low != estimate.low:
         return number(estimate.value)
     return f"{number(estimate.value)} \\[{number(estimate.low)}, {number(estimate.high)}\\]"
+
+
+def _methods(methods: Methods) -> Iterator[str]:
+    """The matrix of means; their intervals are on the page and in the records."""
+    names = [one.name for one in methods.methods]
+    taus = {frozenset((one.one, one.other)): one.tau.value for one in methods.pairs}
+    yield "\n### Do the methods agree with each other?\n"
+    yield escaped(" ".join((methods.sentence, nearest(methods), limits_told(methods))))
+    if methods.refused:
+        yield f"\nNo ranking from {escaped(', '.join(methods.refused))}."
+    yield "\nMean Kendall's τ-b of every two methods, by absolute score:\n"
+    yield f"| method | kind | texts | {' | '.join(map(escaped, names))} |"
+    yield f"| --- | --- | ---: |{' ---: |' * len(names)}"
+    for one in methods.methods:
+        found = (taus.get(frozenset((one.name, other)), nan) for other in names)
+        row = " | ".join(map(short, found))
+        yield f"| {escaped(one.name)} | {escaped(one.kind)} | {one.texts} | {row} |"
 
 
 def _data(page: Page) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What each measure means to a reader: words, direction, role and range."""
 
+import re
 from dataclasses import dataclass
 from math import log
 from typing import Literal
@@ -35,6 +36,12 @@ MEANINGS = {
     "tau_gradient_shuffled": Meaning(
         "shuffled attention and the gradient under it, τ", role="control", span=RANK
     ),
+    "tau_references": Meaning(
+        "methods that erase words and methods that follow gradients, τ",
+        role="reference",
+        span=RANK,
+    ),
+    "tau_attention_references": Meaning("attention and both of these, τ", "up", span=RANK),
     "top1_leave_one_out": Meaning("top word is also top by leave-one-out", "up"),
     "top1_gradient": Meaning("top word is also top by gradient", "up"),
     "significant_gradient": Meaning("share of texts with p ≤ 0.05, gradient", "up"),
@@ -71,6 +78,19 @@ QUESTIONS = {
 }
 
 
+OF_METHOD = re.compile(r"tau_(\w+)_leave_one_out")
+
+
+def method_of(measure: str) -> str | None:
+    """The further method whose agreement with leave-one-out this is; None for other measures.
+
+    >>> method_of("tau_lime_leave_one_out"), method_of("tau_gradient_leave_one_out")
+    ('lime', None)
+    """
+    found = OF_METHOD.fullmatch(measure)
+    return found[1] if found and measure not in MEANINGS else None
+
+
 def meaning_of(measure: str) -> Meaning:
     """How to read this measure; one that is not known here keeps its bare name.
 
@@ -80,4 +100,6 @@ def meaning_of(measure: str) -> Meaning:
     (-1.0, 1.0)
     """
     span = RANK if measure.startswith("tau_") else SHARE
-    return MEANINGS.get(measure, Meaning("", span=span))
+    method = method_of(measure)
+    words = f"{method} and leave-one-out, τ" if method else ""
+    return MEANINGS.get(measure, Meaning(words, span=span))

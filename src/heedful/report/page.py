@@ -14,6 +14,8 @@ from heedful.report.layer_pictures import layer_pictures_of
 from heedful.report.layers import Layers, layers_of
 from heedful.report.maps import Maps, maps_of
 from heedful.report.measures import QUESTIONS, Direction, Range, Role, meaning_of
+from heedful.report.method_pictures import method_pictures_of
+from heedful.report.methods import Methods, methods_of
 from heedful.report.pictures import Picture, pictures_of
 from heedful.report.sentences import MOST, Sentence, sentences_of, total_of
 from heedful.report.slices import Slice, slices_of
@@ -74,6 +76,8 @@ class Page:
     level: float
     checks: tuple[CheckTable, ...]
     pictures: tuple[Picture, ...]
+    methods: Methods | None
+    method_pictures: tuple[Picture, ...]
     layers: Layers | None
     layer_pictures: tuple[Picture, ...]
     maps: Maps | None
@@ -88,7 +92,7 @@ class Page:
 def page_of(records: Records) -> Page:
     """The page of one run, from its records alone."""
     verdict, manifest = records.verdict, records.manifest
-    degree, layers = verdict.degree, layers_of(records)
+    degree, layers, methods = verdict.degree, layers_of(records), methods_of(records)
     sentences = sentences_of(records)
     return Page(
         model=visible(manifest["model"]["name"]),
@@ -104,6 +108,8 @@ def page_of(records: Records) -> Page:
         level=manifest.get("level", 0.95),
         checks=tuple(_check(name, one, _classes(verdict)) for name, one in verdict.checks.items()),
         pictures=pictures_of(records),
+        methods=methods,
+        method_pictures=method_pictures_of(methods),
         layers=layers,
         layer_pictures=layer_pictures_of(records, layers),
         maps=maps_of(records),
@@ -128,10 +134,7 @@ def _summary(manifest: Mapping[str, Any]) -> str:
 
 
 def _instead(verdict: Verdict) -> str:
-    if verdict.instead is None:
-        return ""
-    share = f"{verdict.instead.recovered_share:.0%}"
-    return f"{visible(verdict.instead.method)} recovers {share} of the leave-one-out ranking."
+    return "" if verdict.instead is None else visible(str(verdict.instead))
 
 
 def _claims(verdict: Verdict) -> tuple[ClaimRow, ...]:

@@ -1,25 +1,21 @@
-"""The functions that Python users call: load, audit, explain."""
+"""The functions that Python users call: load, audit, explain, explain_all."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heedful.auditing.explain import explain_text
+from heedful.auditing.explain_request import Request, Wanted, chosen_methods
 from heedful.auditing.plan import Plan
-from heedful.core.errors import ConfigError, RunError
+from heedful.core.errors import ConfigError
 from heedful.core.progress import Progress, silent
-from heedful.core.records import Explained
 from heedful.data.resolve import Data, read
-from heedful.methods import methods as known_methods
 from heedful.models.base import Subject
 from heedful.models.loading import load_live, load_named
-from heedful.report.words import print_words
+from heedful.runner.explain_data import Source, explain_to_file
+from heedful.runner.explanations import DataExplanations, Explanations
 from heedful.runner.local import run
 from heedful.runner.run import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Model = str | Path | Subject | Any  # a live transformers model too; its type needs transformers
 
@@ -79,50 +75,61 @@ def audit(
     return run(subject, rows, plan, out=Path(out) if out else None, progress=progress)
 
 
-@dataclass(frozen=True)
-class Explanations:
-    """What several methods say of one text; `record` holds the numbers."""
-
-    record: Explained
-
-    def show(self, *, numbers: bool = False) -> None:
-        """Print the words coloured by their scores, a line per method."""
-        print_words(self.record, numbers=numbers)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The explanation as `heedful explain --json` prints it."""
-        return self.record.to_dict()
-
-    def to_dataframe(self) -> "pd.DataFrame":
-        """One row per word, one column per method."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise RunError("to_dataframe needs pandas: pip install pandas.") from None
-        columns = {name: one.scores for name, one in self.record.methods.items()}
-        return pd.DataFrame({"token": self.record.tokens, **columns})
-
-
 def explain(
     model: Model,
     text: str,
     *,
     method: str | None = None,
-    methods: Sequence[str] = (),
+    methods: Wanted = None,
     target: str | None = None,
     granularity: str = "word",
+    of: str | None = None,
     seed: int = 0,
     **choices: Any,
 ) -> Explanations:
-    """Explain the prediction for one text by one method, several, or all there are.
+    """Explain the prediction for one text by one method, several, or the usual ones.
 
-    `choices` are those of `load`.
+    `methods` are names, a mapping from names to settings, or "all"; the usual ones are all but
+    the slow and the controls. `of` (probability, log_odds or logit) is what methods explain that
+    know the choice. `choices` are those of `load`.
     """
-    names = (method,) if method else tuple(methods) or tuple(known_methods)
-    record = explain_text(
-        load(model, **choices), text, names=names, target=target, granularity=granularity, seed=seed
-    )
-    return Explanations(record)
+    asked = _request(method, methods, target=target, granularity=granularity, of=of, seed=seed)
+    subject = load(model, **choices)
+    return Explanations(explain_text(subject, text, asked), _name(model, subject))
+
+
+def explain_all(
+    model: Model,
+    data: Data,
+    *,
+    out: str | Path = "explanations.parquet",
+    methods: Wanted = None,
+    target: str | None = None,
+    granularity: str = "word",
+    of: str | None = None,
+    split: str = "test",
+    fields: str | Mapping[str, str] | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    max_batch_tokens: int = 20_000,
+    progress: Progress = silent,
+    **choices: Any,
+) -> DataExplanations:
+    """Explain every text of a data set, into one Parquet file with a row per text and method.
+
+    Memory does not grow with the data. Labels are kept where the data has some. The rest is as
+    for `explain`.
+    """
+    asked = _request(None, methods, target=target, granularity=granularity, of=of, seed=seed)
+    source = Source(data, split, fields, limit, max_batch_tokens)
+    subject = load(model, **choices)
+    return explain_to_file(subject, source, asked, out=Path(out), progress=progress)
+
+
+def _request(method: str | None, methods: Wanted, **rest: Any) -> Request:
+    if method and methods:
+        raise ConfigError("Give method or methods, not both.")
+    return Request(chosen_methods((method,) if method else methods), **rest)
 
 
 def _name(model: Model, subject: Subject) -> str:

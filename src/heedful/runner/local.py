@@ -14,6 +14,7 @@ import torch
 
 from heedful.auditing.conclude import Columns, conclude, whole_columns
 from heedful.auditing.job import run_job
+from heedful.auditing.methods_asked import described
 from heedful.auditing.plan import Plan
 from heedful.core.errors import DataError, RunError
 from heedful.core.progress import Progress, silent
@@ -133,6 +134,7 @@ def _manifest(
         "attention_path": getattr(subject, "attention_path", "own"),
         "attention": str(getattr(subject, "scope", "the model's one attention")),
         "parity": max(beside.parity, getattr(subject, "parity", 0.0)),
+        "methods": described(plan.methods),
         "level": plan.level,
         "interval": f"{plan.level:.0%} {KIND}, {plan.resamples} resamples",
         "truncated": beside.truncated,

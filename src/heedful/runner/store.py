@@ -56,6 +56,8 @@ def jobs_of(plan: Plan, total: int, *, origin: Mapping[str, str | None]) -> list
         "min_words": plan.min_words,
         **origin,
     }
+    if plan.methods:
+        settled["methods"] = {name: dict(one) for name, one in plan.methods.items()}
     jobs = []
     for first in range(0, total, plan.instances_per_job):
         last = min(first + plan.instances_per_job, total)

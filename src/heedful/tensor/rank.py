@@ -136,6 +136,24 @@ def top_k_overlap(
     return torch.minimum(in_a, in_b).sum(-1) / mask.sum(-1).clamp(max=k).double()
 
 
+def top_k_overlaps(
+    ranks: Int[Tensor, "B K T"], mask: Bool[Tensor, "B T"], *, k: Int[Tensor, "B"]
+) -> Float64[Tensor, "B K K"]:
+    """`top_k_overlap` between all pairs of K rankings, with a k of each text's own.
+
+    `ranks` are those of `dense_ranks` under the same mask; k is at most the number of tokens, and
+    where it is 0 there is nothing to share (NaN).
+
+    >>> ranks = torch.tensor([[[2, 1, 0], [2, 0, 1]]])
+    >>> top_k_overlaps(ranks, torch.ones(1, 3, dtype=torch.bool), k=torch.tensor([2]))[0, 0]
+    tensor([1.0000, 0.5000], dtype=torch.float64)
+    """
+    places = _top_k_places(ranks, mask[:, None].expand_as(ranks), k=k[:, None, None])
+    # one ranking against all at a time: all against all at once would hold K² rows of tokens
+    shared = [torch.minimum(places, one[:, None]).sum(-1) for one in places.unbind(1)]
+    return torch.stack(shared, dim=1) / k[:, None, None].double()
+
+
 def _balance(ranks: Int[Tensor, "B K T"], n: Int[Tensor, "B"]) -> Int64[Tensor, "B K K"]:
     """Concordant minus discordant pairs: the Gram matrix of the signs of all pairs of tokens.
 
@@ -190,7 +208,7 @@ def _centred_ranks(
 
 
 def _top_k_places(
-    ranks: Int[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"], *, k: int
+    ranks: Int[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"], *, k: int | Int[Tensor, "..."]
 ) -> Float64[Tensor, "*batch T"]:
     """Each token's share of the k top places: the places its group finds free, evenly divided."""
     sizes = _group_sizes(ranks)

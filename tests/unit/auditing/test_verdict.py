@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 
+from heedful.auditing.instead import Rival
 from heedful.auditing.verdict import NO_RULES, RULES, Evidence, judge
 from heedful.checks import Findings, checks
 from heedful.core.records import CLAIMS, CheckResult, Estimate, Instead
@@ -32,9 +33,9 @@ TAUS = result(
 MIDDLE = Place(around(0.4, 0.6), around(0.3, 0.5))
 
 
-def judged(results, place=None, epsilon=0.05, parts=None):
+def judged(results, place=None, epsilon=0.05, parts=None, rivals=()):
     parts = parts or {name: checks.build(name) for name in results}
-    return judge(Evidence(results, parts, place, epsilon))
+    return judge(Evidence(results, parts, place, epsilon, rivals))
 
 
 # leverage, median TVD, answer, which rule, words of the sentence
@@ -215,30 +216,22 @@ def test_only_a_check_with_a_vote_decides_its_claim():
 AGAINST = Place(around(0.1, 0.2), around(0.3, 0.5))
 
 
-def test_instead_names_the_gradient_and_what_it_recovers():
-    found = judged({"agreement": TAUS}, AGAINST)
-    assert found.instead == Instead("one_hot_gradient", 0.6)
+RIVALS = (
+    Rival("one_hot_gradient", around(0.5, 0.7), around(0.2, 0.4)),
+    Rival("lime", around(0.7, 0.9), around(0.3, 0.5)),
+)
 
 
 def test_instead_names_the_best_that_was_tried():
-    more = {
-        **TAUS.estimates,
-        "tau_lime_leave_one_out": around(0.7, 0.9),
-        "tau_rollout_leave_one_out": around(0.6, 0.7),
-        "tau_leave_one_out_leave_one_out": around(1.0, 1.0),  # the yardstick itself
-        "tau_random_leave_one_out": around(0.9, 1.0),
-        "tau_uniform_leave_one_out": around(0.9, 1.0),
-        "tau_attention_leave_one_out": around(0.9, 1.0),
-        "tau_shuffled_leave_one_out": around(0.1, 0.3),
-    }
-    found = judged({"agreement": result(**more)}, AGAINST)
-    assert found.instead.method == "lime"
-    assert found.instead.recovered_share == pytest.approx((0.8 - 0.2) / (1 - 0.2))
+    found = judged({"agreement": TAUS}, AGAINST, rivals=RIVALS)
+    assert found.instead == Instead("lime", 0.8, 0.7, 0.9, 50)
+    assert judged({"agreement": TAUS}, AGAINST).instead is None  # nothing was
 
 
 @pytest.mark.parametrize("place", [around(0.8, 0.9), around(0.4, 0.6)])
 def test_nothing_instead_unless_attention_fails(place):
-    assert judged({"agreement": TAUS}, Place(place, around(0.1, 0.3))).instead is None
+    place = Place(place, around(0.1, 0.3))
+    assert judged({"agreement": TAUS}, place, rivals=RIVALS).instead is None
 
 
 def test_what_a_check_found_is_kept_beside_its_answer():

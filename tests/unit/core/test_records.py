@@ -37,7 +37,7 @@ def verdict(**changes):
         "answer": "unfaithful",
         "why": "Nearer to chance.",
         "degree": Estimate(0.41, 0.35, 0.47, 1725),
-        "instead": Instead("one_hot_gradient", 0.88),
+        "instead": Instead("one_hot_gradient", 0.88, 0.8, 0.93, 1725),
         "claims": {name: ClaimResult("for", "So it is.", ("agreement",)) for name in CLAIMS},
         "checks": {"agreement": agreement},
     }
@@ -49,7 +49,8 @@ def test_the_keys_are_those_of_the_contract():
     assert list(raw) == ["schema", "answer", "why", "degree", "instead", "claims", "checks"]
     assert raw["schema"] == 1
     assert raw["degree"] == {"value": 0.41, "low": 0.35, "high": 0.47, "n": 1725}
-    assert raw["instead"] == {"method": "one_hot_gradient", "recovered_share": 0.88}
+    share = {"recovered_share": 0.88, "low": 0.8, "high": 0.93, "n": 1725}
+    assert raw["instead"] == {"method": "one_hot_gradient", **share}
     assert list(raw["claims"]) == ["used", "needed", "ranks", "exclusive", "robust"]
     assert raw["claims"]["ranks"] == {"answer": "for", "why": "So it is.", "checks": ["agreement"]}
     check = raw["checks"]["agreement"]
@@ -69,6 +70,14 @@ def test_the_answers_are_those_of_the_contract():
 def test_a_verdict_comes_back_equal(answer):
     one = verdict(answer=answer)
     assert Verdict.from_json(one.to_json()) == one
+
+
+def test_a_share_without_an_interval_comes_back_without_one():
+    one = verdict(instead=Instead("lime", 0.5))
+    assert json.loads(one.to_json())["instead"]["low"] is None
+    back = Verdict.from_json(one.to_json()).instead
+    assert (back.method, back.recovered_share, back.n) == ("lime", 0.5, 0)
+    assert isnan(back.low)
 
 
 def test_nothing_to_say_is_null():
@@ -137,13 +146,37 @@ def test_an_estimate_is_told_with_its_interval_or_why_it_has_none(estimate, told
     assert str(estimate) == told
 
 
+PROMISED = {"text", "target", "granularity", "tokens", "methods"}  # of --json, in the contract
+
+
 def test_an_explanation_is_printed_as_the_contract_says():
     scores = MethodScores("attention", False, (0.1, 0.6, 0.3))
-    one = Explained("a fine film", "positive", "word", ("a", "fine", "film"), {"rollout": scores})
-    assert one.to_dict() == {
+    methods, tokens = {"rollout": scores}, ("a", "fine", "film")
+    one = Explained("a fine film", "positive", "word", tokens, methods, "negative", 0.25)
+    told = one.to_dict()
+    assert {name: told[name] for name in PROMISED} == {
         "text": "a fine film",
         "target": "positive",
         "granularity": "word",
         "tokens": ["a", "fine", "film"],
-        "methods": {"rollout": {"kind": "attention", "signed": False, "scores": [0.1, 0.6, 0.3]}},
+        "methods": {
+            "rollout": {
+                "kind": "attention",
+                "signed": False,
+                "of": None,
+                "scores": [0.1, 0.6, 0.3],
+            }
+        },
     }
+    more = {"predicted": "negative", "probability": 0.25, "refused": {}, "truncated": False}
+    assert {name: told[name] for name in told.keys() - PROMISED} == more
+
+
+def test_what_was_set_and_refused_is_printed_too():
+    scores = MethodScores("saliency", True, (0.5,), "logit", {"samples": 8})
+    methods, refused = {"lime": scores}, {"flow": "too long"}
+    one = Explained("x", "yes", "token", ("x",), methods, "yes", 1.0, refused, True)
+    told = one.to_dict()
+    assert told["methods"]["lime"]["settings"] == {"samples": 8}
+    assert told["methods"]["lime"]["of"] == "logit"
+    assert (told["refused"], told["truncated"]) == (refused, True)

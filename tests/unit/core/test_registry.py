@@ -56,6 +56,13 @@ def test_summary_of_a_part_without_documentation_is_empty():
     assert drums().summary("whistle") == ""
 
 
+def test_a_part_knows_its_name():
+    assert drums().name_of(Drum(beats=7)) == "drum"
+    with pytest.raises(UnknownName) as caught:
+        drums().name_of(3)
+    assert str(caught.value) == "3 is of no registered toy; register its class first."
+
+
 @pytest.mark.parametrize("ask", [Registry.__getitem__, Registry.build, Registry.summary])
 def test_a_near_miss_is_suggested(ask):
     with pytest.raises(UnknownName) as caught:

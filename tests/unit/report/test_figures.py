@@ -10,8 +10,8 @@ import pytest
 from heedful.core.errors import RunError
 from heedful.core.records import Estimate
 from heedful.report.figures import chart_of, svg_of, write_figures
-from heedful.report.html import TEMPLATES
 from heedful.report.look import GRID, INK, QUIET, SERIES
+from heedful.report.offline import TEMPLATES
 from heedful.report.pictures import MOST_CLASSES, pictures_of
 
 from .made_up import records

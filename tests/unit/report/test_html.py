@@ -12,7 +12,8 @@ import pytest
 
 from heedful.core.errors import RunError
 from heedful.core.records import Estimate
-from heedful.report.html import TEMPLATES, render_html, script_json
+from heedful.report.html import render_html, script_json
+from heedful.report.offline import TEMPLATES
 
 from .made_up import MEASURES, NASTY, manifest, records
 

@@ -16,11 +16,12 @@ from heedful.report.audited import audited_of
 from heedful.report.card import print_card
 from heedful.report.evidence import Records
 from heedful.report.figures import chart_of, svg_of, write_figures
-from heedful.report.html import STEPS, TEMPLATES, depth, render_html
+from heedful.report.html import STEPS, depth, render_html
 from heedful.report.layer_pictures import layer_pictures_of
 from heedful.report.layers import layers_of, summary_of
 from heedful.report.look import GRID, INK, QUIET, SERIES
 from heedful.report.markdown import to_markdown
+from heedful.report.offline import TEMPLATES, joined
 from heedful.report.page import page_of
 
 from .made_up import NASTY, records, transformer
@@ -139,7 +140,7 @@ def test_the_page_of_a_model_with_one_attention_is_as_it_was():
     plain = render_html(records(manifest_changes=changes))
     for absent in ("layers", "under audit", "<dialog", "maps", "canvas", "thumbnail", "halved"):
         assert absent not in plain
-    css, js = ((TEMPLATES / f"page.{kind}").read_text() for kind in ("css", "js"))
+    css, js = joined(("page",), "css"), joined(("theme", "page"), "js")
     assert f"<style>{css}</style>" in plain
     assert f"<script>{js}</script>" in plain
     assert page_of(records()).layer_pictures == ()

@@ -11,7 +11,14 @@ from scipy import stats
 
 from heedful.core.errors import ConfigError
 from heedful.tensor import rank
-from heedful.tensor.rank import dense_ranks, kendall, spearman, top1_match, top_k_overlap
+from heedful.tensor.rank import (
+    dense_ranks,
+    kendall,
+    spearman,
+    top1_match,
+    top_k_overlap,
+    top_k_overlaps,
+)
 
 
 @st.composite
@@ -165,6 +172,22 @@ def test_top_tokens_are_those_of_plain_sets(text, k):
             common = set(np.argsort(x)[-k:]) & set(np.argsort(y)[-k:])
             assert overlap[row].item() == pytest.approx(len(common) / min(k, len(x)))
         assert top_k_overlap(a, a, mask, k=k)[row].item() == pytest.approx(1.0)
+
+
+@given(texts(), st.integers(1, 9))
+def test_overlaps_of_all_pairs_are_those_of_each(text, most):
+    values, mask = text
+    k = (mask.sum(-1) // 2).clamp(max=most)
+    found = top_k_overlaps(ranked(values, mask), mask, k=k)
+    for b in range(len(mask)):
+        for i, j in np.ndindex(*found.shape[1:]):
+            one = float(found[b, i, j])
+            if k[b] == 0:
+                assert math.isnan(one)
+            else:
+                pair = (values[b : b + 1, i], values[b : b + 1, j])
+                want = top_k_overlap(*pair, mask[b : b + 1], k=int(k[b]))
+                assert one == pytest.approx(float(want[0]))
 
 
 def test_tokens_tied_across_the_border_share_its_places():

@@ -1,0 +1,87 @@
+"""Attention weighed by what it carries: the size of the parts, and what is lost without them."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from heedful.core.errors import NotApplicable
+from heedful.core.values import Explanation, LinearDecoder
+from heedful.methods.base import Join, Kind, methods, on_words
+from heedful.methods.layered import read_row
+from heedful.models.base import HasBlocks
+from heedful.models.sitting import Sitting
+from heedful.tensor.rollout import product
+
+
+@methods.register("attention_norm")
+@dataclass(frozen=True)
+class AttentionNorm:
+    """‖α f(x)‖ (Kobayashi et al., 2020): how much each token adds, not only how much it is weighed.
+
+    In a transformer f(x) is the value behind the output map, heads added up, in the layer under
+    audit (the mean over layers where all are); with one attention over states it is what a state
+    adds to the logits. That all parts make up the block's output is seen at run time.
+    """
+
+    kind: ClassVar[Kind] = "attention"
+    join: ClassVar[Join] = "sum"
+    signed: ClassVar[bool] = False
+
+    def __call__(
+        self,
+        sitting: Sitting,
+        target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
+    ) -> Explanation:
+        if isinstance(sitting.subject, HasBlocks):
+            sizes = sitting.subject.part_sizes(sitting.batch)
+            row = torch.stack([read_row(sitting, "attention_norm", one) for one in sizes]).mean(0)
+            return on_words("attention_norm", sitting, row.to(sitting.forward.logits.dtype))
+        if not isinstance(sitting.decode, LinearDecoder):
+            raise NotApplicable(
+                "attention_norm needs a linear decoder, which says what each state adds; this one "
+                "is not linear."
+            )
+        scores = sitting.forward.attention * sitting.decode.influence
+        return on_words("attention_norm", sitting, scores)
+
+
+@methods.register("value_zeroing")
+@dataclass(frozen=True)
+class ValueZeroing:
+    """How far states turn when a token's value is zeroed (Mohebbi et al., 2023), through layers.
+
+    C = 1 − cos(state, state without the value) in each layer, rows summing to 1, multiplied
+    last · … · first without a residual, which the states hold already. A pass for every token.
+    """
+
+    kind: ClassVar[Kind] = "attention"
+    join: ClassVar[Join] = "sum"
+    signed: ClassVar[bool] = False
+
+    def __call__(
+        self,
+        sitting: Sitting,
+        target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
+    ) -> Explanation:
+        if not isinstance(sitting.subject, HasBlocks):
+            raise NotApplicable(
+                "value_zeroing compares the states of layers; this model has one attention."
+            )
+        with sitting.clock("value_zeroing"):
+            changes = sitting.subject.zeroed_values(sitting.batch, max_batch_tokens=sitting.budget)
+        maps = [
+            mixing(one, weights) for one, weights in zip(changes, sitting.forward.maps, strict=True)
+        ]
+        row = read_row(sitting, "value_zeroing", product(maps))
+        return on_words("value_zeroing", sitting, row)
+
+
+def mixing(changes: Tensor, weights: Tensor) -> Tensor:
+    """Rows that sum to 1, on keys that were attended to; a state that nothing turns is its own."""
+    seen = changes.to(weights.dtype) * (weights.sum(1) > 0)
+    total = seen.sum(-1, keepdim=True)
+    own = torch.eye(seen.shape[-1], dtype=seen.dtype, device=seen.device)
+    return torch.where(total > 0, seen / torch.where(total > 0, total, 1.0), own)

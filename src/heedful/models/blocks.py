@@ -1,0 +1,110 @@
+"""Inside the attention blocks of a transformer: what each key adds to what a block gives out.
+
+No family is asked for by name. The map behind the heads is found as the module that is given their
+outputs, and what the keys add must make up what that module gave: seen at run time, or refused.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from heedful.core.errors import NotApplicable
+from heedful.core.values import Batch
+from heedful.models.hearing import Call, current
+from heedful.models.replay import Replayed
+
+NEAR = 1e-4  # how far what is put together again may lie from the model's own, as a share of it
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """An attention, the map behind its heads, and what that gave out."""
+
+    call: Call
+    outward: Callable[[Tensor], Tensor]
+    output: Float[Tensor, "B Q D"]
+
+    def part_sizes(self, batch: Batch, *, head: int | None = None) -> Float[Tensor, "B Q K"]:
+        """‖Σ_h α_h f_h(x_k)‖ of each key for each query, of all heads or of one.
+
+        The square of it is a quadratic form in the weights of the heads, so that no vector per
+        pair of tokens is ever formed.
+        """
+        weights = self.call.weights
+        added, bias = self._added()
+        whole = torch.einsum("bhqk,bkhd->bqd", weights, added) + bias
+        self._require_whole(whole, batch)
+        if head is not None:
+            weights, added = weights[:, head : head + 1], added[:, :, head : head + 1]
+        alike = torch.einsum("bkhd,bkgd->bkhg", added, added)
+        return torch.einsum("bhqk,bkhg,bgqk->bqk", weights, alike, weights).clamp(min=0).sqrt()
+
+    def _added(self) -> tuple[Float[Tensor, "B K H D"], Float[Tensor, "D"]]:
+        """f_h(x_k): the value of each key in each head behind the map, less the map's bias."""
+        values = self.call.values
+        if values is None:
+            raise RuntimeError("A block was made without values.")
+        texts, heads, keys, width = values.shape
+        spread = values.new_zeros(texts, keys, heads, heads, width)
+        each = torch.arange(heads)
+        spread[:, :, each, each] = values.transpose(1, 2)  # one head's value, zeros for the others
+        with torch.no_grad():
+            bias = self.outward(values.new_zeros(1, 1, heads * width))[0, 0]
+            added = self.outward(spread.reshape(texts, keys * heads, heads * width))
+        return added.reshape(texts, keys, heads, -1) - bias, bias
+
+    def _require_whole(self, whole: Float[Tensor, "B Q D"], batch: Batch) -> None:
+        same = whole.shape[1] == batch.ids.shape[1]
+        gaps = (whole - self.output).abs().amax(-1)
+        gap = float(gaps[batch.present].max() if same else gaps.max())
+        if not gap <= NEAR * max(1.0, float(self.output.abs().max())):
+            raise NotApplicable(
+                "attention_norm is refused: what the keys add does not make up the output of "
+                f"{self.call.module} (difference {gap:.2g})."
+            )
+
+
+def blocks_of(subject: Replayed, batch: Batch, orders: frozenset[int]) -> list[Block]:
+    """The blocks of these attentions of a pass, by their order in it."""
+    found: dict[int, Block] = {}
+
+    def seen(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        hearing = current.get()
+        if hearing is None or not hearing.calls or not args or not isinstance(args[0], Tensor):
+            return
+        call, given = hearing.calls[-1], args[0]
+        if call.order not in orders or call.order in found or call.values is None:
+            return
+        mixed = (call.weights @ call.values).transpose(1, 2).flatten(2)
+        if given.numel() == mixed.numel() and torch.allclose(given.reshape(mixed.shape), mixed):
+            found[call.order] = Block(call, module, output.reshape(*mixed.shape[:2], -1))
+
+    matrices = [one for one in subject.model.modules() if _is_matrix(one)]
+    with hooked([one.register_forward_hook(seen) for one in matrices]), torch.no_grad():
+        subject.run(batch)
+    if missing := sorted(orders - found.keys()):
+        raise NotApplicable(
+            "attention_norm needs the vectors that heads mix and a linear map behind them; none is "
+            f"seen in {subject.seam.modules[missing[0]]}."
+        )
+    return [found[order] for order in sorted(orders)]
+
+
+def _is_matrix(module: nn.Module) -> bool:
+    weight = getattr(module, "weight", None)
+    return isinstance(weight, Tensor) and weight.dim() == 2 and not isinstance(module, nn.Embedding)
+
+
+@contextmanager
+def hooked(handles: list[Any]) -> Iterator[None]:
+    """Hooks that are taken off after the block."""
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,86 @@
+"""Gradients at vectors other than the texts' own, and along the way to them, in flat batches."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, autograd
+
+from heedful.models.base import RunsLean
+from heedful.models.sitting import Sitting
+from heedful.tensor.target import Of, value_of
+
+
+def gradients_at(
+    sitting: Sitting,
+    rows: Int[Tensor, "N"],
+    vectors: Float[Tensor, "N T E"],
+    target: Int[Tensor, "B"],
+    of: Of,
+) -> tuple[Float[Tensor, "N T E"], Float[Tensor, "N"]]:
+    """∂f/∂x of texts rows[n] at vectors[n], and f there."""
+    size = max(1, sitting.budget // vectors.shape[1])
+    found = [
+        _at_once(sitting, some, here, target[some], of)
+        for some, here in zip(torch.split(rows, size), torch.split(vectors, size), strict=True)
+    ]
+    slopes, values = zip(*found, strict=True)
+    return torch.cat(slopes), torch.cat(values)
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """The straight way from other vectors to the texts' own."""
+
+    sitting: Sitting
+    begins: Float[Tensor, "B T E"]
+    target: Int[Tensor, "B"]
+    of: Of
+
+    def grid(
+        self, texts: Int[Tensor, "M"], nodes: Float[Tensor, "N"]
+    ) -> tuple[Float[Tensor, "N M T"], Float[Tensor, "N M"]]:
+        """As `at`, at every node of every text."""
+        parts, values = self.at(texts.repeat(len(nodes)), nodes.repeat_interleave(len(texts)))
+        shape = (len(nodes), len(texts))
+        return parts.reshape(*shape, -1), values.reshape(shape)
+
+    def at(
+        self, rows: Int[Tensor, "K"], steps: Float[Tensor, "K"]
+    ) -> tuple[Float[Tensor, "K T"], Float[Tensor, "K"]]:
+        """⟨way, ∂f/∂x⟩ of each token of texts rows[k] at steps[k] of the way, and f there."""
+        size = max(1, self.sitting.budget // self.begins.shape[1])
+        found = [
+            self._some(some, step)
+            for some, step in zip(torch.split(rows, size), torch.split(steps, size), strict=True)
+        ]
+        parts, values = zip(*found, strict=True)
+        return torch.cat(parts), torch.cat(values)
+
+    def _some(
+        self, rows: Int[Tensor, "K"], steps: Float[Tensor, "K"]
+    ) -> tuple[Float[Tensor, "K T"], Float[Tensor, "K"]]:
+        begins = self.begins[rows]
+        way = self.sitting.embedded.detach()[rows] - begins
+        here = begins + steps[:, None, None] * way
+        slope, value = gradients_at(self.sitting, rows, here, self.target, self.of)
+        return (way * slope).sum(-1), value
+
+
+def _at_once(
+    sitting: Sitting,
+    rows: Int[Tensor, "N"],
+    vectors: Float[Tensor, "N T E"],
+    target: Int[Tensor, "N"],
+    of: Of,
+) -> tuple[Float[Tensor, "N T E"], Float[Tensor, "N"]]:
+    subject, batch = sitting.subject, sitting.batch.chosen(rows)
+    with torch.enable_grad():
+        leaf = vectors.detach().requires_grad_()
+        if isinstance(subject, RunsLean):
+            logits = subject.outputs(batch, leaf)
+        else:
+            logits = subject.forward(batch, leaf).logits
+        value = value_of(logits, target.to(logits.device), of)
+        (slope,) = autograd.grad(value.sum(), leaf)
+    return slope, value.detach()

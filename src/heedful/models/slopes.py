@@ -1,0 +1,76 @@
+"""One backward pass for every method that wants a gradient: at the input and at every attention."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, autograd
+
+from heedful.models.sitting import Sitting
+from heedful.tensor.target import Of, steepness, value_of
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """Gradients of a target's value: at the word vectors, and at each map of the pass.
+
+    Where a model has no maps its `attention` is the one distribution it decodes under.
+    """
+
+    inputs: Float[Tensor, "B T E"]
+    maps: tuple[Float[Tensor, "B H Q K"], ...] = ()
+    encoder_maps: tuple[Float[Tensor, "B H K K"], ...] = ()
+    decoder_maps: tuple[Float[Tensor, "B H Q Q"], ...] = ()
+
+    def times(self, factor: Float[Tensor, "B"]) -> "Slopes":
+        """All of them, each text's by its factor."""
+        wide = factor[:, None, None, None]
+        return Slopes(
+            self.inputs * factor[:, None, None].to(self.inputs),
+            *(
+                tuple(one * wide.to(one) for one in maps)
+                for maps in (self.maps, self.encoder_maps, self.decoder_maps)
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class SlopesOf:
+    """The gradients for one target class per text; probability and log-odds share one pass.
+
+    Without `maps` the pass need not form any.
+    """
+
+    target: tuple[int, ...]
+    of: Of = "probability"
+    maps: bool = True
+
+    def __call__(self, sitting: Sitting) -> Slopes:
+        target = torch.tensor(self.target)
+        if self.of == "probability":
+            shared = sitting.once(SlopesOf(self.target, "log_odds", self.maps))
+            return shared.times(steepness(sitting.logits.detach(), target, "probability"))
+        found: tuple[tuple[Tensor, ...], ...] = ()
+        logits = sitting.graph.logits if self.maps else sitting.logits
+        if self.maps:
+            graph = sitting.graph
+            found = (graph.maps, graph.encoder_maps, graph.decoder_maps)
+        with sitting.clock("gradient"), torch.enable_grad():
+            value = value_of(logits, target.to(logits.device), self.of).sum()
+            leaves = (sitting.embedded, *(one for maps in found for one in maps))
+            # what the output does not depend on has slope 0, not none
+            inputs, *slopes = autograd.grad(
+                value, leaves, retain_graph=True, allow_unused=True, materialize_grads=True
+            )
+        ends = iter(slopes)
+        return Slopes(inputs, *(tuple(next(ends) for _ in maps) for maps in found))
+
+
+def slopes(sitting: Sitting, target: Int[Tensor, "B"], of: Of = "probability") -> Slopes:
+    """The gradients at inputs and maps, computed once however many methods ask."""
+    return sitting.once(SlopesOf(tuple(target.tolist()), of))
+
+
+def input_slope(sitting: Sitting, target: Int[Tensor, "B"], of: Of) -> Float[Tensor, "B T E"]:
+    """The gradient at the word vectors, by the same pass unless the sitting is lean."""
+    return sitting.once(SlopesOf(tuple(target.tolist()), of, maps=not sitting.lean)).inputs

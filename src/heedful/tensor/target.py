@@ -1,0 +1,42 @@
+"""What is explained of an output: the target class's probability, its log-odds, or its logit."""
+
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+Of = Literal["probability", "log_odds", "logit"]
+"""Logits are known up to a number that all classes share, and a model of two classes may give one
+of them the constant 0. Probability and log-odds do not depend on it."""
+OF: tuple[Of, ...] = get_args(Of)
+
+
+def value_of(
+    logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"], of: Of
+) -> Float[Tensor, "*K"]:
+    """The target's value; the log-odds are exact where the probability is 1 to every digit.
+
+    >>> value_of(torch.tensor([[0.0, 2.0]]), torch.tensor([1]), "log_odds")
+    tensor([2.])
+    """
+    chosen = logits.gather(-1, target[..., None])
+    if of == "logit":
+        return chosen.squeeze(-1)
+    if of == "probability":
+        return logits.softmax(-1).gather(-1, target[..., None]).squeeze(-1)
+    rivals = logits.scatter(-1, target[..., None], -torch.inf).logsumexp(-1)
+    return chosen.squeeze(-1) - rivals
+
+
+def steepness(
+    logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"], of: Of
+) -> Float[Tensor, "*K"]:
+    """How much the value moves with the log-odds: p(1 − p) for the probability, 1 for themselves.
+
+    So a gradient of the log-odds is one of the probability, up to a factor of each text.
+    """
+    odds = value_of(logits, target, "log_odds")
+    if of == "probability":
+        return odds.sigmoid() * (-odds).sigmoid()
+    return torch.ones_like(odds)

@@ -1,0 +1,208 @@
+"""Every method against every other, worked out again text by text, each text alone."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from test_checks import kendall, ranks, same
+
+import helpers
+from heedful.auditing.job import run_job
+from heedful.checks import checks
+from heedful.checks.asked import OWN, every_method, in_order
+from heedful.checks.pairs import ERASING
+from heedful.core.errors import ConfigError, NotApplicable, UnknownName
+from heedful.core.values import Example, collate
+from heedful.methods import methods
+from heedful.methods.kernel_shap import KernelShap
+from heedful.methods.leave_one_out import LeaveOneOut
+from heedful.methods.lime import Lime
+from heedful.models.sitting import Sitting
+
+LENGTHS = [1, 2, 3, 7, 12, 13, 20]
+FEW = (Lime(samples=16), KernelShap(samples=16))
+ASKED = ("all", Lime(samples=32), KernelShap(samples=32))
+REFUSED = ("rollout", "flow", "gradient_rollout", "value_zeroing")  # for models of several layers
+
+
+def pairs(findings, measure):
+    found = [one for one in findings.measurements if one.measure == measure]
+    return {one.setting: one.values for one in found}
+
+
+def plain(findings):
+    return {one.measure: one.values for one in findings.measurements if one.setting is None}
+
+
+def parts(check):
+    """The methods of the matrix, as it has them: leave-one-out by the whole output."""
+    asked = {(one if isinstance(one, str) else methods.name_of(one)): one for one in check.methods}
+    named = {name: asked.get(name, name) for name in methods if name in asked or name in OWN}
+    made = {k: methods.build(one) if isinstance(one, str) else one for k, one in named.items()}
+    return made | {"leave_one_out": LeaveOneOut(of="output")}
+
+
+def sizes_alone(check, subject, encoded):
+    """Absolute scores of the words of one text by its own; nothing from a method that refuses."""
+    sitting = Sitting(subject, collate([encoded]))
+    found = {}
+    for name, part in parts(check).items():
+        try:
+            scores = part(sitting, sitting.predicted).scores
+            found[name] = scores[0][sitting.batch.mask[0]].abs().double().numpy()
+        except NotApplicable:
+            found[name] = None
+    return found
+
+
+def top_places(scores, k):
+    """Each word's share of k places, dealt from the top; ties for the last share what is left."""
+    place, given, level = [0.0] * len(scores), 0, ranks(scores)
+    for rank in sorted(set(level), reverse=True):
+        group = [t for t, one in enumerate(level) if one == rank]
+        for t in group:
+            place[t] = min(1.0, max(0.0, (k - given) / len(group)))
+        given += len(group)
+    return place
+
+
+def overlap(a, b, top):
+    k = min(top, len(a) // 2)
+    if not k or math.isnan(kendall(a, b)[0]):
+        return math.nan
+    return sum(map(min, top_places(a, k), top_places(b, k))) / k
+
+
+@pytest.mark.parametrize("kind", [("bilstm", "additive", 2), ("average", "dot", 3)], ids=str)
+def test_every_pair_is_that_of_scipy_and_of_a_plain_loop(kind):
+    encoder, attention, classes = kind
+    subject = helpers.subject(encoder, attention, classes=classes, seed=12)
+    encoded = helpers.encoded(subject, LENGTHS, seed=13)
+    check = checks.build("agreement", shuffles=2, methods=ASKED, top=4)
+    found = check(Sitting(subject, collate(encoded)))
+    taus, overlaps = pairs(found, "tau_pair"), pairs(found, "overlap_pair")
+    names = [name for name in methods if name != "uniform"]
+    wanted = [f"{a} ~ {b}" for a, b in combinations(names, 2)]
+    assert list(taus) == list(overlaps) == wanted
+    for row, one in enumerate(encoded):
+        sizes = sizes_alone(check, subject, one)
+        assert [name for name in names if sizes[name] is None] == [
+            name for name in names if name in REFUSED or (name == "shapley" and LENGTHS[row] > 12)
+        ]
+        for a, b in combinations(names, 2):
+            missing = sizes[a] is None or sizes[b] is None
+            tau = math.nan if missing else kendall(sizes[a], sizes[b])[0]
+            same(taus[f"{a} ~ {b}"][row], tau, err_msg=f"{a} ~ {b}")
+            share = math.nan if missing else overlap(sizes[a], sizes[b], 4)
+            same(overlaps[f"{a} ~ {b}"][row], share, err_msg=f"{a} ~ {b}")
+
+
+def test_references_are_sorts_of_saliency_against_each_other():
+    subject = helpers.subject(seed=12)
+    sitting = Sitting(subject, helpers.batch(subject, LENGTHS, seed=13))
+    found = checks.build("agreement", methods=ASKED)(sitting)
+    taus, columns = pairs(found, "tau_pair"), plain(found)
+    saliency = [name for name in methods if getattr(methods[name], "kind", "") == "saliency"]
+    others = [name for name in saliency if name not in ERASING]
+    assert {"input_x_gradient", "integrated_gradients", "one_hot_gradient"} <= set(others)
+    assert set(ERASING) <= set(saliency)
+
+    def tau(a, b, row):
+        return taus.get(f"{a} ~ {b}", taus.get(f"{b} ~ {a}"))[row]
+
+    for row in range(1, len(LENGTHS)):
+        across = [tau(a, b, row) for a in ERASING for b in others]
+        same(columns["tau_references"][row], np.nanmean(across))
+        both = [[tau("attention", b, row) for b in some] for some in (ERASING, others)]
+        same(columns["tau_attention_references"][row], np.mean([np.nanmean(one) for one in both]))
+    assert np.isnan(columns["tau_references"][0])  # one word
+
+
+def test_what_was_asked_for_changes_nothing_of_what_was_published():
+    subject = helpers.subject()
+    sitting = Sitting(subject, helpers.batch(subject, LENGTHS))
+    bare = checks.build("agreement")
+    more = checks.build("agreement", methods=("gradient", "random"))
+    usual, found = plain(bare(sitting)), plain(more(sitting))
+    assert not pairs(bare(sitting), "tau_pair")
+    for name, values in usual.items():  # among them tau_gradient_…, which is the one-hot gradient
+        np.testing.assert_array_equal(found[name], values)
+    assert more.of_methods["gradient"] == "tau_gradient_norm_leave_one_out"
+    taus = pairs(more(sitting), "tau_pair")
+    np.testing.assert_array_equal(
+        found["tau_gradient_norm_leave_one_out"], taus["gradient ~ leave_one_out"]
+    )
+    assert {*found, *more.whole(found)} == {*more.measures, *more.beside}
+
+
+def test_the_size_of_batches_never_matters():
+    subject = helpers.subject()
+    draw = np.random.default_rng(4)
+    texts = [" ".join(draw.choice(helpers.WORDS, length)) for length in (3, 14, 6, 1, 5, 6, 18)]
+    examples = [Example(index, text, 0) for index, text in enumerate(texts)]
+    check = checks.build("agreement", shuffles=2, methods=("all", *FEW))
+    usual, *others = (
+        run_job(subject, examples, {"agreement": check}, seed=0, max_batch_tokens=size)
+        for size in (20_000, 20)
+    )
+    for found in others:
+        assert found.beside.missing == usual.beside.missing
+        for one, other in zip(found.blocks, usual.blocks, strict=True):
+            assert (one.measure, one.setting) == (other.measure, other.setting)
+            same(one.values, other.values)
+    shapley = next(one for one in usual.blocks if one.measure == "tau_shapley_leave_one_out")
+    assert np.isnan(shapley.values).tolist() == [False, True, False, True, False, False, True]
+
+
+def test_a_method_that_refuses_is_no_zero_and_says_why():
+    subject = helpers.subject()
+    found = checks.build("agreement", methods=("rollout", "random"))(
+        Sitting(subject, helpers.batch(subject, [4, 7]))
+    )
+    assert found.missing == {
+        "tau_rollout_leave_one_out": "rollout combines the attention of several layers; this "
+        "model has one attention."
+    }
+    assert np.isnan(plain(found)["tau_rollout_leave_one_out"]).all()
+    assert np.isnan(pairs(found, "overlap_pair")["attention ~ rollout"]).all()
+
+
+def test_a_text_too_long_for_a_method_does_not_take_it_from_others():
+    subject = helpers.subject()
+    check = checks.build("agreement", methods=("shapley",))
+    found = check(Sitting(subject, helpers.batch(subject, [5, 13])))
+    assert np.isnan(plain(found)["tau_shapley_leave_one_out"]).tolist() == [False, True]
+    assert "13 tokens would take 8,192 passes" in found.missing["tau_shapley_leave_one_out"]
+    assert not check(Sitting(subject, helpers.batch(subject, [5, 12]))).missing
+
+
+def test_methods_of_one_check_share_their_passes():
+    subject = helpers.subject()
+    sitting = Sitting(subject, helpers.batch(subject, [5, 6]))
+    asked = (Lime(samples=64), KernelShap(samples=64))
+    with torch.no_grad():
+        checks.build("agreement", methods=asked)(sitting)
+    assert sum(type(key).__name__ == "Coalitions" for key in sitting.kept) == 1
+
+
+def test_all_are_all_but_those_of_the_check_and_the_one_that_ranks_nothing():
+    check = checks.build("agreement", methods=("all",))
+    assert set(check.methods) == set(every_method()) == set(methods) - {*OWN, "uniform"}
+    assert "random" in check.methods
+    assert check == checks.build("agreement", methods=tuple(reversed(check.methods)))
+    assert in_order((Lime(), "random", Lime(samples=8), "all"))[-1] == "random"
+    assert Lime(samples=8) in in_order(("all", Lime(samples=8)))
+    assert in_order((Lime(),)) == ("lime",)  # equal settings are equal parts
+
+
+@pytest.mark.parametrize("asked", [("rolout",), ("lime", "rolout")])
+def test_an_unknown_method_is_told(asked):
+    with pytest.raises(UnknownName, match=r"No method is named 'rolout'\. Did you mean 'rollout'"):
+        checks.build("agreement", methods=asked)
+
+
+def test_the_top_has_at_least_one_word():
+    with pytest.raises(ConfigError, match="top must be at least 1, not 0"):
+        checks.build("agreement", top=0)
