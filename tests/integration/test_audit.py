@@ -35,7 +35,7 @@ def test_numbers_do_not_depend_on_the_batch_size(setup):
     settings = {"adversarial": {"steps": 60}}
     frames = [
         heedful.audit(
-            subject, rows(classes=classes), settings=settings, max_batch_tokens=size
+            subject, rows(24, classes), settings=settings, max_batch_tokens=size
         ).to_dataframe()
         for size in (30, 500, 20_000)
     ]
