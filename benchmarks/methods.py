@@ -23,6 +23,7 @@ import torch
 
 import heedful
 from benchmarks.captum_peer import Peer
+from benchmarks.peak import measured_peak, own_peak
 from heedful.core.values import Example
 from heedful.data.batching import batches
 from heedful.methods import methods
@@ -127,11 +128,7 @@ def table(one, length, count, rounds):
 
 def peak(side):
     """Peak MiB of a process that integrates gradients of two texts of 180 tokens."""
-    command = [sys.executable, "-m", "benchmarks.methods", "--peak", side]
-    child = subprocess.Popen(command, env=ALONE)
-    _, status, used = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    return used.ru_maxrss / 1024
+    return measured_peak("benchmarks.methods", "--peak", side)
 
 
 def measure_peak(one, side):
@@ -141,6 +138,7 @@ def measure_peak(one, side):
         Peer(one, some).integrated_gradients("blank", internal=10)
     else:
         ours(one, some, "integrated_gradients")
+    print(own_peak())
 
 
 def half(rounds):

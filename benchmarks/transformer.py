@@ -8,11 +8,8 @@ peak of a process that reads the attentions of 200 and of 2 000 texts.
 """
 
 import argparse
-import os
 import platform
 import statistics
-import subprocess
-import sys
 import time
 from datetime import date
 
@@ -21,6 +18,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
 import heedful
+from benchmarks.peak import measured_peak, own_peak
 from heedful.core.values import Example
 from heedful.data.batching import batches
 
@@ -117,11 +115,7 @@ def compared(theirs, mine, one, given, rounds):
 
 def peak(count):
     """Peak MiB of a process that reads that many texts."""
-    command = [sys.executable, "-m", "benchmarks.transformer", "--read", str(count)]
-    child = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    _, status, used = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    return used.ru_maxrss / 1024
+    return measured_peak("benchmarks.transformer", "--read", str(count))
 
 
 def main():
@@ -134,6 +128,7 @@ def main():
     one = subject()
     if chosen.read:
         ours(one, texts(20, chosen.read))
+        print(own_peak())
         return
     print(
         f"{date.today().isoformat()}, {platform.machine()}, torch {torch.__version__}, one thread"

@@ -79,3 +79,11 @@ def test_a_lean_sitting_gives_the_same_and_still_shows_attention():
     for method in ("gradient", "input_x_gradient", "attention", "gradient_rollout", "occlusion"):
         one, other = (methods.build(method)(side, full.predicted).scores for side in (full, lean))
         torch.testing.assert_close(other, one, atol=1e-9, rtol=1e-9)
+
+
+def test_a_lean_sitting_explains_one_class_after_another():
+    chosen = subject("bert").batch(encoded("bert"))
+    full, lean = (Sitting(subject("bert"), chosen, lean=one) for one in (False, True))
+    for target in (torch.tensor([0, 1, 0]), torch.tensor([1, 0, 1]), torch.tensor([0, 1, 0])):
+        one, other = (methods.build("gradient")(side, target).scores for side in (full, lean))
+        torch.testing.assert_close(other, one, atol=1e-9, rtol=1e-9)

@@ -16,7 +16,7 @@ from heedful.models.sitting import Sitting
 from heedful.tensor.quadrature import even_rule, rule
 from heedful.tensor.target import OF, Of
 
-FIRST, LAST = 4, 5  # levels of the rule for the whole way: 17 nodes, then 33
+FIRST, LAST = 4, 6  # levels of the rule for the whole way: 17 nodes, then 33, then 65
 DEEPEST = 20  # halvings of a part of it
 SHARE = 16  # a part is done when it is off by this share of the tolerance
 
@@ -27,8 +27,8 @@ class IntegratedGradients:
     """⟨x − b, ∫ ∂f/∂x da⟩ along the straight way from a text of blanks b to the text x.
 
     The blank is the subject's own ([MASK], say), or zeros; special tokens and places stay as they
-    are. The scores of the tokens add up to f(x) − f(b), to within `tolerance`: each text gets 17
-    nodes, then 33, and where that is not enough the way is halved wherever its part is off.
+    are. The scores of the tokens add up to f(x) − f(b), to within `tolerance`: each text gets 17,
+    33 or 65 nodes, and where that is not enough the way is halved wherever its part is off.
     """
 
     tolerance: float = 1e-3

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, autograd
 
+from heedful.models.base import RunsLean
 from heedful.models.sitting import Sitting
 from heedful.tensor.target import Of, steepness, value_of
 
@@ -51,7 +52,7 @@ class SlopesOf:
             shared = sitting.once(SlopesOf(self.target, "log_odds", self.maps))
             return shared.times(steepness(sitting.logits.detach(), target, "probability"))
         found: tuple[tuple[Tensor, ...], ...] = ()
-        logits = sitting.graph.logits if self.maps else sitting.logits
+        logits, kept = _logits(sitting, maps=self.maps)
         if self.maps:
             graph = sitting.graph
             found = (graph.maps, graph.encoder_maps, graph.decoder_maps)
@@ -60,10 +61,23 @@ class SlopesOf:
             leaves = (sitting.embedded, *(one for maps in found for one in maps))
             # what the output does not depend on has slope 0, not none
             inputs, *slopes = autograd.grad(
-                value, leaves, retain_graph=True, allow_unused=True, materialize_grads=True
+                value, leaves, retain_graph=kept, allow_unused=True, materialize_grads=True
             )
         ends = iter(slopes)
         return Slopes(inputs, *(tuple(next(ends) for _ in maps) for maps in found))
+
+
+def _logits(sitting: Sitting, *, maps: bool) -> tuple[Float[Tensor, "B C"], bool]:
+    """The output, and whether its graph must outlive the gradient.
+
+    That of a lean pass is given up, which is faster; another target makes another pass.
+    """
+    if maps or not isinstance(sitting.subject, RunsLean):
+        return (sitting.graph.logits if maps else sitting.logits), True
+    if "spent" in sitting.kept:
+        return sitting.lean_pass(sitting.subject), False
+    sitting.kept["spent"] = True
+    return sitting.logits, False
 
 
 def slopes(sitting: Sitting, target: Int[Tensor, "B"], of: Of = "probability") -> Slopes:
