@@ -9,14 +9,9 @@ import torch
 from heedful.core.values import Encoded
 from heedful.data.batching import batches
 from heedful.models.base import Subject
+from heedful.models.sitting import budget_of
 
 Made = TypeVar("Made")
-
-
-def budget_of(subject: Subject, max_batch_tokens: int) -> int:
-    """How many tokens at once, by what was asked and what suits the subject."""
-    own: int = getattr(subject, "max_batch_tokens", max_batch_tokens)
-    return min(max_batch_tokens, own)
 
 
 def batches_for(

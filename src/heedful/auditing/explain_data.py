@@ -7,7 +7,7 @@ from itertools import islice
 from jaxtyping import Int
 from torch import Tensor
 
-from heedful.auditing.batches import batches_for, budget_of, in_halves
+from heedful.auditing.batches import batches_for, in_halves
 from heedful.auditing.explain import Shown, method_scores, scored, target_number, targets
 from heedful.auditing.explain_request import Built, Request
 from heedful.core.errors import NotApplicable
@@ -116,8 +116,7 @@ class _Work:
         return rows, self._counts(together, len(rows), found)
 
     def _sit(self, together: Sequence[Encoded]) -> Sitting:
-        tokens = budget_of(self.subject, self.max_batch_tokens)
-        batch = self.subject.batch(together)
+        batch, tokens = self.subject.batch(together), self.max_batch_tokens
         return Sitting(self.subject, batch, self.request.seed, tokens, lean=self.built.lean)
 
     def _rows(

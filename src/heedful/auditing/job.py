@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from heedful.auditing.batches import batches_for, budget_of, in_halves
+from heedful.auditing.batches import batches_for, in_halves
 from heedful.auditing.maps import MapRow, map_rows, shown_instances
 from heedful.auditing.texts import TextRow, text_rows
 from heedful.checks import Check
@@ -89,14 +89,14 @@ def run_job(
     clock, found = Clock(), _Found()
     encoded = [subject.encode(example) for example in examples]
     kept = [one for one in encoded if one.explained >= min_words]
-    tokens, shown = budget_of(subject, max_batch_tokens), shown_instances(kept)
+    shown = shown_instances(kept)
 
     def examine(rows: list[int]) -> _Found:
         together = [kept[row] for row in rows]
-        sitting = Sitting(subject, subject.batch(together), seed, tokens, clock)
+        sitting = Sitting(subject, subject.batch(together), seed, max_batch_tokens, clock)
         return _examine(sitting, together, parts, shown)
 
-    chosen = batches_for(subject, kept, max_batch_tokens=tokens)
+    chosen = batches_for(subject, kept, max_batch_tokens=max_batch_tokens)
     for more in in_halves(chosen, examine, halved=found.halve):
         found.add(more)
         tell(len(found.predicted))

@@ -69,8 +69,8 @@ class Block:
             )
 
 
-def blocks_of(subject: Replayed, batch: Batch, orders: frozenset[int]) -> list[Block]:
-    """The blocks of these attentions of a pass, by their order in it."""
+def blocks_of(subject: Replayed, batch: Batch, asked: Callable[[Call], bool]) -> list[Block]:
+    """The blocks of the attentions asked for, in their order in the pass."""
     found: dict[int, Block] = {}
 
     def seen(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
@@ -78,7 +78,7 @@ def blocks_of(subject: Replayed, batch: Batch, orders: frozenset[int]) -> list[B
         if hearing is None or not hearing.calls or not args or not isinstance(args[0], Tensor):
             return
         call, given = hearing.calls[-1], args[0]
-        if call.order not in orders or call.order in found or call.values is None:
+        if call.order in found or call.values is None or not asked(call):
             return
         mixed = (call.weights @ call.values).transpose(1, 2).flatten(2)
         if given.numel() == mixed.numel() and torch.allclose(given.reshape(mixed.shape), mixed):
@@ -86,13 +86,14 @@ def blocks_of(subject: Replayed, batch: Batch, orders: frozenset[int]) -> list[B
 
     matrices = [one for one in subject.model.modules() if _is_matrix(one)]
     with hooked([one.register_forward_hook(seen) for one in matrices]), torch.no_grad():
-        subject.run(batch)
-    if missing := sorted(orders - found.keys()):
+        _, hearing = subject.run(batch)
+    orders = [call.order for call in hearing.calls if asked(call)]
+    if missing := [order for order in orders if order not in found]:
         raise NotApplicable(
             "attention_norm needs the vectors that heads mix and a linear map behind them; none is "
             f"seen in {subject.seam.modules[missing[0]]}."
         )
-    return [found[order] for order in sorted(orders)]
+    return [found[order] for order in orders]
 
 
 def _is_matrix(module: nn.Module) -> bool:

@@ -1,13 +1,11 @@
 """Words hidden from a model: their vectors replaced by a blank one, their places kept."""
 
-from collections.abc import Iterator
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.core.values import Batch, Blank
-from heedful.models.base import HasBlank, RunsLean
+from heedful.core.values import Blank
+from heedful.models.base import HasBlank
 from heedful.models.sitting import Sitting
 
 
@@ -38,27 +36,9 @@ def logits_hiding(
         torch.cat([rows[:, None], hidden.long()], dim=1), dim=0, return_inverse=True
     )
     rows, hidden = both[:, 0], both[:, 1:].bool()
-    found = [
-        outputs(sitting, sitting.batch.chosen(rows[some]), with_blanks(sitting, rows[some], hide))
-        for some, hide in _in_budget(sitting, hidden)
-    ]
-    return torch.cat(found)[place]
-
-
-def outputs(
-    sitting: Sitting, batch: Batch, embedded: Float[Tensor, "N T E"]
-) -> Float[Tensor, "N C"]:
-    """Logits alone, without the attention where the subject can leave that out."""
     with torch.no_grad():
-        if isinstance(sitting.subject, RunsLean):
-            return sitting.subject.outputs(batch, embedded)
-        return sitting.subject.forward(batch, embedded).logits
-
-
-def _in_budget(
-    sitting: Sitting, hidden: Bool[Tensor, "N T"]
-) -> Iterator[tuple[Int[Tensor, "M"], Bool[Tensor, "M T"]]]:
-    size = max(1, sitting.budget // hidden.shape[1])
-    yield from zip(
-        torch.split(torch.arange(len(hidden)), size), torch.split(hidden, size), strict=True
-    )
+        found = [
+            sitting.outputs(sitting.batch.chosen(some), with_blanks(sitting, some, hide))
+            for some, hide in sitting.cut(rows, hidden)
+        ]
+    return torch.cat(found)[place]

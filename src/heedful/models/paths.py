@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, autograd
 
-from heedful.models.base import RunsLean
 from heedful.models.sitting import Sitting
 from heedful.tensor.target import Of, value_of
 
@@ -19,10 +18,8 @@ def gradients_at(
     of: Of,
 ) -> tuple[Float[Tensor, "N T E"], Float[Tensor, "N"]]:
     """∂f/∂x of texts rows[n] at vectors[n], and f there."""
-    size = max(1, sitting.budget // vectors.shape[1])
     found = [
-        _at_once(sitting, some, here, target[some], of)
-        for some, here in zip(torch.split(rows, size), torch.split(vectors, size), strict=True)
+        _at_once(sitting, some, here, target[some], of) for some, here in sitting.cut(rows, vectors)
     ]
     slopes, values = zip(*found, strict=True)
     return torch.cat(slopes), torch.cat(values)
@@ -49,11 +46,7 @@ class Way:
         self, rows: Int[Tensor, "K"], steps: Float[Tensor, "K"]
     ) -> tuple[Float[Tensor, "K T"], Float[Tensor, "K"]]:
         """⟨way, ∂f/∂x⟩ of each token of texts rows[k] at steps[k] of the way, and f there."""
-        size = max(1, self.sitting.budget // self.begins.shape[1])
-        found = [
-            self._some(some, step)
-            for some, step in zip(torch.split(rows, size), torch.split(steps, size), strict=True)
-        ]
+        found = [self._some(some, step) for some, step in self.sitting.cut(rows, steps)]
         parts, values = zip(*found, strict=True)
         return torch.cat(parts), torch.cat(values)
 
@@ -63,7 +56,7 @@ class Way:
         begins = self.begins[rows]
         way = self.sitting.embedded.detach()[rows] - begins
         here = begins + steps[:, None, None] * way
-        slope, value = gradients_at(self.sitting, rows, here, self.target, self.of)
+        slope, value = _at_once(self.sitting, rows, here, self.target[rows], self.of)
         return (way * slope).sum(-1), value
 
 
@@ -74,13 +67,9 @@ def _at_once(
     target: Int[Tensor, "N"],
     of: Of,
 ) -> tuple[Float[Tensor, "N T E"], Float[Tensor, "N"]]:
-    subject, batch = sitting.subject, sitting.batch.chosen(rows)
     with torch.enable_grad():
         leaf = vectors.detach().requires_grad_()
-        if isinstance(subject, RunsLean):
-            logits = subject.outputs(batch, leaf)
-        else:
-            logits = subject.forward(batch, leaf).logits
+        logits = sitting.outputs(sitting.batch.chosen(rows), leaf)
         value = value_of(logits, target.to(logits.device), of)
         (slope,) = autograd.grad(value.sum(), leaf)
     return slope, value.detach()

@@ -25,6 +25,12 @@ class Work(Hashable, Protocol[Made_co]):
     def __call__(self, sitting: "Sitting") -> Made_co: ...
 
 
+def budget_of(subject: Subject, max_batch_tokens: int) -> int:
+    """How many tokens at once, by what was asked and what suits the subject."""
+    own: int = getattr(subject, "max_batch_tokens", max_batch_tokens)
+    return min(max_batch_tokens, own)
+
+
 PARITY = 1e-4  # how far decoding under the model's own attention may lie from its output
 
 
@@ -54,8 +60,18 @@ class Sitting:
     @property
     def budget(self) -> int:
         """How many tokens may be run at once, by what was asked and what suits the subject."""
-        own: int = getattr(self.subject, "max_batch_tokens", self.max_batch_tokens)
-        return min(self.max_batch_tokens, own)
+        return budget_of(self.subject, self.max_batch_tokens)
+
+    def cut(self, *many: Tensor) -> Iterator[tuple[Tensor, ...]]:
+        """Variants of the texts, as wide as they are, in parts that may be run at once."""
+        size = max(1, self.budget // self.batch.ids.shape[1])
+        yield from zip(*(torch.split(one, size) for one in many), strict=True)
+
+    def outputs(self, batch: Batch, embedded: Float[Tensor, "N T E"]) -> Float[Tensor, "N C"]:
+        """Logits alone, without the attention where the subject can leave that out."""
+        if isinstance(self.subject, RunsLean):
+            return self.subject.outputs(batch, embedded)
+        return self.subject.forward(batch, embedded).logits
 
     @cached_property
     def embedded(self) -> Float[Tensor, "B T E"]:
@@ -71,14 +87,12 @@ class Sitting:
     @cached_property
     def logits(self) -> Float[Tensor, "B C"]:
         """The output, with its autograd graph."""
-        if self.lean and isinstance(self.subject, RunsLean):
-            return self.lean_pass(self.subject)
-        return self.graph.logits
+        return self.lean_pass() if self.lean else self.graph.logits
 
-    def lean_pass(self, subject: RunsLean) -> Float[Tensor, "B C"]:
+    def lean_pass(self) -> Float[Tensor, "B C"]:
         """The output by a pass of its own, with a graph that nobody else needs."""
         with self.clock("forward"), torch.enable_grad():
-            return subject.outputs(self.batch, self.embedded)
+            return self.outputs(self.batch, self.embedded)
 
     @cached_property
     def forward(self) -> Forward:
@@ -180,15 +194,10 @@ class Sitting:
 
     def _run_every_variant(self) -> Float[Tensor, "B T C"]:
         result = self.logits.detach().new_zeros(*self.batch.mask.shape, len(self.subject.labels))
-        for rows, positions in self._variants():
+        for rows, positions in self.cut(*self.batch.mask.nonzero(as_tuple=True)):
             shorter = self.batch.without(rows, positions)
             result[rows, positions] = self.subject.forward(shorter).logits
         return result
-
-    def _variants(self) -> Iterator[tuple[Int[Tensor, "N"], Int[Tensor, "N"]]]:
-        rows, positions = self.batch.mask.nonzero(as_tuple=True)
-        size = max(1, self.budget // self.batch.ids.shape[1])
-        yield from zip(torch.split(rows, size), torch.split(positions, size), strict=True)
 
     def _hears(self, decode: Decode) -> bool:
         """Whether the output is computed from the attention, even if it does not move with it."""

@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, autograd
 
-from heedful.models.base import RunsLean
 from heedful.models.sitting import Sitting
 from heedful.tensor.target import Of, steepness, value_of
 
@@ -72,10 +71,10 @@ def _logits(sitting: Sitting, *, maps: bool) -> tuple[Float[Tensor, "B C"], bool
 
     That of a lean pass is given up, which is faster; another target makes another pass.
     """
-    if maps or not isinstance(sitting.subject, RunsLean):
-        return (sitting.graph.logits if maps else sitting.logits), True
+    if maps:
+        return sitting.graph.logits, True
     if "spent" in sitting.kept:
-        return sitting.lean_pass(sitting.subject), False
+        return sitting.lean_pass(), False
     sitting.kept["spent"] = True
     return sitting.logits, False
 

@@ -159,11 +159,9 @@ class TransformerSubject(Passes):
 
     def part_sizes(self, batch: Batch) -> list[Float[Tensor, "B Q K"]]:
         """‖α f(x)‖ of each key for each query, in the layers under audit."""
-        with torch.no_grad():
-            calls = [one for one in self.run(batch)[1].calls if self.audited(one, batch)]
-        orders = {call.order for layer, call in enumerate(calls) if self.scope.holds(layer)}
-        blocks = blocks_of(self, batch, frozenset(orders))
-        return [block.part_sizes(batch, head=self.scope.head) for block in blocks]
+        blocks = blocks_of(self, batch, lambda call: self.audited(call, batch))
+        held = [block for layer, block in enumerate(blocks) if self.scope.holds(layer)]
+        return [block.part_sizes(batch, head=self.scope.head) for block in held]
 
     def zeroed_values(self, batch: Batch, *, max_batch_tokens: int) -> list[Float[Tensor, "B T T"]]:
         """How far each state turns without each key's value, layer by layer."""
