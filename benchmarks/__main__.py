@@ -25,7 +25,7 @@ from heedful.models.recurrent import RecurrentSubject
 from heedful.models.sitting import Sitting
 from heedful.models.words import SPECIALS, Vocabulary, WordTokenizer
 from heedful.tensor.divergence import tvd
-from heedful.training.fit import Recipe, loss_for, optimiser_for
+from heedful.training.recipe import Recipe, loss_for, optimiser_for
 from heedful.training.step import Step
 
 WORDS = tuple(f"w{n}" for n in range(2000))
@@ -114,10 +114,14 @@ def training(length, words=14_000):
     made[1].load_state_dict(made[0].state_dict())
     draw = torch.Generator().manual_seed(2)
     batches = [_batch(length, words, draw) for _ in range(steps)]
-    step = Step(made[1], loss_for([0, 1], 2), optimiser_for(made[1], Recipe()))
+    step, loss = Step(made[1], optimiser_for(made[1], Recipe())), loss_for([0, 1], 2)
+
+    def ours(batch, gold):
+        return float(step(batch, lambda forward: loss(forward.logits, gold)))
+
     theirs, mine = [], []
     a = seconds(lambda: theirs.extend(plain.training(made[0], batches, torch.tensor(1.0))))
-    b = seconds(lambda: mine.extend(float(step(*one)) for one in batches))
+    b = seconds(lambda: mine.extend(ours(*one) for one in batches))
     gap = max(abs(x - y) / abs(x) for x, y in zip(theirs, mine, strict=True))
     return a * 100 / steps / plain.BATCH, b * 100 / steps / plain.BATCH, gap
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from heedful.runner.run import Run as Run
     from heedful.training.finetune import FineTuning as FineTuning
     from heedful.training.finetune import finetune as finetune
-    from heedful.training.fit import Recipe as Recipe
     from heedful.training.fit import fit as fit
+    from heedful.training.recipe import Recipe as Recipe
 
 _HOMES = {
     "heedful.auditing.plan": ("Plan",),
@@ -50,7 +50,8 @@ _HOMES = {
     "heedful.runner.api": ("audit", "explain", "explain_all", "load"),
     "heedful.runner.run": ("Run",),
     "heedful.training.finetune": ("FineTuning", "finetune"),
-    "heedful.training.fit": ("Recipe", "fit"),
+    "heedful.training.fit": ("fit",),
+    "heedful.training.recipe": ("Recipe",),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -19,7 +19,7 @@ from heedful.methods.leave_one_out import LeaveOneOut
 from heedful.methods.one_hot_gradient import OneHotGradient
 from heedful.models.sitting import Sitting
 from heedful.tensor.divergence import jsd, tvd
-from heedful.training.fit import Recipe, loss_for, optimiser_for
+from heedful.training.recipe import Recipe, loss_for, optimiser_for
 from heedful.training.step import Step
 
 LENGTHS = [2, 3, 5, 8, 12, 9, 4, 12]  # the published deletion needs a word to be left
@@ -143,8 +143,10 @@ def test_training_is_the_same_step_by_step(sitting, gold):
         )
         for number in range(STEPS)
     ]
-    step = Step(mine, loss_for(gold, 2), optimiser_for(mine, Recipe()))
-    found = torch.stack([step(*one) for one in batches])
+    step, loss = Step(mine, optimiser_for(mine, Recipe())), loss_for(gold, 2)
+    found = torch.stack(
+        [step(one, lambda seen, told=told: loss(seen.logits, told)) for one, told in batches]
+    )
     weight = torch.tensor(gold.count(0) / gold.count(1))
     wanted = torch.tensor(plain.training(theirs, batches, weight), dtype=torch.float64)
     torch.testing.assert_close(found, wanted, rtol=1e-6, atol=0)  # its loss is in float32

@@ -12,7 +12,7 @@ from heedful.core.errors import ModelError
 
 if TYPE_CHECKING:
     from heedful.training.finetune import FineTuning
-    from heedful.training.fit import Recipe
+    from heedful.training.recipe import Recipe
 
 DATA = "sample:movies"
 TRAINED, AUDITED = 3000, 200  # sentences for the transformer: CPU minutes
@@ -31,7 +31,7 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Train a small attention model on movie reviews, audit it, print the verdict."""
-    from heedful.training.fit import Recipe
+    from heedful.training.recipe import Recipe
 
     if not transformer:
         told = "Training a BiLSTM with additive attention on 6 800 movie-review sentences …"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from heedful.data.base import Dataset
     from heedful.models.base import Subject
     from heedful.training.finetune import FineTuning
-    from heedful.training.fit import Recipe
+    from heedful.training.recipe import Recipe
 
 OWN = ("attention", "embeddings", "min_df", "min_words", "max_words", "punctuation", "digits")
 TRANSFORMERS = ("max_tokens",)
@@ -111,7 +111,8 @@ def _trained(
     progress: "Progress",
 ) -> tuple["Subject", dict[str, Any]]:
     """The subject, saved, and its history."""
-    from heedful.training.fit import Recipe, fit
+    from heedful.training.fit import fit
+    from heedful.training.recipe import Recipe
 
     if isinstance(recipe, Recipe):
         from heedful.models.store import save
@@ -131,7 +132,7 @@ def _recipe(encoder: str, given: dict[str, Any]) -> "Recipe | FineTuning":
     """The recipe for this encoder, with what was given on the command line."""
     from heedful.models.encoders import encoders
     from heedful.models.words import WordTokenizer
-    from heedful.training.fit import Recipe
+    from heedful.training.recipe import Recipe
 
     near = not Path(encoder).exists() and get_close_matches(encoder, encoders, n=1)
     if encoder not in encoders and not near:

@@ -22,12 +22,8 @@ from heedful.data.batching import batches
 from heedful.models.classifier import new_classifier, save_classifier
 from heedful.models.transformer import TransformerSubject
 from heedful.training.checkpoint import Identity, State, drop, keep, take_up
-from heedful.training.fit import (
-    named_alike,
-    require_every_class,
-    shuffled_batches,
-    split_dev,
-)
+from heedful.training.fit import named_alike, require_every_class, split_dev
+from heedful.training.recipe import shuffled_batches
 from heedful.training.score import require_dev, score_of
 
 HISTORY = "training.json"

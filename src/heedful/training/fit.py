@@ -1,53 +1,26 @@
 """Train an attention classifier as Jain & Wallace (2019) did, but chosen on dev data and seeded."""
 
-import copy
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict
 from hashlib import blake2b
 
-import numpy as np
 import torch
-from torch import Tensor, nn
 
-from heedful.core.errors import ConfigError, DataError
+from heedful.core.errors import DataError
 from heedful.core.progress import Progress, silent
-from heedful.core.rng import generator
-from heedful.core.values import Encoded, Example, collate
+from heedful.core.values import Encoded, Example
 from heedful.data.base import Dataset
 from heedful.data.resolve import read
 from heedful.models.network import AttentionClassifier, Shape
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.vectors import initial_vectors
-from heedful.models.words import Vocabulary, WordTokenizer
-from heedful.training.score import dev_score
-from heedful.training.step import Step
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Every choice of a training run; defaults as published: 8 epochs, batches of 32, Adam 1e-3."""
-
-    encoder: str = "bilstm"
-    attention: str = "additive"
-    embeddings: str | None = None
-    embedding: int = 300
-    hidden: int = 128
-    epochs: int = 8
-    batch: int = 32
-    rate: float = 1e-3
-    decay: float = 1e-5
-    seed: int = 0
-    min_df: int = 1
-    min_words: int = 1
-    max_words: int = 1000
-    tokenizer: WordTokenizer = field(default_factory=WordTokenizer)
-
-    def __post_init__(self) -> None:
-        if self.epochs < 1 or self.batch < 1 or self.min_df < 1 or self.min_words < 1:
-            raise ConfigError(f"epochs, batch, min_df and min_words start at 1; got {self}.")
-        if self.max_words < 1 or self.rate < 0 or self.decay < 0:
-            raise ConfigError(f"max_words starts at 1, rate and decay at 0; got {self}.")
+from heedful.models.words import Vocabulary
+from heedful.training.checkpoint import State
+from heedful.training.course import RecurrentCourse
+from heedful.training.loop import Until
+from heedful.training.objectives import OwnTask
+from heedful.training.recipe import Recipe
 
 
 def fit(
@@ -64,16 +37,15 @@ def fit(
     subject, found = _untrained(texts, train.labels, recipe)
     known, judged = _encode(subject, texts, recipe), _encode(subject, held, recipe)
     require_every_class(known, train.labels)
-    scores = _train(subject, known, judged, recipe, progress)
-    subject.network.eval().requires_grad_(False)
+    state = _train(subject, known, judged, recipe, progress)
     subject.history.update(
         recipe=asdict(recipe),
         data={"name": train.name, "sha256": train.sha256, "texts": len(known)},
         dev={"texts": len(judged), "source": "dev split" if dev else "a tenth of train, by hash"},
         left_out={"train": len(texts) - len(known), "dev": len(held) - len(judged)},
         vectors_found=found,
-        dev_scores=scores,
-        best_epoch=int(np.argmax(scores)) + 1,
+        dev_scores=state.scores,
+        best_epoch=state.best_epoch + 1,
         cpu_seconds=round(time.process_time() - started, 1),
         torch=torch.__version__,
     )
@@ -151,66 +123,9 @@ def _train(
     judged: Sequence[Encoded],
     recipe: Recipe,
     progress: Progress,
-) -> list[float]:
+) -> State:
     """Run all epochs and leave the network at its best one."""
-    network = subject.network.train()
-    loss = loss_for([one.label for one in known], len(subject.labels))
-    step = Step(network, loss, optimiser_for(network, recipe))
-    steps = -(-len(known) // recipe.batch)
-    scores: list[float] = []
-    best = copy.deepcopy(network.state_dict())
-    for epoch in range(recipe.epochs):
-        order = shuffled_batches(known, epoch, batch=recipe.batch, seed=recipe.seed)
-        for done, rows in enumerate(order, start=1):
-            gold = torch.tensor([known[row].label for row in rows])
-            step(collate([known[row] for row in rows]), gold)
-            told = f"epoch {epoch + 1}/{recipe.epochs}"
-            told += f", best dev {max(scores):.3f}" if scores else ""
-            progress(epoch * steps + done, recipe.epochs * steps, told)
-        scores.append(dev_score(subject, judged))
-        if scores.index(max(scores)) == epoch:  # the first of equals
-            best = copy.deepcopy(network.state_dict())
-    network.load_state_dict(best)
-    return scores
-
-
-def loss_for(gold: Sequence[int], classes: int) -> nn.Module:
-    """Classes weigh equally: as published for two, by inverse frequency for more."""
-    counts = torch.bincount(torch.tensor(gold), minlength=classes)
-    if classes == 2:
-        return _BinaryLoss(pos_weight=counts[0] / counts[1])
-    return nn.CrossEntropyLoss(weight=len(gold) / (classes * counts.float()))
-
-
-class _BinaryLoss(nn.BCEWithLogitsLoss):
-    """Summed over the batch, on the one output z that the two logits (0, z) share."""
-
-    def __init__(self, pos_weight: Tensor) -> None:
-        super().__init__(reduction="sum", pos_weight=pos_weight)
-
-    def forward(self, logits: Tensor, gold: Tensor) -> Tensor:
-        return super().forward(logits[:, 1] - logits[:, 0], gold.to(logits.dtype))
-
-
-def optimiser_for(network: AttentionClassifier, recipe: Recipe) -> torch.optim.Adam:
-    """AMSGrad; weight decay on everything but attention, as published."""
-    attention = list(network.attention.parameters())
-    inside = {id(one) for one in attention}
-    others = [one for one in network.parameters() if id(one) not in inside]
-    groups = [{"params": others, "weight_decay": recipe.decay}]
-    if attention:
-        groups.append({"params": attention, "weight_decay": 0.0})
-    # fused: the dense step over the word vectors is otherwise half of the training time
-    return torch.optim.Adam(groups, lr=recipe.rate, amsgrad=True, fused=True)
-
-
-def shuffled_batches(
-    known: Sequence[Encoded], epoch: int, *, batch: int, seed: int
-) -> Iterator[list[int]]:
-    """Batches of like length: sorted with ± 10 % noise on the lengths, then shuffled."""
-    draw = generator(seed, f"training epoch {epoch}")
-    lengths = np.array([len(one.ids) for one in known])
-    order = np.argsort(lengths * draw.uniform(0.9, 1.1, len(known)), kind="stable")
-    cuts = [order[at : at + batch] for at in range(0, len(order), batch)]
-    for place in draw.permutation(len(cuts)):
-        yield cuts[place].tolist()
+    course = RecurrentCourse(
+        subject, recipe, known, judged, OwnTask.of(known, subject), OwnTask.of(judged, subject)
+    )
+    return course.train(Until(recipe.epochs), progress=progress)

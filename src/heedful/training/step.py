@@ -1,18 +1,19 @@
 """One training step of an attention classifier, with word vectors that do not slow it down."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from jaxtyping import Float
+from torch import Tensor
 
-from heedful.core.values import Batch
+from heedful.core.values import Batch, Forward
 from heedful.models.network import AttentionClassifier
 
 
 @dataclass(eq=False)
 class Step:
-    """Forward, backward and update on one batch; calling it gives the loss.
+    """Forward, backward and update on one batch, down a loss that is made of the pass.
 
     The gradient of the word vectors is dense, as Adam needs it, but only the rows of the batch's
     words differ from zero. It is kept from step to step and only those rows are written and wiped:
@@ -20,17 +21,18 @@ class Step:
     """
 
     network: AttentionClassifier
-    loss: nn.Module
     optimiser: torch.optim.Optimizer
     gradient: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
         self.gradient = torch.zeros_like(self.network.embedding.weight)
 
-    def __call__(self, batch: Batch, gold: Int[Tensor, "B"]) -> Float[Tensor, ""]:
+    def __call__(
+        self, batch: Batch, loss_of: Callable[[Forward], Float[Tensor, ""]]
+    ) -> Float[Tensor, ""]:
         self.optimiser.zero_grad(set_to_none=True)
         embedded = self.network.embed(batch.ids).detach().requires_grad_()
-        loss: Tensor = self.loss(self.network(embedded, batch.present, batch.mask).logits, gold)
+        loss = loss_of(self.network(embedded, batch.present, batch.mask))
         torch.autograd.backward(loss)
         ids = batch.ids.flatten()
         assert embedded.grad is not None  # noqa: S101 - the backward pass above has filled it

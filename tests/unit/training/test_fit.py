@@ -86,12 +86,12 @@ def test_the_score_of_the_subject_is_the_best_of_all_epochs():
 )
 def test_the_weights_of_the_epoch_that_is_named_are_kept(scores, monkeypatch):
     told = iter(scores)
-    monkeypatch.setattr("heedful.training.fit.dev_score", lambda *_: next(told))
+    monkeypatch.setattr("heedful.training.course.score_of", lambda *_: (next(told), 0.0))
     subject = fit(TRAIN, DEV, replace(RECIPE, epochs=3))
     best = subject.history["best_epoch"]
     assert best == scores.index(max(scores)) + 1
     rising = count(0.1)
-    monkeypatch.setattr("heedful.training.fit.dev_score", lambda *_: next(rising))  # keeps the last
+    monkeypatch.setattr("heedful.training.course.score_of", lambda *_: (next(rising), 0.0))
     at = [fit(TRAIN, DEV, replace(RECIPE, epochs=epoch)) for epoch in (1, 2, 3)]
     assert [same(subject, one) for one in at] == [epoch == best for epoch in (1, 2, 3)]
 

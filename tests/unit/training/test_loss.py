@@ -7,7 +7,7 @@ import torch
 
 import helpers
 from heedful.core.values import Encoded
-from heedful.training.fit import Recipe, loss_for, optimiser_for, shuffled_batches
+from heedful.training.recipe import Recipe, loss_for, optimiser_for, shuffled_batches
 
 
 def encoded(labels):

@@ -1,0 +1,84 @@
+"""Epoch after epoch until the dev score has stopped rising, from wherever it was cut off."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from heedful.core.errors import ConfigError
+from heedful.core.files import remove_drafts
+from heedful.core.progress import Progress
+from heedful.training.checkpoint import Identity, State, keep, take_up
+
+
+@dataclass(frozen=True)
+class Until:
+    """When to stop: after `epochs` at the latest, or `patience` of them without a better score."""
+
+    epochs: int
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or (self.patience is not None and self.patience < 1):
+            raise ConfigError(f"epochs and patience start at 1; got {self}.")
+
+    def plateau(self, scores: Sequence[float]) -> bool:
+        """Whether the last `patience` epochs brought nothing better.
+
+        >>> Until(9, 2).plateau([0.5, 0.7, 0.6]), Until(9, 2).plateau([0.5, 0.7, 0.6, 0.7])
+        (False, True)
+        """
+        if self.patience is None or not scores:
+            return False
+        return len(scores) - 1 - list(scores).index(max(scores)) >= self.patience
+
+    def reached(self, scores: Sequence[float]) -> bool:
+        """Whether training ends here."""
+        return len(scores) >= self.epochs or self.plateau(scores)
+
+
+@runtime_checkable
+class Course(Protocol):
+    """What an epoch consists of."""
+
+    def epoch(self, number: int, state: State, progress: Progress) -> None:
+        """Every training text once, then the dev score, told to the state."""
+        ...
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Where a training keeps what it needs to go on, and what it is."""
+
+    folder: Path
+    identity: Identity
+
+
+def run_epochs(
+    course: Course, state: State, until: Until, *, kept: Kept | None, progress: Progress
+) -> None:
+    """Train; with `kept`, each epoch is safe once it is over, and done once."""
+    started = time.process_time()
+    if kept is not None:
+        remove_drafts(kept.folder)
+        take_up(state, kept.folder, kept.identity)
+    while not until.reached(state.scores):
+        course.epoch(len(state.scores), state, progress)
+        now = time.process_time()
+        state.seconds, started = state.seconds + now - started, now
+        if kept is not None:
+            keep(state, kept.folder, kept.identity)
+
+
+def outcome(state: State, until: Until) -> dict[str, Any]:
+    """What came of a training, for its history."""
+    return {
+        "dev_scores": list(state.scores),
+        "dev_accuracies": list(state.accuracies),
+        "best_epoch": state.best_epoch + 1,
+        "epochs": len(state.scores),
+        "plateau": until.plateau(state.scores),
+        "cpu_seconds": round(state.seconds, 1),
+        "sittings": state.sittings,
+    }
