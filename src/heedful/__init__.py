@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from heedful.runner.api import explain_all as explain_all
     from heedful.runner.api import load as load
     from heedful.runner.run import Run as Run
-    from heedful.training.finetune import FineTuning as FineTuning
     from heedful.training.finetune import finetune as finetune
     from heedful.training.fit import fit as fit
     from heedful.training.recipe import Recipe as Recipe
+    from heedful.training.tuning import FineTuning as FineTuning
 
 _HOMES = {
     "heedful.auditing.plan": ("Plan",),
@@ -49,7 +49,8 @@ _HOMES = {
     "heedful.models.base": ("Subject",),
     "heedful.runner.api": ("audit", "explain", "explain_all", "load"),
     "heedful.runner.run": ("Run",),
-    "heedful.training.finetune": ("FineTuning", "finetune"),
+    "heedful.training.finetune": ("finetune",),
+    "heedful.training.tuning": ("FineTuning",),
     "heedful.training.fit": ("fit",),
     "heedful.training.recipe": ("Recipe",),
 }

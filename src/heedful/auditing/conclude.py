@@ -7,24 +7,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.auditing.crossing import crossed_estimates
 from heedful.auditing.instead import Rival, rivals
 from heedful.auditing.plan import Plan
-from heedful.auditing.verdict import Evidence, judge
-from heedful.checks import Check, SeesAll
+from heedful.auditing.rules import Evidence
+from heedful.auditing.verdict import judge
+from heedful.checks import Check, Retrains, SeesAll
 from heedful.checks.agreement import Agreement
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.stats.interval import Place, estimate_means, estimate_place
 
 Column = NDArray[np.float64]
+Table = NDArray[np.float64]  # a row for each seed, a column for each instance
 
 
 @dataclass(frozen=True)
 class Columns:
-    """All instances' values by check and measure, and the class predicted for each."""
+    """All instances' values by check and measure, and the class predicted for each.
+
+    `by_seed` holds what was measured under several seeds, one row each.
+    """
 
     predicted: NDArray[Any]  # class names
     values: Mapping[str, Mapping[str, Column]]
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    by_seed: Mapping[str, Mapping[str, Table]] = field(default_factory=dict)
 
     def with_whole(self, whole: Mapping[str, Mapping[str, Column]]) -> "Columns":
         """These columns and the measures that needed all of them."""
@@ -47,30 +54,41 @@ def conclude(plan: Plan, columns: Columns, labels: Sequence[str]) -> Verdict:
     estimated = {
         name: _estimate(plan, check, name, columns, labels) for name, check in parts.items()
     }
-    place = _place(plan, columns.values.get("agreement", {}))
     epsilon = plan.settings.get("adversarial", {}).get("epsilon", 0.05)
-    return judge(Evidence(estimated, parts, place, epsilon, _rivals(plan, parts, columns)))
+    return judge(
+        Evidence(
+            estimated,
+            parts,
+            _place(plan, columns.values.get("agreement", {})),
+            epsilon,
+            _rivals(plan, parts, columns),
+            _drift(plan, columns.values.get("seeds", {})),
+        )
+    )
 
 
 def _estimate(
-    plan: Plan, check: Check, name: str, columns: Columns, labels: Sequence[str]
+    plan: Plan, check: Check | Retrains, name: str, columns: Columns, labels: Sequence[str]
 ) -> CheckResult:
-    measured, reasons = columns.values[name], columns.missing.get(name, {})
+    measured, reasons = columns.values.get(name, {}), columns.missing.get(name, {})
     promised = (*check.measures, *check.of_heads)
     chosen = {measure: measured[measure] for measure in promised if measure in measured}
     # a reason is told where no text has a value; where some have, the others are counted
     nowhere = {m for m, one in chosen.items() if m in reasons and np.isnan(one).all()}
     chosen = {m: one for m, one in chosen.items() if m not in nowhere}
-    by_class = {
-        label: _means(plan, {m: one[columns.predicted == label] for m, one in chosen.items()})
-        for label in labels
-        if (columns.predicted == label).any()
-    }
+    tables = columns.by_seed.get(name, {})
+    by_class = {}
+    for label in labels:
+        here = columns.predicted == label
+        if here.any() and chosen:
+            by_class[label] = _means(plan, {m: one[here] for m, one in chosen.items()})
+            of_class = {measure: table[:, here] for measure, table in tables.items()}
+            by_class[label] |= crossed_estimates(plan, check, of_class, chosen, here)
     undefined = {m: int(np.isnan(one).sum()) for m, one in chosen.items() if np.isnan(one).any()}
     return CheckResult(
         "undecided",
         "",
-        _means(plan, chosen),
+        _means(plan, chosen) | crossed_estimates(plan, check, tables, chosen),
         by_class,
         undefined,
         {m: reason for m, reason in reasons.items() if m not in chosen},
@@ -95,7 +113,25 @@ def _place(plan: Plan, agreement: Mapping[str, Column]) -> Place | None:
     )
 
 
-def _rivals(plan: Plan, parts: Mapping[str, Check], columns: Columns) -> tuple[Rival, ...]:
+def _drift(plan: Plan, seeds: Mapping[str, Column]) -> Place | None:
+    """Other seeds' attention between the same weights (0) and the weights shuffled (1), in JSD."""
+    if "jsd_seeds" not in seeds:
+        return None
+    apart = seeds["jsd_seeds"]
+    nothing = np.zeros_like(apart)
+    return estimate_place(
+        apart,
+        nothing,
+        seeds["jsd_shuffled"],
+        resamples=plan.resamples,
+        seed=plan.seed,
+        level=plan.level,
+    )
+
+
+def _rivals(
+    plan: Plan, parts: Mapping[str, Check | Retrains], columns: Columns
+) -> tuple[Rival, ...]:
     """The methods that were tried beside attention, the gradient always."""
     check = parts.get("agreement")
     if not isinstance(check, Agreement):

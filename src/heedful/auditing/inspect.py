@@ -7,12 +7,13 @@ from typing import Any
 import torch
 
 from heedful.auditing.job import run_job
-from heedful.checks import checks
+from heedful.checks import Retrains, checks
 from heedful.core.errors import HeedfulError
 from heedful.core.values import Example
 from heedful.methods import methods
 from heedful.models.base import Subject
 from heedful.models.sitting import Sitting
+from heedful.training.room import recipe_of
 
 PROBE = "a film that is so fine , and in places so very dull , that nobody could say why it works"
 SHORT = "so fine , so very dull"  # for methods: some take few words only
@@ -48,7 +49,10 @@ def _method(name: str, sitting: Sitting) -> Callable[[], object]:
 
 
 def _check(name: str, sitting: Sitting) -> Callable[[], object]:
-    return lambda: checks.build(name)(sitting)
+    check = checks.build(name)
+    if isinstance(check, Retrains):  # whether there is a recipe to follow; data are not known here
+        return lambda: recipe_of(sitting.subject)
+    return lambda: check(sitting)
 
 
 def _tried(work: Callable[[], object]) -> str:
@@ -64,7 +68,7 @@ def _cost(subject: Subject) -> dict[str, Any]:
     """Measured on texts of the probe's length, no two alike; longer texts cost more."""
     words = PROBE.split()
     texts = [Example(n, " ".join(words[n:] + words[:n]), 0) for n in range(PROBES)]
-    parts = {name: checks.build(name) for name in checks}
+    parts = {name: checks.build(name) for name in checks if not hasattr(checks[name], "lessons")}
     with _counting(subject) as tokens:
         seconds = run_job(subject, texts, parts, seed=0, max_batch_tokens=20_000).beside.seconds
     per_text = {name: round(one["cpu"] * 1000 / PROBES, 2) for name, one in seconds.items()}

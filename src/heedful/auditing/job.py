@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,6 +41,7 @@ class Beside:
     truncated: int = 0
     too_short: int = 0
     halved: int = 0  # batches cut in two because memory ran out
+    taught: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # models made anew
 
     def __add__(self, other: "Beside") -> "Beside":
         both = (*self.missing, *other.missing)
@@ -51,6 +53,7 @@ class Beside:
             self.truncated + other.truncated,
             self.too_short + other.too_short,
             self.halved + other.halved,
+            {**self.taught, **other.taught},
         )
 
 
@@ -164,7 +167,7 @@ def _examine(
     for name, check in parts.items():
         with clock(name), torch.no_grad():
             findings = check(sitting)
-        found.blocks += _blocks(name, instances, findings.measurements)
+        found.blocks += blocks_of(name, instances, findings.measurements)
         found.missing[name] = dict(findings.missing)
     with clock("texts"), torch.no_grad():
         found.texts += text_rows(sitting, together, parts)
@@ -172,9 +175,10 @@ def _examine(
     return found
 
 
-def _blocks(
+def blocks_of(
     check: str, instances: Sequence[int], measurements: Sequence[Measurement]
 ) -> Iterator[Block]:
+    """Measurements of a check on some instances."""
     numbers = np.array(instances, dtype=np.int64)
     for one in measurements:
         yield Block(check, one.measure, one.setting, numbers, one.values)

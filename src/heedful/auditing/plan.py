@@ -8,13 +8,23 @@ from typing import Any
 import tomli_w
 
 from heedful.auditing.methods_asked import FEWER, complete_methods
-from heedful.checks import Check, checks
+from heedful.auditing.retraining import Retraining
+from heedful.checks import Check, Retrains, checks
 from heedful.core.errors import ConfigError
 from heedful.methods import Method, methods
 
-QUICK = {"adversarial": {"steps": 50}}
+QUICK = {
+    "adversarial": {"steps": 50},
+    "necessity": {"seeds": 2, "epochs": 12, "patience": 3},
+    "seeds": {"seeds": 2, "epochs": 12, "patience": 3},
+    "guide": {"seeds": 2, "epochs": 12, "patience": 3},
+    "adversary": {"weights": 2, "epochs": 20, "patience": 4},
+    "deception": {"epochs": 8, "patience": 3},
+}
 QUICK_METHODS = {"lime": {"samples": FEWER}, "kernel_shap": {"samples": FEWER}}
 QUICK_LIMIT = 200
+QUICK_TRAINING = 2000
+TABLES = ("fields", "settings", "subject", "methods", "retraining")
 UNBOUND = ("max_batch_tokens",)  # may change between two sittings of one run: results do not
 
 
@@ -26,7 +36,8 @@ class Plan:
     {"layer": -1, "dtype": "float32"}, see `heedful.load`. `settings` holds a table per check, such
     as {"adversarial": {"epsilon": 0.05}}, `methods` one per method that checks are asked to use,
     such as {"lime": {"samples": 200}}. A plan is complete: settings not given are filled in from
-    the parts' own defaults.
+    the parts' own defaults. Without `checks` all are run that need no retraining; "all" are all.
+    `retraining` says how models are made anew for those that do, see `Retraining`.
     """
 
     model: str
@@ -44,10 +55,11 @@ class Plan:
     subject: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    retraining: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _require_types(self)
-        chosen = tuple(dict.fromkeys(self.checks)) or tuple(checks)
+        chosen = _chosen(self.checks)
         if extra := sorted(set(self.settings) - set(chosen)):
             raise ConfigError(f"Settings for {extra[0]!r}, which is not among the checks {chosen}.")
         complete = {name: _complete(name, self.settings.get(name, {})) for name in chosen}
@@ -55,6 +67,7 @@ class Plan:
         object.__setattr__(self, "settings", complete)
         asked = [one for own in complete.values() for one in own.get("methods", ())]
         object.__setattr__(self, "methods", complete_methods(asked, self.methods))
+        object.__setattr__(self, "retraining", Retraining.of(self.retraining).to_dict())
         for name in ("min_words", "max_batch_tokens", "instances_per_job", "limit"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -62,7 +75,7 @@ class Plan:
         if self.resamples < 100 or not 0 < self.level < 1:
             raise ConfigError("resamples must be at least 100 and level between 0 and 1.")
 
-    def build_checks(self) -> dict[str, Check]:
+    def build_checks(self) -> dict[str, Check | Retrains]:
         """The checks, made with their settings."""
         parts = {name: methods.build(name, **own) for name, own in self.methods.items()}
         return {name: _build(name, self.settings[name], parts) for name in self.checks}
@@ -86,12 +99,27 @@ class Plan:
         """The same plan, cut to a first look: fewer texts, fewer steps."""
         limit = min(self.limit or QUICK_LIMIT, QUICK_LIMIT)
         settings, asked = _fewer(self.settings, QUICK), _fewer(self.methods, QUICK_METHODS)
-        return replace(self, limit=limit, settings=settings, methods=asked)
+        trained = replace(Retraining.of(self.retraining), limit=QUICK_TRAINING)
+        return replace(
+            self, limit=limit, settings=settings, methods=asked, retraining=trained.to_dict()
+        )
 
     def differences(self, other: "Plan") -> list[str]:
         """The settings in which two plans differ, those that cannot change results aside."""
-        mine, theirs = asdict(self), asdict(other)
-        return [key for key in mine if key not in UNBOUND and mine[key] != theirs[key]]
+        mine, theirs = (one._binding() for one in (self, other))
+        return [key for key in mine if mine[key] != theirs[key]]
+
+    def _binding(self) -> dict[str, Any]:
+        bound = {key: one for key, one in asdict(self).items() if key not in UNBOUND}
+        return bound | {"retraining": Retraining.of(self.retraining).binding()}
+
+
+def _chosen(asked: tuple[str, ...]) -> tuple[str, ...]:
+    """Each check once; those that need no retraining where none is named, or all."""
+    if "all" in asked:
+        return tuple(checks)
+    usual = (name for name in checks if not hasattr(checks[name], "lessons"))
+    return tuple(dict.fromkeys(asked)) or tuple(usual)
 
 
 def _fewer(
@@ -100,8 +128,12 @@ def _fewer(
     """The tables with some of their numbers held down."""
     found = {name: dict(own) for name, own in tables.items()}
     for name in found.keys() & most.keys():
-        found[name] |= {key: min(found[name][key], n) for key, n in most[name].items()}
+        found[name] |= {key: _cut(found[name][key], n) for key, n in most[name].items()}
     return found
+
+
+def _cut(value: Any, most: int) -> Any:
+    return value[:most] if isinstance(value, tuple) else min(value, most)
 
 
 def parse_plan(text: str) -> dict[str, Any]:
@@ -113,7 +145,7 @@ def parse_plan(text: str) -> dict[str, Any]:
     known = {f.name: f for f in fields(Plan)}
     if extra := sorted(raw.keys() - known.keys()):
         raise ConfigError(f"Unknown plan keys: {extra}. Known: {', '.join(known)}.")
-    for key in ("fields", "settings", "subject", "methods"):
+    for key in TABLES:
         if not isinstance(raw.get(key, {}), dict):
             raise ConfigError(f"{key} must be a table, not {raw[key]!r}.")
     names = raw.get("checks", [])
@@ -126,7 +158,7 @@ def parse_plan(text: str) -> dict[str, Any]:
 
 def _require_types(plan: Plan) -> None:
     """Values from a file may be of any type; say so here, not in a traceback later."""
-    for name in ("fields", "settings", "subject", "methods"):
+    for name in TABLES:
         _require(name, getattr(plan, name), Mapping, "a table")
     _require("checks", plan.checks, (list, tuple), "a list of names")
     for one in plan.checks:
@@ -155,7 +187,7 @@ def _complete(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _build(
     name: str, settings: Mapping[str, Any], parts: Mapping[str, Method] | None = None
-) -> Check:
+) -> Check | Retrains:
     """The check, its methods those of `parts` where it has some."""
     if not isinstance(settings, Mapping):
         raise ConfigError(f"The settings of {name!r} must be a table, not {settings!r}.")
@@ -166,14 +198,15 @@ def _build(
             raise ConfigError(f"{name}.{key} must be like {usual[key]!r}, not {value!r}.")
     if parts and "methods" in given:
         given["methods"] = tuple(parts.get(one, one) for one in given["methods"])
-    built: Check = checks.build(name, **given)
+    built: Check | Retrains = checks.build(name, **given)
     return built
 
 
 def _alike(value: object, usual: object) -> bool:
-    """The same type, but a whole number may stand where a fraction is usual; tuples hold names."""
+    """The same type, but a whole number may stand for a fraction; tuples are like part by part."""
     if isinstance(usual, float):
         return isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(usual, tuple):
-        return isinstance(value, tuple) and all(isinstance(one, str) for one in value)
+        one = usual[0] if usual else ""
+        return isinstance(value, tuple) and all(_alike(each, one) for each in value)
     return type(value) is type(usual)

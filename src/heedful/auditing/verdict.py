@@ -1,173 +1,15 @@
-"""From estimates to the verdict, by rules written as a table.
+"""From estimates to the verdict: checks answer by rules, claims follow from checks."""
 
-A check answers from where attention stands between a control and a reference, by its interval,
-never from an absolute τ: an honest model with one decisive word in twenty has τ ≈ 0.3 only.
-"""
+from collections.abc import Mapping
+from dataclasses import replace
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from heedful.auditing.instead import best
+from heedful.auditing.retraining_rules import RETRAINING_RULES, SWAP_RULES
+from heedful.auditing.rules import RULES, Evidence, Rule
+from heedful.core.records import CLAIMS, Answer, CheckResult, ClaimResult, Verdict, Vote
 
-from heedful.auditing.instead import Rival, best
-from heedful.checks import Check
-from heedful.core.records import (
-    CLAIMS,
-    Answer,
-    CheckResult,
-    ClaimResult,
-    Estimate,
-    Verdict,
-    Vote,
-)
-from heedful.stats.interval import Place
-
-HALFWAY = 0.5  # nearer to the reference than to the control, or not
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """All that the rules may look at."""
-
-    results: Mapping[str, CheckResult]
-    checks: Mapping[str, Check]
-    place: Place | None
-    epsilon: float
-    rivals: tuple[Rival, ...] = ()
-
-    def of(self, check: str, measure: str) -> Estimate:
-        """An estimate of a check, or one without a value."""
-        nothing = Estimate(float("nan"), float("nan"), float("nan"), 0)
-        return self.results[check].estimates.get(measure, nothing)
-
-
-@dataclass(frozen=True)
-class Rule:
-    """An answer, when it holds, and the sentence that says why. NaN never satisfies a rule."""
-
-    answer: Vote
-    when: Callable[[Evidence], bool]
-    why: Callable[[Evidence], str]
-
-
-def _shuffled(e: Evidence) -> Estimate:
-    return e.of("permutation", "median_tvd")
-
-
-def _leverage(e: Evidence) -> Estimate:
-    return e.of("permutation", "leverage")
-
-
-def _place(e: Evidence) -> Place:
-    assert e.place is not None  # noqa: S101 - agreement was examined, or its rules would not run
-    return e.place
-
-
-def _between(e: Evidence) -> str:
-    return (
-        f"attention ranks words {_place(e).place} of the way from shuffled attention (0) to the "
-        "gradient (1), measured by agreement with leave-one-out"
-    )
-
-
-def _mechanism(e: Evidence) -> str:
-    weighting, mixing = e.of("mechanism", "tau_weighting"), e.of("mechanism", "tau_mixing")
-    if "tau_weighting" not in e.results["mechanism"].estimates:
-        return "What each state adds is not known for this decoder."
-    if not weighting.n or not mixing.n:
-        return "No text has two words that differ, so nothing can be ranked."
-    first = f"Weights follow what states contribute at τ {weighting}"
-    second = f"contributions follow leave-one-out at τ {mixing}"
-    lost = "about as much is lost in both"
-    if weighting.high < mixing.low:
-        lost = "more is lost in the weighting: attention does not see how much a state has to say"
-    elif mixing.high < weighting.low:
-        lost = (
-            "more is lost in the mixing: what a state adds is not what deleting its word takes away"
-        )
-    return f"{first}, {second}: {lost}."
-
-
-RULES: Mapping[str, tuple[Rule, ...]] = {
-    "permutation": (
-        Rule(
-            "against",
-            lambda e: _leverage(e).high < e.epsilon,
-            lambda e: (
-                f"No attention whatever moves the output by {e.epsilon:g}: "
-                f"the most any could do is {_leverage(e)}."
-            ),
-        ),
-        Rule(
-            "against",
-            lambda e: _shuffled(e).high < e.epsilon,
-            lambda e: (
-                f"Shuffling the weights moves the output by {_shuffled(e)}, less than the "
-                f"{e.epsilon:g} that counts as the same output (at most possible: {_leverage(e)})."
-            ),
-        ),
-        Rule(
-            "for",
-            lambda e: _shuffled(e).low > e.epsilon,
-            lambda e: (
-                f"Shuffling the weights moves the output by {_shuffled(e)}, more than the "
-                f"{e.epsilon:g} that counts as the same output."
-            ),
-        ),
-        Rule(
-            "undecided",
-            lambda _: True,
-            lambda e: (
-                f"Shuffling the weights moves the output by {_shuffled(e)}, "
-                f"which straddles {e.epsilon:g}."
-            ),
-        ),
-    ),
-    "agreement": (
-        Rule(
-            "undecided",
-            lambda e: not _place(e).gap.low > 0,
-            lambda e: (
-                "Gradient and leave-one-out do not agree with each other beyond chance "
-                f"(by {_place(e).gap}), so there is nothing to hold attention against."
-            ),
-        ),
-        Rule(
-            "for",
-            lambda e: _place(e).place.low > 1.0,
-            lambda e: (
-                f"On this data {_between(e)}: nearer to deletion than the gradient itself, which "
-                "makes the gradient a weak reference here and this answer a mild one."
-            ),
-        ),
-        Rule(
-            "for",
-            lambda e: _place(e).place.low > HALFWAY,
-            lambda e: f"On this data {_between(e)}: nearer to the gradient.",
-        ),
-        Rule(
-            "against",
-            lambda e: _place(e).place.high < HALFWAY,
-            lambda e: f"On this data {_between(e)}: nearer to chance.",
-        ),
-        Rule(
-            "undecided",
-            lambda _: True,
-            lambda e: f"On this data {_between(e)}: the interval straddles the middle.",
-        ),
-    ),
-    "adversarial": (
-        Rule(
-            "no vote",
-            lambda _: True,
-            lambda e: (
-                "The farthest attention with the same output reaches "
-                f"{e.of('adversarial', 'of_bound')} of what is possible at all; whether this "
-                "can tell honest attention from inert has not been measured."
-            ),
-        ),
-    ),
-    "mechanism": (Rule("no vote", lambda _: True, _mechanism),),
-}
 NO_RULES = (Rule("no vote", lambda _: True, lambda _: "No rule says what these figures mean."),)
+ALL_RULES = {**RULES, **RETRAINING_RULES}
 ANSWER_OF_RANKS: Mapping[Vote, Answer] = {"for": "faithful", "against": "unfaithful"}
 
 
@@ -183,21 +25,49 @@ def judge(evidence: Evidence) -> Verdict:
 
 
 def _answered(name: str, result: CheckResult, evidence: Evidence) -> CheckResult:
-    rule = next(rule for rule in RULES.get(name, NO_RULES) if rule.when(evidence))
-    return replace(result, answer=rule.answer, why=_sentence(rule.why(evidence)))
+    answer, why = _first(ALL_RULES.get(name, NO_RULES), evidence)
+    return replace(result, answer=answer, why=why)
 
 
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:]
+def _first(rules: tuple[Rule, ...], evidence: Evidence) -> tuple[Vote, str]:
+    """What the first rule that holds says."""
+    rule = next(rule for rule in rules if rule.when(evidence))
+    told = rule.why(evidence)
+    return rule.answer, told[0].upper() + told[1:]
 
 
 def _claim(claim: str, results: Mapping[str, CheckResult], evidence: Evidence) -> ClaimResult:
     bearing = tuple(name for name in results if evidence.checks[name].claim == claim)
-    voting = [name for name in bearing if evidence.checks[name].votes]
+    votes = {
+        name: (results[name].answer, results[name].why)
+        for name in bearing
+        if evidence.checks[name].votes
+    }
+    if claim == "used" and evidence.results.get("necessity", NOTHING).estimates:
+        bearing, votes = (
+            (*bearing, "necessity"),
+            votes | {"necessity": _first(SWAP_RULES, evidence)},
+        )
     if not bearing:
         return ClaimResult("not examined", "None of the checks that were run bears on this.", ())
-    if not voting:
+    if not votes:
         return ClaimResult("undecided", results[bearing[0]].why, bearing)
-    answer = results[voting[0]].answer
-    answer = "undecided" if answer == "no vote" else answer  # a check without rules, say
-    return ClaimResult(answer, results[voting[0]].why, bearing)
+    decisive: Vote = "for" if claim == "used" else "against"
+    return ClaimResult(*_together(votes, decisive), bearing)
+
+
+NOTHING = CheckResult("undecided", "", {})
+
+
+def _together(votes: Mapping[str, tuple[Vote, str]], decisive: Vote) -> tuple[Vote, str]:
+    """What several checks say of a claim: one with the decisive answer is enough, else all agree.
+
+    One way to move the output shows that attention is used; one way to change attention at no cost
+    shows that it is not robust.
+    """
+    told = " ".join(why for _, why in votes.values())
+    answers = {answer for answer, _ in votes.values()}
+    if decisive in answers:
+        return decisive, told
+    answer = answers.pop() if len(answers) == 1 else "undecided"
+    return ("undecided" if answer == "no vote" else answer), told

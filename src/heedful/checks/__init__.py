@@ -3,17 +3,28 @@
 # checks are run and shown in the order they are registered in
 # isort: off
 from heedful.checks import agreement, permutation, adversarial, mechanism
+from heedful.checks import necessity, seeds, guide, adversary, deception
 
 # isort: on
 from heedful.checks.base import Check, Findings, SeesAll, checks
+from heedful.checks.marking import mark
+from heedful.checks.retrains import Retrains, Trial
 
 __all__ = [
     "Check",
     "Findings",
+    "Retrains",
     "SeesAll",
+    "Trial",
     "adversarial",
+    "adversary",
     "agreement",
     "checks",
+    "deception",
+    "guide",
+    "mark",
     "mechanism",
+    "necessity",
     "permutation",
+    "seeds",
 ]

@@ -1,5 +1,6 @@
 """`heedful audit`: put a model's attention on trial."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +31,10 @@ def audit(
     data: Annotated[str, typer.Argument(help="A file, a folder, hf:NAME, sample:NAME, …")],
     out: Annotated[Path, typer.Option(help="The run folder to write or continue.")],
     split: Annotated[str | None, typer.Option(help="Which split; test unless said.")] = None,
-    checks: Annotated[str | None, typer.Option(help="Checks, by commas; all unless said.")] = None,
+    checks: Annotated[
+        str | None,
+        typer.Option(help="Checks, by commas, or all; those that retrain nothing unless said."),
+    ] = None,
     methods: Annotated[
         str | None, typer.Option(help="Methods to rank beside attention, by commas, or all.")
     ] = None,
@@ -44,6 +48,19 @@ def audit(
     ] = None,
     subject: Choices = None,
     quick: Annotated[bool, typer.Option("--quick", help="A first look: few texts, steps.")] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Models made anew at a time; one per core unless said."),
+    ] = None,
+    train_limit: Annotated[
+        int | None, typer.Option(min=1, help="Make them from the first N training texts only.")
+    ] = None,
+    retrained: Annotated[
+        Path | None, typer.Option(help="Keep and look for them here; in the run unless said.")
+    ] = None,
+    retrain_transformers: Annotated[
+        bool, typer.Option("--retrain-transformers", help="Allow to tune transformers anew.")
+    ] = False,
     engine: Annotated[str, typer.Option(help="Where jobs run.")] = "local",
     require: Annotated[
         str | None, typer.Option(help="Exit with 1 unless this is the answer.")
@@ -64,6 +81,13 @@ def audit(
         "max_batch_tokens": max_batch_tokens,
         "subject": choices(subject) or None,
     }
+    retraining = {
+        "workers": workers,
+        "limit": train_limit,
+        "folder": None if retrained is None else str(retrained),
+        "transformers": retrain_transformers or None,
+    }
+    given["retraining"] = {name: one for name, one in retraining.items() if one is not None}
     whole = _plan(model, data, plan, given, fields=fields, methods=names(methods))
     run = run_audit(whole.quick() if quick else whole, out, quiet=quiet)
     if require is not None and run.verdict.answer != require:
@@ -78,7 +102,10 @@ def run_audit(plan: "Plan", out: Path, *, quiet: bool) -> "Run":
     if not quiet and (told := cost_told(plan.methods)):
         typer.echo(told, err=True)
     with progress_bar("audit", quiet=quiet) as progress:
-        run = audit_model(plan.model, plan.data, plan=plan, out=out, progress=progress)
+        say = (lambda _: None) if quiet else partial(typer.echo, err=True)
+        run = audit_model(
+            plan.model, plan.data, plan=plan, out=out, progress=progress, announce=say
+        )
     written = _report(run)
     if not quiet:
         run.show()
@@ -110,6 +137,7 @@ def _plan(
     from heedful.data.fields import parse_fields
 
     raw = parse_plan(_read(file)) if file else {}
+    given["retraining"] = raw.get("retraining", {}) | given["retraining"]
     raw |= {key: value for key, value in given.items() if value is not None}
     raw |= {"model": model, "data": data}
     if fields:

@@ -11,8 +11,8 @@ from heedful.cli.train import train_to
 from heedful.core.errors import ModelError
 
 if TYPE_CHECKING:
-    from heedful.training.finetune import FineTuning
     from heedful.training.recipe import Recipe
+    from heedful.training.tuning import FineTuning
 
 DATA = "sample:movies"
 TRAINED, AUDITED = 3000, 200  # sentences for the transformer: CPU minutes
@@ -38,7 +38,7 @@ def demo(
         recipe = Recipe(embeddings="glove", min_words=MIN_WORDS)
         _train_and_audit(out or Path("runs/demo"), recipe, told=None if quiet else told)
         return
-    from heedful.training.finetune import FineTuning
+    from heedful.training.tuning import FineTuning
 
     folder = out or Path("runs/demo-transformer")
     told = f"Fine-tuning MiniLM on {TRAINED} movie-review sentences …"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from heedful.core.progress import Progress
     from heedful.data.base import Dataset
     from heedful.models.base import Subject
-    from heedful.training.finetune import FineTuning
     from heedful.training.recipe import Recipe
+    from heedful.training.tuning import FineTuning
 
 OWN = ("attention", "embeddings", "min_df", "min_words", "max_words", "punctuation", "digits")
 TRANSFORMERS = ("max_tokens",)
@@ -136,7 +136,7 @@ def _recipe(encoder: str, given: dict[str, Any]) -> "Recipe | FineTuning":
 
     near = not Path(encoder).exists() and get_close_matches(encoder, encoders, n=1)
     if encoder not in encoders and not near:
-        from heedful.training.finetune import FineTuning
+        from heedful.training.tuning import FineTuning
 
         _refuse(given, OWN, f"for {', '.join(encoders)}; {encoder} is a transformer")
         return FineTuning(encoder, **given)

@@ -40,6 +40,8 @@ class Estimate:
     def __str__(self) -> str:
         if self.n < 2:
             return f"{self.value:.3f} (n = {self.n}, no interval)"
+        if self.low != self.low:  # a p-value, say
+            return f"{self.value:.3f}"
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 

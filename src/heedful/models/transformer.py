@@ -13,7 +13,7 @@ from heedful.core.errors import AttentionUnavailable
 from heedful.core.values import Batch, Blank, Decode, Encoded, Example, Forward, collate
 from heedful.models.blank import blank_for
 from heedful.models.blocks import blocks_of
-from heedful.models.hearing import Call
+from heedful.models.hearing import Call, Edit
 from heedful.models.passes import Passes, last_of
 from heedful.models.pieces import Pieces
 from heedful.models.placing import Elsewhere, Places, as_leaf, held, is_cross
@@ -101,7 +101,13 @@ class TransformerSubject(Passes):
     def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
         """One pass with every attention of it."""
         leaf = as_leaf if embedded is not None and torch.is_grad_enabled() else None
-        logits, hearing = self.run(batch, leaf, embedded=embedded)
+        return self.forward_under(batch, leaf, embedded)
+
+    def forward_under(
+        self, batch: Batch, edit: Edit | None, embedded: Float[Tensor, "B T E"] | None = None
+    ) -> Forward:
+        """A pass whose attentions are edited, and told as edited."""
+        logits, hearing = self.run(batch, edit, embedded=embedded)
         calls = [call for call in hearing.calls if self.audited(call, batch)]
         maps = tuple(one.weights for one in calls)  # as they are: gradients are taken at them
         rows = self.rows_of(batch, maps).to(logits.dtype)

@@ -1,6 +1,6 @@
 """The functions that Python users call: load, audit, explain, explain_all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from heedful.models.loading import load_live, load_named
 from heedful.runner.explain_data import Source, explain_to_file
 from heedful.runner.explanations import DataExplanations, Explanations
 from heedful.runner.local import run
+from heedful.runner.retraining import Front
 from heedful.runner.run import Run
+from heedful.runner.training_data import training_data
 
 Model = str | Path | Subject | Any  # a live transformers model too; its type needs transformers
 
@@ -50,13 +52,18 @@ def audit(
     checks: Sequence[str] = (),
     out: str | Path | None = None,
     plan: Plan | None = None,
+    train: Data | None = None,
+    dev: Data | None = None,
     progress: Progress = silent,
+    announce: Callable[[str], None] = lambda _: None,
     **settings: Any,
 ) -> Run:
     """Audit a model on data and return the run; a run interrupted in `out` is continued.
 
     `settings` are those of `heedful.Plan` (limit, seed, split, max_batch_tokens, …). A plan given
     whole is followed as it is. Without `out` the run lies in a temporary folder: `Run.save` it.
+    Checks that have models made anew take `train` and `dev`, or the splits of that name that the
+    data has; `announce` hears what that will cost.
     """
     chosen = plan.subject if plan else settings.get("subject", {})
     subject = load(model, **chosen)
@@ -72,7 +79,9 @@ def audit(
         limit=plan.limit,
         labelled=getattr(subject, "labelled", True),
     )
-    return run(subject, rows, plan, out=Path(out) if out else None, progress=progress)
+    training = training_data(data, plan, subject.labels, train=train, dev=dev)
+    desk = Front(progress, announce)
+    return run(subject, rows, plan, out=Path(out) if out else None, training=training, front=desk)
 
 
 def explain(

@@ -16,15 +16,18 @@ from heedful.auditing.conclude import Columns, conclude, whole_columns
 from heedful.auditing.job import run_job
 from heedful.auditing.methods_asked import described
 from heedful.auditing.plan import Plan
+from heedful.checks import Check, Retrains
 from heedful.core.errors import DataError, RunError
-from heedful.core.progress import Progress, silent
+from heedful.core.progress import Progress
 from heedful.core.values import Example
 from heedful.data.base import Dataset
 from heedful.models.base import Fingerprinted, Subject
 from heedful.runner.folder import MANIFEST, PLAN, VERDICT
 from heedful.runner.lock import locked
+from heedful.runner.retraining import QUIET, Audit, Front, retrain, whole_jobs_of
 from heedful.runner.run import Run
-from heedful.runner.store import Job, Store, jobs_of
+from heedful.runner.store import Job, Named, Store, WholeJob, jobs_of
+from heedful.runner.training_data import Training
 from heedful.stats.interval import KIND
 
 VERSIONED = ("heedful", "torch", "numpy", "scipy", "pyarrow")
@@ -37,7 +40,8 @@ def run(
     plan: Plan,
     *,
     out: Path | None = None,
-    progress: Progress = silent,
+    training: Training | None = None,
+    front: Front = QUIET,
 ) -> Run:
     """Audit the subject on the data, job by job; jobs already done are not done again."""
     store = Store(out or Path(tempfile.mkdtemp(prefix="heedful-")))
@@ -49,10 +53,12 @@ def run(
         )
     origin = {"model": fingerprint, "data": data.sha256, "split": data.split}
     origin |= {"columns": dumps(dict(data.columns), sort_keys=True)}
-    jobs = jobs_of(plan, len(data), origin=origin)
+    jobs: list[Named] = [*jobs_of(plan, len(data), origin=origin)]
+    jobs += whole_jobs_of(plan, len(data), origin=origin, training=training)
     with locked(store.folder):
         store.begin(plan, jobs)
-        _work(store, jobs, subject, data, plan, progress)
+        _work(store, jobs, subject, data, plan, front.progress)
+        retrain(store, jobs, Audit(subject, data, plan, training), front)
         verdict = _conclude(store, jobs, plan, subject.labels)
         manifest = _manifest(store, jobs, subject, data, plan, fingerprint)
         store.write(MANIFEST, dumps(manifest, indent=1))
@@ -62,14 +68,15 @@ def run(
 
 def _work(
     store: Store,
-    jobs: Sequence[Job],
+    jobs: Sequence[Named],
     subject: Subject,
     data: Dataset,
     plan: Plan,
     progress: Progress,
 ) -> None:
-    parts, total = plan.build_checks(), len(data)
-    for job, examples in _with_examples(jobs, data):
+    total = len(data)
+    parts = {name: one for name, one in plan.build_checks().items() if isinstance(one, Check)}
+    for job, examples in _with_examples([one for one in jobs if isinstance(one, Job)], data):
         if not store.done(job):
             result = run_job(
                 subject,
@@ -95,12 +102,17 @@ def _with_examples(jobs: Iterable[Job], data: Dataset) -> Iterator[tuple[Job, li
         yield job, list(islice(rows, job.last - job.first))
 
 
-def _conclude(store: Store, jobs: Sequence[Job], plan: Plan, labels: Sequence[str]) -> str:
+def _conclude(store: Store, jobs: Sequence[Named], plan: Plan, labels: Sequence[str]) -> str:
     """Compute what needs all rows, from the rows as kept: a resumed run ends in the same bytes."""
     measured = store.measured(jobs)
     if not len(measured.instances):
         raise DataError(f"No text has {plan.min_words} words or more; nothing was audited.")
-    columns = Columns(measured.predicted, measured.values, store.beside(jobs).missing)
+    parts, by_seed = plan.build_checks(), {}
+    for job in jobs:
+        if isinstance(job, WholeJob) and isinstance(check := parts[job.check], Retrains):
+            by_seed[job.check] = store.by_seed(job, tuple(check.over_seeds))
+    missing = store.beside(jobs).missing
+    columns = Columns(measured.predicted, measured.values, missing, by_seed)
     whole = whole_columns(plan, columns)
     store.put_whole(whole, measured)
     return conclude(plan, columns.with_whole(whole), labels).to_json()
@@ -108,7 +120,7 @@ def _conclude(store: Store, jobs: Sequence[Job], plan: Plan, labels: Sequence[st
 
 def _manifest(
     store: Store,
-    jobs: Sequence[Job],
+    jobs: Sequence[Named],
     subject: Subject,
     data: Dataset,
     plan: Plan,
@@ -140,6 +152,7 @@ def _manifest(
         "truncated": beside.truncated,
         "too_short": beside.too_short,
         "batches_halved": beside.halved,
+        "retrained": list(beside.taught.values()),
         "seconds": beside.seconds,
     }
 

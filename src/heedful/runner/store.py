@@ -17,7 +17,7 @@ from heedful.auditing.plan import Plan
 from heedful.auditing.texts import TextRow
 from heedful.core.errors import RunError
 from heedful.core.files import remove_drafts, save_atomic, write_atomic
-from heedful.core.tables import Measured, gather
+from heedful.core.tables import Measured, gather, gather_settings
 from heedful.runner.folder import (
     MAP_ROWS,
     MAPS,
@@ -67,12 +67,28 @@ def jobs_of(plan: Plan, total: int, *, origin: Mapping[str, str | None]) -> list
 
 
 @dataclass(frozen=True)
+class WholeJob:
+    """A check that looks at all instances at once, under a key as for a job."""
+
+    check: str
+    key: str
+
+    @property
+    def name(self) -> str:
+        """File name without ending; sorts behind the jobs."""
+        return f"retrained-{self.check}-{self.key}"
+
+
+Named = Job | WholeJob
+
+
+@dataclass(frozen=True)
 class Store:
     """The files of one run."""
 
     folder: Path
 
-    def begin(self, plan: Plan, jobs: Sequence[Job] = ()) -> None:
+    def begin(self, plan: Plan, jobs: Sequence[Named] = ()) -> None:
         """Claim the folder for this plan, or continue the run of the same plan and jobs."""
         if self.folder.exists() and not self.folder.is_dir():
             raise RunError(f"{self.folder} is a file; --out must name a folder.")
@@ -95,7 +111,7 @@ class Store:
             remove_drafts(self.folder / room)
         write_atomic(self.folder / PLAN, plan.to_toml())
 
-    def done(self, job: Job) -> bool:
+    def done(self, job: Named) -> bool:
         """Whether the job's results are here."""
         return self._path(job.name).exists()
 
@@ -123,7 +139,17 @@ class Store:
         ]
         self._write(WHOLE, pa.concat_tables(parts) if parts else ROWS.empty_table(), {})
 
-    def measured(self, jobs: Sequence[Job]) -> Measured:
+    def put_whole_job(self, job: WholeJob, result: JobResult, labels: Sequence[str]) -> None:
+        """Keep what a check found that looked at all instances."""
+        self._write(job.name, _table(result, labels), asdict(result.beside))
+
+    def by_seed(self, job: WholeJob, measures: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+        """What was measured under several seeds: a row for each, in their order."""
+        rows = Folder(self.folder).measurements([self._path(job.name)])
+        found = {measure: gather_settings(rows, job.check, measure) for measure in measures}
+        return {measure: np.stack(tuple(one.values())) for measure, one in found.items() if one}
+
+    def measured(self, jobs: Sequence[Named]) -> Measured:
         """What the jobs measured, every measure on every instance."""
         found = gather(Folder(self.folder).measurements([self._path(job.name) for job in jobs]))
         if found.partial:
@@ -133,7 +159,7 @@ class Store:
             )
         return found
 
-    def beside(self, jobs: Sequence[Job]) -> Beside:
+    def beside(self, jobs: Sequence[Named]) -> Beside:
         """What the jobs told beside their rows, added up."""
         return sum((_beside(self._path(job.name)) for job in jobs), Beside())
 

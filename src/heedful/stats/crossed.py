@@ -39,8 +39,7 @@ class Equivalence:
 
 def mean_of_seeds(table: Table) -> Float64[np.ndarray, "n"]:
     """Each text's mean over the seeds."""
-    found: Float64[np.ndarray, "n"] = table.mean(0)
-    return found
+    return np.asarray(table.mean(0))
 
 
 def median_of_seeds(table: Table) -> Float64[np.ndarray, "n"]:

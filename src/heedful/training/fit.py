@@ -85,7 +85,13 @@ def _untrained(
     """A fresh network with its vocabulary, and how many of its words came with a vector."""
     split = recipe.tokenizer
     words = ([split.normal(w) for w in (e.tokens or split(e.text))] for e in texts)
-    vocabulary = Vocabulary.count(words, min_df=recipe.min_df)
+    return untrained(Vocabulary.count(words, min_df=recipe.min_df), labels, recipe)
+
+
+def untrained(
+    vocabulary: Vocabulary, labels: tuple[str, ...], recipe: Recipe
+) -> tuple[RecurrentSubject, int | None]:
+    """A fresh network for known words, and how many of them came with a vector."""
     table, found = (
         initial_vectors(recipe.embeddings, vocabulary) if recipe.embeddings else (None, None)
     )
@@ -98,7 +104,7 @@ def _untrained(
         network = AttentionClassifier(shape)
     if table is not None:
         network.embedding.weight.data.copy_(table)
-    return RecurrentSubject(network, vocabulary, split, labels, recipe.max_words), found
+    return RecurrentSubject(network, vocabulary, recipe.tokenizer, labels, recipe.max_words), found
 
 
 def _encode(subject: RecurrentSubject, texts: Sequence[Example], recipe: Recipe) -> list[Encoded]:

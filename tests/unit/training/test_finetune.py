@@ -13,8 +13,9 @@ from safetensors.torch import load_file
 import heedful
 from encoder import DEV, TRAIN, WORDS, rows, told, weights, write_encoder
 from heedful.core.errors import ConfigError, DataError, ModelError
-from heedful.training import finetune as module
-from heedful.training.finetune import FineTuning, finetune, judge, optimiser_for, rate_at
+from heedful.training.finetune import finetune
+from heedful.training.score import dev_score
+from heedful.training.tuning import FineTuning, TunedCourse, optimiser_for, rate_at
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(recipe, whole, tmp_path):
@@ -38,11 +39,11 @@ def test_the_global_stream_is_neither_read_nor_moved(recipe, whole, tmp_path):
 def test_the_weights_of_the_epoch_that_is_named_are_kept(recipe, tmp_path, monkeypatch, scores):
     given, seen = iter(scores), []
 
-    def judged(subject, _):
-        seen.append({k: one.clone() for k, one in subject.model.state_dict().items()})
+    def judged(course):
+        seen.append({k: one.clone() for k, one in course.subject.model.state_dict().items()})
         return next(given), 0.5
 
-    monkeypatch.setattr(module, "judge", judged)
+    monkeypatch.setattr(TunedCourse, "judge", judged)
     subject = finetune(TRAIN, DEV, recipe, out=tmp_path)
     best = told(tmp_path)["best_epoch"]
     assert best == scores.index(max(scores)) + 1
@@ -80,7 +81,7 @@ def test_the_loop_does_what_a_plain_one_does(tmp_path):
     wanted = {name: one.detach() for name, one in model.state_dict().items()}
     given = count(0.1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "judge", lambda *_: (next(given), 0.5))  # keeps the last epoch
+        patch.setattr(TunedCourse, "judge", lambda _: (next(given), 0.5))  # keeps the last epoch
         found = finetune(TRAIN, DEV, recipe, out=tmp_path / "ours").model.state_dict()
     before = load_file(folder / "model.safetensors")
     for name, one in wanted.items():
@@ -111,7 +112,7 @@ def test_training_learns_and_the_folder_is_a_model(encoder, tmp_path):
     recipe = FineTuning(str(encoder), epochs=12, batch=8, rate=5e-3)
     subject = finetune(TRAIN, DEV, recipe, out=tmp_path)
     encoded = [subject.encode(one) for one in DEV]
-    assert max(told(tmp_path)["dev_scores"]) == judge(subject, encoded)[0] > 0.95
+    assert max(told(tmp_path)["dev_scores"]) == dev_score(subject, encoded) > 0.95
     assert not subject.model.training
     assert not any(one.requires_grad for one in subject.model.parameters())
     assert {one.dtype for one in subject.model.parameters()} == {torch.float32}
@@ -119,8 +120,6 @@ def test_training_learns_and_the_folder_is_a_model(encoder, tmp_path):
     assert again.labels == subject.labels == ("bad", "so good")
     batch = subject.batch(encoded)
     torch.testing.assert_close(again.logits(batch).float(), subject.logits(batch))
-    from heedful.training.score import dev_score
-
     assert dev_score(again, encoded) == pytest.approx(max(told(tmp_path)["dev_scores"]))
 
 

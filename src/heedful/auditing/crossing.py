@@ -1,0 +1,78 @@
+"""Estimates of what was measured under several seeds: intervals over seeds and texts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.auditing.plan import Plan
+from heedful.checks import Check, Retrains
+from heedful.core.records import Estimate
+from heedful.stats.crossed import (
+    crossed_draws,
+    equivalence,
+    estimate_draws,
+    mean_of_seeds,
+    median_of_seeds,
+)
+
+Column = NDArray[np.float64]
+CENTRES = {"mean": mean_of_seeds, "median": median_of_seeds}
+
+
+def crossed_estimates(
+    plan: Plan,
+    check: Check | Retrains,
+    tables: Mapping[str, Column],
+    columns: Mapping[str, Column],
+    here: Column | None = None,
+) -> dict[str, Estimate]:
+    """The measures that have seeds, and differences with them, under crossed intervals.
+
+    `tables` are by measure, a row for each seed; `columns` have one value per text, of which
+    `here` chooses some.
+    """
+    if not isinstance(check, Retrains) or not tables:
+        return {}
+    draws = _draws(plan, check, _with_partners(check, tables, columns, here))
+    found = {}
+    for name in (*check.over_seeds, *check.differences):
+        column = columns[name] if here is None else columns[name][here]
+        value = float(column.mean())
+        found[name] = estimate_draws(value, draws[name], n=len(column), level=plan.level)
+    margin = getattr(check, "margin", None)
+    if margin is not None and "gain" in draws:
+        tests = equivalence(draws["gain"], margin)
+        n, nan = found["gain"].n, float("nan")
+        found["p_not_worse"] = Estimate(tests.not_more, nan, nan, n)
+        found["p_equivalent"] = Estimate(tests.p, nan, nan, n)
+    return found
+
+
+def _with_partners(
+    check: Retrains,
+    tables: Mapping[str, Column],
+    columns: Mapping[str, Column],
+    here: Column | None,
+) -> dict[str, Column]:
+    """The tables, and those that are compared with them though they have no seeds."""
+    found = {name: tables[name] for name in check.over_seeds}
+    for pair in check.differences.values():
+        for name in pair:
+            if name not in found:
+                column = columns[name] if here is None else columns[name][here]
+                found[name] = column[None]
+    return found
+
+
+def _draws(plan: Plan, check: Retrains, tables: Mapping[str, Column]) -> dict[str, Any]:
+    kinds = {check.over_seeds.get(name, "mean") for name in tables}
+    chosen = {"resamples": plan.resamples, "seed": plan.seed}
+    by_kind = {
+        kind: crossed_draws(tables, centre=CENTRES[kind], **chosen) for kind in sorted(kinds)
+    }
+    draws = {name: by_kind[check.over_seeds.get(name, "mean")][name] for name in tables}
+    for name, (one, other) in check.differences.items():
+        draws[name] = draws[one] - draws[other]
+    return draws

@@ -1,0 +1,100 @@
+"""Can a whole model learn another attention with the same outputs? (Wiegreffe & Pinter, 4)"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from heedful.checks.base import Findings, checks
+from heedful.checks.retrains import OverSeeds, Trial
+from heedful.core.errors import ConfigError
+from heedful.core.records import Claim, Measurement
+from heedful.interventions.base import require_epsilon
+from heedful.tensor.divergence import jsd, tvd
+from heedful.training.lessons import STARTS, Adversary, Pace, Start
+from heedful.training.outlook import outlook
+
+
+@checks.register("adversary")
+@dataclass(frozen=True)
+class WholeAdversary:
+    """Can a whole model learn another attention with the same outputs?
+
+    For each λ in `weights` a model is trained to go down TVD(output) − λ·KL(attention ‖ base's),
+    from scratch as published and from the base model. `tvd` is ½ Σ|Δp| (the published code halves
+    it again), `jsd` the distance of its attention, `score` its accuracy; the figures without a
+    setting are those of the adversary that attends farthest among those whose dev outputs lie
+    within `epsilon`. `reverse` turns KL round. It has no vote: whether such models tell honest
+    attention from inert has not been measured.
+    """
+
+    weights: tuple[float, ...] = (0.001, 0.0001, 0.0003, 0.01)
+    starts: tuple[str, ...] = ("scratch", "base")
+    epsilon: float = 0.05
+    reverse: bool = False
+    epochs: int = 80
+    patience: int = 10
+    claim: ClassVar[Claim | None] = "exclusive"
+    votes: ClassVar[bool] = False
+    measures: ClassVar[tuple[str, ...]] = ("tvd", "jsd", "score", "score_base")
+    of_heads: ClassVar[tuple[str, ...]] = ()
+    beside: ClassVar[tuple[str, ...]] = ()
+    over_seeds: ClassVar[OverSeeds] = {}
+    differences: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        if not self.weights or any(not one > 0 for one in self.weights):
+            raise ConfigError(f"weights are numbers above 0, at least one; got {self.weights}.")
+        if not self.starts or set(self.starts) - set(STARTS):
+            raise ConfigError(f"starts are {' and '.join(STARTS)}, not {self.starts}.")
+        Pace(self.epochs, self.patience).until  # noqa: B018 - wrong settings are said now
+
+    def lessons(self, trial: Trial) -> list[Adversary]:  # noqa: ARG002
+        """Every λ from every start."""
+        pace = Pace(self.epochs, self.patience)
+        starts: tuple[Start, ...] = tuple("base" if s == "base" else "scratch" for s in self.starts)
+        return [
+            Adversary(weight, start, self.reverse, pace=pace)
+            for start in starts
+            for weight in self.weights
+        ]
+
+    def examine(self, trial: Trial) -> Findings:
+        """Output, attention and score of every adversary."""
+        lessons, measured = self.lessons(trial), []
+        own = trial.texts.outlook.probabilities
+        by_lesson = {}
+        for lesson in lessons:
+            outputs = trial.outlook(lesson).probabilities
+            by_lesson[lesson] = {
+                "tvd": tvd(outputs, own).numpy(),
+                "jsd": trial.apart(lesson).numpy(),
+                "score": trial.right(outputs),
+            }
+            measured += [
+                Measurement(name, column, setting_of(lesson))
+                for name, column in by_lesson[lesson].items()
+            ]
+        chosen = self._chosen(trial, lessons)
+        plain = {**by_lesson[chosen], "score_base": trial.right(own)}
+        return Findings((*measured, *(Measurement(*one) for one in plain.items())))
+
+    def _chosen(self, trial: Trial, lessons: list[Adversary]) -> Adversary:
+        """The farthest within ε by the dev texts; the nearest output where none is."""
+        base = trial.dev.outlook
+        moved, apart = [], []
+        for lesson in lessons:
+            seen = outlook(trial.taught(lesson).subject, trial.dev.encoded)
+            moved.append(float(tvd(seen.probabilities, base.probabilities).mean()))
+            apart.append(float(jsd(seen.padded(), base.padded()).mean()))
+        near = [place for place, one in enumerate(moved) if one <= self.epsilon]
+        if not near:
+            return lessons[int(np.argmin(moved))]
+        return lessons[max(near, key=lambda place: apart[place])]
+
+
+def setting_of(lesson: Adversary) -> str:
+    """How the rows of one adversary are marked."""
+    return f"λ {lesson.weight:g}, {lesson.start}"

@@ -1,0 +1,173 @@
+"""Can attention be taught to hide the decisive words? (Pruthi et al., 2020)"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.checks.base import Column, Findings, checks
+from heedful.checks.retrains import OverSeeds, Trial
+from heedful.core.errors import ConfigError, NotApplicable
+from heedful.core.records import Claim, Measurement
+from heedful.methods import methods
+from heedful.training.hidden import SOURCES, Hidden, blank_id
+from heedful.training.lessons import STARTS, Deceived, Lesson, Pace, WithoutWords
+from heedful.training.outlook import Outlook, outlook
+from heedful.training.room import Texts
+
+
+@checks.register("deception")
+@dataclass(frozen=True)
+class Deception:
+    """Can attention be taught to hide the decisive words?
+
+    The base model is trained on with a penalty −λ·log(1 − mass of the hidden words), for each λ in
+    `weights`. `mass_…` is the weight of the hidden words before and after, `score_…` the accuracy;
+    `score_without_words` is that of a model trained and tested without the words: only where that
+    loses are they decisive. Hidden are the `words` given; or those of the data's rationales; or
+    the `share` of each text that `method` ranks highest (`source`: auto takes the first of these
+    there is). Of the λ the one is told that hides most while the dev score stays within `margin`.
+    """
+
+    words: tuple[str, ...] = ()
+    source: str = "auto"
+    method: str = "leave_one_out"
+    share: float = 0.1
+    weights: tuple[float, ...] = (0.1, 1.0)
+    start: str = "base"
+    heads: str = "mean"
+    blocked: bool = True
+    margin: float = 0.02
+    epochs: int = 20
+    patience: int = 5
+    claim: ClassVar[Claim | None] = "robust"
+    votes: ClassVar[bool] = True
+    measures: ClassVar[tuple[str, ...]] = (
+        "mass_before",
+        "mass_after",
+        "score_before",
+        "score_after",
+        "score_without_words",
+        "score_lost",
+        "words_worth",
+    )
+    of_heads: ClassVar[tuple[str, ...]] = ()
+    beside: ClassVar[tuple[str, ...]] = ()
+    over_seeds: ClassVar[OverSeeds] = {}
+    differences: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+    def __post_init__(self) -> None:
+        if self.source not in ("auto", *SOURCES):
+            raise ConfigError(f"source is auto, {', '.join(SOURCES)}, not {self.source!r}.")
+        if not self.weights or any(not one > 0 for one in self.weights):
+            raise ConfigError(f"weights are numbers above 0, at least one; got {self.weights}.")
+        if self.start not in STARTS or self.heads not in ("mean", "worst"):
+            raise ConfigError("start is scratch or base, heads is mean or worst.")
+        if not 0.0 < self.margin < 1.0 or not 0.0 < self.share < 1.0:
+            raise ConfigError("margin and share must lie between 0 and 1.")
+        Pace(self.epochs, self.patience).until  # noqa: B018 - wrong settings are said now
+        methods[self.method]
+
+    def hidden(self, trial: Trial) -> Hidden:
+        """Which words are hidden."""
+        source = self.source
+        if source == "auto":
+            told = all(one.rationale is not None for one in trial.texts.examples)
+            source = "list" if self.words else "rationale" if told else "saliency"
+        if source == "list":
+            return Hidden("list", self.words)
+        return Hidden(
+            "rationale" if source == "rationale" else "saliency", (), self.method, self.share
+        )
+
+    def lessons(self, trial: Trial) -> list[Lesson]:
+        """A deceiver for each λ, and the control."""
+        hidden = self.hidden(trial)
+        return [*self._deceivers(hidden), WithoutWords(hidden)]
+
+    def examine(self, trial: Trial) -> Findings:
+        """Mass and score before and after."""
+        hidden = self.hidden(trial)
+        marks = trial.texts.hidden(hidden)
+        if not any(bool(one.any()) for one in marks):
+            raise NotApplicable(f"no text holds {hidden}")
+        before = trial.texts.outlook
+        measured, found = [], {}
+        for lesson in self._deceivers(hidden):
+            after = seen_by(trial, lesson, trial.texts)
+            found[lesson] = {
+                "mass_after": mass_on(after, marks, trial.texts),
+                "score_after": trial.right(after.probabilities),
+            }
+            measured += [
+                Measurement(name, column, f"λ {lesson.weight:g}")
+                for name, column in found[lesson].items()
+            ]
+        columns = {
+            "mass_before": mass_on(before, marks, trial.texts),
+            "score_before": trial.right(before.probabilities),
+            "score_without_words": self._without(trial, hidden),
+            **found[self._chosen(trial, hidden)],
+        }
+        columns["score_lost"] = columns["score_before"] - columns["score_after"]
+        columns["words_worth"] = columns["score_before"] - columns["score_without_words"]
+        plain = (Measurement(name, columns[name]) for name in self.measures)
+        return Findings((*measured, *plain))
+
+    def _deceivers(self, hidden: Hidden) -> list[Deceived]:
+        pace = Pace(self.epochs, self.patience)
+        start, worst = "base" if self.start == "base" else "scratch", self.heads == "worst"
+        return [
+            Deceived(weight, hidden, start, worst, self.blocked, pace=pace)  # type: ignore[arg-type]
+            for weight in self.weights
+        ]
+
+    def _without(self, trial: Trial, hidden: Hidden) -> Column:
+        subject = trial.taught(WithoutWords(hidden)).subject
+        shorter = trial.texts.without(hidden, blank_id(subject))
+        return trial.right(outlook(subject, shorter).probabilities)
+
+    def _chosen(self, trial: Trial, hidden: Hidden) -> Deceived:
+        """The λ with the least mass whose dev score is kept; the best score where none is."""
+        marks, gold = trial.dev.hidden(hidden), [one.label for one in trial.dev.encoded]
+        scores, masses = [], []
+        lessons = self._deceivers(hidden)
+        own = _accuracy(trial.dev.outlook.probabilities, gold)
+        for lesson in lessons:
+            seen = seen_by(trial, lesson, trial.dev)
+            scores.append(_accuracy(seen.probabilities, gold))
+            masses.append(float(np.nanmean(mass_on(seen, marks, trial.dev))))
+        kept = [place for place, one in enumerate(scores) if one >= own - self.margin]
+        if not kept:
+            return lessons[int(np.argmax(scores))]
+        return lessons[min(kept, key=lambda place: masses[place])]
+
+
+def seen_by(trial: Trial, lesson: Deceived, texts: Texts) -> Outlook:
+    """What a deceiver says of texts: a transformer with its hidden words blocked as it learnt."""
+    subject = trial.taught(lesson).subject
+    if lesson.blocked and hasattr(subject, "pieces"):
+        from heedful.training.tuned import blocked
+
+        subject = blocked(subject, texts, lesson.hidden)
+    return outlook(subject, texts.encoded)
+
+
+def mass_on(seen: Outlook, marks: Sequence[Tensor], texts: Texts) -> Column:
+    """Each text's weight on its hidden words; NaN where it has none, or no others."""
+    found = np.full(len(marks), np.nan)
+    for row, (weights, gone, one) in enumerate(
+        zip(seen.attention, marks, texts.encoded, strict=True)
+    ):
+        words = torch.tensor(one.word) >= 0
+        if bool(gone.any()) and bool((words & ~gone).any()):
+            found[row] = float(weights[gone].sum())
+    return found
+
+
+def _accuracy(outputs: Float[Tensor, "n C"], gold: Sequence[int]) -> float:
+    return float((outputs.argmax(-1) == torch.tensor(gold)).double().mean())

@@ -1,0 +1,63 @@
+"""Which words of a text are to be hidden: from a list, from people, or from an explanation."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.core.errors import NotApplicable
+from heedful.core.values import Encoded, Example
+from heedful.data.batching import batches
+from heedful.methods import methods
+from heedful.models.base import Subject
+from heedful.models.sitting import Sitting, budget_of
+from heedful.training.hidden import Hidden
+
+
+def mark(
+    hidden: Hidden, base: Subject, examples: Sequence[Example], encoded: Sequence[Encoded]
+) -> list[Bool[Tensor, "T"]]:
+    """For each text which of its tokens are hidden; a word is hidden whole."""
+    if hidden.source == "list":
+        listed = {word.lower() for word in hidden.words}
+        words = [[word.lower() in listed for word in one.words] for one in encoded]
+    elif hidden.source == "rationale":
+        words = [_rationale(*pair) for pair in zip(examples, encoded, strict=True)]
+    else:
+        words = _salient(hidden, base, encoded)
+    return [
+        torch.tensor([place >= 0 and marks[place] for place in one.word])
+        for one, marks in zip(encoded, words, strict=True)
+    ]
+
+
+def _rationale(example: Example, one: Encoded) -> list[bool]:
+    if example.rationale is None:
+        raise NotApplicable(f"text {example.index} has no rationale")
+    inside = set(example.rationale)
+    return [place in inside for place in range(len(one.words))]
+
+
+def _salient(hidden: Hidden, base: Subject, encoded: Sequence[Encoded]) -> list[list[bool]]:
+    """The words with the highest scores by size, at least one and never all."""
+    method, found = methods.build(hidden.method), [list[bool]()] * len(encoded)
+    tokens = budget_of(base, 20_000)
+    for rows in batches(encoded, max_batch_tokens=tokens, max_texts=getattr(base, "max_texts", 0)):
+        together = [encoded[row] for row in rows]
+        sitting = Sitting(base, base.batch(together))
+        scores = method(sitting, sitting.predicted).scores.detach()
+        for row, one, score in zip(rows, together, scores, strict=True):
+            here = sitting.batch.present[rows.index(row)]
+            found[row] = _highest(one, score[here], hidden.share)
+    return found
+
+
+def _highest(one: Encoded, scores: Float[Tensor, "T"], share: float) -> list[bool]:
+    place = torch.tensor(one.word)
+    words = scores.new_zeros(len(one.words))
+    words.index_add_(0, place[place >= 0], scores[place >= 0])
+    count = min(max(1, math.ceil(share * len(words))), len(words) - 1)
+    top = set(words.abs().argsort(descending=True, stable=True)[: max(count, 0)].tolist())
+    return [place in top for place in range(len(words))]

@@ -1,0 +1,109 @@
+"""Does learned attention beat uniform? (Wiegreffe & Pinter, 2019, section 3.2)"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from heedful.checks.base import Column, Findings, checks
+from heedful.checks.retrains import OverSeeds, Trial, seed_name
+from heedful.core.errors import ConfigError, NotApplicable
+from heedful.core.records import Claim, Measurement
+from heedful.data.batching import batches
+from heedful.interventions.simple import Uniform
+from heedful.models.recurrent import RecurrentSubject
+from heedful.models.sitting import Sitting, budget_of
+from heedful.tensor.divergence import tvd
+from heedful.training.lessons import Pace, Retrained
+
+ARMS = {"score_trained": "own", "score_uniform": "uniform"}
+
+
+@checks.register("necessity")
+@dataclass(frozen=True)
+class Necessity:
+    """Does learned attention beat uniform?
+
+    The base model's recipe is followed again, `seeds` times with its attention and as often with
+    attention frozen to uniform, each until the dev score has not risen for `patience` epochs.
+    `gain` is the difference of the two accuracies; whether it is less than `margin` is asked by two
+    one-sided tests. `uniform_swap_tvd` is another question: how far the output of the model as it
+    is moves when uniform attention is imposed on it. A model can use its attention decisively
+    though one trained without would do as well.
+    """
+
+    seeds: int = 5
+    margin: float = 0.01
+    epochs: int = 40
+    patience: int = 5
+    claim: ClassVar[Claim | None] = "needed"
+    votes: ClassVar[bool] = True
+    measures: ClassVar[tuple[str, ...]] = (
+        "score_trained",
+        "score_uniform",
+        "gain",
+        "uniform_swap_tvd",
+    )
+    of_heads: ClassVar[tuple[str, ...]] = ()
+    beside: ClassVar[tuple[str, ...]] = ()
+    over_seeds: ClassVar[OverSeeds] = {"score_trained": "mean", "score_uniform": "mean"}
+    differences: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "gain": ("score_trained", "score_uniform")
+    }
+
+    def __post_init__(self) -> None:
+        require_seeds(self.seeds)
+        Pace(self.epochs, self.patience).until  # noqa: B018 - wrong settings are said now
+        if not 0.0 < self.margin < 1.0:
+            raise ConfigError(f"margin must lie between 0 and 1, not {self.margin}.")
+
+    def lessons(self, trial: Trial) -> list[Retrained]:
+        """Both arms, all seeds."""
+        base = trial.base
+        if isinstance(base, RecurrentSubject) and base.network.shape.attention == "uniform":
+            raise NotApplicable("the model's attention is uniform already")
+        return [self._lesson(arm, seed) for arm in ARMS for seed in self._seeds()]
+
+    def examine(self, trial: Trial) -> Findings:
+        """Accuracy of both arms, and the swap."""
+        measured, means = [], {}
+        for arm in ARMS:
+            each = []
+            for seed in self._seeds():
+                right = trial.right(trial.outlook(self._lesson(arm, seed)).probabilities)
+                measured.append(Measurement(arm, right, seed_name(seed)))
+                each.append(right)
+            means[arm] = np.mean(each, axis=0)
+        measured += [Measurement(arm, column) for arm, column in means.items()]
+        measured.append(Measurement("gain", means["score_trained"] - means["score_uniform"]))
+        measured.append(Measurement("uniform_swap_tvd", uniform_swap(trial)))
+        return Findings(tuple(measured))
+
+    def _seeds(self) -> range:
+        return range(1, self.seeds + 1)
+
+    def _lesson(self, arm: str, seed: int) -> Retrained:
+        pace = Pace(self.epochs, self.patience)
+        return Retrained(seed, "uniform" if ARMS[arm] == "uniform" else "own", pace)
+
+
+def uniform_swap(trial: Trial) -> Column:
+    """How far each output moves when uniform attention is imposed on the model as it is."""
+    encoded, found = trial.texts.encoded, np.zeros(len(trial.texts.encoded))
+    tokens = budget_of(trial.base, trial.max_batch_tokens)
+    most = getattr(trial.base, "max_texts", None)
+    for rows in batches(encoded, max_batch_tokens=tokens, max_texts=most):
+        batch = trial.base.batch([encoded[row] for row in rows])
+        sitting = Sitting(trial.base, batch, trial.seed, trial.max_batch_tokens, trial.clock)
+        with torch.no_grad():
+            even = sitting.decode(Uniform()(sitting))[0].softmax(-1)
+        found[rows] = tvd(even, sitting.forward.probabilities).double().numpy()
+    return found
+
+
+def require_seeds(seeds: int, *, least: int = 2) -> None:
+    """Refuse too few seeds for an interval."""
+    if seeds < least:
+        raise ConfigError(f"seeds must be at least {least}, not {seeds}.")

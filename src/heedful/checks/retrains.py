@@ -1,0 +1,87 @@
+"""The other kind of check: one that has models made anew and looks at all texts at once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.checks.base import Column, Findings
+from heedful.core.clock import Clock
+from heedful.core.errors import NotApplicable
+from heedful.core.records import Claim
+from heedful.models.base import Subject
+from heedful.tensor.divergence import jsd
+from heedful.training.lessons import Lesson
+from heedful.training.outlook import Outlook, outlook
+from heedful.training.room import Taught, Texts
+
+OverSeeds = Mapping[str, Literal["mean", "median"]]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """The base model, the texts under audit, the dev texts, and every subject made anew."""
+
+    base: Subject
+    texts: Texts
+    dev: Texts
+    taught: Callable[[Lesson], Taught]
+    seed: int = 0
+    max_batch_tokens: int = 20_000
+    clock: Clock = field(default_factory=Clock)
+    kept: dict[Lesson, Outlook] = field(default_factory=dict)
+
+    def outlook(self, lesson: Lesson) -> Outlook:
+        """What a subject made anew says of the texts under audit, and where it looks."""
+        if lesson not in self.kept:
+            self.kept[lesson] = outlook(self.taught(lesson).subject, self.texts.encoded)
+        return self.kept[lesson]
+
+    def apart(self, lesson: Lesson) -> Float[Tensor, "n"]:
+        """How far its attention lies from the base model's, in JSD."""
+        return jsd(self.outlook(lesson).padded(), self.texts.outlook.padded())
+
+    def right(self, outputs: Float[Tensor, "n C"]) -> Column:
+        """1 where the likeliest class is the label, else 0."""
+        gold = torch.tensor([one.label for one in self.texts.encoded])
+        if bool((gold < 0).any()):
+            raise NotApplicable("the texts have no labels to score by")
+        found: Column = (outputs.argmax(-1) == gold).numpy().astype(np.float64)
+        return found
+
+
+@runtime_checkable
+class Retrains(Protocol):
+    """A question that takes models made anew.
+
+    Measures in `over_seeds` have a row for each seed beside their mean (or median) over seeds, and
+    intervals over seeds and texts; `differences` are between two of them, or of two measures of the
+    same texts.
+    """
+
+    claim: ClassVar[Claim | None]
+    votes: ClassVar[bool]
+    of_heads: ClassVar[tuple[str, ...]]
+    beside: ClassVar[tuple[str, ...]]
+    over_seeds: ClassVar[OverSeeds]
+    differences: ClassVar[Mapping[str, tuple[str, str]]]
+
+    @property
+    def measures(self) -> tuple[str, ...]: ...
+
+    def lessons(self, trial: Trial) -> Sequence[Lesson]:
+        """Whom it wants to see; NotApplicable where that makes no sense for the base model."""
+        ...
+
+    def examine(self, trial: Trial) -> Findings:
+        """What all texts show once the subjects are there."""
+        ...
+
+
+def seed_name(seed: int) -> str:
+    """How the rows of one seed are marked."""
+    return f"seed {seed}"

@@ -1,0 +1,212 @@
+"""The part of an audit that has models made anew: what is to be made, then the checks that look."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful.auditing.job import Beside, JobResult, blocks_of
+from heedful.auditing.plan import Plan
+from heedful.auditing.retraining import Retraining
+from heedful.checks import Retrains, Trial, mark
+from heedful.core.clock import Clock
+from heedful.core.errors import NotApplicable
+from heedful.core.progress import Progress, silent
+from heedful.data.base import Dataset
+from heedful.models.base import Fingerprinted, Subject
+from heedful.models.recurrent import RecurrentSubject
+from heedful.runner.lock import locked
+from heedful.runner.rooms import new_school, write_room
+from heedful.runner.store import Named, Store, WholeJob
+from heedful.runner.training_data import Training, retraining_checks, tuning_of
+from heedful.runner.workers import Worker, cores, teach_all
+from heedful.training.fit import split_dev
+from heedful.training.lessons import Lesson
+from heedful.training.room import Texts, recipe_of
+from heedful.training.school import School, in_order
+
+RETRAINED = "retrained"
+
+
+@dataclass(frozen=True)
+class Front:
+    """Whom an audit tells what: how far it is, and what it is about to do."""
+
+    progress: Progress = silent
+    announce: Callable[[str], None] = lambda _: None
+
+
+QUIET = Front()
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What is audited, on what, how, and what its like is trained on."""
+
+    subject: Subject
+    data: Dataset
+    plan: Plan
+    training: Training | None
+
+
+def whole_jobs_of(
+    plan: Plan, total: int, *, origin: Mapping[str, Any], training: Training | None
+) -> list[WholeJob]:
+    """A job for each check that looks at all texts."""
+    found = []
+    for name in retraining_checks(plan):
+        settled = {
+            "settings": dict(plan.settings[name]),
+            "retraining": Retraining.of(plan.retraining).binding(),
+            "training": None if training is None else training.origin(),
+            "seed": plan.seed,
+            "min_words": plan.min_words,
+            "texts": total,
+            **origin,
+        }
+        content = json.dumps(settled, sort_keys=True)
+        found.append(WholeJob(name, blake2b(content.encode(), digest_size=10).hexdigest()))
+    return found
+
+
+def retrain(store: Store, jobs: Sequence[Named], audit: Audit, front: Front) -> None:
+    """Have made what the checks ask for, and let them look; what is done is not done again."""
+    todo = [job for job in jobs if isinstance(job, WholeJob) and not store.done(job)]
+    if not todo:
+        return
+    plan, checks, labels = audit.plan, retraining_checks(audit.plan), audit.subject.labels
+    try:
+        school = _school(store.folder, audit)
+    except NotApplicable as reason:
+        for job in todo:
+            store.put_whole_job(job, _without(job.check, checks[job.check], str(reason)), labels)
+        return
+    texts = Texts(audit.subject, list(audit.data), plan.min_words, mark)
+    trial = Trial(audit.subject, texts, school.dev, school.taught, plan.seed, plan.max_batch_tokens)
+    asked, refused = _asked({job.check: checks[job.check] for job in todo}, trial)
+    impossible = _teach(
+        school, in_order([one for many in asked.values() for one in many]), audit, front
+    )
+    for name, lessons in asked.items():
+        if why := next((impossible[one] for one in lessons if one in impossible), None):
+            refused[name] = why
+    for job in todo:
+        check = checks[job.check]
+        if job.check in refused:
+            result = _without(job.check, check, refused[job.check])
+        else:
+            front.progress(0, 1, f"looking at what was made: {job.check}")
+            result = _examined(job.check, check, trial, asked[job.check])
+        store.put_whole_job(job, result, labels)
+
+
+def _asked(
+    checks: Mapping[str, Retrains], trial: Trial
+) -> tuple[dict[str, Sequence[Lesson]], dict[str, str]]:
+    """What each check wants made, or why it cannot be put."""
+    asked: dict[str, Sequence[Lesson]] = {}
+    refused: dict[str, str] = {}
+    for name, check in checks.items():
+        try:
+            asked[name] = check.lessons(trial)
+        except NotApplicable as reason:
+            refused[name] = str(reason)
+    return asked, refused
+
+
+def _school(folder: Path, audit: Audit) -> School:
+    """Where this base model's like is made; NotApplicable says why it cannot be."""
+    training, subject = audit.training, audit.subject
+    chosen = Retraining.of(audit.plan.retraining)
+    if training is None:
+        raise NotApplicable(
+            "the data has no training split, and none was given: models cannot be made anew"
+        )
+    if isinstance(subject, RecurrentSubject):
+        least, tuning = recipe_of(subject).min_words, {}
+    else:
+        least, tuning = 1, tuning_of(subject, audit.plan)
+    assert isinstance(subject, Fingerprinted)  # noqa: S101 - both kinds are
+    origin = {"model": subject.fingerprint(), "tuning": tuning, **training.origin()}
+    texts = split_dev(training.train, training.dev)
+    where = Path(chosen.folder) if chosen.folder else folder / RETRAINED
+    return new_school(where, subject, texts, min_words=least, origin=origin, tuning=tuning)
+
+
+def _teach(
+    school: School, lessons: Sequence[Lesson], audit: Audit, front: Front
+) -> dict[Lesson, str]:
+    """Make what is not there yet, on as many processes as asked for."""
+    todo = [one for one in lessons if not school.done(one)]
+    if not todo:
+        return {}
+    plan = audit.plan
+    wanted = Retraining.of(plan.retraining).workers or cores()
+    front.announce(_cost(school, todo, len(lessons), wanted))
+    # what takes longest first, so that nobody waits for it at the end
+    todo.sort(key=lambda one: -one.pace.epochs)
+    with locked(school.folder):
+        room = None
+        if min(wanted, len(todo)) > 1:
+            room = write_room(school, model=plan.model, choices=plan.subject)
+        if room is None:
+            return teach_all(todo, [partial(_here, school)], front.progress)
+        workers = [Worker(room) for _ in range(min(wanted, len(todo)))]
+        try:
+            return teach_all(todo, workers, front.progress)
+        finally:
+            for worker in workers:
+                worker.end()
+
+
+def _here(school: School, lesson: Lesson, tell: Callable[[str], None]) -> str | None:
+    """A lesson in this process."""
+    try:
+        school.teach(lesson, lambda done, total, words: tell(words))  # noqa: ARG005
+    except NotApplicable as reason:
+        return str(reason)
+    return None
+
+
+def _cost(school: School, todo: Sequence[Lesson], total: int, workers: int) -> str:
+    """What is about to happen, in one line."""
+    most = sum(one.pace.epochs for one in todo)
+    told = f"{len(todo)} models are made anew"
+    if total > len(todo):
+        told += f" ({total - len(todo)} are there already)"
+    told += f", each until its dev score stops rising, {most} epochs at the most"
+    history = getattr(school.base, "history", {})
+    if history.get("cpu_seconds") and history.get("dev_scores"):
+        each = history["cpu_seconds"] / len(history["dev_scores"])
+        told += f" of about {each:.0f} CPU seconds"
+    return f"{told}; {min(workers, len(todo))} at a time, kept in {school.folder}."
+
+
+def _without(name: str, check: Retrains, reason: str) -> JobResult:
+    """A check that could not be put."""
+    missing = {name: dict.fromkeys(check.measures, reason)}
+    return JobResult((), {}, {}, Beside(missing))
+
+
+def _examined(name: str, check: Retrains, trial: Trial, lessons: Sequence[Lesson]) -> JobResult:
+    """What a check finds, now that all is there."""
+    clock, encoded = Clock(), trial.texts.encoded
+    try:
+        with clock(name), torch.no_grad():
+            findings = check.examine(trial)
+    except NotApplicable as reason:
+        return _without(name, check, str(reason))
+    instances = [one.index for one in encoded]
+    classes = trial.texts.outlook.probabilities.argmax(-1).tolist()
+    taught = {one.told["key"]: one.told for one in map(trial.taught, in_order(lessons))}
+    return JobResult(
+        tuple(blocks_of(name, instances, findings.measurements)),
+        dict(zip(instances, classes, strict=True)),
+        {one.index: one.label for one in encoded},
+        Beside({name: dict(findings.missing)}, clock.seconds(), taught=taught),
+    )

@@ -1,0 +1,78 @@
+"""What models are made anew from: training texts, and the recipe of a transformer."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.auditing.plan import Plan
+from heedful.auditing.retraining import Retraining
+from heedful.checks import Retrains
+from heedful.core.errors import NotApplicable
+from heedful.data.base import Dataset
+from heedful.data.resolve import Data, read, splits
+from heedful.models.base import Subject
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What models are trained on and chosen by; without dev texts some of the first serve."""
+
+    train: Dataset
+    dev: Dataset | None
+
+    def origin(self) -> dict[str, Any]:
+        """Names the texts."""
+        return {
+            name: None if one is None else [one.sha256, one.split, dict(one.columns), len(one)]
+            for name, one in (("train", self.train), ("dev", self.dev))
+        }
+
+
+def training_data(
+    data: Data, plan: Plan, labels: Sequence[str], *, train: Data | None, dev: Data | None
+) -> Training | None:
+    """The training and dev texts, where a check wants them and the data has them."""
+    if not retraining_checks(plan):
+        return None
+    limit = Retraining.of(plan.retraining).limit
+    columns = plan.fields or None
+    if train is None:
+        there = splits(data) if isinstance(data, str | Path) else ()
+        if "train" not in there:
+            return None
+        train, dev = data, dev if dev is not None else data if "dev" in there else None
+    known = read(train, split="train", fields=columns, labels=labels, limit=limit)
+    if dev is None:
+        return Training(known, None)
+    return Training(known, read(dev, split="dev", fields=columns, labels=labels))
+
+
+def tuning_of(subject: Subject, plan: Plan) -> dict[str, Any]:
+    """The recipe by which a transformer is tuned anew, where the plan allows that."""
+    if not hasattr(subject, "pieces") or getattr(subject, "task", "") != "classification":
+        raise NotApplicable(f"{subject.family} does not say how to train another one like it")
+    chosen = Retraining.of(plan.retraining)
+    if not chosen.transformers:
+        raise NotApplicable(
+            "transformers are tuned anew only where that is allowed, for it takes long: give "
+            "--retrain-transformers, or transformers = true under [retraining] in the plan"
+        )
+    history = Path(plan.model) / "training.json"
+    told: dict[str, Any] = {}
+    if history.is_file():
+        told = dict(json.loads(history.read_text(encoding="utf-8")).get("recipe", {}))
+    if chosen.encoder:
+        told["encoder"] = chosen.encoder
+    if "encoder" not in told:
+        raise NotApplicable(
+            "the model does not say which encoder it was tuned from: name it as encoder under "
+            "[retraining] in the plan"
+        )
+    return told
+
+
+def retraining_checks(plan: Plan) -> dict[str, Retrains]:
+    """The plan's checks that have models made anew."""
+    return {name: one for name, one in plan.build_checks().items() if isinstance(one, Retrains)}

@@ -1,0 +1,105 @@
+"""A model without context whose attention is another's: does it help? (Wiegreffe & Pinter, 3.4)"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.core.values import Encoded, Example, collate
+from heedful.data.batching import batches
+from heedful.models.base import Subject
+from heedful.models.recurrent import RecurrentSubject
+from heedful.models.words import Vocabulary
+from heedful.training.fit import untrained
+from heedful.training.loop import Until
+from heedful.training.objectives import Guided, Objective, OwnTask, Weights, spread
+from heedful.training.outlook import Outlook, outlook
+from heedful.training.pupils import RecurrentPupil
+from heedful.training.recipe import Recipe
+from heedful.training.room import Desk, Room, Taught, Texts
+
+By = Literal["uniform", "own", "base", "adversary"]
+
+
+@dataclass(frozen=True, eq=False)
+class GuidedPupil:
+    """A word-wise model of the base's words; `source` is whose weights it is given, if any's."""
+
+    room: Room
+    pupil: RecurrentPupil
+    source: Subject | None
+
+    def task(self, until: Until, desk: Desk) -> Taught:
+        """The labels, under the weights."""
+        known, judged = (
+            by_words(self.pupil.subject, texts.encoded)
+            for texts in (self.room.train, self.room.dev)
+        )
+        both = self._strive(self.room.train, known), self._strive(self.room.dev, judged)
+        return self.pupil.train(known, judged, both, until, desk)
+
+    def _strive(self, texts: Texts, read: Sequence[Encoded]) -> Objective:
+        task = OwnTask.of(read, self.pupil.subject)
+        if self.source is None:  # uniform attention, or its own
+            return task
+        same = self.source is self.room.base
+        seen = texts.outlook if same else outlook(self.source, texts.encoded)
+        return Guided(task.gold, task.criterion, word_weights(texts.encoded, seen))
+
+
+def guided(
+    room: Room, seed: int, *, encoder: str, by: By, source: Subject | None = None
+) -> GuidedPupil:
+    """A fresh word-wise model, to be guided by uniform weights, its own, the base's or another's.
+
+    It knows the base's words and is trained by the base's recipe where that has one.
+    """
+    base = room.base
+    if isinstance(base, RecurrentSubject):
+        recipe, vocabulary = room.recipe, base.vocabulary
+    else:
+        recipe = Recipe()
+        normal = recipe.tokenizer.normal
+        vocabulary = Vocabulary.count([normal(w) for w in one.words] for one in room.train.encoded)
+    attention = "additive" if by == "own" else "uniform"
+    recipe = replace(recipe, encoder=encoder, attention=attention, seed=seed)
+    subject, _ = untrained(vocabulary, base.labels, recipe)
+    pupil = RecurrentPupil(room, subject, recipe)
+    return GuidedPupil(room, pupil, base if by == "base" else source)
+
+
+def by_words(subject: RecurrentSubject, encoded: Sequence[Encoded]) -> list[Encoded]:
+    """The words that another subject sees in texts, as this one reads them."""
+    examples = (Example(one.index, "", one.label, one.words) for one in encoded)
+    return [subject.encode(example) for example in examples]
+
+
+def word_weights(encoded: Sequence[Encoded], seen: Outlook) -> Weights:
+    """A subject's weights word by word, between a start and an end sign without weight."""
+    found = []
+    for one, weights in zip(encoded, seen.attention, strict=True):
+        words = torch.zeros(len(one.words) + 2, dtype=weights.dtype)
+        place = torch.tensor(one.word)
+        words.index_add_(0, place[place >= 0] + 1, weights[place >= 0])
+        found.append(words)
+    return found
+
+
+def outputs_under(
+    subject: RecurrentSubject, read: Sequence[Encoded], weights: Weights | None
+) -> Float[Tensor, "n C"]:
+    """What a word-wise model says under the given weights, or under its own without any."""
+    outputs = torch.zeros(len(read), len(subject.labels), dtype=torch.float64)
+    with torch.no_grad():
+        for rows in batches(read, max_batch_tokens=20_000):
+            batch = collate([read[row] for row in rows])
+            forward = subject.forward(batch)
+            logits = forward.logits
+            if weights is not None:
+                given = spread(weights, rows, batch).to(logits)
+                logits = subject.decoder(batch, forward)(given)
+            outputs[rows] = logits.double().softmax(-1)
+    return outputs

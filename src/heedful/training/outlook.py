@@ -1,0 +1,46 @@
+"""What a subject says to many texts, and how it attends to them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.core.values import Encoded
+from heedful.data.batching import batches
+from heedful.models.base import Subject
+from heedful.models.sitting import budget_of
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """Outputs in the order of the texts, and for each text its weights, one per token."""
+
+    probabilities: Float[Tensor, "n C"]
+    attention: tuple[Float[Tensor, "T"], ...]
+
+    def padded(self) -> Float[Tensor, "n T"]:
+        """The weights as one table, zero beyond a text's end."""
+        return torch.nn.utils.rnn.pad_sequence(list(self.attention), batch_first=True)
+
+
+def outlook(
+    subject: Subject,
+    encoded: Sequence[Encoded],
+    *,
+    max_batch_tokens: int = 20_000,
+) -> Outlook:
+    """One pass over all texts, no gradient."""
+    outputs = torch.zeros(len(encoded), len(subject.labels), dtype=torch.float64)
+    weights: list[Tensor] = [torch.zeros(0)] * len(encoded)
+    tokens = budget_of(subject, max_batch_tokens)
+    most = getattr(subject, "max_texts", None)
+    with torch.no_grad():
+        for rows in batches(encoded, max_batch_tokens=tokens, max_texts=most):
+            batch = subject.batch([encoded[row] for row in rows])
+            forward = subject.forward(batch)
+            outputs[rows] = forward.probabilities.double()
+            for place, row in enumerate(rows):
+                weights[row] = forward.attention[place][batch.present[place]].double()
+    return Outlook(outputs, tuple(weights))

@@ -1,0 +1,124 @@
+"""Models on their way: a new one like the base, or a copy of it, to be taught this or that."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+
+from heedful.core.values import Encoded
+from heedful.models.network import AttentionClassifier
+from heedful.models.recurrent import RecurrentSubject
+from heedful.training.course import RecurrentCourse
+from heedful.training.fit import require_every_class, untrained
+from heedful.training.hidden import UNKNOWN, Deceit, Hidden
+from heedful.training.loop import Until, outcome
+from heedful.training.objectives import Deceiving, Impostor, Objective, OwnTask
+from heedful.training.recipe import Recipe
+from heedful.training.room import Desk, Room, Taught, Texts
+
+
+@runtime_checkable
+class Pupil(Protocol):
+    """A model that can be taught."""
+
+    def task(self, until: Until, desk: Desk) -> Taught:
+        """The labels."""
+        ...
+
+    def impostor(self, weight: float, until: Until, desk: Desk, *, reverse: bool) -> Taught:
+        """The base model's outputs by other attention."""
+        ...
+
+    def deceive(self, plan: Deceit, until: Until, desk: Desk) -> Taught:
+        """The labels, with attention off the hidden words."""
+        ...
+
+    def without(self, hidden: Hidden, until: Until, desk: Desk) -> Taught:
+        """The labels, from texts without the hidden words."""
+        ...
+
+
+def anew(room: Room, seed: int, *, uniform: bool = False) -> Pupil:
+    """A fresh model of the base's kind, with uniform attention if asked."""
+    if isinstance(room.base, RecurrentSubject):
+        recipe = replace(room.recipe, seed=seed)
+        if uniform:
+            recipe = replace(recipe, attention="uniform")
+        subject, _ = untrained(room.base.vocabulary, room.base.labels, recipe)
+        return RecurrentPupil(room, subject, recipe)
+    from heedful.training.tuned import tuned_anew
+
+    return tuned_anew(room, seed, uniform=uniform)
+
+
+def again(room: Room) -> Pupil:
+    """A copy of the base model."""
+    if isinstance(room.base, RecurrentSubject):
+        network = AttentionClassifier(room.base.network.shape)
+        network.load_state_dict(room.base.network.state_dict())
+        return RecurrentPupil(room, replace(room.base, network=network, history={}), room.recipe)
+    from heedful.training.tuned import tuned_again
+
+    return tuned_again(room)
+
+
+@dataclass(frozen=True, eq=False)
+class RecurrentPupil:
+    """An attention classifier to be taught."""
+
+    room: Room
+    subject: RecurrentSubject
+    recipe: Recipe
+
+    def task(self, until: Until, desk: Desk) -> Taught:
+        """The labels, by the published loss."""
+        return self.learn(lambda texts: OwnTask.of(texts.encoded, self.subject), until, desk)
+
+    def impostor(self, weight: float, until: Until, desk: Desk, *, reverse: bool) -> Taught:
+        """TVD − λ·KL against the base model."""
+
+        def strive(texts: Texts) -> Objective:
+            seen = texts.outlook
+            return Impostor(seen.probabilities, seen.attention, weight, reverse)
+
+        return self.learn(strive, until, desk)
+
+    def deceive(self, plan: Deceit, until: Until, desk: Desk) -> Taught:
+        """The labels and a penalty on the weight of the hidden words."""
+
+        def strive(texts: Texts) -> Objective:
+            task = OwnTask.of(texts.encoded, self.subject)
+            marks = texts.hidden(plan.hidden)
+            return Deceiving(task.gold, task.criterion, marks, plan.weight, plan.worst)
+
+        return self.learn(strive, until, desk)
+
+    def without(self, hidden: Hidden, until: Until, desk: Desk) -> Taught:
+        """The labels, from shorter texts."""
+        both = self.room.train, self.room.dev
+        known, judged = (texts.without(hidden, UNKNOWN) for texts in both)
+        tasks = OwnTask.of(known, self.subject), OwnTask.of(judged, self.subject)
+        return self.train(known, judged, tasks, until, desk)
+
+    def learn(self, strive: Callable[[Texts], Objective], until: Until, desk: Desk) -> Taught:
+        """Whatever is striven for, on the room's texts."""
+        known, judged = self.room.train, self.room.dev
+        both = strive(known), strive(judged)
+        return self.train(known.encoded, judged.encoded, both, until, desk)
+
+    def train(
+        self,
+        known: Sequence[Encoded],
+        judged: Sequence[Encoded],
+        objectives: tuple[Objective, Objective],
+        until: Until,
+        desk: Desk,
+    ) -> Taught:
+        """On some texts, judged on others, each with what counts there."""
+        require_every_class(known, self.subject.labels)
+        course = RecurrentCourse(self.subject, self.recipe, known, judged, *objectives)
+        state = course.train(until, kept=desk.kept, progress=desk.progress)
+        told: dict[str, Any] = {**outcome(state, until), "torch": torch.__version__}
+        self.subject.history.update(told)
+        return Taught(self.subject, told)
