@@ -26,7 +26,7 @@ def crossed_estimates(
     check: Check | Retrains,
     tables: Mapping[str, Column],
     columns: Mapping[str, Column],
-    here: Column | None = None,
+    here: NDArray[np.bool_] | None = None,
 ) -> dict[str, Estimate]:
     """The measures that have seeds, and differences with them, under crossed intervals.
 
@@ -54,7 +54,7 @@ def _with_partners(
     check: Retrains,
     tables: Mapping[str, Column],
     columns: Mapping[str, Column],
-    here: Column | None,
+    here: NDArray[np.bool_] | None,
 ) -> dict[str, Column]:
     """The tables, and those that are compared with them though they have no seeds."""
     found = {name: tables[name] for name in check.over_seeds}

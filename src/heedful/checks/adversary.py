@@ -12,7 +12,7 @@ from heedful.core.errors import ConfigError
 from heedful.core.records import Claim, Measurement
 from heedful.interventions.base import require_epsilon
 from heedful.tensor.divergence import jsd, tvd
-from heedful.training.lessons import STARTS, Adversary, Pace, Start
+from heedful.training.lessons import STARTS, Adversary, Pace
 from heedful.training.outlook import outlook
 
 
@@ -54,10 +54,9 @@ class WholeAdversary:
     def lessons(self, trial: Trial) -> list[Adversary]:  # noqa: ARG002
         """Every λ from every start."""
         pace = Pace(self.epochs, self.patience)
-        starts: tuple[Start, ...] = tuple("base" if s == "base" else "scratch" for s in self.starts)
         return [
             Adversary(weight, start, self.reverse, pace=pace)
-            for start in starts
+            for start in self.starts
             for weight in self.weights
         ]
 

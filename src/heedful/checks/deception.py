@@ -78,11 +78,8 @@ class Deception:
         if source == "auto":
             told = all(one.rationale is not None for one in trial.texts.examples)
             source = "list" if self.words else "rationale" if told else "saliency"
-        if source == "list":
-            return Hidden("list", self.words)
-        return Hidden(
-            "rationale" if source == "rationale" else "saliency", (), self.method, self.share
-        )
+        words = self.words if source == "list" else ()
+        return Hidden(source, words, self.method, self.share)
 
     def lessons(self, trial: Trial) -> list[Lesson]:
         """A deceiver for each λ, and the control."""
@@ -120,9 +117,9 @@ class Deception:
 
     def _deceivers(self, hidden: Hidden) -> list[Deceived]:
         pace = Pace(self.epochs, self.patience)
-        start, worst = "base" if self.start == "base" else "scratch", self.heads == "worst"
+        worst = self.heads == "worst"
         return [
-            Deceived(weight, hidden, start, worst, self.blocked, pace=pace)  # type: ignore[arg-type]
+            Deceived(weight, hidden, self.start, worst, self.blocked, pace=pace)
             for weight in self.weights
         ]
 

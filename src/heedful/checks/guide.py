@@ -13,10 +13,8 @@ from heedful.core.errors import NotApplicable
 from heedful.core.records import Claim, Measurement
 from heedful.models.encoders import encoders
 from heedful.models.recurrent import RecurrentSubject
-from heedful.training.guided import By, by_words, outputs_under, word_weights
+from heedful.training.guided import GUIDES, by_words, outputs_under, word_weights
 from heedful.training.lessons import Adversary, Guided, Lesson, Pace
-
-GUIDES: tuple[By, ...] = ("uniform", "own", "base", "adversary")
 
 
 @checks.register("guide")
@@ -38,14 +36,12 @@ class Guide:
     claim: ClassVar[Claim | None] = "ranks"
     votes: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = (
-        *(f"score_{one}" for one in ("uniform", "own", "base", "adversary")),
+        *(f"score_{one}" for one in GUIDES),
         *(f"base_minus_{one}" for one in ("uniform", "own", "adversary")),
     )
     of_heads: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
-    over_seeds: ClassVar[OverSeeds] = {
-        f"score_{one}": "mean" for one in ("uniform", "own", "base", "adversary")
-    }
+    over_seeds: ClassVar[OverSeeds] = {f"score_{one}": "mean" for one in GUIDES}
     differences: ClassVar[Mapping[str, tuple[str, str]]] = {
         f"base_minus_{one}": ("score_base", f"score_{one}")
         for one in ("uniform", "own", "adversary")
@@ -76,7 +72,7 @@ class Guide:
             means[name] = means[one] - means[other]
         return Findings((*measured, *(Measurement(*one) for one in means.items())))
 
-    def _lessons(self, by: By) -> Iterator[Guided]:
+    def _lessons(self, by: str) -> Iterator[Guided]:
         source = Adversary(self.adversary) if by == "adversary" else None
         pace = Pace(self.epochs, self.patience)
         for seed in range(1, self.seeds + 1):

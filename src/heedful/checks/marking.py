@@ -18,7 +18,7 @@ from heedful.training.hidden import Hidden
 
 def mark(
     hidden: Hidden, base: Subject, examples: Sequence[Example], encoded: Sequence[Encoded]
-) -> list[Bool[Tensor, "T"]]:
+) -> list[Bool[Tensor, "_"]]:
     """For each text which of its tokens are hidden; a word is hidden whole."""
     if hidden.source == "list":
         listed = {word.lower() for word in hidden.words}

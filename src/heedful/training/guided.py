@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -21,7 +20,7 @@ from heedful.training.pupils import RecurrentPupil
 from heedful.training.recipe import Recipe
 from heedful.training.room import Desk, Room, Taught, Texts
 
-By = Literal["uniform", "own", "base", "adversary"]
+GUIDES = ("uniform", "own", "base", "adversary")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ class GuidedPupil:
 
 
 def guided(
-    room: Room, seed: int, *, encoder: str, by: By, source: Subject | None = None
+    room: Room, seed: int, *, encoder: str, by: str, source: Subject | None = None
 ) -> GuidedPupil:
     """A fresh word-wise model, to be guided by uniform weights, its own, the base's or another's.
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
 
 from jaxtyping import Bool
 from torch import Tensor
@@ -11,8 +10,7 @@ from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.values import Encoded, Example
 from heedful.models.base import Subject
 
-Source = Literal["list", "rationale", "saliency"]
-SOURCES: tuple[Source, ...] = get_args(Source)
+SOURCES = ("list", "rationale", "saliency")
 BLANK = "…"  # how a blank is spelled
 UNKNOWN = 1  # the number of the unknown word of an attention classifier
 
@@ -25,7 +23,7 @@ class Hidden:
     one, that a `method` says the base model's prediction depends on most.
     """
 
-    source: Source
+    source: str
     words: tuple[str, ...] = ()
     method: str = "leave_one_out"
     share: float = 0.1
@@ -61,7 +59,7 @@ class Deceit:
     blocked: bool = True
 
 
-Mark = Callable[[Hidden, Subject, Sequence[Example], Sequence[Encoded]], list[Bool[Tensor, "T"]]]
+Mark = Callable[[Hidden, Subject, Sequence[Example], Sequence[Encoded]], list[Bool[Tensor, "_"]]]
 """Says for every token of every text whether it is hidden; given by who knows how to explain."""
 
 

@@ -1,18 +1,17 @@
 """Ways to make a subject anew. A lesson is data: equal lessons on equal texts make equal models."""
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from heedful.core.errors import ConfigError
 from heedful.core.registry import Registry
-from heedful.training.guided import By, guided
+from heedful.training.guided import GUIDES, guided
 from heedful.training.hidden import Deceit, Hidden
 from heedful.training.loop import Until
 from heedful.training.pupils import again, anew
 from heedful.training.room import Desk, Room, Taught
 
 lessons = Registry("lesson")
-Start = Literal["scratch", "base"]
 STARTS = ("scratch", "base")
 
 
@@ -50,9 +49,13 @@ class Retrained:
     """The base model's own recipe with another seed, perhaps with attention frozen to uniform."""
 
     seed: int
-    attention: Literal["own", "uniform"] = "own"
+    attention: str = "own"
     pace: Pace = Pace()
     needs = ()
+
+    def __post_init__(self) -> None:
+        if self.attention not in ("own", "uniform"):
+            raise ConfigError(f"attention is own or uniform, not {self.attention!r}.")
 
     def teach(self, room: Room, desk: Desk) -> Taught:
         """Train on the task."""
@@ -69,7 +72,7 @@ class Adversary:
     """A whole model that says what the base model says and attends as far from it as pays."""
 
     weight: float
-    start: Start = "scratch"
+    start: str = "scratch"
     reverse: bool = False
     seed: int = 0
     pace: Pace = Pace(80, 10)
@@ -83,7 +86,8 @@ class Adversary:
 
     def teach(self, room: Room, desk: Desk) -> Taught:
         """Train on the base model's outputs and against its attention."""
-        pupil = again(room) if self.start == "base" else anew(room, self.seed)
+        from_base = self.start == "base"
+        pupil = again(room, nudge=self.seed) if from_base else anew(room, self.seed)
         return pupil.impostor(self.weight, self.pace.until, desk, reverse=self.reverse)
 
     def __str__(self) -> str:
@@ -96,12 +100,14 @@ class Guided:
     """A word-wise model whose attention is given: uniform, its own, the base's, the adversary's."""
 
     seed: int
-    by: By
+    by: str
     adversary: Adversary | None = None
     encoder: str = "average"
     pace: Pace = Pace()
 
     def __post_init__(self) -> None:
+        if self.by not in GUIDES:
+            raise ConfigError(f"A guide is {', '.join(GUIDES)}, not {self.by!r}.")
         if (self.by == "adversary") != (self.adversary is not None):
             raise ConfigError("A model guided by an adversary, and only that, needs one.")
 
@@ -127,7 +133,7 @@ class Deceived:
 
     weight: float
     hidden: Hidden
-    start: Start = "base"
+    start: str = "base"
     worst: bool = False  # of many heads the worst, not their mean
     blocked: bool = True  # transformers: hidden words are seen by the pooled token alone
     seed: int = 0

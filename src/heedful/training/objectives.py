@@ -49,11 +49,11 @@ class Objective(Protocol):
         ...
 
 
-Weights = Sequence[Float[Tensor, "T"]]
+Weights = Sequence[Float[Tensor, "_"]]
 """One vector per text, as long as the text has tokens."""
 
 
-def spread(vectors: Weights, rows: Sequence[int], batch: Batch) -> Tensor:
+def spread(vectors: Sequence[Tensor], rows: Sequence[int], batch: Batch) -> Tensor:
     """Vectors of texts laid out as the batch is, zero on padding."""
     chosen = [vectors[row] for row in rows]
     laid = chosen[0].new_zeros(batch.present.shape)
@@ -137,7 +137,7 @@ class Impostor:
 class Deceiving(OwnTask):
     """The task, and no weight on the hidden tokens."""
 
-    hidden: Sequence[Bool[Tensor, "T"]] = ()
+    hidden: Sequence[Bool[Tensor, "_"]] = ()
     weight: float = 1.0
     worst: bool = False
 

@@ -18,7 +18,7 @@ class Outlook:
     """Outputs in the order of the texts, and for each text its weights, one per token."""
 
     probabilities: Float[Tensor, "n C"]
-    attention: tuple[Float[Tensor, "T"], ...]
+    attention: tuple[Float[Tensor, "_"], ...]
 
     def padded(self) -> Float[Tensor, "n T"]:
         """The weights as one table, zero beyond a text's end."""

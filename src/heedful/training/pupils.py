@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import torch
+from torch import nn
 
 from heedful.core.values import Encoded
 from heedful.models.network import AttentionClassifier
@@ -52,15 +53,29 @@ def anew(room: Room, seed: int, *, uniform: bool = False) -> Pupil:
     return tuned_anew(room, seed, uniform=uniform)
 
 
-def again(room: Room) -> Pupil:
-    """A copy of the base model."""
+def again(room: Room, *, nudge: int | None = None) -> Pupil:
+    """A copy of the base model, nudged by a seed if asked.
+
+    At the base model itself the slope of KL is zero: who starts there to get away needs a nudge.
+    """
     if isinstance(room.base, RecurrentSubject):
         network = AttentionClassifier(room.base.network.shape)
         network.load_state_dict(room.base.network.state_dict())
+        if nudge is not None:
+            nudged(network.attention, nudge)
         return RecurrentPupil(room, replace(room.base, network=network, history={}), room.recipe)
     from heedful.training.tuned import tuned_again
 
-    return tuned_again(room)
+    return tuned_again(room, nudge=nudge)
+
+
+def nudged(module: nn.Module, seed: int, *, scale: float = 0.05) -> None:
+    """Move every weight by a small share of how weights beside it vary, or of its own size."""
+    draw = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for one in module.parameters():
+            size = one.std() if one.numel() > 1 else one.abs().mean()
+            one.add_(scale * size * torch.randn(one.shape, generator=draw))
 
 
 @dataclass(frozen=True, eq=False)

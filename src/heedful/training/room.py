@@ -48,7 +48,7 @@ class Texts:
         """What the base model says, and where it looks."""
         return outlook(self.base, self.encoded)
 
-    def hidden(self, hidden: Hidden) -> list[Bool[Tensor, "T"]]:
+    def hidden(self, hidden: Hidden) -> list[Bool[Tensor, "_"]]:
         """For each text which of its tokens are hidden."""
         if hidden not in self.kept:
             examples = [example for example, _ in self._both]

@@ -29,12 +29,13 @@ from heedful.training.fit import require_every_class
 from heedful.training.hidden import Deceit, Hidden, blank_id
 from heedful.training.loop import Until, outcome, run_epochs
 from heedful.training.objectives import Deceiving, Impostor, Objective, OwnTask
+from heedful.training.pupils import nudged
 from heedful.training.room import Desk, Room, Taught, Texts
 from heedful.training.score import require_dev
 from heedful.training.tuning import FineTuning, TunedCourse, optimiser_for
 
 Kind = TypeVar("Kind", bound=TransformerSubject)
-Marks = Mapping[int, Bool[Tensor, "T"]]  # by the number of the text
+Marks = Mapping[int, Bool[Tensor, "_"]]  # by the number of the text
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -126,10 +127,12 @@ def tuned_anew(room: Room, seed: int, *, uniform: bool) -> "TunedPupil":
     return TunedPupil(room, of_kind(subject, Evened) if uniform else subject, recipe)
 
 
-def tuned_again(room: Room) -> "TunedPupil":
-    """A copy of the base, in the type that it is tuned in."""
+def tuned_again(room: Room, *, nudge: int | None) -> "TunedPupil":
+    """A copy of the base, in the type that it is tuned in, nudged by a seed if asked."""
     base = _transformer(room)
     model = copy.deepcopy(base.model).float()
+    if nudge is not None:
+        nudged(model, nudge, scale=0.001)  # of every weight: which make attention is not known
     subject = from_model(model, base.pieces.tokenizer, scope=base.scope, max_length=base.max_length)
     return TunedPupil(room, subject, recipe_of_tuning(room))
 

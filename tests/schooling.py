@@ -1,0 +1,43 @@
+"""A small base model on a small corpus, and a school for its like."""
+
+from dataclasses import replace
+from functools import cache
+
+import heedful
+from heedful.checks import mark
+from heedful.data.resolve import read
+from heedful.training.fit import fit
+from heedful.training.recipe import Recipe
+from heedful.training.room import Texts
+from heedful.training.school import School
+
+RECIPE = Recipe(hidden=8, embedding=12, epochs=3, batch=16, rate=0.02)
+
+
+@cache
+def data(split, limit, corpus="synthetic:needle"):
+    return read(corpus, split=split, limit=limit)
+
+
+@cache
+def base(encoder="bilstm", attention="additive"):
+    """Trained for a second; its answers are mostly right."""
+    recipe = replace(RECIPE, encoder=encoder, attention=attention)
+    return fit(data("train", 160), data("dev", 60), recipe)
+
+
+def school(folder, subject=None):
+    """A school in a folder."""
+    subject = subject or base()
+    train, dev = (
+        Texts(subject, list(data(*one)), 1, mark) for one in (("train", 160), ("dev", 60))
+    )
+    return School(folder, subject, train, dev, {"model": subject.fingerprint()})
+
+
+def model(folder):
+    """The base model in a folder of its own."""
+    from heedful.models.store import save
+
+    save(base(), folder)
+    return heedful.load(folder)

@@ -1,0 +1,104 @@
+"""Intervals over seeds and texts: what they cover, and what they leave to the one or the other."""
+
+import numpy as np
+import pytest
+
+from heedful.stats.crossed import (
+    crossed_draws,
+    equivalence,
+    estimate_draws,
+    mean_of_seeds,
+    median_of_seeds,
+)
+from heedful.stats.interval import bootstrap_means
+
+DRAW = np.random.default_rng(0)
+
+
+def test_one_seed_is_the_bootstrap_over_texts():
+    values = DRAW.normal(size=40)
+    found = crossed_draws({"a": values[None]}, resamples=300, seed=3)["a"]
+    wanted = bootstrap_means(values[:, None], resamples=300, seed=3)[:, 0]
+    np.testing.assert_allclose(found, wanted)
+
+
+def test_seeds_that_differ_widen_the_interval():
+    texts = DRAW.normal(size=200)
+    same = np.stack([texts] * 5)
+    other = same + np.array([-0.2, -0.1, 0.0, 0.1, 0.2])[:, None]
+    narrow, wide = (crossed_draws({"a": one}, resamples=2000)["a"].std() for one in (same, other))
+    seeds = np.array([-0.2, -0.1, 0.0, 0.1, 0.2]).std() / np.sqrt(5)
+    assert narrow == pytest.approx(texts.std() / np.sqrt(200), rel=0.1)
+    assert wide == pytest.approx(np.hypot(narrow, seeds), rel=0.1)
+
+
+def test_arms_share_their_texts_and_not_their_seeds():
+    texts = DRAW.normal(size=50)
+    arms = {"a": np.stack([texts, texts]), "b": np.stack([texts, texts]) - 0.25}
+    draws = crossed_draws(arms, resamples=200)
+    np.testing.assert_allclose(draws["a"] - draws["b"], 0.25)  # paired over texts
+    shifted = np.stack([texts, texts + 1])
+    apart = crossed_draws({"a": shifted, "b": shifted}, resamples=400)
+    assert 0.3 < np.mean(np.abs(apart["a"] - apart["b"]) > 1e-9) < 0.9  # own seeds each
+
+
+def test_the_plain_loop_gives_the_same():
+    """Resampled texts and seeds written out as lists, from the same streams."""
+    from heedful.core.rng import generator
+
+    table = DRAW.normal(size=(3, 7))
+    texts, seeds = generator(5, "bootstrap"), generator(5, "bootstrap of seeds, a")
+    wanted = []
+    for _ in range(50):
+        chosen = texts.integers(7, size=7).tolist()
+        rows = seeds.integers(3, size=3).tolist()
+        wanted.append(np.mean([np.mean([table[row][text] for row in rows]) for text in chosen]))
+    found = crossed_draws({"a": table}, resamples=50, seed=5)["a"]
+    np.testing.assert_allclose(found, wanted)
+
+
+def test_the_median_is_taken_over_the_seeds_of_each_text():
+    table = np.array([[0.0, 5.0], [1.0, 6.0], [9.0, 7.0]])
+    assert median_of_seeds(table).tolist() == [1.0, 6.0]
+    assert mean_of_seeds(table).tolist() == pytest.approx([10 / 3, 6.0])
+    found = crossed_draws({"a": table}, centre=median_of_seeds, resamples=500)["a"]
+    assert set(np.unique(found)) <= {
+        a / 2 + b / 2 for a in (0, 1, 9, 5, 6, 7) for b in (0, 1, 9, 5, 6, 7)
+    }
+
+
+def test_the_order_and_company_of_measures_change_nothing():
+    table = DRAW.normal(size=(3, 20))
+    other = DRAW.normal(size=(2, 20))
+    alone = crossed_draws({"a": table}, resamples=50)["a"]
+    both = crossed_draws({"b": other, "a": table}, resamples=50)["a"]
+    np.testing.assert_array_equal(alone, both)
+
+
+def test_coverage_of_the_mean_over_seeds_and_texts():
+    """Of many studies about 95 in 100 must hold the truth; few seeds make it somewhat fewer."""
+    held, draw = 0, np.random.default_rng(11)
+    for study in range(100):
+        effects = draw.normal(0, 0.3, 8)[:, None] + draw.normal(0, 0.3, 60)[None]
+        table = effects + draw.normal(0, 0.3, (8, 60))
+        draws = crossed_draws({"a": table}, resamples=300, seed=study)["a"]
+        found = estimate_draws(float(table.mean()), draws, n=60)
+        held += found.low <= 0 <= found.high
+    assert 84 <= held <= 100
+
+
+def test_equivalence_needs_both_sides():
+    inside = np.linspace(-0.005, 0.005, 999)
+    assert equivalence(inside, 0.01).p == pytest.approx(0.001)
+    above = inside + 0.02
+    tests = equivalence(above, 0.01)
+    assert tests.not_more == 1.0
+    assert tests.not_less == pytest.approx(0.001)
+    assert tests.p == 1.0
+    wide = np.linspace(-0.05, 0.05, 999)  # no difference to be seen is no equivalence
+    assert equivalence(wide, 0.01).p == pytest.approx(0.4, abs=0.01)
+
+
+def test_one_text_has_no_interval():
+    found = estimate_draws(0.5, np.full(100, 0.5), n=1)
+    assert np.isnan([found.low, found.high]).all()

@@ -1,0 +1,82 @@
+"""Epochs until a plateau, and after an interruption the same ones."""
+
+import pytest
+import torch
+from torch import nn
+
+from heedful.core.errors import ConfigError, RunError
+from heedful.core.progress import silent
+from heedful.training.checkpoint import State
+from heedful.training.loop import Kept, Until, outcome, run_epochs
+
+
+class Rising:
+    """Scores as told; each epoch moves the one weight by one."""
+
+    def __init__(self, scores, stop=None):
+        self.scores, self.stop, self.seen = scores, stop, []
+
+    def epoch(self, number, state, progress):
+        if number == self.stop:
+            raise KeyboardInterrupt
+        self.seen.append(number)
+        with torch.no_grad():
+            state.model.weight += 1.0
+        state.judged(self.scores[number], 0.5)
+
+
+def state():
+    model = nn.Linear(1, 1, bias=False)
+    nn.init.zeros_(model.weight)
+    return State(model, torch.optim.Adam(model.parameters(), fused=True))
+
+
+def test_it_stops_when_nothing_better_came_for_so_long():
+    course, found, until = Rising([0.1, 0.5, 0.4, 0.5, 0.3, 0.9]), state(), Until(9, 3)
+    run_epochs(course, found, until, kept=None, progress=silent)
+    assert course.seen == [0, 1, 2, 3, 4]  # an equal score is not better
+    told = outcome(found, until)
+    assert (told["epochs"], told["best_epoch"], told["plateau"]) == (5, 2, True)
+    assert float(found.best["weight"]) == 2.0
+
+
+def test_it_says_where_it_was_stopped_by_the_limit():
+    course, found, until = Rising([0.1, 0.2, 0.3]), state(), Until(3, 2)
+    run_epochs(course, found, until, kept=None, progress=silent)
+    assert outcome(found, until)["plateau"] is False
+
+
+@pytest.mark.parametrize("stop", [0, 1, 3])
+def test_after_an_interruption_it_goes_on_to_the_same_end(tmp_path, stop):
+    scores, until = [0.1, 0.5, 0.4, 0.3, 0.2], Until(9, 3)
+    whole = state()
+    run_epochs(Rising(scores), whole, until, kept=None, progress=silent)
+    kept = Kept(tmp_path, {"lesson": "x"})
+    with pytest.raises(KeyboardInterrupt):
+        run_epochs(Rising(scores, stop), state(), until, kept=kept, progress=silent)
+    again, course = state(), Rising(scores)
+    run_epochs(course, again, until, kept=kept, progress=silent)
+    assert course.seen == [0, 1, 2, 3, 4][stop:]
+    assert again.scores == whole.scores
+    assert torch.equal(again.best["weight"], whole.best["weight"])
+    assert again.sittings == (2 if stop else 1)
+
+
+def test_a_finished_training_is_not_run_again(tmp_path):
+    scores, until, kept = [0.5, 0.4, 0.3], Until(9, 2), Kept(tmp_path, {"lesson": "x"})
+    run_epochs(Rising(scores), state(), until, kept=kept, progress=silent)
+    course = Rising(scores)
+    run_epochs(course, state(), until, kept=kept, progress=silent)
+    assert course.seen == []
+
+
+def test_another_trainings_checkpoint_is_refused(tmp_path):
+    run_epochs(Rising([0.5]), state(), Until(1), kept=Kept(tmp_path, {"a": 1}), progress=silent)
+    with pytest.raises(RunError, match="belongs to another training"):
+        run_epochs(Rising([0.5]), state(), Until(1), kept=Kept(tmp_path, {"a": 2}), progress=silent)
+
+
+@pytest.mark.parametrize("wrong", [(0, None), (3, 0)])
+def test_wrong_numbers_are_said(wrong):
+    with pytest.raises(ConfigError, match="start at 1"):
+        Until(*wrong)
