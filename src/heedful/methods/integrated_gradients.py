@@ -16,8 +16,8 @@ from heedful.models.sitting import Sitting
 from heedful.tensor.quadrature import even_rule, rule
 from heedful.tensor.target import OF, Of
 
-FIRST, LAST = 4, 6  # levels of the rule for the whole way: 17 nodes, then 33, then 65
-DEEPEST = 20  # halvings of a part of it
+STEPS = (12, 24, 48)  # of the rules for the whole way, each of which keeps the nodes before it
+PART, DEEPEST = 16, 20  # steps in a part of it, and how often one may be halved
 SHARE = 16  # a part is done when it is off by this share of the tolerance
 
 
@@ -27,8 +27,8 @@ class IntegratedGradients:
     """⟨x − b, ∫ ∂f/∂x da⟩ along the straight way from a text of blanks b to the text x.
 
     The blank is the subject's own ([MASK], say), or zeros; special tokens and places stay as they
-    are. The scores of the tokens add up to f(x) − f(b), to within `tolerance`: each text gets 17,
-    33 or 65 nodes, and where that is not enough the way is halved wherever its part is off.
+    are. The scores of the tokens add up to f(x) − f(b), to within `tolerance`: each text gets 13,
+    25 or 49 nodes, and where that is not enough the way is halved wherever its part is off.
     """
 
     tolerance: float = 1e-3
@@ -62,10 +62,10 @@ class IntegratedGradients:
         """The whole way by nested rules; also the texts for which that is not enough."""
         scores = way.begins.new_zeros(way.begins.shape[:2])
         left = torch.arange(len(scores))
-        parts, values = way.grid(left, _tensor(rule(FIRST)[0], scores))
-        for level in range(FIRST, LAST + 1):
-            nodes, weights = (_tensor(one, scores) for one in rule(level))
-            if level > FIRST:
+        parts, values = way.grid(left, _tensor(rule(STEPS[0])[0], scores))
+        for steps in STEPS:
+            nodes, weights = (_tensor(one, scores) for one in rule(steps))
+            if len(parts) < len(nodes):
                 parts, values = _between(parts), _between(values)
                 parts[1::2], values[1::2] = way.grid(left, nodes[1::2])
             whole = torch.tensordot(weights, parts, 1)
@@ -82,7 +82,7 @@ class IntegratedGradients:
         A part knows what it must add up to: the output at its two ends.
         """
         scores = way.begins.new_zeros(len(texts), way.begins.shape[1])
-        nodes, weights = (_tensor(one, scores) for one in even_rule(FIRST))
+        nodes, weights = (_tensor(one, scores) for one in even_rule(PART))
         owner, low = torch.arange(len(texts)).repeat(2), _tensor([0.0, 0.5], scores)
         low, width = low.repeat_interleave(len(texts)), 0.5
         for _ in range(DEEPEST):

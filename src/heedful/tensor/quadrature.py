@@ -1,9 +1,10 @@
-"""Nodes and weights on [0, 1] for integrands that change fast near 0: nested, so none is wasted.
+"""Nodes and weights on [0, 1] for integrands that change fast not far from 0: nested, none wasted.
 
 Clenshaw–Curtis nodes u, of which doubling keeps all, moved twice. The series of arcsin spreads
-those that crowd at the ends (Hale & Trefethen, 2008), and an exponential brings them nearer to 0.
-Along the way from a blank text to a text the output moves most in the first fifth, where words
-stop being blank: measured on a fine-tuned MiniLM, 33 nodes give what 50 Gauss–Legendre nodes give.
+those that crowd at the ends (Hale & Trefethen, 2008), and a sinh gathers them where the integrand
+changes fastest (Tee & Trefethen, 2006). Along the way from a blank text to a text that is where
+words stop being blank: on two fine-tuned MiniLMs, texts of 20 and of 180 tokens, 25 such nodes give
+what 50 Gauss–Legendre nodes give.
 """
 
 from functools import cache
@@ -13,33 +14,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 TERMS = 9  # of the series
-NEAR = 0.1  # how near to 0 the nodes are drawn; 0.03 and 0.3 were no better
+FASTEST, WIDTH = 0.19, 0.1  # where the nodes lie closest, and how far to both sides
+# 0.15 to 0.2 and 0.08 to 0.12 are as good; from zeros instead of [MASK] the fastest is nearer 0.1
 
 
 @cache
-def rule(level: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """2**level + 1 nodes with 0 and 1 among them, and their weights.
+def rule(steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """One node more than an even number of steps, 0 and 1 among them, and their weights.
 
-    >>> nodes, weights = rule(5)
+    >>> nodes, weights = rule(48)
     >>> bool(abs((weights * np.cos(nodes)).sum() - np.sin(1)) < 1e-9)
     True
     """
-    count = 2**level
-    angle = np.pi * np.arange(count + 1) / count
+    angle = np.pi * np.arange(steps + 1) / steps
     spread, steep = _spread(-np.cos(angle))
-    growth = np.log1p(1 / NEAR)
-    grown = np.exp(growth * (1 + spread) / 2)
-    nodes = NEAR * (grown - 1)
+    first, last = np.arcsinh((np.array([0.0, 1.0]) - FASTEST) / WIDTH)
+    moved = first + (last - first) * (1 + spread) / 2
+    nodes = FASTEST + WIDTH * np.sinh(moved)
     nodes[0], nodes[-1] = 0.0, 1.0
-    weights = _clenshaw_curtis(count) * steep * grown
+    weights = _clenshaw_curtis(steps) * steep * np.cosh(moved)
     return nodes, weights / weights.sum()  # what does not change is integrated exactly
 
 
 @cache
-def even_rule(level: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """2**level + 1 Clenshaw–Curtis nodes as they are, and their weights, for a part of the way."""
-    angle = np.pi * np.arange(2**level + 1) / 2**level
-    return (1 - np.cos(angle)) / 2, _clenshaw_curtis(2**level) / 2
+def even_rule(steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The same number of Clenshaw–Curtis nodes as they are, for a part of the way."""
+    angle = np.pi * np.arange(steps + 1) / steps
+    return (1 - np.cos(angle)) / 2, _clenshaw_curtis(steps) / 2
 
 
 def _clenshaw_curtis(count: int) -> NDArray[np.float64]:
