@@ -1,7 +1,7 @@
 """Passes through a transformers model by its seam: from a batch to logits and every attention."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from heedful.core.errors import AttentionUnavailable, ModelError
 from heedful.core.values import Batch
+from heedful.models.first_row import FirstRow
 from heedful.models.hearing import Edit, Hearing
 from heedful.models.seam import Seam
 
@@ -27,7 +28,8 @@ class Passes:
 
     `answers` restricts a vocabulary to some of its tokens; `prefix` is what the decoder of an
     encoder–decoder has written so far. `half` computes in bfloat16, and again in full where a
-    decision is near: about twice as fast, and good to two digits.
+    decision is near: about twice as fast, and good to two digits. `first_row` is proved to be all
+    that the output needs of the last layer; None where it needs more.
     """
 
     model: Any
@@ -36,6 +38,7 @@ class Passes:
     answers: tuple[int, ...] | None = None
     prefix: tuple[int, ...] = ()
     half: bool = False
+    first_row: FirstRow | None = None
 
     @cached_property
     def device(self) -> torch.device:
@@ -80,7 +83,8 @@ class Passes:
     ) -> Float[Tensor, "B C"]:
         """The logits of `run` by the model's own, perhaps fused, attention: nothing is heard."""
         half = torch.autocast(self.device.type, torch.bfloat16, enabled=self.half)
-        with self._embedded_as(embedded, batch), half:
+        short = nullcontext() if self.first_row is None else self.first_row.alone()
+        with self._embedded_as(embedded, batch), short, half:
             logits = self.logits(batch)
         return logits.float() if self.half else logits
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from heedful.core.errors import AttentionUnavailable, ConfigError, ModelError
 from heedful.core.values import Batch, Example
 from heedful.models.asked import answer_token, labels_of, longest_of, prefix_tokens, task_of
+from heedful.models.first_row import find_first_row
 from heedful.models.hearing import Call
 from heedful.models.passes import last_of
 from heedful.models.pieces import Pieces
@@ -135,12 +136,13 @@ def _settled(subject: TransformerSubject) -> TransformerSubject:
         )
     scope = subject.scope.of(len(calls), calls[0].weights.shape[1])
     subject = replace(subject, scope=scope)
-    if scope.position != "auto":
-        return subject
-    where = _position(subject, batch, calls)
+    where = _position(subject, batch, calls) if scope.position == "auto" else scope.position
     if where == "end":
         left = replace(subject, scope=replace(scope, position="last"), left=True)
         return _settled(left)  # proved anew, on texts padded on the other side
+    if where == "first":
+        first_row = find_first_row(subject.seam, lambda: subject.logits(batch))
+        subject = replace(subject, first_row=first_row)
     return replace(subject, scope=replace(scope, position=where))
 
 

@@ -1,0 +1,46 @@
+"""The last layer for the first position alone: the same output and slopes, or not at all."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import seams
+from heedful.models.first_row import find_first_row
+
+
+def output_and_slope(subject, batch):
+    leaf = subject.embed(batch).detach().requires_grad_()
+    logits = subject.outputs(batch, leaf)
+    (slope,) = torch.autograd.grad(logits[:, 0].sum(), leaf)
+    return logits.detach(), slope
+
+
+@pytest.mark.parametrize("name", ["bert", "distilbert", "roberta", "electra"])
+def test_output_and_slopes_are_those_of_the_whole_layer(name):
+    subject = seams.subject(name)
+    batch = seams.batch(subject)
+    short, whole = (
+        output_and_slope(one, batch) for one in (subject, replace(subject, first_row=None))
+    )
+    assert subject.first_row is not None
+    torch.testing.assert_close(short, whole, atol=1e-12, rtol=0)
+
+
+def test_behind_the_last_attention_one_row_is_left_and_afterwards_all_are():
+    subject = seams.subject("bert")
+    batch, rows = seams.batch(subject), []
+    inner = subject.first_row.layer.intermediate
+    handle = inner.register_forward_hook(lambda _, given, __: rows.append(given[0].shape[1]))
+    subject.outputs(batch)
+    subject.run(batch)
+    handle.remove()
+    assert rows == [1, batch.ids.shape[1]]
+
+
+@pytest.mark.parametrize("name", ["gpt2", "albert"])
+def test_a_model_that_pools_another_position_or_has_one_layer_for_all_is_refused(name):
+    subject = seams.subject(name)
+    batch = seams.batch(subject)
+    assert subject.first_row is None
+    assert find_first_row(subject.seam, lambda: subject.logits(batch)) is None
