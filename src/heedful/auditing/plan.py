@@ -99,10 +99,12 @@ class Plan:
         """The same plan, cut to a first look: fewer texts, fewer steps."""
         limit = min(self.limit or QUICK_LIMIT, QUICK_LIMIT)
         settings, asked = _fewer(self.settings, QUICK), _fewer(self.methods, QUICK_METHODS)
-        trained = replace(Retraining.of(self.retraining), limit=QUICK_TRAINING)
-        return replace(
-            self, limit=limit, settings=settings, methods=asked, retraining=trained.to_dict()
-        )
+        trained = Retraining.of(self.retraining)
+        if any(hasattr(checks[name], "lessons") for name in self.checks):
+            few = min(trained.limit or QUICK_TRAINING, QUICK_TRAINING)
+            trained = replace(trained, limit=few)
+        fewer = replace(self, limit=limit, settings=settings, methods=asked)
+        return replace(fewer, retraining=trained.to_dict())
 
     def differences(self, other: "Plan") -> list[str]:
         """The settings in which two plans differ, those that cannot change results aside."""
@@ -196,10 +198,21 @@ def _build(
     for key, value in given.items():
         if key in usual and not _alike(value, usual[key]):
             raise ConfigError(f"{name}.{key} must be like {usual[key]!r}, not {value!r}.")
+        if key in usual:
+            given[key] = _as_usual(value, usual[key])
     if parts and "methods" in given:
         given["methods"] = tuple(parts.get(one, one) for one in given["methods"])
     built: Check | Retrains = checks.build(name, **given)
     return built
+
+
+def _as_usual(value: Any, usual: object) -> Any:
+    """A whole number as a fraction where that is usual, so that 1 and 1.0 are one setting."""
+    if isinstance(usual, float):
+        return float(value)
+    if isinstance(usual, tuple) and usual:
+        return tuple(_as_usual(one, usual[0]) for one in value)
+    return value
 
 
 def _alike(value: object, usual: object) -> bool:

@@ -6,6 +6,13 @@ from typing import Any
 
 from heedful.core.errors import ConfigError
 
+KINDS: Mapping[str, tuple[type, str]] = {
+    "limit": (int, "a whole number of at least 1"),
+    "workers": (int, "a whole number of at least 0"),
+    "folder": (str, "a folder's name"),
+    "transformers": (bool, "true or false"),
+    "encoder": (str, "a transformers folder or a hub id"),
+}
 UNBOUND = ("workers", "folder")  # may change between two sittings of one run: results do not
 
 
@@ -26,17 +33,6 @@ class Retraining:
     encoder: str | None = None
 
     def __post_init__(self) -> None:
-        for name, kind, words in (
-            ("limit", int, "a whole number of at least 1"),
-            ("workers", int, "a whole number of at least 0"),
-            ("folder", str, "a folder's name"),
-            ("encoder", str, "a transformers folder or a hub id"),
-        ):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-                raise ConfigError(f"retraining.{name} must be {words}, not {value!r}.")
-        if not isinstance(self.transformers, bool):
-            raise ConfigError("retraining.transformers must be true or false.")
         if (self.limit is not None and self.limit < 1) or self.workers < 0:
             raise ConfigError("retraining.limit starts at 1, retraining.workers at 0.")
 
@@ -46,6 +42,10 @@ class Retraining:
         known = [one.name for one in fields(cls)]
         if extra := sorted(set(raw) - set(known)):
             raise ConfigError(f"retraining has no setting {extra[0]!r}. Known: {', '.join(known)}.")
+        for name, value in raw.items():
+            kind, words = KINDS[name]
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+                raise ConfigError(f"retraining.{name} must be {words}, not {value!r}.")
         return cls(**raw)
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,13 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from heedful.checks import mark
 from heedful.core.files import save_atomic, write_atomic
 from heedful.core.values import Example
 from heedful.models.base import Subject
 from heedful.models.loading import load_named
 from heedful.models.recurrent import RecurrentSubject
-from heedful.models.store import save
+from heedful.models.store import load, save
 from heedful.training.room import Texts
 from heedful.training.school import School
 
@@ -25,7 +27,8 @@ def write_room(school: School, *, model: str, choices: Mapping[str, Any]) -> Pat
     folder = school.folder / "room"
     if isinstance(school.base, RecurrentSubject):
         save(school.base, folder / BASE)
-        where: dict[str, Any] = {"model": str(folder / BASE), "choices": {}}
+        kind = str(school.base.network.decoder.weight.dtype).removeprefix("torch.")
+        where: dict[str, Any] = {"model": str(folder / BASE), "dtype": kind}
     elif Path(model).exists():
         where = {"model": model, "choices": dict(choices)}
     else:
@@ -46,7 +49,11 @@ def write_room(school: School, *, model: str, choices: Mapping[str, Any]) -> Pat
 def open_room(path: Path) -> School:
     """The school that was written."""
     told = json.loads(path.read_text(encoding="utf-8"))
-    base = load_named(told["model"], **told["choices"])
+    base: Subject
+    if "dtype" in told:
+        base = load(Path(told["model"]), dtype=getattr(torch, told["dtype"]))
+    else:
+        base = load_named(told["model"], **told["choices"])
     train, dev = (
         Texts(base, _read_examples(path.parent / f"{name}.jsonl"), told["min_words"], mark)
         for name in ("train", "dev")

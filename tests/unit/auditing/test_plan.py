@@ -41,7 +41,7 @@ def test_any_name_and_number_comes_back(model, data, seed, level, column):
 
 
 def test_the_toml_is_complete():
-    raw = tomllib.loads(PLAN.to_toml())
+    raw = tomllib.loads(replace(PLAN, checks=("all",)).to_toml())
     assert raw.keys() == {one.name for one in fields(Plan)} - {"limit"}  # none was set
     assert raw["checks"] == list(checks) == list(raw["settings"])
     for name in checks:
@@ -51,6 +51,55 @@ def test_the_toml_is_complete():
             for one in fields(part)
         }
     assert tomllib.loads(FULL.to_toml())["limit"] == 7
+
+
+def test_without_names_all_are_run_that_retrain_nothing():
+    retraining = {"necessity", "seeds", "guide", "adversary", "deception"}
+    assert PLAN.checks == tuple(name for name in checks if name not in retraining)
+    assert Plan("m", "d", checks=("seeds", "all")).checks == tuple(checks)
+
+
+def test_quick_makes_fewer_models_from_fewer_texts():
+    plan = Plan("m", "d", checks=("all",), retraining={"workers": 3}).quick()
+    assert plan.settings["necessity"]["seeds"] == 2
+    assert plan.settings["adversary"]["weights"] == (0.001, 0.0001)
+    assert plan.retraining == {"limit": 2000, "workers": 3, "transformers": False}
+    assert replace(plan, retraining={"limit": 50}).quick().retraining["limit"] == 50
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"limit": 0},
+        {"limit": "all"},
+        {"limit": True},
+        {"workers": -1},
+        {"workers": 1.5},
+        {"folder": 3},
+        {"encoder": 3},
+        {"transformers": "yes"},
+        {"colour": "red"},
+    ],
+)
+def test_wrong_settings_of_retraining_are_said(table):
+    with pytest.raises(ConfigError, match="retraining"):
+        Plan("m", "d", retraining=table)
+
+
+def test_where_and_by_how_many_models_are_made_binds_no_run():
+    one = Plan("m", "d", retraining={"workers": 1, "folder": "a"})
+    assert one.differences(Plan("m", "d", retraining={"workers": 2})) == []
+    assert one.differences(Plan("m", "d", retraining={"limit": 9})) == ["retraining"]
+
+
+def test_lists_of_numbers_are_settings_too():
+    given = {"adversary": {"weights": [0.5, 1]}}
+    plan = Plan("m", "d", checks=("adversary",), settings=given)
+    assert Plan.from_toml(plan.to_toml()) == plan
+    assert plan.build_checks()["adversary"].weights == (0.5, 1)
+    for wrong in (["a"], [True], 0.5, [[0.1]]):
+        with pytest.raises(ConfigError, match="must be like"):
+            Plan("m", "d", checks=("adversary",), settings={"adversary": {"weights": wrong}})
 
 
 def test_the_plan_builds_its_checks_as_set_and_in_order():

@@ -1,0 +1,260 @@
+"""Audits that have models made anew: from the command to the verdict, killed in every phase."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import heedful
+from heedful.models.store import save
+from schooling import base, data
+
+CHECKS = ("necessity", "seeds", "guide", "adversary", "deception")
+SETTINGS = {
+    "necessity": {"seeds": 2, "epochs": 3, "patience": 2},
+    "seeds": {"seeds": 2, "epochs": 3, "patience": 2, "adversary": 0.001},
+    "guide": {"seeds": 2, "epochs": 3, "patience": 2, "adversary": 0.001},
+    "adversary": {"weights": [0.001, 0.1], "epochs": 3, "patience": 2},
+    "deception": {"weights": [1.0], "epochs": 3, "patience": 2},
+}
+PLAN = """
+limit = 40
+resamples = 200
+checks = ["necessity", "seeds", "guide", "adversary", "deception"]
+[retraining]
+limit = 160
+{more}
+[settings.necessity]
+seeds = 2
+epochs = 3
+patience = 2
+[settings.seeds]
+seeds = 2
+epochs = 3
+patience = 2
+[settings.guide]
+seeds = 2
+epochs = 3
+patience = 2
+[settings.adversary]
+weights = [0.001, 0.1]
+epochs = 3
+patience = 2
+[settings.deception]
+weights = [1.0]
+epochs = 3
+patience = 2
+"""
+MEASURES = {
+    "necessity": {"score_trained", "score_uniform", "gain", "uniform_swap_tvd"},
+    "seeds": {"jsd_seeds", "jsd_adversary_beyond_seeds"},
+    "guide": {"score_uniform", "score_own", "score_base", "score_adversary"},
+    "adversary": {"tvd", "jsd", "score"},
+    "deception": {
+        "mass_before",
+        "mass_after",
+        "score_before",
+        "score_after",
+        "score_without_words",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A model, a plan, and the run that an undisturbed command makes of them."""
+    folder = tmp_path_factory.mktemp("retraining")
+    save(base(), folder / "model")
+    (folder / "plan.toml").write_text(PLAN.format(more="workers = 1"))
+    (folder / "two.toml").write_text(PLAN.format(more="workers = 2"))
+    done = subprocess.run(command(folder, "whole"), check=True, capture_output=True, text=True)
+    assert "models are made anew" in done.stderr
+    return folder
+
+
+def command(folder, out, plan="plan.toml"):
+    model, plan, out = (str(folder / one) for one in ("model", plan, out))
+    words = [sys.executable, "-m", "heedful", "audit", model, "synthetic:needle"]
+    return [*words, "--plan", plan, "--out", out]
+
+
+def verdict(folder, out="whole"):
+    return (folder / out / "verdict.json").read_text()
+
+
+def test_every_measure_is_there_with_its_interval(place):
+    found = heedful.runner.run.Run(place / "whole").verdict
+    for check, measures in MEASURES.items():
+        estimates = found.checks[check].estimates
+        assert measures <= estimates.keys()
+        assert all(one.n for one in estimates.values())
+        assert found.checks[check].answer in ("for", "against", "undecided", "no vote")
+    assert {found.claims[one].answer for one in ("needed", "robust")} <= {
+        "for",
+        "against",
+        "undecided",
+    }
+    assert found.claims["used"].checks == ("necessity",)  # by the swap, nothing else was run
+    assert "p_equivalent" in found.checks["necessity"].estimates
+
+
+def test_rows_tell_which_seed_and_which_weight(place):
+    frame = heedful.runner.run.Run(place / "whole").to_dataframe()
+    by = frame.groupby(["check", "measure"])["setting"].unique()
+    assert set(by["necessity", "score_trained"]) == {None, "seed 1", "seed 2"}
+    assert set(by["adversary", "tvd"]) == {
+        None,
+        *(f"λ {weight}, {start}" for weight in ("0.001", "0.1") for start in ("scratch", "base")),
+    }
+    assert set(by["deception", "mass_after"]) == {None, "λ 1"}
+    assert (frame.groupby(["check", "measure", "setting"], dropna=False).size() == 40).all()
+
+
+def test_the_estimates_are_those_of_the_rows(place):
+    run = heedful.runner.run.Run(place / "whole")
+    frame = run.to_dataframe()
+    found = run.verdict.checks["necessity"].estimates
+    rows = frame[(frame.check == "necessity") & frame.setting.notna()]
+    means = rows.groupby("measure")["value"].mean()
+    assert found["score_trained"].value == pytest.approx(means["score_trained"])
+    assert found["gain"].value == pytest.approx(means["score_trained"] - means["score_uniform"])
+    seeds = frame[(frame.check == "seeds") & (frame.measure == "jsd_seeds")]
+    median = seeds[seeds.setting.notna()].groupby("instance")["value"].median()
+    assert run.verdict.checks["seeds"].estimates["jsd_seeds"].value == pytest.approx(median.mean())
+
+
+def test_how_each_model_came_about_is_kept(place):
+    told = json.loads((place / "whole" / "manifest.json").read_text())["retrained"]
+    assert len(told) == 2 + 2 + 5 + 8 + 2  # arms; adversaries and that of seeds; guides; deception
+    assert all(1 <= one["epochs"] <= 3 and one["cpu_seconds"] > 0 for one in told)
+    assert all(isinstance(one["plateau"], bool) for one in told)
+
+
+def test_two_processes_end_in_the_same_bytes(place):
+    subprocess.run(command(place, "two", "two.toml"), check=True, capture_output=True)
+    assert verdict(place, "two") == verdict(place)
+
+
+PHASES = {
+    "before the first epoch": lambda run: (run / "retrained" / "room").exists(),
+    "in the first trainings": lambda run: any(run.glob("retrained/*/checkpoint.safetensors")),
+    "after some": lambda run: len(list(run.glob("retrained/*/lesson.json"))) >= 6,
+    "when checks have begun to look": lambda run: any(run.glob("measurements/retrained-*.parquet")),
+}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_killed_it_goes_on_to_the_same_bytes(place, phase):
+    out = f"killed {phase}"
+    with subprocess.Popen(
+        command(place, out, "two.toml"), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    ) as one:
+        while one.poll() is None and not PHASES[phase](place / out):
+            time.sleep(0.02)
+        one.send_signal(signal.SIGKILL)
+    made = {path.parent.name: path.stat().st_mtime_ns for path in lessons(place / out)}
+    subprocess.run(command(place, out, "two.toml"), check=True, capture_output=True)
+    assert verdict(place, out) == verdict(place)
+    again = {path.parent.name: path.stat().st_mtime_ns for path in lessons(place / out)}
+    assert made.items() <= again.items()  # what was made is not made again
+
+
+def lessons(run):
+    return list(run.glob("retrained/*/lesson.json"))
+
+
+def test_runs_can_share_what_is_made(place):
+    there = str(place / "whole" / "retrained")
+    words = [*command(place, "shared", "two.toml"), "--retrained", there, "--seed", "5"]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert "made anew" not in done.stderr  # all are there
+
+
+def test_an_interrupt_is_said_and_can_be_continued(place):
+    out = "interrupted"
+    with subprocess.Popen(
+        command(place, out, "two.toml"),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+        text=True,
+    ) as one:
+        while one.poll() is None and not PHASES["in the first trainings"](place / out):
+            time.sleep(0.02)
+        os.killpg(one.pid, signal.SIGINT)
+        said = one.stderr.read()
+    assert one.returncode == 130
+    assert "Traceback" not in said
+
+
+def audit(subject, texts, **more):
+    chosen = {"checks": CHECKS, "settings": SETTINGS, "resamples": 200}
+    return heedful.audit(subject, texts, **{**chosen, **more}).verdict
+
+
+ROWS = [
+    {"text": one.text, "label": ("negative", "positive")[one.label]} for one in data("test", 20)
+]
+
+
+def test_without_training_texts_the_checks_are_undecided_and_say_why():
+    found = audit(base(), ROWS)
+    for check in CHECKS:
+        assert found.checks[check].answer == "undecided"
+        assert "no training split" in found.checks[check].why
+        assert not found.checks[check].estimates
+    assert found.claims["needed"].answer == "undecided"
+    assert "no training split" in found.claims["robust"].why
+
+
+def test_training_texts_can_be_given():
+    found = audit(
+        base(),
+        ROWS,
+        train=data("train", 160),
+        dev=data("dev", 60),
+        checks=["necessity"],
+        settings={"necessity": SETTINGS["necessity"]},
+        retraining={"workers": 1},
+    )
+    assert found.checks["necessity"].estimates["gain"].n == 20
+
+
+def test_a_model_that_does_not_say_how_it_was_made_is_undecided():
+    silent = replace(base(), history={})
+    found = audit(silent, ROWS, train=data("train", 160), dev=data("dev", 60))
+    assert "does not say how it was trained" in found.checks["seeds"].why
+
+
+def test_uniform_attention_needs_no_asking():
+    subject = base(attention="uniform")
+    found = audit(
+        subject,
+        ROWS,
+        train=data("train", 160),
+        dev=data("dev", 60),
+        checks=["necessity"],
+        settings={"necessity": SETTINGS["necessity"]},
+    )
+    assert "uniform already" in found.checks["necessity"].why
+
+
+def test_words_that_are_nowhere_cannot_be_hidden():
+    settings = {"deception": {**SETTINGS["deception"], "words": ["zebra"]}}
+    found = audit(
+        base(),
+        ROWS,
+        train=data("train", 160),
+        dev=data("dev", 60),
+        checks=["deception"],
+        settings=settings,
+        retraining={"workers": 1},
+    )
+    assert "no text holds the words zebra" in found.checks["deception"].why
+    assert np.isnan(found.checks["deception"].estimates.get("gain", np.nan))
