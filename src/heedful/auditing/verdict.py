@@ -7,6 +7,7 @@ never from an absolute τ: an honest model with one decisive word in twenty has 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from heedful.auditing.erased import erasure_told
 from heedful.auditing.instead import Rival, best
 from heedful.checks import Check
 from heedful.core.records import (
@@ -166,6 +167,9 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         ),
     ),
     "mechanism": (Rule("no vote", lambda _: True, _mechanism),),
+    "erasure": (
+        Rule("no vote", lambda _: True, lambda e: erasure_told(e.results["erasure"].estimates)),
+    ),
 }
 NO_RULES = (Rule("no vote", lambda _: True, lambda _: "No rule says what these figures mean."),)
 ANSWER_OF_RANKS: Mapping[Vote, Answer] = {"for": "faithful", "against": "unfaithful"}

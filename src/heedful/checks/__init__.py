@@ -2,7 +2,7 @@
 
 # checks are run and shown in the order they are registered in
 # isort: off
-from heedful.checks import agreement, permutation, adversarial, mechanism
+from heedful.checks import agreement, permutation, adversarial, mechanism, erasure
 
 # isort: on
 from heedful.checks.base import Check, Findings, SeesAll, checks
@@ -14,6 +14,7 @@ __all__ = [
     "adversarial",
     "agreement",
     "checks",
+    "erasure",
     "mechanism",
     "permutation",
 ]
