@@ -74,8 +74,10 @@ MEANINGS = {
     "js_top_minus_random": Meaning(
         "how much farther the first moves the output, JSD", "up", span=(-log(2), log(2))
     ),
-    "can_flip": Meaning("texts whose decision some removal flips", "up"),
-    "fraction_to_flip_attention": Meaning("words to remove until it flips, by attention", "down"),
+    "can_flip": Meaning("texts whose decision some removal flips"),
+    "fraction_to_flip_attention": Meaning(
+        "words to remove until the decision flips, by attention", "down"
+    ),
     "fraction_to_flip_gradient": Meaning("by the gradient at the weights"),
     "fraction_to_flip_attention_x_gradient": Meaning("by attention × gradient"),
     "fraction_to_flip_random": Meaning("in random order", role="control"),
