@@ -191,6 +191,22 @@ def test_the_draw_as_published_is_a_rank_used_as_a_position(kind):
     same(ours["flip_top"], theirs["flip_top"])
 
 
+def test_of_equal_top_weights_the_first_is_removed_whatever_rounding_says():
+    values = [[0.0, 4.0], [3.0, 0.0], [0.0, 5.0]]
+    for nudge in (0.0, 1e-15, -1e-15):
+        found = written([0.4, 0.4 + nudge, 0.2], values)
+        assert found["flip_top"][0] == 1.0  # without the first word, not without the second
+
+
+def test_equal_weights_go_in_the_order_of_the_text():
+    for T in (20, 40, 60):
+        # the words up to place 11 hold the decision; those after it speak against, a little
+        values = [[0.0, 9.0]] * 11 + [[1.0, 0.0]] * (T - 11)
+        found = written([1 / T] * T, values)
+        want = in_order([1 / T] * T, values, list(range(T)))
+        assert found["fraction_to_flip_attention"][0] == pytest.approx(want / T)
+
+
 def test_every_other_word_is_drawn_equally_often():
     subject = helpers.subject(seed=3)
     (one,) = helpers.encoded(subject, [4], seed=2)
@@ -233,6 +249,41 @@ class Written:
         weights = self.weights + 0.0 * (0 if embedded is None else embedded[..., 0])
         states = torch.zeros(*self.weights.shape, 1, dtype=torch.float64)
         return Forward(self.decoder(batch, None)(weights), weights, states)
+
+
+class Bent(Written):
+    """The same decisions by a decoder that is not known to be linear."""
+
+    def decoder(self, batch, forward):
+        linear = super().decoder(batch, forward)
+        return lambda weights: linear(weights).tanh()
+
+
+@pytest.mark.parametrize("budget", [1, 60, 100_000])
+def test_decoding_every_removal_finds_the_same_as_sums(budget):
+    random = np.random.default_rng(8)
+    problems = [drawn_at_random(random, 6, 3, exact=False) for _ in range(25)]
+    weights, values = (np.array(one) for one in zip(*problems, strict=True))
+    weights[:8, 1:4] = 0.0  # in some texts few words have weight: what is left may be nothing
+    weights[:3, 4:] = 0.0
+    weights /= weights.sum(1, keepdims=True)
+    values -= values.max(axis=(1, 2), keepdims=True)  # all classes are below 0, that of nothing
+    straight, bent = (
+        checks.build("erasure")(Sitting(one, one.sitting().batch, max_batch_tokens=budget))
+        for one in (Written(weights, values), Bent(weights, values))
+    )
+    assert "fraction_to_flip_optimal" not in columns(bent)
+    want, found = columns(straight), columns(bent)
+    flips = np.isfinite(want["fraction_to_flip_attention"])
+    assert found["can_flip"][flips].mean() > 0.8  # without the optimum some may stay unseen
+    seen = found["can_flip"] > 0
+    for name in ("flip_top", "flip_random", "attention_gap"):
+        same(found[name], want[name])
+    for name in ("fraction_to_flip_attention", "fraction_to_flip_random"):
+        same(found[name][seen], want[name][seen])
+    assert len(set(want["fraction_to_flip_attention"][seen])) > 4
+    last = want["fraction_to_flip_attention"][seen]
+    assert (np.isclose(last, 5 / 6)).any()  # the last word but one
 
 
 def written(weights, values):
@@ -350,6 +401,7 @@ def test_transformers_by_a_plain_loop(family, choices):
     findings = checks.build("erasure", orders=2)(sitting)
     found = columns(findings)
     assert set(findings.missing) == {"fraction_to_flip_optimal"}
+    assert not set(findings.missing) & set(found)
     assert "not linear" in findings.missing["fraction_to_flip_optimal"]
     slope = _slope(sitting)
     for text in range(len(TEXTS)):

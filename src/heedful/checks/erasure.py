@@ -20,6 +20,7 @@ from heedful.tensor.erasing import (
     first_of,
     first_true,
     flips_in_order,
+    top_word,
     without,
 )
 from heedful.tensor.simplex import positions_first
@@ -75,7 +76,7 @@ class Erasure:
     def _single(self, sitting: Sitting) -> dict[str, Float[Tensor, "B"]]:
         """Without the top weight, and without another."""
         mask, own = sitting.batch.mask, sitting.forward.attention
-        top = descending(own, mask)[:, 0]
+        top = top_word(own, mask)
         pair = torch.stack([top, self._other(sitting, top)])
         places = torch.arange(mask.shape[1], device=mask.device)
         rows, left = _erased(sitting, places == pair[..., None])

@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from heedful.tensor.rank import TOLERANCE
+
 
 def descending(scores: Float[Tensor, "*K T"], mask: Bool[Tensor, "*#K T"]) -> Int[Tensor, "*K T"]:
     """Positions of the words from the highest score down, equal ones as they stand; then the rest.
@@ -19,6 +21,18 @@ def descending(scores: Float[Tensor, "*K T"], mask: Bool[Tensor, "*#K T"]) -> In
     """
     ranked = scores.masked_fill(~mask, float("-inf"))
     return ranked.argsort(dim=-1, descending=True, stable=True)
+
+
+def top_word(weights: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Int[Tensor, "B"]:
+    """The first of the words with the largest weight.
+
+    Weights that rounding alone tells apart are equal, or the answer would hang on the batch.
+
+    >>> top_word(torch.tensor([[0.2, 0.4, 0.4]]), torch.tensor([[True, True, True]]))
+    tensor([1])
+    """
+    largest = weights.masked_fill(~mask, 0.0).amax(-1, keepdim=True)
+    return ((weights >= (1 - TOLERANCE) * largest) & mask).int().argmax(-1)
 
 
 def first_of(order: Int[Tensor, "B T"], counts: Int[Tensor, "K"]) -> Bool[Tensor, "K B T"]:
@@ -67,8 +81,8 @@ def fewest_flips(
     """The size of the smallest set of words whose removal flips the decision; 0 if none does.
 
     Against one rival class the lead left by k removals is least when the k largest terms go, so
-    sorting finds the smallest set; a flip needs one rival only. Words of no weight take nothing
-    away, so they go last.
+    sorting finds the smallest set; a flip needs one rival only. When the terms above 0 are gone
+    the lead is as small as it gets, so it does not matter where padding stands.
 
     >>> weights = torch.tensor([[0.5, 0.3, 0.2]])
     >>> values = torch.tensor([[[0.0, 1.0], [0.0, 2.0], [1.0, 0.0]]])
@@ -76,7 +90,7 @@ def fewest_flips(
     tensor([2])
     """
     terms, spread = _leads(weights, values, predicted), weights[..., None].expand_as(values)
-    order = descending(terms.transpose(1, 2), (weights > 0)[:, None]).transpose(1, 2)
+    order = terms.argsort(dim=1, descending=True)
     flipped = _behind(_rest(terms.gather(1, order)), predicted)
     return first_true((flipped & (_rest(spread.gather(1, order)) > 0)).any(-1))
 
