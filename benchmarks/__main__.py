@@ -13,7 +13,8 @@ from datetime import date
 
 import torch
 
-from benchmarks import plain
+from benchmarks import erasure, plain
+from heedful.checks.erasure import Erasure
 from heedful.core.values import Batch, Example
 from heedful.interventions.exact import CertifiedAdversary
 from heedful.interventions.search import AdversarialSearch
@@ -74,6 +75,8 @@ def jobs(length):
         tvd(shuffled, sitting.forward.probabilities).quantile(0.5, dim=0)
 
     mask = batch.mask
+    can = erasure.proved(ours, batch)
+    orders = erasure.orders(network, batch, states)
     return {
         "permutation, 100 draws": (
             lambda: plain.permutation(network, states, mask),
@@ -88,6 +91,11 @@ def jobs(length):
         "adversary, exact": (
             lambda: plain.adversary(network, states, mask),
             CertifiedAdversary(),
+            fresh,
+        ),
+        f"erasure, 8 orders (equal; {can} of {plain.BATCH} texts can flip)": (
+            lambda: plain.erasure(network, states, mask, orders),
+            Erasure(),
             fresh,
         ),
         "leave-one-out": (

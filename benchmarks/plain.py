@@ -101,6 +101,28 @@ def gradient(network, lstm, embedded, mask, lengths):
     return (leaf.grad * embedded).sum(-1).abs()
 
 
+@torch.no_grad()
+def erasure(network, states, mask, orders):
+    """Text by text, weights removed one after the other, renormalised and decoded, until a flip.
+
+    `orders` are tables of positions, words first; gives the number removed, 0 where nothing flips.
+    """
+    attention = attention_of(network, states, mask)
+    before = output(network, states, attention) > 0.5
+    counts = torch.zeros(len(orders), len(states), dtype=torch.long)
+    for number, order in enumerate(orders):
+        for row in range(len(states)):
+            left = attention[row].clone()
+            for count in range(1, int(mask[row].sum())):
+                left[order[row, count - 1]] = 0.0
+                if not left.any():
+                    break
+                if (output(network, states[row], left / left.sum()) > 0.5) != before[row]:
+                    counts[number, row] = count
+                    break
+    return counts
+
+
 def training(network, batches, pos_weight):
     """Training steps as published: packed texts, summed loss, three dense Adam optimisers."""
     lstm = two_way(network.encoder).requires_grad_(True)

@@ -51,3 +51,36 @@ def test_the_answer_follows_ranks():
         "inert-random": "unfaithful",
         "inert-proportional": "faithful",
     }
+
+
+def erasure(kind, seed=0):
+    subject = planted[kind](seed=seed)
+    rows = [
+        {"text": e.text, "label": subject.labels[e.label]} for e in texts(subject, 200, seed=seed)
+    ]
+    return heedful.audit(subject, rows, checks=["erasure"], seed=seed).verdict.checks["erasure"]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["honest-peaked", "honest-graded"])
+def test_honest_attention_flips_decisions_with_few_words(kind, seed):
+    found = erasure(kind, seed).estimates
+    least, own, chance = (
+        found[f"fraction_to_flip_{name}"] for name in ("optimal", "attention", "random")
+    )
+    # attention does not know which side a word is on, so it is not the optimum itself
+    assert own.high < (least.value + chance.value) / 2
+    assert found["can_flip"].value == 1.0
+    assert found["flip_top"].low > found["flip_random"].high
+    assert found["js_top_minus_random"].low > 0
+    # two classes and no bias: each term is a weight times its gradient
+    assert found["fraction_to_flip_attention_x_gradient"] == least
+
+
+@pytest.mark.parametrize("kind", ["inert-random", "inert-proportional"])
+def test_inert_attention_flips_nothing(kind):
+    found = erasure(kind)
+    assert found.estimates["can_flip"].high == 0.0
+    assert found.estimates["flip_top"].high == 0.0
+    assert found.estimates["fraction_to_flip_attention"].n == 0
+    assert found.undefined["fraction_to_flip_optimal"] == 200

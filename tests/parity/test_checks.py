@@ -126,7 +126,8 @@ def same(found, want, **tolerance):
 
 
 def test_every_registered_check_is_worked_out_here():
-    assert set(checks) == {"agreement", "permutation", "adversarial", "mechanism"}
+    apart = {"erasure"}  # in test_erasure
+    assert set(checks) - apart == {"agreement", "permutation", "adversarial", "mechanism"}
 
 
 @kinds

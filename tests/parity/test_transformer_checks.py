@@ -220,7 +220,8 @@ def test_random_rows_are_shuffled_where_they_were_drawn(monkeypatch):
 def test_results_do_not_depend_on_the_batch():
     subject = heedful.load(tiny.model("bert"), tiny.tokenizer("bert"))
     examples = [Example(i, text, 0) for i, text in enumerate(TEXTS)]
-    parts = {name: checks.build(name) for name in ("agreement", "permutation", "mechanism")}
+    names = ("agreement", "permutation", "mechanism", "erasure")
+    parts = {name: checks.build(name) for name in names}
     parts["adversarial"] = checks.build("adversarial", steps=20)
     runs = [
         run_job(subject, examples, parts, seed=3, max_batch_tokens=tokens) for tokens in (12, 2000)

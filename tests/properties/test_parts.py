@@ -278,6 +278,7 @@ def test_equal_settings_are_equal_parts(room, name):
         ("method", "kernel_shap"),
         ("intervention", "permute"),
         ("intervention", "adversarial"),
+        ("check", "erasure"),
     ],
 )
 def test_draws_belong_to_the_seed_and_the_instance(room, name):

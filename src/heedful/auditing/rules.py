@@ -7,6 +7,7 @@ never from an absolute τ: an honest model with one decisive word in twenty has 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from heedful.auditing.erased import erasure_told
 from heedful.auditing.instead import Rival
 from heedful.checks import Check, Retrains
 from heedful.core.records import CheckResult, Estimate, Vote
@@ -159,4 +160,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         ),
     ),
     "mechanism": (Rule("no vote", lambda _: True, _mechanism),),
+    "erasure": (
+        Rule("no vote", lambda _: True, lambda e: erasure_told(e.results["erasure"].estimates)),
+    ),
 }

@@ -2,7 +2,7 @@
 
 # checks are run and shown in the order they are registered in
 # isort: off
-from heedful.checks import agreement, permutation, adversarial, mechanism
+from heedful.checks import agreement, permutation, adversarial, mechanism, erasure
 from heedful.checks import necessity, seeds, guide, adversary, deception
 
 # isort: on
@@ -21,6 +21,7 @@ __all__ = [
     "agreement",
     "checks",
     "deception",
+    "erasure",
     "guide",
     "mark",
     "mechanism",

@@ -39,10 +39,10 @@ class Estimate:
 
     def __str__(self) -> str:
         if self.n < 2:
-            return f"{self.value:.3f} (n = {self.n}, no interval)"
+            return f"{self.value:z.3f} (n = {self.n}, no interval)"
         if self.low != self.low:  # a p-value, say
-            return f"{self.value:.3f}"
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+            return f"{self.value:z.3f}"
+        return f"{self.value:z.3f} [{self.low:z.3f}, {self.high:z.3f}]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ CONTROLS = (
     "tau_gradient_shuffled",
     "median_tvd_random_rows",
     "random_tvd",
+    "flip_random",
+    "fraction_to_flip_random",
 )
 OF_REFERENCES = ("tau_references", "tau_attention_references")
 WIDTH = 41
@@ -129,7 +131,8 @@ def _measures(table: Table, result: CheckResult, classes: list[str]) -> None:
         if measure in result.undefined:
             told += f"  ({result.undefined[measure]} undefined)"
         cells = [_value(result.by_class.get(name, {}).get(measure)) for name in classes]
-        table.add_row(Text(f" {measure}"), Text(told), *map(Text, cells), style=style)
+        name = measure.removeprefix("fraction_")  # or classes would not fit 80 columns beside it
+        table.add_row(Text(f" {name}"), Text(told), *map(Text, cells), style=style)
 
 
 def _methods(verdict: Verdict) -> list[Text]:

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.core.errors import RunError
+from heedful.report.erasure_charts import boxes_chart, gap_chart
+from heedful.report.erasure_pictures import erasure_pictures_of
 from heedful.report.evidence import Records
 from heedful.report.layer_charts import heads_chart, layers_chart
 from heedful.report.layer_pictures import layer_pictures_of
@@ -27,6 +29,7 @@ def write_figures(records: Records, folder: Path) -> list[Path]:
     vl_convert, written = _library("vl_convert"), []
     pictures = (
         *pictures_of(records),
+        *erasure_pictures_of(records),
         *method_pictures_of(methods_of(records)),
         *layer_pictures_of(records, layers_of(records)),
     )
@@ -197,6 +200,8 @@ DRAWN: dict[str, Callable[[Picture], Any]] = {
     "layers": layers_chart,
     "heads": heads_chart,
     "matrix": matrix_chart,
+    "boxes": boxes_chart,
+    "gap": gap_chart,
 }
 
 

@@ -84,10 +84,10 @@ def script_json(value: Any) -> str:
 def number(value: float | None) -> str:
     """Three decimals with a true minus sign; a dash where there is no number.
 
-    >>> number(-0.25), number(float("nan"))
-    ('−0.250', '–')
+    >>> number(-0.25), number(-1e-9), number(float("nan"))
+    ('−0.250', '0.000', '–')
     """
-    return "–" if value is None or isnan(value) else f"{value:.3f}".replace("-", "\u2212")
+    return "–" if value is None or isnan(value) else f"{value:z.3f}".replace("-", "\u2212")
 
 
 def short(value: float) -> str:

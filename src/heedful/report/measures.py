@@ -69,12 +69,27 @@ MEANINGS = {
     "tau_weighting": Meaning("attention and contributions, τ", "up", span=RANK),
     "tau_mixing": Meaning("contributions and leave-one-out, τ", "up", span=RANK),
     "conicity": Meaning("how alike the states are (mean cosine)", span=RANK),
+    "flip_top": Meaning("decisions that flip without the top weight", "up"),
+    "flip_random": Meaning("the same without another word's, drawn at random", role="control"),
+    "js_top_minus_random": Meaning(
+        "how much farther the first moves the output, JSD", "up", span=(-log(2), log(2))
+    ),
+    "can_flip": Meaning("texts whose decision some removal flips"),
+    "fraction_to_flip_attention": Meaning(
+        "words to remove until the decision flips, by attention", "down"
+    ),
+    "fraction_to_flip_gradient": Meaning("by the gradient at the weights"),
+    "fraction_to_flip_attention_x_gradient": Meaning("by attention × gradient"),
+    "fraction_to_flip_random": Meaning("in random order", role="control"),
+    "fraction_to_flip_optimal": Meaning("the smallest set there is", role="reference"),
+    "attention_gap": Meaning("top weight minus the one drawn at random"),
 }
 QUESTIONS = {
     "agreement": "Do attention and feature importance rank words alike?",
     "permutation": "Does shuffled attention change the output?",
     "adversarial": "How different an attention gives the same output?",
     "mechanism": "Where does attention part from influence?",
+    "erasure": "Do the highest weights decide?",
 }
 
 

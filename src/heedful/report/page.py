@@ -8,6 +8,7 @@ from typing import Any
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.audited import Audited, audited_of
 from heedful.report.card import CLAIM_WORDS, HEADLINES
+from heedful.report.erasure_pictures import erasure_pictures_of
 from heedful.report.evidence import Records, visible
 from heedful.report.facts import Facts, facts_of, limits_of
 from heedful.report.layer_pictures import layer_pictures_of
@@ -107,7 +108,7 @@ def page_of(records: Records) -> Page:
         classes=tuple(map(visible, _classes(verdict))),
         level=manifest.get("level", 0.95),
         checks=tuple(_check(name, one, _classes(verdict)) for name, one in verdict.checks.items()),
-        pictures=pictures_of(records),
+        pictures=(*pictures_of(records), *erasure_pictures_of(records)),
         methods=methods,
         method_pictures=method_pictures_of(methods),
         layers=layers,

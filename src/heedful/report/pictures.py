@@ -24,7 +24,7 @@ class Picture:
     """One figure before it is drawn; `rows` are its bins, `marks` what is drawn over them."""
 
     name: str
-    kind: Literal["histogram", "density", "flow", "layers", "heads", "matrix"]
+    kind: Literal["histogram", "density", "flow", "layers", "heads", "matrix", "boxes", "gap"]
     title: str
     caption: str
     x: str

@@ -127,6 +127,7 @@ def test_every_rule_is_reached():
         "agreement": 5,
         "adversarial": 1,
         "mechanism": 1,
+        "erasure": 1,
     }
 
 
@@ -169,6 +170,57 @@ def test_mechanism_without_a_linear_decoder():
 def test_mechanism_on_texts_of_one_word_does_not_blame_the_decoder():
     found = judged({"mechanism": result(tau_weighting=NOTHING, tau_mixing=NOTHING)})
     assert "decoder" not in found.checks["mechanism"].why
+
+
+def erased(own, chance, least=None, *, can=1.0):
+    told = {"flip_top": Estimate(0.1234, 0.1, 0.2, 50), "flip_random": Estimate(0.02, 0.0, 0.1, 50)}
+    told |= {"can_flip": Estimate(can, can, can, 50), "fraction_to_flip_attention": own}
+    told |= {"fraction_to_flip_random": chance}
+    told |= {"fraction_to_flip_optimal": least} if least else {}
+    return judged({"erasure": result(**told)})
+
+
+@pytest.mark.parametrize(
+    ("own", "least", "words"),
+    [
+        (around(0.2, 0.3), around(0.1, 0.2), "0.78 of the way from random to optimal, nearer to o"),
+        (around(0.3, 0.44), around(0.1, 0.2), "0.51 of the way from random to optimal. Without"),
+        (around(0.4, 0.5), around(0.1, 0.2), "0.33 of the way from random to optimal, nearer to r"),
+        (around(0.5, 0.7), around(0.1, 0.2), "0.00 of the way from random to optimal, no better t"),
+        (around(0.2, 0.3), around(0.6, 0.7), "nothing to hold attention against."),
+        (ALONE, around(0.1, 0.2), "-0.67 of the way from random to optimal. Without"),
+        (around(0.2, 0.3), None, "0.600 [0.550, 0.650] in a random one: fewer than by chance."),
+        (around(0.7, 0.8), None, "more than by chance."),
+        (around(0.5, 0.6), None, "about as many as by chance."),
+    ],
+)
+def test_erasure_has_no_vote_and_says_where_attention_stands(own, least, words):
+    found = erased(own, around(0.55, 0.65), least)
+    check = found.checks["erasure"]
+    assert check.answer == "no vote"
+    assert words in check.why
+    assert f"To flip a decision {own} of the words must go in the order of attention" in check.why
+    assert "Without the top weight 12.3% of decisions flip" in check.why
+    assert "drawn at random, 2.0%" in check.why
+    assert "has not been measured" in check.why
+    assert found.claims["ranks"].answer == found.answer == "undecided"
+    assert found.claims["ranks"].checks == ("erasure",)
+
+
+def test_erasure_that_flips_nothing_says_so():
+    assert "no set of words flips any of 50 texts" in erased(NOTHING, NOTHING, NOTHING, can=0.0).why
+    assert "none of the orders flips any of 50 texts" in erased(NOTHING, NOTHING, can=0.0).why
+    alone = judged({"erasure": result(can_flip=NOTHING)})
+    assert alone.checks["erasure"].why == "No text has two words, so no weight can be removed."
+
+
+def test_erasure_does_not_move_the_answer_of_agreement():
+    place = Place(around(0.6, 0.8), around(0.1, 0.3))
+    both = {"erasure": result(can_flip=around(0.1, 0.2)), "agreement": TAUS}
+    found = judged(both, place)
+    assert found.answer == "faithful"
+    assert found.why == found.checks["agreement"].why
+    assert found.claims["ranks"].checks == ("erasure", "agreement")
 
 
 def test_claims_without_a_check_are_not_examined():

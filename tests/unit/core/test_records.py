@@ -138,6 +138,7 @@ def test_a_damaged_verdict_is_refused(text):
     [
         (TAU, "0.350 [0.330, 0.370]"),
         (Estimate(-0.0625, -1.0, 1.0, 2), "-0.062 [-1.000, 1.000]"),
+        (Estimate(-1e-17, -1e-5, 0.0, 9), "0.000 [0.000, 0.000]"),  # rounding has no sign
         (Estimate(0.5, nan, nan, 1), "0.500 (n = 1, no interval)"),
         (Estimate(nan, nan, nan, 0), "nan (n = 0, no interval)"),
     ],

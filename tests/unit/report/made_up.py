@@ -28,8 +28,19 @@ MEASURES = {
     "permutation": ("median_tvd", "leverage", "median_of_leverage"),
     "adversarial": ("epsilon_max_jsd", "certified_jsd", "bound_jsd", "of_bound"),
     "mechanism": ("tau_weighting", "tau_mixing", "conicity"),
+    "erasure": (
+        "flip_top",
+        "flip_random",
+        "js_top_minus_random",
+        "can_flip",
+        "fraction_to_flip_attention",
+        "fraction_to_flip_gradient",
+        "fraction_to_flip_attention_x_gradient",
+        "fraction_to_flip_random",
+        "fraction_to_flip_optimal",
+    ),
 }
-BESIDE = {"permutation": ("max_attention",)}
+BESIDE = {"permutation": ("max_attention",), "erasure": ("attention_gap",)}
 NASTY = (
     "<script>alert(1)</script>",
     "</script><script src=https://evil.example/x.js></script>",

@@ -25,6 +25,8 @@ NAMES = [
     "epsilon_max_jsd",
     "certified_jsd",
     "mechanism",
+    "fraction_to_flip",
+    "js_top_minus_random",
 ]
 
 

@@ -66,7 +66,7 @@ def test_the_page_has_all_its_sections(plain):
     for section in ("verdict", "checks", "figures", "sentences", "slices", "limits", "method"):
         assert f'id="{section}"' in plain
     assert "Not faithful" in plain
-    assert plain.count("<figure ") == 7
+    assert plain.count("<figure ") == 9
     assert "one_hot_gradient recovers 88%" in plain
 
 

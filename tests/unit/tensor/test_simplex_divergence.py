@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
-from heedful.tensor import divergence, simplex, slab
+from heedful.tensor import divergence, erasing, simplex, slab
 from heedful.tensor.divergence import jsd, jsd_to_pair, jsd_to_point, kl, tvd
 from heedful.tensor.simplex import masked_softmax, permuted, positions_first, uniform
 
@@ -188,7 +188,7 @@ def test_to_pair_is_the_jsd_from_the_explicit_vector(rows, share, seed):
     assert found == pytest.approx(jsd(on(a), on(q)).item(), abs=1e-12)
 
 
-@pytest.mark.parametrize("module", [simplex, divergence, slab])
+@pytest.mark.parametrize("module", [simplex, divergence, erasing, slab])
 def test_examples_of_the_documentation_run(module):
     found = doctest.testmod(module)
     assert found.failed == 0
