@@ -33,9 +33,17 @@ class State:
     sittings: int = 1
 
     @property
+    def marks(self) -> list[tuple[float, float]]:
+        """What epochs are compared by: score, and among equals accuracy.
+
+        ROC-AUC is 1 as soon as the classes are apart, long before they lie on their own sides.
+        """
+        return list(zip(self.scores, self.accuracies, strict=True))
+
+    @property
     def best_epoch(self) -> int:
-        """The first of the epochs with the best score, from 0."""
-        return self.scores.index(max(self.scores))
+        """The first of the best epochs, from 0."""
+        return self.marks.index(max(self.marks))
 
     def judged(self, score: float, accuracy: float) -> None:
         """An epoch has ended with this score; its weights are kept if none was better."""

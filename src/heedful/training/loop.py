@@ -1,7 +1,6 @@
 """Epoch after epoch until the dev score has stopped rising, from wherever it was cut off."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -23,19 +22,15 @@ class Until:
         if self.epochs < 1 or (self.patience is not None and self.patience < 1):
             raise ConfigError(f"epochs and patience start at 1; got {self}.")
 
-    def plateau(self, scores: Sequence[float]) -> bool:
-        """Whether the last `patience` epochs brought nothing better.
-
-        >>> Until(9, 2).plateau([0.5, 0.7, 0.6]), Until(9, 2).plateau([0.5, 0.7, 0.6, 0.7])
-        (False, True)
-        """
-        if self.patience is None or not scores:
+    def plateau(self, state: State) -> bool:
+        """Whether the last `patience` epochs brought nothing better."""
+        if self.patience is None or not state.scores:
             return False
-        return len(scores) - 1 - list(scores).index(max(scores)) >= self.patience
+        return len(state.scores) - 1 - state.best_epoch >= self.patience
 
-    def reached(self, scores: Sequence[float]) -> bool:
+    def reached(self, state: State) -> bool:
         """Whether training ends here."""
-        return len(scores) >= self.epochs or self.plateau(scores)
+        return len(state.scores) >= self.epochs or self.plateau(state)
 
 
 @runtime_checkable
@@ -63,7 +58,7 @@ def run_epochs(
     if kept is not None:
         remove_drafts(kept.folder)
         take_up(state, kept.folder, kept.identity)
-    while not until.reached(state.scores):
+    while not until.reached(state):
         course.epoch(len(state.scores), state, progress)
         now = time.process_time()
         state.seconds, started = state.seconds + now - started, now
@@ -78,7 +73,7 @@ def outcome(state: State, until: Until) -> dict[str, Any]:
         "dev_accuracies": list(state.accuracies),
         "best_epoch": state.best_epoch + 1,
         "epochs": len(state.scores),
-        "plateau": until.plateau(state.scores),
+        "plateau": until.plateau(state),
         "cpu_seconds": round(state.seconds, 1),
         "sittings": state.sittings,
     }

@@ -10,9 +10,9 @@ from safetensors.torch import load_file, save_file
 
 from encoder import DEV, TRAIN, told, weights
 from heedful.core.errors import RunError
-from heedful.training import finetune as module
 from heedful.training.checkpoint import FILE
 from heedful.training.finetune import finetune
+from heedful.training.tuning import TunedCourse
 
 
 class Killed(Exception):
@@ -65,7 +65,7 @@ def test_cut_off_while_the_model_is_written(recipe, whole, tmp_path, monkeypatch
 def test_the_best_weights_outlive_an_interruption(recipe, tmp_path, monkeypatch, scores):
     def telling(*given):
         rest = iter(given)
-        monkeypatch.setattr(module, "judge", lambda *_: (next(rest), 0.5))
+        monkeypatch.setattr(TunedCourse, "judge", lambda _: (next(rest), 0.5))
 
     telling(*scores)
     finetune(TRAIN, DEV, recipe, out=tmp_path / "whole")

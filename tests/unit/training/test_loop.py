@@ -40,6 +40,15 @@ def test_it_stops_when_nothing_better_came_for_so_long():
     assert float(found.best["weight"]) == 2.0
 
 
+def test_of_equal_scores_the_more_accurate_is_better():
+    found = state()
+    for accuracy in (0.6, 0.9, 0.9):
+        found.judged(1.0, accuracy)
+    assert found.best_epoch == 1
+    assert not Until(9, 2).plateau(found)
+    assert Until(9, 1).plateau(found)
+
+
 def test_it_says_where_it_was_stopped_by_the_limit():
     course, found, until = Rising([0.1, 0.2, 0.3]), state(), Until(3, 2)
     run_epochs(course, found, until, kept=None, progress=silent)
