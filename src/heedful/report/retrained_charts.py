@@ -6,9 +6,11 @@ from typing import Any
 
 from heedful.report.look import INK, QUIET, SERIES, data
 from heedful.report.pictures import Picture, Row, told
+from heedful.report.retrained_pictures import around
 
 WIDTH = 380
 ROW = 40  # height of an arm
+ROOM = 1.15  # beyond the widest interval
 SPREAD = 0.68  # of the seeds of an arm
 
 
@@ -37,7 +39,8 @@ def _differences(picture: Picture, apart: list[Row]) -> Any:
 
     margin = next((mark["margin"] for mark in picture.marks if "margin" in mark), 0.0)
     ends = [0.02, 2 * margin, *(abs(mark[end]) for mark in apart for end in ("low", "high"))]
-    scale = alt.Scale(domain=(-max(ends), max(ends)), nice=True)
+    most = ROOM * max(ends)
+    scale = alt.Scale(domain=(-most, most), nice=True)
     title = "difference of accuracy"
     x = alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5))
     rows = [mark | {"at": place} for place, mark in enumerate(apart)]
@@ -89,36 +92,43 @@ def _before_after(picture: Picture, of: str, title: str) -> Any:
 
     first = of == "mass"
     rows = [row for row in picture.rows if row["of"] == of]
-    x = alt.X("value:Q", title=title, scale=alt.Scale(domain=picture.span, nice=False),
-              axis=alt.Axis(tickCount=5))  # fmt: skip
+    along = alt.Scale(domain=_span(picture, of), nice=False, zero=False, padding=8)
+    x = alt.X("value:Q", title=title, scale=along, axis=alt.Axis(tickCount=5))
     plain = alt.Axis(labels=first, ticks=False, domain=False, grid=False, labelLimit=160)
     y = alt.Y("weight:N", title=None, sort=list(picture.classes), axis=plain)
     base = alt.Chart(data(rows), width=240, height=alt.Step(ROW))
     way = base.mark_rule(color=QUIET, strokeWidth=1.5).encode(x=x, x2="before:Q", y=y)
     spread = base.mark_rule(color=SERIES[0], strokeWidth=4, opacity=0.5)
     spread = spread.encode(x=alt.X("low:Q", title=title), x2="high:Q", y=y)
-    ends = [row | {"when": when} for row in rows for when in ("before", "after")]
     scale = alt.Scale(domain=["before", "after"], range=[QUIET, SERIES[0]])
     legend = alt.Legend(title=None, orient="top") if first else None
     colour = alt.Color("when:N", scale=scale, legend=legend)
-    dots = alt.Chart(data(one for one in ends if one["when"] == "after"))
+    dots = alt.Chart(data(row | {"when": "after"} for row in rows))
     dots = dots.mark_circle(size=90, opacity=1).encode(x=x, y=y, color=colour)
-    rings = alt.Chart(data(one for one in ends if one["when"] == "before"))
+    rings = alt.Chart(data(row | {"when": "before"} for row in rows))
     rings = rings.mark_point(shape="circle", size=190, opacity=1, strokeWidth=2.5)
-    rings = rings.encode(x="before:Q", y=y, color=colour)
-    return alt.layer(*_without(picture, of), way, rings, spread, dots)
+    rings = rings.encode(x=alt.X("before:Q", scale=along, title=title), y=y, color=colour)
+    without = _without(picture, alt.X("without:Q", scale=along, title=title)) if not first else []
+    return alt.layer(way, *without, rings, spread, dots)
 
 
-def _without(picture: Picture, of: str) -> list[Any]:
+def _span(picture: Picture, of: str) -> tuple[float, float]:
+    """All of the way for shares of attention; accuracies lie closer together."""
+    if of == "mass":
+        return picture.span
+    rows = [row for row in picture.rows if row["of"] == of]
+    ends = [row[end] for row in rows for end in ("before", "low", "high")]
+    return around([*ends, *(mark["without"] for mark in picture.marks)])
+
+
+def _without(picture: Picture, x: Any) -> list[Any]:
     """What is reached without the words."""
     import altair as alt
 
     marks = [
         mark | {"told": f"without the words {told(mark['without'])}"} for mark in picture.marks
     ]
-    if of != "score" or not marks:
-        return []
     base = alt.Chart(data(marks))
-    rule = base.mark_rule(strokeDash=[4, 3], strokeWidth=1.5, color=SERIES[1]).encode(x="without:Q")
+    rule = base.mark_rule(strokeDash=[4, 3], strokeWidth=1.5, color=SERIES[1]).encode(x=x)
     text = base.mark_text(baseline="bottom", dy=-4, fontSize=11, color=SERIES[1])
-    return [rule, text.encode(x="without:Q", y=alt.value(0), text="told:N")]
+    return [rule, text.encode(x=x, y=alt.value(0), text="told:N")] if marks else []

@@ -35,10 +35,10 @@ def _panel(picture: Picture, name: str, *, first: bool) -> Any:
         for mark in marks
         if "median" in mark
     ]
-    x = alt.X("x:Q", title=picture.x, scale=alt.Scale(domain=picture.span, nice=False),
-              axis=alt.Axis(tickCount=5, grid=False))  # fmt: skip
-    y = alt.Y("at:Q", title="largest attention weight" if first else None, axis=_bins(shown=first),
-              scale=alt.Scale(domain=(0, len(HEIGHTS)), nice=False))  # fmt: skip
+    across = alt.Scale(domain=picture.span, nice=False)
+    x = alt.X("x:Q", title=picture.x, scale=across, axis=alt.Axis(tickCount=5, grid=False))
+    up, title = alt.Scale(domain=(0, len(HEIGHTS)), nice=False), "largest attention weight"
+    y = alt.Y("at:Q", title=title if first else None, axis=_bins(shown=first), scale=up)
     legend = alt.Legend(title=None, orient="top", offset=4, labelLimit=220)
     colours = alt.Scale(domain=sources, range=list(SERIES[: len(sources)]))
     colour = alt.Color("source:N", scale=colours, legend=legend if first else None)
