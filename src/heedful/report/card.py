@@ -12,6 +12,7 @@ from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.audited import audited_of
 from heedful.report.measures import method_of
 from heedful.report.safe import printable
+from heedful.report.taught import models_told
 
 COLOURS = {
     "faithful": "green",
@@ -32,7 +33,7 @@ CLAIM_WORDS = {
     "needed": "uniform attention would do worse",
     "ranks": "attention orders words by influence",
     "exclusive": "no distant attention gives the same output",
-    "robust": "retraining gives the same attention",
+    "robust": "retraining gives the same attention, and it cannot be taught to hide decisive words",
 }
 CONTROLS = (
     "tau_shuffled_leave_one_out",
@@ -41,6 +42,7 @@ CONTROLS = (
     "random_tvd",
     "flip_random",
     "fraction_to_flip_random",
+    *("jsd_shuffled", "jsd_uniform", "score_uniform", "score_without_words"),
 )
 OF_REFERENCES = ("tau_references", "tau_attention_references")
 WIDTH = 41
@@ -70,6 +72,8 @@ def card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
     parts += [_checks(verdict, manifest["level"]), *_methods(verdict), *_missing(verdict)]
     if "mechanism" in verdict.checks:
         parts += [Text(), Text("Where it is lost: " + printable(verdict.checks["mechanism"].why))]
+    if made := models_told(manifest):
+        parts += [Text(), Text(made)]
     parts += [Text(), Text(printable(_origin(manifest)), style="dim")]
     name = printable(manifest["model"]["name"])
     title = Text(f" Does attention explain {name}? ", style="bold")

@@ -36,6 +36,7 @@ def _shown(page: Page) -> dict[str, Any]:
 
     more = ("layers",) if page.layers or page.maps else ()
     styled = ("methods", *more) if page.methods else more
+    styled = (*styled, "retrained") if page.retraining else styled
     css, js = joined(("page", *styled), "css"), joined(("theme", "page", *more), "js")
     # these are ours, or made by ours from escaped text; all else is escaped by the template
     own = {"css": css, "js": js}
@@ -48,6 +49,10 @@ def _shown(page: Page) -> dict[str, Any]:
         "figures": [(one, Markup(svg_of(one))) for one in page.pictures],  # noqa: S704
         "method_figures": [(one, Markup(svg_of(one))) for one in page.method_pictures],  # noqa: S704
         "layer_figures": [(one, Markup(svg_of(one))) for one in drawn],  # noqa: S704
+        "retrained_figures": {
+            one.name: (one, Markup(svg_of(one)))  # noqa: S704
+            for one in page.retrained_pictures
+        },
         **{name: Markup(text) for name, text in own.items()},  # noqa: S704
     }
 

@@ -47,6 +47,8 @@ def _lines(page: Page) -> Iterator[str]:
     yield "| check | measure | mean | n |\n| --- | --- | --- | ---: |"
     for check in page.checks:
         yield from _rows(check)
+    if page.retraining and page.retraining.sentence:
+        yield f"\n{escaped(page.retraining.sentence)}"
     if page.methods:
         yield from _methods(page.methods)
     yield from _data(page)

@@ -12,6 +12,8 @@ Range = tuple[float, float]
 RANK: Range = (-1.0, 1.0)
 SHARE: Range = (0.0, 1.0)
 JSD: Range = (0.0, log(2))
+FURTHER: Range = (-log(2), log(2))
+GAIN: Range = (-0.2, 0.2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,35 @@ MEANINGS = {
     "fraction_to_flip_random": Meaning("in random order", role="control"),
     "fraction_to_flip_optimal": Meaning("the smallest set there is", role="reference"),
     "attention_gap": Meaning("top weight minus the one drawn at random"),
+    "score_trained": Meaning("accuracy, trained with attention"),
+    "score_uniform": Meaning("accuracy, trained with uniform attention", role="control"),
+    "gain": Meaning("gain in accuracy by attention", "up", span=GAIN),
+    "uniform_swap_tvd": Meaning("change of output when uniform weights are imposed", "up"),
+    "p_not_worse": Meaning("p-value of a gain of the margin or more"),
+    "p_equivalent": Meaning("p-value of a gain or loss beyond the margin"),
+    "jsd_seeds": Meaning("distance of other seeds' attention, JSD", "down", span=JSD),
+    "jsd_adversary_beyond_seeds": Meaning("how much farther an adversary gets", "up", span=FURTHER),
+    "jsd_adversary": Meaning("distance of the adversary, JSD", role="reference", span=JSD),
+    "jsd_shuffled": Meaning("distance of shuffled weights, JSD", role="control", span=JSD),
+    "jsd_uniform": Meaning("distance of uniform weights, JSD", role="control", span=JSD),
+    "tvd_seeds": Meaning("change of output from seed to seed"),
+    "score_own": Meaning("accuracy, led by weights it learns itself"),
+    "score_adversary": Meaning("accuracy, led by an adversary's attention"),
+    "score_base": Meaning("accuracy of the model under audit", role="reference"),
+    "guide.score_base": Meaning("accuracy, led by the attention under audit", "up"),
+    "base_minus_uniform": Meaning("attention under audit less uniform", "up", span=GAIN),
+    "base_minus_own": Meaning("attention under audit less learned weights", "up", span=GAIN),
+    "base_minus_adversary": Meaning("attention under audit less adversary", "up", span=GAIN),
+    "tvd": Meaning("change of output of the adversary", "up"),
+    "jsd": Meaning("distance of the adversary's attention, JSD", "down", span=JSD),
+    "score": Meaning("accuracy of the adversary"),
+    "mass_before": Meaning("hidden words' share of attention before"),
+    "mass_after": Meaning("hidden words' share of attention after", "up"),
+    "score_before": Meaning("accuracy before", role="reference"),
+    "score_after": Meaning("accuracy after"),
+    "score_without_words": Meaning("accuracy, trained without the words", role="control"),
+    "score_lost": Meaning("accuracy that hiding them costs", "up", span=GAIN),
+    "words_worth": Meaning("accuracy that lacking them costs", span=RANK),
 }
 QUESTIONS = {
     "agreement": "Do attention and feature importance rank words alike?",
@@ -90,6 +121,11 @@ QUESTIONS = {
     "adversarial": "How different an attention gives the same output?",
     "mechanism": "Where does attention part from influence?",
     "erasure": "Do the highest weights decide?",
+    "necessity": "Does learned attention beat uniform?",
+    "seeds": "How much does attention move with the seed?",
+    "guide": "Does the attention help a model without context?",
+    "adversary": "Can a whole model learn another attention with the same outputs?",
+    "deception": "Can attention be taught to hide the decisive words?",
 }
 
 
@@ -106,15 +142,18 @@ def method_of(measure: str) -> str | None:
     return found[1] if found and measure not in MEANINGS else None
 
 
-def meaning_of(measure: str) -> Meaning:
-    """How to read this measure; one that is not known here keeps its bare name.
+def meaning_of(measure: str, check: str = "") -> Meaning:
+    """How to read this measure (of this check, where two share its name); unknown ones stay bare.
 
     >>> meaning_of("tau_leave_one_out").direction
     'up'
+    >>> meaning_of("score_base").role, meaning_of("score_base", "guide").role
+    ('reference', 'measure')
     >>> meaning_of("tau_mine_leave_one_out").span
     (-1.0, 1.0)
     """
     span = RANK if measure.startswith("tau_") else SHARE
     method = method_of(measure)
     words = f"{method} and leave-one-out, τ" if method else ""
-    return MEANINGS.get(measure, Meaning(words, span=span))
+    found = MEANINGS.get(f"{check}.{measure}") or MEANINGS.get(measure)
+    return found or Meaning(words, span=span)

@@ -7,7 +7,8 @@ from typing import Any
 
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.audited import Audited, audited_of
-from heedful.report.card import CLAIM_WORDS, HEADLINES
+from heedful.report.card import HEADLINES
+from heedful.report.claims import ClaimRow, claims_of
 from heedful.report.erasure_pictures import erasure_pictures_of
 from heedful.report.evidence import Records, visible
 from heedful.report.facts import Facts, facts_of, limits_of
@@ -18,20 +19,13 @@ from heedful.report.measures import QUESTIONS, Direction, Range, Role, meaning_o
 from heedful.report.method_pictures import method_pictures_of
 from heedful.report.methods import Methods, methods_of
 from heedful.report.pictures import Picture, pictures_of
+from heedful.report.retrained import retrained_of
+from heedful.report.retrained_pictures import retrained_pictures_of
+from heedful.report.retrained_told import Retraining, section_of
 from heedful.report.sentences import MOST, Sentence, sentences_of, total_of
 from heedful.report.slices import Slice, slices_of
 
 MOST_CLASSES = 4  # more columns than this would not be read
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimRow:
-    """One claim of the debate and what was found about it."""
-
-    name: str
-    words: str
-    answer: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +76,8 @@ class Page:
     layers: Layers | None
     layer_pictures: tuple[Picture, ...]
     maps: Maps | None
+    retraining: Retraining | None
+    retrained_pictures: tuple[Picture, ...]
     sentences: tuple[Sentence, ...]
     sampled: str
     slices: tuple[Slice, ...]
@@ -94,7 +90,7 @@ def page_of(records: Records) -> Page:
     """The page of one run, from its records alone."""
     verdict, manifest = records.verdict, records.manifest
     degree, layers, methods = verdict.degree, layers_of(records), methods_of(records)
-    sentences = sentences_of(records)
+    sentences, retrained = sentences_of(records), retrained_of(records)
     return Page(
         model=visible(manifest["model"]["name"]),
         summary=_summary(manifest),
@@ -104,7 +100,7 @@ def page_of(records: Records) -> Page:
         audited=audited_of(manifest),
         degree=degree if degree and degree.n and not isnan(degree.value) else None,
         instead=_instead(verdict),
-        claims=_claims(verdict),
+        claims=claims_of(verdict),
         classes=tuple(map(visible, _classes(verdict))),
         level=manifest.get("level", 0.95),
         checks=tuple(_check(name, one, _classes(verdict)) for name, one in verdict.checks.items()),
@@ -114,6 +110,8 @@ def page_of(records: Records) -> Page:
         layers=layers,
         layer_pictures=layer_pictures_of(records, layers),
         maps=maps_of(records),
+        retraining=section_of(records, retrained),
+        retrained_pictures=retrained_pictures_of(records, retrained),
         sentences=sentences,
         sampled=_sampled(len(sentences), total_of(records), kept=records.texts is not None),
         slices=slices_of(records),
@@ -138,13 +136,6 @@ def _instead(verdict: Verdict) -> str:
     return "" if verdict.instead is None else visible(str(verdict.instead))
 
 
-def _claims(verdict: Verdict) -> tuple[ClaimRow, ...]:
-    return tuple(
-        ClaimRow(name, CLAIM_WORDS.get(name, name), claim.answer, visible(claim.why))
-        for name, claim in verdict.claims.items()
-    )
-
-
 def _classes(verdict: Verdict) -> tuple[str, ...]:
     """Classes with a column of their own: all of them, or none where they would be too many."""
     names = dict.fromkeys(name for one in verdict.checks.values() for name in one.by_class)
@@ -154,7 +145,7 @@ def _classes(verdict: Verdict) -> tuple[str, ...]:
 def _check(name: str, result: CheckResult, classes: tuple[str, ...]) -> CheckTable:
     rows = []
     for measure, estimate in result.estimates.items():
-        meaning = meaning_of(measure)
+        meaning = meaning_of(measure, name)
         rows.append(
             MeasureRow(
                 name=visible(measure),

@@ -12,6 +12,9 @@ from heedful.core.records import Estimate
 from heedful.report.evidence import Records
 
 Row = dict[str, Any]
+OfTexts = Literal["histogram", "density", "flow", "layers", "heads", "matrix", "boxes", "gap"]
+OfModels = Literal["scores", "spread", "plane", "dumbbell"]
+Kind = OfTexts | OfModels
 BINS = 40
 CELLS = 24  # of a density, along either side
 MOST_CLASSES = 6
@@ -24,7 +27,7 @@ class Picture:
     """One figure before it is drawn; `rows` are its bins, `marks` what is drawn over them."""
 
     name: str
-    kind: Literal["histogram", "density", "flow", "layers", "heads", "matrix", "boxes", "gap"]
+    kind: Kind
     title: str
     caption: str
     x: str

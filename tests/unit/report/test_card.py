@@ -1,6 +1,7 @@
 """The verdict card: every answer, at every width, and no name that can do more than be read."""
 
 from io import StringIO
+from itertools import cycle
 from math import nan
 from typing import get_args
 
@@ -52,7 +53,7 @@ def verdict(labels=("0", "1"), undefined=(), missing=None, **changes):
             {one: 12 for one in measures if one in undefined},
             (missing or {}).get(name, {}),
         )
-        for (name, measures), vote in zip(MEASURES.items(), get_args(Vote), strict=False)
+        for (name, measures), vote in zip(MEASURES.items(), cycle(get_args(Vote)), strict=False)
     }
     votes = get_args(Vote)
     claims = {name: ClaimResult(votes[i], f"So {name}.") for i, name in enumerate(CLAIMS)}
@@ -171,7 +172,8 @@ def test_a_class_without_values_is_a_dash():
 def test_controls_are_grey_and_measures_are_not():
     lines = shown(verdict(), colour=True).splitlines()
     grey = [name for name in SHOWN for line in lines if f" {name} " in line and "\x1b[2m" in line]
-    assert sorted(grey) == sorted(one.removeprefix("fraction_") for one in CONTROLS)
+    # two checks may share a control's name
+    assert set(grey) == {one.removeprefix("fraction_") for one in CONTROLS}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,200 @@
+"""Records of runs that had models made anew, and never were."""
+
+from dataclasses import replace
+from math import nan
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.core.records import CLAIMS, CheckResult, ClaimResult, Estimate
+from heedful.core.tables import Tables
+
+from .made_up import records
+
+N = 24
+PLAN = """
+[settings.necessity]
+margin = 0.01
+[settings.seeds]
+adversary = 0.001
+[settings.adversary]
+epsilon = 0.05
+[settings.deception]
+margin = 0.02
+"""
+MODELS = (
+    {
+        "name": "own attention, seed 1",
+        "epochs": 5,
+        "best_epoch": 2,
+        "plateau": True,
+        "dev_scores": [0.7, 0.9, 0.8, 0.8, 0.8],
+        "dev_accuracies": [0.6, 0.85, 0.8, 0.8, 0.8],
+        "cpu_seconds": 9.25,
+    },
+    {"name": "λ 0.001 from base", "epochs": 31, "plateau": False, "cpu_seconds": 1.0},
+    {"name": "uniform attention, seed 1", "epochs": 3, "plateau": None},
+)
+CLAIM_OF = {
+    "necessity": "needed",
+    "seeds": "robust",
+    "guide": "ranks",
+    "adversary": "exclusive",
+    "deception": "robust",
+}
+
+
+def flat(value):
+    """The same of every text."""
+    return np.full(N, value)
+
+
+def halves(first, second):
+    """The one of the first half of the texts, the other of the second."""
+    return np.repeat([first, second], N // 2).astype(float)
+
+
+def columns(weights=("λ 0.001", "λ 0.01")):
+    """What every check measured, by measure and setting."""
+    few, many = weights
+    return {
+        "necessity": {
+            ("score_trained", "seed 1"): flat(1.0),
+            ("score_trained", "seed 2"): halves(1, 0),
+            ("score_uniform", "seed 1"): halves(0, 1),
+            ("score_uniform", "seed 2"): halves(0, 1),
+        },
+        "seeds": {
+            ("jsd_seeds", "seed 1"): flat(0.1),
+            ("jsd_seeds", "seed 2"): halves(0.1, 0.3),
+            ("jsd_seeds", None): halves(0.1, 0.2),
+            ("jsd_adversary", None): halves(0.5, 0.6),
+            ("jsd_shuffled", None): halves(0.3, 0.5),
+            ("max_attention", None): halves(0.3, 1.0),
+            ("tvd_seeds", None): halves(0.1, 0.3),
+        },
+        "guide": {
+            (f"score_{one}", f"seed {seed}"): flat(score)
+            for one, score in (("uniform", 0.0), ("own", 1.0), ("base", 1.0), ("adversary", 0.0))
+            for seed in (1, 2)
+        },
+        "adversary": {
+            (measure, f"{weight}, {start}"): flat(value)
+            for weight, start, values in (
+                (many, "scratch", (0.6, 0.3, 0.5)),
+                (few, "scratch", (0.5, 0.2, 0.75)),
+                (few, "base", (0.4, 0.01, 1.0)),
+            )
+            for measure, value in zip(("jsd", "tvd", "score"), values, strict=True)
+        },
+        "deception": {
+            ("mass_after", few): flat(0.4),
+            ("score_after", few): flat(1.0),
+            ("mass_after", many): flat(0.1),
+            ("score_after", many): halves(1, 0),
+        },
+    }
+
+
+ESTIMATES = {
+    "necessity": {
+        "score_trained": 0.75,
+        "score_uniform": 0.5,
+        "gain": 0.25,
+        "uniform_swap_tvd": 0.15,
+        "p_not_worse": 0.5,
+    },
+    "seeds": {
+        "jsd_seeds": 0.15,
+        "jsd_adversary": 0.55,
+        "jsd_shuffled": 0.4,
+        "jsd_uniform": 0.35,
+    },
+    "guide": {
+        "score_uniform": 0.0,
+        "score_own": 1.0,
+        "score_base": 1.0,
+        "score_adversary": 0.0,
+        "base_minus_uniform": 1.0,
+        "base_minus_own": 0.0,
+        "base_minus_adversary": -0.5,
+    },
+    "adversary": {"tvd": 0.01, "jsd": 0.4, "score": 1.0, "score_base": 1.0},
+    "deception": {
+        "mass_before": 0.5,
+        "mass_after": 0.4,
+        "score_before": 1.0,
+        "score_after": 1.0,
+        "score_without_words": 0.45,
+        "score_lost": 0.0,
+        "words_worth": 0.55,
+    },
+}
+
+
+def result(name, *, reason=""):
+    """What a check found; nothing where there is a reason."""
+    found = {
+        measure: Estimate(value, value - 0.02, value + 0.02, N)
+        for measure, value in ESTIMATES[name].items()
+    }
+    missing = dict.fromkeys(found, reason) if reason else {}
+    answer = "no vote" if name in ("guide", "adversary") else "against"
+    return CheckResult(answer, f"So {name}.", {} if reason else found, missing=missing)
+
+
+def rows(measured, classes):
+    """Tidy rows of all columns."""
+    predicted = [classes[i % len(classes)] for i in range(N)]
+    parts = [
+        pa.table(
+            {
+                "instance": pa.array(np.arange(N)),
+                "predicted": pa.array(predicted),
+                "label": pa.array(predicted),
+                "check": pa.array([check] * N),
+                "measure": pa.array([measure] * N),
+                "setting": pa.array([setting] * N, pa.string()),
+                "value": pa.array(values, from_pandas=True),
+            }
+        )
+        for check, found in measured.items()
+        for (measure, setting), values in found.items()
+    ]
+    return pa.concat_tables(parts)
+
+
+def retrained(
+    checks=tuple(CLAIM_OF),
+    *,
+    classes=("neg", "pos"),
+    weights=("λ 0.001", "λ 0.01"),
+    missing=None,
+    models=MODELS,
+    plan=PLAN,
+    **manifest_changes,
+):
+    """Records of a run with these checks; `missing` could not be made, for the reason it holds."""
+    missing = missing or {}
+    found = {name: result(name, reason=missing.get(name, "")) for name in checks}
+    claims = {name: ClaimResult("not examined", "None bears on this.") for name in CLAIMS}
+    for name in checks:
+        one = claims[CLAIM_OF[name]]
+        claims[CLAIM_OF[name]] = ClaimResult("against", one.why, (*one.checks, name))
+    if "necessity" in checks:
+        claims["used"] = ClaimResult("for", "The swap moves the output.", ("necessity",))
+    measured = {
+        name: one
+        for name, one in columns(weights).items()
+        if name in checks and name not in missing
+    }
+    changes = {} if models is None else {"retrained": list(models)}
+    changes |= manifest_changes
+    base = records(1, classes, kept=False, plan=plan, claims=claims, manifest_changes=changes)
+    return replace(
+        base,
+        verdict=replace(base.verdict, checks=found),
+        measurements=Tables.of(
+            rows(measured or {"agreement": {("tau", None): flat(nan)}}, classes)
+        ),
+    )

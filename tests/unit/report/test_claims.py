@@ -1,0 +1,99 @@
+"""The claims with their evidence."""
+
+from dataclasses import replace
+from math import nan
+
+import pytest
+
+from heedful.checks import checks
+from heedful.core.records import CheckResult, ClaimResult, Estimate
+from heedful.report.claims import LEADING, claims_of
+from heedful.report.html import render_html
+
+from .made_up import NASTY, records
+from .made_up_retrained import retrained
+from .test_html import Read
+
+pytest.importorskip("altair")
+
+
+def by_name(one):
+    return {claim.name: claim for claim in claims_of(one.verdict)}
+
+
+def bearing(claim):
+    return [
+        (one.check, one.answer, [figure.name for figure in one.figures]) for one in claim.bearing
+    ]
+
+
+def test_leading_figures_are_measures_of_their_checks():
+    for name in set(LEADING) & set(checks):
+        one = checks.build(name)
+        assert set(LEADING[name]) <= {*one.measures, *one.of_heads}
+
+
+def test_each_claim_has_the_checks_that_bear_on_it():
+    found = by_name(retrained())
+    assert list(found) == ["used", "needed", "ranks", "exclusive", "robust"]
+    assert bearing(found["used"]) == [("necessity", "", ["uniform_swap_tvd"])]
+    assert bearing(found["needed"]) == [("necessity", "against", ["gain"])]
+    assert bearing(found["ranks"]) == [("guide", "no vote", ["base_minus_uniform"])]
+    assert bearing(found["exclusive"]) == [("adversary", "no vote", ["jsd", "tvd"])]
+    assert bearing(found["robust"]) == [
+        ("seeds", "against", ["jsd_seeds", "jsd_shuffled"]),
+        ("deception", "against", ["mass_before", "mass_after", "score_lost"]),
+    ]
+    assert found["robust"].bearing[0].figures[0].estimate.value == 0.15
+
+
+def with_claim(one, **claims):
+    return replace(one, verdict=replace(one.verdict, claims={**one.verdict.claims, **claims}))
+
+
+def test_those_who_vote_come_first():
+    claim = ClaimResult("against", "", ("guide", "seeds", "necessity"))
+    found = by_name(with_claim(retrained(), ranks=claim))["ranks"]
+    assert [one.check for one in found.bearing] == ["seeds", "necessity", "guide"]
+
+
+def test_agreement_stands_with_its_control_and_reference():
+    claim = ClaimResult("against", "", ("agreement", "never_run"))
+    (one,) = by_name(with_claim(records(), ranks=claim))["ranks"].bearing
+    assert [figure.meaning.role for figure in one.figures] == ["measure", "control", "reference"]
+
+
+def test_a_check_of_others_leads_with_its_first_figures():
+    own = CheckResult("for", "", {name: Estimate(0.5, 0.4, 0.6, 9) for name in ("a", "b", "c")})
+    one = with_claim(records(), used=ClaimResult("for", "", ("mine",)))
+    one = replace(one, verdict=replace(one.verdict, checks={"mine": own}))
+    assert bearing(by_name(one)["used"]) == [("mine", "for", ["a", "b"])]
+    assert "<b>mine</b>" in render_html(one)
+
+
+def test_a_check_without_figures_says_why():
+    one = retrained(missing={"seeds": "no training split"})
+    seeds, deception = by_name(one)["robust"].bearing
+    assert (seeds.figures, seeds.missing) == ((), "no training split")
+    assert deception.missing == ""
+    assert '<td colspan="3" class="note">no training split</td>' in render_html(one)
+
+
+def test_the_section_stands_after_the_verdict_on_every_page():
+    for one in (records(), retrained(), records(estimate=Estimate(nan, nan, nan, 0))):
+        page = render_html(one)
+        assert page.index('id="verdict"') < page.index('id="claims"') < page.index('id="checks"')
+        assert page.count('class="claim-of"') == 5
+        assert ("href", "#claim-5") in Read(page).attributes
+        assert ("id", "claim-5") in Read(page).attributes
+    assert page.count('class="evidence"') == 0
+
+
+def test_hostile_sentences_are_only_text():
+    claim = ClaimResult("for", NASTY[0] + NASTY[2], ("necessity",))
+    page = render_html(with_claim(retrained(), used=claim))
+    want = Read(render_html(retrained()))
+    found = Read(page)
+    for tag in ("script", "img", "table"):
+        assert found.elements[tag] == want.elements[tag]
+    assert any(NASTY[0] + NASTY[2] in text for text in found.texts)
