@@ -1,0 +1,105 @@
+"""Corpora whose truth is known: where attention is needed, where not, and where it can be hidden."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+import heedful
+from heedful.training.fit import fit
+from heedful.training.recipe import Recipe
+
+SMALL = {"hidden": 16, "embedding": 16, "rate": 0.01}
+
+
+@cache
+def trained(corpus, encoder, epochs, **sizes):
+    train, dev = (heedful.read(corpus, split=one) for one in ("train", "dev"))
+    return fit(train, dev, Recipe(encoder=encoder, epochs=epochs, **sizes))
+
+
+@dataclass(frozen=True)
+class Truth:
+    corpus: str
+    encoder: str
+    epochs: int
+    used: str
+    needed: str
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        # the highest rank decides: a sum of word weights of ordinary size is right on 2 in 3
+        Truth("synthetic:priority", "average", 8, "for", "for"),
+        # every vote counts alike: a mean is all that it takes
+        Truth("synthetic:votes", "average", 4, "for", "against"),
+        # one word decides; attention settles on it, though the last state knows it as well
+        Truth("synthetic:needle", "bilstm", 3, "for", "against"),
+    ],
+    ids=lambda one: one.corpus,
+)
+def test_used_and_needed_are_two_claims(truth):
+    subject = trained(truth.corpus, truth.encoder, truth.epochs, **SMALL)
+    verdict = heedful.audit(
+        subject,
+        truth.corpus,
+        checks=["necessity", "permutation"],
+        settings={"necessity": {"seeds": 2}, "permutation": {"draws": 20}},
+        retraining={"workers": 1},
+    ).verdict
+    assert verdict.claims["used"].answer == truth.used
+    assert verdict.claims["needed"].answer == truth.needed
+    assert "Uniform attention imposed" in verdict.claims["used"].why
+    gain = verdict.checks["necessity"].estimates["gain"]
+    assert (gain.value > 0.1) == (truth.needed == "for")
+
+
+def test_attention_that_was_taught_to_hide_the_needle(tmp_path):
+    """The score stays, the mass goes, and an audit of the deceiver says that it does not rank."""
+    subject = trained("synthetic:needle", "bilstm", 2, hidden=64, embedding=100)
+    run = heedful.audit(
+        subject,
+        "synthetic:needle",
+        checks=["deception"],
+        settings={"deception": {"weights": [1.0]}},
+        retraining={"workers": 1},
+        out=tmp_path / "run",
+    )
+    found = run.verdict.checks["deception"].estimates
+    assert found["mass_after"].high < 0.01 < found["mass_before"].low
+    assert found["score_after"].value >= found["score_before"].value - 0.01
+    assert found["score_without_words"].high < 0.6
+    assert run.verdict.claims["robust"].answer == "against"
+    (deceiver,) = (one for one in run.manifest["retrained"] if "deceiving" in one["name"])
+    model = heedful.load(tmp_path / "run" / "retrained" / deceiver["key"])
+    verdict = heedful.audit(model, "synthetic:needle", checks=["agreement"]).verdict
+    assert verdict.claims["ranks"].answer == "against"
+    assert verdict.checks["agreement"].estimates["top1_leave_one_out"].high < 0.1
+
+
+def test_words_that_decide_nothing_leave_deception_undecided():
+    """Fillers are hidden easily, which shows nothing: a model without them does as well."""
+    subject = trained("synthetic:needle", "bilstm", 3, **SMALL)
+    verdict = heedful.audit(
+        subject,
+        "synthetic:needle",
+        checks=["deception"],
+        settings={"deception": {"words": ["ticket", "night", "hill", "yellow"], "epochs": 3}},
+        retraining={"workers": 1},
+    ).verdict
+    assert verdict.checks["deception"].answer == "undecided"
+    assert "not decisive" in verdict.checks["deception"].why
+
+
+def test_where_each_word_says_its_own_attention_cannot_be_taught_to_hide():
+    """The deciding word stands against others: a model that sees words alone must weigh it most."""
+    subject = trained("synthetic:priority", "average", 8, **SMALL)
+    verdict = heedful.audit(
+        subject,
+        "synthetic:priority",
+        checks=["deception"],
+        settings={"deception": {"weights": [1.0], "epochs": 10}},
+        retraining={"workers": 1},
+    ).verdict
+    assert verdict.checks["deception"].answer == "for"
