@@ -20,7 +20,7 @@ SETTINGS = {
     "necessity": {"seeds": 2, "epochs": 3, "patience": 2},
     "seeds": {"seeds": 2, "epochs": 3, "patience": 2, "adversary": 0.001},
     "guide": {"seeds": 2, "epochs": 3, "patience": 2, "adversary": 0.001},
-    "adversary": {"weights": [0.001, 0.1], "epochs": 3, "patience": 2},
+    "adversary": {"weights": [0.001, 0.1], "epochs": 6, "patience": 4},
     "deception": {"weights": [1.0], "epochs": 3, "patience": 2},
 }
 PLAN = """
@@ -44,8 +44,8 @@ epochs = 3
 patience = 2
 [settings.adversary]
 weights = [0.001, 0.1]
-epochs = 3
-patience = 2
+epochs = 6
+patience = 4
 [settings.deception]
 weights = [1.0]
 epochs = 3
@@ -131,8 +131,8 @@ def test_the_estimates_are_those_of_the_rows(place):
 
 def test_how_each_model_came_about_is_kept(place):
     told = json.loads((place / "whole" / "manifest.json").read_text())["retrained"]
-    assert len(told) == 2 + 2 + 5 + 8 + 2  # arms; adversaries and that of seeds; guides; deception
-    assert all(1 <= one["epochs"] <= 3 and one["cpu_seconds"] > 0 for one in told)
+    assert len(told) == 4 + 4 + 8 + 2  # arms, adversaries, guides, deception: shared by checks
+    assert all(1 <= one["epochs"] <= 6 and one["cpu_seconds"] > 0 for one in told)
     assert all(isinstance(one["plateau"], bool) for one in told)
 
 

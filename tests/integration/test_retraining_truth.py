@@ -1,4 +1,4 @@
-"""Corpora whose truth is known: where attention is needed, where not, and where it can be hidden."""
+"""Corpora whose truth is known: where attention is needed, where not, and where it can hide."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -18,7 +18,7 @@ QUICK = {
     "necessity": {"seeds": 2, "epochs": 12, "patience": 3},
     "seeds": {"seeds": 2, "epochs": 12, "patience": 3},
     "guide": {"seeds": 2, "epochs": 12, "patience": 3},
-    "adversary": {"weights": 2, "epochs": 20, "patience": 4},
+    "adversary": {"weights": 2, "epochs": 24, "patience": 6},
     "deception": {"epochs": 8, "patience": 3},
 }
 QUICK_METHODS = {"lime": {"samples": FEWER}, "kernel_shap": {"samples": FEWER}}

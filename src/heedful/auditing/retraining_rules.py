@@ -6,6 +6,7 @@ from typing import Any
 from heedful.auditing.rules import HALFWAY, Evidence, Rule
 from heedful.core.records import Estimate
 
+ALPHA = 0.05  # of each of the two one-sided tests
 LEFT = 0.1  # a mass that is brought below this share of what it was is hidden
 
 
@@ -80,12 +81,13 @@ def _needed_words(e: Evidence) -> bool:
 
 
 def _adversary(e: Evidence) -> str:
-    found = {name: e.of("adversary", name) for name in ("tvd", "jsd", "score", "score_base")}
+    found = {name: e.of("adversary", name) for name in e.checks["adversary"].measures}
     return (
         f"A model trained to attend elsewhere gets {found['jsd']} away in JSD with outputs "
         f"{found['tvd']} apart and accuracy {found['score'].value:.3f} (the model: "
-        f"{found['score_base'].value:.3f}); whether this can tell honest attention from inert has "
-        "not been measured."
+        f"{found['score_base'].value:.3f}); one merely trained with another seed gets "
+        f"{found['jsd_another_seed']} away with outputs {found['tvd_another_seed']} apart. Whether "
+        "this can tell honest attention from inert has not been measured."
     )
 
 
@@ -107,10 +109,11 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
         _reason("necessity"),
         Rule(
             "against",
-            lambda e: e.of("necessity", "p_not_worse").value < 0.05 and _gain(e).high < _margin(e),
+            lambda e: e.of("necessity", "p_not_worse").value < ALPHA,
             lambda e: (
                 f"Trained with uniform attention the model does as well: {_scores(e)}, a gain of "
-                f"{_gain(e)} that stays below {_margin(e):g}."
+                f"{_gain(e)} that stays below {_margin(e):g} (p "
+                f"{e.of('necessity', 'p_not_worse').value:.2g})."
             ),
         ),
         Rule(

@@ -51,7 +51,8 @@ def _claim(claim: str, results: Mapping[str, CheckResult], evidence: Evidence) -
     if not bearing:
         return ClaimResult("not examined", "None of the checks that were run bears on this.", ())
     if not votes:
-        return ClaimResult("undecided", results[bearing[0]].why, bearing)
+        why = f"No check that was run has a vote on this. {results[bearing[0]].why}"
+        return ClaimResult("undecided", why, bearing)
     decisive: Vote = "for" if claim == "used" else "against"
     return ClaimResult(*_together(votes, decisive), bearing)
 

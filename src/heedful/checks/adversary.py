@@ -12,7 +12,7 @@ from heedful.core.errors import ConfigError
 from heedful.core.records import Claim, Measurement
 from heedful.interventions.base import require_epsilon
 from heedful.tensor.divergence import jsd, tvd
-from heedful.training.lessons import STARTS, Adversary, Pace
+from heedful.training.lessons import STARTS, Adversary, Lesson, Pace, Retrained
 from heedful.training.outlook import outlook
 
 
@@ -25,8 +25,9 @@ class WholeAdversary:
     from scratch as published and from the base model. `tvd` is ½ Σ|Δp| (the published code halves
     it again), `jsd` the distance of its attention, `score` its accuracy; the figures without a
     setting are those of the adversary that attends farthest among those whose dev outputs lie
-    within `epsilon`. `reverse` turns KL round. It has no vote: whether such models tell honest
-    attention from inert has not been measured.
+    within `epsilon`, or as near as those of a model merely trained with another seed
+    (`…_another_seed`): nearer than that nobody can ask. `reverse` turns KL round. It has no vote:
+    whether such models tell honest attention from inert has not been measured.
     """
 
     weights: tuple[float, ...] = (0.001, 0.0001, 0.0003, 0.01)
@@ -37,7 +38,10 @@ class WholeAdversary:
     patience: int = 10
     claim: ClassVar[Claim | None] = "exclusive"
     votes: ClassVar[bool] = False
-    measures: ClassVar[tuple[str, ...]] = ("tvd", "jsd", "score", "score_base")
+    measures: ClassVar[tuple[str, ...]] = (
+        *("tvd", "jsd", "score", "score_base"),
+        *("tvd_another_seed", "jsd_another_seed"),
+    )
     of_heads: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
     over_seeds: ClassVar[OverSeeds] = {}
@@ -51,8 +55,14 @@ class WholeAdversary:
             raise ConfigError(f"starts are {' and '.join(STARTS)}, not {self.starts}.")
         Pace(self.epochs, self.patience).until  # noqa: B018 - wrong settings are said now
 
-    def lessons(self, trial: Trial) -> list[Adversary]:  # noqa: ARG002
-        """Every λ from every start."""
+    def lessons(self, trial: Trial) -> list[Lesson]:  # noqa: ARG002
+        """Every λ from every start, and another seed to hold them against."""
+        return [*self._adversaries(), self._another()]
+
+    def _another(self) -> Retrained:
+        return Retrained(1, pace=Pace(self.epochs, self.patience).halved)
+
+    def _adversaries(self) -> list[Adversary]:
         pace = Pace(self.epochs, self.patience)
         return [
             Adversary(weight, start, self.reverse, pace=pace)
@@ -62,7 +72,7 @@ class WholeAdversary:
 
     def examine(self, trial: Trial) -> Findings:
         """Output, attention and score of every adversary."""
-        lessons, measured = self.lessons(trial), []
+        lessons, measured = self._adversaries(), []
         own = trial.texts.outlook.probabilities
         by_lesson = {}
         for lesson in lessons:
@@ -77,18 +87,26 @@ class WholeAdversary:
                 for name, column in by_lesson[lesson].items()
             ]
         chosen = self._chosen(trial, lessons)
-        plain = {**by_lesson[chosen], "score_base": trial.right(own)}
+        other = self._another()
+        plain = {
+            **by_lesson[chosen],
+            "score_base": trial.right(own),
+            "tvd_another_seed": tvd(trial.outlook(other).probabilities, own).numpy(),
+            "jsd_another_seed": trial.apart(other).numpy(),
+        }
         return Findings((*measured, *(Measurement(*one) for one in plain.items())))
 
     def _chosen(self, trial: Trial, lessons: list[Adversary]) -> Adversary:
-        """The farthest within ε by the dev texts; the nearest output where none is."""
+        """The farthest that is near enough by the dev texts; the nearest output where none is."""
         base = trial.dev.outlook
         moved, apart = [], []
-        for lesson in lessons:
+        both: list[Lesson] = [*lessons, self._another()]
+        for lesson in both:
             seen = outlook(trial.taught(lesson).subject, trial.dev.encoded)
             moved.append(float(tvd(seen.probabilities, base.probabilities).mean()))
             apart.append(float(jsd(seen.padded(), base.padded()).mean()))
-        near = [place for place, one in enumerate(moved) if one <= self.epsilon]
+        enough = max(self.epsilon, moved.pop())
+        near = [place for place, one in enumerate(moved) if one <= enough]
         if not near:
             return lessons[int(np.argmin(moved))]
         return lessons[max(near, key=lambda place: apart[place])]

@@ -73,8 +73,8 @@ class Guide:
         return Findings((*measured, *(Measurement(*one) for one in means.items())))
 
     def _lessons(self, by: str) -> Iterator[Guided]:
-        source = Adversary(self.adversary) if by == "adversary" else None
         pace = Pace(self.epochs, self.patience)
+        source = Adversary(self.adversary, pace=pace.doubled) if by == "adversary" else None
         for seed in range(1, self.seeds + 1):
             yield Guided(seed, by, source, self.encoder, pace)
 

@@ -59,7 +59,7 @@ class Seeds:
 
     def lessons(self, trial: Trial) -> list[Lesson]:  # noqa: ARG002
         """The seeds and the adversary."""
-        return [*self._retrained(), Adversary(self.adversary)]
+        return [*self._retrained(), self._adversary()]
 
     def examine(self, trial: Trial) -> Findings:
         """Distances of every seed's attention from the base model's."""
@@ -70,7 +70,7 @@ class Seeds:
             for one, column in zip(lessons, each, strict=True)
         ]
         middle = np.median(each, axis=0)
-        far = trial.apart(Adversary(self.adversary)).numpy()
+        far = trial.apart(self._adversary()).numpy()
         own = trial.texts.outlook.probabilities
         moved = [
             (trial.outlook(one).probabilities - own).abs().sum(-1).numpy() / 2 for one in lessons
@@ -88,6 +88,9 @@ class Seeds:
     def _retrained(self) -> list[Retrained]:
         pace = Pace(self.epochs, self.patience)
         return [Retrained(seed, "own", pace) for seed in range(1, self.seeds + 1)]
+
+    def _adversary(self) -> Adversary:
+        return Adversary(self.adversary, pace=Pace(self.epochs, self.patience).doubled)
 
     def _scale(self, trial: Trial) -> dict[str, np.ndarray]:
         """The distances of shuffled and of uniform weights, from the weights themselves."""

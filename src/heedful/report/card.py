@@ -42,7 +42,14 @@ CONTROLS = (
     "random_tvd",
     "flip_random",
     "fraction_to_flip_random",
-    *("jsd_shuffled", "jsd_uniform", "score_uniform", "score_without_words"),
+    *(
+        "jsd_shuffled",
+        "jsd_uniform",
+        "score_uniform",
+        "score_without_words",
+        "tvd_another_seed",
+        "jsd_another_seed",
+    ),
 )
 OF_REFERENCES = ("tau_references", "tau_attention_references")
 WIDTH = 41

@@ -107,6 +107,8 @@ MEANINGS = {
     "tvd": Meaning("change of output of the adversary", "up"),
     "jsd": Meaning("distance of the adversary's attention, JSD", "down", span=JSD),
     "score": Meaning("accuracy of the adversary"),
+    "tvd_another_seed": Meaning("change of output, another seed", role="control"),
+    "jsd_another_seed": Meaning("distance of another seed's, JSD", role="control", span=JSD),
     "mass_before": Meaning("hidden words' share of attention before"),
     "mass_after": Meaning("hidden words' share of attention after", "up"),
     "score_before": Meaning("accuracy before", role="reference"),

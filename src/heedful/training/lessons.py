@@ -23,6 +23,16 @@ class Pace:
     patience: int = 5
 
     @property
+    def doubled(self) -> "Pace":
+        """The pace of adversaries beside this one of seeds: twice as long, as published."""
+        return Pace(2 * self.epochs, 2 * self.patience)
+
+    @property
+    def halved(self) -> "Pace":
+        """The other way round."""
+        return Pace(max(1, self.epochs // 2), max(1, self.patience // 2))
+
+    @property
     def until(self) -> Until:
         """As the loop wants it."""
         return Until(self.epochs, self.patience)

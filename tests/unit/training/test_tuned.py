@@ -1,0 +1,193 @@
+"""Transformers made anew: uniform rows, blocked words, adversaries and deceivers of many heads."""
+
+from dataclasses import asdict, replace
+
+import pytest
+import torch
+
+import heedful
+from encoder import DEV, TRAIN
+from heedful.checks import mark
+from heedful.core.errors import NotApplicable
+from heedful.models.scope import Scope
+from heedful.training.finetune import finetune
+from heedful.training.hidden import Hidden
+from heedful.training.lessons import Adversary, Deceived, Guided, Pace, Retrained, WithoutWords
+from heedful.training.outlook import outlook
+from heedful.training.room import Texts
+from heedful.training.school import School
+from heedful.training.tuned import Blocked, Evened, blocked, of_kind, tuned_again
+
+CUES = Hidden("list", ("dull", "fine"))
+
+
+@pytest.fixture(scope="module")
+def tuning(recipe):
+    return replace(recipe, epochs=10, rate=5e-3)
+
+
+@pytest.fixture(scope="module")
+def base(tuning, tmp_path_factory):
+    """A classifier that has learnt its cues."""
+    folder = tmp_path_factory.mktemp("base") / "model"
+    finetune(TRAIN, DEV, tuning, out=folder)
+    return heedful.load(folder, dtype="float32")
+
+
+@pytest.fixture(scope="module")
+def here(base, tuning, tmp_path_factory):
+    train, dev = (Texts(base, list(one), 1, mark) for one in (TRAIN, DEV))
+    origin = {"model": base.fingerprint()}
+    return School(tmp_path_factory.mktemp("school"), base, train, dev, origin, asdict(tuning))
+
+
+def taught(school, lesson):
+    if not school.done(lesson):
+        for one in lesson.needs:
+            taught(school, one)
+        school.teach(lesson)
+    return school.taught(lesson)
+
+
+def accuracy(school, seen):
+    gold = torch.tensor([one.label for one in school.dev.encoded])
+    return float((seen.probabilities.argmax(-1) == gold).double().mean())
+
+
+def test_another_seed_learns_and_tells_that_its_schedule_was_fixed(here):
+    found = taught(here, Retrained(1))
+    assert found.told["epochs"] == 10
+    assert found.told["plateau"] is None
+    assert accuracy(here, outlook(found.subject, here.dev.encoded)) > 0.9
+    assert found.subject.scope == here.base.scope
+
+
+def test_uniform_rows_are_uniform_in_training_and_after(here):
+    found = taught(here, Retrained(1, "uniform")).subject
+    assert isinstance(found, Evened)
+    seen = outlook(found, here.dev.encoded)
+    for one, weights in zip(here.dev.encoded, seen.attention, strict=True):
+        words = torch.tensor(one.word) >= 0
+        assert weights[words].tolist() == pytest.approx([1 / one.explained] * one.explained)
+    batch = found.batch(here.dev.encoded[:4])
+    rows = found.forward(batch).rows
+    assert torch.allclose(rows.sum(-1), torch.ones(rows.shape[:2]))  # all weight on words
+    plain = of_kind(found, type(here.base)).forward(batch)
+    assert not torch.allclose(plain.logits, found.forward(batch).logits)  # and it is heard
+
+
+def test_uniform_rows_let_gradients_through(here):
+    found = of_kind(tuned_again(room(here), nudge=None).subject, Evened)
+    found.model.requires_grad_(True)
+    found.forward(found.batch(here.dev.encoded[:2])).logits.sum().backward()
+    moved = [name for name, one in found.model.named_parameters() if one.grad is not None]
+    assert any("embeddings" in name for name in moved)
+    found.model.requires_grad_(False)
+
+
+def room(school):
+    from heedful.training.room import Room
+
+    return Room(school.base, school.train, school.dev, lambda _: None, school.tuning)
+
+
+def test_an_adversary_attends_elsewhere(here):
+    lesson = Adversary(0.05, "base")
+    seen, own = outlook(taught(here, lesson).subject, here.dev.encoded), here.dev.outlook
+    from heedful.tensor.divergence import jsd, tvd
+
+    assert float(jsd(seen.padded(), own.padded()).mean()) > 0.05
+    assert float(tvd(seen.probabilities, own.probabilities).mean()) < 0.3
+
+
+@pytest.mark.parametrize("worst", [False, True])
+def test_a_deceiver_takes_every_heads_weight_off_the_cues(here, worst):
+    lesson = Deceived(3.0, CUES, worst=worst)
+    subject = blocked(taught(here, lesson).subject, here.dev, CUES)
+    marks = here.dev.hidden(CUES)
+    before = blocked(here.base, here.dev, CUES)
+    masses = []
+    for one in (before, subject):
+        batch = one.batch(here.dev.encoded)
+        rows = one.forward(batch).rows
+        hidden = torch.zeros_like(batch.present)
+        hidden[batch.present] = torch.cat(marks)
+        masses.append((rows * hidden[:, None]).sum(-1).mean())
+    assert float(masses[1]) < 0.5 * float(masses[0])
+
+
+def test_blocked_words_reach_the_output_by_the_pooled_row_alone(here):
+    """With the row's weight on them cut too, what they say cannot be heard at all."""
+    subject = blocked(here.base, here.dev, CUES)
+    one = here.dev.encoded[0]
+    place = here.dev.hidden(CUES)[0].nonzero().item()
+    other = next(two for two in here.dev.encoded if two.label != one.label)
+    cue = other.ids[here.dev.hidden(CUES)[here.dev.encoded.index(other)].nonzero().item()]
+    swapped = replace(one, ids=tuple(cue if n == place else i for n, i in enumerate(one.ids)))
+    found = []
+    for text in (one, swapped):
+        batch = subject.batch([text])
+        forward = subject.forward(batch)
+        others = [n for n in range(1, len(text.ids)) if n != place]
+        maps = torch.stack([one[0] for one in forward.maps])  # layers, heads, queries, keys
+        assert not maps[:, :, others][..., place].any()
+        assert not maps[:, :, place][..., others].any()
+        assert not maps[:, :, 1:, 0].any()  # nobody looks at the pooled token
+        assert torch.allclose(maps.sum(-1), torch.ones(maps.shape[:-1]), atol=1e-6)
+        found.append(forward.states[0, others])
+    assert torch.equal(found[0], found[1])  # the other words know nothing of it
+
+
+def test_without_blocking_the_other_words_know(here):
+    one = here.dev.encoded[0]
+    place = here.dev.hidden(CUES)[0].nonzero().item()
+    swapped = replace(one, ids=tuple(4 if n == place else i for n, i in enumerate(one.ids)))
+    states = [here.base.forward(here.base.batch([text])).states[0] for text in (one, swapped)]
+    others = [n for n in range(1, len(one.ids)) if n != place]
+    assert float((states[0][others] - states[1][others]).abs().max()) > 1e-5
+
+
+def test_without_the_words_a_model_guesses(here):
+    subject = taught(here, WithoutWords(CUES)).subject
+    from heedful.training.hidden import blank_id
+
+    seen = outlook(subject, here.dev.without(CUES, blank_id(subject)))
+    assert accuracy(here, seen) < 0.8
+
+
+def test_a_guide_led_by_a_transformer_reads_its_words(here):
+    lesson = Guided(1, "base", pace=Pace(2, 2))
+    subject = taught(here, lesson).subject
+    assert subject.family == "average-uniform"
+    assert {"dull", "fine"} <= set(subject.vocabulary.words)
+
+
+def test_cut_off_it_goes_on_to_the_same_weights(here, base, tuning, tmp_path):
+    lesson = Deceived(3.0, CUES)
+    again = School(tmp_path, base, here.train, here.dev, here.origin, asdict(tuning))
+
+    def cut(done, total, words):
+        if words.startswith("epoch 4"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        again.teach(lesson, cut)
+    again.teach(lesson)
+    wanted, found = (taught(one, lesson).subject.model.state_dict() for one in (here, again))
+    assert all(torch.equal(wanted[name], found[name]) for name in wanted)
+    assert again.taught(lesson).told["sittings"] == 2
+
+
+def test_models_that_pool_all_tokens_cannot_be_blocked(here):
+    mean = replace(here.base, scope=Scope(here.base.scope.layer, None, "mean"))
+    reading = of_kind(mean, Blocked, marks={})
+    with pytest.raises(NotApplicable, match="pools all tokens"):
+        reading.forward(reading.batch(here.dev.encoded[:1]))
+
+
+def test_a_recipe_that_cannot_be_followed_is_said(here):
+    from heedful.training.pupils import anew
+
+    for tuning in ({}, {"encoder": "x", "colour": "red"}, {"encoder": "x", "epochs": 0}):
+        with pytest.raises(NotApplicable, match="cannot be followed"):
+            anew(replace(room(here), tuning=tuning), 1)
