@@ -13,9 +13,9 @@ import pytest
 
 import heedful
 from heedful.models.store import save
+from heedful.runner.run import Run
 from schooling import base, data
 
-CHECKS = ("necessity", "seeds", "guide", "adversary", "deception")
 SETTINGS = {
     "necessity": {"seeds": 2, "epochs": 3, "patience": 2},
     "seeds": {"seeds": 2, "epochs": 3, "patience": 2, "adversary": 0.001},
@@ -23,34 +23,20 @@ SETTINGS = {
     "adversary": {"weights": [0.001, 0.1], "epochs": 6, "patience": 4},
     "deception": {"weights": [1.0], "epochs": 3, "patience": 2},
 }
-PLAN = """
-limit = 40
-resamples = 200
-checks = ["necessity", "seeds", "guide", "adversary", "deception"]
-[retraining]
-limit = 160
-{more}
-[settings.necessity]
-seeds = 2
-epochs = 3
-patience = 2
-[settings.seeds]
-seeds = 2
-epochs = 3
-patience = 2
-[settings.guide]
-seeds = 2
-epochs = 3
-patience = 2
-[settings.adversary]
-weights = [0.001, 0.1]
-epochs = 6
-patience = 4
-[settings.deception]
-weights = [1.0]
-epochs = 3
-patience = 2
-"""
+HEAD = "limit = 40\nresamples = 200\n[retraining]\nlimit = 160\n"
+ALL = tuple(SETTINGS)
+FEW = ("necessity", "deception")  # where it is not about the checks
+
+
+def plan(workers, names):
+    """A plan of some checks, with their settings."""
+    told = f"checks = {json.dumps(names)}\n{HEAD}workers = {workers}\n"
+    for name in names:
+        settings = "".join(f"{key} = {json.dumps(one)}\n" for key, one in SETTINGS[name].items())
+        told += f"[settings.{name}]\n{settings}"
+    return told
+
+
 MEASURES = {
     "necessity": {"score_trained", "score_uniform", "gain", "uniform_swap_tvd"},
     "seeds": {"jsd_seeds", "jsd_adversary_beyond_seeds"},
@@ -71,10 +57,14 @@ def place(tmp_path_factory):
     """A model, a plan, and the run that an undisturbed command makes of them."""
     folder = tmp_path_factory.mktemp("retraining")
     save(base(), folder / "model")
-    (folder / "plan.toml").write_text(PLAN.format(more="workers = 1"))
-    (folder / "two.toml").write_text(PLAN.format(more="workers = 2"))
+    (folder / "plan.toml").write_text(plan(2, ALL))
+    (folder / "one.toml").write_text(plan(1, FEW))
+    (folder / "two.toml").write_text(plan(2, FEW))
     done = subprocess.run(command(folder, "whole"), check=True, capture_output=True, text=True)
-    assert "models are made anew" in done.stderr
+    assert "18 models are made anew" in done.stderr
+    words = [*command(folder, "few", "one.toml"), "--quiet"]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert done.stderr == ""
     return folder
 
 
@@ -84,12 +74,12 @@ def command(folder, out, plan="plan.toml"):
     return [*words, "--plan", plan, "--out", out]
 
 
-def verdict(folder, out="whole"):
+def verdict(folder, out="few"):
     return (folder / out / "verdict.json").read_text()
 
 
 def test_every_measure_is_there_with_its_interval(place):
-    found = heedful.runner.run.Run(place / "whole").verdict
+    found = Run(place / "whole").verdict
     for check, measures in MEASURES.items():
         estimates = found.checks[check].estimates
         assert measures <= estimates.keys()
@@ -105,7 +95,8 @@ def test_every_measure_is_there_with_its_interval(place):
 
 
 def test_rows_tell_which_seed_and_which_weight(place):
-    frame = heedful.runner.run.Run(place / "whole").to_dataframe()
+    frame = Run(place / "whole").to_dataframe()
+    frame["setting"] = frame["setting"].astype(object).where(frame["setting"].notna(), None)
     by = frame.groupby(["check", "measure"])["setting"].unique()
     assert set(by["necessity", "score_trained"]) == {None, "seed 1", "seed 2"}
     assert set(by["adversary", "tvd"]) == {
@@ -117,7 +108,7 @@ def test_rows_tell_which_seed_and_which_weight(place):
 
 
 def test_the_estimates_are_those_of_the_rows(place):
-    run = heedful.runner.run.Run(place / "whole")
+    run = Run(place / "whole")
     frame = run.to_dataframe()
     found = run.verdict.checks["necessity"].estimates
     rows = frame[(frame.check == "necessity") & frame.setting.notna()]
@@ -132,7 +123,7 @@ def test_the_estimates_are_those_of_the_rows(place):
 def test_how_each_model_came_about_is_kept(place):
     told = json.loads((place / "whole" / "manifest.json").read_text())["retrained"]
     assert len(told) == 4 + 4 + 8 + 2  # arms, adversaries, guides, deception: shared by checks
-    assert all(1 <= one["epochs"] <= 6 and one["cpu_seconds"] > 0 for one in told)
+    assert all(1 <= one["epochs"] <= 8 and one["cpu_seconds"] >= 0 for one in told)
     assert all(isinstance(one["plateau"], bool) for one in told)
 
 
@@ -144,7 +135,7 @@ def test_two_processes_end_in_the_same_bytes(place):
 PHASES = {
     "before the first epoch": lambda run: (run / "retrained" / "room").exists(),
     "in the first trainings": lambda run: any(run.glob("retrained/*/checkpoint.safetensors")),
-    "after some": lambda run: len(list(run.glob("retrained/*/lesson.json"))) >= 6,
+    "after some": lambda run: len(list(run.glob("retrained/*/lesson.json"))) >= 3,
     "when checks have begun to look": lambda run: any(run.glob("measurements/retrained-*.parquet")),
 }
 
@@ -170,7 +161,7 @@ def lessons(run):
 
 
 def test_runs_can_share_what_is_made(place):
-    there = str(place / "whole" / "retrained")
+    there = str(place / "few" / "retrained")
     words = [*command(place, "shared", "two.toml"), "--retrained", there, "--seed", "5"]
     done = subprocess.run(words, check=True, capture_output=True, text=True)
     assert "made anew" not in done.stderr  # all are there
@@ -194,7 +185,7 @@ def test_an_interrupt_is_said_and_can_be_continued(place):
 
 
 def audit(subject, texts, **more):
-    chosen = {"checks": CHECKS, "settings": SETTINGS, "resamples": 200}
+    chosen = {"checks": ALL, "settings": SETTINGS, "resamples": 200}
     return heedful.audit(subject, texts, **{**chosen, **more}).verdict
 
 
@@ -205,7 +196,7 @@ ROWS = [
 
 def test_without_training_texts_the_checks_are_undecided_and_say_why():
     found = audit(base(), ROWS)
-    for check in CHECKS:
+    for check in ALL:
         assert found.checks[check].answer == "undecided"
         assert "no training split" in found.checks[check].why
         assert not found.checks[check].estimates
@@ -256,5 +247,5 @@ def test_words_that_are_nowhere_cannot_be_hidden():
         settings=settings,
         retraining={"workers": 1},
     )
-    assert "no text holds the words zebra" in found.checks["deception"].why
+    assert "No text holds the words zebra" in found.checks["deception"].why
     assert np.isnan(found.checks["deception"].estimates.get("gain", np.nan))

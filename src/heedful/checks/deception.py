@@ -84,7 +84,7 @@ class Deception:
     def lessons(self, trial: Trial) -> list[Lesson]:
         """A deceiver for each λ, and the control."""
         hidden = self.hidden(trial)
-        return [*self._deceivers(hidden), WithoutWords(hidden)]
+        return [*self._deceivers(hidden), self._control(hidden)]
 
     def examine(self, trial: Trial) -> Findings:
         """Mass and score before and after."""
@@ -115,6 +115,9 @@ class Deception:
         plain = (Measurement(name, columns[name]) for name in self.measures)
         return Findings((*measured, *plain))
 
+    def _control(self, hidden: Hidden) -> WithoutWords:
+        return WithoutWords(hidden, pace=Pace(2 * self.epochs, self.patience))  # from nothing
+
     def _deceivers(self, hidden: Hidden) -> list[Deceived]:
         pace = Pace(self.epochs, self.patience)
         worst = self.heads == "worst"
@@ -124,7 +127,7 @@ class Deception:
         ]
 
     def _without(self, trial: Trial, hidden: Hidden) -> Column:
-        subject = trial.taught(WithoutWords(hidden)).subject
+        subject = trial.taught(self._control(hidden)).subject
         shorter = trial.texts.without(hidden, blank_id(subject))
         return trial.right(outlook(subject, shorter).probabilities)
 

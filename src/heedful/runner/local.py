@@ -105,14 +105,15 @@ def _with_examples(jobs: Iterable[Job], data: Dataset) -> Iterator[tuple[Job, li
 def _conclude(store: Store, jobs: Sequence[Named], plan: Plan, labels: Sequence[str]) -> str:
     """Compute what needs all rows, from the rows as kept: a resumed run ends in the same bytes."""
     measured = store.measured(jobs)
-    if not len(measured.instances):
+    total = sum(job.last - job.first for job in jobs if isinstance(job, Job))
+    beside = store.beside(jobs)
+    if beside.too_short == total:
         raise DataError(f"No text has {plan.min_words} words or more; nothing was audited.")
     parts, by_seed = plan.build_checks(), {}
     for job in jobs:
         if isinstance(job, WholeJob) and isinstance(check := parts[job.check], Retrains):
             by_seed[job.check] = store.by_seed(job, tuple(check.over_seeds))
-    missing = store.beside(jobs).missing
-    columns = Columns(measured.predicted, measured.values, missing, by_seed)
+    columns = Columns(measured.predicted, measured.values, beside.missing, by_seed)
     whole = whole_columns(plan, columns)
     store.put_whole(whole, measured)
     return conclude(plan, columns.with_whole(whole), labels).to_json()

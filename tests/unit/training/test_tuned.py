@@ -135,7 +135,7 @@ def test_blocked_words_reach_the_output_by_the_pooled_row_alone(here):
         assert not maps[:, :, 1:, 0].any()  # nobody looks at the pooled token
         assert torch.allclose(maps.sum(-1), torch.ones(maps.shape[:-1]), atol=1e-6)
         found.append(forward.states[0, others])
-    assert torch.equal(found[0], found[1])  # the other words know nothing of it
+    assert float((found[0] - found[1]).abs().max()) < 2e-7  # the others know nothing of it
 
 
 def test_without_blocking_the_other_words_know(here):
