@@ -140,7 +140,12 @@ PHASES = {
 }
 
 
-@pytest.mark.parametrize("phase", PHASES)
+LONGER = ("before the first epoch", "after some")  # much like the others
+
+
+@pytest.mark.parametrize(
+    "phase", [pytest.param(one, marks=pytest.mark.study if one in LONGER else ()) for one in PHASES]
+)
 def test_killed_it_goes_on_to_the_same_bytes(place, phase):
     out = f"killed {phase}"
     with subprocess.Popen(
