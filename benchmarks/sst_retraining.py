@@ -43,8 +43,8 @@ def page(run):
         "",
         f"{date.today()}, Python {platform.python_version()}, heedful {versions['heedful']}, torch "
         f"{versions['torch']}, 2 cores. {texts} test texts of at least {WORDS} words; GloVe-50; "
-        "one base model (seed 0). Intervals: 95 %, over seeds and texts where there are several seeds, "
-        "else over texts.",
+        "one base model (seed 0). Intervals: 95 %, over seeds and texts where there are several "
+        "seeds, else over texts.",
         "",
         _models(manifest["retrained"]),
         "",

@@ -197,7 +197,8 @@ def _build(
     usual = {one.name: one.default for one in fields(checks[name])}  # type: ignore[arg-type]
     for key, value in given.items():
         if key in usual and not _alike(value, usual[key]):
-            raise ConfigError(f"{name}.{key} must be like {usual[key]!r}, not {value!r}.")
+            wanted = f"like {usual[key]!r}" if usual[key] != () else "a list of names"
+            raise ConfigError(f"{name}.{key} must be {wanted}, not {value!r}.")
         if key in usual:
             given[key] = _as_usual(value, usual[key])
     if parts and "methods" in given:

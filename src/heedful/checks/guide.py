@@ -9,7 +9,7 @@ import numpy as np
 from heedful.checks.base import Column, Findings, checks
 from heedful.checks.necessity import require_seeds
 from heedful.checks.retrains import OverSeeds, Trial, seed_name
-from heedful.core.errors import NotApplicable
+from heedful.core.errors import ConfigError
 from heedful.core.records import Claim, Measurement
 from heedful.models.encoders import encoders
 from heedful.models.recurrent import RecurrentSubject
@@ -51,8 +51,12 @@ class Guide:
         require_seeds(self.seeds)
         Pace(self.epochs, self.patience).until  # noqa: B018 - wrong settings are said now
         Adversary(self.adversary)
-        if not getattr(encoders[self.encoder], "word_wise", False):
-            raise NotApplicable(f"{self.encoder} sees context; a guide leads one that sees none")
+        blind = [name for name in encoders if getattr(encoders[name], "word_wise", False)]
+        if self.encoder not in blind:
+            raise ConfigError(
+                f"guide.encoder must see each word on its own ({', '.join(blind)}); "
+                f"{self.encoder} sees more."
+            )
 
     def lessons(self, trial: Trial) -> list[Lesson]:  # noqa: ARG002
         """Every guide with every seed."""

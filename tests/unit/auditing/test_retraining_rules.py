@@ -1,0 +1,140 @@
+"""When the checks that retrain answer what: estimates made up, rules as the docs have them."""
+
+import pytest
+
+from heedful.auditing.rules import Evidence
+from heedful.auditing.verdict import judge
+from heedful.checks import checks
+from heedful.core.records import CheckResult, Estimate
+from heedful.stats.interval import Place
+
+NAN = float("nan")
+
+
+def at(value, half=0.005):
+    return Estimate(value, value - half, value + half, 100)
+
+
+def verdict(check, *, drift=None, missing=None, **estimates):
+    result = CheckResult("undecided", "", estimates, missing=missing or {})
+    return judge(Evidence({check: result}, {check: checks.build(check)}, None, 0.05, (), drift))
+
+
+def necessity(gain, p, swap=0.2, half=0.005):
+    return verdict(
+        "necessity",
+        score_trained=at(0.8),
+        score_uniform=at(0.8 - gain),
+        gain=at(gain, half),
+        p_not_worse=Estimate(p, NAN, NAN, 100),
+        p_equivalent=Estimate(p, NAN, NAN, 100),
+        uniform_swap_tvd=at(swap),
+    )
+
+
+@pytest.mark.parametrize(
+    ("gain", "p", "half", "answer"),
+    [
+        (0.05, 1.0, 0.01, "for"),  # worse by more than the margin
+        (0.0, 0.001, 0.005, "against"),  # not worse by the margin: shown
+        (-0.05, 0.001, 0.01, "against"),  # better without
+        (0.0, 0.3, 0.05, "undecided"),  # no difference to be seen is none shown
+        (0.012, 0.7, 0.005, "undecided"),  # above zero, perhaps less than the margin
+    ],
+)
+def test_needed_is_shown_or_left_open(gain, p, half, answer):
+    found = necessity(gain, p, half=half)
+    assert found.claims["needed"].answer == answer
+    assert found.checks["necessity"].answer == answer
+    if gain == 0.012:
+        assert "Learned attention helps" in found.claims["needed"].why
+
+
+@pytest.mark.parametrize(("swap", "answer"), [(0.2, "for"), (0.01, "against"), (0.05, "undecided")])
+def test_the_swap_bears_on_used_alone(swap, answer):
+    found = necessity(0.0, 0.001, swap=swap)
+    assert found.claims["used"].answer == answer
+    assert found.claims["needed"].answer == "against"
+
+
+@pytest.mark.parametrize(
+    ("place", "answer"), [(0.2, "for"), (0.9, "against"), (0.5, "undecided"), (1.3, "against")]
+)
+def test_seeds_by_the_way_from_the_same_to_shuffled(place, answer):
+    drift = Place(at(place, 0.05), at(0.5))
+    assert verdict("seeds", drift=drift, jsd_seeds=at(0.1)).claims["robust"].answer == answer
+
+
+def test_flat_attention_leaves_seeds_open():
+    drift = Place(at(0.9), Estimate(0.0, 0.0, 0.0, 100))
+    found = verdict("seeds", drift=drift, jsd_seeds=at(0.0))
+    assert found.claims["robust"].answer == "undecided"
+    assert "flat" in found.claims["robust"].why
+
+
+@pytest.mark.parametrize(
+    ("after", "lost", "worth", "answer"),
+    [
+        (0.01, 0.0, 0.3, "against"),  # hidden at no cost
+        (0.01, 0.1, 0.3, "for"),  # hidden at a cost
+        (0.45, 0.0, 0.3, "for"),  # not hidden
+        (0.2, 0.0, 0.3, "undecided"),  # half hidden
+        (0.01, 0.02, 0.3, "undecided"),  # the cost straddles the margin
+        (0.01, 0.0, 0.0, "undecided"),  # the words were not decisive
+    ],
+)
+def test_deception_by_mass_score_and_control(after, lost, worth, answer):
+    found = verdict(
+        "deception",
+        mass_before=at(0.6),
+        mass_after=at(after),
+        score_before=at(0.8),
+        score_after=at(0.8 - lost),
+        score_without_words=at(0.8 - worth),
+        score_lost=at(lost),
+        words_worth=at(worth),
+    )
+    assert found.claims["robust"].answer == answer
+
+
+@pytest.mark.parametrize("check", ["necessity", "seeds", "guide", "adversary", "deception"])
+def test_what_could_not_be_made_is_undecided_and_says_why(check):
+    found = verdict(check, missing={"a": "the data has no training split"})
+    assert found.checks[check].answer == "undecided"
+    assert found.checks[check].why == "The data has no training split."
+    claim = found.claims[checks.build(check).claim]
+    assert claim.answer == "undecided"
+    assert "training split" in claim.why
+
+
+def test_one_against_is_enough_against_robust_and_one_for_for_used():
+    results = {
+        "seeds": CheckResult("undecided", "", {"jsd_seeds": at(0.1)}),
+        "deception": CheckResult(
+            "undecided",
+            "",
+            {
+                **{"mass_before": at(0.6), "mass_after": at(0.01), "score_lost": at(0.0)},
+                **{"words_worth": at(0.3)},
+            },
+        ),
+        "permutation": CheckResult("undecided", "", {"median_tvd": at(0.01), "leverage": at(0.3)}),
+        "necessity": CheckResult("undecided", "", {"gain": at(0.1), "uniform_swap_tvd": at(0.2)}),
+    }
+    parts = {name: checks.build(name) for name in results}
+    found = judge(Evidence(results, parts, None, 0.05, (), Place(at(0.1), at(0.5))))
+    assert found.checks["seeds"].answer == "for"
+    assert found.claims["robust"].answer == "against"
+    assert found.checks["permutation"].answer == "against"
+    assert found.claims["used"].answer == "for"
+    assert found.claims["used"].checks == ("permutation", "necessity")
+
+
+def test_reports_without_a_vote_decide_nothing():
+    found = verdict("adversary", **{name: at(0.3) for name in checks.build("adversary").measures})
+    assert found.checks["adversary"].answer == "no vote"
+    assert found.claims["exclusive"].answer == "undecided"
+    assert found.claims["exclusive"].why.startswith("No check that was run has a vote")
+    led = verdict("guide", **{name: at(0.3) for name in checks.build("guide").measures})
+    assert led.checks["guide"].answer == "no vote"
+    assert led.answer == "undecided"
