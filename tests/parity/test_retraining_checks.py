@@ -1,0 +1,202 @@
+"""What the checks that retrain measure, against plain loops over the texts."""
+
+import math
+from zlib import crc32
+
+import numpy as np
+import pytest
+import torch
+
+from heedful.checks import Trial, checks, mark
+from heedful.checks.deception import mass_on
+from heedful.core.values import collate
+from heedful.training.hidden import Hidden
+from heedful.training.lessons import Adversary, Pace, Retrained
+from heedful.training.room import Taught, Texts
+from schooling import base, data
+
+PACE = {"epochs": 3, "patience": 3}
+CUES = Hidden("rationale")
+
+
+class Made:
+    """Subjects by lesson, made up: other weights of the base's own kind, drawn by the lesson."""
+
+    def __call__(self, lesson):
+        from dataclasses import replace
+
+        subject = base()
+        network = type(subject.network)(subject.network.shape).double()
+        draw = torch.Generator().manual_seed(crc32(str(lesson).encode()))
+        with torch.no_grad():
+            for one in network.parameters():
+                one.copy_(torch.randn(one.shape, generator=draw).double() * 0.5)
+        return Taught(replace(subject, network=network.requires_grad_(False)), {})
+
+
+@pytest.fixture(scope="module")
+def trial():
+    subject = base()
+    texts, dev = (Texts(subject, list(data(*one)), 1, mark) for one in (("test", 25), ("dev", 15)))
+    made, kept = Made(), {}
+
+    def taught(lesson):
+        if lesson not in kept:
+            kept[lesson] = made(lesson)
+        return kept[lesson]
+
+    return Trial(subject, texts, dev, taught, seed=3)
+
+
+def one_by_one(subject, texts):
+    """Output and attention of each text on its own, in plain lists."""
+    found = []
+    for one in texts.encoded:
+        forward = subject.forward(collate([one]))
+        found.append((forward.probabilities[0].tolist(), forward.attention[0].tolist()))
+    return found
+
+
+def plain_jsd(p, q):
+    total = 0.0
+    for a, b in zip(p, q, strict=True):
+        middle = (a + b) / 2
+        total += 0.5 * (a * math.log(a / middle) if a else 0.0)
+        total += 0.5 * (b * math.log(b / middle) if b else 0.0)
+    return total
+
+
+def columns(check, trial, **settings):
+    found = checks.build(check, **settings).examine(trial)
+    return {(one.measure, one.setting): one.values for one in found.measurements}
+
+
+def test_necessity(trial):
+    found = columns("necessity", trial, seeds=2, **PACE)
+    gold = [one.label for one in trial.texts.encoded]
+    arms = {"score_trained": "own", "score_uniform": "uniform"}
+    means = {}
+    for measure, attention in arms.items():
+        rows = []
+        for seed in (1, 2):
+            subject = trial.taught(Retrained(seed, attention, Pace(3, 3))).subject
+            right = [
+                float(output.index(max(output)) == label)
+                for (output, _), label in zip(one_by_one(subject, trial.texts), gold, strict=True)
+            ]
+            assert found[measure, f"seed {seed}"].tolist() == right
+            rows.append(right)
+        means[measure] = [sum(pair) / 2 for pair in zip(*rows, strict=True)]
+        assert found[measure, None].tolist() == pytest.approx(means[measure])
+    wanted = [a - b for a, b in zip(*means.values(), strict=True)]
+    assert found["gain", None].tolist() == pytest.approx(wanted)
+
+
+def test_the_swap_is_the_mean_of_the_words_contributions(trial):
+    found = columns("necessity", trial, seeds=2, **PACE)["uniform_swap_tvd", None]
+    subject = trial.base
+    for row, one in enumerate(trial.texts.encoded):
+        batch = collate([one])
+        forward = subject.forward(batch)
+        decoder = subject.decoder(batch, forward)
+        words = [t for t, word in enumerate(one.word) if word >= 0]
+        z = float(decoder.bias[1]) + sum(
+            float(decoder.contributions[0, t, 1]) for t in words
+        ) / len(words)
+        moved = abs(1 / (1 + math.exp(-z)) - float(forward.probabilities[0, 1]))
+        assert float(found[row]) == pytest.approx(moved, abs=1e-6)
+
+
+def test_seeds(trial):
+    found = columns("seeds", trial, seeds=3, adversary=0.5, shuffles=4, **PACE)
+    own = one_by_one(trial.base, trial.texts)
+    each = []
+    for seed in (1, 2, 3):
+        other = one_by_one(trial.taught(Retrained(seed, pace=Pace(3, 3))).subject, trial.texts)
+        each.append([plain_jsd(a[1], b[1]) for a, b in zip(other, own, strict=True)])
+        assert found["jsd_seeds", f"seed {seed}"].tolist() == pytest.approx(each[-1], abs=1e-7)
+    middle = [sorted(three)[1] for three in zip(*each, strict=True)]
+    assert found["jsd_seeds", None].tolist() == pytest.approx(middle, abs=1e-7)
+    lesson = Adversary(0.5, pace=Pace(6, 6))
+    far = one_by_one(trial.taught(lesson).subject, trial.texts)
+    apart = [plain_jsd(a[1], b[1]) for a, b in zip(far, own, strict=True)]
+    wanted = [a - b for a, b in zip(apart, middle, strict=True)]
+    assert found["jsd_adversary_beyond_seeds", None].tolist() == pytest.approx(wanted, abs=1e-7)
+    even = [plain_jsd(a, [0.0, *([1 / (len(a) - 2)] * (len(a) - 2)), 0.0]) for _, a in own]
+    assert found["jsd_uniform", None].tolist() == pytest.approx(even, abs=1e-7)
+    assert found["max_attention", None].tolist() == pytest.approx([max(a) for _, a in own])
+    assert (found["jsd_shuffled", None] <= math.log(2)).all()
+
+
+def test_adversary(trial):
+    settings = {"weights": (0.5, 2.0), "starts": ("scratch",), "epochs": 6, "patience": 6}
+    found = columns("adversary", trial, **settings)
+    own, gold = one_by_one(trial.base, trial.texts), [one.label for one in trial.texts.encoded]
+    for weight in (0.5, 2.0):
+        lesson = Adversary(weight, "scratch", pace=Pace(6, 6))
+        other, setting = (
+            one_by_one(trial.taught(lesson).subject, trial.texts),
+            f"λ {weight:g}, scratch",
+        )
+        moved = [abs(a[0][1] - b[0][1]) for a, b in zip(other, own, strict=True)]
+        assert found["tvd", setting].tolist() == pytest.approx(moved, abs=1e-6)
+        apart = [plain_jsd(a[1], b[1]) for a, b in zip(other, own, strict=True)]
+        assert found["jsd", setting].tolist() == pytest.approx(apart, abs=1e-7)
+        right = [float((a[1] > a[0]) == bool(g)) for (a, _), g in zip(other, gold, strict=True)]
+        assert found["score", setting].tolist() == right
+    another = one_by_one(trial.taught(Retrained(1, pace=Pace(3, 3))).subject, trial.texts)
+    moved = [abs(a[0][1] - b[0][1]) for a, b in zip(another, own, strict=True)]
+    assert found["tvd_another_seed", None].tolist() == pytest.approx(moved, abs=1e-6)
+
+
+def test_deception_masses(trial):
+    found = columns("deception", trial, weights=(1.0,), **PACE)
+    own = one_by_one(trial.base, trial.texts)
+    wanted = []
+    for (_, weights), one, example in zip(
+        own, trial.texts.encoded, trial.texts.examples, strict=True
+    ):
+        wanted.append(
+            sum(w for w, word in zip(weights, one.word, strict=True) if word in example.rationale)
+        )
+    assert found["mass_before", None].tolist() == pytest.approx(wanted, abs=1e-7)
+    lost = found["score_before", None] - found["score_after", None]
+    assert found["score_lost", None].tolist() == lost.tolist()
+
+
+def test_masses_are_undefined_where_nothing_or_everything_is_hidden(trial):
+    marks = [torch.zeros(len(one.ids), dtype=torch.bool) for one in trial.texts.encoded]
+    marks[0] = torch.tensor(trial.texts.encoded[0].word) >= 0
+    marks[1][1] = True
+    found = mass_on(trial.texts.outlook, marks, trial.texts)
+    assert np.isnan(found[0])
+    assert np.isnan(found[2:]).all()
+    assert 0 < found[1] < 1
+
+
+@pytest.mark.parametrize("share", [0.1, 0.34])
+def test_marks_by_saliency_are_the_words_that_deletion_moves_most(trial, share):
+    texts = trial.texts
+    marks = mark(Hidden("saliency", share=share), trial.base, texts.examples, texts.encoded)
+    for one, marked in zip(texts.encoded[:6], marks, strict=False):
+        before = trial.base.forward(collate([one])).probabilities[0]
+        target = int(before.argmax())
+        effect = {}
+        for place in range(1, len(one.ids) - 1):
+            ids = one.ids[:place] + one.ids[place + 1 :]
+            from dataclasses import replace
+
+            shorter = replace(one, ids=ids, word=one.word[:place] + one.word[place + 1 :])
+            after = trial.base.forward(collate([shorter])).probabilities[0]
+            effect[place] = abs(float(before[target] - after[target]))
+        count = max(1, math.ceil(share * len(effect)))
+        top = sorted(effect, key=effect.get, reverse=True)[:count]
+        assert sorted(marked.nonzero().flatten().tolist()) == sorted(top)
+
+
+def test_marks_by_a_list_know_no_case_and_hide_words_whole(trial):
+    from heedful.core.values import Encoded, Example
+
+    one = Encoded(0, 1, (9, 1, 2, 3, 9), (-1, 0, 0, 1, -1), ("Unlike", "it"))
+    (found,) = mark(Hidden("list", ("unlike",)), trial.base, [Example(0, "", 1)], [one])
+    assert found.tolist() == [False, True, True, False, False]
