@@ -7,6 +7,7 @@ from heedful.auditing.rules import HALFWAY, Evidence, Rule
 from heedful.core.records import Estimate
 
 ALPHA = 0.05  # of each of the two one-sided tests
+FLAT = 0.01  # nats: weights that shuffling moves no farther are as good as equal
 LEFT = 0.1  # a mass that is brought below this share of what it was is hidden
 
 
@@ -145,7 +146,7 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
         _reason("seeds"),
         Rule(
             "undecided",
-            lambda e: e.drift is None or not e.drift.gap.low > 0,
+            lambda e: e.drift is None or not e.drift.gap.low > FLAT,
             lambda _: (
                 "Shuffling moves this attention no distance, so flat is it: there is nothing to "
                 "hold other seeds against."

@@ -23,10 +23,10 @@ from heedful.models.recurrent import RecurrentSubject
 from heedful.runner.lock import locked
 from heedful.runner.rooms import new_school, write_room
 from heedful.runner.store import Named, Store, WholeJob
-from heedful.runner.training_data import Training, retraining_checks, tuning_of
+from heedful.runner.training_data import Training, history_of, retraining_checks, tuning_of
 from heedful.runner.workers import Worker, cores, teach_all
 from heedful.training.fit import split_dev
-from heedful.training.lessons import Lesson
+from heedful.training.lessons import Guided, Lesson
 from heedful.training.room import Texts, recipe_of
 from heedful.training.school import School, in_order
 
@@ -147,7 +147,8 @@ def _teach(
         return {}
     plan = audit.plan
     wanted = Retraining.of(plan.retraining).workers or cores()
-    front.announce(_cost(school, todo, len(lessons), wanted))
+    there = len(lessons) - len(todo)
+    front.announce(_cost(school, todo, there, wanted) + _took(history_of(school.base, plan)))
     # what takes longest first, so that nobody waits for it at the end
     todo.sort(key=lambda one: -one.pace.epochs)
     with locked(school.folder):
@@ -173,18 +174,26 @@ def _here(school: School, lesson: Lesson, tell: Callable[[str], None]) -> str | 
     return None
 
 
-def _cost(school: School, todo: Sequence[Lesson], total: int, workers: int) -> str:
-    """What is about to happen, in one line."""
-    most = sum(one.pace.epochs for one in todo)
+def _cost(school: School, todo: Sequence[Lesson], there: int, workers: int) -> str:
+    """What is about to happen."""
+    fixed = school.tuning.get("epochs")
+    until = "by the recipe's schedule" if fixed else "until its dev score stops rising"
+    words = (one for one in todo if isinstance(one, Guided) or not fixed)  # these have no schedule
+    most = sum(one.pace.epochs for one in words)
+    most += sum(fixed for one in todo if fixed and not isinstance(one, Guided))
     told = f"{len(todo)} models are made anew"
-    if total > len(todo):
-        told += f" ({total - len(todo)} are there already)"
-    told += f", each until its dev score stops rising, {most} epochs at the most"
-    history = getattr(school.base, "history", {})
-    if history.get("cpu_seconds") and history.get("dev_scores"):
-        each = history["cpu_seconds"] / len(history["dev_scores"])
-        told += f" of about {each:.0f} CPU seconds"
-    return f"{told}; {min(workers, len(todo))} at a time, kept in {school.folder}."
+    told += f" ({there} are there already)" if there else ""
+    at_once = min(workers, len(todo))
+    told += f", each {until}, {most} epochs at the most; {at_once} at a time, kept in "
+    return f"{told}{school.folder}."
+
+
+def _took(history: Mapping[str, Any]) -> str:
+    """What an epoch of the base model took, where it says so."""
+    seconds, scores = history.get("cpu_seconds"), history.get("dev_scores")
+    if not seconds or not scores:
+        return ""
+    return f" An epoch of this model took about {seconds / len(scores):.2g} CPU seconds."
 
 
 def _without(name: str, check: Retrains, reason: str) -> JobResult:

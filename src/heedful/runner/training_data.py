@@ -59,10 +59,7 @@ def tuning_of(subject: Subject, plan: Plan) -> dict[str, Any]:
             "transformers are tuned anew only where that is allowed, for it takes long: give "
             "--retrain-transformers, or transformers = true under [retraining] in the plan"
         )
-    history = Path(plan.model) / "training.json"
-    told: dict[str, Any] = {}
-    if history.is_file():
-        told = dict(json.loads(history.read_text(encoding="utf-8")).get("recipe", {}))
+    told = dict(history_of(subject, plan).get("recipe", {}))
     if chosen.encoder:
         told["encoder"] = chosen.encoder
     if "encoder" not in told:
@@ -71,6 +68,19 @@ def tuning_of(subject: Subject, plan: Plan) -> dict[str, Any]:
             "[retraining] in the plan"
         )
     return told
+
+
+def history_of(subject: Subject, plan: Plan) -> dict[str, Any]:
+    """How the model says it came about."""
+    own: dict[str, Any] = getattr(subject, "history", {})
+    path = Path(plan.model) / "training.json"
+    if own or not path.is_file():
+        return own
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise NotApplicable(f"{path} cannot be read: {error}") from error
+    return found if isinstance(found, dict) else {}
 
 
 def retraining_checks(plan: Plan) -> dict[str, Retrains]:
