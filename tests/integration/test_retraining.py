@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import heedful
+from heedful.core.errors import ConfigError
 from heedful.models.store import save
 from heedful.runner.run import Run
 from schooling import base, data
@@ -226,6 +227,42 @@ def test_a_model_that_does_not_say_how_it_was_made_is_undecided():
     silent = replace(base(), history={})
     found = audit(silent, ROWS, train=data("train", 160), dev=data("dev", 60))
     assert "does not say how it was trained" in found.checks["seeds"].why
+
+
+@pytest.mark.parametrize(("split", "told"), [("train", "trained on"), ("dev", "chosen by")])
+def test_texts_that_models_are_made_from_are_not_audited(split, told):
+    given = {"train": data("train", 160), "dev": data("dev", 60)}
+    found = audit(base(), given[split], **given)
+    assert told in found.checks["necessity"].why
+
+
+def test_a_model_that_cannot_be_made_leaves_the_other_checks_alone():
+    """Its word vectors are gone: no model can be made anew, and the rest of the audit stands."""
+    recipe = {**base().history["recipe"], "embeddings": "gone.txt"}
+    found = audit(
+        replace(base(), history={"recipe": recipe}),
+        ROWS,
+        train=data("train", 160),
+        dev=data("dev", 60),
+        checks=["necessity", "permutation"],
+        settings={"necessity": SETTINGS["necessity"]},
+        retraining={"workers": 1},
+    )
+    assert "gone.txt" in found.checks["necessity"].why
+    assert found.checks["permutation"].estimates
+
+
+def test_the_run_and_the_models_need_folders_of_their_own(tmp_path):
+    with pytest.raises(ConfigError, match="must differ"):
+        heedful.audit(
+            base(),
+            ROWS,
+            train=data("train", 160),
+            dev=data("dev", 60),
+            checks=["necessity"],
+            out=tmp_path,
+            retraining={"folder": str(tmp_path)},
+        )
 
 
 def test_uniform_attention_needs_no_asking():

@@ -12,6 +12,7 @@ from heedful.checks.deception import mass_on
 from heedful.core.values import collate
 from heedful.training.hidden import Hidden
 from heedful.training.lessons import Adversary, Pace, Retrained
+from heedful.training.outlook import outlook
 from heedful.training.room import Taught, Texts
 from schooling import base, data
 
@@ -107,6 +108,17 @@ def test_the_swap_is_the_mean_of_the_words_contributions(trial):
         assert float(found[row]) == pytest.approx(moved, abs=1e-6)
 
 
+def test_no_seed_is_the_base_models_own(trial):
+    from dataclasses import replace
+
+    for own, wanted in ((0, [1, 2, 3]), (1, [2, 3, 4]), (3, [1, 2, 4]), (9, [1, 2, 3])):
+        other = replace(trial, own_seed=own)
+        assert other.seeds(3) == wanted
+        for check in ("necessity", "seeds"):
+            made = checks.build(check, seeds=3, **PACE).lessons(other)
+            assert {one.seed for one in made if isinstance(one, Retrained)} == set(wanted)
+
+
 def test_seeds(trial):
     found = columns("seeds", trial, seeds=3, adversary=0.5, shuffles=4, **PACE)
     own = one_by_one(trial.base, trial.texts)
@@ -168,7 +180,8 @@ def test_masses_are_undefined_where_nothing_or_everything_is_hidden(trial):
     marks = [torch.zeros(len(one.ids), dtype=torch.bool) for one in trial.texts.encoded]
     marks[0] = torch.tensor(trial.texts.encoded[0].word) >= 0
     marks[1][1] = True
-    found = mass_on(trial.texts.outlook, marks, trial.texts)
+    seen = outlook(trial.base, trial.texts.encoded, rows_too=True)
+    found = mass_on(seen, marks, trial.texts)
     assert np.isnan(found[0])
     assert np.isnan(found[2:]).all()
     assert 0 < found[1] < 1

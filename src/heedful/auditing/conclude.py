@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.auditing.crossing import crossed_estimates
+from heedful.auditing.crossing import crossed_estimates, drift_of
 from heedful.auditing.instead import Rival, rivals
 from heedful.auditing.plan import Plan
 from heedful.auditing.rules import Evidence
@@ -62,7 +62,7 @@ def conclude(plan: Plan, columns: Columns, labels: Sequence[str]) -> Verdict:
             _place(plan, columns.values.get("agreement", {})),
             epsilon,
             _rivals(plan, parts, columns),
-            _drift(plan, columns.values.get("seeds", {})),
+            drift_of(plan, columns.values.get("seeds", {}), columns.by_seed.get("seeds", {})),
         )
     )
 
@@ -107,22 +107,6 @@ def _place(plan: Plan, agreement: Mapping[str, Column]) -> Place | None:
         agreement["tau_leave_one_out"],
         agreement["tau_shuffled_leave_one_out"],
         agreement["tau_gradient_leave_one_out"],
-        resamples=plan.resamples,
-        seed=plan.seed,
-        level=plan.level,
-    )
-
-
-def _drift(plan: Plan, seeds: Mapping[str, Column]) -> Place | None:
-    """Other seeds' attention between the same weights (0) and the weights shuffled (1), in JSD."""
-    if "jsd_seeds" not in seeds:
-        return None
-    apart = seeds["jsd_seeds"]
-    nothing = np.zeros_like(apart)
-    return estimate_place(
-        apart,
-        nothing,
-        seeds["jsd_shuffled"],
         resamples=plan.resamples,
         seed=plan.seed,
         level=plan.level,

@@ -16,6 +16,7 @@ from heedful.stats.crossed import (
     mean_of_seeds,
     median_of_seeds,
 )
+from heedful.stats.interval import Place
 
 Column = NDArray[np.float64]
 CENTRES = {"mean": mean_of_seeds, "median": median_of_seeds}
@@ -43,8 +44,8 @@ def crossed_estimates(
         found[name] = estimate_draws(value, draws[name], n=len(column), level=plan.level)
     margin = getattr(check, "margin", None)
     if margin is not None and "gain" in draws:
-        tests = equivalence(draws["gain"], margin)
         n, nan = found["gain"].n, float("nan")
+        tests = equivalence(draws["gain"], margin, n=n)
         found["p_not_worse"] = Estimate(tests.not_more, nan, nan, n)
         found["p_equivalent"] = Estimate(tests.p, nan, nan, n)
     return found
@@ -76,3 +77,22 @@ def _draws(plan: Plan, check: Retrains, tables: Mapping[str, Column]) -> dict[st
     for name, (one, other) in check.differences.items():
         draws[name] = draws[one] - draws[other]
     return draws
+
+
+def drift_of(
+    plan: Plan, columns: Mapping[str, Column], tables: Mapping[str, Column]
+) -> Place | None:
+    """Other seeds' attention between the same weights (0) and the weights shuffled (1), in JSD."""
+    if "jsd_seeds" not in tables:
+        return None
+    both = {"jsd_seeds": tables["jsd_seeds"], "jsd_shuffled": columns["jsd_shuffled"][None]}
+    draws = crossed_draws(both, centre=median_of_seeds, resamples=plan.resamples, seed=plan.seed)
+    apart, shuffled = (float(columns[name].mean()) for name in both)
+    n = len(columns["jsd_seeds"])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        way = draws["jsd_seeds"] / draws["jsd_shuffled"]
+        place = apart / shuffled if shuffled else float("nan")
+    return Place(
+        estimate_draws(place, way, n=n, level=plan.level),
+        estimate_draws(shuffled, draws["jsd_shuffled"], n=n, level=plan.level),
+    )

@@ -49,6 +49,11 @@ def _drift(e: Evidence) -> Estimate:
     return e.drift.place
 
 
+def _gap(e: Evidence) -> Estimate:
+    assert e.drift is not None  # noqa: S101 - as above
+    return e.drift.gap
+
+
 def _apart(e: Evidence) -> str:
     return (
         f"retrained with other seeds, attention moves {_drift(e)} of the way from the same "
@@ -109,6 +114,19 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
     "necessity": (
         _reason("necessity"),
         Rule(
+            "undecided",
+            lambda e: (
+                e.of("necessity", "score_trained").high
+                < e.of("necessity", "score_base").value - _margin(e)
+            ),
+            lambda e: (
+                "The models made anew are not the model's like: accuracy "
+                f"{e.of('necessity', 'score_trained')} where the model itself has "
+                f"{e.of('necessity', 'score_base').value:.3f}. More training texts or epochs are "
+                "needed before attention can be."
+            ),
+        ),
+        Rule(
             "against",
             lambda e: e.of("necessity", "p_not_worse").value < ALPHA,
             lambda e: (
@@ -146,7 +164,12 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
         _reason("seeds"),
         Rule(
             "undecided",
-            lambda e: e.drift is None or not e.drift.gap.low > FLAT,
+            lambda e: e.drift is None or e.drift.place.n < 2,
+            lambda _: "One text says nothing of how others vary.",
+        ),
+        Rule(
+            "undecided",
+            lambda e: not _gap(e).low > FLAT,
             lambda _: (
                 "Shuffling moves this attention no distance, so flat is it: there is nothing to "
                 "hold other seeds against."
@@ -171,6 +194,18 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
             "against",
             lambda e: _hides(e) and _kept(e),
             lambda e: f"Attention can be taught to hide decisive words: {_deceived(e)}.",
+        ),
+        Rule(
+            "undecided",
+            lambda e: (
+                e.of("deception", "mass_before").low <= e.of("deception", "hidden_share").value
+            ),
+            lambda e: (
+                "Attention gave the hidden words no more than their share from the start "
+                f"({e.of('deception', 'mass_before')} for "
+                f"{e.of('deception', 'hidden_share').value:.3f} of the words): there is nothing to "
+                "hide."
+            ),
         ),
         Rule(
             "for",

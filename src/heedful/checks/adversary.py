@@ -55,12 +55,12 @@ class WholeAdversary:
             raise ConfigError(f"starts are {' and '.join(STARTS)}, not {self.starts}.")
         Pace(self.epochs, self.patience).until  # noqa: B018 - wrong settings are said now
 
-    def lessons(self, trial: Trial) -> list[Lesson]:  # noqa: ARG002
+    def lessons(self, trial: Trial) -> list[Lesson]:
         """Every λ from every start, and another seed to hold them against."""
-        return [*self._adversaries(), self._another()]
+        return [*self._adversaries(), self._another(trial)]
 
-    def _another(self) -> Retrained:
-        return Retrained(1, pace=Pace(self.epochs, self.patience).halved)
+    def _another(self, trial: Trial) -> Retrained:
+        return Retrained(trial.seeds(1)[0], pace=Pace(self.epochs, self.patience).halved)
 
     def _adversaries(self) -> list[Adversary]:
         pace = Pace(self.epochs, self.patience)
@@ -87,7 +87,7 @@ class WholeAdversary:
                 for name, column in by_lesson[lesson].items()
             ]
         chosen = self._chosen(trial, lessons)
-        other = self._another()
+        other = self._another(trial)
         plain = {
             **by_lesson[chosen],
             "score_base": trial.right(own),
@@ -100,7 +100,7 @@ class WholeAdversary:
         """The farthest that is near enough by the dev texts; the nearest output where none is."""
         base = trial.dev.outlook
         moved, apart = [], []
-        both: list[Lesson] = [*lessons, self._another()]
+        both: list[Lesson] = [*lessons, self._another(trial)]
         for lesson in both:
             seen = outlook(trial.taught(lesson).subject, trial.dev.encoded)
             moved.append(float(tvd(seen.probabilities, base.probabilities).mean()))

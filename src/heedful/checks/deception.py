@@ -13,6 +13,7 @@ from heedful.checks.base import Column, Findings, checks
 from heedful.checks.retrains import OverSeeds, Trial
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Claim, Measurement
+from heedful.core.values import Encoded
 from heedful.methods import methods
 from heedful.training.hidden import SOURCES, Hidden, blank_id
 from heedful.training.lessons import STARTS, Deceived, Lesson, Pace, WithoutWords
@@ -54,6 +55,7 @@ class Deception:
         "score_without_words",
         "score_lost",
         "words_worth",
+        "hidden_share",
     )
     of_heads: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
@@ -63,6 +65,8 @@ class Deception:
     def __post_init__(self) -> None:
         if self.source not in ("auto", *SOURCES):
             raise ConfigError(f"source is auto, {', '.join(SOURCES)}, not {self.source!r}.")
+        if self.source == "list" and not self.words:
+            raise ConfigError('source is list, but no words are given: words = ["he", "she"].')
         if not self.weights or any(not one > 0 for one in self.weights):
             raise ConfigError(f"weights are numbers above 0, at least one; got {self.weights}.")
         if self.start not in STARTS or self.heads not in ("mean", "worst"):
@@ -84,20 +88,20 @@ class Deception:
     def lessons(self, trial: Trial) -> list[Lesson]:
         """A deceiver for each λ, and the control."""
         hidden = self.hidden(trial)
+        if not any(bool(one.any()) for one in trial.texts.hidden(hidden)):
+            raise NotApplicable(f"no text holds {hidden}")
         return [*self._deceivers(hidden), self._control(hidden)]
 
     def examine(self, trial: Trial) -> Findings:
         """Mass and score before and after."""
         hidden = self.hidden(trial)
         marks = trial.texts.hidden(hidden)
-        if not any(bool(one.any()) for one in marks):
-            raise NotApplicable(f"no text holds {hidden}")
-        before = trial.texts.outlook
+        before = outlook(trial.base, trial.texts.encoded, rows_too=True)
         measured, found = [], {}
         for lesson in self._deceivers(hidden):
             after = seen_by(trial, lesson, trial.texts)
             found[lesson] = {
-                "mass_after": mass_on(after, marks, trial.texts),
+                "mass_after": self._mass(after, marks, trial.texts),
                 "score_after": trial.right(after.probabilities),
             }
             measured += [
@@ -105,7 +109,8 @@ class Deception:
                 for name, column in found[lesson].items()
             ]
         columns = {
-            "mass_before": mass_on(before, marks, trial.texts),
+            "mass_before": self._mass(before, marks, trial.texts),
+            "hidden_share": shares(marks, trial.texts),
             "score_before": trial.right(before.probabilities),
             "score_without_words": self._without(trial, hidden),
             **found[self._chosen(trial, hidden)],
@@ -114,6 +119,9 @@ class Deception:
         columns["words_worth"] = columns["score_before"] - columns["score_without_words"]
         plain = (Measurement(name, columns[name]) for name in self.measures)
         return Findings((*measured, *plain))
+
+    def _mass(self, seen: Outlook, marks: Sequence[Tensor], texts: Texts) -> Column:
+        return mass_on(seen, marks, texts, worst=self.heads == "worst")
 
     def _control(self, hidden: Hidden) -> WithoutWords:
         return WithoutWords(hidden, pace=Pace(2 * self.epochs, self.patience))  # from nothing
@@ -140,7 +148,7 @@ class Deception:
         for lesson in lessons:
             seen = seen_by(trial, lesson, trial.dev)
             scores.append(_accuracy(seen.probabilities, gold))
-            masses.append(float(np.nanmean(mass_on(seen, marks, trial.dev))))
+            masses.append(_mean(self._mass(seen, marks, trial.dev)))
         kept = [place for place, one in enumerate(scores) if one >= own - self.margin]
         if not kept:
             return lessons[int(np.argmax(scores))]
@@ -154,19 +162,41 @@ def seen_by(trial: Trial, lesson: Deceived, texts: Texts) -> Outlook:
         from heedful.training.tuned import blocked
 
         subject = blocked(subject, texts, lesson.hidden)
-    return outlook(subject, texts.encoded)
+    return outlook(subject, texts.encoded, rows_too=True)
 
 
-def mass_on(seen: Outlook, marks: Sequence[Tensor], texts: Texts) -> Column:
-    """Each text's weight on its hidden words; NaN where it has none, or no others."""
+def mass_on(seen: Outlook, marks: Sequence[Tensor], texts: Texts, *, worst: bool = False) -> Column:
+    """Each text's weight on its hidden words, as it is penalised; NaN where it has none, or all.
+
+    The mean over the rows under audit or the largest, special tokens counted: of a row that rests
+    on those nothing is on words.
+    """
     found = np.full(len(marks), np.nan)
-    for row, (weights, gone, one) in enumerate(
-        zip(seen.attention, marks, texts.encoded, strict=True)
-    ):
-        words = torch.tensor(one.word) >= 0
-        if bool(gone.any()) and bool((words & ~gone).any()):
-            found[row] = float(weights[gone].sum())
+    for row, (weights, gone, one) in enumerate(zip(seen.rows, marks, texts.encoded, strict=True)):
+        if _some_hidden(one, gone):
+            masses = weights[:, gone].sum(-1)
+            found[row] = float(masses.amax() if worst else masses.mean())
     return found
+
+
+def shares(marks: Sequence[Tensor], texts: Texts) -> Column:
+    """The share of each text's tokens that is hidden: their mass, if all weighed alike."""
+    return np.array(
+        [
+            float(gone.sum()) / one.explained if _some_hidden(one, gone) else np.nan
+            for one, gone in zip(texts.encoded, marks, strict=True)
+        ]
+    )
+
+
+def _some_hidden(one: Encoded, gone: Tensor) -> bool:
+    """Whether the text has hidden words, and others."""
+    return bool(gone.any()) and bool(((torch.tensor(one.word) >= 0) & ~gone).any())
+
+
+def _mean(masses: Column) -> float:
+    """Their mean; none at all count as nothing hidden."""
+    return float(np.nanmean(masses)) if not np.isnan(masses).all() else 1.0
 
 
 def _accuracy(outputs: Float[Tensor, "n C"], gold: Sequence[int]) -> float:

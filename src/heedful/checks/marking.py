@@ -12,6 +12,7 @@ from heedful.core.values import Encoded, Example
 from heedful.data.batching import batches
 from heedful.methods import methods
 from heedful.models.base import Subject
+from heedful.models.recurrent import RecurrentSubject
 from heedful.models.sitting import Sitting, budget_of
 from heedful.training.hidden import Hidden
 
@@ -21,6 +22,7 @@ def mark(
 ) -> list[Bool[Tensor, "_"]]:
     """For each text which of its tokens are hidden; a word is hidden whole."""
     if hidden.source == "list":
+        _require_single(hidden, base)
         listed = {word.lower() for word in hidden.words}
         words = [[word.lower() in listed for word in one.words] for one in encoded]
     elif hidden.source == "rationale":
@@ -31,6 +33,18 @@ def mark(
         torch.tensor([place >= 0 and marks[place] for place in one.word])
         for one, marks in zip(encoded, words, strict=True)
     ]
+
+
+def _require_single(hidden: Hidden, base: Subject) -> None:
+    """Refuse a listed word that the model reads as several: it would never be found."""
+    if not isinstance(base, RecurrentSubject):
+        return
+    for word in hidden.words:
+        if len(parts := base.tokenizer(word)) != 1:
+            raise NotApplicable(
+                f"{word!r} is read as {len(parts)} words here ({', '.join(parts)}): list words as "
+                "the model reads them"
+            )
 
 
 def _rationale(example: Example, one: Encoded) -> list[bool]:
@@ -56,7 +70,7 @@ def _salient(hidden: Hidden, base: Subject, encoded: Sequence[Encoded]) -> list[
 
 def _highest(one: Encoded, scores: Float[Tensor, "T"], share: float) -> list[bool]:
     place = torch.tensor(one.word)
-    words = scores.new_zeros(len(one.words))
+    words = scores.new_zeros(len(one.seen_words))
     words.index_add_(0, place[place >= 0], scores[place >= 0])
     count = min(max(1, math.ceil(share * len(words))), len(words) - 1)
     top = set(words.abs().argsort(descending=True, stable=True)[: max(count, 0)].tolist())

@@ -33,7 +33,12 @@ class Trial:
     seed: int = 0
     max_batch_tokens: int = 20_000
     clock: Clock = field(default_factory=Clock)
+    own_seed: int = 0  # the one the base model was made with
     kept: dict[Lesson, Outlook] = field(default_factory=dict)
+
+    def seeds(self, count: int) -> list[int]:
+        """So many seeds, none of them the base model's own: that would be the base model again."""
+        return [seed for seed in range(1, count + 2) if seed != self.own_seed][:count]
 
     def outlook(self, lesson: Lesson) -> Outlook:
         """What a subject made anew says of the texts under audit, and where it looks."""

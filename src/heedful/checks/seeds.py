@@ -57,13 +57,13 @@ class Seeds:
         if self.shuffles < 1:
             raise ConfigError(f"shuffles must be at least 1, not {self.shuffles}.")
 
-    def lessons(self, trial: Trial) -> list[Lesson]:  # noqa: ARG002
+    def lessons(self, trial: Trial) -> list[Lesson]:
         """The seeds and the adversary."""
-        return [*self._retrained(), self._adversary()]
+        return [*self._retrained(trial), self._adversary()]
 
     def examine(self, trial: Trial) -> Findings:
         """Distances of every seed's attention from the base model's."""
-        lessons = self._retrained()
+        lessons = self._retrained(trial)
         each = [trial.apart(one).numpy() for one in lessons]
         measured = [
             Measurement("jsd_seeds", column, seed_name(one.seed))
@@ -85,9 +85,9 @@ class Seeds:
         }
         return Findings((*measured, *(Measurement(*one) for one in columns.items())))
 
-    def _retrained(self) -> list[Retrained]:
+    def _retrained(self, trial: Trial) -> list[Retrained]:
         pace = Pace(self.epochs, self.patience)
-        return [Retrained(seed, "own", pace) for seed in range(1, self.seeds + 1)]
+        return [Retrained(seed, "own", pace) for seed in trial.seeds(self.seeds)]
 
     def _adversary(self) -> Adversary:
         return Adversary(self.adversary, pace=Pace(self.epochs, self.patience).doubled)

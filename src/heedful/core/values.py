@@ -45,6 +45,11 @@ class Encoded:
     types: tuple[int, ...] | None = None
 
     @property
+    def seen_words(self) -> tuple[str, ...]:
+        """The words that have a token; of a text that was cut, those before the cut."""
+        return self.words[: max(self.word, default=-1) + 1]
+
+    @property
     def explained(self) -> int:
         """How many tokens an explanation of this text ranks."""
         return sum(w >= 0 for w in self.word)

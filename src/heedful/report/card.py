@@ -47,6 +47,7 @@ CONTROLS = (
         "jsd_uniform",
         "score_uniform",
         "score_without_words",
+        "hidden_share",
         "tvd_another_seed",
         "jsd_another_seed",
     ),

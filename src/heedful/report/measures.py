@@ -115,6 +115,7 @@ MEANINGS = {
     "score_after": Meaning("accuracy after"),
     "score_without_words": Meaning("accuracy, trained without the words", role="control"),
     "score_lost": Meaning("accuracy that hiding them costs", "up", span=GAIN),
+    "hidden_share": Meaning("the hidden words' share of the words", role="control"),
     "words_worth": Meaning("accuracy that lacking them costs", span=RANK),
 }
 QUESTIONS = {

@@ -79,7 +79,8 @@ def audit(
         limit=plan.limit,
         labelled=getattr(subject, "labelled", True),
     )
-    training = training_data(data, plan, subject.labels, train=train, dev=dev)
+    known = subject.labels if getattr(subject, "labelled", True) else ()  # a next token has none
+    training = training_data(data, plan, known, train=train, dev=dev)
     desk = Front(progress, announce)
     return run(subject, rows, plan, out=Path(out) if out else None, training=training, front=desk)
 

@@ -58,7 +58,7 @@ def run(
     with locked(store.folder):
         store.begin(plan, jobs)
         _work(store, jobs, subject, data, plan, front.progress)
-        retrain(store, jobs, Audit(subject, data, plan, training), front)
+        retrain(store, jobs, Audit(subject, data, plan, training, store.folder), front)
         verdict = _conclude(store, jobs, plan, subject.labels)
         manifest = _manifest(store, jobs, subject, data, plan, fingerprint)
         store.write(MANIFEST, dumps(manifest, indent=1))

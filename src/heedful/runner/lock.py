@@ -13,7 +13,7 @@ FAR = 2**30  # Windows forbids reading locked bytes; the process number stands b
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, option: str = "--out") -> Iterator[None]:
     """Inside the block the folder, made where it does not exist, belongs to this process.
 
     The kernel holds the lock, not the file: a process that is killed leaves none behind.
@@ -23,7 +23,7 @@ def locked(folder: Path) -> Iterator[None]:
         if not _take(folder, handle):
             raise RunError(
                 f"{folder} is in use by another heedful (process {_owner(handle)}). "
-                "Wait for it, or choose another --out."
+                f"Wait for it, or choose another {option}."
             )
         _sign(folder, handle)
         yield

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -15,7 +15,7 @@ from heedful.auditing.plan import Plan
 from heedful.auditing.retraining import Retraining
 from heedful.checks import Retrains, Trial, mark
 from heedful.core.clock import Clock
-from heedful.core.errors import NotApplicable
+from heedful.core.errors import ConfigError, DataError, ModelError, NotApplicable
 from heedful.core.progress import Progress, silent
 from heedful.data.base import Dataset
 from heedful.models.base import Fingerprinted, Subject
@@ -23,14 +23,22 @@ from heedful.models.recurrent import RecurrentSubject
 from heedful.runner.lock import locked
 from heedful.runner.rooms import new_school, write_room
 from heedful.runner.store import Named, Store, WholeJob
-from heedful.runner.training_data import Training, history_of, retraining_checks, tuning_of
-from heedful.runner.workers import Worker, cores, teach_all
+from heedful.runner.training_data import (
+    Training,
+    files_of,
+    history_of,
+    retraining_checks,
+    tuning_of,
+)
+from heedful.runner.workers import Worker, cores, teach_all, teach_here
 from heedful.training.fit import split_dev
 from heedful.training.lessons import Guided, Lesson
 from heedful.training.room import Texts, recipe_of
 from heedful.training.school import School, in_order
 
 RETRAINED = "retrained"
+REFUSALS = (NotApplicable, ConfigError, DataError, ModelError)
+"""Reasons why one model cannot be made; the checks that do not need it go on."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,7 @@ class Audit:
     data: Dataset
     plan: Plan
     training: Training | None
+    folder: Path  # of the run
 
 
 def whole_jobs_of(
@@ -81,13 +90,21 @@ def retrain(store: Store, jobs: Sequence[Named], audit: Audit, front: Front) -> 
         return
     plan, checks, labels = audit.plan, retraining_checks(audit.plan), audit.subject.labels
     try:
-        school = _school(store.folder, audit)
+        school, own_seed = _school(audit)
     except NotApplicable as reason:
         for job in todo:
             store.put_whole_job(job, _without(job.check, checks[job.check], str(reason)), labels)
         return
     texts = Texts(audit.subject, list(audit.data), plan.min_words, mark)
-    trial = Trial(audit.subject, texts, school.dev, school.taught, plan.seed, plan.max_batch_tokens)
+    trial = Trial(
+        audit.subject,
+        texts,
+        school.dev,
+        school.taught,
+        plan.seed,
+        plan.max_batch_tokens,
+        own_seed=own_seed,
+    )
     asked, refused = _asked({job.check: checks[job.check] for job in todo}, trial)
     impossible = _teach(
         school, in_order([one for many in asked.values() for one in many]), audit, front
@@ -119,57 +136,74 @@ def _asked(
     return asked, refused
 
 
-def _school(folder: Path, audit: Audit) -> School:
-    """Where this base model's like is made; NotApplicable says why it cannot be."""
+def _school(audit: Audit) -> tuple[School, int]:
+    """Where this base model's like is made, and its own seed; NotApplicable says why it cannot be.
+
+    What the base model's recipe holds, and the files it names, is part of what all depends on.
+    """
     training, subject = audit.training, audit.subject
     chosen = Retraining.of(audit.plan.retraining)
+    if isinstance(subject, RecurrentSubject):
+        recipe, tuning = asdict(recipe_of(subject)), dict[str, Any]()
+    else:
+        recipe = tuning = tuning_of(subject, audit.plan)
     if training is None:
         raise NotApplicable(
             "the data has no training split, and none was given: models cannot be made anew"
         )
-    if isinstance(subject, RecurrentSubject):
-        least, tuning = recipe_of(subject).min_words, {}
-    else:
-        least, tuning = 1, tuning_of(subject, audit.plan)
+    training.require_apart(audit.data)
     assert isinstance(subject, Fingerprinted)  # noqa: S101 - both kinds are
-    origin = {"model": subject.fingerprint(), "tuning": tuning, **training.origin()}
+    origin = {
+        "model": subject.fingerprint(),
+        "recipe": recipe,
+        "files": files_of(recipe),
+        **training.origin(),
+    }
     texts = split_dev(training.train, training.dev)
-    where = Path(chosen.folder) if chosen.folder else folder / RETRAINED
-    return new_school(where, subject, texts, min_words=least, origin=origin, tuning=tuning)
+    where = Path(chosen.folder) if chosen.folder else audit.folder / RETRAINED
+    least = recipe.get("min_words", 1)
+    school = new_school(where, subject, texts, min_words=least, origin=origin, tuning=tuning)
+    return school, int(recipe.get("seed", 0))
 
 
 def _teach(
     school: School, lessons: Sequence[Lesson], audit: Audit, front: Front
 ) -> dict[Lesson, str]:
     """Make what is not there yet, on as many processes as asked for."""
-    todo = [one for one in lessons if not school.done(one)]
-    if not todo:
+    if all(map(school.done, lessons)):
         return {}
-    plan = audit.plan
-    wanted = Retraining.of(plan.retraining).workers or cores()
-    there = len(lessons) - len(todo)
-    front.announce(_cost(school, todo, there, wanted) + _took(history_of(school.base, plan)))
-    # what takes longest first, so that nobody waits for it at the end
-    todo.sort(key=lambda one: -one.pace.epochs)
-    with locked(school.folder):
-        room = None
-        if min(wanted, len(todo)) > 1:
-            room = write_room(school, model=plan.model, choices=plan.subject)
-        if room is None:
-            return teach_all(todo, [partial(_here, school)], front.progress)
-        workers = [Worker(room) for _ in range(min(wanted, len(todo)))]
-        try:
-            return teach_all(todo, workers, front.progress)
-        finally:
-            for worker in workers:
-                worker.end()
+    if school.folder.resolve() == audit.folder.resolve():
+        raise ConfigError(f"--retrained and --out are both {school.folder}; they must differ.")
+    with locked(school.folder, "--retrained"):
+        todo = [one for one in lessons if not school.done(one)]  # another may have been quicker
+        wanted = Retraining.of(audit.plan.retraining).workers or cores()
+        there, history = len(lessons) - len(todo), history_of(school.base, audit.plan)
+        front.announce(_cost(school, todo, there, wanted) + _took(history))
+        # what takes longest first, so that nobody waits for it at the end
+        todo.sort(key=lambda one: -one.pace.epochs)
+        return _taught(school, todo, min(wanted, len(todo)), audit.plan, front.progress)
+
+
+def _taught(
+    school: School, todo: Sequence[Lesson], wanted: int, plan: Plan, progress: Progress
+) -> dict[Lesson, str]:
+    """On processes where there is more than one and they can open the room; else here."""
+    room = write_room(school, model=plan.model, choices=plan.subject) if wanted > 1 else None
+    if room is None:
+        return teach_here(in_order(todo), partial(_here, school), progress)
+    workers = [Worker(room) for _ in range(wanted)]
+    try:
+        return teach_all(todo, workers, progress)
+    finally:
+        for worker in workers:
+            worker.end()
 
 
 def _here(school: School, lesson: Lesson, tell: Callable[[str], None]) -> str | None:
     """A lesson in this process."""
     try:
         school.teach(lesson, lambda done, total, words: tell(words))  # noqa: ARG005
-    except NotApplicable as reason:
+    except REFUSALS as reason:
         return str(reason)
     return None
 

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 
 from heedful.checks import mark
+from heedful.core.errors import ModelError
 from heedful.core.files import save_atomic, write_atomic
 from heedful.core.values import Example
-from heedful.models.base import Subject
+from heedful.models.base import Fingerprinted, Subject
 from heedful.models.loading import load_named
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.store import load, save
@@ -54,6 +55,8 @@ def open_room(path: Path) -> School:
         base = load(Path(told["model"]), dtype=getattr(torch, told["dtype"]))
     else:
         base = load_named(told["model"], **told["choices"])
+    if not isinstance(base, Fingerprinted) or base.fingerprint() != told["origin"]["model"]:
+        raise ModelError(f"{told['model']} is another model than the one under audit.")
     train, dev = (
         Texts(base, _read_examples(path.parent / f"{name}.jsonl"), told["min_words"], mark)
         for name in ("train", "dev")

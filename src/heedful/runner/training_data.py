@@ -1,8 +1,9 @@
 """What models are made anew from: training texts, and the recipe of a transformer."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from heedful.auditing.plan import Plan
 from heedful.auditing.retraining import Retraining
 from heedful.checks import Retrains
 from heedful.core.errors import NotApplicable
-from heedful.data.base import Dataset
+from heedful.data.base import DEV, Dataset
 from heedful.data.resolve import Data, read, splits
 from heedful.models.base import Subject
 
@@ -21,6 +22,14 @@ class Training:
 
     train: Dataset
     dev: Dataset | None
+
+    def require_apart(self, data: Dataset) -> None:
+        """Refuse to audit on texts that models are trained on or chosen by."""
+        for what, one in (("trained on", self.train), ("chosen by", self.dev)):
+            if one is not None and one.sha256 == data.sha256:
+                raise NotApplicable(
+                    f"the texts under audit are those that models are {what}; audit another split"
+                )
 
     def origin(self) -> dict[str, Any]:
         """Names the texts."""
@@ -34,7 +43,7 @@ def training_data(
     data: Data, plan: Plan, labels: Sequence[str], *, train: Data | None, dev: Data | None
 ) -> Training | None:
     """The training and dev texts, where a check wants them and the data has them."""
-    if not retraining_checks(plan):
+    if not retraining_checks(plan) or not labels:
         return None
     limit = Retraining.of(plan.retraining).limit
     columns = plan.fields or None
@@ -42,7 +51,8 @@ def training_data(
         there = splits(data) if isinstance(data, str | Path) else ()
         if "train" not in there:
             return None
-        train, dev = data, dev if dev is not None else data if "dev" in there else None
+        judged = data if set(DEV) & set(there) else None
+        train, dev = data, dev if dev is not None else judged
     known = read(train, split="train", fields=columns, labels=labels, limit=limit)
     if dev is None:
         return Training(known, None)
@@ -68,6 +78,20 @@ def tuning_of(subject: Subject, plan: Plan) -> dict[str, Any]:
             "[retraining] in the plan"
         )
     return told
+
+
+def files_of(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Sizes and times of the files that a recipe names: vectors, or the encoder it starts from."""
+    found: dict[str, Any] = {}
+    for key in ("embeddings", "encoder"):
+        path = Path(str(recipe.get(key)))
+        chosen = sorted(path.iterdir()) if path.is_dir() else [path]
+        stats = {one.name: one.stat() for one in chosen if one.is_file()}
+        if stats:
+            found[key] = {name: [one.st_size, one.st_mtime_ns] for name, one in stats.items()}
+    if "max_tokens" in recipe:  # a transformer's
+        found |= {name: version(name) for name in ("transformers", "tokenizers")}
+    return found
 
 
 def history_of(subject: Subject, plan: Plan) -> dict[str, Any]:

@@ -2,31 +2,34 @@
 
 import json
 import os
-import signal
 import sys
 import threading
 from pathlib import Path
 from queue import Queue
 
-from heedful.core.errors import HeedfulError, NotApplicable
+from heedful.core.errors import HeedfulError, RunError
 from heedful.runner.rooms import open_room
 from heedful.training.lessons import from_dict
+from heedful.training.school import School
+
+ANSWERS = sys.stdout
 
 
 def main(room: Path) -> None:
     """Teach until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
+    sys.stdout = sys.stderr  # what libraries print is no answer
     lines: Queue[str] = Queue()
     threading.Thread(target=_listen, args=(lines,), daemon=True).start()
-    school = open_room(room)
+    school: School | None = None
     while True:
         lesson = from_dict(json.loads(lines.get()))
         try:
+            school = school or open_room(room)
             school.teach(lesson, lambda done, total, words: _say(told=words))  # noqa: ARG005
-        except NotApplicable as reason:
-            _say(refused=str(reason))
-        except HeedfulError as error:
+        except RunError as error:
             _say(error=type(error).__name__, why=str(error))
+        except HeedfulError as reason:  # this one cannot be made; what does not need it goes on
+            _say(refused=str(reason))
         else:
             _say(refused=None)
 
@@ -39,8 +42,8 @@ def _listen(lines: "Queue[str]") -> None:
 
 
 def _say(**what: str | None) -> None:
-    sys.stdout.write(json.dumps(what) + "\n")
-    sys.stdout.flush()
+    ANSWERS.write(json.dumps(what) + "\n")
+    ANSWERS.flush()
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ class Worker:
             text=True,
             encoding="utf-8",
             env={**os.environ, **one},
+            start_new_session=True,  # an interrupt is the parent's to handle
         )
 
     def __call__(self, lesson: Lesson, tell: Callable[[str], None]) -> str | None:
@@ -137,13 +138,28 @@ def teach_all(
     ]
     for thread in threads:
         thread.start()
-    while any(thread.is_alive() for thread in threads):
+    while board.failure is None and (working := [one for one in threads if one.is_alive()]):
         progress(len(board.finished) - before, total, _words(board))
-        threads[0].join(0.3) if threads[0].is_alive() else threads[-1].join(0.3)
-    if board.failure is not None:
+        working[0].join(0.3)
+    if board.failure is not None:  # the others are let go by whom they belong to
         raise board.failure
     progress(total, total, "retraining")
     return {lesson: why for lesson, why in board.finished.items() if why is not None}
+
+
+def teach_here(asked: Sequence[Lesson], teach: Teach, progress: Progress) -> dict[Lesson, str]:
+    """The same in this thread: one that is interrupted must not go on teaching behind its back."""
+    refused: dict[Lesson, str] = {}
+    for done, lesson in enumerate(asked):
+
+        def tell(words: str, done: int = done, lesson: Lesson = lesson) -> None:
+            progress(done, len(asked), f"retraining: {lesson}, {words}")
+
+        why = next((refused[one] for one in lesson.needs if one in refused), None)
+        if (why := why or teach(lesson, tell)) is not None:
+            refused[lesson] = why
+    progress(len(asked), len(asked), "retraining")
+    return refused
 
 
 def _words(board: _Board) -> str:

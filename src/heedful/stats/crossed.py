@@ -100,16 +100,20 @@ def estimate_draws(
     return Estimate(value, float(low[0]), float(high[0]), n)
 
 
-def equivalence(draws: Float64[np.ndarray, "R"], margin: float) -> Equivalence:
-    """The two one-sided tests, from the resamples of a difference.
+def equivalence(draws: Float64[np.ndarray, "R"], margin: float, *, n: int) -> Equivalence:
+    """The two one-sided tests of a difference of accuracies, from its resamples over n texts.
 
-    A p-value is (1 + draws beyond) / (1 + draws), so that none is zero.
+    A p-value is (1 + draws beyond) / (1 + draws), so that none is zero; a draw that is undefined
+    counts as beyond. Where all texts come out alike resamples do not vary, yet n of them may by
+    chance hold none of the share `margin` that would not: (1 − margin)ⁿ is the least p there is.
 
-    >>> equivalence(np.zeros(99), 0.01).p
+    >>> equivalence(np.zeros(99), 0.01, n=1000).p
     0.01
+    >>> round(equivalence(np.zeros(99), 0.01, n=100).p, 2)
+    0.37
     """
-    count = len(draws) + 1
+    count, least = len(draws) + 1, (1.0 - margin) ** n
     return Equivalence(
-        not_more=(1 + int((draws >= margin).sum())) / count,
-        not_less=(1 + int((draws <= -margin).sum())) / count,
+        not_more=max(least, (1 + int((~(draws < margin)).sum())) / count),
+        not_less=max(least, (1 + int((~(draws > -margin)).sum())) / count),
     )

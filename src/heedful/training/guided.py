@@ -60,9 +60,12 @@ def guided(
     if isinstance(base, RecurrentSubject):
         recipe, vocabulary = room.recipe, base.vocabulary
     else:
-        recipe = Recipe()
+        longest = max(len(one.seen_words) for one in (*room.train.encoded, *room.dev.encoded))
+        recipe = Recipe(max_words=max(longest, base_longest(base)))
         normal = recipe.tokenizer.normal
-        vocabulary = Vocabulary.count([normal(w) for w in one.words] for one in room.train.encoded)
+        vocabulary = Vocabulary.count(
+            [normal(w) for w in one.seen_words] for one in room.train.encoded
+        )
     attention = "additive" if by == "own" else "uniform"
     recipe = replace(recipe, encoder=encoder, attention=attention, seed=seed)
     subject, _ = untrained(vocabulary, base.labels, recipe)
@@ -70,9 +73,14 @@ def guided(
     return GuidedPupil(room, pupil, base if by == "base" else source)
 
 
+def base_longest(base: Subject) -> int:
+    """The most words that a text can have: one for each token."""
+    return int(getattr(base, "max_length", 1000))
+
+
 def by_words(subject: RecurrentSubject, encoded: Sequence[Encoded]) -> list[Encoded]:
     """The words that another subject sees in texts, as this one reads them."""
-    examples = (Example(one.index, "", one.label, one.words) for one in encoded)
+    examples = (Example(one.index, "", one.label, one.seen_words) for one in encoded)
     return [subject.encode(example) for example in examples]
 
 
@@ -80,7 +88,7 @@ def word_weights(encoded: Sequence[Encoded], seen: Outlook) -> Weights:
     """A subject's weights word by word, between a start and an end sign without weight."""
     found = []
     for one, weights in zip(encoded, seen.attention, strict=True):
-        words = torch.zeros(len(one.words) + 2, dtype=weights.dtype)
+        words = torch.zeros(len(one.seen_words) + 2, dtype=weights.dtype)
         place = torch.tensor(one.word)
         words.index_add_(0, place[place >= 0] + 1, weights[place >= 0])
         found.append(words)

@@ -53,14 +53,15 @@ def hiding_penalty(
     """−log(1 − mass on the hidden tokens), the mean over a text's rows or its worst row.
 
     (Pruthi et al., 2020.) Zero for a text without hidden tokens. What is left, 1 − mass, is summed
-    from the other weights, special tokens' included, rather than subtracted, and not let below
-    1e-6: a mass that rounds to 1 would have no slope.
+    from the other weights, special tokens' included, rather than subtracted: near 1 the mass rounds
+    to it, and the slope would be lost where it is needed most.
 
     >>> rows = torch.tensor([[[0.5, 0.5]]])
     >>> hiding_penalty(rows, torch.tensor([[True, False]]))
     tensor([0.6931])
     """
-    left = rows.masked_fill(hidden[:, None], 0.0).sum(-1).clamp(min=1e-6)
+    left = rows.masked_fill(hidden[:, None], 0.0).sum(-1)
+    left = left.clamp(min=torch.finfo(rows.dtype).tiny)
     each = -left.log()
     each = each.amax(-1) if worst else each.mean(-1)
     return torch.where(hidden.any(-1), each, torch.zeros_like(each))

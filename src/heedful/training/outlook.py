@@ -15,10 +15,14 @@ from heedful.models.sitting import budget_of
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """Outputs in the order of the texts, and for each text its weights, one per token."""
+    """Outputs in the order of the texts, and for each text its weights, one per token.
+
+    `rows` are the weights behind them, special tokens' included, where asked for: every head's, say.
+    """
 
     probabilities: Float[Tensor, "n C"]
     attention: tuple[Float[Tensor, "_"], ...]
+    rows: tuple[Float[Tensor, "_ _"], ...] = ()
 
     def padded(self) -> Float[Tensor, "n T"]:
         """The weights as one table, zero beyond a text's end."""
@@ -30,10 +34,12 @@ def outlook(
     encoded: Sequence[Encoded],
     *,
     max_batch_tokens: int = 20_000,
+    rows_too: bool = False,
 ) -> Outlook:
     """One pass over all texts, no gradient."""
     outputs = torch.zeros(len(encoded), len(subject.labels), dtype=torch.float64)
     weights: list[Tensor] = [torch.zeros(0)] * len(encoded)
+    behind: list[Tensor] = [torch.zeros(0, 0)] * len(encoded)
     tokens = budget_of(subject, max_batch_tokens)
     most = getattr(subject, "max_texts", None)
     with torch.no_grad():
@@ -41,6 +47,10 @@ def outlook(
             batch = subject.batch([encoded[row] for row in rows])
             forward = subject.forward(batch)
             outputs[rows] = forward.probabilities.double()
+            heads = forward.attention[:, None] if forward.rows is None else forward.rows
             for place, row in enumerate(rows):
-                weights[row] = forward.attention[place][batch.present[place]].double()
-    return Outlook(outputs, tuple(weights))
+                here = batch.present[place]
+                weights[row] = forward.attention[place][here].double()
+                if rows_too:
+                    behind[row] = heads[place][:, here].double()
+    return Outlook(outputs, tuple(weights), tuple(behind) if rows_too else ())

@@ -123,6 +123,9 @@ def tuned_anew(room: Room, seed: int, *, uniform: bool) -> "TunedPupil":
     subject, _ = new_classifier(
         recipe.encoder, base.labels, seed=seed, max_tokens=recipe.max_tokens
     )
+    own, new = (one.pieces.tokenizer.get_vocab() for one in (base, subject))
+    if own != new:
+        raise NotApplicable(f"{recipe.encoder} reads other pieces of words than the model does")
     subject = replace(subject, scope=base.scope)
     return TunedPupil(room, of_kind(subject, Evened) if uniform else subject, recipe)
 

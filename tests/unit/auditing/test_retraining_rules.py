@@ -25,6 +25,7 @@ def necessity(gain, p, swap=0.2, half=0.005):
         "necessity",
         score_trained=at(0.8),
         score_uniform=at(0.8 - gain),
+        score_base=at(0.8),
         gain=at(gain, half),
         p_not_worse=Estimate(p, NAN, NAN, 100),
         p_equivalent=Estimate(p, NAN, NAN, 100),
@@ -93,8 +94,41 @@ def test_deception_by_mass_score_and_control(after, lost, worth, answer):
         score_without_words=at(0.8 - worth),
         score_lost=at(lost),
         words_worth=at(worth),
+        hidden_share=at(0.1),
     )
     assert found.claims["robust"].answer == answer
+
+
+def test_models_that_learnt_nothing_are_not_the_models_like():
+    found = verdict(
+        "necessity",
+        score_trained=at(0.5),
+        score_uniform=at(0.5),
+        score_base=at(0.8),
+        gain=at(0.0),
+        p_not_worse=Estimate(0.001, NAN, NAN, 100),
+        uniform_swap_tvd=at(0.2),
+    )
+    assert found.claims["needed"].answer == "undecided"
+    assert "not the model's like" in found.claims["needed"].why
+
+
+def test_what_attention_never_showed_cannot_be_hidden():
+    found = verdict(
+        "deception",
+        mass_before=at(0.01),
+        mass_after=at(0.009),
+        score_lost=at(0.0),
+        words_worth=at(0.4),
+        hidden_share=at(0.06),
+    )
+    assert found.claims["robust"].answer == "undecided"
+    assert "from the start" in found.claims["robust"].why
+
+
+def test_one_text_leaves_seeds_open():
+    drift = Place(Estimate(0.2, NAN, NAN, 1), Estimate(0.5, NAN, NAN, 1))
+    assert verdict("seeds", drift=drift, jsd_seeds=at(0.1)).claims["robust"].answer == "undecided"
 
 
 @pytest.mark.parametrize("check", ["necessity", "seeds", "guide", "adversary", "deception"])
@@ -115,7 +149,7 @@ def test_one_against_is_enough_against_robust_and_one_for_for_used():
             "",
             {
                 **{"mass_before": at(0.6), "mass_after": at(0.01), "score_lost": at(0.0)},
-                **{"words_worth": at(0.3)},
+                **{"words_worth": at(0.3), "hidden_share": at(0.1)},
             },
         ),
         "permutation": CheckResult("undecided", "", {"median_tvd": at(0.01), "leverage": at(0.3)}),

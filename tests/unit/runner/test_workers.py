@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
-from heedful.core.errors import ConfigError, RunError
+from heedful.core.errors import ConfigError, ModelError, RunError
 from heedful.runner.rooms import open_room, write_room
-from heedful.runner.workers import Worker, cores, teach_all
+from heedful.runner.workers import Worker, cores, teach_all, teach_here
 from heedful.training.lessons import Adversary, Guided, Pace, Retrained
 from schooling import school
 
@@ -148,6 +148,58 @@ def test_an_error_in_one_ends_all_and_is_raised(error):
 
     with pytest.raises(type(error)):
         teach_all([SOURCE, LESSONS[2]], [teach, teach], silent)
+
+
+def test_a_failure_is_told_at_once_though_others_are_at_work():
+    def teach(lesson, tell):
+        if lesson == SOURCE:
+            raise RunError("the worker is gone")
+        time.sleep(3)
+
+    began = time.monotonic()
+    with pytest.raises(RunError, match="gone"):
+        teach_all([SOURCE, LESSONS[0]], [teach, teach], silent)
+    assert time.monotonic() - began < 2
+
+
+def test_waiting_costs_nothing_whichever_thread_is_the_last_at_work():
+    told = []
+
+    def teach(lesson, tell):
+        if lesson == LESSONS[0]:
+            time.sleep(1.2)
+
+    teach_all([SOURCE, LESSONS[0]], [teach, teach, teach], lambda *one: told.append(one))
+    assert len(told) < 20
+
+
+def test_here_an_interrupt_ends_the_teaching():
+    seen = []
+
+    def teach(lesson, tell):
+        seen.append(lesson)
+        tell("epoch 1")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        teach_here(LESSONS, teach, silent)
+    assert seen == [LESSONS[0]]
+
+
+def test_here_reasons_reach_all_that_need_the_lesson():
+    def teach(lesson, tell):
+        return "it cannot be done" if lesson == SOURCE else None
+
+    found = teach_here(LESSONS, teach, silent)
+    assert found == {SOURCE: "it cannot be done", LESSONS[2]: "it cannot be done"}
+
+
+def test_another_model_in_the_place_of_the_base_is_refused(tmp_path):
+    from dataclasses import replace
+
+    here = replace(school(tmp_path), origin={"model": "another"})
+    with pytest.raises(ModelError, match="another model"):
+        open_room(write_room(here, model="", choices={}))
 
 
 def test_cores_are_counted():

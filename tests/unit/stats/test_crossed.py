@@ -89,14 +89,30 @@ def test_coverage_of_the_mean_over_seeds_and_texts():
 
 def test_equivalence_needs_both_sides():
     inside = np.linspace(-0.005, 0.005, 999)
-    assert equivalence(inside, 0.01).p == pytest.approx(0.001)
+    assert equivalence(inside, 0.01, n=2000).p == pytest.approx(0.001)
     above = inside + 0.02
-    tests = equivalence(above, 0.01)
+    tests = equivalence(above, 0.01, n=2000)
     assert tests.not_more == 1.0
     assert tests.not_less == pytest.approx(0.001)
     assert tests.p == 1.0
     wide = np.linspace(-0.05, 0.05, 999)  # no difference to be seen is no equivalence
-    assert equivalence(wide, 0.01).p == pytest.approx(0.4, abs=0.01)
+    assert equivalence(wide, 0.01, n=2000).p == pytest.approx(0.4, abs=0.01)
+
+
+def test_texts_that_are_all_alike_prove_little_when_few():
+    """At a true gain of the margin the test must not answer in more than about 5 of 100."""
+    draw, wrong = np.random.default_rng(5), {}
+    for n in (20, 50, 200):
+        wrong[n] = 0
+        for study in range(60):
+            gains = (draw.random(n) < 0.01).astype(float)  # 1 in 100 is right with attention alone
+            draws = crossed_draws({"gain": gains[None]}, resamples=200, seed=study)["gain"]
+            wrong[n] += equivalence(draws, 0.01, n=n).not_more < 0.05
+    assert max(wrong.values()) <= 7
+
+
+def test_undefined_draws_count_as_beyond():
+    assert equivalence(np.full(99, np.nan), 0.01, n=5000).p == 1.0
 
 
 def test_one_text_has_no_interval():

@@ -91,9 +91,15 @@ def test_a_text_without_hidden_words_has_no_slope_and_one_of_hidden_words_alone_
     hidden = torch.tensor([[True, False], [False, False]])
     found = hiding_penalty(rows, hidden)
     found.sum().backward()
-    assert found.tolist() == pytest.approx([-math.log(1e-6), 0.0], rel=1e-5)
+    assert found.tolist() == pytest.approx([-math.log(torch.finfo(rows.dtype).tiny), 0.0])
     assert not rows.grad[1].any()
     assert rows.grad.isfinite().all()
+
+
+def test_the_slope_is_there_where_hiding_is_hardest():
+    scores = torch.tensor([20.0, 0.0], requires_grad=True)
+    hiding_penalty(scores.softmax(-1)[None, None], torch.tensor([[True, False]])).sum().backward()
+    assert float(scores.grad[0]) == pytest.approx(1.0, abs=1e-4)
 
 
 def test_it_falls_as_mass_leaves_the_hidden_words():
