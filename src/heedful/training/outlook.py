@@ -17,7 +17,7 @@ from heedful.models.sitting import budget_of
 class Outlook:
     """Outputs in the order of the texts, and for each text its weights, one per token.
 
-    `rows` are the weights behind them, special tokens' included, where asked for: every head's, say.
+    `rows` are the weights behind them, special tokens' too, where asked for: every head's, say.
     """
 
     probabilities: Float[Tensor, "n C"]
