@@ -83,7 +83,7 @@ def test_a_run_folder_holds_what_was_promised(tmp_path):
     manifest = json.loads((run.folder / "manifest.json").read_text())
     for key in ("versions", "model", "data", "seed", "device", "dtype", "attention_path", "parity"):
         assert key in manifest
-    assert set(manifest["seconds"]) >= set(checks)
+    assert set(manifest["seconds"]) >= set(verdict["checks"])
     assert manifest["dtype"] == "float64"
     assert manifest["parity"] < 1e-12
 

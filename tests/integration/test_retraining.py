@@ -141,7 +141,7 @@ PHASES = {
 }
 
 
-LONGER = ("before the first epoch", "after some")  # much like the others
+LONGER = ("before the first epoch", "after some", "in the first trainings")  # much like the others
 
 
 @pytest.mark.parametrize(

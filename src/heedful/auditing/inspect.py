@@ -50,9 +50,15 @@ def _method(name: str, sitting: Sitting) -> Callable[[], object]:
 
 def _check(name: str, sitting: Sitting) -> Callable[[], object]:
     check = checks.build(name)
-    if isinstance(check, Retrains):  # whether there is a recipe to follow; data are not known here
-        return lambda: recipe_of(sitting.subject)
+    if isinstance(check, Retrains):
+        return lambda: _anew(sitting.subject)
     return lambda: check(sitting)
+
+
+def _anew(subject: Subject) -> None:
+    """Whether the like of it can be made; what from is not known here."""
+    if getattr(subject, "task", None) != "classification":  # a transformer is tuned if allowed
+        recipe_of(subject)
 
 
 def _tried(work: Callable[[], object]) -> str:
