@@ -6,6 +6,7 @@ python -m benchmarks.planted > docs/planted.md
 from datetime import date
 
 import heedful
+from benchmarks.planted_cases import section
 from heedful.models.planted import planted, texts
 
 TRUTH = {  # by construction: used, ranks
@@ -49,7 +50,7 @@ def main():
     for kind, v in verdicts.items():
         found = {name: one for check in v.checks.values() for name, one in check.estimates.items()}
         print(f"| {kind} | " + " | ".join(str(found[name]) for name in FIGURES) + " |")
-    print(CLOSING)
+    print(CLOSING + section(), end="")
 
 
 INTRODUCTION = """# Planted subjects: models whose truth is known

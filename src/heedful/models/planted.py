@@ -53,9 +53,7 @@ class Planted:
 
     def encode(self, example: Example) -> Encoded:
         """Words are called w0, w1, …; w7 has number 7."""
-        words = tuple(example.text.split())
-        ids = tuple(int(word.removeprefix("w")) for word in words)
-        return Encoded(example.index, example.label, ids, tuple(range(len(ids))), words)
+        return numbered(example)
 
     def batch(self, encoded: Sequence[Encoded]) -> Batch:
         """Pad with word 0, masked out."""
@@ -72,14 +70,22 @@ class Planted:
         whole = (u * batch.mask).sum(-1, keepdim=True).expand_as(u)
         states = torch.stack([a, whole if self.inert else s], dim=-1)
         weights = masked_softmax(a, batch.mask)
-        return Forward(_decoder(states)(weights), weights, states)
+        return Forward(log_odds(states)(weights), weights, states)
 
     def decoder(self, batch: Batch, forward: Forward) -> LinearDecoder:  # noqa: ARG002
         """Log-odds are the second number of the state."""
-        return _decoder(forward.states)
+        return log_odds(forward.states)
 
 
-def _decoder(states: Float[Tensor, "B T D"]) -> LinearDecoder:
+def numbered(example: Example) -> Encoded:
+    """Words are called w0, w1, …; w7 has number 7."""
+    words = tuple(example.text.split())
+    ids = tuple(int(word.removeprefix("w")) for word in words)
+    return Encoded(example.index, example.label, ids, tuple(range(len(ids))), words)
+
+
+def log_odds(states: Float[Tensor, "B T D"]) -> LinearDecoder:
+    """Logits (0, z), where z is what the second number of the attended state says."""
     says = states[..., 1]
     contributions = torch.stack([torch.zeros_like(says), says], dim=-1)
     return LinearDecoder(contributions, states.new_zeros(2))
@@ -93,15 +99,21 @@ def texts(subject: Planted, count: int, *, seed: int = 0, mean: int = 20) -> lis
     draw = generator(seed, f"texts of {subject.kind}")
     examples = []
     for index in range(count):
-        length = int(draw.integers(mean // 2, mean + mean // 2 + 1))
-        ids = draw.integers(subject.cues, WORDS, length)
-        if subject.cues:
-            ids[draw.integers(length)] = draw.integers(subject.cues)
-        text = " ".join(f"w{number}" for number in ids)
+        text = draw_text(draw, mean, cues=subject.cues)
         encoded = subject.encode(Example(index, text, 0))
         label = int(subject.forward(collate([encoded])).predicted)
         examples.append(Example(index, text, label))
     return examples
+
+
+def draw_text(draw: np.random.Generator, mean: int, *, cues: int = 0, times: int = 1) -> str:
+    """A text of mean ± half words; one decisive word, where there are any, as often as said."""
+    length = int(draw.integers(mean // 2, mean + mean // 2 + 1))
+    ids = draw.integers(cues, WORDS, length)
+    if cues:
+        word = draw.integers(cues)
+        ids[draw.integers(length) if times == 1 else draw.permutation(length)[:times]] = word
+    return " ".join(f"w{number}" for number in ids)
 
 
 def _planted(

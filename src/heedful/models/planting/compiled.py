@@ -1,0 +1,149 @@
+"""Transformers written by hand: a BERT that copies, a GPT-2 that routes around its attention.
+
+A number v of a token lives in two of the model's dimensions as (v, −v), so that the mean of all
+dimensions is 0. A constant of 1e5, which comes with the position, dwarfs the others, so that layer
+norm divides by the same number everywhere, up to 1e-7. Feed-forward layers are zero.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from heedful.models.planted import CUES, WORDS
+from heedful.models.planting.base import Numbers, Plant, Setting, kind
+from heedful.models.planting.idle import feed
+from heedful.models.planting.wordwise import graded, peaked
+from heedful.models.quietly import loading
+
+if TYPE_CHECKING:
+    from heedful.models.transformer import TransformerSubject
+
+SPECIAL = ("[PAD]", "[CLS]", "[SEP]", "[UNK]")
+CONSTANT, SCORE, SAYS, LAST_SCORE, LAST_SAYS, OUT = range(0, 12, 2)  # each the first of its two
+WIDTH, LARGE, POSITIONS = 16, 1e5, 128
+UNATTENDED = -30.0  # the score of special tokens
+
+
+@kind("compiled-copy", used=True, ranks=True, exclusive=None)
+def compiled_copy(setting: Setting) -> Plant:
+    """A BERT of one layer whose only head copies what the attended words say to [CLS].
+
+    Scores and sayings are those of honest-peaked, the cue says ±2.4, and the logit is
+    4·tanh(Σα·s/4); special tokens have 1e-12 of the weight. The logit grows with Σα·s, so what
+    holds of honest-peaked holds here.
+    Used: the pooled state has no other source.
+    Ranks: as honest-peaked, with a factor of at most 1.42 between weights that may be misplaced.
+    """
+    with loading(setting.name) as transformers:
+        made = transformers.BertForSequenceClassification
+    config = made.config_class(
+        hidden_size=WIDTH, intermediate_size=4, num_hidden_layers=1, num_attention_heads=1,
+        max_position_embeddings=POSITIONS, **_named(),
+    )  # fmt: skip
+    model = _empty(made, config)
+    score, says = peaked(setting, 2.4)
+    inside = model.bert.embeddings
+    _embed(inside.word_embeddings, inside.position_embeddings, {SCORE: score, SAYS: says})
+    attention = model.bert.encoder.layer[0].attention
+    attention.self.query.weight[0, CONSTANT] = WIDTH**0.5 / LARGE
+    attention.self.key.weight[0, SCORE] = 1.0
+    attention.self.value.weight[0, SAYS] = 1.0
+    _put(attention.output.dense.weight[:, 0])
+    model.bert.pooler.dense.weight[0, OUT] = 0.25
+    model.classifier.weight[1, 0] = 4.0
+    return Plant(_subject(model, around=True), CUES)
+
+
+@kind("compiled-around", used=False, ranks=False, exclusive=False)
+def compiled_around(setting: Setting) -> Plant:
+    """A GPT-2 of two layers: the first carries the answer to the last word, the second looks on.
+
+    The first layer's scores and sayings are those of honest-graded; the residual stream carries
+    what it gathers to the output. The second layer, the one under audit, has scores of its own
+    (deviation 1.5) and feeds |s| ≤ f: 0.01, 0.02 or 0.04 by difficulty.
+    Used: two rows of the last layer differ by 2·f in z, so by f/2 ≤ 0.02 in probability.
+    Exclusive: all rows give that output.
+    Ranks: the last layer's scores are drawn without looking at the first's, and deletion acts
+    through the first: what the second feeds moves z by 2·f·αₜ/(1 − αₜ) at most.
+    """
+    with loading(setting.name) as transformers:
+        made = transformers.GPT2ForSequenceClassification
+    config = made.config_class(
+        n_embd=WIDTH, n_inner=4, n_layer=2, n_head=1, n_positions=POSITIONS,
+        bos_token_id=2, eos_token_id=2, **_named(),
+    )  # fmt: skip
+    model = _empty(made, config)
+    score, says, _ = graded(setting)
+    last = {LAST_SCORE: setting.normal(1.5), LAST_SAYS: feed(setting)}
+    _embed(model.transformer.wte, model.transformer.wpe, {SCORE: score, SAYS: says, **last})
+    for layer, reads in zip(
+        model.transformer.h, ((SCORE, SAYS), (LAST_SCORE, LAST_SAYS)), strict=True
+    ):
+        layer.attn.c_attn.weight[CONSTANT, 0] = WIDTH**0.5 / LARGE
+        layer.attn.c_attn.weight[reads[0], WIDTH] = 1.0
+        layer.attn.c_attn.weight[reads[1], 2 * WIDTH] = 1.0
+        _put(layer.attn.c_proj.weight[0])
+    model.score.weight[1, OUT] = 1.0
+    return Plant(_subject(model, around=False))
+
+
+def _named() -> dict[str, Any]:
+    names = ("negative", "positive")
+    return {
+        "vocab_size": len(SPECIAL) + WORDS,
+        "pad_token_id": 0,
+        "id2label": dict(enumerate(names)),
+        "label2id": {name: number for number, name in enumerate(names)},
+    }
+
+
+def _empty(made: Any, config: Any) -> Any:
+    """A model in double precision with every weight zero, and norms that divide by nothing."""
+    with torch.random.fork_rng(devices=()):  # the first weights are drawn, and overwritten
+        model = made(config).double().eval().requires_grad_(False)
+    for weight in model.parameters():
+        weight.zero_()
+    for part in model.modules():
+        if isinstance(part, nn.LayerNorm):
+            part.weight.fill_(LARGE * (2 / WIDTH) ** 0.5)
+    return model
+
+
+def _embed(words: nn.Embedding, positions: nn.Embedding, numbers: dict[int, Numbers]) -> None:
+    """Each word's numbers in their places, the constant at every position."""
+    for place, column in numbers.items():
+        _put(words.weight[len(SPECIAL) :].T, torch.from_numpy(np.asarray(column)), place)
+        unknown = UNATTENDED if place in (SCORE, LAST_SCORE) else 0.01
+        _put(words.weight[: len(SPECIAL)].T, torch.tensor(unknown).double(), place)
+    _put(positions.weight.T, torch.tensor(LARGE).double(), CONSTANT)
+
+
+def _put(rows: Tensor, value: Tensor | float = 1.0, place: int = OUT) -> None:
+    """A value and its negative in the two dimensions that stand for one number."""
+    rows[place], rows[place + 1] = value, -value
+
+
+def _subject(model: Any, *, around: bool) -> "TransformerSubject":
+    """The live model with a tokenizer of whole words, between [CLS] and [SEP] if `around`."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    from heedful.models.pretrained import from_model
+
+    known = (*SPECIAL, *(f"w{number}" for number in range(WORDS)))
+    made = Tokenizer(models.WordLevel({w: i for i, w in enumerate(known)}, unk_token=SPECIAL[-1]))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    if around:
+        made.post_processor = processors.TemplateProcessing(
+            single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+        )
+    names = {f"{name[1:-1].lower()}_token": name for name in SPECIAL}
+    with loading(model.config.model_type) as transformers:
+        tokenizer = transformers.PreTrainedTokenizerFast(
+            tokenizer_object=made,
+            model_max_length=POSITIONS,
+            model_input_names=["input_ids", "attention_mask"],
+            **names,
+        )
+    return from_model(model, tokenizer)
