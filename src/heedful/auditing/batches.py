@@ -1,25 +1,12 @@
-"""Texts before a subject in batches that suit it, smaller ones where memory runs out."""
+"""Batches that are cut in two where memory runs out."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 import torch
 
-from heedful.core.values import Encoded
-from heedful.data.batching import batches
-from heedful.models.base import Subject
-from heedful.models.sitting import budget_of
-
 Made = TypeVar("Made")
-
-
-def batches_for(
-    subject: Subject, encoded: Sequence[Encoded], *, max_batch_tokens: int
-) -> Iterator[list[int]]:
-    """Indices into `encoded`, shortest texts first, as many at once as suits the subject."""
-    tokens = budget_of(subject, max_batch_tokens)
-    return batches(encoded, max_batch_tokens=tokens, max_texts=getattr(subject, "max_texts", None))
 
 
 def in_halves(

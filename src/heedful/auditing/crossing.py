@@ -68,15 +68,18 @@ def _with_partners(
 
 
 def _draws(plan: Plan, check: Retrains, tables: Mapping[str, Column]) -> dict[str, Any]:
-    kinds = {check.over_seeds.get(name, "mean") for name in tables}
-    chosen = {"resamples": plan.resamples, "seed": plan.seed}
-    by_kind = {
-        kind: crossed_draws(tables, centre=CENTRES[kind], **chosen) for kind in sorted(kinds)
-    }
-    draws = {name: by_kind[check.over_seeds.get(name, "mean")][name] for name in tables}
+    draws: dict[str, Any] = {}
+    for kind, centre in CENTRES.items():
+        some = {name: one for name, one in tables.items() if _kind(check, name) == kind}
+        if some:  # texts are drawn alike in every call, so that all stay paired
+            draws |= crossed_draws(some, centre=centre, resamples=plan.resamples, seed=plan.seed)
     for name, (one, other) in check.differences.items():
         draws[name] = draws[one] - draws[other]
     return draws
+
+
+def _kind(check: Retrains, name: str) -> str:
+    return check.over_seeds.get(name, "mean")
 
 
 def drift_of(

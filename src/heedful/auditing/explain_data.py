@@ -7,7 +7,7 @@ from itertools import islice
 from jaxtyping import Int
 from torch import Tensor
 
-from heedful.auditing.batches import batches_for, in_halves
+from heedful.auditing.batches import in_halves
 from heedful.auditing.explain import Shown, method_scores, scored, target_number, targets
 from heedful.auditing.explain_request import Built, Request
 from heedful.core.errors import NotApplicable
@@ -16,6 +16,7 @@ from heedful.core.values import Encoded, Example
 from heedful.methods.base import Method
 from heedful.models.base import Subject
 from heedful.models.sitting import Sitting
+from heedful.training.reading import batches_for
 
 Scores = Tensor | str  # or why there are none
 TOGETHER = 1024  # texts among which those of like length find each other

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from heedful.auditing.batches import batches_for, in_halves
+from heedful.auditing.batches import in_halves
 from heedful.auditing.maps import MapRow, map_rows, shown_instances
 from heedful.auditing.texts import TextRow, text_rows
 from heedful.checks import Check
@@ -17,6 +17,7 @@ from heedful.core.records import Measurement
 from heedful.core.values import Encoded, Example
 from heedful.models.base import Subject
 from heedful.models.sitting import Sitting
+from heedful.training.reading import batches_for
 
 
 @dataclass(frozen=True, slots=True, eq=False)

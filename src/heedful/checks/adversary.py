@@ -13,7 +13,6 @@ from heedful.core.records import Claim, Measurement
 from heedful.interventions.base import require_epsilon
 from heedful.tensor.divergence import jsd, tvd
 from heedful.training.lessons import STARTS, Adversary, Lesson, Pace, Retrained
-from heedful.training.outlook import outlook
 
 
 @checks.register("adversary")
@@ -53,7 +52,7 @@ class WholeAdversary:
             raise ConfigError(f"weights are numbers above 0, at least one; got {self.weights}.")
         if not self.starts or set(self.starts) - set(STARTS):
             raise ConfigError(f"starts are {' and '.join(STARTS)}, not {self.starts}.")
-        Pace(self.epochs, self.patience).until  # noqa: B018 - wrong settings are said now
+        Pace(self.epochs, self.patience)  # wrong settings are said now
 
     def lessons(self, trial: Trial) -> list[Lesson]:
         """Every λ from every start, and another seed to hold them against."""
@@ -102,7 +101,7 @@ class WholeAdversary:
         moved, apart = [], []
         both: list[Lesson] = [*lessons, self._another(trial)]
         for lesson in both:
-            seen = outlook(trial.taught(lesson).subject, trial.dev.encoded)
+            seen = trial.dev.seen_by(trial.taught(lesson).subject)
             moved.append(float(tvd(seen.probabilities, base.probabilities).mean()))
             apart.append(float(jsd(seen.padded(), base.padded()).mean()))
         enough = max(self.epsilon, moved.pop())

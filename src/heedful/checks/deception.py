@@ -73,7 +73,7 @@ class Deception:
             raise ConfigError("start is scratch or base, heads is mean or worst.")
         if not 0.0 < self.margin < 1.0 or not 0.0 < self.share < 1.0:
             raise ConfigError("margin and share must lie between 0 and 1.")
-        Pace(self.epochs, self.patience).until  # noqa: B018 - wrong settings are said now
+        Pace(self.epochs, self.patience)  # wrong settings are said now
         methods[self.method]
 
     def hidden(self, trial: Trial) -> Hidden:

@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from heedful.checks.base import Column, Findings, checks
-from heedful.checks.necessity import require_seeds
-from heedful.checks.retrains import OverSeeds, Trial, seed_name
+from heedful.checks.retrains import OverSeeds, Trial, require_seeds, seed_name
 from heedful.core.errors import ConfigError
 from heedful.core.records import Claim, Measurement
 from heedful.models.encoders import encoders
@@ -49,7 +48,7 @@ class Guide:
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        Pace(self.epochs, self.patience).until  # noqa: B018 - wrong settings are said now
+        Pace(self.epochs, self.patience)  # wrong settings are said now
         Adversary(self.adversary)
         blind = [name for name in encoders if getattr(encoders[name], "word_wise", False)]
         if self.encoder not in blind:

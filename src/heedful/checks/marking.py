@@ -9,12 +9,12 @@ from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Encoded, Example
-from heedful.data.batching import batches
 from heedful.methods import methods
 from heedful.models.base import Subject
 from heedful.models.recurrent import RecurrentSubject
-from heedful.models.sitting import Sitting, budget_of
+from heedful.models.sitting import Sitting
 from heedful.training.hidden import Hidden
+from heedful.training.reading import batches_for
 
 
 def mark(
@@ -57,14 +57,11 @@ def _rationale(example: Example, one: Encoded) -> list[bool]:
 def _salient(hidden: Hidden, base: Subject, encoded: Sequence[Encoded]) -> list[list[bool]]:
     """The words with the highest scores by size, at least one and never all."""
     method, found = methods.build(hidden.method), [list[bool]()] * len(encoded)
-    tokens = budget_of(base, 20_000)
-    for rows in batches(encoded, max_batch_tokens=tokens, max_texts=getattr(base, "max_texts", 0)):
-        together = [encoded[row] for row in rows]
-        sitting = Sitting(base, base.batch(together))
-        scores = method(sitting, sitting.predicted).scores.detach()
-        for row, one, score in zip(rows, together, scores, strict=True):
-            here = sitting.batch.present[rows.index(row)]
-            found[row] = _highest(one, score[here], hidden.share)
+    for rows in batches_for(base, encoded):
+        sitting = Sitting(base, base.batch([encoded[row] for row in rows]))
+        scores, here = method(sitting, sitting.predicted).scores.detach(), sitting.batch.present
+        for place, row in enumerate(rows):
+            found[row] = _highest(encoded[row], scores[place][here[place]], hidden.share)
     return found
 
 

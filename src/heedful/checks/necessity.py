@@ -8,15 +8,15 @@ import numpy as np
 import torch
 
 from heedful.checks.base import Column, Findings, checks
-from heedful.checks.retrains import OverSeeds, Trial, seed_name
+from heedful.checks.retrains import OverSeeds, Trial, require_seeds, seed_name
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Claim, Measurement
-from heedful.data.batching import batches
 from heedful.interventions.simple import Uniform
 from heedful.models.recurrent import RecurrentSubject
-from heedful.models.sitting import Sitting, budget_of
+from heedful.models.sitting import Sitting
 from heedful.tensor.divergence import tvd
 from heedful.training.lessons import Pace, Retrained
+from heedful.training.reading import batches_for
 
 ARMS = {"score_trained": "own", "score_uniform": "uniform"}
 
@@ -57,7 +57,7 @@ class Necessity:
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        Pace(self.epochs, self.patience).until  # noqa: B018 - wrong settings are said now
+        Pace(self.epochs, self.patience)  # wrong settings are said now
         if not 0.0 < self.margin < 1.0:
             raise ConfigError(f"margin must lie between 0 and 1, not {self.margin}.")
 
@@ -87,24 +87,16 @@ class Necessity:
 
     def _lesson(self, arm: str, seed: int) -> Retrained:
         pace = Pace(self.epochs, self.patience)
-        return Retrained(seed, "uniform" if ARMS[arm] == "uniform" else "own", pace)
+        return Retrained(seed, ARMS[arm], pace)
 
 
 def uniform_swap(trial: Trial) -> Column:
     """How far each output moves when uniform attention is imposed on the model as it is."""
     encoded, found = trial.texts.encoded, np.zeros(len(trial.texts.encoded))
-    tokens = budget_of(trial.base, trial.max_batch_tokens)
-    most = getattr(trial.base, "max_texts", None)
-    for rows in batches(encoded, max_batch_tokens=tokens, max_texts=most):
+    for rows in batches_for(trial.base, encoded, max_batch_tokens=trial.max_batch_tokens):
         batch = trial.base.batch([encoded[row] for row in rows])
         sitting = Sitting(trial.base, batch, trial.seed, trial.max_batch_tokens, trial.clock)
         with torch.no_grad():
             even = sitting.decode(Uniform()(sitting))[0].softmax(-1)
         found[rows] = tvd(even, sitting.forward.probabilities).double().numpy()
     return found
-
-
-def require_seeds(seeds: int, *, least: int = 2) -> None:
-    """Refuse too few seeds for an interval."""
-    if seeds < least:
-        raise ConfigError(f"seeds must be at least {least}, not {seeds}.")

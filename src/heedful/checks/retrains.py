@@ -11,12 +11,12 @@ from torch import Tensor
 
 from heedful.checks.base import Column, Findings
 from heedful.core.clock import Clock
-from heedful.core.errors import NotApplicable
+from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Claim
 from heedful.models.base import Subject
 from heedful.tensor.divergence import jsd
 from heedful.training.lessons import Lesson
-from heedful.training.outlook import Outlook, outlook
+from heedful.training.outlook import Outlook
 from heedful.training.room import Taught, Texts
 
 OverSeeds = Mapping[str, Literal["mean", "median"]]
@@ -34,7 +34,6 @@ class Trial:
     max_batch_tokens: int = 20_000
     clock: Clock = field(default_factory=Clock)
     own_seed: int = 0  # the one the base model was made with
-    kept: dict[Lesson, Outlook] = field(default_factory=dict)
 
     def seeds(self, count: int) -> list[int]:
         """So many seeds, none of them the base model's own: that would be the base model again."""
@@ -42,9 +41,7 @@ class Trial:
 
     def outlook(self, lesson: Lesson) -> Outlook:
         """What a subject made anew says of the texts under audit, and where it looks."""
-        if lesson not in self.kept:
-            self.kept[lesson] = outlook(self.taught(lesson).subject, self.texts.encoded)
-        return self.kept[lesson]
+        return self.texts.seen_by(self.taught(lesson).subject)
 
     def apart(self, lesson: Lesson) -> Float[Tensor, "n"]:
         """How far its attention lies from the base model's, in JSD."""
@@ -85,6 +82,12 @@ class Retrains(Protocol):
     def examine(self, trial: Trial) -> Findings:
         """What all texts show once the subjects are there."""
         ...
+
+
+def require_seeds(seeds: int, *, least: int = 2) -> None:
+    """Refuse too few seeds for an interval."""
+    if seeds < least:
+        raise ConfigError(f"seeds must be at least {least}, not {seeds}.")
 
 
 def seed_name(seed: int) -> str:

@@ -8,12 +8,11 @@ import numpy as np
 import torch
 
 from heedful.checks.base import Findings, checks
-from heedful.checks.necessity import require_seeds
-from heedful.checks.retrains import OverSeeds, Trial, seed_name
+from heedful.checks.retrains import OverSeeds, Trial, require_seeds, seed_name
 from heedful.core.errors import ConfigError
 from heedful.core.records import Claim, Measurement
 from heedful.core.rng import uniform_keys
-from heedful.tensor.divergence import jsd
+from heedful.tensor.divergence import jsd, tvd
 from heedful.tensor.simplex import permuted, uniform
 from heedful.training.lessons import Adversary, Lesson, Pace, Retrained
 
@@ -52,7 +51,7 @@ class Seeds:
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        Pace(self.epochs, self.patience).until  # noqa: B018 - wrong settings are said now
+        Pace(self.epochs, self.patience)  # wrong settings are said now
         Adversary(self.adversary)
         if self.shuffles < 1:
             raise ConfigError(f"shuffles must be at least 1, not {self.shuffles}.")
@@ -72,9 +71,7 @@ class Seeds:
         middle = np.median(each, axis=0)
         far = trial.apart(self._adversary()).numpy()
         own = trial.texts.outlook.probabilities
-        moved = [
-            (trial.outlook(one).probabilities - own).abs().sum(-1).numpy() / 2 for one in lessons
-        ]
+        moved = [tvd(trial.outlook(one).probabilities, own).numpy() for one in lessons]
         columns = {
             "jsd_seeds": middle,
             "jsd_adversary_beyond_seeds": far - middle,

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from heedful.core.errors import ConfigError
 from heedful.core.progress import Progress, silent
 from heedful.core.values import Batch, Encoded, Forward, collate
-from heedful.data.batching import batches
 from heedful.models.recurrent import RecurrentSubject
 from heedful.training.checkpoint import State
+from heedful.training.judging import looked_over
 from heedful.training.loop import Kept, Until, run_epochs
 from heedful.training.objectives import Objective, Seen
+from heedful.training.reading import USUAL
 from heedful.training.recipe import Recipe, optimiser_for, shuffled_batches
 from heedful.training.score import require_dev, score_of
 from heedful.training.step import Step
@@ -50,18 +50,14 @@ class RecurrentCourse:
 
     def judge(self) -> tuple[float, float]:
         """What to choose this epoch by, and the accuracy on the dev texts."""
-        size = len(self.judged), len(self.subject.labels)
-        outputs, worth = torch.zeros(size, dtype=torch.float64), 0.0
-        chosen_by_worth = False
-        with torch.no_grad():
-            for rows in batches(self.judged, max_batch_tokens=20_000):
-                batch = collate([self.judged[row] for row in rows])
-                seen = self.see(batch, self.subject.forward(batch))
-                outputs[rows] = self.judges.logits(seen, rows).softmax(-1).double()
-                if (each := self.judges.worth(seen, rows)) is not None:
-                    worth, chosen_by_worth = worth + float(each.double().sum()), True
-        score, accuracy = score_of(outputs, self.judged)
-        return (worth / len(self.judged) if chosen_by_worth else score), accuracy
+
+        def see(texts: list[Encoded]) -> Seen:
+            batch = collate(texts)
+            return self.see(batch, self.subject.forward(batch))
+
+        logits, worth = looked_over(self.judges, self.judged, see, max_batch_tokens=USUAL)
+        score, accuracy = score_of(logits.softmax(-1).double(), self.judged)
+        return (score if worth is None else worth), accuracy
 
 
 @dataclass(frozen=True, eq=False)

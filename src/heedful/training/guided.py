@@ -8,15 +8,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.core.values import Encoded, Example, collate
-from heedful.data.batching import batches
 from heedful.models.base import Subject
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.words import Vocabulary
 from heedful.training.fit import untrained
 from heedful.training.loop import Until
 from heedful.training.objectives import Guided, Objective, OwnTask, Weights, spread
-from heedful.training.outlook import Outlook, outlook
+from heedful.training.outlook import Outlook
 from heedful.training.pupils import RecurrentPupil
+from heedful.training.reading import batches_for
 from heedful.training.recipe import Recipe
 from heedful.training.room import Desk, Room, Taught, Texts
 
@@ -44,9 +44,8 @@ class GuidedPupil:
         task = OwnTask.of(read, self.pupil.subject)
         if self.source is None:  # uniform attention, or its own
             return task
-        same = self.source is self.room.base
-        seen = texts.outlook if same else outlook(self.source, texts.encoded)
-        return Guided(task.gold, task.criterion, word_weights(texts.encoded, seen))
+        weights = word_weights(texts.encoded, texts.seen_by(self.source))
+        return Guided(task.gold, task.criterion, weights)
 
 
 def guided(
@@ -60,8 +59,7 @@ def guided(
     if isinstance(base, RecurrentSubject):
         recipe, vocabulary = room.recipe, base.vocabulary
     else:
-        longest = max(len(one.seen_words) for one in (*room.train.encoded, *room.dev.encoded))
-        recipe = Recipe(max_words=max(longest, base_longest(base)))
+        recipe = Recipe(max_words=getattr(base, "max_length", Recipe.max_words))  # a token each
         normal = recipe.tokenizer.normal
         vocabulary = Vocabulary.count(
             [normal(w) for w in one.seen_words] for one in room.train.encoded
@@ -71,11 +69,6 @@ def guided(
     subject, _ = untrained(vocabulary, base.labels, recipe)
     pupil = RecurrentPupil(room, subject, recipe)
     return GuidedPupil(room, pupil, base if by == "base" else source)
-
-
-def base_longest(base: Subject) -> int:
-    """The most words that a text can have: one for each token."""
-    return int(getattr(base, "max_length", 1000))
 
 
 def by_words(subject: RecurrentSubject, encoded: Sequence[Encoded]) -> list[Encoded]:
@@ -101,7 +94,7 @@ def outputs_under(
     """What a word-wise model says under the given weights, or under its own without any."""
     outputs = torch.zeros(len(read), len(subject.labels), dtype=torch.float64)
     with torch.no_grad():
-        for rows in batches(read, max_batch_tokens=20_000):
+        for rows in batches_for(subject, read):
             batch = collate([read[row] for row in rows])
             forward = subject.forward(batch)
             logits = forward.logits

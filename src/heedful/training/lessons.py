@@ -22,6 +22,9 @@ class Pace:
     epochs: int = 40
     patience: int = 5
 
+    def __post_init__(self) -> None:
+        Until(self.epochs, self.patience)  # which refuses wrong numbers
+
     @property
     def doubled(self) -> "Pace":
         """The pace of adversaries beside this one of seeds: twice as long, as published."""

@@ -8,9 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.core.values import Encoded
-from heedful.data.batching import batches
 from heedful.models.base import Subject
-from heedful.models.sitting import budget_of
+from heedful.training.reading import batches_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,17 +32,14 @@ def outlook(
     subject: Subject,
     encoded: Sequence[Encoded],
     *,
-    max_batch_tokens: int = 20_000,
     rows_too: bool = False,
 ) -> Outlook:
     """One pass over all texts, no gradient."""
     outputs = torch.zeros(len(encoded), len(subject.labels), dtype=torch.float64)
     weights: list[Tensor] = [torch.zeros(0)] * len(encoded)
     behind: list[Tensor] = [torch.zeros(0, 0)] * len(encoded)
-    tokens = budget_of(subject, max_batch_tokens)
-    most = getattr(subject, "max_texts", None)
     with torch.no_grad():
-        for rows in batches(encoded, max_batch_tokens=tokens, max_texts=most):
+        for rows in batches_for(subject, encoded):
             batch = subject.batch([encoded[row] for row in rows])
             forward = subject.forward(batch)
             outputs[rows] = forward.probabilities.double()

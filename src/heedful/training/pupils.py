@@ -1,6 +1,6 @@
 """Models on their way: a new one like the base, or a copy of it, to be taught this or that."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,9 +14,10 @@ from heedful.training.course import RecurrentCourse
 from heedful.training.fit import require_every_class, untrained
 from heedful.training.hidden import UNKNOWN, Deceit, Hidden
 from heedful.training.loop import Until, outcome
-from heedful.training.objectives import Deceiving, Impostor, Objective, OwnTask
+from heedful.training.objectives import Objective, OwnTask
 from heedful.training.recipe import Recipe
-from heedful.training.room import Desk, Room, Taught, Texts
+from heedful.training.room import Desk, Room, Taught
+from heedful.training.striving import Strive, as_deceiver, as_impostor
 
 
 @runtime_checkable
@@ -88,35 +89,26 @@ class RecurrentPupil:
 
     def task(self, until: Until, desk: Desk) -> Taught:
         """The labels, by the published loss."""
-        return self.learn(lambda texts: OwnTask.of(texts.encoded, self.subject), until, desk)
+        return self._learn(lambda texts: self._task(texts.encoded), until, desk)
 
     def impostor(self, weight: float, until: Until, desk: Desk, *, reverse: bool) -> Taught:
         """TVD − λ·KL against the base model."""
-
-        def strive(texts: Texts) -> Objective:
-            seen = texts.outlook
-            return Impostor(seen.probabilities, seen.attention, weight, reverse)
-
-        return self.learn(strive, until, desk)
+        return self._learn(as_impostor(weight, reverse=reverse), until, desk)
 
     def deceive(self, plan: Deceit, until: Until, desk: Desk) -> Taught:
         """The labels and a penalty on the weight of the hidden words."""
-
-        def strive(texts: Texts) -> Objective:
-            task = OwnTask.of(texts.encoded, self.subject)
-            marks = texts.hidden(plan.hidden)
-            return Deceiving(task.gold, task.criterion, marks, plan.weight, plan.worst)
-
-        return self.learn(strive, until, desk)
+        return self._learn(as_deceiver(plan, self._task), until, desk)
 
     def without(self, hidden: Hidden, until: Until, desk: Desk) -> Taught:
         """The labels, from shorter texts."""
         both = self.room.train, self.room.dev
         known, judged = (texts.without(hidden, UNKNOWN) for texts in both)
-        tasks = OwnTask.of(known, self.subject), OwnTask.of(judged, self.subject)
-        return self.train(known, judged, tasks, until, desk)
+        return self.train(known, judged, (self._task(known), self._task(judged)), until, desk)
 
-    def learn(self, strive: Callable[[Texts], Objective], until: Until, desk: Desk) -> Taught:
+    def _task(self, texts: Sequence[Encoded]) -> OwnTask:
+        return OwnTask.of(texts, self.subject)
+
+    def _learn(self, strive: Strive, until: Until, desk: Desk) -> Taught:
         """Whatever is striven for, on the room's texts."""
         known, judged = self.room.train, self.room.dev
         both = strive(known), strive(judged)

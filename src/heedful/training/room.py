@@ -32,6 +32,7 @@ class Texts:
     min_words: int
     mark: Mark
     kept: dict[Hidden, list[Tensor]] = field(default_factory=dict)
+    seen: dict[Subject, Outlook] = field(default_factory=dict)
 
     @cached_property
     def _both(self) -> list[tuple[Example, Encoded]]:
@@ -43,10 +44,16 @@ class Texts:
         """The texts that are long enough."""
         return [encoded for _, encoded in self._both]
 
-    @cached_property
+    @property
     def outlook(self) -> Outlook:
         """What the base model says, and where it looks."""
-        return outlook(self.base, self.encoded)
+        return self.seen_by(self.base)
+
+    def seen_by(self, subject: Subject) -> Outlook:
+        """What a subject says, and where it looks; looked at once."""
+        if subject not in self.seen:
+            self.seen[subject] = outlook(subject, self.encoded)
+        return self.seen[subject]
 
     def hidden(self, hidden: Hidden) -> list[Bool[Tensor, "_"]]:
         """For each text which of its tokens are hidden."""

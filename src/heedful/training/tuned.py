@@ -5,7 +5,7 @@ looked at it goes without dropout, and so does the tuning it is compared with.
 """
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,10 +28,11 @@ from heedful.training.checkpoint import State
 from heedful.training.fit import require_every_class
 from heedful.training.hidden import Deceit, Hidden, blank_id
 from heedful.training.loop import Until, outcome, run_epochs
-from heedful.training.objectives import Deceiving, Impostor, Objective, OwnTask
+from heedful.training.objectives import Objective, OwnTask
 from heedful.training.pupils import nudged
 from heedful.training.room import Desk, Room, Taught, Texts
 from heedful.training.score import require_dev
+from heedful.training.striving import Strive, as_deceiver, as_impostor
 from heedful.training.tuning import FineTuning, TunedCourse, optimiser_for
 
 Kind = TypeVar("Kind", bound=TransformerSubject)
@@ -154,22 +155,12 @@ class TunedPupil:
 
     def impostor(self, weight: float, until: Until, desk: Desk, *, reverse: bool) -> Taught:  # noqa: ARG002
         """TVD − λ·KL against the base model."""
-
-        def strive(texts: Texts) -> Objective:
-            seen = texts.outlook
-            return Impostor(seen.probabilities, seen.attention, weight, reverse)
-
-        return self._learn(strive, desk)
+        return self._learn(as_impostor(weight, reverse=reverse), desk)
 
     def deceive(self, plan: Deceit, until: Until, desk: Desk) -> Taught:  # noqa: ARG002
         """The labels and a penalty on the weight of the hidden words."""
-
-        def strive(texts: Texts) -> Objective:
-            task = self._task(texts.encoded)
-            marks = texts.hidden(plan.hidden)
-            return Deceiving(task.gold, task.criterion, marks, plan.weight, plan.worst)
-
-        return self._learn(strive, desk, plan.hidden if plan.blocked else None)
+        blocking = plan.hidden if plan.blocked else None
+        return self._learn(as_deceiver(plan, self._task), desk, blocking)
 
     def without(self, hidden: Hidden, until: Until, desk: Desk) -> Taught:  # noqa: ARG002
         """The labels, from shorter texts."""
@@ -181,9 +172,7 @@ class TunedPupil:
     def _task(self, encoded: Sequence[Encoded]) -> OwnTask:
         return OwnTask([one.label for one in encoded], CrossEntropyLoss())
 
-    def _learn(
-        self, strive: Callable[[Texts], Objective], desk: Desk, hidden: Hidden | None = None
-    ) -> Taught:
+    def _learn(self, strive: Strive, desk: Desk, hidden: Hidden | None = None) -> Taught:
         both = self.room.train, self.room.dev
         readers = self._reader(both[0], hidden), self._reader(both[1], hidden)
         texts = both[0].encoded, both[1].encoded

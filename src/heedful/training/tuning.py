@@ -11,10 +11,11 @@ from heedful.core.errors import ConfigError
 from heedful.core.progress import Progress
 from heedful.core.rng import generator
 from heedful.core.values import Batch, Encoded
-from heedful.data.batching import batches
 from heedful.models.transformer import TransformerSubject
 from heedful.training.checkpoint import State
+from heedful.training.judging import looked_over
 from heedful.training.objectives import Objective, Seen
+from heedful.training.reading import USUAL
 from heedful.training.recipe import shuffled_batches
 from heedful.training.score import score_of
 
@@ -102,18 +103,15 @@ class TunedCourse:
 
         Where nobody looks at its attention the model runs as it is, with nothing held.
         """
-        outputs = torch.zeros(len(self.judged), len(self.subject.labels), dtype=torch.float64)
-        worth: list[float] = []
         reader = self.judge_by or self.subject
-        tokens = reader.max_batch_tokens if self.heard else 20_000
-        with torch.no_grad():
-            for rows in batches(self.judged, max_batch_tokens=tokens):
-                seen = self.see(reader, reader.batch([self.judged[row] for row in rows]))
-                outputs[rows] = self.judges.logits(seen, rows).double().softmax(-1)
-                if (each := self.judges.worth(seen, rows)) is not None:
-                    worth += each.double().tolist()
-        score, accuracy = score_of(outputs, self.judged)
-        return (sum(worth) / len(worth) if worth else score), accuracy
+        logits, worth = looked_over(
+            self.judges,
+            self.judged,
+            lambda texts: self.see(reader, reader.batch(texts)),
+            max_batch_tokens=reader.max_batch_tokens if self.heard else USUAL,
+        )
+        score, accuracy = score_of(logits.double().softmax(-1), self.judged)
+        return (score if worth is None else worth), accuracy
 
     def _step(self, rows: Sequence[int], optimiser: torch.optim.Optimizer) -> None:
         seen = self.see(self.subject, self.subject.batch([self.known[row] for row in rows]))
