@@ -53,6 +53,7 @@ CONTROLS = (
 )
 OF_REFERENCES = ("tau_references", "tau_attention_references")
 WIDTH = 41
+TOLD = "faithfulness"  # in a sentence: a dozen figures of every method are for the report
 
 
 def print_card(
@@ -79,6 +80,8 @@ def card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
     parts += [_checks(verdict, manifest["level"]), *_methods(verdict), *_missing(verdict)]
     if "mechanism" in verdict.checks:
         parts += [Text(), Text("Where it is lost: " + printable(verdict.checks["mechanism"].why))]
+    if TOLD in verdict.checks:
+        parts += [Text(), Text("What methods name: " + printable(verdict.checks[TOLD].why))]
     if made := models_told(manifest):
         parts += [Text(), Text(made)]
     parts += [Text(), Text(printable(_origin(manifest)), style="dim")]
@@ -128,7 +131,8 @@ def _checks(verdict: Verdict, level: float) -> Table:
     for check, result in verdict.checks.items():
         answer = Text(f"  {result.answer}", style=COLOURS[result.answer])
         table.add_row(Text(check, style="bold") + answer)
-        _measures(table, result, shown)
+        if check != TOLD:
+            _measures(table, result, shown)
     return table
 
 
