@@ -103,9 +103,9 @@ def _tested(
     """The p-values of a check that tests; they have no interval."""
     if not isinstance(check, Tests) or not measured:
         return {}
-    n, nan = len(next(iter(measured.values()))), float("nan")
+    nan, texts = float("nan"), len(next(iter(measured.values())))
     found = check.tested(measured, resamples=plan.resamples, seed=plan.seed)
-    return {name: Estimate(p, nan, nan, n) for name, p in found.items() if p == p}
+    return {name: Estimate(p, nan, nan, texts) for name, p in found.items() if p == p}
 
 
 def _means(plan: Plan, columns: Mapping[str, Column]) -> dict[str, Estimate]:

@@ -28,7 +28,7 @@ class Trial:
         """Every measure: of the methods, of equal scores, of random orders on the average."""
         known, several = len(self.scores), self.removals.words.counts > 1
         whole, empty, effects = self._ends()
-        without, alone, back = self._erased()
+        (without, alone), back = self.both(), self._backwards()
         lost, kept = whole - without, whole - alone
         own, random = lost.mean(1)[:known], lost.mean(1)[known:]
         drops = self._top(self.chance).flatten(0, 1), lost[known:].flatten(0, 1)
@@ -69,14 +69,21 @@ class Trial:
         sizes = faithful.bin_sizes(words.counts, self.bins)[..., None]
         return (place[:, None] < sizes) & words.real
 
-    def _erased(self) -> list[Float64[Tensor, "K S B"]]:
-        """p without the first words, with them alone, and without the last ones."""
-        real = self.removals.words.real
+    def both(self) -> tuple[Float64[Tensor, "K S B"], Float64[Tensor, "K S B"]]:
+        """p without the first words, and with them alone."""
         top = self._top(torch.cat([self.place, self.chance]))
-        last = self._top(faithful.backwards(self.place, real.expand_as(self.place)))
-        asked = self.served[:, None].expand(top.shape[:3])
-        sets = (top, asked), (~top & real, asked), (last, asked[: len(last)])
-        return [self.removals.at(gone, where).p for gone, where in sets]
+        sets = torch.stack([top, ~top & self.removals.words.real])
+        without, alone = self.removals.at(sets, self._asked(sets)).p
+        return without, alone
+
+    def _backwards(self) -> Float64[Tensor, "K S B"]:
+        """p without the last words."""
+        real = self.removals.words.real.expand_as(self.place)
+        last = self._top(faithful.backwards(self.place, real))
+        return self.removals.at(last, self._asked(last)).p
+
+    def _asked(self, sets: Bool[Tensor, "*H K S B W"]) -> Bool[Tensor, "*H K S B"]:
+        return self.served[: sets.shape[-4], None].expand(sets.shape[:-1])
 
     def _ends(
         self,
