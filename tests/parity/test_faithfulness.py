@@ -412,7 +412,7 @@ def test_p_values_are_those_of_all_signs_and_corrected_over_methods():
     assert sign_flip_p(-values) > 0.9
     assert math.isnan(sign_flip_p(np.full(3, np.nan)))
     p = [0.04, 0.001, float("nan"), 0.02, 0.5, 0.02]
-    for level in (0.01, 0.05, 0.09, 0.2):
+    for level in (0.01, 0.05, 0.07, 0.09, 0.2):
         adjusted = np.array(holm_adjusted(p))
         assert ((adjusted <= level) == holm(np.array(p), level)).all()
     columns = {

@@ -145,7 +145,6 @@ REMOVING = {
     "normalised_comprehensiveness": Meaning("share of the text’s worth lost: {}", "up"),
     "normalised_sufficiency": Meaning("share of the text’s worth kept: {}", "up"),
     "violation": Meaning("words whose sign contradicts their effect: {}", "down"),
-    "sensitivity": Meaning("how far scores move when vectors do: {}", "down"),
 }
 CONTROL_NAMES = ("random", "uniform")
 OF_METHOD = re.compile(r"tau_(\w+)_leave_one_out")
