@@ -24,6 +24,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.transformer
 	$(BIN)/python -m benchmarks.methods
+	$(BIN)/python -m benchmarks.faithfulness
 
 # What takes longer than a test may: trained models, published studies
 studies: $(VENV)/.dev

@@ -245,10 +245,11 @@ def test_checks_give_what_they_promise_or_say_why_not(name, case):
     check = build("check", name)
     found = check(Sitting(subject, collate(encoded)))
     given_names = [one.measure for one in found.measurements]
+    rows = [(one.measure, one.setting) for one in found.measurements]
     later = set()
     if hasattr(check, "whole"):
         later = set(check.whole({one.measure: one.values for one in found.measurements}))
-    assert len(set(given_names)) == len(given_names)
+    assert len(set(rows)) == len(rows)
     assert {*given_names, *later, *found.missing} == {*check.measures, *check.beside}
     assert not set(found.missing) & {*given_names, *later}
     for one in found.measurements:
@@ -282,6 +283,7 @@ def test_equal_settings_are_equal_parts(room, name):
         ("intervention", "permute"),
         ("intervention", "adversarial"),
         ("check", "erasure"),
+        ("check", "faithfulness"),
     ],
 )
 def test_draws_belong_to_the_seed_and_the_instance(room, name):
@@ -290,7 +292,7 @@ def test_draws_belong_to_the_seed_and_the_instance(room, name):
     one, again, other = (
         answers(room, name, Sitting(subject, collate([encoded]), seed=s)) for s in (0, 0, 1)
     )
-    assert np.array_equal(one[0], again[0])
-    assert not np.allclose(one[0], other[0])
+    assert np.array_equal(one[0], again[0], equal_nan=True)
+    assert not np.allclose(one[0], other[0], equal_nan=True)
     moved = answers(room, name, Sitting(subject, collate([replace(encoded, index=9)])))
-    assert not np.allclose(one[0], moved[9])
+    assert not np.allclose(one[0], moved[9], equal_nan=True)

@@ -12,7 +12,7 @@ from heedful.auditing.instead import Rival, rivals
 from heedful.auditing.plan import Plan
 from heedful.auditing.rules import Evidence
 from heedful.auditing.verdict import judge
-from heedful.checks import Check, Retrains, SeesAll
+from heedful.checks import Check, Retrains, SeesAll, Tests
 from heedful.checks.agreement import Agreement
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.stats.interval import Place, estimate_means, estimate_place
@@ -88,11 +88,24 @@ def _estimate(
     return CheckResult(
         "undecided",
         "",
-        _means(plan, chosen) | crossed_estimates(plan, check, tables, chosen),
+        _means(plan, chosen)
+        | crossed_estimates(plan, check, tables, chosen)
+        | _tested(plan, check, measured),
         by_class,
         undefined,
         {m: reason for m, reason in reasons.items() if m not in chosen},
     )
+
+
+def _tested(
+    plan: Plan, check: Check | Retrains, measured: Mapping[str, Column]
+) -> dict[str, Estimate]:
+    """The p-values of a check that tests; they have no interval."""
+    if not isinstance(check, Tests) or not measured:
+        return {}
+    nan, texts = float("nan"), len(next(iter(measured.values())))
+    found = check.tested(measured, resamples=plan.resamples, seed=plan.seed)
+    return {name: Estimate(p, nan, nan, texts) for name, p in found.items() if p == p}
 
 
 def _means(plan: Plan, columns: Mapping[str, Column]) -> dict[str, Estimate]:

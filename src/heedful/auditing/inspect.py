@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from heedful.auditing.job import run_job
-from heedful.checks import Retrains, checks
+from heedful.checks import Retrains, checks, usual_checks
 from heedful.core.errors import HeedfulError
 from heedful.core.values import Example
 from heedful.methods import methods
@@ -74,7 +74,7 @@ def _cost(subject: Subject) -> dict[str, Any]:
     """Measured on texts of the probe's length, no two alike; longer texts cost more."""
     words = PROBE.split()
     texts = [Example(n, " ".join(words[n:] + words[:n]), 0) for n in range(PROBES)]
-    parts = {name: checks.build(name) for name in checks if not hasattr(checks[name], "lessons")}
+    parts = {name: checks.build(name) for name in usual_checks()}
     with _counting(subject) as tokens:
         seconds = run_job(subject, texts, parts, seed=0, max_batch_tokens=20_000).beside.seconds
     per_text = {name: round(one["cpu"] * 1000 / PROBES, 2) for name, one in seconds.items()}

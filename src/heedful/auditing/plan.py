@@ -9,7 +9,7 @@ import tomli_w
 
 from heedful.auditing.methods_asked import FEWER, complete_methods
 from heedful.auditing.retraining import Retraining
-from heedful.checks import Check, Retrains, checks
+from heedful.checks import Check, Retrains, checks, usual_checks
 from heedful.core.errors import ConfigError
 from heedful.methods import Method, methods
 
@@ -36,7 +36,8 @@ class Plan:
     {"layer": -1, "dtype": "float32"}, see `heedful.load`. `settings` holds a table per check, such
     as {"adversarial": {"epsilon": 0.05}}, `methods` one per method that checks are asked to use,
     such as {"lime": {"samples": 200}}. A plan is complete: settings not given are filled in from
-    the parts' own defaults. Without `checks` all are run that need no retraining; "all" are all.
+    the parts' own defaults. Without `checks` the usual ones are run, which need no retraining
+    and few passes; "all" are all.
     `retraining` says how models are made anew for those that do, see `Retraining`.
     """
 
@@ -117,11 +118,10 @@ class Plan:
 
 
 def _chosen(asked: tuple[str, ...]) -> tuple[str, ...]:
-    """Each check once; those that need no retraining where none is named, or all."""
+    """Each check once; the usual ones where none is named, or all."""
     if "all" in asked:
         return tuple(checks)
-    usual = (name for name in checks if not hasattr(checks[name], "lessons"))
-    return tuple(dict.fromkeys(asked)) or tuple(usual)
+    return tuple(dict.fromkeys(asked)) or usual_checks()
 
 
 def _fewer(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from heedful.auditing.erased import erasure_told
 from heedful.auditing.instead import Rival
+from heedful.auditing.removed import faithfulness_told
 from heedful.checks import Check, Retrains
 from heedful.core.records import CheckResult, Estimate, Vote
 from heedful.stats.interval import Place
@@ -162,5 +163,12 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "mechanism": (Rule("no vote", lambda _: True, _mechanism),),
     "erasure": (
         Rule("no vote", lambda _: True, lambda e: erasure_told(e.results["erasure"].estimates)),
+    ),
+    "faithfulness": (
+        Rule(
+            "no vote",
+            lambda _: True,
+            lambda e: faithfulness_told(e.results["faithfulness"].estimates),
+        ),
     ),
 }

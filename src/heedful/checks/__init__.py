@@ -3,10 +3,11 @@
 # checks are run and shown in the order they are registered in
 # isort: off
 from heedful.checks import agreement, permutation, adversarial, mechanism, erasure
+from heedful.checks import faithfulness
 from heedful.checks import necessity, seeds, guide, adversary, deception
 
 # isort: on
-from heedful.checks.base import Check, Findings, SeesAll, checks
+from heedful.checks.base import Check, Findings, SeesAll, Tests, checks, usual_checks
 from heedful.checks.marking import mark
 from heedful.checks.retrains import Retrains, Trial
 
@@ -15,6 +16,7 @@ __all__ = [
     "Findings",
     "Retrains",
     "SeesAll",
+    "Tests",
     "Trial",
     "adversarial",
     "adversary",
@@ -22,10 +24,12 @@ __all__ = [
     "checks",
     "deception",
     "erasure",
+    "faithfulness",
     "guide",
     "mark",
     "mechanism",
     "necessity",
     "permutation",
     "seeds",
+    "usual_checks",
 ]

@@ -1,6 +1,6 @@
 """The methods a check is asked to use: by name or ready made, on every text that they can serve."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +23,12 @@ def every_method() -> tuple[str, ...]:
     return tuple(name for name in methods if name not in (*OWN, *TIED))
 
 
-def in_order(asked: Iterable[Asked]) -> tuple[Asked, ...]:
+def in_order(
+    asked: Iterable[Asked], every: Callable[[], Iterable[str]] = every_method
+) -> tuple[Asked, ...]:
     """Each method once, in the order they are registered; one with its usual settings by name.
+
+    "all" stands for `every` method that the check can use.
 
     >>> in_order(("random", "gradient", "random"))
     ('gradient', 'random')
@@ -32,7 +36,7 @@ def in_order(asked: Iterable[Asked]) -> tuple[Asked, ...]:
     found: dict[str, Asked] = {}
     for one in asked:
         if one == ALL:
-            found |= {name: found.get(name, name) for name in every_method()}
+            found |= {name: found.get(name, name) for name in every()}
         elif isinstance(one, str):
             methods.build(one)  # an unknown name is said before the work begins
             found.setdefault(one, one)
@@ -74,18 +78,28 @@ class Alone:
 def sizes(
     method: Method, sitting: Sitting, target: Int[Tensor, "B"]
 ) -> tuple[Float64[Tensor, "B T"], str | None]:
-    """Scores without their sign, and why some texts have none: theirs are 0 throughout.
+    """Scores without their sign, and why some texts have none: theirs are 0 throughout."""
+    scores, reason = scores_of(method, sitting, target)
+    return scores.abs().nan_to_num(0.0), reason
+
+
+def scores_of(
+    method: Method, sitting: Sitting, target: Int[Tensor, "B"]
+) -> tuple[Float64[Tensor, "B T"], str | None]:
+    """Scores, and why some texts have none: theirs are NaN throughout.
 
     A batch that is refused is asked again text by text, so that none goes without a score because
     of the company it is in: of a text that is too long for the method, say.
     """
     try:
-        return method(sitting, target).scores.double().abs(), None
+        return method(sitting, target).scores.double(), None
     except NotApplicable as reason:
         if len(sitting.batch) == 1:
-            return torch.zeros(sitting.batch.mask.shape, dtype=torch.float64), str(reason)
+            nothing = torch.full(sitting.batch.mask.shape, torch.nan, dtype=torch.float64)
+            return nothing, str(reason)
     rows = [
-        sizes(method, sitting.once(Alone(row)), target[row : row + 1]) for row in range(len(target))
+        scores_of(method, sitting.once(Alone(row)), target[row : row + 1])
+        for row in range(len(target))
     ]
     reasons = [reason for _, reason in rows if reason is not None]
     return torch.cat([scores for scores, _ in rows]), reasons[0] if reasons else None

@@ -31,7 +31,8 @@ class Check(Protocol):
 
     `claim` is what the check bears on, `votes` whether it may decide it; `measures` are averaged
     over instances and estimated with intervals, `of_heads` too where a subject has heads, `beside`
-    are kept per instance only.
+    are kept per instance only. A check that takes many passes says `usual = False`: it is run when
+    asked for.
     """
 
     claim: ClassVar[Claim | None]
@@ -52,6 +53,26 @@ class SeesAll(Protocol):
     def whole(self, columns: Mapping[str, Column]) -> dict[str, Column]:
         """Further per-instance columns, computed from all instances' columns."""
         ...
+
+
+@runtime_checkable
+class Tests(Protocol):
+    """A check that asks several questions of all instances, each with a p-value."""
+
+    def tested(
+        self, columns: Mapping[str, Column], *, resamples: int, seed: int
+    ) -> dict[str, float]:
+        """p-values, corrected for being many."""
+        ...
+
+
+def usual_checks() -> tuple[str, ...]:
+    """What is run unless checks are named: all that retrain nothing and take few passes."""
+    return tuple(
+        name
+        for name in checks
+        if not hasattr(checks[name], "lessons") and getattr(checks[name], "usual", True)
+    )
 
 
 def measurement(

@@ -1,5 +1,6 @@
 """`heedful audit`: put a model's attention on trial."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -144,9 +145,18 @@ def _plan(
         raw["fields"] = parse_fields(fields)
     if methods:
         settings = {**raw.get("settings", {})}
-        settings["agreement"] = {**settings.get("agreement", {}), "methods": methods}
+        for check in _with_methods(raw.get("checks", ())):
+            settings[check] = {**settings.get(check, {}), "methods": methods}
         raw["settings"] = settings
     return Plan(**raw)
+
+
+def _with_methods(checks: Sequence[str]) -> tuple[str, ...]:
+    """The checks that `--methods` is for, among those asked for."""
+    if "all" in checks:
+        return ("agreement", "faithfulness")
+    chosen = tuple(name for name in ("agreement", "faithfulness") if name in checks)
+    return chosen or ("agreement",)  # the usual checks have it; without it the plan says so
 
 
 def _read(file: Path) -> str:

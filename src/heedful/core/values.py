@@ -101,6 +101,11 @@ class Batch:
         """Some of the texts, as wide as before."""
         return self._taken(lambda one: one[rows], rows)
 
+    def keeping(self, rows: Int[Tensor, "N"], kept: Bool[Tensor, "N T"]) -> "Batch":
+        """N variants: text rows[n] with the tokens kept[n] alone, all equally many."""
+        places = kept.nonzero()[:, 1].reshape(len(rows), -1)
+        return self._taken(lambda one: one[rows].gather(1, places), rows)
+
     def _taken(self, take: Callable[[Tensor], Tensor], rows: Int[Tensor, "N"]) -> "Batch":
         return Batch(
             take(self.ids),

@@ -1,12 +1,14 @@
 """Whole words deleted from a text: all their pieces at once, later tokens move up."""
 
+from collections.abc import Iterator
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Batch
-from heedful.models.sitting import Sitting
+from heedful.models.sitting import Passed, Sitting
 
 
 def same_word(batch: Batch) -> Bool[Tensor, "B T T"]:
@@ -35,35 +37,43 @@ def without_each_word(sitting: Sitting) -> Float[Tensor, "B T C"]:
 def logits_deleting(
     sitting: Sitting, rows: Int[Tensor, "N"], deleted: Bool[Tensor, "N T"]
 ) -> Float[Tensor, "N C"]:
-    """The logits of texts rows[n] without the tokens deleted[n]; equal variants are run once.
-
-    Variants that lose equally many tokens are run together: so none needs padding of its own.
-    """
+    """The logits of texts rows[n] without the tokens deleted[n]."""
+    _require_something_left(sitting, rows, deleted)
     found = sitting.logits.new_zeros(len(rows), len(sitting.subject.labels))
-    size = max(1, sitting.budget // deleted.shape[1])
-    lost = deleted.sum(-1)
-    for count in torch.unique(lost).tolist():
-        for some in torch.split((lost == count).nonzero().squeeze(-1), size):
-            shorter = _without(sitting.batch.chosen(rows[some]), deleted[some], count)
-            _require_something_left(sitting, shorter)
-            first, place = shorter.distinct()
-            found[some] = sitting.subject.forward(shorter.chosen(first)).logits.detach()[place]
+    for variants, which, logits in passes_deleting(sitting, rows, deleted):
+        found[variants] = logits[which]
     return found
 
 
-def _without(batch: Batch, deleted: Bool[Tensor, "N T"], count: int) -> Batch:
-    """The texts without their `count` deleted tokens, taken out from the last to the first."""
-    every = torch.arange(len(batch))
-    places = deleted.nonzero()[:, 1].reshape(len(batch), count)
-    for place in reversed(places.unbind(1)):
-        batch = batch.without(every, place)
-    return batch
+def passes_deleting(
+    sitting: Sitting, rows: Int[Tensor, "N"], deleted: Bool[Tensor, "N T"]
+) -> Iterator[Passed]:
+    """Every distinct variant once: which of the N it is, by its row among the logits of the pass.
+
+    Variants that are equally long are run together, so none needs padding, and as short as they
+    are. One of which nothing is left is in no pass.
+    """
+    left = sitting.batch.present[rows] & ~deleted
+    lengths = left.sum(-1)
+    for length in torch.unique(lengths[lengths > 0]).tolist():
+        variants = (lengths == length).nonzero().squeeze(-1)
+        shorter = sitting.batch.keeping(rows[variants], left[variants])
+        first, which = shorter.distinct()
+        size = max(1, sitting.budget // length)
+        for start, some in zip(range(0, len(first), size), torch.split(first, size), strict=True):
+            here = (which >= start) & (which < start + size)
+            with torch.no_grad():
+                logits = sitting.outputs(shorter.chosen(some))
+            yield variants[here], which[here] - start, logits
 
 
-def _require_something_left(sitting: Sitting, shorter: Batch) -> None:
-    empty = (~shorter.present.any(-1)).nonzero().squeeze(-1).tolist()
-    if empty:
+def _require_something_left(
+    sitting: Sitting, rows: Int[Tensor, "N"], deleted: Bool[Tensor, "N T"]
+) -> None:
+    left = (sitting.batch.present[rows] & ~deleted).any(-1)
+    if not bool(left.all()):
+        text = sitting.batch.instances[int(rows[~left][0])]
         raise NotApplicable(
-            f"Without its only word, text {shorter.instances[empty[0]]} leaves nothing for "
+            f"Without its only word, text {text} leaves nothing for "
             f"{sitting.subject.family} to read; such a text can only lose tokens (players=tokens)."
         )

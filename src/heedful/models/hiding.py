@@ -1,12 +1,14 @@
 """Words hidden from a model: their vectors replaced by a blank one, their places kept."""
 
+from collections.abc import Iterator
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.core.values import Blank
 from heedful.models.base import HasBlank
-from heedful.models.sitting import Sitting
+from heedful.models.sitting import Passed, Sitting
 
 
 def blank_of(sitting: Sitting) -> Blank:
@@ -29,16 +31,27 @@ def with_blanks(
 def logits_hiding(
     sitting: Sitting, rows: Int[Tensor, "N"], hidden: Bool[Tensor, "N T"]
 ) -> Float[Tensor, "N C"]:
-    """The logits of texts rows[n] with the tokens hidden[n] blank; equal variants are run once."""
+    """The logits of texts rows[n] with the tokens hidden[n] blank."""
+    found = sitting.embedded.detach().new_zeros(len(rows), len(sitting.subject.labels))
+    for variants, which, logits in passes_hiding(sitting, rows, hidden):
+        found = found.to(logits)
+        found[variants] = logits[which]
+    return found
+
+
+def passes_hiding(
+    sitting: Sitting, rows: Int[Tensor, "N"], hidden: Bool[Tensor, "N T"]
+) -> Iterator[Passed]:
+    """Every distinct variant once: which of the N it is, by its row among the logits of a pass."""
     if bool((hidden & ~sitting.batch.mask[rows]).any()):
         raise ValueError("Only words can be hidden.")
-    both, place = torch.unique(
+    both, which = torch.unique(
         torch.cat([rows[:, None], hidden.long()], dim=1), dim=0, return_inverse=True
     )
-    rows, hidden = both[:, 0], both[:, 1:].bool()
-    with torch.no_grad():
-        found = [
-            sitting.outputs(sitting.batch.chosen(some), with_blanks(sitting, some, hide))
-            for some, hide in sitting.cut(rows, hidden)
-        ]
-    return torch.cat(found)[place]
+    start = 0
+    for some, hide in sitting.cut(both[:, 0], both[:, 1:].bool()):
+        here = ((which >= start) & (which < start + len(some))).nonzero().squeeze(-1)
+        with torch.no_grad():
+            logits = sitting.outputs(sitting.batch.chosen(some), with_blanks(sitting, some, hide))
+        yield here, which[here] - start, logits
+        start += len(some)

@@ -16,6 +16,8 @@ from heedful.models.base import DeletesQuickly, HasLayers, HoldsAttention, RunsL
 from heedful.tensor.rows import read_rows
 
 Made_co = TypeVar("Made_co", covariant=True)
+Passed = tuple[Int[Tensor, "M"], Int[Tensor, "M"], Float[Tensor, "D C"]]
+"""Of many variants some, their rows in a pass, and the logits of that pass."""
 
 
 @runtime_checkable
@@ -67,7 +69,9 @@ class Sitting:
         size = max(1, self.budget // self.batch.ids.shape[1])
         yield from zip(*(torch.split(one, size) for one in many), strict=True)
 
-    def outputs(self, batch: Batch, embedded: Float[Tensor, "N T E"]) -> Float[Tensor, "N C"]:
+    def outputs(
+        self, batch: Batch, embedded: Float[Tensor, "N T E"] | None = None
+    ) -> Float[Tensor, "N C"]:
         """Logits alone, without the attention where the subject can leave that out."""
         if isinstance(self.subject, RunsLean):
             return self.subject.outputs(batch, embedded)

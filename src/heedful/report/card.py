@@ -54,6 +54,7 @@ CONTROLS = (
 )
 OF_REFERENCES = ("tau_references", "tau_attention_references")
 WIDTH = 41
+TOLD = "faithfulness"  # in a sentence: a dozen figures of every method are for the report
 
 
 def print_card(
@@ -80,6 +81,8 @@ def card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
     parts += [_checks(verdict, manifest["level"]), *_methods(verdict), *_missing(verdict)]
     if "mechanism" in verdict.checks:
         parts += [Text(), Text("Where it is lost: " + printable(verdict.checks["mechanism"].why))]
+    if TOLD in verdict.checks:
+        parts += [Text(), Text("What methods name: " + printable(verdict.checks[TOLD].why))]
     if made := models_told(manifest):
         parts += [Text(), Text(made)]
     parts += [Text(), Text(printable(_origin(manifest)), style="dim")]
@@ -129,7 +132,8 @@ def _checks(verdict: Verdict, level: float) -> Table:
     for check, result in verdict.checks.items():
         answer = Text(f"  {result.answer}", style=COLOURS[result.answer])
         table.add_row(Text(check, style="bold") + answer)
-        _measures(table, result, shown)
+        if check != TOLD:
+            _measures(table, result, shown)
     return table
 
 
@@ -171,8 +175,10 @@ def _missing(verdict: Verdict) -> list[Text]:
     """Why a check has no figure for one of its measures."""
     return [
         Text(f"no {measure}: {printable(reason)}", style="dim")
-        for result in verdict.checks.values()
+        for check, result in verdict.checks.items()
         for measure, reason in result.missing.items()
+        # one line for a method that refuses, not one for each of its dozen figures
+        if check != TOLD or measure.startswith("comprehensiveness_")
     ]
 
 

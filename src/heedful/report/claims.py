@@ -20,6 +20,7 @@ LEADING = {
     "adversary": ("jsd", "tvd"),
     "deception": ("mass_before", "mass_after", "score_lost"),
     "erasure": ("flip_top", "flip_random"),
+    "faithfulness": ("beyond_random_attention", "comprehensiveness_random"),
 }
 # a check may bear on a second claim by one of its figures; its answer is on the first
 ASIDE = {("used", "necessity"): ("uniform_swap_tvd",)}

@@ -1,7 +1,7 @@
 """What each measure means to a reader: words, direction, role and range."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Literal
 
@@ -124,6 +124,7 @@ QUESTIONS = {
     "adversarial": "How different an attention gives the same output?",
     "mechanism": "Where does attention part from influence?",
     "erasure": "Do the highest weights decide?",
+    "faithfulness": "Does removing, or keeping, what a method names move the output?",
     "necessity": "Does learned attention beat uniform?",
     "seeds": "How much does attention move with the seed?",
     "guide": "Does the attention help a model without context?",
@@ -132,6 +133,21 @@ QUESTIONS = {
 }
 
 
+REMOVING = {
+    "p_beyond_random": Meaning("p-value of “no more than at random”, corrected: {}"),
+    "comprehensiveness": Meaning("probability lost without the words of {}", "up", span=RANK),
+    "sufficiency": Meaning("probability lost with the words of {} alone", "down", span=RANK),
+    "beyond_random": Meaning("lost beyond random removal: {}", "up", span=RANK),
+    "diagnosticity": Meaning("random orders that {} beats", "up"),
+    "worst": Meaning("lost in the order of {} from its end", role="control", span=RANK),
+    "flip": Meaning("words to remove until the decision flips, by {}", "down"),
+    "infidelity_scaled": Meaning("the same, scores of {} in their best unit", "down"),
+    "infidelity": Meaning("squared distance of scores and losses: {}", "down"),
+    "normalised_comprehensiveness": Meaning("share of the text’s worth lost: {}", "up"),
+    "normalised_sufficiency": Meaning("share of the text’s worth kept: {}", "up"),
+    "violation": Meaning("words whose sign contradicts their effect: {}", "down"),
+}
+CONTROL_NAMES = ("random", "uniform")
 OF_METHOD = re.compile(r"tau_(\w+)_leave_one_out")
 
 
@@ -145,6 +161,21 @@ def method_of(measure: str) -> str | None:
     return found[1] if found and measure not in MEANINGS else None
 
 
+def removing(measure: str) -> Meaning | None:
+    """How to read a measure of a method in `faithfulness`; None for other measures.
+
+    >>> removing("flip_lime").words
+    'words to remove until the decision flips, by lime'
+    """
+    for start, found in REMOVING.items():
+        if measure.startswith(f"{start}_"):
+            name = measure.removeprefix(f"{start}_")
+            role: Role = "control" if name in CONTROL_NAMES else found.role
+            direction: Direction = "none" if role == "control" else found.direction
+            return replace(found, words=found.words.format(name), role=role, direction=direction)
+    return None
+
+
 def meaning_of(measure: str, check: str = "") -> Meaning:
     """How to read this measure (of this check, where two share its name); unknown ones stay bare.
 
@@ -155,6 +186,8 @@ def meaning_of(measure: str, check: str = "") -> Meaning:
     >>> meaning_of("tau_mine_leave_one_out").span
     (-1.0, 1.0)
     """
+    if check == "faithfulness" and (told := removing(measure)):
+        return told
     span = RANK if measure.startswith("tau_") else SHARE
     method = method_of(measure)
     words = f"{method} and leave-one-out, τ" if method else ""

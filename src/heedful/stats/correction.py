@@ -1,5 +1,7 @@
 """Corrections for asking many questions at once; an undefined p (NaN) is no question asked."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Bool, Float64
 from scipy import stats
@@ -38,3 +40,19 @@ def holm(p: Float64[np.ndarray, "*shape"], level: float = 0.05) -> Bool[np.ndarr
     rejected[order] = np.logical_and.accumulate(kept)  # the first to fail ends it
     significant[defined] = rejected
     return significant
+
+
+def holm_adjusted(p: Sequence[float]) -> list[float]:
+    """p-values that may be held against a level as they are: Holm's, each at least the one before.
+
+    >>> holm_adjusted([0.01, 0.03, float("nan"), 0.5])
+    [0.03, 0.06, nan, 0.5]
+    """
+    given = np.asarray(p, dtype=np.float64)
+    defined = ~np.isnan(given)
+    order = np.argsort(given[defined], kind="stable")
+    raised = given[defined][order] * np.arange(len(order), 0, -1)
+    adjusted, found = given.copy(), np.empty(len(order))
+    found[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
+    adjusted[defined] = found
+    return [float(one) for one in adjusted]

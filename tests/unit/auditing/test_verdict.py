@@ -128,6 +128,7 @@ def test_every_rule_is_reached():
         "adversarial": 1,
         "mechanism": 1,
         "erasure": 1,
+        "faithfulness": 1,
     }
 
 
@@ -293,3 +294,29 @@ def test_what_a_check_found_is_kept_beside_its_answer():
     after = judged({"agreement": before}, MIDDLE).checks["agreement"]
     assert (after.estimates, after.by_class) == (before.estimates, before.by_class)
     assert (after.undefined, after.missing) == (before.undefined, before.missing)
+
+
+def removals(p=0.001, **others):
+    own = others.pop("attention", around(0.1, 0.2))
+    named = {f"beyond_random_{name}": one for name, one in {"attention": own, **others}.items()}
+    tested = {"p_beyond_random_attention": Estimate(p, nan, nan, 20)}
+    return judged({"faithfulness": result(**named, **tested)}).checks["faithfulness"]
+
+
+@pytest.mark.parametrize(
+    ("own", "p", "words"),
+    [
+        (around(0.1, 0.2), 0.001, ": beyond chance (p 0.001, corrected"),
+        (around(-0.1, 0.2), 0.3, ": not beyond chance (p 0.3, corrected"),
+        (around(-0.3, -0.2), 1.0, ": less than chance (p 1, corrected"),
+    ],
+)
+def test_faithfulness_has_no_vote_and_says_what_the_words_of_attention_do(own, p, words):
+    found = removals(p, attention=own, lime=around(0.3, 0.4), occlusion=around(0.0, 0.1))
+    assert found.answer == "no vote"
+    assert words in found.why
+    assert f"Of the other methods lime does most, {around(0.3, 0.4)}." in found.why
+
+
+def test_faithfulness_without_texts_of_two_words_says_so():
+    assert removals(attention=NOTHING).why == "No text has two words, so there is nothing to rank."

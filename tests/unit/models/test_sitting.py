@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import helpers
-from heedful.checks import checks
+from heedful.checks import checks, usual_checks
 from heedful.core.clock import Clock
 from heedful.core.errors import AttentionUnavailable, NotApplicable
 from heedful.methods import methods
@@ -108,7 +108,7 @@ SHARING += ("gradient", "input_x_gradient", "one_hot_gradient", "leave_one_out",
 
 
 def ask_everything(one):
-    for name in (one for one in checks if not hasattr(checks[one], "lessons")):
+    for name in usual_checks():
         with torch.no_grad():
             checks.build(name, **SETTINGS.get(name, {}))(one)
     for name in SHARING:

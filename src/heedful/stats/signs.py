@@ -1,0 +1,28 @@
+"""Whether differences that are paired lie above zero, by turning their signs (Fisher, 1935)."""
+
+import numpy as np
+from jaxtyping import Float64
+
+from heedful.core.rng import generator
+from heedful.stats.interval import RESAMPLES
+
+
+def sign_flip_p(
+    values: Float64[np.ndarray, "n"], *, resamples: int = RESAMPLES, seed: int = 0
+) -> float:
+    """One-sided p-value of "the mean is not above 0": how often signs at random give as much.
+
+    The sample itself counts as one of the draws, so p is never 0. NaN are no values; without any
+    there is no p.
+
+    >>> sign_flip_p(np.ones(20)) < 0.001, sign_flip_p(np.zeros(20))
+    (True, 1.0)
+    """
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return float("nan")
+    random, own, reached = generator(seed, "signs"), defined.sum(), 1
+    for _ in range(resamples):  # one at a time, so memory does not grow with their number
+        signs = 2.0 * random.integers(2, size=len(defined)) - 1.0
+        reached += bool(signs @ defined >= own - 1e-12 * np.abs(defined).sum())
+    return reached / (resamples + 1)
