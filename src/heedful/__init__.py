@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from heedful.runner.api import explain as explain
     from heedful.runner.api import explain_all as explain_all
     from heedful.runner.api import load as load
+    from heedful.runner.compare import Comparison as Comparison
+    from heedful.runner.compare import compare as compare
     from heedful.runner.run import Run as Run
     from heedful.training.finetune import finetune as finetune
     from heedful.training.fit import fit as fit
@@ -48,6 +50,7 @@ _HOMES = {
     "heedful.data.resolve": ("read",),
     "heedful.models.base": ("Subject",),
     "heedful.runner.api": ("audit", "explain", "explain_all", "load"),
+    "heedful.runner.compare": ("Comparison", "compare"),
     "heedful.runner.run": ("Run",),
     "heedful.training.finetune": ("finetune",),
     "heedful.training.tuning": ("FineTuning",),

@@ -94,7 +94,9 @@ def test_every_check_and_measure_is_documented():
             assert told & set(named) or measure.endswith("_bh"), measure
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 4), ("docs/explain.md", 10)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("README.md", 4), ("docs/explain.md", 10), ("docs/compare.md", 4)]
+)
 def test_pages_name_commands_and_options_that_exist(page, least):
     import subprocess
     import sys

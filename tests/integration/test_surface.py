@@ -18,7 +18,17 @@ def test_surface_is_sorted_and_complete():
 
 
 def test_promised_names_are_there():
-    promised = {"audit", "explain", "load", "read", "Plan", "Verdict", "Subject", "HeedfulError"}
+    promised = {
+        "audit",
+        "explain",
+        "load",
+        "read",
+        "Plan",
+        "Verdict",
+        "Subject",
+        "HeedfulError",
+        "compare",
+    }
     assert promised <= set(heedful.__all__)
 
 

@@ -6,7 +6,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from heedful.cli import audit, check, demo, explain, listing, report, train
+from heedful.cli import audit, check, compare, demo, explain, listing, report, train
 from heedful.core.errors import HeedfulError
 
 INTERRUPTED = 130
@@ -25,6 +25,7 @@ app.command("explain")(explain.explain)
 app.command("check")(check.check)
 app.command("list")(listing.listing)
 app.command("report")(report.report)
+app.command("compare")(compare.compare)
 
 
 def main() -> None:

@@ -102,7 +102,7 @@ class Verdict:
 
     def to_json(self) -> str:
         """The text of verdict.json; numbers that do not exist are null."""
-        return json.dumps(_finite({"schema": SCHEMA, **asdict(self)}), indent=1, allow_nan=False)
+        return json.dumps(finite({"schema": SCHEMA, **asdict(self)}), indent=1, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Verdict":
@@ -186,11 +186,12 @@ class Explained:
         }
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Ready for JSON: numbers that do not exist are None."""
     if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
+        return {key: finite(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
+        return [finite(one) for one in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.core.errors import RunError
+from heedful.report.compared_charts import forest_chart
 from heedful.report.erasure_charts import boxes_chart, gap_chart
 from heedful.report.erasure_pictures import erasure_pictures_of
 from heedful.report.evidence import Records
@@ -211,6 +212,7 @@ DRAWN: dict[str, Callable[[Picture], Any]] = {
     "spread": spread_chart,
     "plane": plane_chart,
     "dumbbell": dumbbell_chart,
+    "forest": forest_chart,
 }
 
 

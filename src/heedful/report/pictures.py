@@ -14,7 +14,7 @@ from heedful.report.evidence import Records
 Row = dict[str, Any]
 OfTexts = Literal["histogram", "density", "flow", "layers", "heads", "matrix", "boxes", "gap"]
 OfModels = Literal["scores", "spread", "plane", "dumbbell"]
-Kind = OfTexts | OfModels
+Kind = OfTexts | OfModels | Literal["forest"]
 BINS = 40
 CELLS = 24  # of a density, along either side
 MOST_CLASSES = 6

@@ -56,3 +56,16 @@ def holm_adjusted(p: Sequence[float]) -> list[float]:
     found[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
     adjusted[defined] = found
     return [float(one) for one in adjusted]
+
+
+def benjamini_hochberg_adjusted(p: Sequence[float]) -> list[float]:
+    """p-values that may be held against a level as they are: Benjamini and Hochberg's.
+
+    >>> [round(one, 3) for one in benjamini_hochberg_adjusted([0.01, 0.03, float("nan"), 0.5])]
+    [0.03, 0.045, nan, 0.5]
+    """
+    adjusted = np.array(p, dtype=np.float64)
+    defined = ~np.isnan(adjusted)
+    if defined.any():
+        adjusted[defined] = stats.false_discovery_control(adjusted[defined])
+    return [float(one) for one in adjusted]

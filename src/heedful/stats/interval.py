@@ -126,13 +126,23 @@ def estimate_place(
     # row 0 is the sample itself, the rest are its resamples: one formula for both
     means = np.full((1, 3), np.nan) if n == 0 else values.mean(0, keepdims=True)
     means = np.vstack((means, bootstrap_means(values, resamples=resamples, seed=seed)))
-    gap = means[:, 2] - means[:, 1]
-    statistics = np.stack((_ratio(means[:, 0] - means[:, 1], gap), gap), axis=1)
+    statistics = places(means)
     low, high = percentile_interval(statistics[1:], level)
     return Place(
         place=_estimate(statistics[0, 0], low[0], high[0], n),
         gap=_estimate(statistics[0, 1], low[1], high[1], n),
     )
+
+
+def places(means: Float64[np.ndarray, "R 3"]) -> Float64[np.ndarray, "R 2"]:
+    """Of each row of means of subject, control and reference the place, and the gap it is in.
+
+    >>> places(np.array([[0.5, 0.0, 2.0], [0.5, 1.0, 1.0]]))
+    array([[0.25, 2.  ],
+           [ nan, 0.  ]])
+    """
+    gap = means[:, 2] - means[:, 1]
+    return np.stack((_ratio(means[:, 0] - means[:, 1], gap), gap), axis=1)
 
 
 def _estimate(value: float, low: float, high: float, n: int) -> Estimate:

@@ -1,0 +1,68 @@
+"""`heedful compare`: runs, or methods of one run, side by side."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.common import Quiet, names
+from heedful.core.errors import ConfigError
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")],
+    methods: Annotated[
+        str | None, typer.Option(help="Of one run: methods to compare, by commas.")
+    ] = None,
+    unpaired: Annotated[
+        bool, typer.Option("--unpaired", help="Runs on other texts, as independent samples.")
+    ] = False,
+    correction: Annotated[str, typer.Option(help="Of p-values: holm, bh or none.")] = "holm",
+    level: Annotated[
+        float | None, typer.Option(help="Of intervals; that of the first run unless said.")
+    ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(help="Exit with 1 unless it holds: degree>=-0.05, same-answer; repeatable."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    csv: Annotated[Path | None, typer.Option(help="Write every difference here.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables here.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page that opens offline.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare runs with the first of them: paired differences, intervals, corrected p-values."""
+    from heedful.comparing.gates import parse_gate
+    from heedful.report.safe import printable
+    from heedful.runner.compare import compare as compare_runs
+
+    chosen = names(methods)
+    if methods is not None and len(chosen) < 2:
+        raise ConfigError("--methods takes two methods or more, by commas.")
+    for rule in require or ():
+        parse_gate(rule)  # wrong ones are said before anything is read
+    found = compare_runs(
+        *runs, methods=chosen, paired=not unpaired, correction=correction, level=level
+    ).require(*(require or ()))
+    written = [
+        write(path)
+        for path, write in (
+            (csv, found.to_csv),
+            (markdown, found.to_markdown),
+            (html, found.to_html),
+        )
+        if path
+    ]
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), allow_nan=False))
+    elif not quiet:
+        replace(found, required=()).show()
+        for path in written:
+            typer.echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+    for one in found.required:
+        if not one.met or not (quiet or as_json):
+            typer.echo(f"heedful: {printable(str(one))}", err=not one.met)
+    if not found.met:
+        raise typer.Exit(1)

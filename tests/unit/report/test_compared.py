@@ -1,0 +1,149 @@
+"""A comparison in the terminal, as Markdown, CSV and a page: names in it stay names."""
+
+import csv
+from collections import Counter
+from dataclasses import replace
+from io import StringIO
+from math import nan
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import heedful
+from comparisons import taus, write_run
+from heedful.comparing.columns import Key
+from heedful.report.compared import print_compared
+from heedful.report.compared_html import compared_page
+from heedful.report.compared_markdown import compared_markdown
+from heedful.report.compared_pictures import MOST, forests_of
+from heedful.report.compared_rows import COLUMNS, csv_of
+
+from .made_up import NASTY
+from .test_html import LOADING, Read
+
+pytest.importorskip("altair")
+
+
+def measures(seed, n=40):
+    random = np.random.default_rng(seed)
+    found = taus(n, seed=seed)
+    found["permutation", "median_tvd"] = random.normal(0.3 * seed, 0.1, n)
+    found["permutation", "leverage"] = np.where(np.arange(n) < 5, nan, random.random(n))
+    for layer in range(30):
+        found["agreement", "tau_leave_one_out", f"layer {layer}"] = random.normal(seed, 0.1, n)
+    return found
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    one, two = (write_run(folder / name, measures(i)) for i, name in enumerate(("one", "two")))
+    return heedful.compare(one, two).require("degree>=-1", "same-answer")
+
+
+def hostile(compared, text):
+    """The same with this text wherever a name from outside can stand."""
+    sides = tuple(
+        replace(one, name=text + one.name, model=text, attention=text, data=text, folder=text)
+        for one in compared.sides
+    )
+    (pair,) = compared.pairs
+    rows = tuple(
+        replace(one, key=Key(one.key.check, one.key.measure, text if one.key.setting else None))
+        for one in pair.differences
+    )
+    first, second = sides[0].name, sides[1].name
+    pair = replace(pair, first=first, second=second, differences=rows, notes=(text,))
+    return replace(compared, sides=sides, pairs=(replace(pair, only_one={text: text}),))
+
+
+def printed(compared, required=(), width=100):
+    out = StringIO()
+    print_compared(compared, required, console=Console(file=out, width=width))
+    return out.getvalue()
+
+
+def test_the_terminal_shows_answers_differences_and_how(plain):
+    text = printed(plain.record, plain.required)
+    for part in (
+        "two against one: paired over 40 texts",
+        "● median_tvd",
+        "leverage (5, 5 undefined)",
+        "agreement: 30 more by setting (layers, heads, pairs), 30 of them certain.",
+        "p-values by Holm's correction over each family of questions: 6 (measures), 30",
+        "met: required same-answer; found one: unfaithful, two: unfaithful.",
+    ):
+        assert part in " ".join(text.split())
+    assert all(len(line) <= 80 for line in printed(plain.record, width=80).splitlines())
+
+
+def test_markdown_has_every_row_that_is_shown(plain):
+    text = compared_markdown(plain.record, plain.required)
+    assert "| answer | unfaithful | unfaithful |" in text
+    assert (
+        r"| ● | permutation | median change of output when weights are shuffled: median\_tvd ↑"
+        in text
+    )
+    assert r"(5, 5 undefined)" in text
+    assert "- met: required degree\\>=-1; found" in text
+
+
+def test_csv_can_be_read_back_in_full(plain):
+    rows = list(csv.DictReader(StringIO(csv_of(plain.record))))
+    assert tuple(rows[0]) == COLUMNS
+    assert len(rows) == 36
+    for row, (_, one) in zip(rows, plain.record.rows, strict=True):
+        assert float(row["difference_value"]) == one.difference.value
+        assert row["setting"] == (one.key.setting or "")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-x", "@y"])
+def test_a_spreadsheet_runs_no_name(plain, text):
+    rows = list(csv.reader(StringIO(csv_of(hostile(plain.record, text)))))
+    assert all(not row[column].startswith(text[0]) for row in rows for column in (0, 1, 4))
+
+
+def test_the_page_is_whole_and_asks_nothing_of_anyone(plain):
+    page = compared_page(plain.record, plain.required)
+    found = Read(page)
+    for section in ("sides", "required", "figures", "differences", "how"):
+        assert f'id="{section}"' in page
+    assert page.count("<figure ") == 3
+    assert "30 more by setting" in page
+    loading = [value for name, value in found.attributes if name in LOADING and value]
+    assert all(value.startswith("#") for value in loading if "://" in value or "/" in value)
+    assert len(page) < 300_000
+
+
+@pytest.mark.parametrize("text", [*NASTY, "{{ 7 * 7 }}<b>|*_`"])
+def test_names_from_outside_stay_text(plain, text):
+    bad = hostile(plain.record, text)
+    drawn = {"path", "g", "rect", "line", "text", "bdi", "span"}
+
+    def shape(page):
+        elements = Read(page).elements
+        return Counter({tag: n for tag, n in elements.items() if tag not in drawn})
+
+    assert shape(compared_page(bad)) == shape(compared_page(hostile(plain.record, "x")))
+    made = compared_markdown(bad)
+    assert len(made.splitlines()) == len(compared_markdown(hostile(plain.record, "x")).splitlines())
+    assert "<script" not in made.replace("\\<", "")
+    assert "\x1b" not in made + printed(bad) + csv_of(bad)
+    assert "\x00" not in made + printed(bad) + csv_of(bad)
+
+
+def test_figures_hold_what_can_be_read(plain):
+    degree, agreement, permutation = forests_of(plain.record)
+    assert (degree.title, len(degree.rows)) == ("Degree", 1)
+    assert [row["measure"] for row in permutation.rows] == ["median_tvd", "leverage"]
+    assert len(agreement.rows) == 3  # layers are in the table
+    low, high = permutation.span
+    assert low == -high
+    assert high > max(row["high"] for row in permutation.rows)
+    (pair,) = plain.record.pairs
+    row = pair.differences[1]
+    many = tuple(replace(row, key=Key("c", f"m{i}")) for i in range(MOST + 5))
+    big = replace(plain.record, pairs=(replace(pair, differences=many),))
+    assert len(forests_of(big)[0].rows) == MOST
+    assert f"The first {MOST} of {MOST + 5} are drawn." in forests_of(big)[0].caption
