@@ -134,3 +134,19 @@ def test_two_thousand_texts_take_seconds_and_no_torch(tmp_path):
     command = [sys.executable, "-c", NO_TORCH, "compare", *map(str, runs), "--quiet"]
     subprocess.run(command, check=True)
     assert time.perf_counter() - begun < 30  # about 3 s alone; the machine may be busy
+
+
+def test_cards_and_pages_to_sign_need_no_torch(runs, tmp_path):
+    asked = ("--card", tmp_path / "card.md", "--reviewer", tmp_path / "review.html")
+    command = [sys.executable, "-c", NO_TORCH, "report", runs[0], *asked]
+    subprocess.run(list(map(str, command)), check=True, capture_output=True)
+    assert "**Yes.**" in (tmp_path / "card.md").read_text(encoding="utf-8")
+
+
+def test_a_page_to_sign_of_another_kind_is_one_line(run, runs, tmp_path):
+    told = refused(run("report", runs[0], "--reviewer", tmp_path / "review.pdf"))
+    assert "ends in .html or .md" in told
+    (tmp_path / "README.md").write_text("mine")
+    assert "not written by this command" in refused(
+        run("report", runs[0], "--card", tmp_path / "README.md")
+    )

@@ -13,6 +13,12 @@ def report(
     html: Annotated[Path | None, typer.Option(help="Write the page here.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write a model-card section here.")] = None,
     figures: Annotated[Path | None, typer.Option(help="Write SVG and PNG figures here.")] = None,
+    card: Annotated[
+        Path | None, typer.Option(help="Write plain words and figures for a model card here.")
+    ] = None,
+    reviewer: Annotated[
+        Path | None, typer.Option(help="Write a page to sign, as .html or .md.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write the report of RUN again: RUN/report.html, or what is asked for; no model is needed."""
@@ -21,11 +27,15 @@ def report(
 
     found = Run(run)
     written = []
-    if html or not (markdown or figures):
+    if html or not (markdown or figures or card or reviewer):
         written.append(found.report(html))
     if markdown:
         write_atomic(markdown, found.markdown())
         written.append(markdown)
+    if card:
+        written.append(found.write_card(card))
+    if reviewer:
+        written.append(found.reviewer_page(reviewer))
     if figures:
         written += found.figures(figures)
     if not quiet:

@@ -103,7 +103,9 @@ def page_of(records: Records) -> Page:
         claims=claims_of(verdict),
         classes=tuple(map(visible, _classes(verdict))),
         level=manifest.get("level", 0.95),
-        checks=tuple(_check(name, one, _classes(verdict)) for name, one in verdict.checks.items()),
+        checks=tuple(
+            check_of(name, one, _classes(verdict)) for name, one in verdict.checks.items()
+        ),
         pictures=(*pictures_of(records), *erasure_pictures_of(records)),
         methods=methods,
         method_pictures=method_pictures_of(methods),
@@ -142,7 +144,8 @@ def _classes(verdict: Verdict) -> tuple[str, ...]:
     return tuple(names) if len(names) <= MOST_CLASSES else ()
 
 
-def _check(name: str, result: CheckResult, classes: tuple[str, ...]) -> CheckTable:
+def check_of(name: str, result: CheckResult, classes: tuple[str, ...] = ()) -> CheckTable:
+    """What a page shows of one check; classes have columns of their own."""
     rows = []
     for measure, estimate in result.estimates.items():
         meaning = meaning_of(measure, name)

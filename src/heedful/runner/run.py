@@ -4,10 +4,11 @@ import json
 import shutil
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heedful.core.errors import RunError
+from heedful.core.errors import ConfigError, RunError
 from heedful.core.files import write_atomic
 from heedful.core.records import Verdict
 from heedful.report.card import print_card
@@ -74,6 +75,39 @@ class Run:
         from heedful.report.markdown import to_markdown
 
         return to_markdown(self.records)
+
+    def card(self) -> str:
+        """A model card's section on attention in plain words, with its block of figures on top."""
+        from heedful.report.model_card import card_of
+
+        return card_of(self.verdict, self.manifest)
+
+    def write_card(self, path: str | Path) -> Path:
+        """Write the card; a file that is not one of ours is never written over."""
+        from heedful.report.model_card import MARK
+
+        target = Path(path)
+        if target.exists() and MARK not in Folder(target.parent).text(target.name):
+            raise RunError(
+                f"{target} exists and was not written by this command. Write to another file and "
+                "copy the section and its figures from there."
+            )
+        write_atomic(target, self.card())
+        return target
+
+    def reviewer_page(self, path: str | Path) -> Path:
+        """Write a page for whoever has to sign: data, method, results, limits, sign-off fields.
+
+        Its ending says whether it is HTML (.html) or Markdown (.md).
+        """
+        from heedful.report.review_pages import review_html, review_markdown
+
+        target, kinds = Path(path), {".html": review_html, ".md": review_markdown}
+        if target.suffix not in kinds:
+            raise ConfigError(f"A reviewer's page ends in .html or .md, not {target.name!r}.")
+        digest = sha256(Folder(self.folder).text(VERDICT).encode()).hexdigest()
+        write_atomic(target, kinds[target.suffix](self.records, digest=digest))
+        return target
 
     def figures(self, folder: str | Path | None = None) -> list[Path]:
         """Write every figure as SVG and PNG, to figures/ in the run folder unless said."""

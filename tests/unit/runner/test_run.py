@@ -2,13 +2,14 @@
 
 import json
 import sys
+from hashlib import sha256
 from math import isnan
 
 import pytest
 
 import heedful
 import helpers
-from heedful.core.errors import RunError
+from heedful.core.errors import ConfigError, RunError
 from heedful.runner.run import Run
 
 ROWS = [
@@ -164,3 +165,18 @@ def test_another_column_of_the_same_file_is_measured_anew(tmp_path):
     except RunError:
         return  # to refuse the folder would be as good
     assert again.checks == fresh.checks
+
+
+def test_a_card_and_a_reviewer_s_page_are_written(run, tmp_path):
+    card = run.write_card(tmp_path / "card.md")
+    assert card.read_text(encoding="utf-8") == run.card()
+    run.write_card(card)  # our own may be written again
+    (tmp_path / "README.md").write_text("# My model\n")
+    with pytest.raises(RunError, match="was not written by this command"):
+        run.write_card(tmp_path / "README.md")
+    assert (tmp_path / "README.md").read_text() == "# My model\n"
+    for name in ("page.html", "page.md"):
+        text = run.reviewer_page(tmp_path / name).read_text(encoding="utf-8")
+        assert sha256((run.folder / "verdict.json").read_bytes()).hexdigest() in text
+    with pytest.raises(ConfigError, match=r"ends in .html or .md"):
+        run.reviewer_page(tmp_path / "page.pdf")
