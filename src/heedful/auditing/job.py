@@ -13,6 +13,7 @@ from heedful.auditing.maps import MapRow, map_rows, shown_instances
 from heedful.auditing.texts import TextRow, text_rows
 from heedful.checks import Check
 from heedful.core.clock import Clock, add_seconds
+from heedful.core.people import people_of
 from heedful.core.records import Measurement
 from heedful.core.values import Encoded, Example
 from heedful.models.base import Subject
@@ -94,10 +95,13 @@ def run_job(
     encoded = [subject.encode(example) for example in examples]
     kept = [one for one in encoded if one.explained >= min_words]
     shown = shown_instances(kept)
+    both = zip(examples, encoded, strict=True)
+    people = {one.index: people_of(row, one.words) for row, one in both}
 
     def examine(rows: list[int]) -> _Found:
         together = [kept[row] for row in rows]
-        sitting = Sitting(subject, subject.batch(together), seed, max_batch_tokens, clock)
+        batch = subject.batch(together)
+        sitting = Sitting(subject, batch, seed, max_batch_tokens, clock, people=people)
         return _examine(sitting, together, parts, shown)
 
     chosen = batches_for(subject, kept, max_batch_tokens=max_batch_tokens)

@@ -4,16 +4,18 @@
 # isort: off
 from heedful.checks import agreement, permutation, adversarial, mechanism, erasure
 from heedful.checks import faithfulness
+from heedful.checks import plausibility
 from heedful.checks import necessity, seeds, guide, adversary, deception
 
 # isort: on
-from heedful.checks.base import Check, Findings, SeesAll, Tests, checks, usual_checks
+from heedful.checks.base import Check, Findings, FitsData, SeesAll, Tests, checks, usual_checks
 from heedful.checks.marking import mark
 from heedful.checks.retrains import Retrains, Trial
 
 __all__ = [
     "Check",
     "Findings",
+    "FitsData",
     "Retrains",
     "SeesAll",
     "Tests",
@@ -30,6 +32,7 @@ __all__ = [
     "mechanism",
     "necessity",
     "permutation",
+    "plausibility",
     "seeds",
     "usual_checks",
 ]

@@ -8,14 +8,13 @@ import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from heedful.checks.asked import Asked, built, in_order, name_of, scores_of
+from heedful.checks.asked import Asked, built, name_of
 from heedful.checks.base import Column, Findings, checks, measurement
 from heedful.checks.removals import WAYS, Removals, Words
 from heedful.checks.removing import Trial
+from heedful.checks.scored import USUAL, drawn_scores, scores_of_words, with_attention
 from heedful.core.errors import ConfigError
 from heedful.core.records import Claim
-from heedful.core.rng import uniform_keys
-from heedful.methods import methods
 from heedful.models.sitting import Sitting
 from heedful.stats.correction import holm_adjusted
 from heedful.stats.signs import sign_flip_p
@@ -30,12 +29,6 @@ OF_CONTROLS = {
     "uniform": ("comprehensiveness", "sufficiency", "infidelity", "infidelity_scaled"),
     "random": ("comprehensiveness", "sufficiency", "flip"),
 }  # always there, so never asked for; in the order of the rows behind the methods'
-USUAL = ("attention", "input_x_gradient", "one_hot_gradient", "leave_one_out")
-
-
-def every_ranking() -> tuple[str, ...]:
-    """What "all" stands for: every method that is no control."""
-    return tuple(name for name in methods if name not in OF_CONTROLS)
 
 
 @checks.register("faithfulness")
@@ -65,9 +58,7 @@ class Faithfulness:
     beside: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        asked = in_order(("attention", *self.methods), every_ranking)
-        chosen = tuple(one for one in asked if name_of(one) not in OF_CONTROLS)
-        object.__setattr__(self, "methods", chosen)
+        object.__setattr__(self, "methods", with_attention(self.methods))
         for name in ("orders", "steps"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
@@ -122,27 +113,15 @@ class Faithfulness:
 
     def _scores(self, words: Words) -> tuple[Float64[Tensor, "K B W"], dict[str, str]]:
         """Every method's scores of the words, and equal ones last; NaN where a method refuses."""
-        sitting, rows = words.sitting, []
-        missing: dict[str, str] = {}
-        for one in self.methods:
-            scores, reason = scores_of(built(one), sitting, sitting.predicted)
-            rows.append(words.joined(scores.cpu(), built(one).join))
-            if reason is not None:
-                missing |= {f"{m}_{name_of(one)}": reason for m in (*OF_EACH, "violation")}
+        rows, reasons = scores_of_words(words, self.methods, words.sitting.predicted)
         even = words.real / words.counts.clamp(min=1)[:, None].double()
         return torch.stack([*rows, even]), {
-            measure: reason for measure, reason in missing.items() if measure in self.measures
+            f"{measure}_{name}": reasons[name]
+            for measure, name in self._promised()
+            if name in reasons
         }
 
     def _chance(self, words: Words) -> Int[Tensor, "R B W"]:
         """The words' places in random orders."""
-        batch = words.sitting.batch
-        keys = uniform_keys(
-            words.sitting.seed,
-            "orders of faithfulness",
-            batch.instances,
-            draws=self.orders,
-            lengths=words.counts.tolist(),
-        )
-        drawn = torch.from_numpy(keys).transpose(0, 1)[..., : words.real.shape[1]]
+        drawn = drawn_scores(words, "orders of faithfulness", draws=self.orders)
         return faithful.places(drawn, words.real.expand_as(drawn))

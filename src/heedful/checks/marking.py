@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.core.errors import NotApplicable
+from heedful.core.people import people_of
 from heedful.core.values import Encoded, Example
 from heedful.methods import methods
 from heedful.models.base import Subject
@@ -50,8 +51,10 @@ def _require_single(hidden: Hidden, base: Subject) -> None:
 def _rationale(example: Example, one: Encoded) -> list[bool]:
     if example.rationale is None:
         raise NotApplicable(f"text {example.index} has no rationale")
-    inside = set(example.rationale)
-    return [place in inside for place in range(len(one.words))]
+    people = people_of(example, one.words)
+    if people.marked is None:
+        raise NotApplicable(f"text {example.index}: {people.why}")
+    return [*people.marked]
 
 
 def _salient(hidden: Hidden, base: Subject, encoded: Sequence[Encoded]) -> list[list[bool]]:

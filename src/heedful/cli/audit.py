@@ -153,9 +153,8 @@ def _plan(
 
 def _with_methods(checks: Sequence[str]) -> tuple[str, ...]:
     """The checks that `--methods` is for, among those asked for."""
-    if "all" in checks:
-        return ("agreement", "faithfulness")
-    chosen = tuple(name for name in ("agreement", "faithfulness") if name in checks)
+    known = ("agreement", "faithfulness", "plausibility")
+    chosen = known if "all" in checks else tuple(name for name in known if name in checks)
     return chosen or ("agreement",)  # the usual checks have it; without it the plan says so
 
 

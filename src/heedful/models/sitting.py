@@ -1,6 +1,6 @@
 """One batch before one subject: what several methods and checks need of it is computed once."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -11,6 +11,7 @@ from torch import Tensor, autograd
 
 from heedful.core.clock import Clock
 from heedful.core.errors import AttentionUnavailable
+from heedful.core.people import People
 from heedful.core.values import Batch, Decode, Forward
 from heedful.models.base import DeletesQuickly, HasLayers, HoldsAttention, RunsLean, Subject
 from heedful.tensor.rows import read_rows
@@ -41,7 +42,7 @@ class Sitting:
     """A subject, a batch, and every shared quantity, computed when first asked for.
 
     `lean` says that no attention will be asked for, so that passes may leave it out where that is
-    faster; it is still given to who asks.
+    faster; it is still given to who asks. `people` holds what they said of the texts, by instance.
     """
 
     subject: Subject
@@ -50,6 +51,7 @@ class Sitting:
     max_batch_tokens: int = 20_000
     clock: Clock = field(default_factory=Clock)
     lean: bool = False
+    people: Mapping[int, People] = field(default_factory=dict)
     kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, part: Work[Made_co]) -> Made_co:

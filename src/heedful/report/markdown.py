@@ -47,6 +47,8 @@ def _lines(page: Page) -> Iterator[str]:
     yield "| check | measure | mean | n |\n| --- | --- | --- | ---: |"
     for check in page.checks:
         yield from _rows(check)
+    for one in page.apart:
+        yield f"\n### {one.question}\n\n{escaped(one.why)}"
     if page.retraining and page.retraining.sentence:
         yield f"\n{escaped(page.retraining.sentence)}"
     if page.methods:

@@ -125,6 +125,7 @@ QUESTIONS = {
     "mechanism": "Where does attention part from influence?",
     "erasure": "Do the highest weights decide?",
     "faithfulness": "Does removing, or keeping, what a method names move the output?",
+    "plausibility": "Do people point at the same words?",
     "necessity": "Does learned attention beat uniform?",
     "seeds": "How much does attention move with the seed?",
     "guide": "Does the attention help a model without context?",
@@ -147,6 +148,15 @@ REMOVING = {
     "normalised_sufficiency": Meaning("share of the text’s worth kept: {}", "up"),
     "violation": Meaning("words whose sign contradicts their effect: {}", "down"),
 }
+POINTING = {
+    "auprc": Meaning("people’s words found early by {}, AUPRC"),
+    "token_f1": Meaning("people’s words among those chosen by {}, F1"),
+    "iou_f1": Meaning("people’s spans among those chosen by {}, F1"),
+    "top_k": Meaning("people’s words among as many highest of {}"),
+    "rank_human": Meaning("scores of {} and of people, by size, τ", span=RANK),
+    "sign_human": Meaning("words to which {} and people give one sign"),
+}
+OF_METHODS = {"faithfulness": REMOVING, "plausibility": POINTING}
 CONTROL_NAMES = ("random", "uniform")
 OF_METHOD = re.compile(r"tau_(\w+)_leave_one_out")
 
@@ -161,13 +171,13 @@ def method_of(measure: str) -> str | None:
     return found[1] if found and measure not in MEANINGS else None
 
 
-def removing(measure: str) -> Meaning | None:
-    """How to read a measure of a method in `faithfulness`; None for other measures.
+def of_a_method(measure: str, check: str) -> Meaning | None:
+    """How to read a measure that a check has for every method; None for other measures.
 
-    >>> removing("flip_lime").words
+    >>> of_a_method("flip_lime", "faithfulness").words
     'words to remove until the decision flips, by lime'
     """
-    for start, found in REMOVING.items():
+    for start, found in OF_METHODS.get(check, {}).items():
         if measure.startswith(f"{start}_"):
             name = measure.removeprefix(f"{start}_")
             role: Role = "control" if name in CONTROL_NAMES else found.role
@@ -186,7 +196,7 @@ def meaning_of(measure: str, check: str = "") -> Meaning:
     >>> meaning_of("tau_mine_leave_one_out").span
     (-1.0, 1.0)
     """
-    if check == "faithfulness" and (told := removing(measure)):
+    if told := of_a_method(measure, check):
         return told
     span = RANK if measure.startswith("tau_") else SHARE
     method = method_of(measure)

@@ -6,6 +6,7 @@ from math import isnan
 from typing import Any
 
 from heedful.core.records import CheckResult, Estimate, Verdict
+from heedful.report.apart import Apart, apart_of
 from heedful.report.audited import Audited, audited_of
 from heedful.report.card import HEADLINES
 from heedful.report.claims import ClaimRow, claims_of
@@ -70,6 +71,7 @@ class Page:
     classes: tuple[str, ...]
     level: float
     checks: tuple[CheckTable, ...]
+    apart: tuple[Apart, ...]
     pictures: tuple[Picture, ...]
     methods: Methods | None
     method_pictures: tuple[Picture, ...]
@@ -104,6 +106,7 @@ def page_of(records: Records) -> Page:
         classes=tuple(map(visible, _classes(verdict))),
         level=manifest.get("level", 0.95),
         checks=tuple(_check(name, one, _classes(verdict)) for name, one in verdict.checks.items()),
+        apart=apart_of(records),
         pictures=(*pictures_of(records), *erasure_pictures_of(records)),
         methods=methods,
         method_pictures=method_pictures_of(methods),

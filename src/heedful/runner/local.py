@@ -44,6 +44,7 @@ def run(
     front: Front = QUIET,
 ) -> Run:
     """Audit the subject on the data, job by job; jobs already done are not done again."""
+    plan = plan.fitted(data)
     store = Store(out or Path(tempfile.mkdtemp(prefix="heedful-")))
     fingerprint = subject.fingerprint() if isinstance(subject, Fingerprinted) else None
     if fingerprint is None and (store.folder / PLAN).exists():

@@ -129,6 +129,7 @@ def test_every_rule_is_reached():
         "mechanism": 1,
         "erasure": 1,
         "faithfulness": 1,
+        "plausibility": 1,
     }
 
 
