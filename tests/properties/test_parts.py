@@ -301,6 +301,7 @@ def test_equal_settings_are_equal_parts(room, name):
         ("check", "erasure"),
         ("check", "faithfulness"),
         ("check", "plausibility"),
+        ("check", "randomisation"),
     ],
 )
 def test_draws_belong_to_the_seed_and_the_instance(room, name):

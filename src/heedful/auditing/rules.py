@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from heedful.auditing.erased import erasure_told
 from heedful.auditing.instead import Rival
 from heedful.auditing.pointed import plausibility_told
+from heedful.auditing.redrawn import randomisation_told
 from heedful.auditing.removed import faithfulness_told
 from heedful.checks import Check, Retrains
 from heedful.core.records import CheckResult, Estimate, Vote
@@ -177,6 +178,13 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
             "no vote",
             lambda _: True,
             lambda e: plausibility_told(e.results["plausibility"].estimates),
+        ),
+    ),
+    "randomisation": (
+        Rule(
+            "no vote",
+            lambda _: True,
+            lambda e: randomisation_told(e.results["randomisation"].estimates),
         ),
     ),
 }

@@ -4,7 +4,7 @@
 # isort: off
 from heedful.checks import agreement, permutation, adversarial, mechanism, erasure
 from heedful.checks import faithfulness
-from heedful.checks import plausibility
+from heedful.checks import plausibility, randomisation
 from heedful.checks import necessity, seeds, guide, adversary, deception
 
 # isort: on
@@ -33,6 +33,7 @@ __all__ = [
     "necessity",
     "permutation",
     "plausibility",
+    "randomisation",
     "seeds",
     "usual_checks",
 ]

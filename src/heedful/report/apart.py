@@ -1,12 +1,16 @@
 """Checks that bear on no claim, each a table of methods and measures apart from the others."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float64
 
 from heedful.core.records import CheckResult, Estimate
 from heedful.report.card import told_once
 from heedful.report.evidence import Records, visible
 from heedful.report.measures import CONTROL_NAMES, OF_METHODS, QUESTIONS, Range
+from heedful.stats.interval import estimate_means
 
 HEADS = {
     "plausibility": {
@@ -17,6 +21,7 @@ HEADS = {
         "rank_human": "size, τ",
         "sign_human": "same sign",
     },
+    "randomisation": {"rank_correlation": "with all weights drawn anew, ρ"},
 }
 
 
@@ -31,8 +36,19 @@ class MethodRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SettingRow:
+    """The means of the methods under one setting."""
+
+    name: str
+    estimates: tuple[Estimate | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Apart:
-    """A check that bears on no claim: its question, what it found, and the figures of methods."""
+    """A check that bears on no claim: its question, what it found, and the figures of methods.
+
+    `settings` have the first measure again, of the methods named in `across`.
+    """
 
     name: str
     question: str
@@ -41,12 +57,15 @@ class Apart:
     spans: tuple[Range, ...]
     rows: tuple[MethodRow, ...]
     missing: tuple[str, ...]
+    across: tuple[str, ...] = ()
+    settings: tuple[SettingRow, ...] = ()
 
 
 def apart_of(records: Records) -> tuple[Apart, ...]:
     """Those that were run."""
     checks = records.verdict.checks
-    return tuple(_apart(name, checks[name]) for name in HEADS if name in checks)
+    made = (_apart(name, checks[name]) for name in HEADS if name in checks)
+    return tuple(_with_settings(one, records) for one in made)
 
 
 def _apart(check: str, result: CheckResult) -> Apart:
@@ -80,3 +99,25 @@ def _row(name: str, found: Mapping[str, Mapping[str, Estimate]]) -> MethodRow:
     own = tuple(named.get(name) for named in found.values())
     texts = max((one.n for one in own if one), default=0)
     return MethodRow(visible(name), name in CONTROL_NAMES, own, texts)
+
+
+def _with_settings(one: Apart, records: Records) -> Apart:
+    """The same with what was found under each setting, where there are any."""
+    measure = next(iter(HEADS[one.name]))
+    columns = {
+        (setting, row.name): values
+        for row in one.rows
+        for setting, values in records.by_setting(one.name, f"{measure}_{row.name}").items()
+    }
+    across = tuple(dict.fromkeys(name for _, name in columns))
+    level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
+    found = {key: _mean(values, seed=seed, level=level) for key, values in columns.items()}
+    settings = tuple(
+        SettingRow(visible(setting), tuple(found.get((setting, name)) for name in across))
+        for setting in dict.fromkeys(setting for setting, _ in columns)
+    )
+    return replace(one, across=across, settings=settings)
+
+
+def _mean(values: Float64[np.ndarray, "n"], *, seed: int, level: float) -> Estimate:
+    return estimate_means({"": values}, seed=seed, level=level)[""]

@@ -55,7 +55,11 @@ CONTROLS = (
 OF_REFERENCES = ("tau_references", "tau_attention_references")
 WIDTH = 41
 # in a sentence: several figures of every method are for the report
-TOLD = {"faithfulness": "What methods name", "plausibility": "What people point at"}
+TOLD = {
+    "faithfulness": "What methods name",
+    "plausibility": "What people point at",
+    "randomisation": "What was learned",
+}
 
 
 def print_card(

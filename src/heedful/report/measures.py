@@ -126,6 +126,7 @@ QUESTIONS = {
     "erasure": "Do the highest weights decide?",
     "faithfulness": "Does removing, or keeping, what a method names move the output?",
     "plausibility": "Do people point at the same words?",
+    "randomisation": "Does the explanation depend on the trained weights at all?",
     "necessity": "Does learned attention beat uniform?",
     "seeds": "How much does attention move with the seed?",
     "guide": "Does the attention help a model without context?",
@@ -156,7 +157,8 @@ POINTING = {
     "rank_human": Meaning("scores of {} and of people, by size, τ", span=RANK),
     "sign_human": Meaning("words to which {} and people give one sign"),
 }
-OF_METHODS = {"faithfulness": REMOVING, "plausibility": POINTING}
+ANEW = {"rank_correlation": Meaning("{} on the model and on fresh weights, ρ", span=RANK)}
+OF_METHODS = {"faithfulness": REMOVING, "plausibility": POINTING, "randomisation": ANEW}
 CONTROL_NAMES = ("random", "uniform")
 OF_METHOD = re.compile(r"tau_(\w+)_leave_one_out")
 

@@ -130,6 +130,7 @@ def test_every_rule_is_reached():
         "erasure": 1,
         "faithfulness": 1,
         "plausibility": 1,
+        "randomisation": 1,
     }
 
 

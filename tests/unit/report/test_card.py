@@ -101,6 +101,7 @@ def test_every_answer_at_every_width(answer, width):
         "Where it is lost: The sentence of mechanism.",
         "What methods name: The sentence of faithfulness.",
         "What people point at: The sentence of plausibility.",
+        "What was learned: The sentence of randomisation.",
         "1725 texts of sample:movies (test)",
         "2000 resamples · seed 7 · 3.8 CPU seconds",
     ):
