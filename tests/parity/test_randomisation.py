@@ -5,7 +5,6 @@ import gc
 import math
 import weakref
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from scipy.stats import spearmanr
 
 import helpers
 import tiny
-from games import members, subject, texts_of
+from games import grouped, members, subject, texts_of
 from heedful.checks import checks, usual_checks
 from heedful.checks.randomisation import EVEN
 from heedful.core.errors import ConfigError, ModelError
@@ -92,16 +91,6 @@ def sizes(one, text, method, target):
     if part.join == "norm":
         return [math.sqrt(sum(float(tokens[t]) ** 2 for t in word)) for word in groups]
     return [abs(sum(float(tokens[t]) for t in word)) for word in groups]
-
-
-def grouped(values):
-    """Ranks; what rounding alone could tell apart is tied."""
-    near, order = 1e-6 * max(values) + 1e-12, sorted(range(len(values)), key=values.__getitem__)
-    ranks, rank = [0] * len(values), 0
-    for before, place in pairwise(order):
-        rank += values[place] - values[before] > near
-        ranks[place] = rank
-    return ranks
 
 
 def rho(one, other):

@@ -1,17 +1,23 @@
 """What the checks that retrain measure, against plain loops over the texts."""
 
+import copy
 import math
+from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 
+from games import grouped
 from heedful.checks import Trial, checks, mark
 from heedful.checks.deception import mass_on
 from heedful.core.values import collate
+from heedful.methods import methods
+from heedful.models.sitting import Sitting
 from heedful.training.hidden import Hidden
-from heedful.training.lessons import Adversary, Pace, Retrained
+from heedful.training.lessons import Adversary, Pace, Retrained, Shuffled
 from heedful.training.outlook import outlook
 from heedful.training.room import Taught, Texts
 from schooling import base, data
@@ -213,3 +219,41 @@ def test_marks_by_a_list_know_no_case_and_hide_words_whole(trial):
     one = Encoded(0, 1, (9, 1, 2, 3, 9), (-1, 0, 0, 1, -1), ("Unlike", "it"))
     (found,) = mark(Hidden("list", ("unlike",)), trial.base, [Example(0, "", 1)], [one])
     assert found.tolist() == [False, True, True, False, False]
+
+
+def test_labels(trial):
+    network = copy.deepcopy(trial.base.network).double()  # ranks must not hang on rounding
+    trial = replace(trial, base=replace(trial.base, network=network))
+    asked = ("gradient", "leave_one_out")
+    check = checks.build("labels", seeds=2, methods=asked, **PACE)
+    found = columns("labels", trial, seeds=2, methods=asked, **PACE)
+    assert check.lessons(trial) == [
+        *(Shuffled(seed, Pace(3, 3)) for seed in (1, 2)),
+        *(Retrained(seed, "own", Pace(3, 3)) for seed in (1, 2)),
+    ]
+    arms = {"rank_correlation": "shuffled labels, seed", "with_labels": "own attention, seed"}
+    for name in ("attention", *asked):
+        means = {}
+        for arm, told in arms.items():
+            each = []
+            for seed in (1, 2):
+                other = trial.taught(f"{told} {seed}").subject
+                rows = [rho(trial.base, other, one, name) for one in trial.texts.encoded]
+                np.testing.assert_allclose(found[f"{arm}_{name}", f"seed {seed}"], rows, atol=1e-9)
+                each.append(rows)
+            means[arm] = np.mean(each, axis=0)
+            np.testing.assert_allclose(found[f"{arm}_{name}", None], means[arm], atol=1e-9)
+        learned = means["with_labels"] - means["rank_correlation"]
+        np.testing.assert_allclose(found[f"learned_{name}", None], learned, atol=1e-9)
+    assert {name for name, _ in found} == set(check.measures)
+
+
+def rho(base, other, one, name):
+    """Spearman's, of two models' scores of one text for the class that the first predicts."""
+    batch = collate([one])
+    target = Sitting(base, batch).predicted
+    both = [
+        methods.build(name)(Sitting(model, batch, seed=3), target).scores[0, 1:-1].abs().tolist()
+        for model in (base, other)
+    ]
+    return spearmanr(*map(grouped, both)).statistic

@@ -40,8 +40,9 @@ def crossed_estimates(
     found = {}
     for name in (*check.over_seeds, *check.differences):
         column = columns[name] if here is None else columns[name][here]
-        value = float(column.mean())
-        found[name] = estimate_draws(value, draws[name], n=len(column), level=plan.level)
+        known = column[~np.isnan(column)]
+        value = float(known.mean()) if len(known) else float("nan")
+        found[name] = estimate_draws(value, draws[name], n=len(known), level=plan.level)
     margin = getattr(check, "margin", None)
     if margin is not None and "gain" in draws:
         n, nan = found["gain"].n, float("nan")

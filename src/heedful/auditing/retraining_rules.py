@@ -3,22 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from heedful.auditing.rules import HALFWAY, Evidence, Rule
+from heedful.auditing.rules import HALFWAY, Evidence, Rule, not_made
 from heedful.core.records import Estimate
 
 ALPHA = 0.05  # of each of the two one-sided tests
 FLAT = 0.01  # nats: weights that shuffling moves no farther are as good as equal
 LEFT = 0.1  # a mass that is brought below this share of what it was is hidden
-
-
-def _reason(check: str) -> Rule:
-    """The check could not be made: why."""
-
-    def why(e: Evidence) -> str:
-        told = next(iter(e.results[check].missing.values()), "it was not measured")
-        return f"{told.rstrip('.')}."
-
-    return Rule("undecided", lambda e: not e.results[check].estimates, why)
 
 
 def _setting(e: Evidence, check: str, name: str) -> Any:
@@ -112,7 +102,7 @@ def _guide(e: Evidence) -> str:
 
 RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
     "necessity": (
-        _reason("necessity"),
+        not_made("necessity"),
         Rule(
             "undecided",
             lambda e: (
@@ -161,7 +151,7 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
         ),
     ),
     "seeds": (
-        _reason("seeds"),
+        not_made("seeds"),
         Rule(
             "undecided",
             lambda e: e.drift is None or e.drift.place.n < 2,
@@ -180,7 +170,7 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
         Rule("undecided", lambda _: True, lambda e: f"{_apart(e)}: the interval holds the middle."),
     ),
     "deception": (
-        _reason("deception"),
+        not_made("deception"),
         Rule(
             "undecided",
             lambda e: not _needed_words(e),
@@ -222,8 +212,8 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
             lambda e: f"Whether attention can be taught to hide words is open: {_deceived(e)}.",
         ),
     ),
-    "adversary": (_reason("adversary"), Rule("no vote", lambda _: True, _adversary)),
-    "guide": (_reason("guide"), Rule("no vote", lambda _: True, _guide)),
+    "adversary": (not_made("adversary"), Rule("no vote", lambda _: True, _adversary)),
+    "guide": (not_made("guide"), Rule("no vote", lambda _: True, _guide)),
 }
 SWAP_RULES: tuple[Rule, ...] = (
     Rule(

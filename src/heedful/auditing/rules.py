@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from heedful.auditing.erased import erasure_told
 from heedful.auditing.instead import Rival
 from heedful.auditing.pointed import plausibility_told
-from heedful.auditing.redrawn import randomisation_told
+from heedful.auditing.redrawn import labels_told, randomisation_told
 from heedful.auditing.removed import faithfulness_told
 from heedful.checks import Check, Retrains
 from heedful.core.records import CheckResult, Estimate, Vote
@@ -43,6 +43,16 @@ class Rule:
     answer: Vote
     when: Callable[[Evidence], bool]
     why: Callable[[Evidence], str]
+
+
+def not_made(check: str) -> Rule:
+    """The check could not be made: why."""
+
+    def why(e: Evidence) -> str:
+        told = next(iter(e.results[check].missing.values()), "it was not measured")
+        return f"{told.rstrip('.')}."
+
+    return Rule("undecided", lambda e: not e.results[check].estimates, why)
 
 
 def _shuffled(e: Evidence) -> Estimate:
@@ -186,5 +196,9 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
             lambda _: True,
             lambda e: randomisation_told(e.results["randomisation"].estimates),
         ),
+    ),
+    "labels": (
+        not_made("labels"),
+        Rule("no vote", lambda _: True, lambda e: labels_told(e.results["labels"].estimates)),
     ),
 }

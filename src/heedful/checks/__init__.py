@@ -6,6 +6,7 @@ from heedful.checks import agreement, permutation, adversarial, mechanism, erasu
 from heedful.checks import faithfulness
 from heedful.checks import plausibility, randomisation
 from heedful.checks import necessity, seeds, guide, adversary, deception
+from heedful.checks import labels
 
 # isort: on
 from heedful.checks.base import Check, Findings, FitsData, SeesAll, Tests, checks, usual_checks
@@ -28,6 +29,7 @@ __all__ = [
     "erasure",
     "faithfulness",
     "guide",
+    "labels",
     "mark",
     "mechanism",
     "necessity",

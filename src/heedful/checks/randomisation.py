@@ -71,7 +71,7 @@ class Randomisation:
         for groups, settings in self._copies(tuple(copies.groups)).items():
             other, more = self._scores(words, copies, groups)
             refused = more | refused
-            columns = [_correlated(*pair, words) for pair in zip(own, other, strict=True)]
+            columns = [correlated(*pair, words) for pair in zip(own, other, strict=True)]
             measured += _rows(self.names, columns, settings)
         missing = {f"{MEASURE}_{name}": why for name, why in refused.items()}
         return Findings(tuple(measured), missing | {f"{MEASURE}_uniform": EVEN})
@@ -104,10 +104,10 @@ class Randomisation:
     def _chance(self, words: Words) -> Measurement:
         """Two random orders."""
         one, other = drawn_scores(words, "two orders of randomisation", draws=2)
-        return measurement(f"{MEASURE}_random", _correlated(one, other, words))
+        return measurement(f"{MEASURE}_random", correlated(one, other, words))
 
 
-def _correlated(
+def correlated(
     one: Float64[Tensor, "B W"], other: Float64[Tensor, "B W"], words: Words
 ) -> Float64[Tensor, "B"]:
     """ρ of the sizes; NaN where a method refuses a text, and where all its words are tied."""

@@ -153,7 +153,7 @@ def _plan(
 
 def _with_methods(checks: Sequence[str]) -> tuple[str, ...]:
     """The checks that `--methods` is for, among those asked for."""
-    known = ("agreement", "faithfulness", "plausibility", "randomisation")
+    known = ("agreement", "faithfulness", "plausibility", "randomisation", "labels")
     chosen = known if "all" in checks else tuple(name for name in known if name in checks)
     return chosen or ("agreement",)  # the usual checks have it; without it the plan says so
 

@@ -22,6 +22,11 @@ HEADS = {
         "sign_human": "same sign",
     },
     "randomisation": {"rank_correlation": "with all weights drawn anew, ρ"},
+    "labels": {
+        "rank_correlation": "with labels shuffled, ρ",
+        "with_labels": "with labels as they are, ρ",
+        "learned": "what the labels add",
+    },
 }
 
 

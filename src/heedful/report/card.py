@@ -59,6 +59,7 @@ TOLD = {
     "faithfulness": "What methods name",
     "plausibility": "What people point at",
     "randomisation": "What was learned",
+    "labels": "What labels taught",
 }
 
 

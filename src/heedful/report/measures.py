@@ -132,6 +132,7 @@ QUESTIONS = {
     "guide": "Does the attention help a model without context?",
     "adversary": "Can a whole model learn another attention with the same outputs?",
     "deception": "Can attention be taught to hide the decisive words?",
+    "labels": "Does the explanation depend on what the labels taught?",
 }
 
 
@@ -158,7 +159,17 @@ POINTING = {
     "sign_human": Meaning("words to which {} and people give one sign"),
 }
 ANEW = {"rank_correlation": Meaning("{} on the model and on fresh weights, ρ", span=RANK)}
-OF_METHODS = {"faithfulness": REMOVING, "plausibility": POINTING, "randomisation": ANEW}
+TAUGHT = {
+    "rank_correlation": Meaning("{} on the model and after shuffled labels, ρ", span=RANK),
+    "with_labels": Meaning("the same after the labels as they are: {}", span=RANK),
+    "learned": Meaning("what the labels add: {}", span=RANK),
+}
+OF_METHODS = {
+    "faithfulness": REMOVING,
+    "plausibility": POINTING,
+    "randomisation": ANEW,
+    "labels": TAUGHT,
+}
 CONTROL_NAMES = ("random", "uniform")
 OF_METHOD = re.compile(r"tau_(\w+)_leave_one_out")
 

@@ -1,6 +1,6 @@
 """Ways to make a subject anew. A lesson is data: equal lessons on equal texts make equal models."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
 from heedful.core.errors import ConfigError
@@ -185,6 +185,25 @@ class WithoutWords:
 
     def __str__(self) -> str:
         return f"without the words, seed {self.seed}"
+
+
+@lessons.register("shuffled")
+@dataclass(frozen=True)
+class Shuffled:
+    """The base model's recipe on texts whose labels were dealt out anew among them."""
+
+    seed: int
+    pace: Pace = Pace()
+    needs = ()
+
+    def teach(self, room: Room, desk: Desk) -> Taught:
+        """Train until these labels are known by heart; no other texts could tell how well."""
+        texts = room.train.shuffled(self.seed)
+        pupil = anew(replace(room, train=texts, dev=texts), self.seed)
+        return pupil.task(self.pace.until, desk)
+
+    def __str__(self) -> str:
+        return f"shuffled labels, seed {self.seed}"
 
 
 PARTS = {"adversary": Adversary, "hidden": Hidden, "pace": Pace}

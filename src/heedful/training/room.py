@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from heedful.core.errors import HeedfulError, NotApplicable
 from heedful.core.progress import Progress, silent
+from heedful.core.rng import generator
 from heedful.core.values import Encoded, Example
 from heedful.models.base import Subject
 from heedful.models.recurrent import RecurrentSubject
@@ -61,6 +62,15 @@ class Texts:
             examples = [example for example, _ in self._both]
             self.kept[hidden] = self.mark(hidden, self.base, examples, self.encoded)
         return self.kept[hidden]
+
+    def shuffled(self, seed: int) -> "Texts":
+        """The texts with each other's labels, dealt out by the seed; classes stay as frequent."""
+        order = generator(seed, "shuffled labels").permutation(len(self.examples)).tolist()
+        examples = [
+            replace(one, label=self.examples[place].label)
+            for one, place in zip(self.examples, order, strict=True)
+        ]
+        return Texts(self.base, examples, self.min_words, self.mark)
 
     def without(self, hidden: Hidden, blank: int) -> list[Encoded]:
         """The texts with their hidden tokens deleted."""

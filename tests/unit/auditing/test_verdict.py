@@ -131,6 +131,7 @@ def test_every_rule_is_reached():
         "faithfulness": 1,
         "plausibility": 1,
         "randomisation": 1,
+        "labels": 2,
     }
 
 

@@ -102,6 +102,7 @@ def test_every_answer_at_every_width(answer, width):
         "What methods name: The sentence of faithfulness.",
         "What people point at: The sentence of plausibility.",
         "What was learned: The sentence of randomisation.",
+        "What labels taught: The sentence of labels.",
         "1725 texts of sample:movies (test)",
         "2000 resamples · seed 7 · 3.8 CPU seconds",
     ):
