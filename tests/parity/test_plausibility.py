@@ -129,6 +129,8 @@ def test_every_measure_of_every_text_is_what_loops_and_sklearn_say(name):
                     continue
                 got = found[f"{measure}_{method}"][row]
                 assert got == pytest.approx(value, abs=1e-9, nan_ok=True), (measure, method, text)
+            beyond = found[f"auprc_{method}"][row] - found["auprc_random"][row]
+            assert found[f"beyond_random_{method}"][row] == pytest.approx(beyond, nan_ok=True)
         drawn = generator(SEED, "orders of plausibility", text.index).random((ORDERS, count))
         each = [of_scores(one, said, towards=1) for one in drawn.tolist()]
         for measure in ("auprc", "token_f1", "iou_f1", "top_k", "rank_human"):

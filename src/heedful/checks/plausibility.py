@@ -22,7 +22,8 @@ from heedful.tensor import plausible
 from heedful.tensor.faithful import places
 from heedful.tensor.rank import dense_ranks, kendall
 
-OF_MARKS = ("auprc", "token_f1", "iou_f1", "top_k")
+BEYOND = "beyond_random"
+OF_MARKS = ("auprc", BEYOND, "token_f1", "iou_f1", "top_k")
 CHOSEN = ("token_f1", "iou_f1")  # of so many words as the share says
 UNMARKED = "no text has a rationale"
 UNSCORED = "no text has word_scores"
@@ -36,9 +37,10 @@ class Plausibility:
     """Do people point at the same words?
 
     Methods rank words from the highest score down, with its sign, for the class predicted. Where a
-    row has a rationale: `auprc_M`, the area under precision and recall by steps; `token_f1_M` and
-    `iou_f1_M`, of the `share` of the words that is chosen, words one by one and in spans (DeYoung
-    et al., 2020); `top_k_M`, the share of the rationale among as many highest words as it has.
+    row has a rationale: `auprc_M`, the area under precision and recall by steps, and that less its
+    mean over random `orders`, `beyond_random_M`; `token_f1_M` and `iou_f1_M`, of the `share` of the
+    words that is chosen, words one by one and in spans (DeYoung et al., 2020); `top_k_M`, the share
+    of the rationale among as many highest words as it has.
     A share of 0 is the mean share of the data, found before the work begins. Where a row has
     word_scores: `rank_human_M`, τ-b of |M| and |score − `neutral`|, and of signed methods
     `sign_human_M`, for two classes the second of which higher scores speak for. It bears on no
@@ -87,7 +89,8 @@ class Plausibility:
     def _promised(self) -> Iterator[tuple[str, str]]:
         signed = [name_of(one) for one in self.methods if built(one).signed]
         for measure in OF_MARKS:
-            yield from ((measure, name) for name in (*self.names, "uniform", "random"))
+            controls = () if measure == BEYOND else ("uniform", "random")
+            yield from ((measure, name) for name in (*self.names, *controls))
         yield from (("rank_human", name) for name in (*self.names, "random"))
         yield from (("sign_human", name) for name in signed)
 
@@ -136,7 +139,8 @@ class Plausibility:
         }
         if not self.share:
             found |= {name: torch.full_like(found["auprc"], torch.nan) for name in CHOSEN}
-        return {name: self._averaged(one, known) for name, one in found.items()}
+        means = {name: self._averaged(one, known) for name, one in found.items()}
+        return means | {BEYOND: means["auprc"] - means["auprc"][-1:]}
 
     def _of_scores(
         self, scores: Float64[Tensor, "K B W"], told: Told

@@ -15,6 +15,7 @@ from heedful.stats.interval import estimate_means
 HEADS = {
     "plausibility": {
         "auprc": "AUPRC",
+        "beyond_random": "AUPRC beyond random",
         "token_f1": "words chosen, F1",
         "iou_f1": "spans chosen, F1",
         "top_k": "among as many highest",

@@ -152,6 +152,7 @@ REMOVING = {
 }
 POINTING = {
     "auprc": Meaning("people’s words found early by {}, AUPRC"),
+    "beyond_random": Meaning("the same less that of random orders: {}", span=RANK),
     "token_f1": Meaning("people’s words among those chosen by {}, F1"),
     "iou_f1": Meaning("people’s spans among those chosen by {}, F1"),
     "top_k": Meaning("people’s words among as many highest of {}"),
