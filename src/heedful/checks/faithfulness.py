@@ -1,6 +1,6 @@
 """Does removing, or keeping, what a method names move the output more than chance? (ERASER)"""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,9 +11,10 @@ from torch import Tensor
 from heedful.checks.asked import Asked, built, in_order, name_of, scores_of
 from heedful.checks.base import Column, Findings, checks, measurement
 from heedful.checks.removals import WAYS, Removals, Words
-from heedful.checks.removing import Trial
+from heedful.checks.removing import Columns, Trial
+from heedful.checks.softly import FEWEST, OF_SOFT, SoftTrial
 from heedful.core.errors import ConfigError
-from heedful.core.records import Claim
+from heedful.core.records import Claim, Measurement
 from heedful.core.rng import uniform_keys
 from heedful.methods import methods
 from heedful.models.sitting import Sitting
@@ -27,9 +28,16 @@ OF_EACH = (
     *("normalised_comprehensiveness", "normalised_sufficiency"),
 )
 OF_CONTROLS = {
-    "uniform": ("comprehensiveness", "sufficiency", "infidelity", "infidelity_scaled"),
-    "random": ("comprehensiveness", "sufficiency", "flip"),
+    "uniform": (
+        "comprehensiveness",
+        "sufficiency",
+        "infidelity",
+        "infidelity_scaled",
+        *OF_SOFT[:2],
+    ),
+    "random": ("comprehensiveness", "sufficiency", "flip", *OF_SOFT[:2]),
 }  # always there, so never asked for; in the order of the rows behind the methods'
+BY_WAY = (*OF_EACH, "violation")
 USUAL = ("attention", "input_x_gradient", "one_hot_gradient", "leave_one_out")
 
 
@@ -49,7 +57,8 @@ class Faithfulness:
     words (DeYoung et al., 2020). Since any removal harms, `beyond_random_M` is what stands:
     comprehensiveness less its mean over random `orders` of the same sizes. `worst_M` is that of
     the same order from its end. Words are deleted, and hidden (the setting "masking"). Attention is
-    always among the methods. It has no vote: its power to tell honest attention from inert has not
+    always among the methods. `soft_…` dim words instead, as far as they are scored, in `draws` (0:
+    not at all). It has no vote: its power to tell honest attention from inert has not
     been measured.
     """
 
@@ -58,6 +67,7 @@ class Faithfulness:
     orders: int = 5
     steps: int = 20
     ways: tuple[str, ...] = tuple(WAYS)
+    draws: int = FEWEST
     claim: ClassVar[Claim | None] = "ranks"
     votes: ClassVar[bool] = False
     usual: ClassVar[bool] = False  # it takes many times the passes of all other checks together
@@ -71,6 +81,8 @@ class Faithfulness:
         for name in ("orders", "steps"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if self.draws != 0 and self.draws < FEWEST:
+            raise ConfigError(f"draws must be at least {FEWEST}, or 0 for none, not {self.draws}.")
         if not self.bins or not all(0.0 < share <= 1.0 for share in self.bins):
             raise ConfigError(f"bins must be shares of the words in (0, 1], not {self.bins}.")
         if not self.ways or len({*self.ways} & {*WAYS}) < len(self.ways):
@@ -84,12 +96,18 @@ class Faithfulness:
     @property
     def measures(self) -> tuple[str, ...]:
         """For each measure those of all methods, then those of the controls."""
-        return tuple(f"{measure}_{name}" for measure, name in self._promised())
+        return tuple(
+            f"{measure}_{name}" for measure, name in self._promised((*BY_WAY, *self._soft))
+        )
 
-    def _promised(self) -> Iterator[tuple[str, str]]:
+    @property
+    def _soft(self) -> tuple[str, ...]:
+        return OF_SOFT if self.draws else ()
+
+    def _promised(self, measures: Sequence[str]) -> Iterator[tuple[str, str]]:
         signed = [name_of(one) for one in self.methods if built(one).signed]
-        for measure in (*OF_EACH, "violation"):
-            named = self.names if measure in OF_EACH else signed
+        for measure in measures:
+            named = signed if measure == "violation" else self.names
             controls = [one for one, own in OF_CONTROLS.items() if measure in own]
             yield from ((measure, name) for name in (*named, *controls))
 
@@ -97,15 +115,21 @@ class Faithfulness:
         words = Words(sitting)
         scores, missing = self._scores(words)
         chance = self._chance(words)
-        measured = []
+        measured: list[Measurement] = []
         for way in self.ways:
             trial = Trial(Removals(words, way), scores, chance, self.bins, self.steps)
-            columns = trial.columns()
             setting = None if way == self.ways[0] else way
-            for measure, name in self._promised():
-                row = (*self.names, *OF_CONTROLS).index(name)
-                measured.append(measurement(f"{measure}_{name}", columns[measure][row], setting))
+            measured += self._measured(BY_WAY, trial.columns(), setting)
+        if self.draws:
+            measured += self._measured(OF_SOFT, SoftTrial(words, scores, self.draws).columns())
         return Findings(tuple(measured), missing)
+
+    def _measured(
+        self, measures: Sequence[str], columns: Columns, setting: str | None = None
+    ) -> Iterator[Measurement]:
+        rows = (*self.names, *OF_CONTROLS)
+        for measure, name in self._promised(measures):
+            yield measurement(f"{measure}_{name}", columns[measure][rows.index(name)], setting)
 
     def tested(
         self, columns: Mapping[str, Column], *, resamples: int, seed: int
@@ -128,7 +152,7 @@ class Faithfulness:
             scores, reason = scores_of(built(one), sitting, sitting.predicted)
             rows.append(words.joined(scores.cpu(), built(one).join))
             if reason is not None:
-                missing |= {f"{m}_{name_of(one)}": reason for m in (*OF_EACH, "violation")}
+                missing |= {f"{m}_{name_of(one)}": reason for m in (*BY_WAY, *self._soft)}
         even = words.real / words.counts.clamp(min=1)[:, None].double()
         return torch.stack([*rows, even]), {
             measure: reason for measure, reason in missing.items() if measure in self.measures

@@ -16,6 +16,8 @@ from heedful.report.method_charts import matrix_chart
 from heedful.report.method_pictures import method_pictures_of
 from heedful.report.methods import methods_of
 from heedful.report.pictures import Picture, Row, pictures_of, told
+from heedful.report.removed_charts import whiskers_chart
+from heedful.report.removed_pictures import removed_pictures_of
 from heedful.report.retrained import retrained_of
 from heedful.report.retrained_charts import dumbbell_chart, scores_chart
 from heedful.report.retrained_distances import plane_chart, spread_chart
@@ -34,6 +36,7 @@ def write_figures(records: Records, folder: Path) -> list[Path]:
     pictures = (
         *pictures_of(records),
         *erasure_pictures_of(records),
+        *removed_pictures_of(records),
         *method_pictures_of(methods_of(records)),
         *layer_pictures_of(records, layers_of(records)),
         *retrained_pictures_of(records, retrained_of(records)),
@@ -207,6 +210,7 @@ DRAWN: dict[str, Callable[[Picture], Any]] = {
     "matrix": matrix_chart,
     "boxes": boxes_chart,
     "gap": gap_chart,
+    "whiskers": whiskers_chart,
     "scores": scores_chart,
     "spread": spread_chart,
     "plane": plane_chart,

@@ -145,6 +145,9 @@ REMOVING = {
     "infidelity": Meaning("squared distance of scores and losses: {}", "down"),
     "normalised_comprehensiveness": Meaning("share of the text’s worth lost: {}", "up"),
     "normalised_sufficiency": Meaning("share of the text’s worth kept: {}", "up"),
+    "soft_sufficiency": Meaning("worth kept, words dimmed as {} scores them low", "up"),
+    "soft_comprehensiveness": Meaning("worth lost, words dimmed as {} scores them high", "up"),
+    "soft_beyond_random": Meaning("lost beyond the same scores shuffled: {}", "up", span=RANK),
     "violation": Meaning("words whose sign contradicts their effect: {}", "down"),
 }
 CONTROL_NAMES = ("random", "uniform")

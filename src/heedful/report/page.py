@@ -19,6 +19,7 @@ from heedful.report.measures import QUESTIONS, Direction, Range, Role, meaning_o
 from heedful.report.method_pictures import method_pictures_of
 from heedful.report.methods import Methods, methods_of
 from heedful.report.pictures import Picture, pictures_of
+from heedful.report.removed_pictures import removed_pictures_of
 from heedful.report.retrained import retrained_of
 from heedful.report.retrained_pictures import retrained_pictures_of
 from heedful.report.retrained_told import Retraining, section_of
@@ -104,7 +105,11 @@ def page_of(records: Records) -> Page:
         classes=tuple(map(visible, _classes(verdict))),
         level=manifest.get("level", 0.95),
         checks=tuple(_check(name, one, _classes(verdict)) for name, one in verdict.checks.items()),
-        pictures=(*pictures_of(records), *erasure_pictures_of(records)),
+        pictures=(
+            *pictures_of(records),
+            *erasure_pictures_of(records),
+            *removed_pictures_of(records),
+        ),
         methods=methods,
         method_pictures=method_pictures_of(methods),
         layers=layers,

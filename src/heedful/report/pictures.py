@@ -12,7 +12,9 @@ from heedful.core.records import Estimate
 from heedful.report.evidence import Records
 
 Row = dict[str, Any]
-OfTexts = Literal["histogram", "density", "flow", "layers", "heads", "matrix", "boxes", "gap"]
+OfTexts = Literal[
+    "histogram", "density", "flow", "layers", "heads", "matrix", "boxes", "gap", "whiskers"
+]
 OfModels = Literal["scores", "spread", "plane", "dumbbell"]
 Kind = OfTexts | OfModels
 BINS = 40
