@@ -130,3 +130,12 @@ def test_settings_of_methods_in_python():
             settings={"agreement": {"methods": ("lime",)}},
             methods={"lime": {"sample": 3}},
         )
+
+
+def test_methods_reach_roar_where_it_is_named():
+    from heedful.cli.audit import _with_methods
+
+    assert _with_methods(("roar",)) == ("roar",)
+    assert _with_methods(("faithfulness", "roar")) == ("faithfulness", "roar")
+    assert "roar" not in _with_methods(("all",))
+    assert _with_methods(()) == ("agreement",)

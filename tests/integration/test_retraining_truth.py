@@ -103,3 +103,29 @@ def test_where_each_word_says_its_own_attention_cannot_be_taught_to_hide():
         retraining={"workers": 1},
     ).verdict
     assert verdict.checks["deception"].answer == "for"
+
+
+def test_a_model_trained_without_the_needle_cannot_find_it():
+    """A tenth of the words holds the needle, which attention names; drawn at random it does not."""
+    subject = trained("synthetic:needle", "bilstm", 3, **SMALL)
+    verdict = heedful.audit(
+        subject,
+        "synthetic:needle",
+        checks=["roar"],
+        settings={
+            "roar": {
+                "methods": ["attention"],
+                "shares": [0.1],
+                "seeds": 2,
+                "epochs": 8,
+                "patience": 3,
+            }
+        },
+        retraining={"workers": 1},
+    ).verdict
+    found = verdict.checks["roar"].estimates
+    assert found["score_whole"].low > 0.98
+    assert found["score_random"].low > 0.85
+    assert found["score_attention"].high < 0.6
+    assert found["beyond_random_attention"].low > 0.3
+    assert verdict.checks["roar"].answer == "no vote"

@@ -1,6 +1,8 @@
 """What the checks that retrain measure, against plain loops over the texts."""
 
+import json
 import math
+from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
@@ -9,9 +11,19 @@ import torch
 
 from heedful.checks import Trial, checks, mark
 from heedful.checks.deception import mass_on
+from heedful.core.errors import ConfigError
 from heedful.core.values import collate
+from heedful.methods import methods
+from heedful.models.sitting import Sitting
 from heedful.training.hidden import Hidden
-from heedful.training.lessons import Adversary, Pace, Retrained
+from heedful.training.lessons import (
+    Adversary,
+    Pace,
+    Retrained,
+    WithoutWords,
+    from_dict,
+    to_dict,
+)
 from heedful.training.outlook import outlook
 from heedful.training.room import Taught, Texts
 from schooling import base, data
@@ -24,8 +36,6 @@ class Made:
     """Subjects by lesson, made up: other weights of the base's own kind, drawn by the lesson."""
 
     def __call__(self, lesson):
-        from dataclasses import replace
-
         subject = base()
         network = type(subject.network)(subject.network.shape).double()
         draw = torch.Generator().manual_seed(crc32(str(lesson).encode()))
@@ -109,8 +119,6 @@ def test_the_swap_is_the_mean_of_the_words_contributions(trial):
 
 
 def test_no_seed_is_the_base_models_own(trial):
-    from dataclasses import replace
-
     for own, wanted in ((0, [1, 2, 3]), (1, [2, 3, 4]), (3, [1, 2, 4]), (9, [1, 2, 3])):
         other = replace(trial, own_seed=own)
         assert other.seeds(3) == wanted
@@ -190,15 +198,13 @@ def test_masses_are_undefined_where_nothing_or_everything_is_hidden(trial):
 @pytest.mark.parametrize("share", [0.1, 0.34])
 def test_marks_by_saliency_are_the_words_that_deletion_moves_most(trial, share):
     texts = trial.texts
-    marks = mark(Hidden("saliency", share=share), trial.base, texts.examples, texts.encoded)
+    marks = mark(Hidden("saliency", share=share), trial.base, texts.examples, texts.encoded, {})
     for one, marked in zip(texts.encoded[:6], marks, strict=False):
         before = trial.base.forward(collate([one])).probabilities[0]
         target = int(before.argmax())
         effect = {}
         for place in range(1, len(one.ids) - 1):
             ids = one.ids[:place] + one.ids[place + 1 :]
-            from dataclasses import replace
-
             shorter = replace(one, ids=ids, word=one.word[:place] + one.word[place + 1 :])
             after = trial.base.forward(collate([shorter])).probabilities[0]
             effect[place] = abs(float(before[target] - after[target]))
@@ -211,5 +217,98 @@ def test_marks_by_a_list_know_no_case_and_hide_words_whole(trial):
     from heedful.core.values import Encoded, Example
 
     one = Encoded(0, 1, (9, 1, 2, 3, 9), (-1, 0, 0, 1, -1), ("Unlike", "it"))
-    (found,) = mark(Hidden("list", ("unlike",)), trial.base, [Example(0, "", 1)], [one])
+    (found,) = mark(Hidden("list", ("unlike",)), trial.base, [Example(0, "", 1)], [one], {})
     assert found.tolist() == [False, True, True, False, False]
+
+
+def words_gone(subject, one, name, share):
+    """The places of the words with the largest scores, never all of them."""
+    sitting = Sitting(subject, collate([one]))
+    scores = methods.build(name)(sitting, sitting.predicted).scores[0].abs().tolist()
+    places = [t for t, word in enumerate(one.word) if word >= 0]
+    count = min(max(1, math.ceil(round(share * len(places), 9))), len(places) - 1)
+    return sorted(places, key=lambda t: -scores[t])[:count]
+
+
+def test_roar(trial):
+    asked, shares = ("attention", "leave_one_out", "rollout"), (0.1, 0.4)
+    check = checks.build("roar", methods=asked, shares=shares, seeds=2, **PACE)
+    findings = check.examine(trial)
+    found = {(one.measure, one.setting): one.values for one in findings.measurements}
+    right = {}
+    for name in ("attention", "leave_one_out", "random"):
+        for share in shares:
+            hidden = Hidden("saliency", method=name, share=share)
+            for seed in (1, 2):
+                subject = trial.taught(WithoutWords(hidden, seed, Pace(3, 3))).subject
+                column = []
+                for one in trial.texts.encoded:
+                    gone = words_gone(trial.base, one, name, share)
+                    left = [t for t in range(len(one.ids)) if t not in gone]
+                    shorter = replace(
+                        one,
+                        ids=tuple(one.ids[t] for t in left),
+                        word=tuple(one.word[t] for t in left),
+                    )
+                    output = subject.forward(collate([shorter])).logits[0].tolist()
+                    column.append(float(output.index(max(output)) == one.label))
+                assert found[f"score_{name}", f"share {share}, seed {seed}"].tolist() == column
+                right[name, share, seed] = np.array(column)
+    for name in ("attention", "leave_one_out", "random"):
+        mine = np.mean([one for key, one in right.items() if key[0] == name], axis=0)
+        assert found[f"score_{name}", None] == pytest.approx(mine)
+        chance = np.mean([one for key, one in right.items() if key[0] == "random"], axis=0)
+        if name != "random":
+            assert found[f"beyond_random_{name}", None] == pytest.approx(chance - mine)
+        for seed in (1, 2):
+            of_seed = (right[name, 0.1, seed] + right[name, 0.4, seed]) / 2
+            assert found[f"score_{name}", f"seed {seed}"] == pytest.approx(of_seed)
+        for share in shares:
+            of_share = (right[name, share, 1] + right[name, share, 2]) / 2
+            assert found[f"score_{name}", f"share {share}"] == pytest.approx(of_share)
+    assert set(findings.missing) == {"score_rollout", "beyond_random_rollout"}
+    assert "several layers" in findings.missing["score_rollout"]
+    given = {measure for measure, setting in found if setting is None}
+    assert given | set(findings.missing) == set(check.measures)
+
+
+def test_roar_asks_for_every_model_once_and_for_methods_as_they_are_set(trial):
+    lime = methods.build("lime", samples=16)
+    check = checks.build("roar", methods=(lime, "rollout"), shares=(0.2,), seeds=2, **PACE)
+    made = check.lessons(trial)
+    assert len(made) == len(set(made)) == 2 + 3 * 2  # whole texts; attention, lime and random
+    hidden = {one.hidden.method: one.hidden for one in made if isinstance(one, WithoutWords)}
+    assert hidden["lime"].settings == (("samples", 16),)
+    assert hidden["attention"].settings == hidden["random"].settings == ()
+    (lesson,) = (one for one in made if str(one).endswith("lime ranks highest, seed 1"))
+    assert from_dict(json.loads(json.dumps(to_dict(lesson)))) == lesson
+
+
+def test_scores_are_asked_for_once_however_many_shares(trial):
+    asked = []
+
+    def counted(*given):
+        asked.append(given[0].share)
+        return mark(*given)
+
+    texts = replace(trial.texts, mark=counted, kept={}, scored={})
+    marks = [texts.hidden(Hidden("saliency", share=share)) for share in (0.1, 0.5, 0.1)]
+    assert asked == [0.1, 0.5]
+    assert list(texts.scored) == [("leave_one_out", ())]
+    assert all((few <= many).all() for few, many in zip(marks[0], marks[1], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"shares": ()}, "shares must lie between 0 and 1"),
+        ({"shares": (0.5, 1.0)}, "shares must lie between 0 and 1"),
+        ({"shares": (0.5, 0.5)}, "shares must differ"),
+        ({"seeds": 1}, "seeds must be at least 2"),
+        ({"methods": ("nobody",)}, "No method is named 'nobody'"),
+        ({"epochs": 0}, "epochs"),
+    ],
+)
+def test_what_roar_cannot_do_is_refused(settings, told):
+    with pytest.raises(ConfigError, match=told):
+        checks.build("roar", **settings)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from heedful.auditing.roared import roar_told
 from heedful.auditing.rules import HALFWAY, Evidence, Rule
 from heedful.core.records import Estimate
 
@@ -224,6 +225,7 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "adversary": (_reason("adversary"), Rule("no vote", lambda _: True, _adversary)),
     "guide": (_reason("guide"), Rule("no vote", lambda _: True, _guide)),
+    "roar": (_reason("roar"), Rule("no vote", lambda _: True, roar_told)),
 }
 SWAP_RULES: tuple[Rule, ...] = (
     Rule(

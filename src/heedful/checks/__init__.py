@@ -4,7 +4,7 @@
 # isort: off
 from heedful.checks import agreement, permutation, adversarial, mechanism, erasure
 from heedful.checks import faithfulness
-from heedful.checks import necessity, seeds, guide, adversary, deception
+from heedful.checks import necessity, seeds, guide, adversary, deception, roar
 
 # isort: on
 from heedful.checks.base import Check, Findings, SeesAll, Tests, checks, usual_checks
@@ -30,6 +30,7 @@ __all__ = [
     "mechanism",
     "necessity",
     "permutation",
+    "roar",
     "seeds",
     "usual_checks",
 ]

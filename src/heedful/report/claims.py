@@ -20,6 +20,7 @@ LEADING = {
     "adversary": ("jsd", "tvd"),
     "deception": ("mass_before", "mass_after", "score_lost"),
     "erasure": ("flip_top", "flip_random"),
+    "roar": ("beyond_random_attention", "score_random", "score_whole"),
     "faithfulness": ("beyond_random_attention", "comprehensiveness_random"),
 }
 # a check may bear on a second claim by one of its figures; its answer is on the first

@@ -22,6 +22,7 @@ from heedful.report.retrained import retrained_of
 from heedful.report.retrained_charts import dumbbell_chart, scores_chart
 from heedful.report.retrained_distances import plane_chart, spread_chart
 from heedful.report.retrained_pictures import retrained_pictures_of
+from heedful.report.roar_charts import curves_chart
 
 if TYPE_CHECKING:
     import altair as alt
@@ -215,6 +216,7 @@ DRAWN: dict[str, Callable[[Picture], Any]] = {
     "spread": spread_chart,
     "plane": plane_chart,
     "dumbbell": dumbbell_chart,
+    "curves": curves_chart,
 }
 
 

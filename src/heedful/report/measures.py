@@ -97,6 +97,7 @@ MEANINGS = {
     "jsd_shuffled": Meaning("distance of shuffled weights, JSD", role="control", span=JSD),
     "jsd_uniform": Meaning("distance of uniform weights, JSD", role="control", span=JSD),
     "tvd_seeds": Meaning("change of output from seed to seed"),
+    "roar.score_whole": Meaning("accuracy, trained on whole texts", role="reference"),
     "score_own": Meaning("accuracy, led by weights it learns itself"),
     "score_adversary": Meaning("accuracy, led by an adversary's attention"),
     "score_base": Meaning("accuracy of the model under audit", role="reference"),
@@ -130,6 +131,7 @@ QUESTIONS = {
     "guide": "Does the attention help a model without context?",
     "adversary": "Can a whole model learn another attention with the same outputs?",
     "deception": "Can attention be taught to hide the decisive words?",
+    "roar": "Does a model trained without what a method names do worse?",
 }
 
 
@@ -150,6 +152,11 @@ REMOVING = {
     "soft_beyond_random": Meaning("lost beyond the same scores shuffled: {}", "up", span=RANK),
     "violation": Meaning("words whose sign contradicts their effect: {}", "down"),
 }
+TRAINED_WITHOUT = {
+    "score": Meaning("accuracy, trained without the words of {}"),
+    "beyond_random": Meaning("accuracy lost beyond random removal: {}", "up", span=GAIN),
+}
+BY_METHOD = {"faithfulness": REMOVING, "roar": TRAINED_WITHOUT}
 CONTROL_NAMES = ("random", "uniform")
 OF_METHOD = re.compile(r"tau_(\w+)_leave_one_out")
 
@@ -164,13 +171,13 @@ def method_of(measure: str) -> str | None:
     return found[1] if found and measure not in MEANINGS else None
 
 
-def removing(measure: str) -> Meaning | None:
-    """How to read a measure of a method in `faithfulness`; None for other measures.
+def of_method(measure: str, check: str) -> Meaning | None:
+    """How to read a measure of a method in a check that has one of each; None for other measures.
 
-    >>> removing("flip_lime").words
+    >>> of_method("flip_lime", "faithfulness").words
     'words to remove until the decision flips, by lime'
     """
-    for start, found in REMOVING.items():
+    for start, found in BY_METHOD.get(check, {}).items():
         if measure.startswith(f"{start}_"):
             name = measure.removeprefix(f"{start}_")
             role: Role = "control" if name in CONTROL_NAMES else found.role
@@ -189,10 +196,10 @@ def meaning_of(measure: str, check: str = "") -> Meaning:
     >>> meaning_of("tau_mine_leave_one_out").span
     (-1.0, 1.0)
     """
-    if check == "faithfulness" and (told := removing(measure)):
+    exact = MEANINGS.get(f"{check}.{measure}")
+    if exact is None and (told := of_method(measure, check)):
         return told
     span = RANK if measure.startswith("tau_") else SHARE
     method = method_of(measure)
     words = f"{method} and leave-one-out, τ" if method else ""
-    found = MEANINGS.get(f"{check}.{measure}") or MEANINGS.get(measure)
-    return found or Meaning(words, span=span)
+    return exact or MEANINGS.get(measure) or Meaning(words, span=span)

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 OfTexts = Literal[
     "histogram", "density", "flow", "layers", "heads", "matrix", "boxes", "gap", "whiskers"
 ]
-OfModels = Literal["scores", "spread", "plane", "dumbbell"]
+OfModels = Literal["scores", "spread", "plane", "dumbbell", "curves"]
 Kind = OfTexts | OfModels
 BINS = 40
 CELLS = 24  # of a density, along either side

@@ -8,6 +8,7 @@ from heedful.report.audited import audited_of
 from heedful.report.evidence import Records, visible
 from heedful.report.measures import QUESTIONS
 from heedful.report.retrained import NOTHING, Found, Tried, known
+from heedful.report.roared import PATTERN, methods_of
 from heedful.report.taught import Model, models_of, models_told
 
 SHARED = (
@@ -159,6 +160,15 @@ def _deception(found: Found) -> Pieces:
     return (), (note,), columns, (before, *rows, without)
 
 
+def _roar(found: Found) -> Pieces:
+    rows = [
+        Row(one, (found.estimate(f"score_{one}"), found.estimate(f"beyond_random_{one}")))
+        for one in methods_of(found)
+    ]
+    whole = Row("whole texts", (found.estimate("score_whole"), NOTHING))
+    return (), (PATTERN,), ("accuracy", "lost beyond random"), (whole, *rows)
+
+
 def _tried(one: Tried, measures: tuple[str, ...]) -> Row:
     start = f", from {one.start}" if one.start else ""
     return Row(f"{one.weight}{start}", tuple(one.found[name] for name in measures), one.told)
@@ -170,4 +180,5 @@ PARTS = {
     "adversary": _adversary,
     "guide": _guide,
     "deception": _deception,
+    "roar": _roar,
 }

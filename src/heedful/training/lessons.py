@@ -184,7 +184,7 @@ class WithoutWords:
         return anew(room, self.seed).without(self.hidden, self.pace.until, desk)
 
     def __str__(self) -> str:
-        return f"without the words, seed {self.seed}"
+        return f"without {self.hidden}, seed {self.seed}"
 
 
 PARTS = {"adversary": Adversary, "hidden": Hidden, "pace": Pace}
@@ -208,4 +208,9 @@ def from_dict(raw: dict[str, Any]) -> Lesson:
 
 
 def _nested(raw: dict[str, Any]) -> dict[str, Any]:
-    return {key: Pace(**one) if key == "pace" else one for key, one in raw.items()}
+    return {key: Pace(**one) if key == "pace" else _tupled(one) for key, one in raw.items()}
+
+
+def _tupled(value: Any) -> Any:
+    """JSON knows lists only."""
+    return tuple(map(_tupled, value)) if isinstance(value, list) else value

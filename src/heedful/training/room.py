@@ -17,7 +17,7 @@ from heedful.core.values import Encoded, Example
 from heedful.models.base import Subject
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.words import WordTokenizer
-from heedful.training.hidden import Hidden, Mark, without
+from heedful.training.hidden import Hidden, Mark, Scored, without
 from heedful.training.loop import Kept
 from heedful.training.outlook import Outlook, outlook
 from heedful.training.recipe import Recipe
@@ -33,6 +33,7 @@ class Texts:
     mark: Mark
     kept: dict[Hidden, list[Tensor]] = field(default_factory=dict)
     seen: dict[Subject, Outlook] = field(default_factory=dict)
+    scored: Scored = field(default_factory=dict)
 
     @cached_property
     def _both(self) -> list[tuple[Example, Encoded]]:
@@ -59,7 +60,7 @@ class Texts:
         """For each text which of its tokens are hidden."""
         if hidden not in self.kept:
             examples = [example for example, _ in self._both]
-            self.kept[hidden] = self.mark(hidden, self.base, examples, self.encoded)
+            self.kept[hidden] = self.mark(hidden, self.base, examples, self.encoded, self.scored)
         return self.kept[hidden]
 
     def without(self, hidden: Hidden, blank: int) -> list[Encoded]:

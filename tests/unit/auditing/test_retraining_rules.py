@@ -172,3 +172,24 @@ def test_reports_without_a_vote_decide_nothing():
     led = verdict("guide", **{name: at(0.3) for name in checks.build("guide").measures})
     assert led.checks["guide"].answer == "no vote"
     assert led.answer == "undecided"
+
+
+def test_training_without_words_has_no_vote_and_says_what_it_cannot_show():
+    found = verdict(
+        "roar",
+        score_whole=at(0.9),
+        score_attention=at(0.6),
+        score_leave_one_out=at(0.7),
+        score_random=at(0.8),
+        beyond_random_attention=at(0.2),
+        beyond_random_leave_one_out=at(0.1),
+    )
+    assert found.claims["ranks"].answer == "undecided"
+    assert found.checks["roar"].answer == "no vote"
+    why = found.checks["roar"].why
+    assert "without 10% and 30% and 50% of the words, models reach 0.800" in why
+    assert "(whole texts: 0.900)" in why
+    assert "those that attention names, they lose 0.200 [0.195, 0.205] more" in why
+    assert "those of leave_one_out cost most, 0.100 [0.095, 0.105]" in why
+    assert "read from what is missing what was there" in why
+    assert verdict("roar", missing={"score_whole": "no texts"}).checks["roar"].why == "No texts."

@@ -41,6 +41,7 @@ CLAIM_OF = {
     "guide": "ranks",
     "adversary": "exclusive",
     "deception": "robust",
+    "roar": "ranks",
 }
 
 
@@ -93,6 +94,21 @@ def columns(weights=("λ 0.001", "λ 0.01")):
             ("mass_after", many): flat(0.1),
             ("score_after", many): halves(1, 0),
         },
+        "roar": {
+            ("score_whole", "seed 1"): flat(1.0),
+            **{
+                (f"score_{one}", f"share {share}, seed {seed}"): column
+                for one, share, column in (
+                    ("attention", 0.1, halves(0, 1)),
+                    ("attention", 0.5, flat(0.0)),
+                    ("random", 0.1, flat(1.0)),
+                    ("random", 0.5, halves(1, 0)),
+                )
+                for seed in (1, 2)
+            },
+            ("score_attention", "share 0.1"): halves(0, 1),
+            ("score_attention", "seed 1"): flat(0.25),
+        },
     }
 
 
@@ -129,6 +145,12 @@ ESTIMATES = {
         "score_lost": 0.0,
         "words_worth": 0.55,
     },
+    "roar": {
+        "score_whole": 1.0,
+        "score_attention": 0.25,
+        "score_random": 0.75,
+        "beyond_random_attention": 0.5,
+    },
 }
 
 
@@ -139,7 +161,7 @@ def result(name, *, reason=""):
         for measure, value in ESTIMATES[name].items()
     }
     missing = dict.fromkeys(found, reason) if reason else {}
-    answer = "no vote" if name in ("guide", "adversary") else "against"
+    answer = "no vote" if name in ("guide", "adversary", "roar") else "against"
     return CheckResult(answer, f"So {name}.", {} if reason else found, missing=missing)
 
 
