@@ -15,7 +15,7 @@ from heedful.checks import Check
 from heedful.core.clock import Clock, add_seconds
 from heedful.core.records import Measurement
 from heedful.core.values import Encoded, Example
-from heedful.models.base import Subject
+from heedful.models.base import Subject, Whole
 from heedful.models.sitting import Sitting
 from heedful.training.reading import batches_for
 
@@ -84,11 +84,12 @@ def run_job(
     seed: int,
     max_batch_tokens: int,
     min_words: int = 1,
+    crowd: Whole | None = None,
     tell: Callable[[int], None] = lambda _: None,
 ) -> JobResult:
     """Put every check to the examples, batch by batch, on one shared forward pass each.
 
-    `tell` hears how many instances are done.
+    `crowd` are whole texts of the data; `tell` hears how many instances are done.
     """
     clock, found = Clock(), _Found()
     encoded = [subject.encode(example) for example in examples]
@@ -97,7 +98,10 @@ def run_job(
 
     def examine(rows: list[int]) -> _Found:
         together = [kept[row] for row in rows]
-        sitting = Sitting(subject, subject.batch(together), seed, max_batch_tokens, clock)
+        batch = subject.batch(together)
+        sitting = Sitting(
+            subject, batch, seed, max_batch_tokens, clock, crowd=crowd, texts=tuple(together)
+        )
         return _examine(sitting, together, parts, shown)
 
     chosen = batches_for(subject, kept, max_batch_tokens=max_batch_tokens)

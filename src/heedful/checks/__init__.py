@@ -8,11 +8,13 @@ from heedful.checks import necessity, seeds, guide, adversary, deception, roar
 
 # isort: on
 from heedful.checks.base import Check, Findings, SeesAll, Tests, checks, usual_checks
+from heedful.checks.crowd import Crowd
 from heedful.checks.marking import mark
 from heedful.checks.retrains import Retrains, Trial
 
 __all__ = [
     "Check",
+    "Crowd",
     "Findings",
     "Retrains",
     "SeesAll",

@@ -13,7 +13,8 @@ from heedful.checks.base import Column, Findings, checks, measurement
 from heedful.checks.removals import WAYS, Removals, Words
 from heedful.checks.removing import Columns, Trial
 from heedful.checks.softly import FEWEST, OF_SOFT, SoftTrial
-from heedful.core.errors import ConfigError
+from heedful.checks.strangeness import OFF, Strangeness, whole_texts
+from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Claim, Measurement
 from heedful.core.rng import uniform_keys
 from heedful.methods import methods
@@ -96,9 +97,12 @@ class Faithfulness:
     @property
     def measures(self) -> tuple[str, ...]:
         """For each measure those of all methods, then those of the controls."""
-        return tuple(
-            f"{measure}_{name}" for measure, name in self._promised((*BY_WAY, *self._soft))
-        )
+        of_methods = self._promised((*BY_WAY, *self._soft))
+        return (*(f"{measure}_{name}" for measure, name in of_methods), *self._off)
+
+    @property
+    def _off(self) -> tuple[str, ...]:
+        return tuple(f"{OFF}_{one}" for one in ("whole", *self.ways))
 
     @property
     def _soft(self) -> tuple[str, ...]:
@@ -115,11 +119,16 @@ class Faithfulness:
         words = Words(sitting)
         scores, missing = self._scores(words)
         chance = self._chance(words)
-        measured: list[Measurement] = []
+        measured, trials = list[Measurement](), list[Trial]()
         for way in self.ways:
             trial = Trial(Removals(words, way), scores, chance, self.bins, self.steps)
             setting = None if way == self.ways[0] else way
             measured += self._measured(BY_WAY, trial.columns(), setting)
+            trials.append(trial)
+        try:
+            measured += list(self._strange(trials))
+        except NotApplicable as reason:
+            missing |= dict.fromkeys(self._off, str(reason))
         if self.draws:
             measured += self._measured(OF_SOFT, SoftTrial(words, scores, self.draws).columns())
         return Findings(tuple(measured), missing)
@@ -130,6 +139,19 @@ class Faithfulness:
         rows = (*self.names, *OF_CONTROLS)
         for measure, name in self._promised(measures):
             yield measurement(f"{measure}_{name}", columns[measure][rows.index(name)], setting)
+
+    def _strange(self, trials: Sequence[Trial]) -> Iterator[Measurement]:
+        """How far off distribution texts are, whole and without the words that attention names.
+
+        The same without as many at random has the setting "random".
+        """
+        sitting = trials[0].removals.words.sitting
+        yield measurement(f"{OFF}_whole", whole_texts(sitting))
+        for trial in trials:
+            orders = torch.stack([trial.place[self.names.index("attention")], trial.chance[0]])
+            far = Strangeness(trial.removals, self.bins).columns(orders)
+            for one, setting in zip(far, (None, "random"), strict=True):
+                yield measurement(f"{OFF}_{trial.removals.way}", one, setting)
 
     def tested(
         self, columns: Mapping[str, Column], *, resamples: int, seed: int

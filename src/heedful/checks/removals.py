@@ -1,8 +1,9 @@
 """Texts without some of their words: what the model says of each, every distinct one run once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -13,10 +14,18 @@ from heedful.methods.base import Join
 from heedful.methods.coalitions import seats
 from heedful.models.deleting import passes_deleting
 from heedful.models.hiding import passes_hiding
-from heedful.models.sitting import Passed, Sitting
+from heedful.models.sitting import Ask, Passed, Sitting
 from heedful.tensor.faithful import grid_sizes
 
-Passes = Callable[[Sitting, Tensor, Tensor], Iterator[Passed]]
+
+class Passes(Protocol):
+    """A way to remove tokens from texts and ask the model of each."""
+
+    def __call__(
+        self, sitting: Sitting, rows: Tensor, gone: Tensor, /, *, ask: Ask = ...
+    ) -> Iterator[Passed]: ...
+
+
 WAYS: dict[str, Passes] = {"deletion": passes_deleting, "masking": passes_hiding}
 
 
@@ -40,6 +49,11 @@ class Words:
     def real(self) -> Bool[Tensor, "B W"]:
         """True where a text has a word."""
         return torch.arange(max(1, int(self.counts.max()))) < self.counts[:, None]
+
+    def tokens(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> Bool[Tensor, "N T"]:
+        """The tokens of some words of texts rows[n]."""
+        seat = self.seat[rows]
+        return gone.gather(1, seat.clamp(min=0)) & (seat >= 0)
 
     def joined(self, scores: Float64[Tensor, "B T"], join: Join) -> Float64[Tensor, "B W"]:
         """Scores of words from those of their pieces: the sum, or the norm."""
@@ -89,8 +103,7 @@ class Removals:
         return found
 
     def _run(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> Said:
-        sitting, seat = self.words.sitting, self.words.seat[rows]
-        tokens = gone.gather(1, seat.clamp(min=0)) & (seat >= 0)
+        sitting, tokens = self.words.sitting, self.words.tokens(rows, gone)
         target = sitting.predicted.cpu()[rows]
         p = torch.full((len(rows),), torch.nan, dtype=torch.float64)
         flipped = torch.zeros(len(rows), dtype=torch.bool)
@@ -101,6 +114,17 @@ class Removals:
                 p[variants] = said.softmax(-1)[which, mine]
                 flipped[variants] = said.argmax(-1)[which] != mine
         return Said(p, flipped)
+
+    def states(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> Float64[Tensor, "N D"]:
+        """What attention makes of texts rows[n] without the words gone[n]; NaN of nothing."""
+        sitting, tokens = self.words.sitting, self.words.tokens(rows, gone)
+        width = sitting.forward.states.shape[-1]
+        found = torch.full((len(rows), width), torch.nan, dtype=torch.float64)
+        with sitting.clock(self.way):
+            passes = WAYS[self.way](sitting, rows, tokens, ask=Sitting.attended)
+            for variants, which, states in passes:
+                found[variants] = states[which].double()
+        return found
 
     def at(self, gone: Bool[Tensor, "*K B W"], asked: Bool[Tensor, "*K B"]) -> Said:
         """The same for sets of words of every text, where they are asked for; NaN elsewhere."""

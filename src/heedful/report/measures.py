@@ -85,6 +85,9 @@ MEANINGS = {
     "fraction_to_flip_random": Meaning("in random order", role="control"),
     "fraction_to_flip_optimal": Meaning("the smallest set there is", role="reference"),
     "attention_gap": Meaning("top weight minus the one drawn at random"),
+    "faithfulness.off_distribution_whole": Meaning(
+        "whole texts with nearer neighbours: whole", role="control"
+    ),
     "score_trained": Meaning("accuracy, trained with attention"),
     "score_uniform": Meaning("accuracy, trained with uniform attention", role="control"),
     "gain": Meaning("gain in accuracy by attention", "up", span=GAIN),
@@ -150,6 +153,7 @@ REMOVING = {
     "soft_sufficiency": Meaning("worth kept, words dimmed as {} scores them low", "up"),
     "soft_comprehensiveness": Meaning("worth lost, words dimmed as {} scores them high", "up"),
     "soft_beyond_random": Meaning("lost beyond the same scores shuffled: {}", "up", span=RANK),
+    "off_distribution": Meaning("whole texts with nearer neighbours than these: {}", "none"),
     "violation": Meaning("words whose sign contradicts their effect: {}", "down"),
 }
 TRAINED_WITHOUT = {

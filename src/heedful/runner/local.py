@@ -16,7 +16,7 @@ from heedful.auditing.conclude import Columns, conclude, whole_columns
 from heedful.auditing.job import run_job
 from heedful.auditing.methods_asked import described
 from heedful.auditing.plan import Plan
-from heedful.checks import Check, Retrains
+from heedful.checks import Check, Crowd, Retrains
 from heedful.core.errors import DataError, RunError
 from heedful.core.progress import Progress
 from heedful.core.values import Example
@@ -74,7 +74,7 @@ def _work(
     plan: Plan,
     progress: Progress,
 ) -> None:
-    total = len(data)
+    total, crowd = len(data), Crowd(subject, lambda: data, plan.min_words)
     parts = {name: one for name, one in plan.build_checks().items() if isinstance(one, Check)}
     for job, examples in _with_examples([one for one in jobs if isinstance(one, Job)], data):
         if not store.done(job):
@@ -85,6 +85,7 @@ def _work(
                 seed=plan.seed,
                 max_batch_tokens=plan.max_batch_tokens,
                 min_words=plan.min_words,
+                crowd=crowd,
                 tell=partial(_tell, progress, job, total),
             )
             store.put(job, result, subject.labels)

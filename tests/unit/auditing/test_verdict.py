@@ -320,3 +320,24 @@ def test_faithfulness_has_no_vote_and_says_what_the_words_of_attention_do(own, p
 
 def test_faithfulness_without_texts_of_two_words_says_so():
     assert removals(attention=NOTHING).why == "No text has two words, so there is nothing to rank."
+
+
+@pytest.mark.parametrize(
+    ("deleted", "masked", "words"),
+    [
+        (around(0.2, 0.3), around(0.3, 0.4), "no stranger to the model than whole texts. "),
+        (around(0.2, 0.3), around(0.8, 0.9), "strange to the model, so that part of the loss"),
+        (around(0.4, 0.6), around(0.3, 0.4), "about as whole ones. "),
+    ],
+)
+def test_faithfulness_says_how_strange_its_texts_are(deleted, masked, words):
+    found = result(
+        beyond_random_attention=around(0.1, 0.2),
+        off_distribution_whole=around(0.4, 0.6),
+        off_distribution_deletion=deleted,
+        off_distribution_masking=masked,
+    )
+    why = judged({"faithfulness": found}).checks["faithfulness"].why
+    assert words in why
+    assert f"{deleted.value:.0%} (deletion) and {masked.value:.0%} (masking)" in why
+    assert "whole)" not in why
