@@ -9,6 +9,7 @@ from torch import Tensor
 
 from heedful.checks.removals import Removals
 from heedful.core.errors import NotApplicable
+from heedful.models.attending import state_of
 from heedful.models.base import Whole
 from heedful.models.sitting import Sitting
 from heedful.tensor.faithful import bin_sizes
@@ -26,9 +27,8 @@ def crowd_of(sitting: Sitting) -> Whole:
 
 def whole_texts(sitting: Sitting) -> Float64[Tensor, "B"]:
     """How far off the texts are as they stand: ½ on the average, by chance."""
-    with sitting.clock(OFF), torch.no_grad():
-        states = sitting.attended(sitting.batch)
-    return crowd_of(sitting).nearer(states, torch.tensor(sitting.batch.instances))
+    crowd, states = crowd_of(sitting), state_of(sitting.batch, sitting.forward)
+    return crowd.nearer(states, torch.tensor(sitting.batch.instances))
 
 
 @dataclass(frozen=True, eq=False)
