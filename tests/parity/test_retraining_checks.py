@@ -12,8 +12,10 @@ import torch
 from heedful.checks import Trial, checks, mark
 from heedful.checks.deception import mass_on
 from heedful.core.errors import ConfigError
+from heedful.core.rng import generator
 from heedful.core.values import collate
 from heedful.methods import methods
+from heedful.models.hiding import blank_of
 from heedful.models.sitting import Sitting
 from heedful.training.hidden import Hidden
 from heedful.training.lessons import (
@@ -24,6 +26,8 @@ from heedful.training.lessons import (
     from_dict,
     to_dict,
 )
+from heedful.training.masked import Echo, Holes, hole_of, with_holes
+from heedful.training.objectives import Seen
 from heedful.training.outlook import outlook
 from heedful.training.room import Taught, Texts
 from schooling import base, data
@@ -312,3 +316,94 @@ def test_scores_are_asked_for_once_however_many_shares(trial):
 def test_what_roar_cannot_do_is_refused(settings, told):
     with pytest.raises(ConfigError, match=told):
         checks.build("roar", **settings)
+
+
+def masked_p(subject, one, gone, target):
+    """p of a class, the vectors of these tokens zero."""
+    batch = collate([one])
+    x = subject.embed(batch).clone()
+    x[0, list(gone)] = 0.0
+    return float(subject.forward(batch, x).probabilities[0, target])
+
+
+def test_off_manifold(trial):
+    bins = (0.2, 0.5)
+    check = checks.build("off_manifold", methods=(), bins=bins, orders=2, steps=2, **PACE)
+    (lesson,) = check.lessons(trial)
+    copy = trial.taught(lesson).subject
+    findings = check.examine(trial)
+    found = {(one.measure, one.setting): one.values for one in findings.measurements}
+    assert {measure for measure, setting in found if setting is None} == {*check.measures}
+    assert findings.missing == {}
+    for row, one in enumerate(trial.texts.encoded):
+        own, other = (subject.forward(collate([one])) for subject in (trial.base, copy))
+        target = int(own.probabilities[0].argmax())
+        same = float(int(other.probabilities[0].argmax()) == target)
+        assert found["same_prediction", None][row] == same
+        apart = 0.5 * float((own.probabilities[0] - other.probabilities[0]).abs().sum())
+        assert found["copy_tvd", None][row] == pytest.approx(apart)
+        places = [t for t, word in enumerate(one.word) if word >= 0]
+        order = sorted(places, key=lambda t: -float(own.attention[0, t]))  # that of the model
+        chance = generator(3, "orders of faithfulness", one.index).random((2, len(places)))
+        orders = [order, *([places[w] for w in (-keys).argsort()] for keys in chance)]
+        sizes = [max(1, math.ceil(round(share * len(places), 9))) for share in bins]
+        for subject, setting in ((copy, None), (trial.base, "masking")):
+            full = masked_p(subject, one, [], target)
+            losses = [
+                np.mean([full - masked_p(subject, one, some[:size], target) for size in sizes])
+                for some in orders
+            ]
+            mine = found["comprehensiveness_attention", setting][row]
+            assert mine == pytest.approx(losses[0], abs=1e-7)
+            beyond = found["beyond_random_attention", setting][row]
+            assert beyond == pytest.approx(losses[0] - np.mean(losses[1:]), abs=1e-7)
+
+
+def test_a_hole_is_what_masking_puts_in_the_place_of_a_word(trial):
+    batch = collate([trial.texts.encoded[0]])
+    blank = blank_of(Sitting(trial.base, batch)).vector
+    holed = with_holes(trial.texts.encoded[0], 5, 1, hole_of(trial.base))
+    gone = [t for t, (a, b) in enumerate(zip(holed.ids, batch.ids[0], strict=True)) if a != b]
+    assert gone
+    vectors = trial.base.embed(collate([holed]))[0]
+    assert all(torch.equal(vectors[t], blank) for t in gone)
+    assert collate([holed]).present.all()
+
+
+def test_holes_are_of_every_size_and_belong_to_seed_copy_and_text(trial):
+    one = max(trial.texts.encoded, key=lambda text: text.explained)
+    shares = []
+    for copy in range(1, 400):
+        holed = with_holes(one, 0, copy, 0)
+        count = sum(a != b for a, b in zip(holed.ids, one.ids, strict=True))
+        shares.append(count / one.explained)
+        assert (holed.word, holed.label, holed.index) == (one.word, one.label, one.index)
+    assert np.mean(shares) == pytest.approx(0.5, abs=0.06)
+    assert {0.0, 1.0} <= set(shares)
+    assert with_holes(one, 0, 1, 0) == with_holes(one, 0, 1, 0)
+    assert with_holes(one, 0, 1, 0) != with_holes(one, 1, 1, 0)
+    pieced = replace(one, ids=(9, 5, 6, 7, 9), word=(-1, 0, 0, 1, -1), words=("ab", "c"))
+    for copy in range(30):
+        ids = with_holes(pieced, 0, copy, 1).ids
+        assert (ids[1] == 1) == (ids[2] == 1)  # the pieces of a word go together
+    texts = Holes(0, 2).texts(trial.texts.encoded, 0)
+    assert texts[: len(trial.texts.encoded)] == trial.texts.encoded
+    assert len(texts) == 3 * len(trial.texts.encoded)
+    with pytest.raises(ConfigError, match="copies must be at least 1"):
+        Holes(copies=0)
+
+
+def test_the_loss_of_an_echo_is_least_at_what_was_said(trial):
+    batch = collate(trial.texts.encoded[:2])
+    weights = torch.zeros(2, batch.ids.shape[1])
+    said = torch.tensor([[0.9, 0.1], [0.3, 0.7]], dtype=torch.float64)
+    echo, other = Echo(said), torch.tensor([[0.2, 0.8], [0.3, 0.7]], dtype=torch.float64).log()
+
+    def seen(logits):
+        return Seen(batch, logits, weights[:, None], weights, trial.base.forward)
+
+    by_hand = [-sum(p * float(q) for p, q in zip(row, logits, strict=True)) for row, logits in
+               zip(said.tolist(), other, strict=True)]  # fmt: skip
+    assert echo.worth(seen(other), [0, 1]).tolist() == pytest.approx([-one for one in by_hand])
+    assert float(echo.loss(seen(other), [0, 1])) == pytest.approx(np.mean(by_hand))
+    assert float(echo.loss(seen(said.log()), [0, 1])) < float(echo.loss(seen(other), [0, 1]))

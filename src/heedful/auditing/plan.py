@@ -20,6 +20,7 @@ QUICK = {
     "guide": {"seeds": 2, "epochs": 12, "patience": 3},
     "adversary": {"weights": 2, "epochs": 24, "patience": 6},
     "deception": {"epochs": 8, "patience": 3},
+    "off_manifold": {"epochs": 8, "patience": 3},
     "roar": {"seeds": 2, "shares": 2, "epochs": 12, "patience": 3},
 }
 QUICK_METHODS = {"lime": {"samples": FEWER}, "kernel_shap": {"samples": FEWER}}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from heedful.auditing.removed import copy_told
 from heedful.auditing.roared import roar_told
 from heedful.auditing.rules import HALFWAY, Evidence, Rule
 from heedful.core.records import Estimate
@@ -225,6 +226,10 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "adversary": (_reason("adversary"), Rule("no vote", lambda _: True, _adversary)),
     "guide": (_reason("guide"), Rule("no vote", lambda _: True, _guide)),
+    "off_manifold": (
+        _reason("off_manifold"),
+        Rule("no vote", lambda _: True, lambda e: copy_told(e.results["off_manifold"].estimates)),
+    ),
     "roar": (_reason("roar"), Rule("no vote", lambda _: True, roar_told)),
 }
 SWAP_RULES: tuple[Rule, ...] = (

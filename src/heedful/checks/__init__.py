@@ -4,7 +4,7 @@
 # isort: off
 from heedful.checks import agreement, permutation, adversarial, mechanism, erasure
 from heedful.checks import faithfulness
-from heedful.checks import necessity, seeds, guide, adversary, deception, roar
+from heedful.checks import necessity, seeds, guide, adversary, deception, roar, off_manifold
 
 # isort: on
 from heedful.checks.base import Check, Findings, SeesAll, Tests, checks, usual_checks
@@ -31,6 +31,7 @@ __all__ = [
     "mark",
     "mechanism",
     "necessity",
+    "off_manifold",
     "permutation",
     "roar",
     "seeds",

@@ -47,6 +47,18 @@ def every_ranking() -> tuple[str, ...]:
     return tuple(name for name in methods if name not in OF_CONTROLS)
 
 
+def beyond_chance(
+    names: Sequence[str], columns: Mapping[str, Column], *, resamples: int, seed: int
+) -> dict[str, float]:
+    """p-values of "no more than random removal does" for every method, Holm's over all."""
+    p = [
+        sign_flip_p(columns[f"beyond_random_{name}"], resamples=resamples, seed=seed)
+        for name in names
+    ]
+    adjusted = holm_adjusted(p)
+    return {f"p_beyond_random_{name}": one for name, one in zip(names, adjusted, strict=True)}
+
+
 @checks.register("faithfulness")
 @dataclass(frozen=True)
 class Faithfulness:
@@ -117,23 +129,23 @@ class Faithfulness:
 
     def __call__(self, sitting: Sitting) -> Findings:
         words = Words(sitting)
-        scores, missing = self._scores(words)
-        chance = self._chance(words)
+        scores, missing = self.scores(words)
+        chance = self.chance(words)
         measured, trials = list[Measurement](), list[Trial]()
         for way in self.ways:
             trial = Trial(Removals(words, way), scores, chance, self.bins, self.steps)
             setting = None if way == self.ways[0] else way
-            measured += self._measured(BY_WAY, trial.columns(), setting)
+            measured += self.measured(BY_WAY, trial.columns(), setting)
             trials.append(trial)
         try:
             measured += list(self._strange(trials))
         except NotApplicable as reason:
             missing |= dict.fromkeys(self._off, str(reason))
         if self.draws:
-            measured += self._measured(OF_SOFT, SoftTrial(words, scores, self.draws).columns())
+            measured += self.measured(OF_SOFT, SoftTrial(words, scores, self.draws).columns())
         return Findings(tuple(measured), missing)
 
-    def _measured(
+    def measured(
         self, measures: Sequence[str], columns: Columns, setting: str | None = None
     ) -> Iterator[Measurement]:
         rows = (*self.names, *OF_CONTROLS)
@@ -157,16 +169,9 @@ class Faithfulness:
         self, columns: Mapping[str, Column], *, resamples: int, seed: int
     ) -> dict[str, float]:
         """p-values of "no more than random removal does", Holm's over the methods."""
-        p = [
-            sign_flip_p(columns[f"beyond_random_{name}"], resamples=resamples, seed=seed)
-            for name in self.names
-        ]
-        adjusted = holm_adjusted(p)
-        return {
-            f"p_beyond_random_{name}": one for name, one in zip(self.names, adjusted, strict=True)
-        }
+        return beyond_chance(self.names, columns, resamples=resamples, seed=seed)
 
-    def _scores(self, words: Words) -> tuple[Float64[Tensor, "K B W"], dict[str, str]]:
+    def scores(self, words: Words) -> tuple[Float64[Tensor, "K B W"], dict[str, str]]:
         """Every method's scores of the words, and equal ones last; NaN where a method refuses."""
         sitting, rows = words.sitting, []
         missing: dict[str, str] = {}
@@ -180,7 +185,7 @@ class Faithfulness:
             measure: reason for measure, reason in missing.items() if measure in self.measures
         }
 
-    def _chance(self, words: Words) -> Int[Tensor, "R B W"]:
+    def chance(self, words: Words) -> Int[Tensor, "R B W"]:
         """The words' places in random orders."""
         batch = words.sitting.batch
         keys = uniform_keys(

@@ -76,11 +76,13 @@ class Said:
 class Removals:
     """What the model says to texts without some words, by one way to remove them.
 
-    Answers are kept: orders that agree on what to remove share their passes.
+    Answers are kept: orders that agree on what to remove share their passes. The class is that of
+    `target`, where another model predicted it.
     """
 
     words: Words
     way: str
+    target: Int[Tensor, "B"] | None = None
     known: dict[bytes, int] = field(default_factory=dict)
     answers: list[Said] = field(default_factory=list)
 
@@ -104,7 +106,7 @@ class Removals:
 
     def _run(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> Said:
         sitting, tokens = self.words.sitting, self.words.tokens(rows, gone)
-        target = sitting.predicted.cpu()[rows]
+        target = (sitting.predicted.cpu() if self.target is None else self.target)[rows]
         p = torch.full((len(rows),), torch.nan, dtype=torch.float64)
         flipped = torch.zeros(len(rows), dtype=torch.bool)
         with sitting.clock(self.way):

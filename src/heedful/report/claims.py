@@ -20,6 +20,7 @@ LEADING = {
     "adversary": ("jsd", "tvd"),
     "deception": ("mass_before", "mass_after", "score_lost"),
     "erasure": ("flip_top", "flip_random"),
+    "off_manifold": ("beyond_random_attention", "comprehensiveness_random", "same_prediction"),
     "roar": ("beyond_random_attention", "score_random", "score_whole"),
     "faithfulness": ("beyond_random_attention", "comprehensiveness_random"),
 }

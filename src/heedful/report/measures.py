@@ -88,6 +88,8 @@ MEANINGS = {
     "faithfulness.off_distribution_whole": Meaning(
         "whole texts with nearer neighbours: whole", role="control"
     ),
+    "same_prediction": Meaning("whole texts on which the copy predicts as the model", "up"),
+    "copy_tvd": Meaning("change of output from the model to its copy, whole texts", "down"),
     "score_trained": Meaning("accuracy, trained with attention"),
     "score_uniform": Meaning("accuracy, trained with uniform attention", role="control"),
     "gain": Meaning("gain in accuracy by attention", "up", span=GAIN),
@@ -134,6 +136,7 @@ QUESTIONS = {
     "guide": "Does the attention help a model without context?",
     "adversary": "Can a whole model learn another attention with the same outputs?",
     "deception": "Can attention be taught to hide the decisive words?",
+    "off_manifold": "Do removals tell the same of a copy that can read texts with holes?",
     "roar": "Does a model trained without what a method names do worse?",
 }
 
@@ -160,7 +163,7 @@ TRAINED_WITHOUT = {
     "score": Meaning("accuracy, trained without the words of {}"),
     "beyond_random": Meaning("accuracy lost beyond random removal: {}", "up", span=GAIN),
 }
-BY_METHOD = {"faithfulness": REMOVING, "roar": TRAINED_WITHOUT}
+BY_METHOD = {"faithfulness": REMOVING, "off_manifold": REMOVING, "roar": TRAINED_WITHOUT}
 CONTROL_NAMES = ("random", "uniform")
 OF_METHOD = re.compile(r"tau_(\w+)_leave_one_out")
 

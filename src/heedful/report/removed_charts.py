@@ -59,7 +59,9 @@ def _marks(ways: list[str]) -> dict[str, Any]:
 
     shape = alt.Scale(domain=list(KINDS), range=list(SHAPES))
     filled = alt.Scale(domain=list(KINDS), range=[1, 0, 0])
-    legend = alt.Legend(title=None, orient="top", offset=6, symbolStrokeColor=INK)
+    legend = alt.Legend(
+        title=None, orient="top", offset=6, symbolStrokeColor=QUIET, symbolFillColor=QUIET
+    )
     return {
         "stroke": alt.Stroke("way:N", **_colours(ways)),
         "fill": alt.Fill("way:N", **_colours(ways) | {"legend": None}),

@@ -13,7 +13,9 @@ from heedful.report.measures import CONTROL_NAMES
 from heedful.report.pictures import Picture, Row
 from heedful.stats.interval import estimate_means
 
-CHECK = "faithfulness"
+CHECK, COPY = "faithfulness", "off_manifold"
+COPIED = "masking, of the copy"
+TITLES = {CHECK: "The words that a method names", COPY: "The same of a copy that knows holes"}
 PANELS = {
     "beyond_random": "lost beyond random removal",
     "comprehensiveness": "lost without the top words",
@@ -27,45 +29,51 @@ Column = Float64[np.ndarray, "n"]
 
 def removed_pictures_of(records: Records) -> tuple[Picture, ...]:
     """Methods with intervals, by every way to remove words; none without the check."""
-    rows = _rows(records)
-    if not rows:
-        return ()
-    ends = [row[end] for row in rows for end in ("low", "high")]
+    picture = removal_picture(records, CHECK, first_way(records.plan))
+    return (picture,) if picture.rows else ()
+
+
+def copy_picture(records: Records) -> Picture:
+    """The same of a copy of the model that can read texts with holes, and of the model."""
+    return removal_picture(records, COPY, COPIED)
+
+
+def removal_picture(records: Records, check: str, way: str) -> Picture:
+    """A figure of the removals of a check; `way` is that of its plain rows."""
+    rows = _rows(records, check, way)
+    ends = [row[end] for row in rows for end in ("low", "high")] or [0.0]
     low, high = np.floor(min(ends) / STEP) * STEP, np.ceil(max(ends) / STEP) * STEP
     ways = dict.fromkeys(row["way"] for row in rows)
-    return (
-        Picture(
-            name="faithfulness",
-            kind="whiskers",
-            title="The words that a method names",
-            caption="Probability of the predicted class that is lost, mean over texts and shares "
-            "of the words, with intervals. Only what lies beyond random removal is evidence: any "
-            f"removal harms. Words go by {' and by '.join(ways)}. Hollow: controls.",
-            x="probability lost",
-            span=(round(float(min(low, 0.0)), 2), round(float(max(high, STEP)), 2)),
-            classes=tuple(dict.fromkeys(row["method"] for row in rows)),
-            rows=tuple(rows),
-            marks=tuple({"way": way} for way in ways),
-        ),
+    return Picture(
+        name=check,
+        kind="whiskers",
+        title=TITLES[check],
+        caption="Probability of the predicted class that is lost, mean over texts and shares of "
+        "the words, with intervals. Only what lies beyond random removal is evidence: any removal "
+        f"harms. Words go by {' and by '.join(ways)}. Hollow: controls.",
+        x="probability lost",
+        span=(round(float(min(low, 0.0)), 2), round(float(max(high, STEP)), 2)),
+        classes=tuple(dict.fromkeys(row["method"] for row in rows)),
+        rows=tuple(rows),
+        marks=tuple({"way": way} for way in ways),
     )
 
 
-def _rows(records: Records) -> list[Row]:
-    result = records.verdict.checks.get(CHECK)
+def _rows(records: Records, check: str, way: str) -> list[Row]:
+    result = records.verdict.checks.get(check)
     if result is None:
         return []
     first = f"{next(iter(PANELS))}_"
     known = [name for name in result.estimates if name.startswith(first)]
-    names = [name.removeprefix(first) for name in known]
-    measures = [f"{one}_{name}" for one in (*PANELS, WORST) for name in (*names, *CONTROL_NAMES)]
-    by_way = {first_way(records.plan): result.estimates} | _elsewhere(records, measures)
-    order = [*names, *CONTROL_NAMES]
+    order = [*(name.removeprefix(first) for name in known), *CONTROL_NAMES]
+    measures = [f"{one}_{name}" for one in (*PANELS, WORST) for name in order]
+    by_way = {way: result.estimates} | _elsewhere(records, check, measures)
     return [
         row
-        for way, estimates in by_way.items()
+        for one, estimates in by_way.items()
         for panel in PANELS
         for name in order
-        for row in _points(panel, name, way, estimates)
+        for row in _points(panel, name, one, estimates)
     ]
 
 
@@ -86,10 +94,12 @@ def _points(panel: str, name: str, way: str, estimates: Mapping[str, Estimate]) 
     return found
 
 
-def _elsewhere(records: Records, measures: Sequence[str]) -> dict[str, dict[str, Estimate]]:
+def _elsewhere(
+    records: Records, check: str, measures: Sequence[str]
+) -> dict[str, dict[str, Estimate]]:
     """Estimates of the rows that stand under a setting: the other ways."""
     columns: dict[str, dict[str, Column]] = {}
-    for measure, by_setting in records.by_every_setting(CHECK, measures).items():
+    for measure, by_setting in records.by_every_setting(check, measures).items():
         for setting, values in by_setting.items():
             columns.setdefault(setting, {})[measure] = values
     level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float64
 from heedful.core.records import Estimate
 from heedful.report.evidence import Records
 from heedful.report.pictures import Picture, Row
+from heedful.report.removed_pictures import copy_picture
 from heedful.report.retrained import Found, known, order_of
 from heedful.report.roared import curves_of
 
@@ -28,6 +29,7 @@ def retrained_pictures_of(records: Records, found: Mapping[str, Found]) -> tuple
         "guide": lambda one: _scores(one, DIFFERENCES["guide"]),
         "deception": _hidden,
         "roar": lambda one: curves_of(records, one),
+        "off_manifold": lambda _: copy_picture(records),
     }
     pictures = (made[name](one) for name, one in found.items())
     return tuple(one for one in pictures if one.rows or one.marks)

@@ -169,6 +169,21 @@ def _roar(found: Found) -> Pieces:
     return (), (PATTERN,), ("accuracy", "lost beyond random"), (whole, *rows)
 
 
+def _copy(found: Found) -> Pieces:
+    rows = [
+        Row(name.removeprefix("beyond_random_"), (one,))
+        for name, one in found.result.estimates.items()
+        if name.startswith("beyond_random_") and known(one)
+    ]
+    note = (
+        "A copy of the model was trained on with a random share of each text's words masked, to "
+        "say what the model says of the whole text. On whole texts it predicts the same on "
+        f"{shown(found.estimate('same_prediction'))} of them, its outputs "
+        f"{shown(found.estimate('copy_tvd'))} (TVD) away."
+    )
+    return (), (note,), ("lost beyond random",), tuple(rows)
+
+
 def _tried(one: Tried, measures: tuple[str, ...]) -> Row:
     start = f", from {one.start}" if one.start else ""
     return Row(f"{one.weight}{start}", tuple(one.found[name] for name in measures), one.told)
@@ -181,4 +196,5 @@ PARTS = {
     "guide": _guide,
     "deception": _deception,
     "roar": _roar,
+    "off_manifold": _copy,
 }

@@ -8,6 +8,7 @@ from heedful.core.registry import Registry
 from heedful.training.guided import GUIDES, guided
 from heedful.training.hidden import Deceit, Hidden
 from heedful.training.loop import Until
+from heedful.training.masked import Holes
 from heedful.training.pupils import again, anew
 from heedful.training.room import Desk, Room, Taught
 
@@ -187,7 +188,24 @@ class WithoutWords:
         return f"without {self.hidden}, seed {self.seed}"
 
 
-PARTS = {"adversary": Adversary, "hidden": Hidden, "pace": Pace}
+@lessons.register("masked")
+@dataclass(frozen=True)
+class Masked:
+    """A copy of the base model that has learnt to read texts with holes, and says what it says."""
+
+    holes: Holes
+    pace: Pace = Pace(20, 5)
+    needs = ()
+
+    def teach(self, room: Room, desk: Desk) -> Taught:
+        """Train on the base model's outputs of whole texts."""
+        return again(room).echo(self.holes, self.pace.until, desk)
+
+    def __str__(self) -> str:
+        return f"a copy tuned on texts with holes, seed {self.holes.seed}"
+
+
+PARTS = {"adversary": Adversary, "hidden": Hidden, "holes": Holes, "pace": Pace}
 
 
 def to_dict(lesson: Lesson) -> dict[str, Any]:

@@ -193,3 +193,25 @@ def test_training_without_words_has_no_vote_and_says_what_it_cannot_show():
     assert "those of leave_one_out cost most, 0.100 [0.095, 0.105]" in why
     assert "read from what is missing what was there" in why
     assert verdict("roar", missing={"score_whole": "no texts"}).checks["roar"].why == "No texts."
+
+
+@pytest.mark.parametrize(("alike", "words"), [(0.95, "whole texts. "), (0.7, "hardly a copy. ")])
+def test_a_copy_that_knows_holes_has_no_vote_and_says_how_alike_it_is(alike, words):
+    found = verdict(
+        "off_manifold",
+        same_prediction=at(alike),
+        beyond_random_attention=at(0.2),
+        p_beyond_random_attention=Estimate(0.01, NAN, NAN, 100),
+        beyond_random_leave_one_out=at(0.3),
+    )
+    assert found.claims["ranks"].answer == "undecided"
+    why = found.checks["off_manifold"].why
+    assert f"predicts the same as the model on {alike:.1%} of" in why
+    assert words in why
+    assert "takes 0.200 [0.195, 0.205] more of the copy's probability than masking" in why
+    assert "beyond chance (p 0.01, corrected" in why
+    assert "leave_one_out does most, 0.300" in why
+    nothing = verdict("off_manifold", same_prediction=at(1.0)).checks["off_manifold"].why
+    assert nothing == "No text has two words, so there is nothing to rank."
+    refused = verdict("off_manifold", missing={"copy_tvd": "no texts"}).checks["off_manifold"]
+    assert (refused.answer, refused.why) == ("undecided", "No texts.")

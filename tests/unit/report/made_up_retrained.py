@@ -42,6 +42,7 @@ CLAIM_OF = {
     "adversary": "exclusive",
     "deception": "robust",
     "roar": "ranks",
+    "off_manifold": "ranks",
 }
 
 
@@ -109,6 +110,10 @@ def columns(weights=("λ 0.001", "λ 0.01")):
             ("score_attention", "share 0.1"): halves(0, 1),
             ("score_attention", "seed 1"): flat(0.25),
         },
+        "off_manifold": {
+            (f"{measure}_attention", "masking"): flat(value)
+            for measure, value in (("beyond_random", 0.1), ("comprehensiveness", 0.3))
+        },
     }
 
 
@@ -151,6 +156,13 @@ ESTIMATES = {
         "score_random": 0.75,
         "beyond_random_attention": 0.5,
     },
+    "off_manifold": {
+        "same_prediction": 0.95,
+        "copy_tvd": 0.05,
+        "comprehensiveness_attention": 0.2,
+        "comprehensiveness_random": 0.1,
+        "beyond_random_attention": 0.15,
+    },
 }
 
 
@@ -161,7 +173,7 @@ def result(name, *, reason=""):
         for measure, value in ESTIMATES[name].items()
     }
     missing = dict.fromkeys(found, reason) if reason else {}
-    answer = "no vote" if name in ("guide", "adversary", "roar") else "against"
+    answer = "no vote" if name in ("guide", "adversary", "roar", "off_manifold") else "against"
     return CheckResult(answer, f"So {name}.", {} if reason else found, missing=missing)
 
 

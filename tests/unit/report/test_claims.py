@@ -41,6 +41,11 @@ def test_each_claim_has_the_checks_that_bear_on_it():
     assert bearing(found["ranks"]) == [
         ("guide", "no vote", ["base_minus_uniform"]),
         ("roar", "no vote", ["beyond_random_attention", "score_random", "score_whole"]),
+        (
+            "off_manifold",
+            "no vote",
+            ["beyond_random_attention", "comprehensiveness_random", "same_prediction"],
+        ),
     ]
     assert bearing(found["exclusive"]) == [("adversary", "no vote", ["jsd", "tvd"])]
     assert bearing(found["robust"]) == [

@@ -16,7 +16,7 @@ from .made_up import NASTY
 from .made_up_retrained import N, retrained
 
 pytest.importorskip("altair")
-NAMES = ["necessity", "seeds", "adversary", "guide", "deception", "roar"]
+NAMES = ["necessity", "seeds", "adversary", "guide", "deception", "roar", "off_manifold"]
 
 
 def pictures(one):
@@ -196,3 +196,16 @@ def test_a_run_that_kept_no_rows_by_share_has_no_curves():
 
     only = rows({"roar": {("score_attention", "seed 1"): flat(1.0)}}, ("neg", "pos"))
     assert "roar" not in pictures(replace(bare, measurements=Tables.of(only)))
+
+
+def test_a_copy_that_knows_holes_stands_beside_the_model():
+    picture = pictures(retrained())["off_manifold"]
+    found = {(row["panel"], row["method"], row["way"]): row["value"] for row in picture.rows}
+    beyond, lost = "lost beyond random removal", "lost without the top words"
+    assert found == {
+        (beyond, "attention", "masking, of the copy"): pytest.approx(0.15),
+        (lost, "attention", "masking, of the copy"): pytest.approx(0.2),
+        (lost, "random", "masking, of the copy"): pytest.approx(0.1),
+        (beyond, "attention", "masking"): pytest.approx(0.1),
+        (lost, "attention", "masking"): pytest.approx(0.3),
+    }

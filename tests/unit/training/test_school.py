@@ -16,12 +16,14 @@ from heedful.training.lessons import (
     Adversary,
     Deceived,
     Guided,
+    Masked,
     Pace,
     Retrained,
     WithoutWords,
     from_dict,
     to_dict,
 )
+from heedful.training.masked import Holes
 from heedful.training.outlook import outlook
 from heedful.training.room import recipe_of
 from heedful.training.school import DONE, in_order
@@ -40,6 +42,7 @@ LESSONS = (
     Deceived(1.0, NEEDLES, pace=SHORT),
     Deceived(1.0, Hidden("list", ("superb", "awful")), worst=True, pace=SHORT),
     WithoutWords(NEEDLES, pace=SHORT),
+    Masked(Holes(1, 2), SHORT),
 )
 
 
