@@ -64,6 +64,11 @@ class OffManifold:
         return Faithfulness(self.methods, self.bins, self.orders, self.steps, (WAY,), 0)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The methods under test."""
+        return self.removing.names
+
+    @property
     def measures(self) -> tuple[str, ...]:
         """How alike the copy is, then all that removals measure.
 
@@ -96,7 +101,7 @@ class OffManifold:
         self, columns: Mapping[str, Column], *, resamples: int, seed: int
     ) -> dict[str, float]:
         """p-values of "no more than random removal does", of the copy."""
-        return beyond_chance(self.removing.names, columns, resamples=resamples, seed=seed)
+        return beyond_chance(self.names, columns, resamples=resamples, seed=seed)
 
     def _lesson(self, trial: Trial) -> Masked:
         return Masked(Holes(trial.seed, self.copies), Pace(self.epochs, self.patience))
