@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import torch
@@ -10,14 +11,18 @@ from torch import Tensor
 
 from heedful.checks.asked import Asked, built, in_order, name_of, scores_of
 from heedful.checks.base import Column, Findings, checks, measurement
+from heedful.checks.infilled import WAY as INFILLED
+from heedful.checks.infilled import Infilled, texts_of
 from heedful.checks.removals import WAYS, Removals, Words
 from heedful.checks.removing import Columns, Trial
 from heedful.checks.softly import FEWEST, OF_SOFT, SoftTrial
 from heedful.checks.strangeness import OFF, Strangeness, whole_texts
+from heedful.checks.surprise import PERPLEXITY, Surprise
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Claim, Measurement
 from heedful.core.rng import uniform_keys
 from heedful.methods import methods
+from heedful.models.infilling import Infiller, require_folder
 from heedful.models.sitting import Sitting
 from heedful.stats.correction import holm_adjusted
 from heedful.stats.signs import sign_flip_p
@@ -69,10 +74,11 @@ class Faithfulness:
     p(x) − p(the top words alone), of the class predicted on x, averaged over `bins`, shares of the
     words (DeYoung et al., 2020). Since any removal harms, `beyond_random_M` is what stands:
     comprehensiveness less its mean over random `orders` of the same sizes. `worst_M` is that of
-    the same order from its end. Words are deleted, and hidden (the setting "masking"). Attention is
-    always among the methods. `soft_…` dim words instead, as far as they are scored, in `draws` (0:
-    not at all). It has no vote: its power to tell honest attention from inert has not
-    been measured.
+    the same order from its end. Words are deleted, and hidden (the setting "masking"), and where
+    `infill` is the folder of a masked language model replaced by `samples` draws of what it puts in
+    their place (the setting "infilled"). Attention is always among the methods. `soft_…` dim words
+    instead, as far as they are scored, in `draws` (0: not at all). It has no vote: its power to
+    tell honest attention from inert has not been measured.
     """
 
     methods: tuple[Asked, ...] = USUAL
@@ -81,6 +87,8 @@ class Faithfulness:
     steps: int = 20
     ways: tuple[str, ...] = tuple(WAYS)
     draws: int = FEWEST
+    infill: str = ""
+    samples: int = 3
     claim: ClassVar[Claim | None] = "ranks"
     votes: ClassVar[bool] = False
     usual: ClassVar[bool] = False  # it takes many times the passes of all other checks together
@@ -91,7 +99,9 @@ class Faithfulness:
         asked = in_order(("attention", *self.methods), every_ranking)
         chosen = tuple(one for one in asked if name_of(one) not in OF_CONTROLS)
         object.__setattr__(self, "methods", chosen)
-        for name in ("orders", "steps"):
+        if self.infill:
+            require_folder(self.infill)
+        for name in ("orders", "steps", "samples"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
         if self.draws != 0 and self.draws < FEWEST:
@@ -110,11 +120,25 @@ class Faithfulness:
     def measures(self) -> tuple[str, ...]:
         """For each measure those of all methods, then those of the controls."""
         of_methods = self._promised((*BY_WAY, *self._soft))
-        return (*(f"{measure}_{name}" for measure, name in of_methods), *self._off)
+        each = (f"{measure}_{name}" for measure, name in of_methods)
+        return (*each, *self._off, *self._filled)
 
     @property
     def _off(self) -> tuple[str, ...]:
         return tuple(f"{OFF}_{one}" for one in ("whole", *self.ways))
+
+    @property
+    def _filled(self) -> tuple[str, ...]:
+        """What is measured only where words are infilled."""
+        if not self.infill:
+            return ()
+        ways = ("whole", *self.ways, INFILLED)
+        return (f"{OFF}_{INFILLED}", "not_infilled", *(f"{PERPLEXITY}_{one}" for one in ways))
+
+    @cached_property
+    def infiller(self) -> Infiller:
+        """The language model, loaded once."""
+        return Infiller.load(self.infill)
 
     @property
     def _soft(self) -> tuple[str, ...]:
@@ -131,16 +155,20 @@ class Faithfulness:
         words = Words(sitting)
         scores, missing = self.scores(words)
         chance = self.chance(words)
-        measured, trials = list[Measurement](), list[Trial]()
-        for way in self.ways:
-            trial = Trial(Removals(words, way), scores, chance, self.bins, self.steps)
+        measured, removals = list[Measurement](), [Removals(words, way) for way in self.ways]
+        if self.infill:
+            missing |= self._infilled(words, removals)
+        trials = [Trial(one, scores, chance, self.bins, self.steps) for one in removals]
+        for trial in trials:
+            way = trial.removals.way
             setting = None if way == self.ways[0] else way
             measured += self.measured(BY_WAY, trial.columns(), setting)
-            trials.append(trial)
         try:
             measured += list(self._strange(trials))
         except NotApplicable as reason:
-            missing |= dict.fromkeys(self._off, str(reason))
+            strange = (name for name in self.measures if name.startswith(OFF))
+            missing |= {name: missing.get(name, str(reason)) for name in strange}
+        measured += self._surprising(trials[-1])
         if self.draws:
             measured += self.measured(OF_SOFT, SoftTrial(words, scores, self.draws).columns())
         return Findings(tuple(measured), missing)
@@ -164,6 +192,27 @@ class Faithfulness:
             far = Strangeness(trial.removals, self.bins).columns(orders)
             for one, setting in zip(far, (None, "random"), strict=True):
                 yield measurement(f"{OFF}_{trial.removals.way}", one, setting)
+
+    def _infilled(self, words: Words, removals: list[Removals]) -> dict[str, str]:
+        """Add the way that puts other words in the place of those removed; or say why not."""
+        try:
+            texts_of(words.sitting)
+        except NotApplicable as reason:
+            return dict.fromkeys(self._filled, str(reason))
+        by = Infilled(self.infiller, self.samples)
+        removals.append(Removals(words, INFILLED, by=by))
+        return {}
+
+    def _surprising(self, trial: Trial) -> Iterator[Measurement]:
+        """What the language model says of the texts, where there is one; and what it could not."""
+        removals = trial.removals
+        if not isinstance(by := removals.by, Infilled):
+            return
+        place = trial.place[self.names.index("attention")]
+        surprise = Surprise(removals.words, by, max(self.bins))
+        for name, column in surprise.columns((*self.ways, INFILLED), place):
+            yield measurement(name, column)
+        yield measurement("not_infilled", by.not_infilled(removals.words.sitting))
 
     def tested(
         self, columns: Mapping[str, Column], *, resamples: int, seed: int

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from heedful.models.sitting import Ask, Passed, Sitting
 from heedful.tensor.faithful import grid_sizes
 
 
+@runtime_checkable
 class Passes(Protocol):
     """A way to remove tokens from texts and ask the model of each."""
 
@@ -77,12 +78,13 @@ class Removals:
     """What the model says to texts without some words, by one way to remove them.
 
     Answers are kept: orders that agree on what to remove share their passes. The class is that of
-    `target`, where another model predicted it.
+    `target`, where another model predicted it; `by` removes where the way is none of the usual.
     """
 
     words: Words
     way: str
     target: Int[Tensor, "B"] | None = None
+    by: Passes | None = None
     known: dict[bytes, int] = field(default_factory=dict)
     answers: list[Said] = field(default_factory=list)
 
@@ -97,6 +99,10 @@ class Removals:
         place = torch.tensor([self.known[key] for key in keys])
         return Said(self._all("p")[place], self._all("flipped")[place])
 
+    @property
+    def _passes(self) -> Passes:
+        return self.by or WAYS[self.way]
+
     def _all(self, part: str) -> Tensor:
         if len(self.answers) > 1:
             whole = [torch.cat([getattr(one, name) for one in self.answers]) for name in PARTS]
@@ -110,7 +116,7 @@ class Removals:
         p = torch.full((len(rows),), torch.nan, dtype=torch.float64)
         flipped = torch.zeros(len(rows), dtype=torch.bool)
         with sitting.clock(self.way):
-            for variants, which, logits in WAYS[self.way](sitting, rows, tokens):
+            for variants, which, logits in self._passes(sitting, rows, tokens):
                 # of a vocabulary as classes no more is kept than these two
                 mine, said = target[variants], logits.cpu().double()
                 p[variants] = said.softmax(-1)[which, mine]
@@ -123,7 +129,7 @@ class Removals:
         width = sitting.forward.states.shape[-1]
         found = torch.full((len(rows), width), torch.nan, dtype=torch.float64)
         with sitting.clock(self.way):
-            passes = WAYS[self.way](sitting, rows, tokens, ask=Sitting.attended)
+            passes = self._passes(sitting, rows, tokens, ask=Sitting.attended)
             for variants, which, states in passes:
                 found[variants] = states[which].double()
         return found

@@ -88,6 +88,7 @@ MEANINGS = {
     "faithfulness.off_distribution_whole": Meaning(
         "whole texts with nearer neighbours: whole", role="control"
     ),
+    "not_infilled": Meaning("words gone that the language model could not replace"),
     "same_prediction": Meaning("whole texts on which the copy predicts as the model", "up"),
     "copy_tvd": Meaning("change of output from the model to its copy, whole texts", "down"),
     "score_trained": Meaning("accuracy, trained with attention"),
@@ -157,6 +158,7 @@ REMOVING = {
     "soft_comprehensiveness": Meaning("worth lost, words dimmed as {} scores them high", "up"),
     "soft_beyond_random": Meaning("lost beyond the same scores shuffled: {}", "up", span=RANK),
     "off_distribution": Meaning("whole texts with nearer neighbours than these: {}", "none"),
+    "log_perplexity": Meaning("surprise of a piece to the language model: {}", span=(0.0, 10.0)),
     "violation": Meaning("words whose sign contradicts their effect: {}", "down"),
 }
 TRAINED_WITHOUT = {
