@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo demo-transformer test bench studies clean
+.PHONY: demo demo-transformer test bench studies calibration clean
 
 demo: $(VENV)/.demo
 	$(BIN)/heedful demo
@@ -29,6 +29,12 @@ bench: $(VENV)/.dev
 # What takes longer than a test may: trained models, published studies
 studies: $(VENV)/.dev
 	$(BIN)/pytest -m study
+
+# Is the verdict right, and are its intervals honest? A quarter of an hour on two cores
+SEED ?= 1
+calibration: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.calibration --seed $(SEED)
+	$(BIN)/python -m benchmarks.intervals
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) -e '.[samples]'

@@ -31,7 +31,7 @@ def sittings(one, encoded):
     for rows in batches(encoded, max_batch_tokens=one.max_batch_tokens):
         sitting = Sitting(one, one.batch([encoded[row] for row in rows]))
         with torch.no_grad():
-            scores, _ = check._scores(Words(sitting))
+            scores, _ = check.scores(Words(sitting))
         found.append((sitting, scores, check))
     return found
 
@@ -41,7 +41,7 @@ def ours(many):
     found = []
     for sitting, scores, check in many:
         removals = Removals(Words(sitting), "deletion")
-        trial = Trial(removals, scores, check._chance(removals.words)[:0], check.bins, check.steps)
+        trial = Trial(removals, scores, check.chance(removals.words)[:0], check.bins, check.steps)
         whole = removals.at(
             torch.zeros_like(removals.words.real), torch.ones(len(sitting.batch)).bool()
         )

@@ -20,6 +20,11 @@ WHY = {  # how it is built; what grows harder; why the truth holds, and by which
         "as honest-peaked",
         "the logit grows with what is copied, and has no other source",
     ),
+    "compiled-graded": (
+        "a GPT-2 whose head carries what honest-graded words say to the last word",
+        "as honest-graded",
+        "the logit is what is carried, and has no other source",
+    ),
     "hidden": (
         "the decisive word is told to its neighbours' states; they have ≥ 10/11 of the weight",
         "how far its own weight is below all others (e³ to e^½)",
@@ -66,6 +71,11 @@ WHY = {  # how it is built; what grows harder; why the truth holds, and by which
         "no row of the last layer moves the probability by more than 0.02; its scores are "
         "unrelated",
     ),
+    "compiled-early": (
+        "a BERT: the first layer copies the decisive word to [CLS], the last looks on",
+        "as compiled-around",
+        "as compiled-around",
+    ),
     "redundant": (
         "honest-peaked with the decisive word twice",
         "as honest-peaked",
@@ -92,9 +102,9 @@ TEXT = """
 ## The benchmark
 
 `heedful.models.planting` draws such subjects anew from a seed: kinds × difficulty (easy, middle,
-hard) × length (10, 20, 60 words on average). It is public, so that other libraries can be scored on
-it too, and frozen: where a subject, a text or a truth would change, `PLANTED_VERSION` (now
-{version}) is raised. Truths were written down before any rule was held against them.
+hard) × length (10, 20, 60, 200 words on average). It is public, so that other libraries can be
+scored on it too, and frozen: where a subject, a text or a truth would change, `PLANTED_VERSION`
+(now {version}) is raised. Truths were written down before any rule was held against them.
 
 ```python
 import heedful

@@ -2,7 +2,7 @@
 
 import math
 from functools import cache
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import torch
 
@@ -179,3 +179,13 @@ def linear(lengths, seed=0, **more):
     batch: Batch = helpers.batch(one, lengths, seed=seed)
     added = (one.embed(batch) @ one.weight).masked_fill(~batch.mask, 0.0)
     return Sitting(one, batch, **more), added
+
+
+def grouped(values):
+    """Ranks; what rounding alone could tell apart is tied."""
+    near, order = 1e-6 * max(values) + 1e-12, sorted(range(len(values)), key=values.__getitem__)
+    ranks, rank = [0] * len(values), 0
+    for before, place in pairwise(order):
+        rank += values[place] - values[before] > near
+        ranks[place] = rank
+    return ranks

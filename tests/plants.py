@@ -11,7 +11,7 @@ from heedful.core.values import Example
 from heedful.models.planting import Case
 from heedful.models.sitting import Sitting
 
-TEXTS, FEW = 16, 6  # few of the transformers, which take longer
+TEXTS, FEW, FEWEST = 16, 6, 2  # of transformers; of them on long texts
 SEED = 5
 
 
@@ -23,7 +23,8 @@ class Seen:
 
     @cached_property
     def rows(self):
-        return self.case.texts(FEW if self.case.kind.startswith("compiled") else TEXTS)
+        few = FEW if self.case.length < 100 else FEWEST
+        return self.case.texts(few if self.case.kind.startswith("compiled") else TEXTS)
 
     @cached_property
     def sitting(self):

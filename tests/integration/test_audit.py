@@ -138,7 +138,8 @@ def test_undefined_taus_are_counted_and_never_nan_in_a_mean():
 
 def test_uniform_attention_has_no_ranking_to_judge():
     run = heedful.audit(helpers.subject("bilstm", "uniform"), rows(20), checks=["agreement"])
-    assert run.verdict.answer == "undecided"
+    assert run.verdict.answer == "unfaithful"
+    assert "it ranks none above another" in run.verdict.why
     assert run.verdict.checks["agreement"].undefined["tau_gradient"] == 20
 
 

@@ -45,7 +45,7 @@ def test_every_figure_is_on_show(opened):
     page = opened()
     for one in page.locator("#retraining figure svg").all():
         assert one.is_visible()
-    assert page.locator("#retraining figure svg").count() == 5
+    assert page.locator("#retraining figure svg").count() == 7
     assert page.locator("script").count() == 2  # the data and ours
 
 

@@ -62,6 +62,26 @@ def test_all_methods_from_the_command_line(files, run, tmp_path):
     assert "another plan (different: methods)" in errors
 
 
+@pytest.mark.parametrize("checks", ["faithfulness", "agreement,faithfulness"])
+def test_methods_reach_faithfulness(files, run, tmp_path, checks):
+    out = tmp_path / "run"
+    words = ("audit", files / "model", files / "rows.jsonl", "--checks", checks, "--out", out)
+    code, _, errors = run(
+        *words, "--methods", "gradient,lime,kernel_shap", "--plan", files / "plan.toml"
+    )
+    assert code == 0, errors
+    verdict = json.loads((out / "verdict.json").read_text())["checks"]
+    found = verdict["faithfulness"]["estimates"]
+    of = {name.removeprefix("sufficiency_") for name in found if name.startswith("sufficiency_")}
+    asked = ("attention", "gradient", "lime", "kernel_shap")
+    assert of == {*asked, "random", "uniform"}
+    assert ("agreement" in verdict) == ("agreement" in checks)
+    plan = heedful.Plan.from_toml((out / "plan.toml").read_text())
+    assert plan.settings["faithfulness"]["methods"] == asked
+    assert plan.methods["lime"]["samples"] == 16
+    assert 'id="figure-faithfulness"' in (out / "report.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -110,3 +130,12 @@ def test_settings_of_methods_in_python():
             settings={"agreement": {"methods": ("lime",)}},
             methods={"lime": {"sample": 3}},
         )
+
+
+def test_methods_reach_roar_where_it_is_named():
+    from heedful.cli.audit import _with_methods
+
+    assert _with_methods(("roar",)) == ("roar",)
+    assert _with_methods(("faithfulness", "roar")) == ("faithfulness", "roar")
+    assert "roar" not in _with_methods(("all",))
+    assert _with_methods(()) == ("agreement",)

@@ -3,6 +3,8 @@
 import pytest
 
 import heedful
+from heedful.auditing.bearing import TABLE
+from heedful.auditing.power import Where, powers
 from heedful.checks import checks
 from heedful.models.planted import planted, texts
 
@@ -13,16 +15,19 @@ TRUTH = {
     "inert-random": {"used": "against", "ranks": "against"},
     "inert-proportional": {"used": "against", "ranks": "for"},
 }
+KNOWN = powers(Where("recurrent", 20.0, 200))
 VOTING = {
-    name: checks.build(name).claim
-    for name in checks
-    if checks.build(name).votes and not hasattr(checks[name], "lessons")
+    one.check: one.claim
+    for one in TABLE
+    if one.claim in ("used", "ranks")
+    and checks.build(one.check).claim == one.claim
+    and KNOWN.of(one.claim, one.check).weight
 }
 
 
 def test_every_planted_kind_has_its_truth():
     assert set(TRUTH) == set(planted)
-    assert set(VOTING.values()) == {"used", "ranks"}
+    assert VOTING == {"permutation": "used", "agreement": "ranks"}
 
 
 @pytest.mark.parametrize("kind", TRUTH)

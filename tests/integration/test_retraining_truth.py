@@ -103,3 +103,56 @@ def test_where_each_word_says_its_own_attention_cannot_be_taught_to_hide():
         retraining={"workers": 1},
     ).verdict
     assert verdict.checks["deception"].answer == "for"
+
+
+def test_a_model_trained_without_the_needle_cannot_find_it():
+    """A tenth of the words holds the needle, which attention names; drawn at random it does not."""
+    subject = trained("synthetic:needle", "bilstm", 3, **SMALL)
+    verdict = heedful.audit(
+        subject,
+        "synthetic:needle",
+        checks=["roar"],
+        settings={
+            "roar": {
+                "methods": ["attention"],
+                "shares": [0.1],
+                "seeds": 2,
+                "epochs": 8,
+                "patience": 3,
+            }
+        },
+        retraining={"workers": 1},
+    ).verdict
+    found = verdict.checks["roar"].estimates
+    assert found["score_whole"].low > 0.98
+    assert found["score_random"].low > 0.85
+    assert found["score_attention"].high < 0.6
+    assert found["beyond_random_attention"].low > 0.3
+    assert verdict.checks["roar"].answer == "no vote"
+
+
+def test_a_copy_that_knows_holes_sees_what_the_model_hides():
+    """This model says "negative" of whatever it does not know, so that erasing a negative needle
+    takes nothing from it: deletion then names other words, and erasing those seems to do as well.
+    The copy has learnt that without a needle there is nothing to know."""
+    subject = trained("synthetic:needle", "bilstm", 3, **SMALL)
+    settings = {"methods": ["leave_one_out"], "epochs": 6, "patience": 3, "steps": 2}
+    run = heedful.audit(
+        subject,
+        "synthetic:needle",
+        checks=["off_manifold"],
+        limit=60,
+        settings={"off_manifold": settings},
+        retraining={"workers": 1, "limit": 1000},
+    )
+    found = run.verdict.checks["off_manifold"].estimates
+    assert found["same_prediction"].value > 0.97
+    assert found["copy_tvd"].high < 0.05
+    assert found["beyond_random_attention"].low > 0.3
+    assert found["p_beyond_random_attention"].value < 0.05
+    assert found["sufficiency_attention"].high < 0.05
+    assert found["beyond_random_leave_one_out"].high < found["beyond_random_attention"].low
+    frame = run.to_dataframe()
+    model = frame[frame.setting == "masking"].groupby("measure")["value"].mean()
+    both = ("beyond_random_attention", "beyond_random_leave_one_out")
+    assert model[both[0]] == pytest.approx(model[both[1]], abs=0.02)  # of the model: no difference

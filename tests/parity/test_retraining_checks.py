@@ -1,17 +1,37 @@
 """What the checks that retrain measure, against plain loops over the texts."""
 
+import copy
+import json
 import math
+from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 
+from games import grouped
 from heedful.checks import Trial, checks, mark
 from heedful.checks.deception import mass_on
+from heedful.core.errors import ConfigError
+from heedful.core.rng import generator
 from heedful.core.values import collate
+from heedful.methods import methods
+from heedful.models.hiding import blank_of
+from heedful.models.sitting import Sitting
 from heedful.training.hidden import Hidden
-from heedful.training.lessons import Adversary, Pace, Retrained
+from heedful.training.lessons import (
+    Adversary,
+    Pace,
+    Retrained,
+    Shuffled,
+    WithoutWords,
+    from_dict,
+    to_dict,
+)
+from heedful.training.masked import Echo, Holes, hole_of, with_holes
+from heedful.training.objectives import Seen
 from heedful.training.outlook import outlook
 from heedful.training.room import Taught, Texts
 from schooling import base, data
@@ -24,8 +44,6 @@ class Made:
     """Subjects by lesson, made up: other weights of the base's own kind, drawn by the lesson."""
 
     def __call__(self, lesson):
-        from dataclasses import replace
-
         subject = base()
         network = type(subject.network)(subject.network.shape).double()
         draw = torch.Generator().manual_seed(crc32(str(lesson).encode()))
@@ -109,8 +127,6 @@ def test_the_swap_is_the_mean_of_the_words_contributions(trial):
 
 
 def test_no_seed_is_the_base_models_own(trial):
-    from dataclasses import replace
-
     for own, wanted in ((0, [1, 2, 3]), (1, [2, 3, 4]), (3, [1, 2, 4]), (9, [1, 2, 3])):
         other = replace(trial, own_seed=own)
         assert other.seeds(3) == wanted
@@ -190,15 +206,13 @@ def test_masses_are_undefined_where_nothing_or_everything_is_hidden(trial):
 @pytest.mark.parametrize("share", [0.1, 0.34])
 def test_marks_by_saliency_are_the_words_that_deletion_moves_most(trial, share):
     texts = trial.texts
-    marks = mark(Hidden("saliency", share=share), trial.base, texts.examples, texts.encoded)
+    marks = mark(Hidden("saliency", share=share), trial.base, texts.examples, texts.encoded, {})
     for one, marked in zip(texts.encoded[:6], marks, strict=False):
         before = trial.base.forward(collate([one])).probabilities[0]
         target = int(before.argmax())
         effect = {}
         for place in range(1, len(one.ids) - 1):
             ids = one.ids[:place] + one.ids[place + 1 :]
-            from dataclasses import replace
-
             shorter = replace(one, ids=ids, word=one.word[:place] + one.word[place + 1 :])
             after = trial.base.forward(collate([shorter])).probabilities[0]
             effect[place] = abs(float(before[target] - after[target]))
@@ -211,5 +225,227 @@ def test_marks_by_a_list_know_no_case_and_hide_words_whole(trial):
     from heedful.core.values import Encoded, Example
 
     one = Encoded(0, 1, (9, 1, 2, 3, 9), (-1, 0, 0, 1, -1), ("Unlike", "it"))
-    (found,) = mark(Hidden("list", ("unlike",)), trial.base, [Example(0, "", 1)], [one])
+    (found,) = mark(Hidden("list", ("unlike",)), trial.base, [Example(0, "", 1)], [one], {})
     assert found.tolist() == [False, True, True, False, False]
+
+
+def test_labels(trial):
+    network = copy.deepcopy(trial.base.network).double()  # ranks must not hang on rounding
+    trial = replace(trial, base=replace(trial.base, network=network))
+    asked = ("gradient", "leave_one_out")
+    check = checks.build("labels", seeds=2, methods=asked, **PACE)
+    found = columns("labels", trial, seeds=2, methods=asked, **PACE)
+    assert check.lessons(trial) == [
+        *(Shuffled(seed, Pace(3, 3)) for seed in (1, 2)),
+        *(Retrained(seed, "own", Pace(3, 3)) for seed in (1, 2)),
+    ]
+    arms = {"rank_correlation": "shuffled labels, seed", "with_labels": "own attention, seed"}
+    for name in ("attention", *asked):
+        means = {}
+        for arm, told in arms.items():
+            each = []
+            for seed in (1, 2):
+                other = trial.taught(f"{told} {seed}").subject
+                rows = [rho(trial.base, other, one, name) for one in trial.texts.encoded]
+                np.testing.assert_allclose(found[f"{arm}_{name}", f"seed {seed}"], rows, atol=1e-9)
+                each.append(rows)
+            means[arm] = np.mean(each, axis=0)
+            np.testing.assert_allclose(found[f"{arm}_{name}", None], means[arm], atol=1e-9)
+        learned = means["with_labels"] - means["rank_correlation"]
+        np.testing.assert_allclose(found[f"learned_{name}", None], learned, atol=1e-9)
+    assert {name for name, _ in found} == set(check.measures)
+
+
+def rho(base, other, one, name):
+    """Spearman's, of two models' scores of one text for the class that the first predicts."""
+    batch = collate([one])
+    target = Sitting(base, batch).predicted
+    both = [
+        methods.build(name)(Sitting(model, batch, seed=3), target).scores[0, 1:-1].abs().tolist()
+        for model in (base, other)
+    ]
+    return spearmanr(*map(grouped, both)).statistic
+
+
+def words_gone(subject, one, name, share):
+    """The places of the words with the largest scores, never all of them."""
+    sitting = Sitting(subject, collate([one]))
+    scores = methods.build(name)(sitting, sitting.predicted).scores[0].abs().tolist()
+    places = [t for t, word in enumerate(one.word) if word >= 0]
+    count = min(max(1, math.ceil(round(share * len(places), 9))), len(places) - 1)
+    return sorted(places, key=lambda t: -scores[t])[:count]
+
+
+def test_roar(trial):
+    asked, shares = ("attention", "leave_one_out", "rollout"), (0.1, 0.4)
+    check = checks.build("roar", methods=asked, shares=shares, seeds=2, **PACE)
+    findings = check.examine(trial)
+    found = {(one.measure, one.setting): one.values for one in findings.measurements}
+    right = {}
+    for name in ("attention", "leave_one_out", "random"):
+        for share in shares:
+            hidden = Hidden("saliency", method=name, share=share)
+            for seed in (1, 2):
+                subject = trial.taught(WithoutWords(hidden, seed, Pace(3, 3))).subject
+                column = []
+                for one in trial.texts.encoded:
+                    gone = words_gone(trial.base, one, name, share)
+                    left = [t for t in range(len(one.ids)) if t not in gone]
+                    shorter = replace(
+                        one,
+                        ids=tuple(one.ids[t] for t in left),
+                        word=tuple(one.word[t] for t in left),
+                    )
+                    output = subject.forward(collate([shorter])).logits[0].tolist()
+                    column.append(float(output.index(max(output)) == one.label))
+                assert found[f"score_{name}", f"share {share}, seed {seed}"].tolist() == column
+                right[name, share, seed] = np.array(column)
+    for name in ("attention", "leave_one_out", "random"):
+        mine = np.mean([one for key, one in right.items() if key[0] == name], axis=0)
+        assert found[f"score_{name}", None] == pytest.approx(mine)
+        chance = np.mean([one for key, one in right.items() if key[0] == "random"], axis=0)
+        if name != "random":
+            assert found[f"beyond_random_{name}", None] == pytest.approx(chance - mine)
+        for seed in (1, 2):
+            of_seed = (right[name, 0.1, seed] + right[name, 0.4, seed]) / 2
+            assert found[f"score_{name}", f"seed {seed}"] == pytest.approx(of_seed)
+        for share in shares:
+            of_share = (right[name, share, 1] + right[name, share, 2]) / 2
+            assert found[f"score_{name}", f"share {share}"] == pytest.approx(of_share)
+    assert set(findings.missing) == {"score_rollout", "beyond_random_rollout"}
+    assert "several layers" in findings.missing["score_rollout"]
+    given = {measure for measure, setting in found if setting is None}
+    assert given | set(findings.missing) == set(check.measures)
+
+
+def test_roar_asks_for_every_model_once_and_for_methods_as_they_are_set(trial):
+    lime = methods.build("lime", samples=16)
+    check = checks.build("roar", methods=(lime, "rollout"), shares=(0.2,), seeds=2, **PACE)
+    made = check.lessons(trial)
+    assert len(made) == len(set(made)) == 2 + 3 * 2  # whole texts; attention, lime and random
+    hidden = {one.hidden.method: one.hidden for one in made if isinstance(one, WithoutWords)}
+    assert hidden["lime"].settings == (("samples", 16),)
+    assert hidden["attention"].settings == hidden["random"].settings == ()
+    (lesson,) = (one for one in made if str(one).endswith("lime ranks highest, seed 1"))
+    assert from_dict(json.loads(json.dumps(to_dict(lesson)))) == lesson
+
+
+def test_scores_are_asked_for_once_however_many_shares(trial):
+    asked = []
+
+    def counted(*given):
+        asked.append(given[0].share)
+        return mark(*given)
+
+    texts = replace(trial.texts, mark=counted, kept={}, scored={})
+    marks = [texts.hidden(Hidden("saliency", share=share)) for share in (0.1, 0.5, 0.1)]
+    assert asked == [0.1, 0.5]
+    assert list(texts.scored) == [("leave_one_out", ())]
+    assert all((few <= many).all() for few, many in zip(marks[0], marks[1], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"shares": ()}, "shares must lie between 0 and 1"),
+        ({"shares": (0.5, 1.0)}, "shares must lie between 0 and 1"),
+        ({"shares": (0.5, 0.5)}, "shares must differ"),
+        ({"seeds": 1}, "seeds must be at least 2"),
+        ({"methods": ("nobody",)}, "No method is named 'nobody'"),
+        ({"epochs": 0}, "epochs"),
+    ],
+)
+def test_what_roar_cannot_do_is_refused(settings, told):
+    with pytest.raises(ConfigError, match=told):
+        checks.build("roar", **settings)
+
+
+def masked_p(subject, one, gone, target):
+    """p of a class, the vectors of these tokens zero."""
+    batch = collate([one])
+    x = subject.embed(batch).clone()
+    x[0, list(gone)] = 0.0
+    return float(subject.forward(batch, x).probabilities[0, target])
+
+
+def test_off_manifold(trial):
+    bins = (0.2, 0.5)
+    check = checks.build("off_manifold", methods=(), bins=bins, orders=2, steps=2, **PACE)
+    (lesson,) = check.lessons(trial)
+    copy = trial.taught(lesson).subject
+    findings = check.examine(trial)
+    found = {(one.measure, one.setting): one.values for one in findings.measurements}
+    assert {measure for measure, setting in found if setting is None} == {*check.measures}
+    assert findings.missing == {}
+    for row, one in enumerate(trial.texts.encoded):
+        own, other = (subject.forward(collate([one])) for subject in (trial.base, copy))
+        target = int(own.probabilities[0].argmax())
+        same = float(int(other.probabilities[0].argmax()) == target)
+        assert found["same_prediction", None][row] == same
+        apart = 0.5 * float((own.probabilities[0] - other.probabilities[0]).abs().sum())
+        assert found["copy_tvd", None][row] == pytest.approx(apart)
+        places = [t for t, word in enumerate(one.word) if word >= 0]
+        order = sorted(places, key=lambda t: -float(own.attention[0, t]))  # that of the model
+        chance = generator(3, "orders of faithfulness", one.index).random((2, len(places)))
+        orders = [order, *([places[w] for w in (-keys).argsort()] for keys in chance)]
+        sizes = [max(1, math.ceil(round(share * len(places), 9))) for share in bins]
+        for subject, setting in ((copy, None), (trial.base, "masking")):
+            full = masked_p(subject, one, [], target)
+            losses = [
+                np.mean([full - masked_p(subject, one, some[:size], target) for size in sizes])
+                for some in orders
+            ]
+            mine = found["comprehensiveness_attention", setting][row]
+            assert mine == pytest.approx(losses[0], abs=1e-7)
+            beyond = found["beyond_random_attention", setting][row]
+            assert beyond == pytest.approx(losses[0] - np.mean(losses[1:]), abs=1e-7)
+
+
+def test_a_hole_is_what_masking_puts_in_the_place_of_a_word(trial):
+    batch = collate([trial.texts.encoded[0]])
+    blank = blank_of(Sitting(trial.base, batch)).vector
+    holed = with_holes(trial.texts.encoded[0], 5, 1, hole_of(trial.base))
+    gone = [t for t, (a, b) in enumerate(zip(holed.ids, batch.ids[0], strict=True)) if a != b]
+    assert gone
+    vectors = trial.base.embed(collate([holed]))[0]
+    assert all(torch.equal(vectors[t], blank) for t in gone)
+    assert collate([holed]).present.all()
+
+
+def test_holes_are_of_every_size_and_belong_to_seed_copy_and_text(trial):
+    one = max(trial.texts.encoded, key=lambda text: text.explained)
+    shares = []
+    for number in range(1, 400):
+        holed = with_holes(one, 0, number, 0)
+        count = sum(a != b for a, b in zip(holed.ids, one.ids, strict=True))
+        shares.append(count / one.explained)
+        assert (holed.word, holed.label, holed.index) == (one.word, one.label, one.index)
+    assert np.mean(shares) == pytest.approx(0.5, abs=0.06)
+    assert {0.0, 1.0} <= set(shares)
+    assert with_holes(one, 0, 1, 0) == with_holes(one, 0, 1, 0)
+    assert with_holes(one, 0, 1, 0) != with_holes(one, 1, 1, 0)
+    pieced = replace(one, ids=(9, 5, 6, 7, 9), word=(-1, 0, 0, 1, -1), words=("ab", "c"))
+    for number in range(30):
+        ids = with_holes(pieced, 0, number, 1).ids
+        assert (ids[1] == 1) == (ids[2] == 1)  # the pieces of a word go together
+    texts = Holes(0, 2).texts(trial.texts.encoded, 0)
+    assert texts[: len(trial.texts.encoded)] == trial.texts.encoded
+    assert len(texts) == 3 * len(trial.texts.encoded)
+    with pytest.raises(ConfigError, match="copies must be at least 1"):
+        Holes(copies=0)
+
+
+def test_the_loss_of_an_echo_is_least_at_what_was_said(trial):
+    batch = collate(trial.texts.encoded[:2])
+    weights = torch.zeros(2, batch.ids.shape[1])
+    said = torch.tensor([[0.9, 0.1], [0.3, 0.7]], dtype=torch.float64)
+    echo, other = Echo(said), torch.tensor([[0.2, 0.8], [0.3, 0.7]], dtype=torch.float64).log()
+
+    def seen(logits):
+        return Seen(batch, logits, weights[:, None], weights, trial.base.forward)
+
+    by_hand = [-sum(p * float(q) for p, q in zip(row, logits, strict=True)) for row, logits in
+               zip(said.tolist(), other, strict=True)]  # fmt: skip
+    assert echo.worth(seen(other), [0, 1]).tolist() == pytest.approx([-one for one in by_hand])
+    assert float(echo.loss(seen(other), [0, 1])) == pytest.approx(np.mean(by_hand))
+    assert float(echo.loss(seen(said.log()), [0, 1])) < float(echo.loss(seen(other), [0, 1]))

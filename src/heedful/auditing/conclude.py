@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.auditing.crossing import crossed_estimates, drift_of
+from heedful.auditing.evidence import Evidence
 from heedful.auditing.instead import Rival, rivals
+from heedful.auditing.multiverse import multiverse
 from heedful.auditing.plan import Plan
-from heedful.auditing.rules import Evidence
+from heedful.auditing.power import Where, powers
 from heedful.auditing.verdict import judge
 from heedful.checks import Check, Retrains, SeesAll, Tests
 from heedful.checks.agreement import Agreement
@@ -48,22 +50,27 @@ def whole_columns(plan: Plan, columns: Columns) -> dict[str, dict[str, Column]]:
     }
 
 
-def conclude(plan: Plan, columns: Columns, labels: Sequence[str]) -> Verdict:
-    """The verdict on all that was measured."""
+def conclude(plan: Plan, columns: Columns, labels: Sequence[str], where: Where) -> Verdict:
+    """The verdict on all that was measured, and what it would be under other choices."""
+    evidence, known = weigh(plan, columns, labels), powers(where)
+    others = multiverse(plan, columns.values, columns.predicted, evidence, known)
+    return replace(judge(evidence, known), multiverse=others)
+
+
+def weigh(plan: Plan, columns: Columns, labels: Sequence[str]) -> Evidence:
+    """All that was measured as estimates with intervals, for the rules to look at."""
     parts = plan.build_checks()
     estimated = {
         name: _estimate(plan, check, name, columns, labels) for name, check in parts.items()
     }
-    epsilon = plan.settings.get("adversarial", {}).get("epsilon", 0.05)
-    return judge(
-        Evidence(
-            estimated,
-            parts,
-            _place(plan, columns.values.get("agreement", {})),
-            epsilon,
-            _rivals(plan, parts, columns),
-            drift_of(plan, columns.values.get("seeds", {}), columns.by_seed.get("seeds", {})),
-        )
+    return Evidence(
+        estimated,
+        parts,
+        _place(plan, columns.values.get("agreement", {})),
+        plan.settings.get("adversarial", {}).get("epsilon", 0.05),
+        _rivals(plan, parts, columns),
+        drift_of(plan, columns.values.get("seeds", {}), columns.by_seed.get("seeds", {})),
+        {name: found for name in PLACED if (found := _placed(plan, columns.values, name))},
     )
 
 
@@ -123,6 +130,27 @@ def _place(plan: Plan, agreement: Mapping[str, Column]) -> Place | None:
         resamples=plan.resamples,
         seed=plan.seed,
         level=plan.level,
+    )
+
+
+PLACED = {  # attention's figure, that of chance, and the best there is
+    "erasure": tuple(f"fraction_to_flip_{one}" for one in ("attention", "random", "optimal")),
+    "faithfulness": tuple(
+        f"comprehensiveness_{one}" for one in ("attention", "random", "leave_one_out")
+    ),
+}
+
+
+def _placed(plan: Plan, values: Mapping[str, Mapping[str, Column]], check: str) -> Place | None:
+    """Attention between chance (0) and the best (1), by the figures of another check."""
+    measured, names = values.get(check, {}), PLACED[check]
+    if any(name not in measured for name in names):
+        return None
+    # a share of the words to be removed is the better the lower, a loss the better the higher
+    sign = -1.0 if check == "erasure" else 1.0
+    own, chance, best = (sign * measured[name] for name in names)
+    return estimate_place(
+        own, chance, best, resamples=plan.resamples, seed=plan.seed, level=plan.level
     )
 
 

@@ -39,9 +39,12 @@ def crossed_estimates(
     draws = _draws(plan, check, _with_partners(check, tables, columns, here))
     found = {}
     for name in (*check.over_seeds, *check.differences):
+        if name not in draws:  # of a part that was refused there is nothing
+            continue
         column = columns[name] if here is None else columns[name][here]
-        value = float(column.mean())
-        found[name] = estimate_draws(value, draws[name], n=len(column), level=plan.level)
+        known = column[~np.isnan(column)]
+        value = float(known.mean()) if len(known) else float("nan")
+        found[name] = estimate_draws(value, draws[name], n=len(known), level=plan.level)
     margin = getattr(check, "margin", None)
     if margin is not None and "gain" in draws:
         n, nan = found["gain"].n, float("nan")
@@ -58,10 +61,10 @@ def _with_partners(
     here: NDArray[np.bool_] | None,
 ) -> dict[str, Column]:
     """The tables, and those that are compared with them though they have no seeds."""
-    found = {name: tables[name] for name in check.over_seeds}
+    found = {name: tables[name] for name in check.over_seeds if name in tables}
     for pair in check.differences.values():
         for name in pair:
-            if name not in found:
+            if name not in found and name in columns:
                 column = columns[name] if here is None else columns[name][here]
                 found[name] = column[None]
     return found
@@ -74,7 +77,8 @@ def _draws(plan: Plan, check: Retrains, tables: Mapping[str, Column]) -> dict[st
         if some:  # texts are drawn alike in every call, so that all stay paired
             draws |= crossed_draws(some, centre=centre, resamples=plan.resamples, seed=plan.seed)
     for name, (one, other) in check.differences.items():
-        draws[name] = draws[one] - draws[other]
+        if one in draws and other in draws:
+            draws[name] = draws[one] - draws[other]
     return draws
 
 

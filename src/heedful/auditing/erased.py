@@ -22,7 +22,7 @@ def erasure_told(found: Mapping[str, Estimate]) -> str:
             f" Without the top weight {top.value:.1%} of decisions flip, without another word's, "
             f"drawn at random, {found['flip_random'].value:.1%}."
         )
-    return f"{told} Whether this can tell honest attention from inert has not been measured."
+    return told
 
 
 def _sets(found: Mapping[str, Estimate]) -> str:

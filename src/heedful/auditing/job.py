@@ -13,9 +13,10 @@ from heedful.auditing.maps import MapRow, map_rows, shown_instances
 from heedful.auditing.texts import TextRow, text_rows
 from heedful.checks import Check
 from heedful.core.clock import Clock, add_seconds
+from heedful.core.people import people_of
 from heedful.core.records import Measurement
 from heedful.core.values import Encoded, Example
-from heedful.models.base import Subject
+from heedful.models.base import Subject, Whole
 from heedful.models.sitting import Sitting
 from heedful.training.reading import batches_for
 
@@ -43,6 +44,7 @@ class Beside:
     too_short: int = 0
     halved: int = 0  # batches cut in two because memory ran out
     taught: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # models made anew
+    words: int = 0  # that attention is explained over, in all texts
 
     def __add__(self, other: "Beside") -> "Beside":
         both = (*self.missing, *other.missing)
@@ -55,6 +57,7 @@ class Beside:
             self.too_short + other.too_short,
             self.halved + other.halved,
             {**self.taught, **other.taught},
+            self.words + other.words,
         )
 
 
@@ -84,20 +87,33 @@ def run_job(
     seed: int,
     max_batch_tokens: int,
     min_words: int = 1,
+    crowd: Whole | None = None,
     tell: Callable[[int], None] = lambda _: None,
 ) -> JobResult:
     """Put every check to the examples, batch by batch, on one shared forward pass each.
 
-    `tell` hears how many instances are done.
+    `crowd` are whole texts of the data; `tell` hears how many instances are done.
     """
     clock, found = Clock(), _Found()
     encoded = [subject.encode(example) for example in examples]
     kept = [one for one in encoded if one.explained >= min_words]
     shown = shown_instances(kept)
+    both = zip(examples, encoded, strict=True)
+    people = {one.index: people_of(row, one.words) for row, one in both}
 
     def examine(rows: list[int]) -> _Found:
         together = [kept[row] for row in rows]
-        sitting = Sitting(subject, subject.batch(together), seed, max_batch_tokens, clock)
+        batch = subject.batch(together)
+        sitting = Sitting(
+            subject,
+            batch,
+            seed,
+            max_batch_tokens,
+            clock,
+            people=people,
+            crowd=crowd,
+            texts=tuple(together),
+        )
         return _examine(sitting, together, parts, shown)
 
     chosen = batches_for(subject, kept, max_batch_tokens=max_batch_tokens)
@@ -141,6 +157,7 @@ class _Found:
             truncated=sum(one.truncated for one in kept),
             too_short=too_short,
             halved=self.halved,
+            words=sum(one.explained for one in kept),
         )
         return JobResult(
             tuple(_merged(self.blocks)),

@@ -1,7 +1,7 @@
 """A plan is data: every setting of an audit, read from TOML, saved beside the results."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -9,8 +9,9 @@ import tomli_w
 
 from heedful.auditing.methods_asked import FEWER, complete_methods
 from heedful.auditing.retraining import Retraining
-from heedful.checks import Check, Retrains, checks, usual_checks
+from heedful.checks import Check, FitsData, Retrains, checks, usual_checks
 from heedful.core.errors import ConfigError
+from heedful.core.values import Example
 from heedful.methods import Method, methods
 
 QUICK = {
@@ -20,6 +21,9 @@ QUICK = {
     "guide": {"seeds": 2, "epochs": 12, "patience": 3},
     "adversary": {"weights": 2, "epochs": 24, "patience": 6},
     "deception": {"epochs": 8, "patience": 3},
+    "labels": {"seeds": 2, "epochs": 12, "patience": 3},
+    "off_manifold": {"epochs": 8, "patience": 3},
+    "roar": {"seeds": 2, "shares": 2, "epochs": 12, "patience": 3},
 }
 QUICK_METHODS = {"lime": {"samples": FEWER}, "kernel_shap": {"samples": FEWER}}
 QUICK_LIMIT = 200
@@ -106,6 +110,15 @@ class Plan:
             trained = replace(trained, limit=few)
         fewer = replace(self, limit=limit, settings=settings, methods=asked)
         return replace(fewer, retraining=trained.to_dict())
+
+    def fitted(self, examples: Iterable[Example]) -> "Plan":
+        """The same plan with the settings that are facts of the data."""
+        settings = dict(self.settings)
+        for name, own in self.settings.items():
+            check = _build(name, own)
+            if isinstance(check, FitsData):
+                settings[name] = asdict(check.fitted(examples))
+        return replace(self, settings=settings)
 
     def differences(self, other: "Plan") -> list[str]:
         """The settings in which two plans differ, those that cannot change results aside."""

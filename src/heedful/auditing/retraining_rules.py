@@ -3,22 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from heedful.auditing.rules import HALFWAY, Evidence, Rule
+from heedful.auditing.evidence import HALFWAY, Evidence, Rule, not_made
+from heedful.auditing.removed import copy_told
+from heedful.auditing.roared import roar_told
 from heedful.core.records import Estimate
 
 ALPHA = 0.05  # of each of the two one-sided tests
 FLAT = 0.01  # nats: weights that shuffling moves no farther are as good as equal
 LEFT = 0.1  # a mass that is brought below this share of what it was is hidden
-
-
-def _reason(check: str) -> Rule:
-    """The check could not be made: why."""
-
-    def why(e: Evidence) -> str:
-        told = next(iter(e.results[check].missing.values()), "it was not measured")
-        return f"{told.rstrip('.')}."
-
-    return Rule("undecided", lambda e: not e.results[check].estimates, why)
 
 
 def _setting(e: Evidence, check: str, name: str) -> Any:
@@ -92,8 +84,7 @@ def _adversary(e: Evidence) -> str:
         f"A model trained to attend elsewhere gets {found['jsd']} away in JSD with outputs "
         f"{found['tvd']} apart and accuracy {found['score'].value:.3f} (the model: "
         f"{found['score_base'].value:.3f}); one merely trained with another seed gets "
-        f"{found['jsd_another_seed']} away with outputs {found['tvd_another_seed']} apart. Whether "
-        "this can tell honest attention from inert has not been measured."
+        f"{found['jsd_another_seed']} away with outputs {found['tvd_another_seed']} apart."
     )
 
 
@@ -112,7 +103,7 @@ def _guide(e: Evidence) -> str:
 
 RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
     "necessity": (
-        _reason("necessity"),
+        not_made("necessity"),
         Rule(
             "undecided",
             lambda e: (
@@ -161,7 +152,7 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
         ),
     ),
     "seeds": (
-        _reason("seeds"),
+        not_made("seeds"),
         Rule(
             "undecided",
             lambda e: e.drift is None or e.drift.place.n < 2,
@@ -175,12 +166,12 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
                 "hold other seeds against."
             ),
         ),
-        Rule("for", lambda e: _drift(e).high < HALFWAY, lambda e: f"{_apart(e)}: little."),
-        Rule("against", lambda e: _drift(e).low > HALFWAY, lambda e: f"{_apart(e)}: far."),
+        Rule("for", lambda e: _drift(e).high < e.halfway, lambda e: f"{_apart(e)}: little."),
+        Rule("against", lambda e: _drift(e).low > e.halfway, lambda e: f"{_apart(e)}: far."),
         Rule("undecided", lambda _: True, lambda e: f"{_apart(e)}: the interval holds the middle."),
     ),
     "deception": (
-        _reason("deception"),
+        not_made("deception"),
         Rule(
             "undecided",
             lambda e: not _needed_words(e),
@@ -222,8 +213,13 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
             lambda e: f"Whether attention can be taught to hide words is open: {_deceived(e)}.",
         ),
     ),
-    "adversary": (_reason("adversary"), Rule("no vote", lambda _: True, _adversary)),
-    "guide": (_reason("guide"), Rule("no vote", lambda _: True, _guide)),
+    "adversary": (not_made("adversary"), Rule("no vote", lambda _: True, _adversary)),
+    "guide": (not_made("guide"), Rule("no vote", lambda _: True, _guide)),
+    "off_manifold": (
+        not_made("off_manifold"),
+        Rule("no vote", lambda _: True, lambda e: copy_told(e.results["off_manifold"].estimates)),
+    ),
+    "roar": (not_made("roar"), Rule("no vote", lambda _: True, roar_told)),
 }
 SWAP_RULES: tuple[Rule, ...] = (
     Rule(

@@ -5,42 +5,12 @@ never from an absolute τ: an honest model with one decisive word in twenty has 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from heedful.auditing.erased import erasure_told
-from heedful.auditing.instead import Rival
+from heedful.auditing.evidence import NOTHING, NOWHERE, Evidence, Rule
 from heedful.auditing.removed import faithfulness_told
-from heedful.checks import Check, Retrains
-from heedful.core.records import CheckResult, Estimate, Vote
+from heedful.core.records import Estimate
 from heedful.stats.interval import Place
-
-HALFWAY = 0.5  # nearer to the reference than to the control, or not
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """All that the rules may look at."""
-
-    results: Mapping[str, CheckResult]
-    checks: Mapping[str, Check | Retrains]
-    place: Place | None
-    epsilon: float
-    rivals: tuple[Rival, ...] = ()
-    drift: Place | None = None
-
-    def of(self, check: str, measure: str) -> Estimate:
-        """An estimate of a check, or one without a value."""
-        nothing = Estimate(float("nan"), float("nan"), float("nan"), 0)
-        return self.results[check].estimates.get(measure, nothing)
-
-
-@dataclass(frozen=True)
-class Rule:
-    """An answer, when it holds, and the sentence that says why. NaN never satisfies a rule."""
-
-    answer: Vote
-    when: Callable[[Evidence], bool]
-    why: Callable[[Evidence], str]
 
 
 def _shuffled(e: Evidence) -> Estimate:
@@ -56,6 +26,41 @@ def _place(e: Evidence) -> Place:
     return e.place
 
 
+def _ties(e: Evidence) -> bool:
+    """Whether attention has no order on any text that deletion orders."""
+    other = e.of("agreement", "tau_gradient_leave_one_out").n
+    return other > 1 and not e.of("agreement", "tau_leave_one_out").n
+
+
+def weak(e: Evidence) -> bool:
+    """Whether the gradient is less than halfway from chance to leave-one-out's own ranking.
+
+    Then nearly all words are ranked by noise: attention may come near so poor a reference, and
+    the question is whether it finds the word that counts.
+    """
+    return _place(e).gap.high < e.halfway
+
+
+def top_word(e: Evidence) -> Estimate:
+    """How often attention's top word is the one whose deletion moves the output most."""
+    return e.of("agreement", "top1_leave_one_out")
+
+
+def ranked(e: Evidence) -> Estimate:
+    """The figure that the answer on ranks goes by."""
+    if e.place is None:
+        return NOTHING
+    return top_word(e) if weak(e) else e.place.place
+
+
+def _by_top_word(e: Evidence) -> str:
+    return (
+        f"the gradient agrees with leave-one-out by no more than {_place(e).gap} beyond chance, "
+        "too weak a reference to rank all words by; attention’s top word is the one whose "
+        f"deletion moves the output most in {top_word(e)} of the texts"
+    ) + "."
+
+
 def _between(e: Evidence) -> str:
     return (
         f"attention ranks words {_place(e).place} of the way from shuffled attention (0) to the "
@@ -63,22 +68,33 @@ def _between(e: Evidence) -> str:
     )
 
 
-def _mechanism(e: Evidence) -> str:
-    weighting, mixing = e.of("mechanism", "tau_weighting"), e.of("mechanism", "tau_mixing")
-    if "tau_weighting" not in e.results["mechanism"].estimates:
-        return "What each state adds is not known for this decoder."
-    if not weighting.n or not mixing.n:
-        return "No text has two words that differ, so nothing can be ranked."
-    first = f"Weights follow what states contribute at τ {weighting}"
-    second = f"contributions follow leave-one-out at τ {mixing}"
-    lost = "about as much is lost in both"
-    if weighting.high < mixing.low:
-        lost = "more is lost in the weighting: attention does not see how much a state has to say"
-    elif mixing.high < weighting.low:
-        lost = (
-            "more is lost in the mixing: what a state adds is not what deleting its word takes away"
-        )
-    return f"{first}, {second}: {lost}."
+def _reached(e: Evidence) -> Estimate:
+    return e.of("adversarial", "of_bound")
+
+
+def _distant(e: Evidence) -> str:
+    return f"the farthest attention with the same output reaches {_reached(e)} of what is possible"
+
+
+def _distant_open(e: Evidence) -> str:
+    return f"{_distant(e)}: the interval holds the middle."
+
+
+def _by_place(check: str, told: Callable[[Mapping[str, Estimate]], str]) -> tuple[Rule, ...]:
+    """Rules of a check that places attention between chance (0) and the best (1)."""
+
+    def place(e: Evidence) -> Place:
+        return e.places.get(check, NOWHERE)
+
+    def why(e: Evidence) -> str:
+        return told(e.results[check].estimates)
+
+    return (
+        Rule("undecided", lambda e: not place(e).gap.low > 0, why),
+        Rule("for", lambda e: place(e).place.low > e.halfway, why),
+        Rule("against", lambda e: place(e).place.high < e.halfway, why),
+        Rule("undecided", lambda _: True, why),
+    )
 
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
@@ -118,6 +134,15 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "agreement": (
         Rule(
+            "against",
+            _ties,
+            lambda e: (
+                "Attention gives all words of a text the same weight, so it ranks none above "
+                f"another, while deleting them moves the output by more or less (on "
+                f"{e.of('agreement', 'tau_gradient_leave_one_out').n} texts)."
+            ),
+        ),
+        Rule(
             "undecided",
             lambda e: not _place(e).gap.low > 0,
             lambda e: (
@@ -125,6 +150,9 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
                 f"(by {_place(e).gap}), so there is nothing to hold attention against."
             ),
         ),
+        Rule("for", lambda e: weak(e) and top_word(e).low > e.halfway, _by_top_word),
+        Rule("against", lambda e: weak(e) and top_word(e).high < e.halfway, _by_top_word),
+        Rule("undecided", weak, _by_top_word),
         Rule(
             "for",
             lambda e: _place(e).place.low > 1.0,
@@ -135,12 +163,12 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         ),
         Rule(
             "for",
-            lambda e: _place(e).place.low > HALFWAY,
+            lambda e: _place(e).place.low > e.halfway,
             lambda e: f"On this data {_between(e)}: nearer to the gradient.",
         ),
         Rule(
             "against",
-            lambda e: _place(e).place.high < HALFWAY,
+            lambda e: _place(e).place.high < e.halfway,
             lambda e: f"On this data {_between(e)}: nearer to chance.",
         ),
         Rule(
@@ -150,25 +178,28 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         ),
     ),
     "adversarial": (
-        Rule(
-            "no vote",
-            lambda _: True,
-            lambda e: (
-                "The farthest attention with the same output reaches "
-                f"{e.of('adversarial', 'of_bound')} of what is possible at all; whether this "
-                "can tell honest attention from inert has not been measured."
-            ),
-        ),
+        Rule("for", lambda e: _reached(e).high < e.halfway, lambda e: f"{_distant(e)}: near."),
+        Rule("against", lambda e: _reached(e).low > e.halfway, lambda e: f"{_distant(e)}: far."),
+        Rule("undecided", lambda _: True, _distant_open),
     ),
-    "mechanism": (Rule("no vote", lambda _: True, _mechanism),),
-    "erasure": (
-        Rule("no vote", lambda _: True, lambda e: erasure_told(e.results["erasure"].estimates)),
-    ),
-    "faithfulness": (
-        Rule(
-            "no vote",
-            lambda _: True,
-            lambda e: faithfulness_told(e.results["faithfulness"].estimates),
-        ),
-    ),
+    "erasure": _by_place("erasure", erasure_told),
+    "faithfulness": _by_place("faithfulness", faithfulness_told),
 }
+LEVERAGE_RULES: tuple[Rule, ...] = (
+    Rule(
+        "against",
+        lambda e: _leverage(e).high < e.epsilon,
+        lambda e: (
+            "Any attention whatever gives the same output: the most one could move it by is "
+            f"{_leverage(e)}."
+        ),
+    ),
+    Rule(
+        "undecided",
+        lambda _: True,
+        lambda e: (
+            f"Some attention moves the output, by {_leverage(e)} at the most: that leaves open "
+            "how far one with the same output may lie."
+        ),
+    ),
+)

@@ -4,16 +4,21 @@
 # isort: off
 from heedful.checks import agreement, permutation, adversarial, mechanism, erasure
 from heedful.checks import faithfulness
+from heedful.checks import plausibility, randomisation
 from heedful.checks import necessity, seeds, guide, adversary, deception
+from heedful.checks import labels, roar, off_manifold
 
 # isort: on
-from heedful.checks.base import Check, Findings, SeesAll, Tests, checks, usual_checks
+from heedful.checks.base import Check, Findings, FitsData, SeesAll, Tests, checks, usual_checks
+from heedful.checks.crowd import Crowd
 from heedful.checks.marking import mark
 from heedful.checks.retrains import Retrains, Trial
 
 __all__ = [
     "Check",
+    "Crowd",
     "Findings",
+    "FitsData",
     "Retrains",
     "SeesAll",
     "Tests",
@@ -26,10 +31,15 @@ __all__ = [
     "erasure",
     "faithfulness",
     "guide",
+    "labels",
     "mark",
     "mechanism",
     "necessity",
+    "off_manifold",
     "permutation",
+    "plausibility",
+    "randomisation",
+    "roar",
     "seeds",
     "usual_checks",
 ]

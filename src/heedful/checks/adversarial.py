@@ -27,9 +27,7 @@ class Adversarial:
     classes, linear decoder), `bound_jsd` what no attention can exceed, `of_bound` the best found
     as a share of it, `output_tvd` the change of output at the best found, and `random_tvd`, to
     give scale, that of random attentions equally far. For a single head `nullspace_jsd` tells how
-    far weights can go while it gives out the very same. It has no vote: models
-    of every kind reach nearly the whole bound, and whether the figure can tell honest attention
-    from inert has not been shown.
+    far weights can go while it gives out the very same.
     """
 
     epsilon: float = 0.05
@@ -39,7 +37,6 @@ class Adversarial:
     penalty: float = 500.0
     hinge: float = 0.01
     claim: ClassVar[Claim | None] = "exclusive"
-    votes: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = (
         "epsilon_max_jsd",
         "certified_jsd",

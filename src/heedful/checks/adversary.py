@@ -36,7 +36,6 @@ class WholeAdversary:
     epochs: int = 80
     patience: int = 10
     claim: ClassVar[Claim | None] = "exclusive"
-    votes: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = (
         *("tvd", "jsd", "score", "score_base"),
         *("tvd_another_seed", "jsd_another_seed"),

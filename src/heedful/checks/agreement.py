@@ -49,7 +49,6 @@ class Agreement:
     methods: tuple[Asked, ...] = ()
     top: int = 5
     claim: ClassVar[Claim | None] = "ranks"
-    votes: ClassVar[bool] = True
     published: ClassVar[tuple[str, ...]] = (
         "tau_gradient",
         "tau_leave_one_out",

@@ -1,8 +1,8 @@
 """The Check protocol: questions put to a subject's attention."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from heedful.core.records import Claim, Measurement
 from heedful.core.registry import Registry
+from heedful.core.values import Example
 from heedful.models.sitting import Sitting
 
 checks = Registry("check")
@@ -29,14 +30,13 @@ class Findings:
 class Check(Protocol):
     """A question that can be put to one batch at a time, so that audits stream and resume.
 
-    `claim` is what the check bears on, `votes` whether it may decide it; `measures` are averaged
-    over instances and estimated with intervals, `of_heads` too where a subject has heads, `beside`
-    are kept per instance only. A check that takes many passes says `usual = False`: it is run when
-    asked for.
+    `claim` is what the check bears on; whether it is heard there is a matter of its power, which
+    is measured. `measures` are averaged over instances and estimated with intervals, `of_heads` too
+    where a subject has heads, `beside` are kept per instance only. A check that takes many passes
+    says `usual = False`: it is run when asked for.
     """
 
     claim: ClassVar[Claim | None]
-    votes: ClassVar[bool]
     of_heads: ClassVar[tuple[str, ...]]
     beside: ClassVar[tuple[str, ...]]
 
@@ -52,6 +52,15 @@ class SeesAll(Protocol):
 
     def whole(self, columns: Mapping[str, Column]) -> dict[str, Column]:
         """Further per-instance columns, computed from all instances' columns."""
+        ...
+
+
+@runtime_checkable
+class FitsData(Protocol):
+    """A check with a setting that is a fact of the data, found before the work begins."""
+
+    def fitted(self, examples: Iterable[Example]) -> Any:
+        """The same check with what the data say of a setting that is not given."""
         ...
 
 

@@ -46,7 +46,6 @@ class Deception:
     epochs: int = 20
     patience: int = 5
     claim: ClassVar[Claim | None] = "robust"
-    votes: ClassVar[bool] = True
     measures: ClassVar[tuple[str, ...]] = (
         "mass_before",
         "mass_after",

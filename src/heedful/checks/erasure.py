@@ -39,14 +39,12 @@ class Erasure:
     drawn at random; `js_top_minus_random` how much farther the first moves the output. Then weights
     go one after the other until the decision flips: `fraction_to_flip_…` is the share of the words
     gone by then, in the order of attention, of gradients or at random, and with the smallest set
-    there is. Texts that cannot be flipped have none; `can_flip` counts the others. It has no
-    vote: its power to tell honest attention from inert has not been measured.
+    there is. Texts that cannot be flipped have none; `can_flip` counts the others.
     """
 
     orders: int = 5
     draw: str = "position"
     claim: ClassVar[Claim | None] = "ranks"
-    votes: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = (
         "flip_top",
         "flip_random",

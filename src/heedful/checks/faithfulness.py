@@ -1,21 +1,27 @@
 """Does removing, or keeping, what a method names move the output more than chance? (ERASER)"""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from heedful.checks.asked import Asked, built, in_order, name_of, scores_of
+from heedful.checks.asked import Asked, built, name_of
 from heedful.checks.base import Column, Findings, checks, measurement
+from heedful.checks.infilled import WAY as INFILLED
+from heedful.checks.infilled import Infilled, texts_of
 from heedful.checks.removals import WAYS, Removals, Words
-from heedful.checks.removing import Trial
-from heedful.core.errors import ConfigError
-from heedful.core.records import Claim
-from heedful.core.rng import uniform_keys
-from heedful.methods import methods
+from heedful.checks.removing import Columns, Trial
+from heedful.checks.scored import USUAL, drawn_scores, scores_of_words, with_attention
+from heedful.checks.softly import FEWEST, OF_SOFT, SoftTrial
+from heedful.checks.strangeness import OFF, Strangeness, whole_texts
+from heedful.checks.surprise import PERPLEXITY, Surprise
+from heedful.core.errors import ConfigError, NotApplicable
+from heedful.core.records import Claim, Measurement
+from heedful.models.infilling import Infiller, require_folder
 from heedful.models.sitting import Sitting
 from heedful.stats.correction import holm_adjusted
 from heedful.stats.signs import sign_flip_p
@@ -27,15 +33,28 @@ OF_EACH = (
     *("normalised_comprehensiveness", "normalised_sufficiency"),
 )
 OF_CONTROLS = {
-    "uniform": ("comprehensiveness", "sufficiency", "infidelity", "infidelity_scaled"),
-    "random": ("comprehensiveness", "sufficiency", "flip"),
+    "uniform": (
+        "comprehensiveness",
+        "sufficiency",
+        "infidelity",
+        "infidelity_scaled",
+        *OF_SOFT[:2],
+    ),
+    "random": ("comprehensiveness", "sufficiency", "flip", *OF_SOFT[:2]),
 }  # always there, so never asked for; in the order of the rows behind the methods'
-USUAL = ("attention", "input_x_gradient", "one_hot_gradient", "leave_one_out")
+BY_WAY = (*OF_EACH, "violation")
 
 
-def every_ranking() -> tuple[str, ...]:
-    """What "all" stands for: every method that is no control."""
-    return tuple(name for name in methods if name not in OF_CONTROLS)
+def beyond_chance(
+    names: Sequence[str], columns: Mapping[str, Column], *, resamples: int, seed: int
+) -> dict[str, float]:
+    """p-values of "no more than random removal does" for every method, Holm's over all."""
+    p = [
+        sign_flip_p(columns[f"beyond_random_{name}"], resamples=resamples, seed=seed)
+        for name in names
+    ]
+    adjusted = holm_adjusted(p)
+    return {f"p_beyond_random_{name}": one for name, one in zip(names, adjusted, strict=True)}
 
 
 @checks.register("faithfulness")
@@ -48,9 +67,10 @@ class Faithfulness:
     p(x) − p(the top words alone), of the class predicted on x, averaged over `bins`, shares of the
     words (DeYoung et al., 2020). Since any removal harms, `beyond_random_M` is what stands:
     comprehensiveness less its mean over random `orders` of the same sizes. `worst_M` is that of
-    the same order from its end. Words are deleted, and hidden (the setting "masking"). Attention is
-    always among the methods. It has no vote: its power to tell honest attention from inert has not
-    been measured.
+    the same order from its end. Words are deleted, and hidden (the setting "masking"), and where
+    `infill` is the folder of a masked language model replaced by `samples` draws of what it puts in
+    their place (the setting "infilled"). Attention is always among the methods. `soft_…` dim words
+    instead, as far as they are scored, in `draws` (0: not at all).
     """
 
     methods: tuple[Asked, ...] = USUAL
@@ -58,19 +78,23 @@ class Faithfulness:
     orders: int = 5
     steps: int = 20
     ways: tuple[str, ...] = tuple(WAYS)
+    draws: int = FEWEST
+    infill: str = ""
+    samples: int = 3
     claim: ClassVar[Claim | None] = "ranks"
-    votes: ClassVar[bool] = False
     usual: ClassVar[bool] = False  # it takes many times the passes of all other checks together
     of_heads: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        asked = in_order(("attention", *self.methods), every_ranking)
-        chosen = tuple(one for one in asked if name_of(one) not in OF_CONTROLS)
-        object.__setattr__(self, "methods", chosen)
-        for name in ("orders", "steps"):
+        object.__setattr__(self, "methods", with_attention(self.methods))
+        if self.infill:
+            require_folder(self.infill)
+        for name in ("orders", "steps", "samples"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if self.draws != 0 and self.draws < FEWEST:
+            raise ConfigError(f"draws must be at least {FEWEST}, or 0 for none, not {self.draws}.")
         if not self.bins or not all(0.0 < share <= 1.0 for share in self.bins):
             raise ConfigError(f"bins must be shares of the words in (0, 1], not {self.bins}.")
         if not self.ways or len({*self.ways} & {*WAYS}) < len(self.ways):
@@ -84,65 +108,118 @@ class Faithfulness:
     @property
     def measures(self) -> tuple[str, ...]:
         """For each measure those of all methods, then those of the controls."""
-        return tuple(f"{measure}_{name}" for measure, name in self._promised())
+        of_methods = self._promised((*BY_WAY, *self._soft))
+        each = (f"{measure}_{name}" for measure, name in of_methods)
+        return (*each, *self._off, *self._filled)
 
-    def _promised(self) -> Iterator[tuple[str, str]]:
+    @property
+    def _off(self) -> tuple[str, ...]:
+        return tuple(f"{OFF}_{one}" for one in ("whole", *self.ways))
+
+    @property
+    def _filled(self) -> tuple[str, ...]:
+        """What is measured only where words are infilled."""
+        if not self.infill:
+            return ()
+        ways = ("whole", *self.ways, INFILLED)
+        return (f"{OFF}_{INFILLED}", "not_infilled", *(f"{PERPLEXITY}_{one}" for one in ways))
+
+    @cached_property
+    def infiller(self) -> Infiller:
+        """The language model, loaded once."""
+        return Infiller.load(self.infill)
+
+    @property
+    def _soft(self) -> tuple[str, ...]:
+        return OF_SOFT if self.draws else ()
+
+    def _promised(self, measures: Sequence[str]) -> Iterator[tuple[str, str]]:
         signed = [name_of(one) for one in self.methods if built(one).signed]
-        for measure in (*OF_EACH, "violation"):
-            named = self.names if measure in OF_EACH else signed
+        for measure in measures:
+            named = signed if measure == "violation" else self.names
             controls = [one for one, own in OF_CONTROLS.items() if measure in own]
             yield from ((measure, name) for name in (*named, *controls))
 
     def __call__(self, sitting: Sitting) -> Findings:
         words = Words(sitting)
-        scores, missing = self._scores(words)
-        chance = self._chance(words)
-        measured = []
-        for way in self.ways:
-            trial = Trial(Removals(words, way), scores, chance, self.bins, self.steps)
-            columns = trial.columns()
+        scores, missing = self.scores(words)
+        chance = self.chance(words)
+        measured, removals = list[Measurement](), [Removals(words, way) for way in self.ways]
+        if self.infill:
+            missing |= self._infilled(words, removals)
+        trials = [Trial(one, scores, chance, self.bins, self.steps) for one in removals]
+        for trial in trials:
+            way = trial.removals.way
             setting = None if way == self.ways[0] else way
-            for measure, name in self._promised():
-                row = (*self.names, *OF_CONTROLS).index(name)
-                measured.append(measurement(f"{measure}_{name}", columns[measure][row], setting))
+            measured += self.measured(BY_WAY, trial.columns(), setting)
+        try:
+            measured += list(self._strange(trials))
+        except NotApplicable as reason:
+            strange = (name for name in self.measures if name.startswith(OFF))
+            missing |= {name: missing.get(name, str(reason)) for name in strange}
+        measured += self._surprising(trials[-1])
+        if self.draws:
+            measured += self.measured(OF_SOFT, SoftTrial(words, scores, self.draws).columns())
         return Findings(tuple(measured), missing)
+
+    def measured(
+        self, measures: Sequence[str], columns: Columns, setting: str | None = None
+    ) -> Iterator[Measurement]:
+        rows = (*self.names, *OF_CONTROLS)
+        for measure, name in self._promised(measures):
+            yield measurement(f"{measure}_{name}", columns[measure][rows.index(name)], setting)
+
+    def _strange(self, trials: Sequence[Trial]) -> Iterator[Measurement]:
+        """How far off distribution texts are, whole and without the words that attention names.
+
+        The same without as many at random has the setting "random".
+        """
+        sitting = trials[0].removals.words.sitting
+        yield measurement(f"{OFF}_whole", whole_texts(sitting))
+        for trial in trials:
+            orders = torch.stack([trial.place[self.names.index("attention")], trial.chance[0]])
+            far = Strangeness(trial.removals, self.bins).columns(orders)
+            for one, setting in zip(far, (None, "random"), strict=True):
+                yield measurement(f"{OFF}_{trial.removals.way}", one, setting)
+
+    def _infilled(self, words: Words, removals: list[Removals]) -> dict[str, str]:
+        """Add the way that puts other words in the place of those removed; or say why not."""
+        try:
+            texts_of(words.sitting)
+        except NotApplicable as reason:
+            return dict.fromkeys(self._filled, str(reason))
+        by = Infilled(self.infiller, self.samples)
+        removals.append(Removals(words, INFILLED, by=by))
+        return {}
+
+    def _surprising(self, trial: Trial) -> Iterator[Measurement]:
+        """What the language model says of the texts, where there is one; and what it could not."""
+        removals = trial.removals
+        if not isinstance(by := removals.by, Infilled):
+            return
+        place = trial.place[self.names.index("attention")]
+        surprise = Surprise(removals.words, by, max(self.bins))
+        for name, column in surprise.columns((*self.ways, INFILLED), place):
+            yield measurement(name, column)
+        yield measurement("not_infilled", by.not_infilled(removals.words.sitting))
 
     def tested(
         self, columns: Mapping[str, Column], *, resamples: int, seed: int
     ) -> dict[str, float]:
         """p-values of "no more than random removal does", Holm's over the methods."""
-        p = [
-            sign_flip_p(columns[f"beyond_random_{name}"], resamples=resamples, seed=seed)
-            for name in self.names
-        ]
-        adjusted = holm_adjusted(p)
-        return {
-            f"p_beyond_random_{name}": one for name, one in zip(self.names, adjusted, strict=True)
-        }
+        return beyond_chance(self.names, columns, resamples=resamples, seed=seed)
 
-    def _scores(self, words: Words) -> tuple[Float64[Tensor, "K B W"], dict[str, str]]:
+    def scores(self, words: Words) -> tuple[Float64[Tensor, "K B W"], dict[str, str]]:
         """Every method's scores of the words, and equal ones last; NaN where a method refuses."""
-        sitting, rows = words.sitting, []
-        missing: dict[str, str] = {}
-        for one in self.methods:
-            scores, reason = scores_of(built(one), sitting, sitting.predicted)
-            rows.append(words.joined(scores.cpu(), built(one).join))
-            if reason is not None:
-                missing |= {f"{m}_{name_of(one)}": reason for m in (*OF_EACH, "violation")}
+        rows, reasons = scores_of_words(words, self.methods, words.sitting.predicted)
         even = words.real / words.counts.clamp(min=1)[:, None].double()
         return torch.stack([*rows, even]), {
-            measure: reason for measure, reason in missing.items() if measure in self.measures
+            f"{measure}_{name}": reasons[name]
+            for measure, name in self._promised((*BY_WAY, *self._soft))
+            if name in reasons
         }
 
-    def _chance(self, words: Words) -> Int[Tensor, "R B W"]:
+    def chance(self, words: Words) -> Int[Tensor, "R B W"]:
         """The words' places in random orders."""
-        batch = words.sitting.batch
-        keys = uniform_keys(
-            words.sitting.seed,
-            "orders of faithfulness",
-            batch.instances,
-            draws=self.orders,
-            lengths=words.counts.tolist(),
-        )
-        drawn = torch.from_numpy(keys).transpose(0, 1)[..., : words.real.shape[1]]
+        drawn = drawn_scores(words, "orders of faithfulness", draws=self.orders)
         return faithful.places(drawn, words.real.expand_as(drawn))

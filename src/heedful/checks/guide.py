@@ -33,7 +33,6 @@ class Guide:
     epochs: int = 40
     patience: int = 5
     claim: ClassVar[Claim | None] = "ranks"
-    votes: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = (
         *(f"score_{one}" for one in GUIDES),
         *(f"base_minus_{one}" for one in ("uniform", "own", "adversary")),

@@ -8,19 +8,28 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.core.errors import NotApplicable
+from heedful.core.people import people_of
 from heedful.core.values import Encoded, Example
 from heedful.methods import methods
+from heedful.methods.base import joined
 from heedful.models.base import Subject
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.sitting import Sitting
-from heedful.training.hidden import Hidden
+from heedful.training.hidden import Hidden, Scored
 from heedful.training.reading import batches_for
 
 
 def mark(
-    hidden: Hidden, base: Subject, examples: Sequence[Example], encoded: Sequence[Encoded]
+    hidden: Hidden,
+    base: Subject,
+    examples: Sequence[Example],
+    encoded: Sequence[Encoded],
+    scored: Scored,
 ) -> list[Bool[Tensor, "_"]]:
-    """For each text which of its tokens are hidden; a word is hidden whole."""
+    """For each text which of its tokens are hidden; a word is hidden whole.
+
+    Scores that a method gave are kept in `scored`.
+    """
     if hidden.source == "list":
         _require_single(hidden, base)
         listed = {word.lower() for word in hidden.words}
@@ -28,7 +37,10 @@ def mark(
     elif hidden.source == "rationale":
         words = [_rationale(*pair) for pair in zip(examples, encoded, strict=True)]
     else:
-        words = _salient(hidden, base, encoded)
+        whose = (hidden.method, hidden.settings)
+        if whose not in scored:
+            scored[whose] = _scores(hidden, base, encoded)
+        words = [_highest(one, hidden.share) for one in scored[whose]]
     return [
         torch.tensor([place >= 0 and marks[place] for place in one.word])
         for one, marks in zip(encoded, words, strict=True)
@@ -50,25 +62,29 @@ def _require_single(hidden: Hidden, base: Subject) -> None:
 def _rationale(example: Example, one: Encoded) -> list[bool]:
     if example.rationale is None:
         raise NotApplicable(f"text {example.index} has no rationale")
-    inside = set(example.rationale)
-    return [place in inside for place in range(len(one.words))]
+    people = people_of(example, one.words)
+    if people.marked is None:
+        raise NotApplicable(f"text {example.index}: {people.why}")
+    return [*people.marked]
 
 
-def _salient(hidden: Hidden, base: Subject, encoded: Sequence[Encoded]) -> list[list[bool]]:
-    """The words with the highest scores by size, at least one and never all."""
-    method, found = methods.build(hidden.method), [list[bool]()] * len(encoded)
+def _scores(hidden: Hidden, base: Subject, encoded: Sequence[Encoded]) -> list[Float[Tensor, "_"]]:
+    """What the method gives each word of each text, for the class that the base model predicts."""
+    method = methods.build(hidden.method, **dict(hidden.settings))
+    found = [torch.zeros(0)] * len(encoded)
     for rows in batches_for(base, encoded):
         sitting = Sitting(base, base.batch([encoded[row] for row in rows]))
         scores, here = method(sitting, sitting.predicted).scores.detach(), sitting.batch.present
         for place, row in enumerate(rows):
-            found[row] = _highest(encoded[row], scores[place][here[place]], hidden.share)
+            one = encoded[row]
+            word, own = torch.tensor(one.word), scores[place][here[place]]
+            count = len(one.seen_words)
+            found[row] = joined(own[word >= 0], word[word >= 0], count, method.join)
     return found
 
 
-def _highest(one: Encoded, scores: Float[Tensor, "T"], share: float) -> list[bool]:
-    place = torch.tensor(one.word)
-    words = scores.new_zeros(len(one.seen_words))
-    words.index_add_(0, place[place >= 0], scores[place >= 0])
-    count = min(max(1, math.ceil(share * len(words))), len(words) - 1)
-    top = set(words.abs().argsort(descending=True, stable=True)[: max(count, 0)].tolist())
-    return [place in top for place in range(len(words))]
+def _highest(scores: Float[Tensor, "_"], share: float) -> list[bool]:
+    """The words with the highest scores by size, at least one and never all."""
+    count = min(max(1, math.ceil(share * len(scores) - 1e-9)), len(scores) - 1)
+    top = set(scores.abs().argsort(descending=True, stable=True)[: max(count, 0)].tolist())
+    return [place in top for place in range(len(scores))]

@@ -29,7 +29,6 @@ class Mechanism:
     """
 
     claim: ClassVar[Claim | None] = None
-    votes: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = ("tau_weighting", "tau_mixing", "conicity")
     of_heads: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()

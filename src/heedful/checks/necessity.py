@@ -40,7 +40,6 @@ class Necessity:
     epochs: int = 40
     patience: int = 5
     claim: ClassVar[Claim | None] = "needed"
-    votes: ClassVar[bool] = True
     measures: ClassVar[tuple[str, ...]] = (
         "score_trained",
         "score_uniform",

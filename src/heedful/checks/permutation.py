@@ -36,7 +36,6 @@ class Permutation:
     draws: int = 100
     elsewhere: int = 10
     claim: ClassVar[Claim | None] = "used"
-    votes: ClassVar[bool] = True
     measures: ClassVar[tuple[str, ...]] = (
         "median_tvd",
         "leverage",

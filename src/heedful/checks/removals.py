@@ -1,8 +1,9 @@
 """Texts without some of their words: what the model says of each, every distinct one run once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -13,10 +14,19 @@ from heedful.methods.base import Join
 from heedful.methods.coalitions import seats
 from heedful.models.deleting import passes_deleting
 from heedful.models.hiding import passes_hiding
-from heedful.models.sitting import Passed, Sitting
+from heedful.models.sitting import Ask, Passed, Sitting
 from heedful.tensor.faithful import grid_sizes
 
-Passes = Callable[[Sitting, Tensor, Tensor], Iterator[Passed]]
+
+@runtime_checkable
+class Passes(Protocol):
+    """A way to remove tokens from texts and ask the model of each."""
+
+    def __call__(
+        self, sitting: Sitting, rows: Tensor, gone: Tensor, /, *, ask: Ask = ...
+    ) -> Iterator[Passed]: ...
+
+
 WAYS: dict[str, Passes] = {"deletion": passes_deleting, "masking": passes_hiding}
 
 
@@ -41,6 +51,11 @@ class Words:
         """True where a text has a word."""
         return torch.arange(max(1, int(self.counts.max()))) < self.counts[:, None]
 
+    def tokens(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> Bool[Tensor, "N T"]:
+        """The tokens of some words of texts rows[n]."""
+        seat = self.seat[rows]
+        return gone.gather(1, seat.clamp(min=0)) & (seat >= 0)
+
     def joined(self, scores: Float64[Tensor, "B T"], join: Join) -> Float64[Tensor, "B W"]:
         """Scores of words from those of their pieces: the sum, or the norm."""
         parts = scores.square() if join == "norm" else scores
@@ -62,11 +77,14 @@ class Said:
 class Removals:
     """What the model says to texts without some words, by one way to remove them.
 
-    Answers are kept: orders that agree on what to remove share their passes.
+    Answers are kept: orders that agree on what to remove share their passes. The class is that of
+    `target`, where another model predicted it; `by` removes where the way is none of the usual.
     """
 
     words: Words
     way: str
+    target: Int[Tensor, "B"] | None = None
+    by: Passes | None = None
     known: dict[bytes, int] = field(default_factory=dict)
     answers: list[Said] = field(default_factory=list)
 
@@ -81,6 +99,10 @@ class Removals:
         place = torch.tensor([self.known[key] for key in keys])
         return Said(self._all("p")[place], self._all("flipped")[place])
 
+    @property
+    def _passes(self) -> Passes:
+        return self.by or WAYS[self.way]
+
     def _all(self, part: str) -> Tensor:
         if len(self.answers) > 1:
             whole = [torch.cat([getattr(one, name) for one in self.answers]) for name in PARTS]
@@ -89,18 +111,28 @@ class Removals:
         return found
 
     def _run(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> Said:
-        sitting, seat = self.words.sitting, self.words.seat[rows]
-        tokens = gone.gather(1, seat.clamp(min=0)) & (seat >= 0)
-        target = sitting.predicted.cpu()[rows]
+        sitting, tokens = self.words.sitting, self.words.tokens(rows, gone)
+        target = (sitting.predicted.cpu() if self.target is None else self.target)[rows]
         p = torch.full((len(rows),), torch.nan, dtype=torch.float64)
         flipped = torch.zeros(len(rows), dtype=torch.bool)
         with sitting.clock(self.way):
-            for variants, which, logits in WAYS[self.way](sitting, rows, tokens):
+            for variants, which, logits in self._passes(sitting, rows, tokens):
                 # of a vocabulary as classes no more is kept than these two
                 mine, said = target[variants], logits.cpu().double()
                 p[variants] = said.softmax(-1)[which, mine]
                 flipped[variants] = said.argmax(-1)[which] != mine
         return Said(p, flipped)
+
+    def states(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> Float64[Tensor, "N D"]:
+        """What attention makes of texts rows[n] without the words gone[n]; NaN of nothing."""
+        sitting, tokens = self.words.sitting, self.words.tokens(rows, gone)
+        width = sitting.forward.states.shape[-1]
+        found = torch.full((len(rows), width), torch.nan, dtype=torch.float64)
+        with sitting.clock(self.way):
+            passes = self._passes(sitting, rows, tokens, ask=Sitting.attended)
+            for variants, which, states in passes:
+                found[variants] = states[which].double()
+        return found
 
     def at(self, gone: Bool[Tensor, "*K B W"], asked: Bool[Tensor, "*K B"]) -> Said:
         """The same for sets of words of every text, where they are asked for; NaN elsewhere."""

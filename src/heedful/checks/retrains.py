@@ -66,11 +66,14 @@ class Retrains(Protocol):
     """
 
     claim: ClassVar[Claim | None]
-    votes: ClassVar[bool]
     of_heads: ClassVar[tuple[str, ...]]
     beside: ClassVar[tuple[str, ...]]
-    over_seeds: ClassVar[OverSeeds]
-    differences: ClassVar[Mapping[str, tuple[str, str]]]
+
+    @property
+    def over_seeds(self) -> OverSeeds: ...
+
+    @property
+    def differences(self) -> Mapping[str, tuple[str, str]]: ...
 
     @property
     def measures(self) -> tuple[str, ...]: ...

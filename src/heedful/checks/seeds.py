@@ -34,7 +34,6 @@ class Seeds:
     epochs: int = 40
     patience: int = 5
     claim: ClassVar[Claim | None] = "robust"
-    votes: ClassVar[bool] = True
     measures: ClassVar[tuple[str, ...]] = (
         "jsd_seeds",
         "jsd_adversary_beyond_seeds",

@@ -153,9 +153,10 @@ def _plan(
 
 def _with_methods(checks: Sequence[str]) -> tuple[str, ...]:
     """The checks that `--methods` is for, among those asked for."""
+    known = ("agreement", "faithfulness", "plausibility", "randomisation", "labels")
     if "all" in checks:
-        return ("agreement", "faithfulness")
-    chosen = tuple(name for name in ("agreement", "faithfulness") if name in checks)
+        return known  # roar would make many models of each method
+    chosen = tuple(name for name in (*known, "roar") if name in checks)
     return chosen or ("agreement",)  # the usual checks have it; without it the plan says so
 
 

@@ -25,18 +25,35 @@ BETWEEN = {
 }
 
 
+OF_METHODS = {  # the same for every method: what the measure starts with, and its two parts
+    ("labels", "learned_"): ("with_labels_{}", "rank_correlation_{}"),
+    ("roar", "beyond_random_"): ("score_random", "score_{}"),
+}
+
+
+def between(key: Key) -> tuple[str, str] | None:
+    """The two measures that a difference is taken of; None for other measures."""
+    if key in BETWEEN:
+        return BETWEEN[key]
+    for (check, start), (one, other) in OF_METHODS.items():
+        if key.check == check and key.setting is None and key.measure.startswith(start):
+            method = key.measure.removeprefix(start)
+            return one.format(method), other.format(method)
+    return None
+
+
 def seeded_keys(first: Columns, second: Columns) -> set[Key]:
     """The keys that rest on models made anew under several seeds, on both sides."""
     own = first.seeds.keys() & second.seeds.keys()
-    between = {
+    both = first.values.keys() & second.values.keys()
+    differences = {
         key
-        for key, names in BETWEEN.items()
-        if {Key(key.check, name) for name in names} & own
-        and all(Key(key.check, name) in side.values for side in (first, second) for name in names)
-        and key in first.values
-        and key in second.values
+        for key in both
+        if (names := between(key))
+        and {Key(key.check, name) for name in names} & own
+        and all(Key(key.check, name) in both for name in names)
     }
-    return {key for key in own if key in first.values and key in second.values} | between
+    return (own & both) | differences
 
 
 def seeded_difference(first: Columns, second: Columns, key: Key, draw: Draw) -> Difference:
@@ -82,7 +99,7 @@ class Drawn:
 
 def _tables(side: Columns, key: Key) -> dict[Key, Table]:
     """What the measure is made of: itself, or the two it lies between; one row where unseeded."""
-    names = BETWEEN.get(key)
+    names = between(key)
     parts = [Key(key.check, name) for name in names] if names else [key]
     return {
         part: side.of_seeds(part) if part in side.seeds else side.values[part][None]
@@ -108,6 +125,6 @@ def _drawn(tables: Mapping[Key, Table], key: Key, *, seed: int, draw: Draw) -> D
         values.append(float(centre(table).mean()) if table.shape[1] else float("nan"))
         draws.append(found[name])
     n = next(iter(tables.values())).shape[1]
-    if key in BETWEEN:
+    if between(key):
         return Drawn(values[0] - values[1], draws[0] - draws[1], n)
     return Drawn(values[0], draws[0], n)

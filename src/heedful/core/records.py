@@ -47,11 +47,15 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """What was found about one claim, and the checks it rests on."""
+    """What was found about one claim, and the checks it rests on.
+
+    `further` is the number of texts that would settle an undecided one, where that can be said.
+    """
 
     answer: Vote
     why: str
     checks: tuple[str, ...] = ()
+    further: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,8 @@ class CheckResult:
     """What one check found: its vote, its estimates overall and by predicted class.
 
     `undefined` counts instances on which a measure has no value (a τ of one token, say);
-    `missing` says of a measure the check promises why this subject has none.
+    `missing` says of a measure the check promises why this subject has none; `power` says by claim
+    how often the check is right where the truth is known.
     """
 
     answer: Vote
@@ -68,6 +73,7 @@ class CheckResult:
     by_class: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
     undefined: Mapping[str, int] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    power: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +97,10 @@ class Instead:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer of an audit, with the claims and estimates it rests on."""
+    """The answer of an audit, with the claims and estimates it rests on.
+
+    `multiverse` has a row for each other choice that could have been made, with the answers then.
+    """
 
     answer: Answer
     why: str
@@ -99,6 +108,7 @@ class Verdict:
     instead: Instead | None
     claims: Mapping[str, ClaimResult]
     checks: Mapping[str, CheckResult]
+    multiverse: tuple[Mapping[str, str], ...] = ()
 
     def to_json(self) -> str:
         """The text of verdict.json; numbers that do not exist are null."""
@@ -129,6 +139,7 @@ class Verdict:
             _instead(instead) if instead else None,
             {name: _claim(one) for name, one in raw["claims"].items()},
             {name: _check(one) for name, one in raw["checks"].items()},
+            tuple(raw.get("multiverse", ())),
         )
 
 
@@ -208,7 +219,7 @@ def _instead(raw: dict[str, Any]) -> Instead:
 
 
 def _claim(raw: dict[str, Any]) -> ClaimResult:
-    return ClaimResult(raw["answer"], raw["why"], tuple(raw["checks"]))
+    return ClaimResult(raw["answer"], raw["why"], tuple(raw["checks"]), raw.get("further"))
 
 
 def _check(raw: dict[str, Any]) -> CheckResult:
@@ -223,4 +234,5 @@ def _check(raw: dict[str, Any]) -> CheckResult:
         by_class,
         raw["undefined"],
         raw["missing"],
+        raw.get("power", {}),
     )

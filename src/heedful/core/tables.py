@@ -74,16 +74,29 @@ def gather_settings(
     tables: Tables, check: str, measure: str
 ) -> dict[str, Float64[np.ndarray, "n"]]:
     """One measure's values by setting, in the order of the rows; undefined ones are NaN."""
-    parts: dict[str, list[NDArray[np.float64]]] = {}
+    return gather_every_setting(tables, check, (measure,))[measure]
+
+
+def gather_every_setting(
+    tables: Tables, check: str, measures: Sequence[str]
+) -> dict[str, dict[str, Float64[np.ndarray, "n"]]]:
+    """The same of several measures, by one reading of the rows."""
+    parts: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    wanted = pa.array(measures, pa.string())
     for table in tables.read(["check", "measure", "setting", "value"]):
-        here = pc.and_(pc.equal(table["check"], check), pc.equal(table["measure"], measure))
+        here = pc.and_(pc.equal(table["check"], check), pc.is_in(table["measure"], wanted))
         rows = table.filter(pc.and_(here, pc.is_valid(table["setting"])))
-        coded = rows["setting"].combine_chunks().dictionary_encode()
-        codes = coded.indices.to_numpy()
+        coded = [rows[name].combine_chunks().dictionary_encode() for name in ("measure", "setting")]
+        one, other = (each.indices.to_numpy() for each in coded)
+        names, settings = (each.dictionary.to_pylist() for each in coded)
         values = rows["value"].cast(pa.float64()).to_numpy()
-        for code, setting in enumerate(coded.dictionary.to_pylist()):
-            parts.setdefault(setting, []).append(values[codes == code])
-    return {setting: np.concatenate(values) for setting, values in parts.items()}
+        for first, second in dict.fromkeys(zip(one.tolist(), other.tolist(), strict=True)):
+            chosen = values[(one == first) & (other == second)]
+            parts.setdefault((names[first], settings[second]), []).append(chosen)
+    found: dict[str, dict[str, NDArray[np.float64]]] = {measure: {} for measure in measures}
+    for (measure, setting), pieces in parts.items():
+        found[measure][setting] = np.concatenate(pieces)
+    return found
 
 
 def _names(column: pa.ChunkedArray) -> NDArray[Any]:

@@ -23,6 +23,7 @@ class Example:
     tokens: tuple[str, ...] | None = None
     rationale: tuple[int, ...] | None = None
     pair: str | None = None  # the second text of a pair
+    word_scores: tuple[float, ...] | None = None  # what people gave each token
 
 
 @dataclass(frozen=True, slots=True)

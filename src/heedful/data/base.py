@@ -150,7 +150,8 @@ class Dataset:
             label = find(row.label) if self.labelled else -1
             if label is None:
                 continue
-            yield Example(index, row.text, label, row.tokens, row.rationale, row.pair)
+            told = row.tokens, row.rationale, row.pair, row.word_scores
+            yield Example(index, row.text, label, *told)
             index += 1
             if index == self.size:
                 return

@@ -8,7 +8,7 @@ from heedful.data.labels import shown
 
 NEEDED = ("text", "label")
 PAIR = ("premise", "hypothesis")
-OPTIONAL = ("tokens", "rationale", "messages", *PAIR)
+OPTIONAL = ("tokens", "rationale", "word_scores", "messages", *PAIR)
 INSTEAD = (PAIR, ("messages",))  # what may stand in the place of a text
 QUERY = ("paragraph", "question")
 KNOWN = (*NEEDED, *OPTIONAL, *QUERY)

@@ -1,4 +1,4 @@
-"""One row of any source, checked: a text, a class name, perhaps tokens and a rationale."""
+"""One row of any source, checked: a text, a class name, perhaps what people said of its tokens."""
 
 import json
 from collections.abc import Mapping
@@ -26,6 +26,7 @@ class Row:
     tokens: tuple[str, ...] | None
     rationale: tuple[int, ...] | None
     pair: str | None = None
+    word_scores: tuple[float, ...] | None = None
 
 
 class _Bad(Exception):
@@ -44,9 +45,13 @@ def read_row(
         text, pair = _texts(cell)
         label = _label(cell.get("label")) if labelled else ""
         tokens = _tokens(cell.get("tokens"))
-        # A text has no more tokens than characters: a bound that also stops absurd spans.
-        bound = len(text) if tokens is None else len(tokens)
-        return Row(text, label, tokens, _rationale(cell.get("rationale"), bound), pair)
+        rationale, scores = cell.get("rationale"), cell.get("word_scores")
+        if is_missing(rationale) and is_missing(scores):
+            return Row(text, label, tokens, None, pair)
+        # without tokens, those are counted that white space parts: models split as they like
+        count = len(text.split()) if tokens is None else len(tokens)
+        told = _rationale(rationale, count), pair, _word_scores(scores, count)
+        return Row(text, label, tokens, *told)
     except _Bad as bad:
         return BadLine(str(bad))
 
@@ -108,6 +113,21 @@ def _span(part: Any) -> tuple[int, int]:
     if len(ends) != 2 or not all(map(_is_index, ends)):
         raise _Bad("bad rationale")
     return int(ends[0]), int(ends[1])
+
+
+def _word_scores(value: object, count: int) -> tuple[float, ...] | None:
+    """One number for each token."""
+    if is_missing(value):
+        return None
+    scores = _as_list(value, "bad word_scores")
+    if len(scores) != count or not all(map(_is_number, scores)):
+        raise _Bad("bad word_scores")
+    return tuple(map(float, scores))
+
+
+def _is_number(value: object) -> bool:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return number and bool(np.isfinite(value))  # type: ignore[call-overload]
 
 
 def _is_index(value: object) -> bool:

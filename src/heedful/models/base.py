@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from heedful.core.values import Batch, Blank, Decode, Encoded, Example, Forward
@@ -153,4 +153,15 @@ class Fingerprinted(Protocol):
 
     def fingerprint(self) -> str:
         """The same for the same model, another for any other."""
+        ...
+
+
+@runtime_checkable
+class Whole(Protocol):
+    """Whole texts of the data, that others can be held against."""
+
+    def nearer(
+        self, states: Float64[Tensor, "M D"], instances: Int[Tensor, "M"]
+    ) -> Float64[Tensor, "M"]:
+        """The share of whole texts that have a nearer neighbour than these have."""
         ...

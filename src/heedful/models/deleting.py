@@ -8,7 +8,7 @@ from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Batch
-from heedful.models.sitting import Passed, Sitting
+from heedful.models.sitting import Ask, Passed, Sitting
 
 
 def same_word(batch: Batch) -> Bool[Tensor, "B T T"]:
@@ -46,7 +46,11 @@ def logits_deleting(
 
 
 def passes_deleting(
-    sitting: Sitting, rows: Int[Tensor, "N"], deleted: Bool[Tensor, "N T"]
+    sitting: Sitting,
+    rows: Int[Tensor, "N"],
+    deleted: Bool[Tensor, "N T"],
+    *,
+    ask: Ask = Sitting.outputs,
 ) -> Iterator[Passed]:
     """Every distinct variant once: which of the N it is, by its row among the logits of the pass.
 
@@ -63,7 +67,7 @@ def passes_deleting(
         for start, some in zip(range(0, len(first), size), torch.split(first, size), strict=True):
             here = (which >= start) & (which < start + size)
             with torch.no_grad():
-                logits = sitting.outputs(shorter.chosen(some))
+                logits = ask(sitting, shorter.chosen(some), None)
             yield variants[here], which[here] - start, logits
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from heedful.core.values import Blank
 from heedful.models.base import HasBlank
-from heedful.models.sitting import Passed, Sitting
+from heedful.models.sitting import Ask, Passed, Sitting
 
 
 def blank_of(sitting: Sitting) -> Blank:
@@ -40,7 +40,11 @@ def logits_hiding(
 
 
 def passes_hiding(
-    sitting: Sitting, rows: Int[Tensor, "N"], hidden: Bool[Tensor, "N T"]
+    sitting: Sitting,
+    rows: Int[Tensor, "N"],
+    hidden: Bool[Tensor, "N T"],
+    *,
+    ask: Ask = Sitting.outputs,
 ) -> Iterator[Passed]:
     """Every distinct variant once: which of the N it is, by its row among the logits of a pass."""
     if bool((hidden & ~sitting.batch.mask[rows]).any()):
@@ -52,6 +56,6 @@ def passes_hiding(
     for some, hide in sitting.cut(both[:, 0], both[:, 1:].bool()):
         here = ((which >= start) & (which < start + len(some))).nonzero().squeeze(-1)
         with torch.no_grad():
-            logits = sitting.outputs(sitting.batch.chosen(some), with_blanks(sitting, some, hide))
+            logits = ask(sitting, sitting.batch.chosen(some), with_blanks(sitting, some, hide))
         yield here, which[here] - start, logits
         start += len(some)

@@ -116,6 +116,13 @@ def from_model(
         return _settled(subject)
 
 
+def with_model(subject: TransformerSubject, model: Any) -> TransformerSubject:
+    """The subject with another model of the same kind, whose seam is proved for itself."""
+    other = replace(subject, model=model, seam=Seam(model, "interface"), first_row=None)
+    with quiet():
+        return _settled(other)
+
+
 def _settled(subject: TransformerSubject) -> TransformerSubject:
     """The subject with its seam proved and its scope counted out and found."""
     encoded = [subject.pieces.encode(Example(0, text, 0)) for text in PROBES]

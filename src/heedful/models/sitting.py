@@ -1,18 +1,20 @@
 """One batch before one subject: what several methods and checks need of it is computed once."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor, autograd
 
 from heedful.core.clock import Clock
 from heedful.core.errors import AttentionUnavailable
-from heedful.core.values import Batch, Decode, Forward
-from heedful.models.base import DeletesQuickly, HasLayers, HoldsAttention, RunsLean, Subject
+from heedful.core.people import People
+from heedful.core.values import Batch, Decode, Encoded, Forward
+from heedful.models.attending import attended
+from heedful.models.base import DeletesQuickly, HasLayers, HoldsAttention, RunsLean, Subject, Whole
 from heedful.tensor.rows import read_rows
 
 Made_co = TypeVar("Made_co", covariant=True)
@@ -41,7 +43,9 @@ class Sitting:
     """A subject, a batch, and every shared quantity, computed when first asked for.
 
     `lean` says that no attention will be asked for, so that passes may leave it out where that is
-    faster; it is still given to who asks.
+    faster; it is still given to who asks. `people` holds what they said of the texts, by instance;
+    `crowd` are whole texts of the data, `texts` those of the batch as they were encoded, where who
+    made the sitting knows them.
     """
 
     subject: Subject
@@ -50,6 +54,9 @@ class Sitting:
     max_batch_tokens: int = 20_000
     clock: Clock = field(default_factory=Clock)
     lean: bool = False
+    people: Mapping[int, People] = field(default_factory=dict)
+    crowd: Whole | None = None
+    texts: Sequence[Encoded] = ()
     kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, part: Work[Made_co]) -> Made_co:
@@ -76,6 +83,12 @@ class Sitting:
         if isinstance(self.subject, RunsLean):
             return self.subject.outputs(batch, embedded)
         return self.subject.forward(batch, embedded).logits
+
+    def attended(
+        self, batch: Batch, embedded: Float[Tensor, "N T E"] | None = None
+    ) -> Float64[Tensor, "N D"]:
+        """What attention makes of other texts, in the place of their logits."""
+        return attended(self.subject, batch, embedded)
 
     @cached_property
     def embedded(self) -> Float[Tensor, "B T E"]:
@@ -216,3 +229,7 @@ class Sitting:
     def _gap(self, decode: Decode) -> float:
         with torch.no_grad():
             return float((decode(self.rows) - self.forward.logits).abs().max())
+
+
+Ask = Callable[[Sitting, Batch, Float[Tensor, "N T E"] | None], Float[Tensor, "N K"]]
+"""What is asked of texts in a pass: their logits, or what attention makes of them."""

@@ -1,6 +1,6 @@
 """The verdict card in the terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console, Group
@@ -10,6 +10,7 @@ from rich.text import Text
 
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.audited import audited_of
+from heedful.report.choices import choices_of
 from heedful.report.measures import method_of
 from heedful.report.safe import printable
 from heedful.report.taught import models_told
@@ -54,7 +55,15 @@ CONTROLS = (
 )
 OF_REFERENCES = ("tau_references", "tau_attention_references")
 WIDTH = 41
-TOLD = "faithfulness"  # in a sentence: a dozen figures of every method are for the report
+# in a sentence: several figures of every method are for the report
+TOLD = {
+    "faithfulness": "What methods name",
+    "plausibility": "What people point at",
+    "randomisation": "What was learned",
+    "labels": "What labels taught",
+    "off_manifold": "What a copy that knows holes says",
+    "roar": "Trained without the words",
+}
 
 
 def print_card(
@@ -81,8 +90,10 @@ def card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
     parts += [_checks(verdict, manifest["level"]), *_methods(verdict), *_missing(verdict)]
     if "mechanism" in verdict.checks:
         parts += [Text(), Text("Where it is lost: " + printable(verdict.checks["mechanism"].why))]
-    if TOLD in verdict.checks:
-        parts += [Text(), Text("What methods name: " + printable(verdict.checks[TOLD].why))]
+    for check in (name for name in TOLD if name in verdict.checks):
+        parts += [Text(), Text(f"{TOLD[check]}: {printable(verdict.checks[check].why)}")]
+    if choices := choices_of(verdict):
+        parts += [Text(), Text(printable(f"Other choices: {choices.sentence}"))]
     if made := models_told(manifest):
         parts += [Text(), Text(made)]
     parts += [Text(), Text(printable(_origin(manifest)), style="dim")]
@@ -132,7 +143,7 @@ def _checks(verdict: Verdict, level: float) -> Table:
     for check, result in verdict.checks.items():
         answer = Text(f"  {result.answer}", style=COLOURS[result.answer])
         table.add_row(Text(check, style="bold") + answer)
-        if check != TOLD:
+        if check not in TOLD:
             _measures(table, result, shown)
     return table
 
@@ -172,13 +183,34 @@ def _of_methods(result: CheckResult) -> set[str]:
 
 
 def _missing(verdict: Verdict) -> list[Text]:
-    """Why a check has no figure for one of its measures."""
+    """Why a check has no figure for one of its measures, or for several of every method."""
     return [
         Text(f"no {measure}: {printable(reason)}", style="dim")
         for check, result in verdict.checks.items()
-        for measure, reason in result.missing.items()
-        # one line for a method that refuses, not one for each of its dozen figures
-        if check != TOLD or measure.startswith("comprehensiveness_")
+        for measure, reason in _reasons(check, result.missing)
+    ]
+
+
+def _reasons(check: str, missing: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """One line for a method that refuses, not one for each of its dozen figures."""
+    if check not in TOLD:
+        return missing.items()
+    first = {name: why for name, why in missing.items() if name.startswith("comprehensiveness_")}
+    return first.items() or told_once(missing)
+
+
+def told_once(missing: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Each reason once, with the first of the measures that it holds of, and how many more.
+
+    >>> told_once({"flip_lime": "why", "worst_lime": "why", "flip_flow": "so"})
+    [('flip_lime and 1 more', 'why'), ('flip_flow', 'so')]
+    """
+    groups: dict[str, list[str]] = {}
+    for measure, reason in missing.items():
+        groups.setdefault(reason, []).append(measure)
+    return [
+        (f"{first} and {len(rest)} more" if rest else first, reason)
+        for reason, (first, *rest) in groups.items()
     ]
 
 

@@ -7,6 +7,7 @@ from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.card import CLAIM_WORDS
 from heedful.report.evidence import visible
 from heedful.report.measures import QUESTIONS, Meaning, meaning_of
+from heedful.report.power import power_told
 
 MOST = 2  # figures of a check that is not known here
 LEADING = {
@@ -20,10 +21,17 @@ LEADING = {
     "adversary": ("jsd", "tvd"),
     "deception": ("mass_before", "mass_after", "score_lost"),
     "erasure": ("flip_top", "flip_random"),
+    "off_manifold": ("beyond_random_attention", "comprehensiveness_random", "same_prediction"),
+    "roar": ("beyond_random_attention", "score_random", "score_whole"),
     "faithfulness": ("beyond_random_attention", "comprehensiveness_random"),
 }
 # a check may bear on a second claim by one of its figures; its answer is on the first
-ASIDE = {("used", "necessity"): ("uniform_swap_tvd",)}
+ASIDE = {
+    ("used", "necessity"): ("uniform_swap_tvd",),
+    ("used", "adversarial"): ("of_bound",),
+    ("ranks", "adversarial"): ("of_bound",),
+    ("exclusive", "permutation"): ("leverage",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,7 @@ class Bearing:
     answer: str
     figures: tuple[Figure, ...]
     missing: str
+    power: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,4 +103,5 @@ def _bearing(claim: str, check: str, result: CheckResult) -> Bearing:
         answer="" if aside else result.answer,
         figures=figures,
         missing="" if figures else visible(reason),
+        power=power_told(result, claim),
     )

@@ -1,7 +1,7 @@
 """What a report is made from: the records of one run, and their columns."""
 
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,13 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from heedful.core.records import Verdict
-from heedful.core.tables import Measured, Tables, gather, gather_settings
+from heedful.core.tables import (
+    Measured,
+    Tables,
+    gather,
+    gather_every_setting,
+    gather_settings,
+)
 
 DIRECTION_SIGNS = range(0x202A, 0x202F), range(0x2066, 0x206A)
 
@@ -37,6 +43,12 @@ class Records:
     def by_setting(self, check: str, measure: str) -> dict[str, Float64[np.ndarray, "n"]]:
         """A measure's values for every setting it was taken under (layer, head, λ …)."""
         return gather_settings(self.measurements, check, measure)
+
+    def by_every_setting(
+        self, check: str, measures: Sequence[str]
+    ) -> dict[str, dict[str, Float64[np.ndarray, "n"]]]:
+        """The same of several measures, read once."""
+        return gather_every_setting(self.measurements, check, measures)
 
     @property
     def instances(self) -> Int64[np.ndarray, "n"]:

@@ -17,10 +17,13 @@ from heedful.report.method_charts import matrix_chart
 from heedful.report.method_pictures import method_pictures_of
 from heedful.report.methods import methods_of
 from heedful.report.pictures import Picture, Row, pictures_of, told
+from heedful.report.removed_charts import whiskers_chart
+from heedful.report.removed_pictures import removed_pictures_of
 from heedful.report.retrained import retrained_of
 from heedful.report.retrained_charts import dumbbell_chart, scores_chart
 from heedful.report.retrained_distances import plane_chart, spread_chart
 from heedful.report.retrained_pictures import retrained_pictures_of
+from heedful.report.roar_charts import curves_chart
 
 if TYPE_CHECKING:
     import altair as alt
@@ -35,6 +38,7 @@ def write_figures(records: Records, folder: Path) -> list[Path]:
     pictures = (
         *pictures_of(records),
         *erasure_pictures_of(records),
+        *removed_pictures_of(records),
         *method_pictures_of(methods_of(records)),
         *layer_pictures_of(records, layers_of(records)),
         *retrained_pictures_of(records, retrained_of(records)),
@@ -208,11 +212,13 @@ DRAWN: dict[str, Callable[[Picture], Any]] = {
     "matrix": matrix_chart,
     "boxes": boxes_chart,
     "gap": gap_chart,
+    "whiskers": whiskers_chart,
     "scores": scores_chart,
     "spread": spread_chart,
     "plane": plane_chart,
     "dumbbell": dumbbell_chart,
     "forest": forest_chart,
+    "curves": curves_chart,
 }
 
 

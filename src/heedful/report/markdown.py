@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from math import nan
 
 from heedful.core.records import Estimate
+from heedful.report.choices import Choices
 from heedful.report.evidence import Records
 from heedful.report.html import number, short
 from heedful.report.methods import Methods, limits_told, nearest
@@ -47,6 +48,11 @@ def _lines(page: Page) -> Iterator[str]:
     yield "| check | measure | mean | n |\n| --- | --- | --- | ---: |"
     for check in page.checks:
         yield from _rows(check)
+    yield from _powers(page)
+    if page.choices:
+        yield from _choices(page.choices)
+    for one in page.apart:
+        yield f"\n### {one.question}\n\n{escaped(one.why)}"
     if page.retraining and page.retraining.sentence:
         yield f"\n{escaped(page.retraining.sentence)}"
     if page.methods:
@@ -55,6 +61,23 @@ def _lines(page: Page) -> Iterator[str]:
     yield "\n### What this does not show\n"
     for limit in page.limits:
         yield f"- {escaped(limit)}"
+
+
+def _powers(page: Page) -> Iterator[str]:
+    yield "\n### How often each check is right where the truth is known\n"
+    yield "| claim | check | power |\n| --- | --- | --- |"
+    for claim in page.claims:
+        for one in claim.bearing:
+            yield f"| {escaped(claim.name)} | {escaped(one.check)} | {escaped(one.power)} |"
+
+
+def _choices(choices: Choices) -> Iterator[str]:
+    yield f"\n### Had other choices been made\n\n{escaped(choices.sentence)}\n"
+    yield f"| choice | {' | '.join(map(escaped, choices.claims))} |"
+    yield f"| --- |{' --- |' * len(choices.claims)}"
+    for row in choices.rows:
+        said = " | ".join(f"**{one.answer}**" if one.other else one.answer for one in row.cells)
+        yield f"| {escaped(row.words)} | {said} |"
 
 
 def _rows(check: CheckTable) -> Iterator[str]:

@@ -85,6 +85,12 @@ MEANINGS = {
     "fraction_to_flip_random": Meaning("in random order", role="control"),
     "fraction_to_flip_optimal": Meaning("the smallest set there is", role="reference"),
     "attention_gap": Meaning("top weight minus the one drawn at random"),
+    "faithfulness.off_distribution_whole": Meaning(
+        "whole texts with nearer neighbours: whole", role="control"
+    ),
+    "not_infilled": Meaning("words gone that the language model could not replace"),
+    "same_prediction": Meaning("whole texts on which the copy predicts as the model", "up"),
+    "copy_tvd": Meaning("change of output from the model to its copy, whole texts", "down"),
     "score_trained": Meaning("accuracy, trained with attention"),
     "score_uniform": Meaning("accuracy, trained with uniform attention", role="control"),
     "gain": Meaning("gain in accuracy by attention", "up", span=GAIN),
@@ -97,6 +103,7 @@ MEANINGS = {
     "jsd_shuffled": Meaning("distance of shuffled weights, JSD", role="control", span=JSD),
     "jsd_uniform": Meaning("distance of uniform weights, JSD", role="control", span=JSD),
     "tvd_seeds": Meaning("change of output from seed to seed"),
+    "roar.score_whole": Meaning("accuracy, trained on whole texts", role="reference"),
     "score_own": Meaning("accuracy, led by weights it learns itself"),
     "score_adversary": Meaning("accuracy, led by an adversary's attention"),
     "score_base": Meaning("accuracy of the model under audit", role="reference"),
@@ -125,11 +132,16 @@ QUESTIONS = {
     "mechanism": "Where does attention part from influence?",
     "erasure": "Do the highest weights decide?",
     "faithfulness": "Does removing, or keeping, what a method names move the output?",
+    "plausibility": "Do people point at the same words?",
+    "randomisation": "Does the explanation depend on the trained weights at all?",
     "necessity": "Does learned attention beat uniform?",
     "seeds": "How much does attention move with the seed?",
     "guide": "Does the attention help a model without context?",
     "adversary": "Can a whole model learn another attention with the same outputs?",
     "deception": "Can attention be taught to hide the decisive words?",
+    "labels": "Does the explanation depend on what the labels taught?",
+    "off_manifold": "Do removals tell the same of a copy that can read texts with holes?",
+    "roar": "Does a model trained without what a method names do worse?",
 }
 
 
@@ -145,7 +157,39 @@ REMOVING = {
     "infidelity": Meaning("squared distance of scores and losses: {}", "down"),
     "normalised_comprehensiveness": Meaning("share of the text’s worth lost: {}", "up"),
     "normalised_sufficiency": Meaning("share of the text’s worth kept: {}", "up"),
+    "soft_sufficiency": Meaning("worth kept, words dimmed as {} scores them low", "up"),
+    "soft_comprehensiveness": Meaning("worth lost, words dimmed as {} scores them high", "up"),
+    "soft_beyond_random": Meaning("lost beyond the same scores shuffled: {}", "up", span=RANK),
+    "off_distribution": Meaning("whole texts with nearer neighbours than these: {}", "none"),
+    "log_perplexity": Meaning("surprise of a piece to the language model: {}", span=(0.0, 10.0)),
     "violation": Meaning("words whose sign contradicts their effect: {}", "down"),
+}
+POINTING = {
+    "auprc": Meaning("people’s words found early by {}, AUPRC"),
+    "beyond_random": Meaning("the same less that of random orders: {}", span=RANK),
+    "token_f1": Meaning("people’s words among those chosen by {}, F1"),
+    "iou_f1": Meaning("people’s spans among those chosen by {}, F1"),
+    "top_k": Meaning("people’s words among as many highest of {}"),
+    "rank_human": Meaning("scores of {} and of people, by size, τ", span=RANK),
+    "sign_human": Meaning("words to which {} and people give one sign"),
+}
+ANEW = {"rank_correlation": Meaning("{} on the model and on fresh weights, ρ", span=RANK)}
+TAUGHT = {
+    "rank_correlation": Meaning("{} on the model and after shuffled labels, ρ", span=RANK),
+    "with_labels": Meaning("the same after the labels as they are: {}", span=RANK),
+    "learned": Meaning("what the labels add: {}", span=RANK),
+}
+TRAINED_WITHOUT = {
+    "score": Meaning("accuracy, trained without the words of {}"),
+    "beyond_random": Meaning("accuracy lost beyond random removal: {}", "up", span=GAIN),
+}
+OF_METHODS = {
+    "faithfulness": REMOVING,
+    "plausibility": POINTING,
+    "randomisation": ANEW,
+    "labels": TAUGHT,
+    "off_manifold": REMOVING,
+    "roar": TRAINED_WITHOUT,
 }
 CONTROL_NAMES = ("random", "uniform")
 OF_METHOD = re.compile(r"tau_(\w+)_leave_one_out")
@@ -161,13 +205,13 @@ def method_of(measure: str) -> str | None:
     return found[1] if found and measure not in MEANINGS else None
 
 
-def removing(measure: str) -> Meaning | None:
-    """How to read a measure of a method in `faithfulness`; None for other measures.
+def of_a_method(measure: str, check: str) -> Meaning | None:
+    """How to read a measure that a check has for every method; None for other measures.
 
-    >>> removing("flip_lime").words
+    >>> of_a_method("flip_lime", "faithfulness").words
     'words to remove until the decision flips, by lime'
     """
-    for start, found in REMOVING.items():
+    for start, found in OF_METHODS.get(check, {}).items():
         if measure.startswith(f"{start}_"):
             name = measure.removeprefix(f"{start}_")
             role: Role = "control" if name in CONTROL_NAMES else found.role
@@ -186,10 +230,10 @@ def meaning_of(measure: str, check: str = "") -> Meaning:
     >>> meaning_of("tau_mine_leave_one_out").span
     (-1.0, 1.0)
     """
-    if check == "faithfulness" and (told := removing(measure)):
+    exact = MEANINGS.get(f"{check}.{measure}")
+    if exact is None and (told := of_a_method(measure, check)):
         return told
     span = RANK if measure.startswith("tau_") else SHARE
     method = method_of(measure)
     words = f"{method} and leave-one-out, τ" if method else ""
-    found = MEANINGS.get(f"{check}.{measure}") or MEANINGS.get(measure)
-    return found or Meaning(words, span=span)
+    return exact or MEANINGS.get(measure) or Meaning(words, span=span)

@@ -6,8 +6,10 @@ from math import isnan
 from typing import Any
 
 from heedful.core.records import CheckResult, Estimate, Verdict
+from heedful.report.apart import Apart, apart_of
 from heedful.report.audited import Audited, audited_of
 from heedful.report.card import HEADLINES
+from heedful.report.choices import Choices, choices_of
 from heedful.report.claims import ClaimRow, claims_of
 from heedful.report.erasure_pictures import erasure_pictures_of
 from heedful.report.evidence import Records, visible
@@ -19,6 +21,7 @@ from heedful.report.measures import QUESTIONS, Direction, Range, Role, meaning_o
 from heedful.report.method_pictures import method_pictures_of
 from heedful.report.methods import Methods, methods_of
 from heedful.report.pictures import Picture, pictures_of
+from heedful.report.removed_pictures import removed_pictures_of
 from heedful.report.retrained import retrained_of
 from heedful.report.retrained_pictures import retrained_pictures_of
 from heedful.report.retrained_told import Retraining, section_of
@@ -67,9 +70,11 @@ class Page:
     degree: Estimate | None
     instead: str
     claims: tuple[ClaimRow, ...]
+    choices: Choices | None
     classes: tuple[str, ...]
     level: float
     checks: tuple[CheckTable, ...]
+    apart: tuple[Apart, ...]
     pictures: tuple[Picture, ...]
     methods: Methods | None
     method_pictures: tuple[Picture, ...]
@@ -101,12 +106,18 @@ def page_of(records: Records) -> Page:
         degree=degree if degree and degree.n and not isnan(degree.value) else None,
         instead=_instead(verdict),
         claims=claims_of(verdict),
+        choices=choices_of(verdict),
         classes=tuple(map(visible, _classes(verdict))),
         level=manifest.get("level", 0.95),
         checks=tuple(
             check_of(name, one, _classes(verdict)) for name, one in verdict.checks.items()
         ),
-        pictures=(*pictures_of(records), *erasure_pictures_of(records)),
+        apart=apart_of(records),
+        pictures=(
+            *pictures_of(records),
+            *erasure_pictures_of(records),
+            *removed_pictures_of(records),
+        ),
         methods=methods,
         method_pictures=method_pictures_of(methods),
         layers=layers,

@@ -12,8 +12,10 @@ from heedful.core.records import Estimate
 from heedful.report.evidence import Records
 
 Row = dict[str, Any]
-OfTexts = Literal["histogram", "density", "flow", "layers", "heads", "matrix", "boxes", "gap"]
-OfModels = Literal["scores", "spread", "plane", "dumbbell"]
+OfTexts = Literal[
+    "histogram", "density", "flow", "layers", "heads", "matrix", "boxes", "gap", "whiskers"
+]
+OfModels = Literal["scores", "spread", "plane", "dumbbell", "curves"]
 Kind = OfTexts | OfModels | Literal["forest"]
 BINS = 40
 CELLS = 24  # of a density, along either side

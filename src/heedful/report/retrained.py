@@ -13,7 +13,7 @@ from heedful.core.records import CheckResult, Estimate
 from heedful.report.evidence import Records, visible
 from heedful.stats.interval import estimate_means
 
-CHECKS = ("necessity", "seeds", "adversary", "guide", "deception")
+CHECKS = ("necessity", "seeds", "adversary", "guide", "deception", "roar", "off_manifold")
 NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0)
 Column = Float64[np.ndarray, "n"]
 

@@ -1,6 +1,6 @@
 """What the figures of models made anew show."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import ceil, floor, log
 
 import numpy as np
@@ -9,7 +9,9 @@ from jaxtyping import Bool, Float64
 from heedful.core.records import Estimate
 from heedful.report.evidence import Records
 from heedful.report.pictures import Picture, Row
+from heedful.report.removed_pictures import copy_picture
 from heedful.report.retrained import Found, known, order_of
+from heedful.report.roared import curves_of
 
 HEIGHTS = ("0–.25", ".25–.5", ".5–.75", ".75–1")  # of the largest weight
 CELLS = 20  # of a distribution of distances
@@ -20,12 +22,14 @@ Column = Float64[np.ndarray, "n"]
 
 def retrained_pictures_of(records: Records, found: Mapping[str, Found]) -> tuple[Picture, ...]:
     """A figure for each such check that was run and has values."""
-    made = {
+    made: dict[str, Callable[[Found], Picture]] = {
         "necessity": lambda one: _scores(one, DIFFERENCES["necessity"]),
         "seeds": lambda one: _spread(records, one),
         "adversary": lambda one: _plane(records, one, found.get("seeds")),
         "guide": lambda one: _scores(one, DIFFERENCES["guide"]),
         "deception": _hidden,
+        "roar": lambda one: curves_of(records, one),
+        "off_manifold": lambda _: copy_picture(records),
     }
     pictures = (made[name](one) for name, one in found.items())
     return tuple(one for one in pictures if one.rows or one.marks)

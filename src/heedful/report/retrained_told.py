@@ -8,6 +8,7 @@ from heedful.report.audited import audited_of
 from heedful.report.evidence import Records, visible
 from heedful.report.measures import QUESTIONS
 from heedful.report.retrained import NOTHING, Found, Tried, known
+from heedful.report.roared import PATTERN, methods_of
 from heedful.report.taught import Model, models_of, models_told
 
 SHARED = (
@@ -159,6 +160,30 @@ def _deception(found: Found) -> Pieces:
     return (), (note,), columns, (before, *rows, without)
 
 
+def _roar(found: Found) -> Pieces:
+    rows = [
+        Row(one, (found.estimate(f"score_{one}"), found.estimate(f"beyond_random_{one}")))
+        for one in methods_of(found)
+    ]
+    whole = Row("whole texts", (found.estimate("score_whole"), NOTHING))
+    return (), (PATTERN,), ("accuracy", "lost beyond random"), (whole, *rows)
+
+
+def _copy(found: Found) -> Pieces:
+    rows = [
+        Row(name.removeprefix("beyond_random_"), (one,))
+        for name, one in found.result.estimates.items()
+        if name.startswith("beyond_random_") and known(one)
+    ]
+    note = (
+        "A copy of the model was trained on with a random share of each text's words masked, to "
+        "say what the model says of the whole text. On whole texts it predicts the same on "
+        f"{shown(found.estimate('same_prediction'))} of them, its outputs "
+        f"{shown(found.estimate('copy_tvd'))} (TVD) away."
+    )
+    return (), (note,), ("lost beyond random",), tuple(rows)
+
+
 def _tried(one: Tried, measures: tuple[str, ...]) -> Row:
     start = f", from {one.start}" if one.start else ""
     return Row(f"{one.weight}{start}", tuple(one.found[name] for name in measures), one.told)
@@ -170,4 +195,6 @@ PARTS = {
     "adversary": _adversary,
     "guide": _guide,
     "deception": _deception,
+    "roar": _roar,
+    "off_manifold": _copy,
 }

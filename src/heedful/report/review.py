@@ -12,7 +12,7 @@ from heedful.report.claims import ClaimRow, claims_of
 from heedful.report.evidence import Records, visible
 from heedful.report.facts import Facts, facts_of, limits_of
 from heedful.report.page import CheckTable, check_of, visible_lines
-from heedful.report.power import power_told
+from heedful.report.power import powers_told
 from heedful.report.taught import models_told
 
 MOST_LABELS = 20
@@ -63,7 +63,7 @@ def review_of(records: Records, *, digest: str = "") -> Review:
         facts=tuple(_facts(verdict, manifest)),
         claims=claims_of(verdict),
         checks=tuple(
-            (check_of(name, one), power_told(name)) for name, one in verdict.checks.items()
+            (check_of(name, one), powers_told(one)) for name, one in verdict.checks.items()
         ),
         limits=(*limits_of(verdict, manifest), *_gaps(verdict)),
         made=models_told(manifest),

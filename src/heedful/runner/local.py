@@ -16,7 +16,8 @@ from heedful.auditing.conclude import Columns, conclude, whole_columns
 from heedful.auditing.job import run_job
 from heedful.auditing.methods_asked import described
 from heedful.auditing.plan import Plan
-from heedful.checks import Check, Retrains
+from heedful.auditing.power import Where
+from heedful.checks import Check, Crowd, Retrains
 from heedful.core.errors import DataError, RunError
 from heedful.core.progress import Progress
 from heedful.core.values import Example
@@ -44,6 +45,7 @@ def run(
     front: Front = QUIET,
 ) -> Run:
     """Audit the subject on the data, job by job; jobs already done are not done again."""
+    plan = plan.fitted(data)
     store = Store(out or Path(tempfile.mkdtemp(prefix="heedful-")))
     fingerprint = subject.fingerprint() if isinstance(subject, Fingerprinted) else None
     if fingerprint is None and (store.folder / PLAN).exists():
@@ -59,7 +61,7 @@ def run(
         store.begin(plan, jobs)
         _work(store, jobs, subject, data, plan, front.progress)
         retrain(store, jobs, Audit(subject, data, plan, training, store.folder), front)
-        verdict = _conclude(store, jobs, plan, subject.labels)
+        verdict = _conclude(store, jobs, plan, subject)
         manifest = _manifest(store, jobs, subject, data, plan, fingerprint)
         store.write(MANIFEST, dumps(manifest, indent=1))
         store.write(VERDICT, verdict)
@@ -74,7 +76,7 @@ def _work(
     plan: Plan,
     progress: Progress,
 ) -> None:
-    total = len(data)
+    total, crowd = len(data), Crowd(subject, lambda: data, plan.min_words)
     parts = {name: one for name, one in plan.build_checks().items() if isinstance(one, Check)}
     for job, examples in _with_examples([one for one in jobs if isinstance(one, Job)], data):
         if not store.done(job):
@@ -85,6 +87,7 @@ def _work(
                 seed=plan.seed,
                 max_batch_tokens=plan.max_batch_tokens,
                 min_words=plan.min_words,
+                crowd=crowd,
                 tell=partial(_tell, progress, job, total),
             )
             store.put(job, result, subject.labels)
@@ -102,7 +105,7 @@ def _with_examples(jobs: Iterable[Job], data: Dataset) -> Iterator[tuple[Job, li
         yield job, list(islice(rows, job.last - job.first))
 
 
-def _conclude(store: Store, jobs: Sequence[Named], plan: Plan, labels: Sequence[str]) -> str:
+def _conclude(store: Store, jobs: Sequence[Named], plan: Plan, subject: Subject) -> str:
     """Compute what needs all rows, from the rows as kept: a resumed run ends in the same bytes."""
     measured = store.measured(jobs)
     total = sum(job.last - job.first for job in jobs if isinstance(job, Job))
@@ -116,7 +119,14 @@ def _conclude(store: Store, jobs: Sequence[Named], plan: Plan, labels: Sequence[
     columns = Columns(measured.predicted, measured.values, beside.missing, by_seed)
     whole = whole_columns(plan, columns)
     store.put_whole(whole, measured)
-    return conclude(plan, columns.with_whole(whole), labels).to_json()
+    texts = len(measured.predicted)
+    where = Where(architecture_of(subject), beside.words / max(1, texts), texts)
+    return conclude(plan, columns.with_whole(whole), subject.labels, where).to_json()
+
+
+def architecture_of(subject: Subject) -> str:
+    """What a subject is to the table of powers: one attention over states, or a transformer."""
+    return "recurrent" if getattr(subject, "attention_path", "own") == "own" else "transformer"
 
 
 def _manifest(

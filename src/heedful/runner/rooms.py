@@ -89,7 +89,7 @@ def _read_examples(path: Path) -> list[Example]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             raw = json.loads(line)
-            for name in ("tokens", "rationale"):
+            for name in ("tokens", "rationale", "word_scores"):
                 raw[name] = None if raw[name] is None else tuple(raw[name])
             found.append(Example(**raw))
     return found

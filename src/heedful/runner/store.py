@@ -1,6 +1,7 @@
 """A run folder: measurements by job, written whole or not at all, so that a rerun resumes."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
@@ -30,6 +31,7 @@ from heedful.runner.folder import (
     damaged,
 )
 
+OF_SEED = re.compile(r"seed \d+")
 WHOLE = "whole"  # the file of measures that needed all instances
 BESIDE = b"heedful"  # Parquet metadata: what a job has to tell beside its rows
 
@@ -146,8 +148,12 @@ class Store:
     def by_seed(self, job: WholeJob, measures: Sequence[str]) -> dict[str, NDArray[np.float64]]:
         """What was measured under several seeds: a row for each, in their order."""
         rows = Folder(self.folder).measurements([self._path(job.name)])
-        found = {measure: gather_settings(rows, job.check, measure) for measure in measures}
-        return {measure: np.stack(tuple(one.values())) for measure, one in found.items() if one}
+        found: dict[str, list[NDArray[np.float64]]] = {measure: [] for measure in measures}
+        for measure, tables in found.items():
+            for setting, values in gather_settings(rows, job.check, measure).items():
+                if OF_SEED.fullmatch(setting):  # a measure may have rows of other settings too
+                    tables.append(values)
+        return {measure: np.stack(tables) for measure, tables in found.items() if tables}
 
     def measured(self, jobs: Sequence[Named]) -> Measured:
         """What the jobs measured, every measure on every instance."""

@@ -57,7 +57,7 @@ def crossed_draws(
     """What the mean over texts of each table becomes in each resample.
 
     All tables share the resampled texts, so that differences are paired; each has seeds of its
-    own, drawn on their own. Values must be defined.
+    own, drawn on their own. A text that is undefined under any of the seeds drawn is left out.
 
     >>> same = {"a": np.array([[1.0, 0.0]]), "b": np.array([[1.0, 0.0]])}
     >>> draws = crossed_draws(same, resamples=100)
@@ -69,8 +69,9 @@ def crossed_draws(
         for name, table in tables.items():
             chosen = table if len(table) == 1 else table[seeds[name]]
             values = centre(chosen)
-            if total := texts.sum():
-                draws[name][number] = float(values @ texts) / total
+            known = ~np.isnan(values)
+            if total := texts[known].sum():
+                draws[name][number] = float(values[known] @ texts[known]) / total
     return draws
 
 

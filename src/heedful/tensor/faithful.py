@@ -53,6 +53,22 @@ def backwards(place: Int[Tensor, "*K W"], real: Bool[Tensor, "*K W"]) -> Int[Ten
     return torch.where(real, last - place, place)
 
 
+def as_shares(
+    scores: Float64[Tensor, "*K W"], real: Bool[Tensor, "*K W"]
+) -> Float64[Tensor, "*K W"]:
+    """|score| as a share of the text's largest, in [0, 1]; 0 throughout where all scores are 0.
+
+    Not spread from the least to the largest: a score of 0 says "no influence" and must stay 0, and
+    equal scores must stay equal to 1.
+
+    >>> as_shares(torch.tensor([-2.0, 1.0, 0.0]).double(), torch.ones(3).bool())
+    tensor([1.0000, 0.5000, 0.0000], dtype=torch.float64)
+    """
+    sizes = scores.abs().masked_fill(~real, 0.0)
+    largest = sizes.amax(-1, keepdim=True)
+    return sizes / largest.masked_fill(largest <= FLOOR, torch.inf)
+
+
 def normalised(
     p: Float64[Tensor, "B"],
     left: Float64[Tensor, "*K B"],

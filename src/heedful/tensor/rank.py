@@ -132,7 +132,7 @@ def top_k_overlap(
     """
     if k < 1:
         raise ConfigError(f"k must be at least 1 to compare top tokens; got {k}.")
-    in_a, in_b = (_top_k_places(dense_ranks(values, mask), mask, k=k) for values in (a, b))
+    in_a, in_b = (top_k_places(dense_ranks(values, mask), mask, k=k) for values in (a, b))
     return torch.minimum(in_a, in_b).sum(-1) / mask.sum(-1).clamp(max=k).double()
 
 
@@ -148,7 +148,7 @@ def top_k_overlaps(
     >>> top_k_overlaps(ranks, torch.ones(1, 3, dtype=torch.bool), k=torch.tensor([2]))[0, 0]
     tensor([1.0000, 0.5000], dtype=torch.float64)
     """
-    places = _top_k_places(ranks, mask[:, None].expand_as(ranks), k=k[:, None, None])
+    places = top_k_places(ranks, mask[:, None].expand_as(ranks), k=k[:, None, None])
     # one ranking against all at a time: all against all at once would hold K² rows of tokens
     shared = [torch.minimum(places, one[:, None]).sum(-1) for one in places.unbind(1)]
     return torch.stack(shared, dim=1) / k[:, None, None].double()
@@ -207,7 +207,7 @@ def _centred_ranks(
     return (average.gather(-1, ranks.clamp(min=0)) - middle).masked_fill(~mask, 0.0).double()
 
 
-def _top_k_places(
+def top_k_places(
     ranks: Int[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"], *, k: int | Int[Tensor, "..."]
 ) -> Float64[Tensor, "*batch T"]:
     """Each token's share of the k top places: the places its group finds free, evenly divided."""

@@ -1,9 +1,10 @@
 """Words that shall not be seen: which they are, and a text without them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.core.errors import ConfigError, NotApplicable
@@ -20,16 +21,19 @@ class Hidden:
     """Which words of a text are meant to be hidden.
 
     By a list of `words`; by the data's own rationale; or the `share` of each text's words, at least
-    one, that a `method` says the base model's prediction depends on most.
+    one, that a `method`, made with its `settings`, says the base model's prediction depends on
+    most.
     """
 
     source: str
     words: tuple[str, ...] = ()
     method: str = "leave_one_out"
     share: float = 0.1
+    settings: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", tuple(self.words))
+        object.__setattr__(self, "settings", tuple((key, one) for key, one in self.settings))
         if self.source not in SOURCES:
             raise ConfigError(f"Hidden words come from {', '.join(SOURCES)}, not {self.source!r}.")
         if (self.source == "list") != bool(self.words):
@@ -59,7 +63,12 @@ class Deceit:
     blocked: bool = True
 
 
-Mark = Callable[[Hidden, Subject, Sequence[Example], Sequence[Encoded]], list[Bool[Tensor, "_"]]]
+Scored = dict[Hashable, list[Float[Tensor, "_"]]]
+"""Scores of the words of some texts, by the method that gave them: shares of them share these."""
+
+Mark = Callable[
+    [Hidden, Subject, Sequence[Example], Sequence[Encoded], Scored], list[Bool[Tensor, "_"]]
+]
 """Says for every token of every text whether it is hidden; given by who knows how to explain."""
 
 

@@ -1,6 +1,6 @@
 """Ways to make a subject anew. A lesson is data: equal lessons on equal texts make equal models."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
 from heedful.core.errors import ConfigError
@@ -8,6 +8,7 @@ from heedful.core.registry import Registry
 from heedful.training.guided import GUIDES, guided
 from heedful.training.hidden import Deceit, Hidden
 from heedful.training.loop import Until
+from heedful.training.masked import Holes
 from heedful.training.pupils import again, anew
 from heedful.training.room import Desk, Room, Taught
 
@@ -184,10 +185,46 @@ class WithoutWords:
         return anew(room, self.seed).without(self.hidden, self.pace.until, desk)
 
     def __str__(self) -> str:
-        return f"without the words, seed {self.seed}"
+        return f"without {self.hidden}, seed {self.seed}"
 
 
-PARTS = {"adversary": Adversary, "hidden": Hidden, "pace": Pace}
+@lessons.register("shuffled")
+@dataclass(frozen=True)
+class Shuffled:
+    """The base model's recipe on texts whose labels were dealt out anew among them."""
+
+    seed: int
+    pace: Pace = Pace()
+    needs = ()
+
+    def teach(self, room: Room, desk: Desk) -> Taught:
+        """Train until these labels are known by heart; no other texts could tell how well."""
+        texts = room.train.shuffled(self.seed)
+        pupil = anew(replace(room, train=texts, dev=texts), self.seed)
+        return pupil.task(self.pace.until, desk)
+
+    def __str__(self) -> str:
+        return f"shuffled labels, seed {self.seed}"
+
+
+@lessons.register("masked")
+@dataclass(frozen=True)
+class Masked:
+    """A copy of the base model that has learnt to read texts with holes, and says what it says."""
+
+    holes: Holes
+    pace: Pace = Pace(20, 5)
+    needs = ()
+
+    def teach(self, room: Room, desk: Desk) -> Taught:
+        """Train on the base model's outputs of whole texts."""
+        return again(room).echo(self.holes, self.pace.until, desk)
+
+    def __str__(self) -> str:
+        return f"a copy tuned on texts with holes, seed {self.holes.seed}"
+
+
+PARTS = {"adversary": Adversary, "hidden": Hidden, "holes": Holes, "pace": Pace}
 
 
 def to_dict(lesson: Lesson) -> dict[str, Any]:
@@ -208,4 +245,9 @@ def from_dict(raw: dict[str, Any]) -> Lesson:
 
 
 def _nested(raw: dict[str, Any]) -> dict[str, Any]:
-    return {key: Pace(**one) if key == "pace" else one for key, one in raw.items()}
+    return {key: Pace(**one) if key == "pace" else _tupled(one) for key, one in raw.items()}
+
+
+def _tupled(value: Any) -> Any:
+    """JSON knows lists only."""
+    return tuple(map(_tupled, value)) if isinstance(value, list) else value

@@ -14,6 +14,7 @@ from heedful.training.course import RecurrentCourse
 from heedful.training.fit import require_every_class, untrained
 from heedful.training.hidden import UNKNOWN, Deceit, Hidden
 from heedful.training.loop import Until, outcome
+from heedful.training.masked import Holes, prepared
 from heedful.training.objectives import Objective, OwnTask
 from heedful.training.recipe import Recipe
 from heedful.training.room import Desk, Room, Taught
@@ -38,6 +39,10 @@ class Pupil(Protocol):
 
     def without(self, hidden: Hidden, until: Until, desk: Desk) -> Taught:
         """The labels, from texts without the hidden words."""
+        ...
+
+    def echo(self, holes: Holes, until: Until, desk: Desk) -> Taught:
+        """What the base model says of whole texts, from texts with holes."""
         ...
 
 
@@ -104,6 +109,11 @@ class RecurrentPupil:
         both = self.room.train, self.room.dev
         known, judged = (texts.without(hidden, UNKNOWN) for texts in both)
         return self.train(known, judged, (self._task(known), self._task(judged)), until, desk)
+
+    def echo(self, holes: Holes, until: Until, desk: Desk) -> Taught:
+        """What the base model says, from texts with holes."""
+        texts, both = prepared(self.subject, holes, (self.room.train, self.room.dev))
+        return self.train(*texts, both, until, desk)
 
     def _task(self, texts: Sequence[Encoded]) -> OwnTask:
         return OwnTask.of(texts, self.subject)

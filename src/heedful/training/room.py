@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,12 @@ from torch import Tensor
 
 from heedful.core.errors import HeedfulError, NotApplicable
 from heedful.core.progress import Progress, silent
+from heedful.core.rng import generator
 from heedful.core.values import Encoded, Example
 from heedful.models.base import Subject
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.words import WordTokenizer
-from heedful.training.hidden import Hidden, Mark, without
+from heedful.training.hidden import Hidden, Mark, Scored, without
 from heedful.training.loop import Kept
 from heedful.training.outlook import Outlook, outlook
 from heedful.training.recipe import Recipe
@@ -33,6 +34,7 @@ class Texts:
     mark: Mark
     kept: dict[Hidden, list[Tensor]] = field(default_factory=dict)
     seen: dict[Subject, Outlook] = field(default_factory=dict)
+    scored: Scored = field(default_factory=dict)
 
     @cached_property
     def _both(self) -> list[tuple[Example, Encoded]]:
@@ -59,8 +61,17 @@ class Texts:
         """For each text which of its tokens are hidden."""
         if hidden not in self.kept:
             examples = [example for example, _ in self._both]
-            self.kept[hidden] = self.mark(hidden, self.base, examples, self.encoded)
+            self.kept[hidden] = self.mark(hidden, self.base, examples, self.encoded, self.scored)
         return self.kept[hidden]
+
+    def shuffled(self, seed: int) -> "Texts":
+        """The texts with each other's labels, dealt out by the seed; classes stay as frequent."""
+        order = generator(seed, "shuffled labels").permutation(len(self.examples)).tolist()
+        examples = [
+            replace(one, label=self.examples[place].label)
+            for one, place in zip(self.examples, order, strict=True)
+        ]
+        return Texts(self.base, examples, self.min_words, self.mark)
 
     def without(self, hidden: Hidden, blank: int) -> list[Encoded]:
         """The texts with their hidden tokens deleted."""

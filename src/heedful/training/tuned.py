@@ -28,6 +28,7 @@ from heedful.training.checkpoint import State
 from heedful.training.fit import require_every_class
 from heedful.training.hidden import Deceit, Hidden, blank_id
 from heedful.training.loop import Until, outcome, run_epochs
+from heedful.training.masked import Holes, prepared
 from heedful.training.objectives import Objective, OwnTask
 from heedful.training.pupils import nudged
 from heedful.training.room import Desk, Room, Taught, Texts
@@ -168,6 +169,11 @@ class TunedPupil:
         known, judged = (texts.without(hidden, blank) for texts in (self.room.train, self.room.dev))
         both = self._task(known), self._task(judged)
         return self._train((self.subject, self.subject), (known, judged), both, desk)
+
+    def echo(self, holes: Holes, until: Until, desk: Desk) -> Taught:  # noqa: ARG002
+        """What the base model says, from texts with holes."""
+        texts, both = prepared(self.subject, holes, (self.room.train, self.room.dev))
+        return self._train((self.subject, self.subject), texts, both, desk)
 
     def _task(self, encoded: Sequence[Encoded]) -> OwnTask:
         return OwnTask([one.label for one in encoded], CrossEntropyLoss())

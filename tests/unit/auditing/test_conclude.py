@@ -8,6 +8,7 @@ import pytest
 
 from heedful.auditing.conclude import Columns, conclude, whole_columns
 from heedful.auditing.plan import Plan
+from trusted import WHERE
 
 PLAN = Plan("m", "d", checks=("permutation",), resamples=200)
 MEDIAN = np.array([0.1, 0.2, 0.6, 0.5, 0.1, 0.3])
@@ -26,7 +27,7 @@ def permutation(**changes):
 
 
 def found(columns, plan=PLAN, labels=("bad", "good", "ugly")):
-    return conclude(plan, columns, labels).checks["permutation"]
+    return conclude(plan, columns, labels, WHERE).checks["permutation"]
 
 
 def test_an_estimate_is_the_mean_of_the_defined_values():
@@ -131,24 +132,24 @@ def agreement(attention, control, reference):
 
 
 def test_the_degree_is_the_place_between_control_and_reference():
-    verdict = conclude(RANKS, agreement([0.2] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"])
+    verdict = conclude(RANKS, agreement([0.2] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"], WHERE)
     assert verdict.degree.value == pytest.approx(0.25)
     assert verdict.degree.n == 4
     assert verdict.answer == "unfaithful"
-    high = conclude(RANKS, agreement([0.7] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"])
+    high = conclude(RANKS, agreement([0.7] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"], WHERE)
     assert high.degree.value == pytest.approx(0.875)
     assert high.answer == "faithful"
 
 
 def test_the_degree_counts_instances_where_all_three_exist():
     columns = agreement([0.2, 0.4, nan, 9.0], [0.0, 0.0, 0.0, nan], [0.8, 0.4, 0.8, 0.8])
-    degree = conclude(RANKS, columns, ["a", "b"]).degree
+    degree = conclude(RANKS, columns, ["a", "b"], WHERE).degree
     assert degree.value == pytest.approx((0.2 + 0.4) / (0.8 + 0.4))
     assert degree.n == 2
 
 
 def test_without_agreement_there_is_no_degree():
-    assert conclude(PLAN, permutation(), ["bad", "good"]).degree is None
+    assert conclude(PLAN, permutation(), ["bad", "good"], WHERE).degree is None
 
 
 P = {"gradient": [0.001, 0.02, 0.04, 0.9, nan], "leave_one_out": [0.03, 0.03, 0.04, 0.05, 0.03]}

@@ -10,6 +10,7 @@ from heedful.auditing.instead import Rival, best, may_stand_in, rivals
 from heedful.auditing.plan import Plan
 from heedful.core.records import Estimate, Instead
 from heedful.methods import methods
+from trusted import WHERE
 
 PLAN = Plan("m", "d", checks=("agreement",), resamples=400)
 N = 40
@@ -121,7 +122,9 @@ def audited(**more):
         **{f"tau_{name}_leave_one_out": one for name, one in more.items()},
     }
     missing = {"agreement": {f"tau_{name}_leave_one_out": f"No {name}." for name in more}}
-    return conclude(plan, Columns(np.array(["a"] * N), {"agreement": columns}, missing), ["a"])
+    return conclude(
+        plan, Columns(np.array(["a"] * N), {"agreement": columns}, missing), ["a"], WHERE
+    )
 
 
 def test_the_verdict_names_the_best_of_all_that_were_tried():

@@ -29,7 +29,6 @@ class Echo:
     """Measures what can be known beforehand, some of it under a setting."""
 
     claim: ClassVar[None] = None
-    votes: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = ("words",)
     beside: ClassVar[tuple[str, ...]] = ()
     of_heads: ClassVar[tuple[str, ...]] = ()

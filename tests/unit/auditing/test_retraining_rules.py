@@ -2,11 +2,12 @@
 
 import pytest
 
-from heedful.auditing.rules import Evidence
+from heedful.auditing.evidence import Evidence
 from heedful.auditing.verdict import judge
 from heedful.checks import checks
 from heedful.core.records import CheckResult, Estimate
 from heedful.stats.interval import Place
+from trusted import trusted
 
 NAN = float("nan")
 
@@ -17,7 +18,8 @@ def at(value, half=0.005):
 
 def verdict(check, *, drift=None, missing=None, **estimates):
     result = CheckResult("undecided", "", estimates, missing=missing or {})
-    return judge(Evidence({check: result}, {check: checks.build(check)}, None, 0.05, (), drift))
+    evidence = Evidence({check: result}, {check: checks.build(check)}, None, 0.05, (), drift)
+    return judge(evidence, trusted())
 
 
 def necessity(gain, p, swap=0.2, half=0.005):
@@ -156,7 +158,7 @@ def test_one_against_is_enough_against_robust_and_one_for_for_used():
         "necessity": CheckResult("undecided", "", {"gain": at(0.1), "uniform_swap_tvd": at(0.2)}),
     }
     parts = {name: checks.build(name) for name in results}
-    found = judge(Evidence(results, parts, None, 0.05, (), Place(at(0.1), at(0.5))))
+    found = judge(Evidence(results, parts, None, 0.05, (), Place(at(0.1), at(0.5))), trusted())
     assert found.checks["seeds"].answer == "for"
     assert found.claims["robust"].answer == "against"
     assert found.checks["permutation"].answer == "against"
@@ -172,3 +174,46 @@ def test_reports_without_a_vote_decide_nothing():
     led = verdict("guide", **{name: at(0.3) for name in checks.build("guide").measures})
     assert led.checks["guide"].answer == "no vote"
     assert led.answer == "undecided"
+
+
+def test_training_without_words_has_no_vote_and_says_what_it_cannot_show():
+    found = verdict(
+        "roar",
+        score_whole=at(0.9),
+        score_attention=at(0.6),
+        score_leave_one_out=at(0.7),
+        score_random=at(0.8),
+        beyond_random_attention=at(0.2),
+        beyond_random_leave_one_out=at(0.1),
+    )
+    assert found.claims["ranks"].answer == "undecided"
+    assert found.checks["roar"].answer == "no vote"
+    why = found.checks["roar"].why
+    assert "without 10% and 30% and 50% of the words, models reach 0.800" in why
+    assert "(whole texts: 0.900)" in why
+    assert "those that attention names, they lose 0.200 [0.195, 0.205] more" in why
+    assert "those of leave_one_out cost most, 0.100 [0.095, 0.105]" in why
+    assert "read from what is missing what was there" in why
+    assert verdict("roar", missing={"score_whole": "no texts"}).checks["roar"].why == "No texts."
+
+
+@pytest.mark.parametrize(("alike", "words"), [(0.95, "whole texts. "), (0.7, "hardly a copy. ")])
+def test_a_copy_that_knows_holes_has_no_vote_and_says_how_alike_it_is(alike, words):
+    found = verdict(
+        "off_manifold",
+        same_prediction=at(alike),
+        beyond_random_attention=at(0.2),
+        p_beyond_random_attention=Estimate(0.01, NAN, NAN, 100),
+        beyond_random_leave_one_out=at(0.3),
+    )
+    assert found.claims["ranks"].answer == "undecided"
+    why = found.checks["off_manifold"].why
+    assert f"predicts the same as the model on {alike:.1%} of" in why
+    assert words in why
+    assert "takes 0.200 [0.195, 0.205] more of the copy's probability than masking" in why
+    assert "beyond chance (p 0.01, corrected" in why
+    assert "leave_one_out does most, 0.300" in why
+    nothing = verdict("off_manifold", same_prediction=at(1.0)).checks["off_manifold"].why
+    assert nothing == "No text has two words, so there is nothing to rank."
+    refused = verdict("off_manifold", missing={"copy_tvd": "no texts"}).checks["off_manifold"]
+    assert (refused.answer, refused.why) == ("undecided", "No texts.")

@@ -6,11 +6,15 @@ from typing import ClassVar
 
 import pytest
 
+from heedful.auditing.evidence import Evidence
 from heedful.auditing.instead import Rival
-from heedful.auditing.verdict import NO_RULES, RULES, Evidence, judge
+from heedful.auditing.power import Where
+from heedful.auditing.rules import RULES
+from heedful.auditing.verdict import NO_RULES, judge
 from heedful.checks import Findings, checks
 from heedful.core.records import CLAIMS, CheckResult, Estimate, Instead
 from heedful.stats.interval import Place
+from trusted import row, trusted
 
 NOTHING = Estimate(nan, nan, nan, 0)
 ALONE = Estimate(0.9, nan, nan, 1)  # one instance: a value without an interval
@@ -30,12 +34,13 @@ TAUS = result(
     tau_shuffled_leave_one_out=around(-0.2, 0.2),
     tau_gradient=around(0.9, 0.9),
 )
-MIDDLE = Place(around(0.4, 0.6), around(0.3, 0.5))
+MIDDLE = Place(around(0.4, 0.6), around(0.5, 0.7))
 
 
-def judged(results, place=None, epsilon=0.05, parts=None, rivals=()):
+def judged(results, place=None, epsilon=0.05, parts=None, rivals=(), places=None, powers=None):
     parts = parts or {name: checks.build(name) for name in results}
-    return judge(Evidence(results, parts, place, epsilon, rivals))
+    evidence = Evidence(results, parts, place, epsilon, rivals, places=places or {})
+    return judge(evidence, powers or trusted())
 
 
 # leverage, median TVD, answer, which rule, words of the sentence
@@ -55,25 +60,25 @@ PERMUTATION = [
 ]
 # place, gap, answer, which rule, words of the sentence
 AGREEMENT = [
-    (around(0.8, 0.9), around(-0.1, 0.3), "undecided", 0, "do not agree with each other beyond"),
-    (around(0.8, 0.9), around(0.0, 0.3), "undecided", 0, "(by 0.150 [0.000, 0.300])"),
-    (around(0.8, 0.9), NOTHING, "undecided", 0, "nothing to hold attention against"),
-    (around(0.8, 0.9), ALONE, "undecided", 0, "(by 0.900 (n = 1, no interval))"),
-    (around(0.6, 0.8), around(0.1, 0.3), "for", 2, "0.700 [0.600, 0.800] of the way"),
-    (around(0.8, 0.95), around(0.1, 0.3), "for", 2, "nearer to the gradient."),
+    (around(0.8, 0.9), around(-0.1, 0.3), "undecided", 1, "do not agree with each other beyond"),
+    (around(0.8, 0.9), around(0.0, 0.3), "undecided", 1, "(by 0.150 [0.000, 0.300])"),
+    (around(0.8, 0.9), NOTHING, "undecided", 1, "nothing to hold attention against"),
+    (around(0.8, 0.9), ALONE, "undecided", 1, "(by 0.900 (n = 1, no interval))"),
+    (around(0.6, 0.8), around(0.5, 0.7), "for", 6, "0.700 [0.600, 0.800] of the way"),
+    (around(0.8, 0.95), around(0.5, 0.7), "for", 6, "nearer to the gradient."),
     (
         around(1.1, 1.3),
-        around(0.1, 0.3),
+        around(0.5, 0.7),
         "for",
-        1,
+        5,
         "weak reference here and this answer a mild one.",
     ),
-    (around(0.2, 0.4), around(0.1, 0.3), "against", 3, "nearer to chance."),
-    (around(-0.4, -0.2), around(0.1, 0.3), "against", 3, "-0.300 [-0.400, -0.200] of the way"),
-    (around(0.4, 0.6), around(0.1, 0.3), "undecided", 4, "the interval straddles the middle."),
-    (around(0.5, 0.6), around(0.1, 0.3), "undecided", 4, "straddles"),
-    (around(0.4, 0.5), around(0.1, 0.3), "undecided", 4, "straddles"),
-    (NOTHING, around(0.1, 0.3), "undecided", 4, "straddles"),
+    (around(0.2, 0.4), around(0.5, 0.7), "against", 7, "nearer to chance."),
+    (around(-0.4, -0.2), around(0.5, 0.7), "against", 7, "-0.300 [-0.400, -0.200] of the way"),
+    (around(0.4, 0.6), around(0.5, 0.7), "undecided", 8, "the interval straddles the middle."),
+    (around(0.5, 0.6), around(0.5, 0.7), "undecided", 8, "straddles"),
+    (around(0.4, 0.5), around(0.5, 0.7), "undecided", 8, "straddles"),
+    (NOTHING, around(0.5, 0.7), "undecided", 8, "straddles"),
 ]
 
 
@@ -121,26 +126,71 @@ def test_agreement_and_the_answer(place, gap, answer, rule, words):
 
 def test_every_rule_is_reached():
     assert {rule for *_, rule, _ in PERMUTATION} == set(range(len(RULES["permutation"])))
-    assert {rule for *_, rule, _ in AGREEMENT} == set(range(len(RULES["agreement"])))
+    # those of agreement for equal weights and for a weak reference have tests of their own
+    assert {rule for *_, rule, _ in AGREEMENT} == {1, 5, 6, 7, 8}
     assert {name: len(rules) for name, rules in RULES.items()} == {
         "permutation": 4,
-        "agreement": 5,
-        "adversarial": 1,
-        "mechanism": 1,
-        "erasure": 1,
-        "faithfulness": 1,
+        "agreement": 9,
+        "adversarial": 3,
+        "erasure": 4,
+        "faithfulness": 4,
     }
 
 
-@pytest.mark.parametrize("share", [around(0.9, 1.0), around(0.0, 0.1), NOTHING])
-def test_adversarial_has_no_vote_whatever_it_finds(share):
+@pytest.mark.parametrize(
+    ("top", "answer", "rule"),
+    [
+        (around(0.6, 0.9), "faithful", 2),
+        (around(0.0, 0.1), "unfaithful", 3),
+        (around(0.4, 0.6), "undecided", 4),
+        (NOTHING, "undecided", 4),
+    ],
+)
+def test_beside_a_weak_reference_the_word_that_counts_decides(top, answer, rule):
+    """Attention may come near a gradient that itself finds next to nothing."""
+    place = Place(around(0.7, 0.9), around(0.1, 0.3))
+    results = {"agreement": result(**TAUS.estimates, top1_leave_one_out=top)}
+    found = judged(results, place)
+    evidence = Evidence(results, {"agreement": checks.build("agreement")}, place, 0.05)
+    assert rule_of("agreement", evidence) == rule
+    assert found.answer == answer
+    assert f"moves the output most in {top} of the texts" in found.why
+    assert "too weak a reference" in found.why
+
+
+def test_equal_weights_rank_nothing():
+    known = around(0.5, 0.7)
+    found = judged({"agreement": result(tau_gradient_leave_one_out=known)}, Place(NOTHING, NOTHING))
+    assert found.answer == "unfaithful"
+    assert "the same weight, so it ranks none above another" in found.why
+    assert judged({"agreement": result()}, Place(NOTHING, NOTHING)).answer == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("share", "answer", "words"),
+    [
+        (around(0.9, 1.0), "against", "far."),
+        (around(0.0, 0.1), "for", "near."),
+        (around(0.4, 0.6), "undecided", "the interval holds the middle."),
+        (around(0.5, 0.6), "undecided", "the interval holds the middle."),
+        (NOTHING, "undecided", "the interval holds the middle."),
+    ],
+)
+def test_adversarial_by_the_share_of_what_is_possible(share, answer, words):
     found = judged({"adversarial": result(of_bound=share)})
     check = found.checks["adversarial"]
-    assert check.answer == "no vote"
-    assert f"reaches {share} of what is possible" in check.why
-    assert found.claims["exclusive"].answer == "undecided"
+    assert check.answer == found.claims["exclusive"].answer == answer
+    assert f"reaches {share} of what is possible: " in check.why
+    assert check.why.endswith(words)
     assert found.claims["exclusive"].checks == ("adversarial",)
-    assert found.claims["exclusive"].why == f"No check that was run has a vote on this. {check.why}"
+
+
+@pytest.mark.parametrize(
+    ("leverage", "answer"), [(around(0.01, 0.04), "against"), (around(0.2, 0.4), "undecided")]
+)
+def test_an_output_that_nothing_moves_is_no_one_attention_s(leverage, answer):
+    known = {"leverage": leverage, "median_tvd": around(0.01, 0.02)}
+    assert judged({"permutation": result(**known)}).claims["exclusive"].answer == answer
 
 
 @pytest.mark.parametrize(
@@ -173,12 +223,12 @@ def test_mechanism_on_texts_of_one_word_does_not_blame_the_decoder():
     assert "decoder" not in found.checks["mechanism"].why
 
 
-def erased(own, chance, least=None, *, can=1.0):
+def erased(own, chance, least=None, *, can=1.0, place=None):
     told = {"flip_top": Estimate(0.1234, 0.1, 0.2, 50), "flip_random": Estimate(0.02, 0.0, 0.1, 50)}
     told |= {"can_flip": Estimate(can, can, can, 50), "fraction_to_flip_attention": own}
     told |= {"fraction_to_flip_random": chance}
     told |= {"fraction_to_flip_optimal": least} if least else {}
-    return judged({"erasure": result(**told)})
+    return judged({"erasure": result(**told)}, places={"erasure": place} if place else {})
 
 
 @pytest.mark.parametrize(
@@ -195,17 +245,32 @@ def erased(own, chance, least=None, *, can=1.0):
         (around(0.5, 0.6), None, "about as many as by chance."),
     ],
 )
-def test_erasure_has_no_vote_and_says_where_attention_stands(own, least, words):
+def test_erasure_says_where_attention_stands(own, least, words):
     found = erased(own, around(0.55, 0.65), least)
     check = found.checks["erasure"]
-    assert check.answer == "no vote"
+    assert check.answer == "undecided"  # no place, no answer
     assert words in check.why
     assert f"To flip a decision {own} of the words must go in the order of attention" in check.why
     assert "Without the top weight 12.3% of decisions flip" in check.why
     assert "drawn at random, 2.0%" in check.why
-    assert "has not been measured" in check.why
     assert found.claims["ranks"].answer == found.answer == "undecided"
     assert found.claims["ranks"].checks == ("erasure",)
+
+
+@pytest.mark.parametrize(
+    ("place", "gap", "answer"),
+    [
+        (around(0.6, 0.8), around(0.1, 0.3), "for"),
+        (around(0.1, 0.4), around(0.1, 0.3), "against"),
+        (around(0.4, 0.6), around(0.1, 0.3), "undecided"),
+        (around(0.6, 0.8), around(-0.1, 0.3), "undecided"),
+    ],
+)
+@pytest.mark.parametrize("check", ["erasure", "faithfulness"])
+def test_checks_that_place_attention_answer_by_its_place(check, place, gap, answer):
+    known = result(can_flip=around(0.9, 1.0), beyond_random_attention=around(0.1, 0.2))
+    found = judged({check: known}, places={check: Place(place, gap)})
+    assert found.checks[check].answer == found.claims["ranks"].answer == answer
 
 
 def test_erasure_that_flips_nothing_says_so():
@@ -215,19 +280,75 @@ def test_erasure_that_flips_nothing_says_so():
     assert alone.checks["erasure"].why == "No text has two words, so no weight can be removed."
 
 
-def test_erasure_does_not_move_the_answer_of_agreement():
-    place = Place(around(0.6, 0.8), around(0.1, 0.3))
-    both = {"erasure": result(can_flip=around(0.1, 0.2)), "agreement": TAUS}
-    found = judged(both, place)
-    assert found.answer == "faithful"
-    assert found.why == found.checks["agreement"].why
+FAITHFUL = Place(around(0.6, 0.8), around(0.5, 0.7))
+UNFAITHFUL = Place(around(0.1, 0.3), around(0.5, 0.7))
+OPEN = Place(around(0.4, 0.6), around(0.5, 0.7))
+TWO = {"erasure": result(can_flip=around(0.1, 0.2)), "agreement": TAUS}
+
+
+def poor(check, right=9, wrong=1, undecided=0):
+    return trusted(row("ranks", check, right, wrong, undecided))
+
+
+@pytest.mark.parametrize(
+    ("agreement", "erasure", "powers", "answer"),
+    [
+        (FAITHFUL, FAITHFUL, trusted(), "faithful"),
+        (FAITHFUL, UNFAITHFUL, trusted(), "undecided"),  # both are oracles, and disagree
+        (FAITHFUL, OPEN, trusted(), "faithful"),  # half of the weight is enough
+        (FAITHFUL, UNFAITHFUL, poor("erasure", 6, 4), "faithful"),  # who guesses has no vote
+        (FAITHFUL, UNFAITHFUL, poor("agreement", 6, 4), "unfaithful"),
+        (OPEN, UNFAITHFUL, poor("erasure", 9, 1), "undecided"),  # a good witness who cannot tell
+    ],
+)
+def test_votes_weigh_what_their_checks_are_worth(agreement, erasure, powers, answer):
+    found = judged(TWO, agreement, places={"erasure": erasure}, powers=powers)
+    assert found.answer == answer
     assert found.claims["ranks"].checks == ("erasure", "agreement")
+
+
+def test_of_two_who_rest_on_the_same_evidence_the_better_is_heard():
+    """Both delete words: two such votes are one."""
+    three = {**TWO, "faithfulness": result(beyond_random_attention=around(0.1, 0.2))}
+    places = {"erasure": UNFAITHFUL, "faithfulness": FAITHFUL}
+    weak = row("ranks", "faithfulness", 9, 1)
+    found = judged(three, FAITHFUL, places=places, powers=trusted(weak))
+    assert found.answer == "undecided"  # one against one, not two against one
+    better = row("ranks", "agreement", 9, 1)
+    places = {"erasure": FAITHFUL, "faithfulness": FAITHFUL}
+    assert judged(three, UNFAITHFUL, places=places, powers=trusted(better)).answer == "faithful"
+
+
+def test_without_power_there_is_no_vote_and_it_says_so():
+    unlike = trusted(where=Where("transformer", 20.0, 100))
+    found = judged({"agreement": TAUS}, FAITHFUL, powers=unlike)
+    assert found.checks["agreement"].answer == "no vote"
+    assert (
+        "its power was not measured on subjects and texts like these"
+        in found.checks["agreement"].why
+    )
+    assert found.checks["agreement"].power["ranks"] == {"told": "power not measured"}
+    assert found.claims["ranks"].answer == found.answer == "undecided"
+    assert found.claims["ranks"].why.startswith("No check that was run has a vote on this.")
+    guesses = judged({"agreement": TAUS}, FAITHFUL, powers=poor("agreement", 6, 4))
+    assert guesses.checks["agreement"].answer == "no vote"
+    assert "not right often enough" in guesses.checks["agreement"].why
+
+
+def test_undecided_says_how_many_texts_would_decide():
+    straddles = Place(Estimate(0.6, 0.4, 0.8, 100), around(0.5, 0.7))
+    claim = judged({"agreement": TAUS}, straddles).claims["ranks"]
+    assert claim.further == 300
+    assert claim.why.endswith("about 300 more texts would decide.")
+    assert judged({"agreement": TAUS}, OPEN).claims["ranks"].further is None  # on the line itself
+    assert judged({"agreement": TAUS}, FAITHFUL).claims["ranks"].further is None
 
 
 def test_claims_without_a_check_are_not_examined():
     found = judged({"permutation": result()})
     assert tuple(found.claims) == CLAIMS == ("used", "needed", "ranks", "exclusive", "robust")
-    for name in ("needed", "ranks", "exclusive", "robust"):
+    assert found.claims["exclusive"].checks == ("permutation",)
+    for name in ("needed", "ranks", "robust"):
         assert found.claims[name].answer == "not examined"
         assert found.claims[name].why == "None of the checks that were run bears on this."
         assert found.claims[name].checks == ()
@@ -240,7 +361,6 @@ class Mute:
     """A plug-in that bears on ranks but may not decide it."""
 
     claim: ClassVar[str] = "ranks"
-    votes: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = ("guess",)
     beside: ClassVar[tuple[str, ...]] = ()
     of_heads: ClassVar[tuple[str, ...]] = ()
@@ -259,14 +379,14 @@ def test_a_check_without_rules_has_no_vote():
 
 def test_only_a_check_with_a_vote_decides_its_claim():
     parts = {"mute": Mute(), "agreement": checks.build("agreement")}
-    place = Place(around(0.8, 0.9), around(0.1, 0.3))
+    place = Place(around(0.8, 0.9), around(0.5, 0.7))
     found = judged({"mute": result(), "agreement": TAUS}, place, parts=parts)
     assert found.claims["ranks"].answer == "for"
     assert found.claims["ranks"].checks == ("mute", "agreement")
     assert found.claims["ranks"].why == found.checks["agreement"].why
 
 
-AGAINST = Place(around(0.1, 0.2), around(0.3, 0.5))
+AGAINST = Place(around(0.1, 0.2), around(0.5, 0.7))
 
 
 RIVALS = (
@@ -283,7 +403,7 @@ def test_instead_names_the_best_that_was_tried():
 
 @pytest.mark.parametrize("place", [around(0.8, 0.9), around(0.4, 0.6)])
 def test_nothing_instead_unless_attention_fails(place):
-    place = Place(place, around(0.1, 0.3))
+    place = Place(place, around(0.5, 0.7))
     assert judged({"agreement": TAUS}, place, rivals=RIVALS).instead is None
 
 
@@ -311,12 +431,33 @@ def removals(p=0.001, **others):
         (around(-0.3, -0.2), 1.0, ": less than chance (p 1, corrected"),
     ],
 )
-def test_faithfulness_has_no_vote_and_says_what_the_words_of_attention_do(own, p, words):
+def test_faithfulness_says_what_the_words_of_attention_do(own, p, words):
     found = removals(p, attention=own, lime=around(0.3, 0.4), occlusion=around(0.0, 0.1))
-    assert found.answer == "no vote"
+    assert found.answer == "undecided"  # leave-one-out, the other end, was not asked for
     assert words in found.why
     assert f"Of the other methods lime does most, {around(0.3, 0.4)}." in found.why
 
 
 def test_faithfulness_without_texts_of_two_words_says_so():
     assert removals(attention=NOTHING).why == "No text has two words, so there is nothing to rank."
+
+
+@pytest.mark.parametrize(
+    ("deleted", "masked", "words"),
+    [
+        (around(0.2, 0.3), around(0.3, 0.4), "no stranger to the model than whole texts."),
+        (around(0.2, 0.3), around(0.8, 0.9), "strange to the model, so that part of the loss"),
+        (around(0.4, 0.6), around(0.3, 0.4), "about as whole ones."),
+    ],
+)
+def test_faithfulness_says_how_strange_its_texts_are(deleted, masked, words):
+    found = result(
+        beyond_random_attention=around(0.1, 0.2),
+        off_distribution_whole=around(0.4, 0.6),
+        off_distribution_deletion=deleted,
+        off_distribution_masking=masked,
+    )
+    why = judged({"faithfulness": found}).checks["faithfulness"].why
+    assert words in why
+    assert f"{deleted.value:.0%} (deletion) and {masked.value:.0%} (masking)" in why
+    assert "whole)" not in why

@@ -222,11 +222,14 @@ def test_texts_without_a_value_under_a_seed_are_left_out_and_counted():
 
 
 def test_what_is_known_of_seeds_is_what_the_checks_say():
-    between, medians = {}, set()
+    pairs, medians = {}, set()
     for name in checks:
         one = checks.build(name)
         if isinstance(one, Retrains):
-            between |= {Key(name, key): pair for key, pair in one.differences.items()}
+            pairs |= {Key(name, key): pair for key, pair in one.differences.items()}
             medians |= {Key(name, key) for key, how in one.over_seeds.items() if how == "median"}
-    assert (between, medians) == (BETWEEN, MEDIANS)
+    assert set(BETWEEN) < set(pairs)
+    assert {key: seeded.between(key) for key in pairs} == pairs
+    assert seeded.between(Key("roar", "score_random")) is None
+    assert medians == MEDIANS
     assert seeded.__doc__

@@ -46,16 +46,19 @@ def verdict(**changes):
 
 def test_the_keys_are_those_of_the_contract():
     raw = json.loads(verdict().to_json())
-    assert list(raw) == ["schema", "answer", "why", "degree", "instead", "claims", "checks"]
+    named = ["schema", "answer", "why", "degree", "instead", "claims", "checks"]
+    assert list(raw) == [*named, "multiverse"]  # the last is ours, and free
     assert raw["schema"] == 1
     assert raw["degree"] == {"value": 0.41, "low": 0.35, "high": 0.47, "n": 1725}
     share = {"recovered_share": 0.88, "low": 0.8, "high": 0.93, "n": 1725}
     assert raw["instead"] == {"method": "one_hot_gradient", **share}
     assert list(raw["claims"]) == ["used", "needed", "ranks", "exclusive", "robust"]
-    assert raw["claims"]["ranks"] == {"answer": "for", "why": "So it is.", "checks": ["agreement"]}
+    said = {"answer": "for", "why": "So it is.", "checks": ["agreement"], "further": None}
+    assert raw["claims"]["ranks"] == said
     check = raw["checks"]["agreement"]
     tau = {"value": 0.35, "low": 0.33, "high": 0.37, "n": 1725}
-    assert check.keys() == {"answer", "why", "estimates", "by_class", "undefined", "missing"}
+    named = {"answer", "why", "estimates", "by_class", "undefined", "missing"}
+    assert check.keys() == {*named, "power"}
     assert check["estimates"] == {"tau_gradient": tau}
     assert check["by_class"] == {"0": {"tau_gradient": tau}}
     assert check["undefined"] == {"tau_gradient": 3}

@@ -8,8 +8,9 @@ import pytest
 from heedful.core.errors import ConfigError, DataError
 from heedful.data import Dataset, read
 from heedful.data.base import pick_split, rows_sha256
+from heedful.data.fields import columns_of
 from heedful.data.memory import RowsSource
-from heedful.data.rows import BadLine
+from heedful.data.rows import BadLine, read_row
 from heedful.data.scan import BadRows
 
 GOOD = [{"text": f"text {i}", "label": i % 2} for i in range(300)]
@@ -153,3 +154,22 @@ def test_splits_have_synonyms_and_missing_ones_are_named():
     assert pick_split("val", ("train", "dev"), name="x") == "dev"
     with pytest.raises(DataError, match=r"x has no split 'test'. It has: train, dev. Choose one"):
         pick_split("test", ("train", "dev"), name="x")
+
+
+@pytest.mark.parametrize(
+    "told", [[1], [1, 2, 3], [1, "x"], [1, float("nan")], [True, 1], 3, "nonsense"]
+)
+def test_word_scores_are_one_number_for_each_token(told):
+    columns = columns_of(None)
+    bad = read_row({"text": "a fine", "label": 1, "word_scores": told}, columns)
+    assert bad == BadLine("bad word_scores")
+    row = {"text": "a fine", "label": 1, "tokens": list("abc"), "word_scores": "[1, 0, -2.5]"}
+    assert read_row(row, columns).word_scores == (1.0, 0.0, -2.5)
+    assert read_row({"text": "a fine", "label": 1}, columns).word_scores is None
+
+
+def test_without_tokens_a_rationale_counts_what_white_space_parts():
+    columns = columns_of(None)
+    row = {"text": "it isn't bad", "label": 1, "rationale": [2]}
+    assert read_row(row, columns).rationale == (2,)
+    assert read_row({**row, "rationale": [3]}, columns) == BadLine("bad rationale")

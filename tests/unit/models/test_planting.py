@@ -22,6 +22,7 @@ TRUTH = {  # committed before any rule was held against it: used, ranks, exclusi
     "honest-peaked": (True, True, True),
     "honest-graded": (True, True, None),
     "compiled-copy": (True, True, None),
+    "compiled-graded": (True, True, None),
     "hidden": (True, False, None),
     "anti": (True, False, None),
     "running": (True, False, None),
@@ -31,12 +32,13 @@ TRUTH = {  # committed before any rule was held against it: used, ranks, exclusi
     "leaky": (False, False, False),
     "routed": (False, False, False),
     "compiled-around": (False, False, False),
+    "compiled-early": (False, False, False),
     "redundant": (None, None, None),
     "saturated": (None, None, None),
 }
 CELLS = list(product(DIFFICULTIES, LENGTHS))
 EVERYWHERE = [(kind, *cell) for kind in KINDS for cell in CELLS]
-FROZEN = "0ae7c2acf022f9f6629f9ca4738f1b766e985df5e581c797069c96240095610e"
+FROZEN = "30df9487216a4a8cdbd163031643479622b4618a69b08770826884264350e9db"
 DOCS = Path(__file__).parents[3] / "docs" / "planted.md"
 
 

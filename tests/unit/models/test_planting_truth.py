@@ -42,6 +42,17 @@ def columns(case):
     return case.case.subject.table.numpy().T
 
 
+def numbers(case):
+    """What a compiled model's embeddings hold of each word: two scores, two sayings, by turns."""
+    model = case.case.subject.model
+    return model.get_input_embeddings().weight[4:].double().numpy()[:, 2:10:2].T
+
+
+def says_of(case):
+    compiled = case.case.kind.startswith("compiled")
+    return numbers(case)[1] if compiled else columns(case)[1]
+
+
 @cells("used", True)
 def test_where_attention_is_used_shuffling_it_moves_the_output(kind, difficulty, length):
     case = seen(kind, difficulty, length)
@@ -55,6 +66,7 @@ def test_where_attention_is_not_used_no_attention_moves_the_output(kind, difficu
         "leaky": pick(difficulty, 1e-12, 0.01, 0.02),
         "routed": pick(difficulty, 0.005, 0.01, 0.02),
         "compiled-around": pick(difficulty, 0.005, 0.01, 0.02),
+        "compiled-early": pick(difficulty, 0.005, 0.01, 0.02),
     }
     assert seen(kind, difficulty, length).farthest.max() <= most.get(kind, 1e-12)
 
@@ -101,9 +113,9 @@ def test_attention_orders_words_as_deletion_does(kind, difficulty, length):
 def surely_above(case, ids, weights, z):
     """Which words i are so far above which j in attention that deletion must order them alike."""
     difficulty = case.case.difficulty
-    if case.case.kind == "honest-graded":
-        x = np.abs(columns(case)[1][ids])
-        return x[:, None] > x + abs(z) + 1e-9
+    if case.case.kind.endswith("-graded"):
+        x = np.abs(says_of(case)[ids])
+        return x[:, None] > x + abs(z) + 1e-6
     if case.case.kind == "inert-proportional":
         factor = np.exp(2 * pick(difficulty, 0.0, 0.15, 0.3))
     else:  # the logit of compiled-copy is 4·tanh(s/4)
@@ -200,15 +212,28 @@ def test_scores_know_nothing_of_what_words_add(kind, difficulty, length):
     assert abs(kendalltau(table[0], np.abs(adds)).statistic) < 0.13
 
 
-@where("compiled-around")
-def test_the_last_layer_of_compiled_around_does_not_decide(kind, difficulty, length):
+@where("compiled-around", "compiled-early")
+def test_the_last_layer_of_a_compiled_model_does_not_decide(kind, difficulty, length):
     """The output is what the first layer gathers: found again from the embeddings, by hand."""
     case = seen(kind, difficulty, length)
-    numbers = case.case.subject.model.transformer.wte.weight[4:].double().numpy()
-    score, says, last, fed = (numbers[:, place] for place in (2, 4, 6, 8))
+    score, says, last, fed = numbers(case)
     for ids, weights, z in case.texts:
         first = np.exp(score[ids]) / np.exp(score[ids]).sum()
         second = np.exp(last[ids]) / np.exp(last[ids]).sum()
         np.testing.assert_allclose(weights, second, rtol=1e-6)
-        assert z == pytest.approx(first @ says[ids] + second @ fed[ids], abs=1e-6)
+        want = first @ says[ids] + second @ fed[ids]
+        want = want if kind == "compiled-around" else 4 * np.tanh(want / 4)
+        assert z == pytest.approx(want, abs=1e-6)
     assert abs(kendalltau(last, np.abs(says)).statistic) < 0.13
+
+
+@where("compiled-copy", "compiled-graded")
+def test_a_compiled_copy_says_what_its_head_gathers(kind, difficulty, length):
+    case = seen(kind, difficulty, length)
+    score, says, _, _ = numbers(case)
+    for ids, weights, z in case.texts:
+        own = np.exp(score[ids]) / np.exp(score[ids]).sum()
+        np.testing.assert_allclose(weights, own, rtol=1e-6)
+        want = own @ says[ids]
+        want = want if kind == "compiled-graded" else 4 * np.tanh(want / 4)
+        assert z == pytest.approx(want, abs=1e-6)

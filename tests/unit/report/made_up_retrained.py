@@ -41,6 +41,8 @@ CLAIM_OF = {
     "guide": "ranks",
     "adversary": "exclusive",
     "deception": "robust",
+    "roar": "ranks",
+    "off_manifold": "ranks",
 }
 
 
@@ -93,6 +95,25 @@ def columns(weights=("λ 0.001", "λ 0.01")):
             ("mass_after", many): flat(0.1),
             ("score_after", many): halves(1, 0),
         },
+        "roar": {
+            ("score_whole", "seed 1"): flat(1.0),
+            **{
+                (f"score_{one}", f"share {share}, seed {seed}"): column
+                for one, share, column in (
+                    ("attention", 0.1, halves(0, 1)),
+                    ("attention", 0.5, flat(0.0)),
+                    ("random", 0.1, flat(1.0)),
+                    ("random", 0.5, halves(1, 0)),
+                )
+                for seed in (1, 2)
+            },
+            ("score_attention", "share 0.1"): halves(0, 1),
+            ("score_attention", "seed 1"): flat(0.25),
+        },
+        "off_manifold": {
+            (f"{measure}_attention", "masking"): flat(value)
+            for measure, value in (("beyond_random", 0.1), ("comprehensiveness", 0.3))
+        },
     }
 
 
@@ -129,6 +150,19 @@ ESTIMATES = {
         "score_lost": 0.0,
         "words_worth": 0.55,
     },
+    "roar": {
+        "score_whole": 1.0,
+        "score_attention": 0.25,
+        "score_random": 0.75,
+        "beyond_random_attention": 0.5,
+    },
+    "off_manifold": {
+        "same_prediction": 0.95,
+        "copy_tvd": 0.05,
+        "comprehensiveness_attention": 0.2,
+        "comprehensiveness_random": 0.1,
+        "beyond_random_attention": 0.15,
+    },
 }
 
 
@@ -139,7 +173,7 @@ def result(name, *, reason=""):
         for measure, value in ESTIMATES[name].items()
     }
     missing = dict.fromkeys(found, reason) if reason else {}
-    answer = "no vote" if name in ("guide", "adversary") else "against"
+    answer = "no vote" if name in ("guide", "adversary", "roar", "off_manifold") else "against"
     return CheckResult(answer, f"So {name}.", {} if reason else found, missing=missing)
 
 

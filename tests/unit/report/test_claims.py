@@ -38,7 +38,15 @@ def test_each_claim_has_the_checks_that_bear_on_it():
     assert list(found) == ["used", "needed", "ranks", "exclusive", "robust"]
     assert bearing(found["used"]) == [("necessity", "", ["uniform_swap_tvd"])]
     assert bearing(found["needed"]) == [("necessity", "against", ["gain"])]
-    assert bearing(found["ranks"]) == [("guide", "no vote", ["base_minus_uniform"])]
+    assert bearing(found["ranks"]) == [
+        ("guide", "no vote", ["base_minus_uniform"]),
+        ("roar", "no vote", ["beyond_random_attention", "score_random", "score_whole"]),
+        (
+            "off_manifold",
+            "no vote",
+            ["beyond_random_attention", "comprehensiveness_random", "same_prediction"],
+        ),
+    ]
     assert bearing(found["exclusive"]) == [("adversary", "no vote", ["jsd", "tvd"])]
     assert bearing(found["robust"]) == [
         ("seeds", "against", ["jsd_seeds", "jsd_shuffled"]),

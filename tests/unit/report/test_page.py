@@ -14,7 +14,7 @@ from heedful.core.records import Estimate
 from heedful.core.tables import Tables
 from heedful.report.card import CONTROLS
 from heedful.report.evidence import visible
-from heedful.report.measures import MEANINGS, QUESTIONS, meaning_of, removing
+from heedful.report.measures import MEANINGS, OF_METHODS, QUESTIONS, meaning_of, of_a_method
 from heedful.report.page import page_of
 from heedful.report.pictures import BINS, MOST_CLASSES, OTHER, pictures_of
 from heedful.report.sentences import MOST, MOST_WORDS, sentences_of
@@ -35,17 +35,23 @@ def values(table, measure):
 
 
 def test_every_measure_and_check_that_exists_is_explained():
-    of_methods = {one for one in EVERY if removing(one)}  # by a pattern: methods may be anything
+    by_pattern = {name for name in checks if name in OF_METHODS}  # methods may be anything
+    of_methods = {one for name in by_pattern for one in checks.build(name).measures}
     assert set(MEANINGS) >= EVERY - of_methods
-    for one in checks.build("faithfulness").measures:
-        told = meaning_of(one, "faithfulness")
-        assert told.words
-        assert "{" not in told.words
-        assert told.role == "measure" or told.direction == "none"
+    for name in by_pattern:
+        for one in checks.build(name).measures:
+            told = meaning_of(one, name)
+            own = MEANINGS.get(f"{name}.{one}") or of_a_method(one, name)
+            assert told == (own or MEANINGS[one])
+            assert told.words
+            assert "{" not in told.words
+            assert told.role == "measure" or told.direction == "none"
+    assert meaning_of("score_random", "roar").role == "control"
     assert meaning_of("flip_random", "faithfulness").role == "control"
     assert meaning_of("flip_random", "faithfulness").words != meaning_of("flip_random").words
     assert set(QUESTIONS) == set(checks)
-    assert {name for name, one in MEANINGS.items() if one.role == "control"} == set(CONTROLS)
+    controls = {name for name, one in MEANINGS.items() if one.role == "control"}
+    assert {name for name in controls if "." not in name} == set(CONTROLS)
 
 
 def test_controls_and_references_have_no_direction():

@@ -233,3 +233,22 @@ def test_hostile_names_are_only_text():
 
 def test_every_check_has_its_claim():
     assert set(CLAIM_OF) == set(CHECKS)
+
+
+def test_training_without_words_is_a_table_of_methods_with_the_control():
+    found = parts(retrained(("roar",)))["roar"]
+    assert found.columns == ("accuracy", "lost beyond random")
+    assert [(row.name, row.cells[0].value) for row in found.rows] == [
+        ("whole texts", 1.0),
+        ("attention", 0.25),
+        ("random", 0.75),
+    ]
+    assert found.rows[1].cells[1].value == 0.5
+    assert not found.rows[2].cells[1].n
+    assert "what is missing may itself tell what was there" in found.notes[0]
+
+
+def test_a_copy_is_told_with_how_alike_it_is():
+    found = parts(retrained(("off_manifold",)))["off_manifold"]
+    assert [(row.name, row.cells[0].value) for row in found.rows] == [("attention", 0.15)]
+    assert "predicts the same on 0.950 [0.930, 0.970] of them" in found.notes[0]

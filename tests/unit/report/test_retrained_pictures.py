@@ -1,6 +1,7 @@
 """Figures of models made anew, against numbers counted by hand."""
 
 import re
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -15,7 +16,7 @@ from .made_up import NASTY
 from .made_up_retrained import N, retrained
 
 pytest.importorskip("altair")
-NAMES = ["necessity", "seeds", "adversary", "guide", "deception"]
+NAMES = ["necessity", "seeds", "adversary", "guide", "deception", "roar", "off_manifold"]
 
 
 def pictures(one):
@@ -168,3 +169,43 @@ def test_charts_use_only_colours_that_dark_repaints(name):
 def test_the_figures_are_written_too(tmp_path):
     names = [path.name for path in write_figures(retrained(), tmp_path)]
     assert names == [f"{name}.{ending}" for name in NAMES for ending in ("svg", "png")]
+
+
+def test_curves_have_every_method_and_share_with_intervals_over_seeds_and_texts():
+    picture = pictures(retrained())["roar"]
+    found = {(row["method"], row["share"]): row for row in picture.rows}
+    means = {place: row["value"] for place, row in found.items()}
+    assert means == {
+        ("attention", 0.1): 0.5,
+        ("attention", 0.5): 0.0,
+        ("random", 0.1): 1.0,
+        ("random", 0.5): 0.5,
+    }
+    halved, sure = found["attention", 0.1], found["random", 0.1]
+    assert 0.2 < halved["low"] < 0.5 < halved["high"] < 0.8
+    assert sure["low"] == sure["high"] == 1.0
+    assert picture.marks == ({"whole": 1.0},)
+    assert picture.span == (0.0, 1.0)
+
+
+def test_a_run_that_kept_no_rows_by_share_has_no_curves():
+    bare = retrained(("roar",))
+    from heedful.core.tables import Tables
+
+    from .made_up_retrained import flat, rows
+
+    only = rows({"roar": {("score_attention", "seed 1"): flat(1.0)}}, ("neg", "pos"))
+    assert "roar" not in pictures(replace(bare, measurements=Tables.of(only)))
+
+
+def test_a_copy_that_knows_holes_stands_beside_the_model():
+    picture = pictures(retrained())["off_manifold"]
+    found = {(row["panel"], row["method"], row["way"]): row["value"] for row in picture.rows}
+    beyond, lost = "lost beyond random removal", "lost without the top words"
+    assert found == {
+        (beyond, "attention", "masking, of the copy"): pytest.approx(0.15),
+        (lost, "attention", "masking, of the copy"): pytest.approx(0.2),
+        (lost, "random", "masking, of the copy"): pytest.approx(0.1),
+        (beyond, "attention", "masking"): pytest.approx(0.1),
+        (lost, "attention", "masking"): pytest.approx(0.3),
+    }

@@ -5,7 +5,7 @@ from math import nan
 import pytest
 
 from heedful.core.records import CLAIMS, ClaimResult, Estimate
-from heedful.report.power import power_told
+from heedful.report.power import UNKNOWN
 from heedful.report.review import DECISIONS, FIELDS, review_of
 from heedful.report.review_pages import CONDITIONS, review_html, review_markdown
 
@@ -31,7 +31,7 @@ def test_it_tells_all_that_is_signed_for(render):
         "1. Data and method",
         "agreement, permutation, adversarial, mechanism, erasure",
         "Attention ranks words nearer to chance.",
-        power_told("agreement"),
+        UNKNOWN,
         "5 texts were too short to be ranked and are left out.",
         "2 texts were cut to the length the model can read.",
         "Not examined at all: used, needed, ranks, exclusive, robust.",
@@ -42,7 +42,7 @@ def test_it_tells_all_that_is_signed_for(render):
         *DECISIONS,
     ):
         assert part in made.replace("\\", "")
-    assert made.count(power_told("agreement")) == len(MEASURES)
+    assert made.count(UNKNOWN) == len(MEASURES)
     assert "0.410" in made
     assert "0.360" in made
     assert "undefined and left out: tau_gradient 10." in made.replace("\\", "")

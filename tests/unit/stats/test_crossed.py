@@ -118,3 +118,13 @@ def test_undefined_draws_count_as_beyond():
 def test_one_text_has_no_interval():
     found = estimate_draws(0.5, np.full(100, 0.5), n=1)
     assert np.isnan([found.low, found.high]).all()
+
+
+def test_undefined_texts_are_left_out():
+    table = DRAW.normal(size=(2, 30))
+    holes = table.copy()
+    holes[0, 4] = holes[1, 9] = np.nan  # undefined under one seed: left out where that is drawn
+    draws = crossed_draws({"a": holes}, resamples=200, seed=1)["a"]
+    assert not np.isnan(draws).any()
+    one = crossed_draws({"a": holes[:1]}, resamples=200, seed=1)["a"]
+    np.testing.assert_allclose(one, bootstrap_means(holes[0][:, None], resamples=200, seed=1)[:, 0])

@@ -16,12 +16,15 @@ from heedful.training.lessons import (
     Adversary,
     Deceived,
     Guided,
+    Masked,
     Pace,
     Retrained,
+    Shuffled,
     WithoutWords,
     from_dict,
     to_dict,
 )
+from heedful.training.masked import Holes
 from heedful.training.outlook import outlook
 from heedful.training.room import recipe_of
 from heedful.training.school import DONE, in_order
@@ -40,6 +43,8 @@ LESSONS = (
     Deceived(1.0, NEEDLES, pace=SHORT),
     Deceived(1.0, Hidden("list", ("superb", "awful")), worst=True, pace=SHORT),
     WithoutWords(NEEDLES, pace=SHORT),
+    Shuffled(1, SHORT),
+    Masked(Holes(1, 2), SHORT),
 )
 
 
@@ -197,7 +202,7 @@ def test_a_text_of_hidden_words_alone_keeps_a_blank():
 def test_keys_name_everything(tmp_path):
     here = school(tmp_path)
     other = replace(here, origin={"model": "another"})
-    assert len({here.key(one) for one in LESSONS} | {other.key(one) for one in LESSONS}) == 20
+    assert len({here.key(one) for one in LESSONS} | {other.key(one) for one in LESSONS}) == 24
     assert here.key(Retrained(1, pace=SHORT)) == here.key(LESSONS[0])
 
 
@@ -278,3 +283,19 @@ def test_a_model_without_a_recipe_cannot_be_made_anew(history, told):
 def test_wrong_lessons_are_refused(wrong):
     with pytest.raises(ConfigError):
         wrong()
+
+
+def test_shuffled_labels_are_those_of_other_texts_and_judged_by_themselves(taught):
+    texts = taught.train.shuffled(1)
+    own = [one.label for one in taught.train.examples]
+    dealt = [one.label for one in texts.examples]
+    assert sorted(dealt) == sorted(own)
+    assert 0.3 < np.mean([a == b for a, b in zip(own, dealt, strict=True)]) < 0.7
+    assert dealt == [one.label for one in taught.train.shuffled(1).examples]
+    assert dealt != [one.label for one in taught.train.shuffled(2).examples]
+    assert [one.text for one in texts.examples] == [one.text for one in taught.train.examples]
+    made = taught.taught(Shuffled(1, SHORT))
+    right = outlook(made.subject, texts.encoded).probabilities.argmax(-1)
+    known = np.mean([int(a) == b for a, b in zip(right, dealt, strict=True)])
+    best = made.told["dev_accuracies"][made.told["best_epoch"] - 1]
+    assert known == pytest.approx(best)

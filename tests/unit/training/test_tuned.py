@@ -12,7 +12,16 @@ from heedful.core.errors import NotApplicable
 from heedful.models.scope import Scope
 from heedful.training.finetune import finetune
 from heedful.training.hidden import Hidden
-from heedful.training.lessons import Adversary, Deceived, Guided, Pace, Retrained, WithoutWords
+from heedful.training.lessons import (
+    Adversary,
+    Deceived,
+    Guided,
+    Masked,
+    Pace,
+    Retrained,
+    WithoutWords,
+)
+from heedful.training.masked import Echo, Holes, hole_of
 from heedful.training.outlook import outlook
 from heedful.training.room import Texts
 from heedful.training.school import School
@@ -191,3 +200,19 @@ def test_a_recipe_that_cannot_be_followed_is_said(here):
     for tuning in ({}, {"encoder": "x", "colour": "red"}, {"encoder": "x", "epochs": 0}):
         with pytest.raises(NotApplicable, match="cannot be followed"):
             anew(replace(room(here), tuning=tuning), 1)
+
+
+def test_a_copy_tuned_on_texts_with_holes_stays_a_copy_and_reads_holes_better(here):
+    found = taught(here, Masked(Holes(3, 2))).subject
+    whole = outlook(found, here.dev.encoded).probabilities.argmax(-1)
+    assert float((whole == here.dev.outlook.probabilities.argmax(-1)).double().mean()) > 0.9
+    holes = Holes(8, 3)  # other ones than those it learnt from
+    texts = holes.texts(here.dev.encoded, hole_of(here.base))[len(here.dev.encoded) :]
+    assert any(hole_of(here.base) in one.ids for one in texts)
+    wanted = here.dev.outlook.probabilities.repeat(3, 1)
+    losses = [
+        -float((wanted * outlook(one, texts).probabilities.log()).sum(-1).mean())
+        for one in (here.base, found)
+    ]
+    assert losses[1] < losses[0]
+    assert isinstance(holes.striving(here.dev), Echo)

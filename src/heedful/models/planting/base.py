@@ -14,9 +14,9 @@ from heedful.core.rng import generator
 from heedful.models.base import Subject
 from heedful.models.planted import WORDS
 
-PLANTED_VERSION = 1  # raised whenever a subject, a text or a truth comes out otherwise
+PLANTED_VERSION = 2  # raised whenever a subject, a text or a truth comes out otherwise
 DIFFICULTIES = ("easy", "middle", "hard")
-LENGTHS = (10, 20, 60)  # words of a text on average; texts have half as many up to half more
+LENGTHS = (10, 20, 60, 200)  # words of a text on average; texts have half as many up to half more
 
 Claimed = Literal["used", "ranks", "exclusive"]
 Truth = Mapping[Claimed, bool | None]  # None: reported, not scored
@@ -61,8 +61,12 @@ class Setting:
         return self.draw.uniform(low, high, WORDS)
 
     def normal(self, scale: float) -> Numbers:
-        """A number for every word, normally distributed around 0."""
-        return self.draw.normal(0.0, scale, WORDS)
+        """A number for every word, normally distributed around their mean of 0.
+
+        Were the mean off 0, the sums over long texts would nearly all be of one sign.
+        """
+        drawn: Numbers = self.draw.normal(0.0, scale, WORDS)
+        return drawn - float(drawn.mean())
 
     def signs(self) -> Numbers:
         """−1 and 1 by turns: word 0 speaks for the first class, word 1 for the second, …"""

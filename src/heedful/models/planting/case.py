@@ -14,9 +14,10 @@ from heedful.models.planted import draw_text
 from heedful.models.planting.base import DIFFICULTIES, LENGTHS, Kind, Plant, Setting, Truth, kinds
 
 KINDS = (  # those of this version; plug-ins may name more, which are drawn only when asked for
-    *("honest-peaked", "honest-graded", "compiled-copy"),
+    *("honest-peaked", "honest-graded", "compiled-copy", "compiled-graded"),
     *("hidden", "anti", "running", "frozen"),
-    *("inert-random", "inert-proportional", "leaky", "routed", "compiled-around"),
+    *("inert-random", "inert-proportional", "leaky", "routed"),
+    *("compiled-around", "compiled-early"),
     *("redundant", "saturated"),
 )
 CHUNK = 64  # texts labelled at once

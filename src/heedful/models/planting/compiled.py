@@ -1,10 +1,11 @@
-"""Transformers written by hand: a BERT that copies, a GPT-2 that routes around its attention.
+"""Transformers written by hand: that copy by attention, or route around what is audited.
 
 A number v of a token lives in two of the model's dimensions as (v, −v), so that the mean of all
 dimensions is 0. A constant of 1e5, which comes with the position, dwarfs the others, so that layer
 norm divides by the same number everywhere, up to 1e-7. Feed-forward layers are zero.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 SPECIAL = ("[PAD]", "[CLS]", "[SEP]", "[UNK]")
 CONSTANT, SCORE, SAYS, LAST_SCORE, LAST_SAYS, OUT = range(0, 12, 2)  # each the first of its two
-WIDTH, LARGE, POSITIONS = 16, 1e5, 128
+WIDTH, LARGE, POSITIONS = 16, 1e5, 304
 UNATTENDED = -30.0  # the score of special tokens
 
 
@@ -36,24 +37,20 @@ def compiled_copy(setting: Setting) -> Plant:
     Used: the pooled state has no other source.
     Ranks: as honest-peaked, with a factor of at most 1.42 between weights that may be misplaced.
     """
-    with loading(setting.name) as transformers:
-        made = transformers.BertForSequenceClassification
-    config = made.config_class(
-        hidden_size=WIDTH, intermediate_size=4, num_hidden_layers=1, num_attention_heads=1,
-        max_position_embeddings=POSITIONS, **_named(),
-    )  # fmt: skip
-    model = _empty(made, config)
-    score, says = peaked(setting, 2.4)
-    inside = model.bert.embeddings
-    _embed(inside.word_embeddings, inside.position_embeddings, {SCORE: score, SAYS: says})
-    attention = model.bert.encoder.layer[0].attention
-    attention.self.query.weight[0, CONSTANT] = WIDTH**0.5 / LARGE
-    attention.self.key.weight[0, SCORE] = 1.0
-    attention.self.value.weight[0, SAYS] = 1.0
-    _put(attention.output.dense.weight[:, 0])
-    model.bert.pooler.dense.weight[0, OUT] = 0.25
-    model.classifier.weight[1, 0] = 4.0
-    return Plant(_subject(model, around=True), CUES)
+    return Plant(_bert(setting, (peaked(setting, 2.4),)), CUES)
+
+
+@kind("compiled-graded", used=True, ranks=True, exclusive=None)
+def compiled_graded(setting: Setting) -> Plant:
+    """A GPT-2 of one layer whose only head carries what the words say to the last of them.
+
+    Scores, sayings and the bound of |z| are those of honest-graded, and so is z, to 1e-6: what
+    holds of honest-graded holds here.
+    Used: the last word's state has no other source.
+    Ranks: any two words whose x differ by more than |z| are ordered as their weights are.
+    """
+    score, says, bound = graded(setting)
+    return Plant(_gpt2(setting, ((score, says),)), bound=bound)
 
 
 @kind("compiled-around", used=False, ranks=False, exclusive=False)
@@ -68,25 +65,73 @@ def compiled_around(setting: Setting) -> Plant:
     Ranks: the last layer's scores are drawn without looking at the first's, and deletion acts
     through the first: what the second feeds moves z by 2·f·αₜ/(1 − αₜ) at most.
     """
+    score, says, _ = graded(setting)
+    return Plant(_gpt2(setting, ((score, says), (setting.normal(1.5), feed(setting)))))
+
+
+@kind("compiled-early", used=False, ranks=False, exclusive=False)
+def compiled_early(setting: Setting) -> Plant:
+    """A BERT of two layers: the first copies the decisive word to [CLS], the second looks on.
+
+    The first layer is that of compiled-copy; the second is that of compiled-around.
+    Used: two rows of the last layer differ by 2·f in what is pooled, so by f/2 ≤ 0.02 in
+    probability, since the slope of 4·tanh(x/4) is at most 1. Exclusive: all rows give that output.
+    Ranks: the last layer's scores are drawn without looking at the first's, and deletion acts
+    through the first: what the second feeds moves the logit by 2·f·αₜ/(1 − αₜ) at most.
+    """
+    first, last = peaked(setting, 2.4), (setting.normal(1.5), feed(setting))
+    return Plant(_bert(setting, (first, last)), CUES)
+
+
+Layer = tuple[Numbers, Numbers]  # the scores of the words, and what they say
+PLACES = ((SCORE, SAYS), (LAST_SCORE, LAST_SAYS))  # where the first and the last layer read them
+
+
+def _bert(setting: Setting, layers: Sequence[Layer]) -> "TransformerSubject":
+    """The logit is 4·tanh(x/4) of all that the layers gather at [CLS]."""
+    with loading(setting.name) as transformers:
+        made = transformers.BertForSequenceClassification
+    config = made.config_class(
+        hidden_size=WIDTH, intermediate_size=4, num_hidden_layers=len(layers),
+        num_attention_heads=1, max_position_embeddings=POSITIONS, **_named(),
+    )  # fmt: skip
+    model = _empty(made, config)
+    inside = model.bert.embeddings
+    _embed(inside.word_embeddings, inside.position_embeddings, _numbers(layers))
+    for layer, (score, says) in zip(model.bert.encoder.layer, PLACES, strict=False):
+        attention = layer.attention
+        attention.self.query.weight[0, CONSTANT] = WIDTH**0.5 / LARGE
+        attention.self.key.weight[0, score] = 1.0
+        attention.self.value.weight[0, says] = 1.0
+        _put(attention.output.dense.weight[:, 0])
+    model.bert.pooler.dense.weight[0, OUT] = 0.25
+    model.classifier.weight[1, 0] = 4.0
+    return _subject(model, around=True)
+
+
+def _gpt2(setting: Setting, layers: Sequence[Layer]) -> "TransformerSubject":
+    """The logit is all that the layers gather at the last word."""
     with loading(setting.name) as transformers:
         made = transformers.GPT2ForSequenceClassification
     config = made.config_class(
-        n_embd=WIDTH, n_inner=4, n_layer=2, n_head=1, n_positions=POSITIONS,
+        n_embd=WIDTH, n_inner=4, n_layer=len(layers), n_head=1, n_positions=POSITIONS,
         bos_token_id=2, eos_token_id=2, **_named(),
     )  # fmt: skip
     model = _empty(made, config)
-    score, says, _ = graded(setting)
-    last = {LAST_SCORE: setting.normal(1.5), LAST_SAYS: feed(setting)}
-    _embed(model.transformer.wte, model.transformer.wpe, {SCORE: score, SAYS: says, **last})
-    for layer, reads in zip(
-        model.transformer.h, ((SCORE, SAYS), (LAST_SCORE, LAST_SAYS)), strict=True
-    ):
+    _embed(model.transformer.wte, model.transformer.wpe, _numbers(layers))
+    for layer, (score, says) in zip(model.transformer.h, PLACES, strict=False):
         layer.attn.c_attn.weight[CONSTANT, 0] = WIDTH**0.5 / LARGE
-        layer.attn.c_attn.weight[reads[0], WIDTH] = 1.0
-        layer.attn.c_attn.weight[reads[1], 2 * WIDTH] = 1.0
+        layer.attn.c_attn.weight[score, WIDTH] = 1.0
+        layer.attn.c_attn.weight[says, 2 * WIDTH] = 1.0
         _put(layer.attn.c_proj.weight[0])
     model.score.weight[1, OUT] = 1.0
-    return Plant(_subject(model, around=False))
+    return _subject(model, around=False)
+
+
+def _numbers(layers: Sequence[Layer]) -> dict[int, Numbers]:
+    """The words' numbers by the place where they live."""
+    named = zip(PLACES, layers, strict=False)
+    return {place: one for places, layer in named for place, one in zip(places, layer, strict=True)}
 
 
 def _named() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from heedful.models.planting.base import Numbers, Plant, Setting, kind
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.words import SPECIALS, Vocabulary, WordTokenizer
 
-LOUDEST = 40.0  # what a word says is tanh of its vector times this
+LOUDEST = 200.0  # what a word says is tanh of its vector times this
 
 
 @kind("frozen", used=None, ranks=False, exclusive=None)

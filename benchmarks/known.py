@@ -1,0 +1,138 @@
+"""What every check says of a subject whose truth is known: its figures, and its answers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+
+import numpy as np
+import torch
+
+from heedful.auditing.bearing import TABLE
+from heedful.auditing.conclude import Columns, weigh, whole_columns
+from heedful.auditing.evidence import Evidence
+from heedful.auditing.job import run_job
+from heedful.auditing.plan import Plan
+from heedful.auditing.power import ANSWERS, Where
+from heedful.checks import checks
+from heedful.core.records import CheckResult
+from heedful.core.values import Example
+from heedful.interventions.simple import Uniform
+from heedful.models.planting import Case
+from heedful.models.sitting import Sitting
+from heedful.stats.interval import estimate_means
+from heedful.tensor.divergence import tvd
+
+CHECKS = ("agreement", "permutation", "adversarial", "erasure", "faithfulness")
+FEW = {"faithfulness": {"methods": ("attention", "leave_one_out"), "ways": ("deletion",)}}
+EVERY = Plan("planted", "planted", checks=CHECKS, settings=FEW, resamples=1000)
+USUAL = Plan("planted", "planted", checks=CHECKS[:-1], resamples=1000)  # as an audit has them
+TOKENS = 20_000
+SLOW = 25
+
+
+@dataclass(frozen=True)
+class Said:
+    """Of one case and so many of its texts: each witness's answer and score, by claim and check."""
+
+    case: Case
+    where: Where
+    answers: Mapping[tuple[str, str], int]
+    scores: Mapping[tuple[str, str], float]
+    evidence: Evidence = field(repr=False)
+
+
+def examined(case: Case, counts: Sequence[int], plan: Plan = EVERY) -> list[Said]:
+    """All checks put to a case once; what they say of its first texts, for each count."""
+    rows, subject = case.texts(max(counts)), case.subject
+    examples = [
+        Example(number, row["text"], subject.labels.index(row["label"]))
+        for number, row in enumerate(rows)
+    ]
+    parts = plan.build_checks()
+    found = run_job(subject, examples, parts, seed=plan.seed, max_batch_tokens=TOKENS)
+    names = np.array([subject.labels[found.predicted[n]] for n in range(len(rows))])
+    values: dict[str, dict[str, np.ndarray]] = {name: {} for name in parts}
+    for block in found.blocks:
+        if block.setting is None:
+            column = values[block.check].setdefault(block.measure, np.full(len(rows), np.nan))
+            column[block.instances] = block.values
+    swapped = _swap(case, examples) if plan == EVERY else np.zeros(0)
+    path = getattr(subject, "attention_path", "own")
+    words = found.beside.words / len(rows)
+    said = []
+    for count in counts:
+        some = {c: {m: one[:count] for m, one in own.items()} for c, own in values.items()}
+        columns = Columns(names[:count], some, found.beside.missing)
+        columns = columns.with_whole(whole_columns(plan, columns))
+        evidence = weigh(plan, columns, subject.labels)
+        if len(swapped):
+            evidence = _with_swap(evidence, swapped[:count])
+        where = Where("recurrent" if path == "own" else "transformer", words, count)
+        said.append(_said(case, where, evidence))
+    return said
+
+
+def _said(case: Case, where: Where, evidence: Evidence) -> Said:
+    trained = ("needed", "necessity")  # of which there is the swap only
+    mine = [
+        one for one in TABLE if one.check in evidence.results and (one.claim, one.check) != trained
+    ]
+    return Said(
+        case,
+        where,
+        {(one.claim, one.check): ANSWERS.get(one.vote(evidence)[0], 0) for one in mine},
+        {(one.claim, one.check): one.score(evidence) for one in mine},
+        evidence,
+    )
+
+
+def _swap(case: Case, examples: Sequence[Example]) -> np.ndarray:
+    """How far equal weights move the output: the part of `necessity` that needs no training."""
+    subject, moved = case.subject, []
+    for start in range(0, len(examples), 16):
+        encoded = [subject.encode(one) for one in examples[start : start + 16]]
+        sitting = Sitting(subject, subject.batch(encoded))
+        with torch.no_grad():
+            even = sitting.decode(Uniform()(sitting))[0].softmax(-1)
+        moved.append(tvd(even, sitting.forward.probabilities).double())
+    return torch.cat(moved).numpy()
+
+
+def _with_swap(evidence: Evidence, moved: np.ndarray) -> Evidence:
+    estimates = estimate_means({"uniform_swap_tvd": moved}, resamples=EVERY.resamples)
+    result = CheckResult("undecided", "", estimates)
+    return Evidence(
+        {**evidence.results, "necessity": result},
+        {**evidence.checks, "necessity": checks.build("necessity")},
+        evidence.place,
+        evidence.epsilon,
+        evidence.rivals,
+        evidence.drift,
+        evidence.places,
+    )
+
+
+def _work(task: tuple[Case, tuple[int, ...], Plan]) -> list[Said]:
+    torch.set_num_threads(1)
+    return examined(*task)
+
+
+def alone(names: Sequence[str]) -> Plan:
+    """The plan of some checks."""
+    return Plan("planted", "planted", checks=tuple(names), resamples=1000)
+
+
+def affordable(case: Case, counts: Sequence[int]) -> tuple[int, ...]:
+    """No more than 25 texts where each takes seconds: long ones before a transformer."""
+    slow = case.kind.startswith("compiled") and case.length > 100
+    return tuple(dict.fromkeys(min(one, SLOW) if slow else one for one in counts))
+
+
+def all_examined(
+    cases: Sequence[Case], counts: Sequence[int], plan: Plan = EVERY, *, workers: int = 2
+) -> Iterator[list[Said]]:
+    """Every case, in order, by so many processes."""
+    tasks = [(case, affordable(case, counts), plan) for case in cases]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(_work, tasks)

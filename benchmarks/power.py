@@ -1,0 +1,83 @@
+"""Measure the power of every check over the planted benchmark, and write the table.
+
+python -m benchmarks.power [--seed N] [--out src/heedful/auditing/power.json]
+
+Takes about a quarter of an hour on two cores. Rows of other checks are kept as they are;
+`python -m benchmarks.power_trained` measures those that need retraining.
+"""
+
+import argparse
+import json
+from collections import defaultdict
+from datetime import date
+from pathlib import Path
+
+from benchmarks.known import EVERY, Said, all_examined, alone
+from heedful.auditing.power import row_of
+from heedful.core.files import write_atomic
+from heedful.models.planting import DIFFICULTIES, KINDS, LENGTHS, PLANTED_VERSION, cases
+from heedful.stats.power import Trials, roc_auc
+
+TABLE = Path("src/heedful/auditing/power.json")
+COUNTS = (10, 25, 50)
+SEED = 20_261  # no other study draws from it
+
+
+def main() -> None:
+    """Measure and write."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--seed", type=int, default=SEED)
+    asked.add_argument("--out", type=Path, default=TABLE)
+    asked.add_argument("--workers", type=int, default=2)
+    asked.add_argument("--only", nargs="*", help="renew the rows of these checks alone")
+    given = asked.parse_args()
+    plan = alone(given.only) if given.only else EVERY
+    drawn = cases(given.seed, len(KINDS) * len(DIFFICULTIES) * len(LENGTHS))
+    found: list[Said] = []
+    for number, said in enumerate(all_examined(drawn, COUNTS, plan, workers=given.workers)):
+        found += said
+        print(f"{number + 1}/{len(drawn)} {said[0].case}", flush=True)
+    before = json.loads(given.out.read_text("utf-8"))["rows"] if given.out.exists() else []
+    renewed = {said for one in found for said in one.answers}
+    kept = [row for row in before if (row["claim"], row["check"]) not in renewed]
+    table = {
+        "planted": PLANTED_VERSION,
+        "seed": given.seed,
+        "made": date.today().isoformat(),
+        "rows": [*rows(found), *kept],
+    }
+    write_atomic(
+        given.out, json.dumps(table, separators=(",", ":")).replace('{"claim"', '\n{"claim"')
+    )
+
+
+def rows(found: list[Said]) -> list[dict[str, object]]:
+    """A row for each claim, check and likeness of subjects."""
+    cells: dict[tuple[object, ...], list[Said]] = defaultdict(list)
+    for said in found:
+        for claim, check in said.answers:
+            where = said.where.architecture, said.case.length, said.where.texts
+            cells[(claim, check, *where)].append(said)
+    return [_row(cell, some) for cell, some in cells.items()]
+
+
+def _row(cell: tuple[object, ...], some: list[Said]) -> dict[str, object]:
+    claim, check, architecture, words, texts = cell
+    by_kind: dict[str, list[Said]] = defaultdict(list)
+    for one in some:
+        if one.case.truth[claim] is not None:
+            by_kind[one.case.kind].append(one)
+    kinds = {
+        kind: Trials(
+            bool(mine[0].case.truth[claim]),
+            tuple(one.answers[claim, check] for one in mine),
+            tuple(one.scores[claim, check] for one in mine),
+        )
+        for kind, mine in by_kind.items()
+    }
+    like = {"architecture": architecture, "words": words, "texts": texts}
+    return row_of(str(claim), str(check), like, kinds, roc_auc(list(kinds.values())))
+
+
+if __name__ == "__main__":
+    main()

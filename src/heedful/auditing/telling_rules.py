@@ -1,0 +1,38 @@
+"""Rules of the checks that tell something beside the claims: they have no vote, ever."""
+
+from collections.abc import Callable, Mapping
+
+from heedful.auditing.evidence import Evidence, Rule, not_made
+from heedful.auditing.pointed import plausibility_told
+from heedful.auditing.redrawn import labels_told, randomisation_told
+from heedful.core.records import Estimate
+
+
+def _mechanism(e: Evidence) -> str:
+    weighting, mixing = e.of("mechanism", "tau_weighting"), e.of("mechanism", "tau_mixing")
+    if "tau_weighting" not in e.results["mechanism"].estimates:
+        return "What each state adds is not known for this decoder."
+    if not weighting.n or not mixing.n:
+        return "No text has two words that differ, so nothing can be ranked."
+    first = f"Weights follow what states contribute at τ {weighting}"
+    second = f"contributions follow leave-one-out at τ {mixing}"
+    lost = "about as much is lost in both"
+    if weighting.high < mixing.low:
+        lost = "more is lost in the weighting: attention does not see how much a state has to say"
+    elif mixing.high < weighting.low:
+        lost = (
+            "more is lost in the mixing: what a state adds is not what deleting its word takes away"
+        )
+    return f"{first}, {second}: {lost}."
+
+
+def _telling(check: str, told: Callable[[Mapping[str, Estimate]], str]) -> Rule:
+    return Rule("no vote", lambda _: True, lambda e: told(e.results[check].estimates))
+
+
+TELLING_RULES: Mapping[str, tuple[Rule, ...]] = {
+    "mechanism": (Rule("no vote", lambda _: True, _mechanism),),
+    "plausibility": (_telling("plausibility", plausibility_told),),
+    "randomisation": (_telling("randomisation", randomisation_told),),
+    "labels": (not_made("labels"), _telling("labels", labels_told)),
+}

@@ -1,0 +1,114 @@
+"""Plausibility in whole audits: what the data says is found, told and shown apart."""
+
+import tomllib
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+
+import heedful
+from heedful.auditing.pointed import NO_EVIDENCE
+from heedful.models.planted import CUES, planted, texts
+from heedful.report.page import page_of
+
+WORDS = [f"w{number}" for number in range(CUES)]
+
+
+def rows(kind, count=60, **more):
+    """Texts of a planted subject; people mark its decisive words, or any of the same names."""
+    subject = planted[kind](seed=1)
+    made = []
+    for example in texts(subject, count, seed=2):
+        tokens = example.text.split()
+        marked = [place for place, word in enumerate(tokens) if word in WORDS]
+        row = {"text": example.text, "label": subject.labels[example.label]}
+        made.append({**row, "rationale": marked, **{k: f(tokens) for k, f in more.items()}})
+    return subject, made
+
+
+def audited(subject, data, **settings):
+    return heedful.audit(subject, data, checks=("plausibility",), resamples=200, **settings)
+
+
+@pytest.fixture(scope="module")
+def honest():
+    return audited(*rows("honest-peaked"))
+
+
+def test_attention_on_the_words_that_people_mark_is_plausible(honest):
+    found = honest.verdict.checks["plausibility"]
+    assert found.estimates["auprc_attention"].value == pytest.approx(1.0)
+    assert found.estimates["top_k_attention"].value == pytest.approx(1.0)
+    assert found.estimates["auprc_attention"].low > found.estimates["auprc_random"].high
+    assert "come better than by chance in the order of attention" in found.why
+
+
+def test_attention_is_not_where_people_mark_words_that_have_nothing_to_do_with_it():
+    subject, data = rows("honest-peaked")
+    draw = np.random.default_rng(0)
+    for one in data:
+        one["rationale"] = np.flatnonzero(draw.random(len(one["text"].split())) < 0.1).tolist()
+    found = audited(subject, data).verdict.checks["plausibility"]
+    own = found.estimates["beyond_random_attention"]
+    assert own.low < 0 < own.high
+    assert "come about as by chance in the order of attention" in found.why
+    assert found.undefined["auprc_attention"] == sum(not one["rationale"] for one in data) > 0
+
+
+def test_it_decides_nothing_and_says_why(honest):
+    found = honest.verdict.checks["plausibility"]
+    assert found.answer == "no vote"
+    assert found.why.endswith(NO_EVIDENCE)
+    assert honest.verdict.answer == "undecided"
+    assert all("plausibility" not in claim.checks for claim in honest.verdict.claims.values())
+
+
+def test_the_share_is_that_of_the_data_and_kept_in_the_plan(honest, tmp_path):
+    _, data = rows("honest-peaked")
+    mean = sum(len(one["rationale"]) / len(one["text"].split()) for one in data) / len(data)
+    plan = tomllib.loads((honest.folder / "plan.toml").read_text())
+    assert plan["settings"]["plausibility"]["share"] == pytest.approx(mean)
+    subject, _ = rows("honest-peaked", 1)
+    settings = {"plausibility": {"share": 0.5}}
+    own = audited(subject, data[:5], settings=settings, out=tmp_path / "run")
+    plan = tomllib.loads((own.folder / "plan.toml").read_text())
+    assert plan["settings"]["plausibility"]["share"] == 0.5
+
+
+def test_data_without_marks_is_no_error():
+    subject, data = rows("honest-peaked", 8)
+    bare = [{name: one[name] for name in ("text", "label")} for one in data]
+    found = audited(subject, bare).verdict.checks["plausibility"]
+    assert not found.estimates
+    assert found.missing["auprc_attention"] == "no text has a rationale"
+    assert found.missing["rank_human_attention"] == "no text has word_scores"
+    assert found.why.startswith("No text here has words that people pointed at.")
+
+
+def test_scores_of_single_words():
+    def scores(tokens):
+        return [float(word in WORDS) * (1 if int(word[1:]) % 2 else -1) for word in tokens]
+
+    subject, data = rows("honest-peaked", 30, word_scores=scores)
+    found = audited(subject, data).verdict.checks["plausibility"]
+    taus = []
+    for one in data:
+        weights = [float(subject.table[int(word[1:]), 0]) for word in one["text"].split()]
+        taus.append(kendalltau(weights, np.abs(one["word_scores"])).statistic)
+    assert found.estimates["rank_human_attention"].value == pytest.approx(np.mean(taus))
+    assert found.estimates["sign_human_leave_one_out"].value == pytest.approx(1.0)
+    assert "Attention follows the scores that people gave words better than by chance" in found.why
+
+
+def test_the_page_shows_it_apart(honest):
+    (one,) = page_of(honest.records).apart
+    assert one.heads[:3] == ("AUPRC", "AUPRC beyond random", "words chosen, F1")
+    assert one.heads[3:] == ("spans chosen, F1", "among as many highest")
+    assert one.rows[0].name == "attention"
+    assert [row.control for row in one.rows][-2:] == [True, True]
+    html = honest.report(honest.folder / "page.html").read_text(encoding="utf-8")
+    section = html[html.index('<section id="apart">') :]
+    assert "Do people point at the same words?" in section
+    assert NO_EVIDENCE in section
+    assert "people’s words found early by attention" not in html  # no second table of the same
+    assert NO_EVIDENCE.split(":")[0] in honest.markdown()

@@ -1,0 +1,151 @@
+"""Randomisation in whole audits of a trained model: what was learned, and what was not."""
+
+import io
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+import torch
+from rich.console import Console
+
+import heedful
+from heedful.core.values import Explanation
+from heedful.methods import methods
+from heedful.report.card import print_card
+from heedful.report.page import page_of
+from heedful.training.fit import fit
+from schooling import RECIPE, base, data, model
+
+SIZES = {"train": 400, "dev": 60, "test": 60}
+GRADIENTS = ("gradient", "input_x_gradient", "one_hot_gradient")
+
+
+@dataclass(frozen=True)
+class Early:
+    """The earlier a word, the higher its score, whatever the model says."""
+
+    kind: ClassVar[str] = "saliency"
+    signed: ClassVar[bool] = False
+    join: ClassVar[str] = "sum"
+
+    def __call__(self, sitting, target):
+        mask = sitting.batch.mask
+        places = (1.0 / (1 + torch.arange(mask.shape[1]))).double().expand(mask.shape)
+        return Explanation("early", places.masked_fill(~mask, 0.0), mask)
+
+
+@pytest.fixture(scope="module")
+def early():
+    methods.register("early")(Early)
+    yield
+    del methods._parts["early"]
+
+
+@pytest.fixture(scope="module")
+def run(early):
+    settings = {"randomisation": {"methods": ["early", *GRADIENTS, "leave_one_out"]}}
+    return heedful.audit(
+        base(), data("test", 80), checks=["randomisation"], settings=settings, resamples=300
+    )
+
+
+def test_what_was_learned_is_lost_and_what_was_not_is_convicted(run):
+    found = run.verdict.checks["randomisation"]
+    assert found.answer == "no vote"
+    assert found.estimates["rank_correlation_early"].value == pytest.approx(1.0)
+    for name in ("attention", *GRADIENTS, "leave_one_out"):
+        assert found.estimates[f"rank_correlation_{name}"].high < 0.5, name
+    assert "Hardly dependent on what was learned (ρ above 0.5): early (1.000" in found.why
+    assert found.why.count("(1.000") == 1
+    chance = found.estimates["rank_correlation_random"]
+    assert chance.low < 0 < chance.high
+    assert found.missing == {"rank_correlation_uniform": "equal scores rank nothing"}
+
+
+def test_a_layer_that_a_method_does_not_read_leaves_it_as_it_was(run):
+    """Attention of a BiLSTM never sees the output layer."""
+    by_setting = run.records.by_setting("randomisation", "rank_correlation_attention")
+    for setting in ("cascade 1: decoder", "only decoder"):
+        assert by_setting[setting] == pytest.approx(1.0)
+    assert list(by_setting) == [
+        *("cascade 4: embedding", "cascade 1: decoder", "only decoder"),
+        *("cascade 2: attention", "cascade 3: encoder"),
+        *("only attention", "only encoder", "only embedding"),
+    ]
+
+
+def test_the_page_has_every_setting(run):
+    (one,) = page_of(run.records).apart
+    assert one.heads == ("with all weights drawn anew, ρ",)
+    assert len(one.settings) == 8
+    assert {"attention", "early"} <= {*one.across}
+    html = run.report(run.folder / "page.html").read_text(encoding="utf-8")
+    assert "cascade 2: attention" in html
+
+
+def test_labels_that_taught_nothing_leave_what_reads_no_model(early):
+    """Trained on other labels attention is another; a method that ignores the model is the same."""
+    votes = {one: data(one, n, "synthetic:votes") for one, n in SIZES.items()}
+    subject = fit(votes["train"], votes["dev"], replace(RECIPE, epochs=5))
+    asked = {"methods": ["early", "leave_one_out"], "seeds": 2, "epochs": 15, "patience": 15}
+    run = heedful.audit(
+        subject,
+        votes["test"],
+        checks=["labels"],
+        settings={"labels": asked},
+        train=votes["train"],
+        dev=votes["dev"],
+        retraining={"workers": 1},
+        resamples=300,
+    )
+    found = run.verdict.checks["labels"]
+    assert found.answer == "no vote"
+    assert found.estimates["rank_correlation_early"].value == pytest.approx(1.0)
+    assert found.estimates["learned_early"].value == pytest.approx(0.0)
+    for name in ("attention", "leave_one_out"):
+        assert found.estimates[f"rank_correlation_{name}"].high < 0.5
+        assert found.estimates[f"learned_{name}"].low > 0
+    assert "No nearer to the model with the labels than without: early." in found.why
+    assert "Hardly dependent on what the labels taught (ρ above 0.5): early (1.000" in found.why
+    (one,) = page_of(run.records).apart
+    assert one.heads[0] == "with labels shuffled, ρ"
+    names = [told["name"] for told in run.manifest["retrained"]]
+    assert names.count("shuffled labels, seed 1") == 1
+    assert min(max(told["dev_scores"]) for told in run.manifest["retrained"]) > 0.9  # by heart
+    assert "What labels taught" in card_text(run)
+
+
+def card_text(run):
+    console = Console(record=True, width=120, file=io.StringIO())
+    print_card(run.verdict, run.manifest, console=console)
+    return console.export_text()
+
+
+def test_without_training_texts_labels_says_so():
+    rows = [{"text": "a fine film", "label": name} for name in base().labels]
+    found = heedful.audit(base(), rows, checks=["labels"]).verdict.checks["labels"]
+    assert found.answer == "undecided"
+    assert "no training split" in found.why
+
+
+def test_numbers_do_not_depend_on_the_batch_size(tmp_path):
+    subject = model(tmp_path)  # in float64, as models are loaded
+    settings = {"randomisation": {"methods": ["leave_one_out"]}}
+    frames = [
+        heedful.audit(
+            subject,
+            data("test", 30),
+            checks=["randomisation"],
+            settings=settings,
+            max_batch_tokens=size,
+            resamples=100,
+        ).to_dataframe()
+        for size in (30, 20_000)
+    ]
+    assert (frames[0]["setting"].fillna("") == frames[1]["setting"].fillna("")).all()
+    torch.testing.assert_close(
+        *(torch.tensor(one["value"].to_numpy()) for one in frames),
+        atol=1e-6,
+        rtol=0,
+        equal_nan=True,
+    )

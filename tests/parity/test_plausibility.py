@@ -1,0 +1,261 @@
+"""Plausibility by plain loops and by scikit-learn: every text alone, every word by hand."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kendalltau
+from sklearn.metrics import average_precision_score, f1_score
+
+from games import members, subject, texts_of
+from heedful.checks import checks, usual_checks
+from heedful.checks.plausibility import MANY, UNMARKED, UNSCORED, UNSIZED
+from heedful.core.errors import ConfigError
+from heedful.core.people import PAIRED, UNFOUND, People, people_of
+from heedful.core.rng import generator
+from heedful.core.values import Example
+from heedful.methods import methods
+from heedful.models.sitting import Sitting
+from heedful.tensor import plausible
+from heedful.tensor.rank import dense_ranks
+
+SEED, ORDERS, SHARE, NEUTRAL = 3, 4, 0.4, 2.0
+ASKED = ("gradient", "input_x_gradient", "leave_one_out")
+NAMES = ("bilstm", "cnn", "bert", "xlnet")
+
+
+def check_of(**settings):
+    usual = {"methods": ASKED, "orders": ORDERS, "share": SHARE, "neutral": NEUTRAL}
+    return checks.build("plausibility", **(usual | settings))
+
+
+def said_of(text):
+    """Marks and numbers drawn for a text's words; every fourth text has none."""
+    draw = np.random.default_rng(text.index)
+    if text.index % 4 == 2:
+        return People()
+    marked = draw.random(len(text.words)) < 0.5
+    marked[draw.integers(len(text.words))] = True
+    return People(tuple(map(bool, marked)), tuple(map(float, draw.integers(0, 5, len(marked)))))
+
+
+def sat(name, **more):
+    one, texts = subject(name), texts_of(name)
+    people = {text.index: said_of(text) for text in texts}
+    return texts, people, Sitting(one, one.batch(texts), seed=SEED, people=people, **more)
+
+
+def found_by(check, sitting):
+    return {one.measure: one.values for one in check(sitting).measurements}
+
+
+def spans(chosen):
+    """Maximal runs as sets of places."""
+    runs, run = [], []
+    for place, one in enumerate([*chosen, False]):
+        if one:
+            run.append(place)
+        elif run:
+            runs.append(set(run))
+            run = []
+    return runs
+
+
+def iou_f1(chosen, marked):
+    """As the benchmark's own code counts: a guess is right by its best match."""
+    guesses, truths = spans(chosen), spans(marked)
+    best = [max(len(g & t) / len(g | t) for t in truths) for g in guesses]
+    right = sum(one >= 0.5 for one in best)
+    if not right:
+        return 0.0
+    precision, recall = right / len(guesses), right / len(truths)
+    return 2 * precision * recall / (precision + recall)
+
+
+def top(scores, k):
+    """The k highest, equal ones as they stand."""
+    order = sorted(range(len(scores)), key=lambda w: (-round(scores[w], 9), w))
+    return [w in order[:k] for w in range(len(scores))]
+
+
+def of_scores(scores, said, *, towards):
+    """Every measure of one ranking of one text; only where no scores are tied at a border."""
+    if said.marked is None:
+        nothing = dict.fromkeys(("auprc", "token_f1", "iou_f1", "top_k"), math.nan)
+        return nothing | {"rank_human": math.nan, "sign_human": math.nan}
+    k = min(len(scores), max(1, math.floor(SHARE * len(scores) + 0.5)))
+    chosen, marked = top(scores, k), [*said.marked]
+    as_many = top(scores, sum(marked))
+    away = [one - NEUTRAL for one in said.scores]
+    signs = [(s > 0) == (towards * a > 0) for s, a in zip(scores, away, strict=True) if s and a]
+    tau = kendalltau(np.abs(scores), np.abs(away)).statistic if len(scores) > 1 else math.nan
+    return {
+        "auprc": average_precision_score(marked, scores),
+        "token_f1": f1_score(marked, chosen),
+        "iou_f1": iou_f1(chosen, marked),
+        "top_k": sum(a and b for a, b in zip(as_many, marked, strict=True)) / sum(marked),
+        "rank_human": tau,
+        "sign_human": np.mean(signs) if signs else math.nan,
+    }
+
+
+def word_scores(one, text, name, target):
+    part = methods.build(name)
+    sitting = Sitting(one, one.batch([text]), seed=SEED)
+    tokens = part(sitting, torch.tensor([target])).scores[0].double()
+    groups = members(text, "words")
+    if part.join == "norm":
+        return [math.sqrt(sum(float(tokens[t]) ** 2 for t in word)) for word in groups]
+    return [sum(float(tokens[t]) for t in word) for word in groups]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_measure_of_every_text_is_what_loops_and_sklearn_say(name):
+    texts, people, sitting = sat(name)
+    found = found_by(check_of(), sitting)
+    several = len(sitting.subject.labels) > 2
+    for row, text in enumerate(texts):
+        target = int(sitting.predicted[row])
+        towards, said = (1 if target == 1 else -1), people[text.index]
+        count = len(members(text, "words"))
+        for method in ("attention", *ASKED):
+            scores = word_scores(sitting.subject, text, method, target)
+            for measure, value in of_scores(scores, said, towards=towards).items():
+                if measure == "sign_human" and (several or not methods[method].signed):
+                    continue
+                got = found[f"{measure}_{method}"][row]
+                assert got == pytest.approx(value, abs=1e-9, nan_ok=True), (measure, method, text)
+            beyond = found[f"auprc_{method}"][row] - found["auprc_random"][row]
+            assert found[f"beyond_random_{method}"][row] == pytest.approx(beyond, nan_ok=True)
+        drawn = generator(SEED, "orders of plausibility", text.index).random((ORDERS, count))
+        each = [of_scores(one, said, towards=1) for one in drawn.tolist()]
+        for measure in ("auprc", "token_f1", "iou_f1", "top_k", "rank_human"):
+            mean = np.mean([one[measure] for one in each])
+            got = found[f"{measure}_random"][row]
+            assert got == pytest.approx(mean, abs=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equal_scores_are_chance(name):
+    texts, people, sitting = sat(name)
+    found = found_by(check_of(), sitting)
+    for row, text in enumerate(texts):
+        marked = people[text.index].marked
+        if marked is None:
+            assert math.isnan(found["auprc_uniform"][row])
+            continue
+        count, total = len(marked), sum(marked)
+        k = min(count, max(1, math.floor(SHARE * count + 0.5)))
+        assert found["auprc_uniform"][row] == pytest.approx(total / count)
+        assert found["top_k_uniform"][row] == pytest.approx(total / count)
+        f1 = 2 * (k * total / count) / (k + total)
+        assert found["token_f1_uniform"][row] == pytest.approx(f1)
+        assert found["iou_f1_uniform"][row] == iou_f1([w < k for w in range(count)], marked)
+
+
+@given(
+    ranks=st.lists(st.integers(0, 3), min_size=1, max_size=9),
+    marks=st.lists(st.booleans(), min_size=9, max_size=9),
+    chosen=st.lists(st.booleans(), min_size=9, max_size=9),
+)
+def test_the_arithmetic_with_many_ties(ranks, marks, chosen):
+    n = len(ranks)
+    scores = torch.tensor(ranks, dtype=torch.float64)[None, None]
+    real = torch.ones(1, n, dtype=torch.bool)
+    marked = torch.tensor(marks[:n])[None]
+    dense = dense_ranks(scores, real.expand_as(scores))
+    area = float(plausible.average_precision(dense, marked))
+    span = float(plausible.span_f1(torch.tensor(chosen[:n])[None, None], marked))
+    if not any(marks[:n]):
+        assert math.isnan(area)
+        assert math.isnan(span)
+        return
+    assert area == pytest.approx(average_precision_score(marks[:n], ranks))
+    if any(chosen[:n]):
+        assert span == pytest.approx(iou_f1(chosen[:n], marks[:n]))
+    k = min(n, 3)
+    by_group = [r for r in ranks if r > sorted(ranks)[-k]]
+    inside = [float(r > sorted(ranks)[-k]) for r in ranks]
+    edge = sorted(ranks)[-k]
+    inside = [
+        one or ((k - len(by_group)) / ranks.count(edge) if r == edge else 0.0)
+        for one, r in zip(inside, ranks, strict=True)
+    ]
+    hits = sum(one for one, mark in zip(inside, marks, strict=False) if mark)
+    got = plausible.token_f1(dense, marked, torch.tensor([k]))
+    assert float(got) == pytest.approx(2 * hits / (k + sum(marks[:n])))
+
+
+def test_it_is_run_when_asked_for_and_bears_on_nothing():
+    check = checks.build("plausibility")
+    assert "plausibility" not in usual_checks()
+    assert check.claim is None
+    assert check.methods[0] == "attention"
+    with pytest.raises(ConfigError, match="share must be a share"):
+        check_of(share=1.5)
+    with pytest.raises(ConfigError, match="orders must be at least 1"):
+        check_of(orders=0)
+
+
+def test_without_marks_it_says_so():
+    texts, _, sitting = sat("cnn")
+    nobody = replace(sitting, people={}, kept={})
+    missing = check_of()(nobody).missing
+    assert set(missing) == set(check_of().measures)
+    assert missing["auprc_attention"] == UNMARKED
+    assert missing["rank_human_attention"] == UNSCORED
+    unsized = check_of(share=0.0)(sitting)
+    assert unsized.missing["iou_f1_random"] == unsized.missing["token_f1_attention"] == UNSIZED
+    assert "auprc_attention" not in unsized.missing
+    assert unsized.missing["sign_human_leave_one_out"] == MANY  # this model has three classes
+    found = {one.measure: one.values for one in unsized.measurements}
+    assert np.isnan(found["token_f1_attention"]).all()
+    odd = {one.index: People(why=PAIRED) for one in texts}
+    assert check_of()(replace(sitting, people=odd, kept={})).missing["top_k_gradient"] == PAIRED
+
+
+def test_the_share_of_the_data_is_the_mean_of_those_that_have_one():
+    rows = [
+        Example(0, "a b c d", 0, rationale=(1,)),
+        Example(1, "a b", 0, rationale=(0,)),
+        Example(2, "a b", 0, rationale=()),
+        Example(3, "a b", 0),
+    ]
+    check = checks.build("plausibility")
+    assert check.fitted(rows).share == pytest.approx((1 / 4 + 1 / 2) / 2)
+    assert check.fitted(rows[2:]) == check
+    given_one = checks.build("plausibility", share=0.1)
+    assert given_one.fitted(rows) is given_one
+
+
+@pytest.mark.parametrize(
+    ("example", "words", "marked"),
+    [
+        (Example(0, "a fine  film", 0, rationale=(1,)), ("a", "fine", "film"), (0, 1, 0)),
+        (Example(0, "not don't !", 0, rationale=(1,)), ("not", "do", "n't", "!"), (0, 1, 1, 0)),
+        (Example(0, "So... good!", 0, rationale=(1,)), ("so", "good"), (0, 1)),
+        (Example(0, "x", 0, ("a b", "c"), (0,)), ("a", "b", "c"), (1, 1, 0)),
+        (Example(0, "x", 0, ("a", "b"), (1,)), ("ab",), None),
+        (Example(0, "a fine film", 0, rationale=(0, 2)), ("a", "fine"), (1, 0)),  # cut
+        (Example(0, "bad ad ad", 0, rationale=(1,)), ("ad", "ad"), None),  # words left out
+        (Example(0, "a", 0, rationale=()), ("a",), (0,)),
+    ],
+)
+def test_marks_of_tokens_become_marks_of_words(example, words, marked):
+    found = people_of(example, words)
+    if marked is None:
+        assert (found.marked, found.why) == (None, UNFOUND)
+    else:
+        assert found == People(tuple(map(bool, marked)))
+
+
+def test_numbers_of_tokens_become_numbers_of_words():
+    example = Example(0, "isn't bad", 0, word_scores=(1.0, 3.0))
+    assert people_of(example, ("is", "n't", "bad")) == People(None, (1.0, 1.0, 3.0))
+    pair = replace(example, pair="more")
+    assert people_of(pair, ("isn't", "bad", "more")) == People(why=PAIRED)
+    assert people_of(Example(0, "a", 0, pair="b"), ("a", "b")) == People()

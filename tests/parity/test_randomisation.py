@@ -1,0 +1,244 @@
+"""Randomisation by hand: copies built anew in the test, ranks compared by scipy."""
+
+import copy
+import gc
+import math
+import weakref
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import spearmanr
+
+import helpers
+import tiny
+from games import grouped, members, subject, texts_of
+from heedful.checks import checks, usual_checks
+from heedful.checks.randomisation import EVEN
+from heedful.core.errors import ConfigError, ModelError
+from heedful.core.rng import generator
+from heedful.core.values import Explanation, collate
+from heedful.methods import methods
+from heedful.models import redrawn as room
+from heedful.models.network import AttentionClassifier
+from heedful.models.planted import planted, texts
+from heedful.models.pretrained import from_model
+from heedful.models.redrawn import redrawn
+from heedful.models.sitting import Sitting
+
+SEED = 3
+ASKED = ("gradient", "input_x_gradient", "leave_one_out")
+NAMES = ("bilstm", "cnn", "bert", "xlnet")
+PARTS = {"bilstm": ("decoder", "attention", "encoder", "embedding")}
+PARTS |= {"cnn": PARTS["bilstm"]}
+PARTS |= dict.fromkeys(("bert", "xlnet"), ("head", "layer 2", "layer 1", "embeddings"))
+
+
+def module_of(one):
+    return one.network if hasattr(one, "network") else one.model
+
+
+def sat(name, **more):
+    one, found = subject(name), texts_of(name)
+    if name in ("bilstm", "cnn"):
+        found = helpers.encoded(one, [9, 5, 1, 4], seed=4)
+    return found, Sitting(one, one.batch(found), seed=SEED, **more)
+
+
+def fresh_weights(one):
+    """As a model of this kind is drawn, by a stream of the seed's own."""
+    number = int(generator(SEED, "weights drawn anew").integers(2**63))
+    module = module_of(one)
+    with torch.random.fork_rng():
+        torch.manual_seed(number)
+        if isinstance(module, AttentionClassifier):
+            other = AttentionClassifier(module.shape)
+        else:
+            other = type(module)(copy.deepcopy(module.config))
+    return {name: weight.detach() for name, weight in other.named_parameters()}
+
+
+def inside(name, group, weight):
+    """Whether a weight belongs to a group, by its name."""
+    if name in ("bilstm", "cnn"):
+        return weight.startswith(f"{group}.")
+    layers = [f".layer.{number}." for number in (0, 1)]
+    if group.startswith("layer"):
+        return layers[int(group[-1]) - 1] in weight
+    table = "emb" in weight
+    return not any(one in weight for one in layers) and table == (group == "embeddings")
+
+
+def copied(name, groups):
+    one, drawn = subject(name), fresh_weights(subject(name))
+    module = copy.deepcopy(module_of(one))
+    with torch.no_grad():
+        for weight, value in module.named_parameters():
+            if any(inside(name, group, weight) for group in groups):
+                value.copy_(drawn[weight])
+    if name in ("bilstm", "cnn"):
+        return replace(one, network=module)
+    return from_model(module, one.pieces.tokenizer)
+
+
+def sizes(one, text, method, target):
+    part = methods.build(method)
+    sitting = Sitting(one, one.batch([text]), seed=SEED)
+    tokens = part(sitting, torch.tensor([target])).scores[0].double()
+    groups = members(text, "words")
+    if part.join == "norm":
+        return [math.sqrt(sum(float(tokens[t]) ** 2 for t in word)) for word in groups]
+    return [abs(sum(float(tokens[t]) for t in word)) for word in groups]
+
+
+def rho(one, other):
+    one, other = grouped(one), grouped(other)
+    if len({*one}) < 2 or len({*other}) < 2:
+        return math.nan
+    return spearmanr(one, other).statistic
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_copy_by_hand(name):
+    found, sitting = sat(name)
+    check = checks.build("randomisation", methods=ASKED)
+    got = {(one.measure, one.setting): one.values for one in check(sitting).measurements}
+    parts = PARTS[name]
+    copies = {None: parts}
+    copies |= {f"cascade {n}: {parts[n - 1]}": parts[:n] for n in range(1, len(parts) + 1)}
+    copies |= {f"only {part}": (part,) for part in parts}
+    of_methods = {f"rank_correlation_{one}" for one in ("attention", *ASKED)}
+    wanted = {(measure, setting) for measure in of_methods for setting in copies}
+    assert set(got) == {*wanted, ("rank_correlation_random", None)}
+    for setting, groups in copies.items():
+        other = copied(name, groups)
+        for row, text in enumerate(found):
+            target = int(sitting.predicted[row])
+            for method in ("attention", *ASKED):
+                pair = (sizes(one, text, method, target) for one in (sitting.subject, other))
+                value = got[f"rank_correlation_{method}", setting][row]
+                assert value == pytest.approx(rho(*pair), abs=1e-9, nan_ok=True)
+
+
+def test_the_controls():
+    found, sitting = sat("bilstm")
+    findings = checks.build("randomisation", ways=())(sitting)
+    assert findings.missing == {"rank_correlation_uniform": EVEN}
+    got = {one.measure: one.values for one in findings.measurements}
+    assert all(one.setting is None for one in findings.measurements)
+    for row, text in enumerate(found):
+        drawn = generator(SEED, "two orders of randomisation", text.index)
+        orders = drawn.random((2, len(text.words)))
+        value = got["rank_correlation_random"][row]
+        assert value == pytest.approx(rho(*map(list, orders)), nan_ok=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_subject_and_the_stream_of_torch_are_left_as_they_were(name):
+    _, sitting = sat(name)
+    before = {key: one.clone() for key, one in module_of(sitting.subject).state_dict().items()}
+    stream = torch.random.get_rng_state()
+    checks.build("randomisation", methods=("leave_one_out",))(sitting)
+    assert torch.equal(torch.random.get_rng_state(), stream)
+    after = module_of(sitting.subject).state_dict()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(one, after[key]) for key, one in before.items())
+
+
+def test_the_copy_is_made_once_and_goes_with_its_subject():
+    one = replace(subject("bilstm"))
+    first = redrawn(one, seed=SEED)
+    assert redrawn(one, seed=SEED) is first
+    assert redrawn(one, seed=SEED + 1) is not first
+    assert len([kept for kept in room._kept if kept is one]) == 1
+    copied_one, gone = first.of(one, ("decoder",)), weakref.ref(one)
+    assert copied_one.network is not one.network
+    del one
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_a_subject_remembers_of_its_weights_is_not_taken_over():
+    one = subject("bert")
+    copies = redrawn(one, seed=SEED)
+    blanks = [copies.of(one, groups).blank().vector for groups in ((), ("embeddings",))]
+    torch.testing.assert_close(blanks[0], one.blank().vector)
+    assert not torch.allclose(*blanks)
+
+
+@pytest.mark.parametrize("name", tiny.FAMILIES)
+def test_every_weight_of_every_family_is_in_one_group(name):
+    model = tiny.model(name)
+    one = from_model(model, tiny.tokenizer(name))
+    groups = redrawn(one, seed=SEED).groups
+    every = [weight for group in groups.values() for weight in group]
+    assert sorted(every) == sorted(weight for weight, _ in model.named_parameters())
+    layers = [group for group in groups if "layer" in group]
+    sides = 2 if tiny.FAMILIES[name].seq2seq else 1
+    assert len(layers) == (1 if name == "albert" else 2 * sides)  # albert's share one
+    assert list(groups) == [g for g in ("head", *layers, "embeddings") if g in groups]
+    assert layers == sorted(layers, reverse=True) or sides == 2
+    assert not any("classif" in weight or "score" in weight for weight in groups["embeddings"])
+
+
+def test_subjects_whose_weights_nobody_can_draw_are_told_apart():
+    one = planted["honest-peaked"](seed=0)
+    encoded = [one.encode(example) for example in texts(one, 3)]
+    check = checks.build("randomisation")
+    findings = check(Sitting(one, collate(encoded)))
+    assert not findings.measurements
+    why = "nobody knows how the weights of planted-honest-peaked were drawn"
+    assert findings.missing == dict.fromkeys(check.measures, why)
+
+
+def test_a_model_that_does_not_hear_its_weights_is_an_error():
+    @dataclass(frozen=True, eq=False)
+    class Deaf(type(subject("bilstm"))):
+        def forward(self, batch, embedded=None):
+            return subject("bilstm").forward(batch)
+
+    own = subject("bilstm")
+    deaf = Deaf(own.network, own.vocabulary, own.tokenizer, own.labels)
+    encoded = helpers.encoded(own, [5])
+    with pytest.raises(ModelError, match="does not compute with the parameters it shows"):
+        checks.build("randomisation", methods=("attention",))(Sitting(deaf, collate(encoded)))
+
+
+@dataclass(frozen=True)
+class Early:
+    """The earlier a word, the higher its score, whatever the model: what must be convicted."""
+
+    kind: ClassVar[str] = "saliency"
+    signed: ClassVar[bool] = False
+    join: ClassVar[str] = "sum"
+
+    def __call__(self, sitting, target):
+        mask = sitting.batch.mask
+        places = (1.0 / (1 + torch.arange(mask.shape[1]))).double().expand(mask.shape)
+        return Explanation("early", places.masked_fill(~mask, 0.0), mask)
+
+
+@pytest.fixture
+def early():
+    methods.register("early")(Early)
+    yield Early()
+    del methods._parts["early"]
+
+
+def test_a_method_that_ignores_the_model_stays_the_same(early):
+    one = subject("bilstm")
+    encoded = helpers.encoded(one, [8, 12, 20], seed=2)
+    check = checks.build("randomisation", methods=("early",))
+    for row in check(Sitting(one, collate(encoded))).measurements:
+        if row.measure == "rank_correlation_early":
+            np.testing.assert_allclose(row.values, 1.0)
+
+
+def test_it_is_run_when_asked_for_and_bears_on_nothing():
+    check = checks.build("randomisation")
+    assert "randomisation" not in usual_checks()
+    assert check.claim is None
+    with pytest.raises(ConfigError, match="ways must be cascade or only"):
+        checks.build("randomisation", ways=("every",))

@@ -1,0 +1,198 @@
+"""How far off whole texts others lie, against plain loops, and where the answer is known."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import heedful
+import helpers
+from games import members, subject
+from heedful.checks import Crowd, checks
+from heedful.core.errors import NotApplicable
+from heedful.core.rng import generator
+from heedful.core.values import Blank, Encoded, Example
+from heedful.models.hiding import blank_of
+from heedful.models.sitting import Sitting
+from heedful.tensor.nearest import nearest, share_nearer
+
+BINS, SEED = (0.2, 0.5), 5
+PIECED = ("unbelievable", "film", "was", "good", "the", "unly", "bad", "so", "a")
+
+
+def examples(name, count=24):
+    draw = np.random.default_rng(7)
+    words = helpers.WORDS if name == "bilstm" else PIECED
+    texts = [" ".join(draw.choice(words, draw.integers(1, 7))) for _ in range(count)]
+    return [Example(100 + 3 * place, text, 0) for place, text in enumerate(texts)]
+
+
+def sitting_on(name, rows, **more):
+    one = subject(name)
+    crowd = Crowd(one, lambda: examples(name))
+    texts = [one.encode(examples(name)[row]) for row in rows]
+    return Sitting(one, one.batch(texts), seed=SEED, crowd=crowd, **more), texts
+
+
+def check(**settings):
+    given = {"methods": (), "bins": BINS, "draws": 0, "steps": 1, "orders": 2} | settings
+    return checks.build("faithfulness", **given)
+
+
+def rows_of(findings):
+    return {
+        (one.measure, one.setting): one.values
+        for one in findings.measurements
+        if one.measure.startswith("off_distribution")
+    }
+
+
+def state(one, text, *, gone=(), way="deletion"):
+    """Σ αₜhₜ of a text alone, in plain numbers."""
+    left, x = text, None
+    if way == "deletion":
+        kept = [t for t in range(len(text.ids)) if t not in gone]
+        types = None if text.types is None else tuple(text.types[t] for t in kept)
+        ids, word = (tuple(part[t] for t in kept) for part in (text.ids, text.word))
+        left = Encoded(text.index, 0, ids, word, text.words, types=types)
+    batch = one.batch([left])
+    if way == "masking":
+        x = one.embed(batch).clone()
+        for t in gone:
+            x[0, t] = blank_of(Sitting(one, batch)).vector
+    with torch.no_grad():
+        forward = one.forward(batch, x)
+    weights = forward.attention[0] * batch.mask[0]
+    return (weights[:, None] * forward.states[0]).sum(0).double().tolist()
+
+
+def share(point, whole, mine):
+    """Of all whole texts those that have a nearer neighbour, ties half."""
+    numbers = [*whole]
+    own = min(math.dist(point, whole[n]) for n in numbers if n != mine)
+    usual = [min(math.dist(whole[n], whole[m]) for m in numbers if m != n) for n in numbers]
+    near = 1e-6 * max(usual)
+    return np.mean([0.5 if abs(own - d) <= near else float(d < own) for d in usual])
+
+
+@pytest.mark.parametrize("name", ["bilstm", "bert"])
+def test_every_share_is_that_of_a_plain_loop(name):
+    sitting, texts = sitting_on(name, (0, 4, 9, 11))
+    one = sitting.subject
+    found = rows_of(check()(sitting))
+    whole = {text.index: text for text in map(one.encode, examples(name))}
+    whole = {number: state(one, text) for number, text in whole.items()}
+    for row, text in enumerate(texts):
+        plain = share(whole[text.index], whole, text.index)
+        assert found["off_distribution_whole", None][row] == pytest.approx(plain, abs=1e-9)
+        words = members(text, "words")
+        chance = generator(SEED, "orders of faithfulness", text.index).random((2, len(words)))
+        weights = one.forward(one.batch([text])).attention[0].detach().double()
+        weights = np.array([sum(float(weights[t]) for t in word) for word in words])
+        orders = {None: (-weights).argsort(), "random": (-chance[0]).argsort()}
+        for way in ("deletion", "masking"):
+            for setting, order in orders.items():
+                far = []
+                for part in BINS:
+                    size = max(1, math.ceil(round(part * len(words), 9)))
+                    gone = [t for word in order[:size] for t in words[word]]
+                    far.append(share(state(one, text, gone=gone, way=way), whole, text.index))
+                hand = pytest.approx(np.mean(far), abs=1e-9)
+                assert found[f"off_distribution_{way}", setting][row] == hand, (way, setting)
+
+
+def test_whole_texts_lie_at_one_half_by_construction():
+    sitting, _ = sitting_on("bilstm", range(24))
+    assert rows_of(check()(sitting))["off_distribution_whole", None].mean() == pytest.approx(0.5)
+
+
+def test_points_far_off_are_strange_and_points_in_the_middle_are_not():
+    draw = torch.Generator().manual_seed(0)
+    crowd = torch.randn(200, 3, generator=draw).double()
+    every = torch.ones(1, 200).bool()
+    usual = nearest(crowd, crowd, ~torch.eye(200).bool())
+    for point, low, high in ((9.0, 1.0, 1.0), (0.0, 0.0, 0.5)):
+        far = nearest(torch.full((1, 3), point).double(), crowd, every)
+        assert low <= float(share_nearer(far, usual)) <= high
+    new = torch.randn(400, 3, generator=draw).double()  # drawn alike: as far as whole ones
+    shares = share_nearer(nearest(new, crowd, torch.ones(400, 200).bool()), usual)
+    assert float(shares.mean()) == pytest.approx(0.5, abs=0.06)
+    assert share_nearer(torch.tensor([math.nan]).double(), usual).isnan().all()
+
+
+def test_a_vector_the_model_never_saw_makes_masked_texts_strange():
+    """The blank of this model lies far from all its words; the way that uses it is told."""
+    one = helpers.subject("average", seed=3)
+
+    class Blanked:
+        def __init__(self, inner):
+            self.inner = inner
+            self.family, self.labels = inner.family, inner.labels
+            self.encode, self.batch, self.embed = inner.encode, inner.batch, inner.embed
+            self.forward, self.decoder = inner.forward, inner.decoder
+
+        def blank(self):
+            width = self.inner.network.shape.embedding
+            return Blank("far", torch.full((width,), 50.0).double())
+
+    blanked = Blanked(one)
+    crowd = Crowd(blanked, lambda: examples("bilstm"))
+    texts = [one.encode(example) for example in examples("bilstm") if " " in example.text]
+    found = rows_of(check()(Sitting(blanked, one.batch(texts), crowd=crowd)))
+    assert found["off_distribution_masking", None].mean() > 0.8
+    assert found["off_distribution_masking", None].mean() > 0.2 + (
+        found["off_distribution_deletion", None].mean()
+    )
+
+
+def test_company_and_budget_never_matter():
+    rows = (2, 5, 8, 13)
+    together = rows_of(check()(sitting_on("bilstm", rows)[0]))
+    for place, row in enumerate(rows):
+        alone = rows_of(check()(sitting_on("bilstm", (row,), max_batch_tokens=7)[0]))
+        for key, values in alone.items():
+            assert values[0] == pytest.approx(together[key][place], abs=1e-9), key
+
+
+def test_without_whole_texts_it_says_why():
+    one = subject("bilstm")
+    batch = helpers.batch(one, [3, 4])
+    findings = check()(Sitting(one, batch))
+    assert rows_of(findings) == {}
+    names = {f"off_distribution_{what}" for what in ("whole", "deletion", "masking")}
+    assert names <= set(check().measures)
+    assert {findings.missing[name] for name in names} == {
+        "the texts stand alone: there are no whole texts of the data to hold them against"
+    }
+    few = Crowd(one, lambda: examples("bilstm")[:7])
+    found = check()(Sitting(one, batch, crowd=few))
+    assert "the data has 7 texts; it takes 20" in found.missing["off_distribution_whole"]
+    with pytest.raises(NotApplicable, match="takes 20 whole ones"):
+        few.states  # noqa: B018
+    short = replace(few, examples=lambda: examples("bilstm"), min_words=6)
+    with pytest.raises(NotApplicable, match=r"the data has \d texts"):
+        short.states  # noqa: B018
+
+
+def test_an_audit_holds_texts_against_its_own_data():
+    words = helpers.WORDS
+    draw = np.random.default_rng(1)
+    rows = [
+        {"text": " ".join(draw.choice(words, draw.integers(2, 8))), "label": f"class{n % 2}"}
+        for n in range(30)
+    ]
+    settings = {"faithfulness": {"methods": [], "draws": 0, "steps": 2, "orders": 1}}
+    runs = [
+        heedful.audit(
+            helpers.subject(), rows, checks=["faithfulness"], settings=settings, **more
+        ).verdict.checks["faithfulness"]
+        for more in ({}, {"instances_per_job": 7, "max_batch_tokens": 30})
+    ]
+    whole = runs[0].estimates["off_distribution_whole"]
+    assert whole.value == pytest.approx(0.5)
+    assert whole.n == 30
+    assert "where 50% is usual" in runs[0].why
+    for name, one in runs[0].estimates.items():
+        assert runs[1].estimates[name].value == pytest.approx(one.value, abs=1e-6, nan_ok=True)

@@ -1,0 +1,71 @@
+"""Powers and other choices on the page: told, marked where they differ, and escaped."""
+
+from dataclasses import replace
+
+import pytest
+
+from heedful.core.records import CheckResult, ClaimResult, Verdict
+from heedful.report.choices import choices_of
+from heedful.report.html import render_html
+from heedful.report.markdown import to_markdown
+from heedful.report.power import power_told, powers_told
+
+from .made_up import records
+
+ROWS = (
+    {"choice": "ε = 0.01", "used": "for", "ranks": "for"},
+    {"choice": "<b>other</b>", "used": "against", "ranks": "against"},
+)
+CHECK = CheckResult("for", "", {}, power={"ranks": {"told": "misses <i>3%</i>"}})
+
+
+def verdict(rows=ROWS):
+    claims = {
+        "used": ClaimResult("against", "", ()),
+        "ranks": ClaimResult("for", "", ()),
+        "robust": ClaimResult("not examined", "", ()),
+    }
+    return Verdict("faithful", "", None, None, claims, {}, rows)
+
+
+def test_the_table_has_the_claims_that_were_examined_and_marks_what_differs():
+    found = choices_of(verdict())
+    assert found.claims == ("used", "ranks")
+    assert [row.words for row in found.rows] == ["as in the verdict", "ε = 0.01", "<b>other</b>"]
+    marks = [[cell.other for cell in row.cells] for row in found.rows]
+    assert marks == [[False, False], [True, False], [False, True]]
+    assert found.sentence == (
+        "1 of 2 other choices leave the answer on ranks as it is; it changes with: <b>other</b>."
+    )
+    assert choices_of(verdict(rows=())) is None
+
+
+def test_power_in_words():
+    assert power_told(CHECK, "ranks") == "misses <i>3%</i>"
+    assert power_told(CHECK, "used") == "power not measured"
+    assert powers_told(CHECK) == "ranks: misses <i>3%</i>"
+    assert powers_told(CheckResult("for", "", {})) == "power not measured"
+
+
+@pytest.fixture
+def changed():
+    made = records()
+    checks = {
+        name: replace(one, power={"ranks": {"told": "misses <i>3%</i>"}})
+        for name, one in made.verdict.checks.items()
+    }
+    claims = {**made.verdict.claims, "ranks": ClaimResult("for", "", ("agreement",))}
+    told = replace(made.verdict, multiverse=ROWS, checks=checks, claims=claims)
+    return replace(made, verdict=told)
+
+
+def test_both_stand_on_the_page_and_are_escaped(changed):
+    page = render_html(changed)
+    assert "Had other choices been made" in page
+    assert "&lt;b&gt;other&lt;/b&gt;" in page
+    assert "misses &lt;i&gt;3%&lt;/i&gt;" in page
+    assert "<b>other</b>" not in page
+    text = to_markdown(changed)
+    assert "### Had other choices been made" in text
+    assert "\\<b\\>other\\</b\\>" in text
+    assert "misses \\<i\\>3%" in text
