@@ -68,9 +68,9 @@ def test_a_layer_that_a_method_does_not_read_leaves_it_as_it_was(run):
     for setting in ("cascade 1: decoder", "only decoder"):
         assert by_setting[setting] == pytest.approx(1.0)
     assert list(by_setting) == [
-        *("cascade 4: embedding", "cascade 1: decoder", "only decoder"),
-        *("cascade 2: attention", "cascade 3: encoder"),
-        *("only attention", "only encoder", "only embedding"),
+        *("cascade 1: decoder", "cascade 2: attention", "cascade 3: encoder"),
+        *("cascade 4: embedding", "only decoder", "only attention", "only encoder"),
+        "only embedding",
     ]
 
 

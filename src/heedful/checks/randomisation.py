@@ -1,6 +1,6 @@
 """Does the explanation depend on the trained weights at all? (Adebayo et al., 2018)"""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -67,23 +67,26 @@ class Randomisation:
         words = Words(sitting)
         own, refused = scores_of_words(words, self.methods, sitting.predicted)
         measured = [self._chance(words)]
-        for groups, settings in self._copies(tuple(copies.groups)).items():
-            other, more = self._scores(words, copies, groups)
-            refused = more | refused
-            columns = [correlated(*pair, words) for pair in zip(own, other, strict=True)]
-            measured += _rows(self.names, columns, settings)
+        known: dict[tuple[str, ...], list[Tensor]] = {}  # some settings are one copy
+        for setting, groups in self._copies(tuple(copies.groups)).items():
+            if groups not in known:
+                other, more = self._scores(words, copies, groups)
+                refused = more | refused
+                pairs = zip(own, other, strict=True)
+                known[groups] = [correlated(*pair, words) for pair in pairs]
+            for name, column in zip(self.names, known[groups], strict=True):
+                measured.append(measurement(f"{MEASURE}_{name}", column, setting))
         missing = {f"{MEASURE}_{name}": why for name, why in refused.items()}
         return Findings(tuple(measured), missing | {f"{MEASURE}_uniform": EVEN})
 
-    def _copies(self, groups: tuple[str, ...]) -> dict[tuple[str, ...], list[str | None]]:
-        """What is drawn anew in each copy, and the settings under which that is told."""
-        found: dict[tuple[str, ...], list[str | None]] = {groups: [None]}
+    def _copies(self, groups: tuple[str, ...]) -> dict[str | None, tuple[str, ...]]:
+        """What is drawn anew under each setting."""
+        found: dict[str | None, tuple[str, ...]] = {None: groups}
         if "cascade" in self.ways:
-            for count, name in enumerate(groups, start=1):
-                found.setdefault(groups[:count], []).append(f"cascade {count}: {name}")
+            steps = enumerate(groups, start=1)
+            found |= {f"cascade {count}: {name}": groups[:count] for count, name in steps}
         if "only" in self.ways:
-            for name in groups:
-                found.setdefault((name,), []).append(f"only {name}")
+            found |= {f"only {name}": (name,) for name in groups}
         return found
 
     def _scores(
@@ -112,11 +115,3 @@ def correlated(
     """ρ of the sizes; NaN where a method refuses a text, and where all its words are tied."""
     rho = spearman(one.nan_to_num(0.0).abs(), other.nan_to_num(0.0).abs(), words.real)
     return torch.where((one + other).isfinite().all(-1), rho, torch.nan)
-
-
-def _rows(
-    names: Sequence[str], columns: Sequence[Float64[Tensor, "B"]], settings: Iterable[str | None]
-) -> Iterator[Measurement]:
-    for setting in settings:
-        for name, column in zip(names, columns, strict=True):
-            yield measurement(f"{MEASURE}_{name}", column, setting)
