@@ -1,12 +1,20 @@
 """Every check that votes convicts the guilty and acquits the innocent."""
 
+import numpy as np
 import pytest
+import torch
 
 import heedful
 from heedful.auditing.bearing import TABLE
 from heedful.auditing.power import Where, powers
 from heedful.checks import checks
+from heedful.checks.removals import Removals, Words
+from heedful.checks.removing import Trial
+from heedful.checks.softly import SoftTrial
+from heedful.methods import methods
 from heedful.models.planted import planted, texts
+from heedful.models.sitting import Sitting
+from heedful.stats.interval import estimate_means
 
 # truth by construction: claim → answer
 TRUTH = {
@@ -89,3 +97,35 @@ def test_inert_attention_flips_nothing(kind):
     assert found.estimates["flip_top"].high == 0.0
     assert found.estimates["fraction_to_flip_attention"].n == 0
     assert found.undefined["fraction_to_flip_optimal"] == 200
+
+
+@pytest.mark.parametrize("kind", TRUTH)
+def test_words_of_honest_attention_move_the_output_beyond_chance_and_random_ones_do_not(kind):
+    """By every way, dimmed too; orders drawn at random do as random orders do."""
+    subject, seed = planted[kind](seed=0), 4
+    encoded = [subject.encode(one) for one in texts(subject, 120, seed=seed)]
+    check = checks.build("faithfulness", methods=("random",), orders=6)
+    found = {"attention": [], "random": [], "soft": []}
+    with torch.no_grad():
+        for start in range(0, 120, 40):
+            batch = subject.batch(encoded[start : start + 40])
+            words = Words(Sitting(subject, batch, seed=seed))
+            scores, _ = check.scores(words)
+            drawn = methods.build("random")(words.sitting, words.sitting.predicted).scores
+            both = torch.stack([scores[0], words.joined(drawn.double(), "sum"), scores[-1]])
+            trials = [
+                Trial(Removals(words, way), both, check.chance(words), check.bins, 1)
+                for way in check.ways
+            ]
+            beyond = torch.stack([one.columns()["beyond_random"] for one in trials]).mean(0)
+            found["attention"] += [beyond[0].numpy()]
+            found["random"] += [beyond[1].numpy()]
+            soft = SoftTrial(words, scores, 10).columns()["soft_beyond_random"]
+            found["soft"] += [soft[0].numpy()]
+    intervals = estimate_means({name: np.concatenate(one) for name, one in found.items()})
+    assert intervals["random"].low < 0 < intervals["random"].high
+    if TRUTH[kind]["ranks"] == "for":
+        assert intervals["attention"].low > 0
+        assert intervals["soft"].low > 0
+    else:
+        assert intervals["attention"].low < 0 < intervals["attention"].high

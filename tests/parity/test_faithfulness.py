@@ -39,7 +39,12 @@ def plain(findings):
 
 
 def check_of(**settings):
-    usual = {"methods": ASKED, "orders": ORDERS, "draws": 0}  # dimming has a file of its own
+    usual = {
+        "methods": ASKED,
+        "orders": ORDERS,
+        "draws": 0,
+        "perturbations": 0,
+    }  # dimming has a file of its own
     return checks.build("faithfulness", **(usual | settings))
 
 

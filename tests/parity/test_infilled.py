@@ -46,6 +46,7 @@ def sitting_of(name, **more):
 
 def check(folder, **settings):
     given = {"methods": (), "bins": BINS, "draws": 0, "steps": 2, "orders": 2, "infill": folder}
+    given |= {"perturbations": 0}
     return checks.build("faithfulness", **given | {"samples": SAMPLES} | settings)
 
 

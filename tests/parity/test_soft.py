@@ -25,7 +25,11 @@ SOFT = ("soft_sufficiency", "soft_comprehensiveness", "soft_beyond_random")
 
 
 def found_by(sitting, **settings):
-    given = {"methods": METHODS, "draws": DRAWS, "ways": ("deletion",)} | settings
+    given = (
+        {"methods": METHODS, "draws": DRAWS, "ways": ("deletion",)}
+        | {"perturbations": 0}
+        | settings
+    )
     findings = checks.build("faithfulness", **given)(sitting)
     rows = {one.measure: one.values for one in findings.measurements}
     return {name: one for name, one in rows.items() if name.startswith("soft_")}, findings

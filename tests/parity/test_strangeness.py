@@ -37,7 +37,14 @@ def sitting_on(name, rows, **more):
 
 
 def check(**settings):
-    given = {"methods": (), "bins": BINS, "draws": 0, "steps": 1, "orders": 2} | settings
+    given = {
+        "methods": (),
+        "bins": BINS,
+        "draws": 0,
+        "steps": 1,
+        "orders": 2,
+        "perturbations": 0,
+    } | settings
     return checks.build("faithfulness", **given)
 
 

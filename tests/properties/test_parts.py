@@ -267,6 +267,8 @@ def test_checks_give_what_they_promise_or_say_why_not(name, case):
     assert len(set(rows)) == len(rows)
     assert {*given_names, *later, *found.missing} == {*check.measures, *check.beside}
     assert not set(found.missing) & later
+    for one in found.measurements:  # what is missing throughout has no value, or no row
+        assert one.measure not in found.missing or np.isnan(one.values).all()
     for one in found.measurements:
         assert one.values.shape == (len(encoded),)
         assert one.values.dtype == np.float64

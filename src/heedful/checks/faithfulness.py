@@ -14,17 +14,16 @@ from heedful.checks.base import Column, Findings, checks, measurement
 from heedful.checks.infilled import WAY as INFILLED
 from heedful.checks.infilled import Infilled, texts_of
 from heedful.checks.removals import WAYS, Removals, Words
-from heedful.checks.removing import Columns, Trial
+from heedful.checks.removing import Columns, Trial, beyond_chance
 from heedful.checks.scored import USUAL, drawn_scores, scores_of_words, with_attention
+from heedful.checks.sensitivity import SENSITIVITY, Sensitivity
 from heedful.checks.softly import FEWEST, OF_SOFT, SoftTrial
-from heedful.checks.strangeness import OFF, Strangeness, whole_texts
-from heedful.checks.surprise import PERPLEXITY, Surprise
+from heedful.checks.strangeness import OFF, strange
+from heedful.checks.surprise import PERPLEXITY, Surprise, surprising
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Claim, Measurement
 from heedful.models.infilling import Infiller, require_folder
 from heedful.models.sitting import Sitting
-from heedful.stats.correction import holm_adjusted
-from heedful.stats.signs import sign_flip_p
 from heedful.tensor import faithful
 
 OF_EACH = (
@@ -45,18 +44,6 @@ OF_CONTROLS = {
 BY_WAY = (*OF_EACH, "violation")
 
 
-def beyond_chance(
-    names: Sequence[str], columns: Mapping[str, Column], *, resamples: int, seed: int
-) -> dict[str, float]:
-    """p-values of "no more than random removal does" for every method, Holm's over all."""
-    p = [
-        sign_flip_p(columns[f"beyond_random_{name}"], resamples=resamples, seed=seed)
-        for name in names
-    ]
-    adjusted = holm_adjusted(p)
-    return {f"p_beyond_random_{name}": one for name, one in zip(names, adjusted, strict=True)}
-
-
 @checks.register("faithfulness")
 @dataclass(frozen=True)
 class Faithfulness:
@@ -70,7 +57,8 @@ class Faithfulness:
     the same order from its end. Words are deleted, and hidden (the setting "masking"), and where
     `infill` is the folder of a masked language model replaced by `samples` draws of what it puts in
     their place (the setting "infilled"). Attention is always among the methods. `soft_…` dim words
-    instead, as far as they are scored, in `draws` (0: not at all).
+    instead, as far as they are scored, in `draws` (0: not at all). `sensitivity_M` is how far
+    scores move when vectors move by up to `radius` in `perturbations` draws.
     """
 
     methods: tuple[Asked, ...] = USUAL
@@ -81,6 +69,8 @@ class Faithfulness:
     draws: int = FEWEST
     infill: str = ""
     samples: int = 3
+    perturbations: int = 4
+    radius: float = 0.05
     claim: ClassVar[Claim | None] = "ranks"
     usual: ClassVar[bool] = False  # it takes many times the passes of all other checks together
     of_heads: ClassVar[tuple[str, ...]] = ()
@@ -95,6 +85,8 @@ class Faithfulness:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
         if self.draws != 0 and self.draws < FEWEST:
             raise ConfigError(f"draws must be at least {FEWEST}, or 0 for none, not {self.draws}.")
+        if self.perturbations < 0 or not self.radius > 0:
+            raise ConfigError("perturbations start at 0, and radius must be above 0.")
         if not self.bins or not all(0.0 < share <= 1.0 for share in self.bins):
             raise ConfigError(f"bins must be shares of the words in (0, 1], not {self.bins}.")
         if not self.ways or len({*self.ways} & {*WAYS}) < len(self.ways):
@@ -131,7 +123,7 @@ class Faithfulness:
 
     @property
     def _soft(self) -> tuple[str, ...]:
-        return OF_SOFT if self.draws else ()
+        return (*(OF_SOFT if self.draws else ()), *((SENSITIVITY,) if self.perturbations else ()))
 
     def _promised(self, measures: Sequence[str]) -> Iterator[tuple[str, str]]:
         signed = [name_of(one) for one in self.methods if built(one).signed]
@@ -153,11 +145,14 @@ class Faithfulness:
             setting = None if way == self.ways[0] else way
             measured += self.measured(BY_WAY, trial.columns(), setting)
         try:
-            measured += list(self._strange(trials))
+            measured += [*strange(trials, self.names.index("attention"), self.bins)]
         except NotApplicable as reason:
-            strange = (name for name in self.measures if name.startswith(OFF))
-            missing |= {name: missing.get(name, str(reason)) for name in strange}
-        measured += self._surprising(trials[-1])
+            names = (name for name in self.measures if name.startswith(OFF))
+            missing |= {name: missing.get(name, str(reason)) for name in names}
+        if isinstance(by := removals[-1].by, Infilled):
+            place, ways = trials[0].place[self.names.index("attention")], (*self.ways, INFILLED)
+            measured += surprising(Surprise(words, by, max(self.bins)), ways, place)
+        missing |= self._sensitive(words, scores, measured)
         if self.draws:
             measured += self.measured(OF_SOFT, SoftTrial(words, scores, self.draws).columns())
         return Findings(tuple(measured), missing)
@@ -169,19 +164,6 @@ class Faithfulness:
         for measure, name in self._promised(measures):
             yield measurement(f"{measure}_{name}", columns[measure][rows.index(name)], setting)
 
-    def _strange(self, trials: Sequence[Trial]) -> Iterator[Measurement]:
-        """How far off distribution texts are, whole and without the words that attention names.
-
-        The same without as many at random has the setting "random".
-        """
-        sitting = trials[0].removals.words.sitting
-        yield measurement(f"{OFF}_whole", whole_texts(sitting))
-        for trial in trials:
-            orders = torch.stack([trial.place[self.names.index("attention")], trial.chance[0]])
-            far = Strangeness(trial.removals, self.bins).columns(orders)
-            for one, setting in zip(far, (None, "random"), strict=True):
-                yield measurement(f"{OFF}_{trial.removals.way}", one, setting)
-
     def _infilled(self, words: Words, removals: list[Removals]) -> dict[str, str]:
         """Add the way that puts other words in the place of those removed; or say why not."""
         try:
@@ -192,16 +174,17 @@ class Faithfulness:
         removals.append(Removals(words, INFILLED, by=by))
         return {}
 
-    def _surprising(self, trial: Trial) -> Iterator[Measurement]:
-        """What the language model says of the texts, where there is one; and what it could not."""
-        removals = trial.removals
-        if not isinstance(by := removals.by, Infilled):
-            return
-        place = trial.place[self.names.index("attention")]
-        surprise = Surprise(removals.words, by, max(self.bins))
-        for name, column in surprise.columns((*self.ways, INFILLED), place):
-            yield measurement(name, column)
-        yield measurement("not_infilled", by.not_infilled(removals.words.sitting))
+    def _sensitive(
+        self, words: Words, scores: Float64[Tensor, "K B W"], measured: list[Measurement]
+    ) -> dict[str, str]:
+        """Add how far scores move with the vectors; of whom that cannot be asked, why."""
+        if not self.perturbations:
+            return {}
+        sensitivity = Sensitivity(words, self.radius, self.perturbations)
+        columns, refused = sensitivity.columns(self.methods, scores[:-1])
+        for name, column in zip(self.names, columns, strict=True):
+            measured.append(measurement(f"{SENSITIVITY}_{name}", column))
+        return {f"{SENSITIVITY}_{self.names[row]}": why for row, why in refused.items()}
 
     def tested(
         self, columns: Mapping[str, Column], *, resamples: int, seed: int

@@ -9,9 +9,10 @@ import torch
 
 from heedful.checks.asked import Asked
 from heedful.checks.base import Column, Findings, checks, measurement
-from heedful.checks.faithfulness import BY_WAY, Faithfulness, beyond_chance
+from heedful.checks.faithfulness import BY_WAY, Faithfulness
 from heedful.checks.removals import Removals, Words
 from heedful.checks.removing import Trial as Removing
+from heedful.checks.removing import beyond_chance
 from heedful.checks.retrains import OverSeeds, Trial
 from heedful.checks.scored import USUAL
 from heedful.checks.strangeness import OFF
@@ -61,7 +62,9 @@ class OffManifold:
     @property
     def removing(self) -> Faithfulness:
         """The same removals as of the model itself."""
-        return Faithfulness(self.methods, self.bins, self.orders, self.steps, (WAY,), 0)
+        return Faithfulness(
+            self.methods, self.bins, self.orders, self.steps, (WAY,), draws=0, perturbations=0
+        )
 
     @property
     def names(self) -> tuple[str, ...]:

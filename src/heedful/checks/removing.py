@@ -1,6 +1,6 @@
 """Words removed in the orders of several methods and at random: what each measure makes of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,7 +8,10 @@ import torch
 from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
+from heedful.checks.base import Column
 from heedful.checks.removals import Removals
+from heedful.stats.correction import holm_adjusted
+from heedful.stats.signs import sign_flip_p
 from heedful.tensor import faithful
 
 Columns = Mapping[str, Float64[Tensor, "K B"]]
@@ -110,3 +113,15 @@ class Trial:
 def _with_mean(found: Float64[Tensor, "K B"], methods: int) -> Float64[Tensor, "M B"]:
     """Those of the methods, then the mean of the random orders."""
     return torch.cat([found[:methods], found[methods:].mean(0, keepdim=True)])
+
+
+def beyond_chance(
+    names: Sequence[str], columns: Mapping[str, Column], *, resamples: int, seed: int
+) -> dict[str, float]:
+    """p-values of "no more than random removal does" for every method, Holm's over all."""
+    p = [
+        sign_flip_p(columns[f"beyond_random_{name}"], resamples=resamples, seed=seed)
+        for name in names
+    ]
+    adjusted = holm_adjusted(p)
+    return {f"p_beyond_random_{name}": one for name, one in zip(names, adjusted, strict=True)}

@@ -1,14 +1,17 @@
 """How strange texts with words removed are to the model, beside whole texts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
+from heedful.checks.base import measurement
 from heedful.checks.removals import Removals
+from heedful.checks.removing import Trial
 from heedful.core.errors import NotApplicable
+from heedful.core.records import Measurement
 from heedful.models.attending import state_of
 from heedful.models.base import Whole
 from heedful.models.sitting import Sitting
@@ -55,3 +58,16 @@ class Strangeness:
             states = self.removals.states(rows, gone[asked])
             found[asked] = crowd.nearer(states, numbers[rows])
         return found
+
+
+def strange(trials: Sequence[Trial], row: int, bins: Sequence[float]) -> Iterator[Measurement]:
+    """How far off distribution texts are, whole and without the first words of one order.
+
+    The same without as many at random has the setting "random".
+    """
+    yield measurement(f"{OFF}_whole", whole_texts(trials[0].removals.words.sitting))
+    for trial in trials:
+        orders = torch.stack([trial.place[row], trial.chance[0]])
+        far = Strangeness(trial.removals, bins).columns(orders)
+        for one, setting in zip(far, (None, "random"), strict=True):
+            yield measurement(f"{OFF}_{trial.removals.way}", one, setting)

@@ -7,8 +7,10 @@ import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from heedful.checks.base import measurement
 from heedful.checks.infilled import WAY, Infilled, texts_of
 from heedful.checks.removals import Words
+from heedful.core.records import Measurement
 from heedful.tensor.faithful import bin_sizes
 
 PERPLEXITY = "log_perplexity"
@@ -54,3 +56,13 @@ class Surprise:
 
     def _of(self, texts: Sequence[Sequence[str | None]]) -> Float64[Tensor, "B"]:
         return torch.tensor(self.infilled.infiller.surprise(texts), dtype=torch.float64)
+
+
+def surprising(
+    surprise: Surprise, ways: Sequence[str], place: Int[Tensor, "B W"]
+) -> Iterator[Measurement]:
+    """What the language model says of the texts, and how many words it could not replace."""
+    for name, column in surprise.columns(ways, place):
+        yield measurement(name, column)
+    less = surprise.infilled.not_infilled(surprise.words.sitting)
+    yield measurement("not_infilled", less)

@@ -162,6 +162,7 @@ REMOVING = {
     "soft_beyond_random": Meaning("lost beyond the same scores shuffled: {}", "up", span=RANK),
     "off_distribution": Meaning("whole texts with nearer neighbours than these: {}", "none"),
     "log_perplexity": Meaning("surprise of a piece to the language model: {}", span=(0.0, 10.0)),
+    "sensitivity": Meaning("how far scores of {} move with the vectors", "down"),
     "violation": Meaning("words whose sign contradicts their effect: {}", "down"),
 }
 POINTING = {

@@ -1,0 +1,147 @@
+"""How far explanations move with the vectors: captum, plain loops, and where it is known."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from captum.metrics import sensitivity_max
+
+import helpers
+from games import linear, members, subject, texts_of
+from heedful.checks import checks
+from heedful.core.errors import ConfigError, NotApplicable
+from heedful.core.rng import generator
+from heedful.methods import methods
+from heedful.models.moving import DEAF, Moved
+from heedful.models.sitting import Sitting
+
+SEED, DRAWS, RADIUS = 2, 3, 0.1
+METHODS = ("input_x_gradient", "one_hot_gradient", "gradient", "integrated_gradients", "occlusion")
+
+
+def found_by(sitting, asked=METHODS, **settings):
+    given = {"methods": asked, "draws": 0, "steps": 1, "orders": 1, "bins": (0.5,)}
+    given |= {"ways": ("masking",), "perturbations": DRAWS, "radius": RADIUS}
+    findings = checks.build("faithfulness", **given | settings)(sitting)
+    rows = {one.measure: one.values for one in findings.measurements}
+    return {name: one for name, one in rows.items() if name.startswith("sens")}, findings
+
+
+def noises(text, vectors):
+    """The draws of one text, in ± the radius, zero on its special tokens."""
+    tokens = [t for word in members(text, "words") for t in word]
+    typical = math.sqrt(float(vectors[tokens].double().square().mean()))
+    for draw in range(DRAWS):
+        stream = generator(SEED, f"sensitivity, draw {draw}", text.index)
+        drawn = torch.from_numpy(stream.random((1, len(tokens) * vectors.shape[1])))
+        noise = torch.zeros_like(vectors)
+        noise[tokens] = ((2 * drawn - 1) * RADIUS * typical).reshape(len(tokens), -1).to(vectors)
+        yield noise
+
+
+def scores(one, text, vectors, name, target):
+    """A method's scores of the words, on these vectors."""
+    batch = one.batch([text])
+    sitting = Sitting(one, batch, seed=SEED)
+    sitting.__dict__["embedded"] = vectors[None].detach().clone().requires_grad_()
+    part = methods.build(name)
+    tokens = part(sitting, torch.tensor([target])).scores[0].double()
+    if part.join == "norm":
+        return [math.sqrt(sum(float(tokens[t]) ** 2 for t in w)) for w in members(text, "words")]
+    return [sum(float(tokens[t]) for t in w) for w in members(text, "words")]
+
+
+@pytest.mark.parametrize("name", ["bilstm", "cnn", "bert", "xlnet"])
+def test_it_is_captums_sensitivity_max(name):
+    one = subject(name)
+    texts = [replace(text, index=5 + n) for n, text in enumerate(texts_of(name))]
+    sitting = Sitting(one, one.batch(texts), seed=SEED)
+    found, findings = found_by(sitting)
+    assert not {key for key in findings.missing if key.startswith("sens")}
+    for row, text in enumerate(texts):
+        alone = one.embed(one.batch([text]))[0].detach()
+        target, drawn = int(sitting.predicted[row]), [*noises(text, alone)]
+        for method in ("attention", *METHODS):
+
+            def explain(many, text=text, method=method, target=target):
+                many = many[0] if isinstance(many, tuple) else many
+                each = [scores(one, text, vectors, method, target) for vectors in many]
+                return (torch.tensor(each, dtype=torch.float64),)
+
+            want = sensitivity_max(
+                explain,
+                alone[None].clone(),
+                perturb_func=lambda many, _, drawn=drawn: many + torch.stack(drawn),
+                n_perturb_samples=DRAWS,
+                max_examples_per_batch=DRAWS,
+            )
+            mine = found[f"sensitivity_{method}"][row]
+            assert mine == pytest.approx(float(want), rel=1e-5, abs=1e-9), method
+
+
+def test_a_linear_model_moves_its_gradient_nowhere_and_its_products_with_the_noise():
+    sitting, _ = linear([4, 9], seed=2)
+    one = {"gradient": {"of": "logit"}, "input_x_gradient": {"of": "logit"}}
+    asked = tuple(methods.build(name, **own) for name, own in one.items())
+    found, _ = found_by(sitting, asked)
+    spoken = sitting.predicted.numpy() == 1  # the first class's logit is constant
+    assert spoken.any()
+    assert found["sensitivity_gradient"][spoken] == pytest.approx(0.0, abs=1e-9)
+    assert (found["sensitivity_input_x_gradient"][spoken] > 0.001).all()
+    assert (found["sensitivity_attention"] == 0).all()  # even, whatever the vectors
+    with pytest.raises(NotApplicable, match="cannot be computed anew"):
+        Moved(sitting.subject, sitting.batch, sitting.embedded).embed(
+            replace(sitting.batch, ids=sitting.batch.ids + 1)
+        )
+
+
+def test_larger_steps_move_scores_farther_and_tiny_ones_hardly():
+    sitting = Sitting(subject("bilstm"), subject("bilstm").batch(texts_of("bilstm")), seed=SEED)
+    small, large = (
+        found_by(sitting, ("input_x_gradient",), radius=radius)[0] for radius in (1e-6, 0.3)
+    )
+    name = "sensitivity_input_x_gradient"
+    assert (small[name] < 1e-4).all()
+    assert (large[name] > small[name]).all()
+
+
+def test_what_reads_the_words_says_that_it_cannot():
+    sitting = Sitting(subject("bilstm"), subject("bilstm").batch(texts_of("bilstm")), seed=SEED)
+    found, findings = found_by(sitting, ("leave_one_out", "rollout"))
+    assert findings.missing["sensitivity_leave_one_out"] == DEAF
+    assert "several layers" in findings.missing["sensitivity_rollout"]
+    assert np.isnan(found["sensitivity_leave_one_out"]).all()
+    assert np.isfinite(found["sensitivity_attention"]).all()
+    one = subject("bert")
+    bert = Sitting(one, one.batch(texts_of("bert")), seed=SEED)
+    asked = ("leave_one_out", "attention_norm", "value_zeroing", "rollout")
+    found, findings = found_by(bert, asked)
+    deaf = {name for name, why in findings.missing.items() if why == DEAF}
+    assert deaf == {f"sensitivity_{name}" for name in asked[:3]}
+    assert np.isfinite(found["sensitivity_rollout"]).all()
+    assert (found["sensitivity_rollout"] > 0).any()
+
+
+def test_a_method_that_takes_short_texts_is_computed_for_those_whatever_their_company():
+    one = subject("bilstm")
+    texts = helpers.encoded(one, [4, 20, 6], seed=3)
+    sitting = Sitting(one, one.batch(texts), seed=SEED)
+    together, _ = found_by(sitting, ("shapley",))
+    name = "sensitivity_shapley"
+    assert np.isnan(together[name]).tolist() == [False, True, False]
+    for row, text in enumerate(texts):
+        alone, _ = found_by(Sitting(one, one.batch([text]), seed=SEED), ("shapley",))
+        assert alone[name][0] == pytest.approx(together[name][row], abs=1e-9, nan_ok=True)
+
+
+def test_it_can_be_left_out_and_wrong_numbers_are_refused():
+    one = subject("bilstm")
+    sitting = Sitting(one, one.batch(texts_of("bilstm")))
+    found, findings = found_by(sitting, perturbations=0)
+    assert not found
+    assert not {key for key in findings.missing if key.startswith("sens")}
+    for settings in ({"perturbations": -1}, {"radius": 0.0}):
+        with pytest.raises(ConfigError, match="perturbations start at 0, and radius must be above"):
+            checks.build("faithfulness", **settings)
