@@ -83,6 +83,7 @@ def test_the_page_has_every_setting(run):
     assert "cascade 2: attention" in html
 
 
+@pytest.mark.study
 def test_labels_that_taught_nothing_leave_what_reads_no_model(early):
     """Trained on other labels attention is another; a method that ignores the model is the same."""
     votes = {one: data(one, n, "synthetic:votes") for one, n in SIZES.items()}

@@ -55,6 +55,7 @@ def test_used_and_needed_are_two_claims(truth):
     assert (gain.value > 0.1) == (truth.needed == "for")
 
 
+@pytest.mark.study
 def test_attention_that_was_taught_to_hide_the_needle(tmp_path):
     """The score stays, the mass goes, and an audit of the deceiver says that it does not rank."""
     subject = trained("synthetic:needle", "bilstm", 2, hidden=64, embedding=100)
@@ -105,6 +106,7 @@ def test_where_each_word_says_its_own_attention_cannot_be_taught_to_hide():
     assert verdict.checks["deception"].answer == "for"
 
 
+@pytest.mark.study
 def test_a_model_trained_without_the_needle_cannot_find_it():
     """A tenth of the words holds the needle, which attention names; drawn at random it does not."""
     subject = trained("synthetic:needle", "bilstm", 3, **SMALL)

@@ -188,6 +188,10 @@ def _require_types(plan: Plan) -> None:
     _require("level", plan.level, (int, float), "a number")
     for name, column in plan.fields.items():
         _require(f"fields.{name}", column, str, "a column's name")
+    try:
+        tomli_w.dumps({"subject": dict(plan.subject)})
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"subject holds what a plan cannot keep: {error}.") from error
 
 
 def _require(name: str, value: Any, kind: type | tuple[type, ...], words: str) -> None:

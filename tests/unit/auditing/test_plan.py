@@ -284,3 +284,8 @@ def test_quick_never_takes_more_steps():
 def test_differences_are_named_unless_they_cannot_matter(change, different):
     assert PLAN.differences(replace(PLAN, **change)) == different
     assert replace(PLAN, **change).differences(PLAN) == different
+
+
+def test_what_toml_cannot_hold_is_refused_when_the_plan_is_made():
+    with pytest.raises(ConfigError, match="subject holds what a plan cannot keep"):
+        Plan("m", "d", subject={"layer": None})
