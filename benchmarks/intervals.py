@@ -97,6 +97,7 @@ def _covered(columns: dict[str, np.ndarray], audits: int) -> Iterator[tuple[str,
     whole = np.stack([columns[name] for name in PLACE])
     whole = whole[:, ~np.isnan(whole).any(0)].mean(1)
     degree = float((whole[0] - whole[1]) / (whole[2] - whole[1]))
+    names = [name for name in names if np.nanstd(columns[name]) > 0]  # of texts all alike: nothing
     hits, draw = dict.fromkeys([*names, "degree"], 0), generator(0, "simulated audits")
     for audit in range(audits):
         here = draw.integers(POPULATION, size=TEXTS)

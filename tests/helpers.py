@@ -1,6 +1,9 @@
 """Small subjects and batches that tests share."""
 
+from math import sqrt
+
 import torch
+from scipy.stats import norm, t
 
 from heedful.core.values import Batch, Encoded, Example, collate
 from heedful.models.network import AttentionClassifier, Shape
@@ -41,3 +44,9 @@ def encoded(subject: RecurrentSubject, lengths: list[int], *, seed: int = 0) -> 
 def batch(subject: RecurrentSubject, lengths: list[int], *, seed: int = 0) -> Batch:
     """A padded batch of such texts."""
     return collate(encoded(subject, lengths, seed=seed))
+
+
+def tails(n, level=0.95):
+    """The two shares of draws at which an interval of n instances ends."""
+    below = norm.sf(sqrt(n / (n - 1)) * t.isf((1 - level) / 2, n - 1))
+    return below, 1 - below

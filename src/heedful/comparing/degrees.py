@@ -43,8 +43,9 @@ def degree_difference(first: Columns, second: Columns, draw: Draw) -> tuple[Diff
     sides = [
         _placed(values, seed, draw) for values, seed in zip((one, other), _seeds(draw), strict=True)
     ]
-    for which, (_, gap) in zip(("first", "second"), sides, strict=True):
-        if not percentile_interval(gap[1:, None], draw.level)[0][0] > 0:
+    counts = len(one), len(other)
+    for which, (_, gap), n in zip(("first", "second"), sides, counts, strict=True):
+        if not percentile_interval(gap[1:, None], draw.level, n=n)[0][0] > 0:
             return None, (
                 f"in the {which} gradient and leave-one-out agree no better than chance, so its "
                 "degree means nothing"

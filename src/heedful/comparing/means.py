@@ -89,7 +89,7 @@ def _means(values: Values) -> Row:
 
 
 def _estimates(means: Row, draws: Draws, n: np.ndarray, level: float) -> list[Estimate]:
-    low, high = percentile_interval(draws, level)
+    low, high = percentile_interval(draws, level, n=n)
     found = [
         Estimate(float(value), float(a), float(b), int(count))
         for value, a, b, count in zip(means, low, high, n, strict=True)

@@ -28,6 +28,18 @@ class Measurement:
     setting: str | None = None
 
 
+SHARES = ("top1_", "flip_top", "can_flip")  # what of every text is true or false
+
+
+def is_share(measure: str) -> bool:
+    """Whether a measure is 0 or 1 of every text, so that its mean is a share of texts.
+
+    >>> is_share("top1_leave_one_out"), is_share("tau_leave_one_out")
+    (True, False)
+    """
+    return measure.startswith(SHARES)
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A statistic with its interval and the number of instances it rests on."""

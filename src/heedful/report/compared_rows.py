@@ -101,7 +101,7 @@ def method_told(compared: Compared) -> str:
     paired = all(pair.pairing.paired for pair in compared.pairs)
     how = "turning signs" if paired else "dealing texts anew"
     return (
-        f"{100 * compared.level:g} % percentile bootstrap over "
+        f"{100 * compared.level:g} % expanded percentile bootstrap over "
         f"{'texts, paired' if paired else 'the texts of each'}, {compared.resamples} resamples; "
         f"p-values by {how}; what rests on models made anew also over their seeds."
     )

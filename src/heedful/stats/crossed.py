@@ -95,7 +95,7 @@ def estimate_draws(
     value: float, draws: Float64[np.ndarray, "R"], *, n: int, level: float = 0.95
 ) -> Estimate:
     """A value with the middle of its draws; without an interval where it rests on one text."""
-    low, high = percentile_interval(draws[:, None], level)
+    low, high = percentile_interval(draws[:, None], level, n=n)
     if n < 2:
         return Estimate(value, float("nan"), float("nan"), n)
     return Estimate(value, float(low[0]), float(high[0]), n)

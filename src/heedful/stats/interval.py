@@ -1,5 +1,10 @@
 """Intervals by the bootstrap: resample instances, keep what each statistic becomes (Efron, 1979).
 
+The middle 95 % of the draws of n instances is too narrow, as a normal interval is where Student's
+is due: percentiles are taken as far out as makes up for that (Hesterberg, 2014, the expanded
+percentile interval). A share of yes and no has Wilson's interval: resamples of a few instances
+that are all alike do not vary, and would make a certainty of them.
+
 A NaN is a value that does not exist: it is left out of its column's mean, never counted as zero.
 Draws belong to the place of an instance in its column: give instances in a fixed order.
 """
@@ -8,13 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
+from scipy.stats import binomtest, norm, t
 
 from heedful.core.errors import ShapeError
-from heedful.core.records import Estimate
+from heedful.core.records import Estimate, is_share
 from heedful.core.rng import generator
 
-KIND = "percentile bootstrap over instances"
+KIND = "expanded percentile bootstrap over instances, Wilson for shares"
 RESAMPLES = 2000
 UNDEFINED_AT_MOST = 0.05  # of the draws; an interval from the lucky rest would be too narrow
 
@@ -58,20 +64,40 @@ def bootstrap_means(
 
 
 def percentile_interval(
-    draws: Float64[np.ndarray, "R M"], level: float = 0.95
+    draws: Float64[np.ndarray, "R M"],
+    level: float = 0.95,
+    *,
+    n: Int64[np.ndarray, "M"] | int | None = None,
 ) -> tuple[Float64[np.ndarray, "M"], Float64[np.ndarray, "M"]]:
     """The middle `level` of each column's draws; NaN where more than 5 % of them are undefined.
+
+    With the number of instances that each column rests on, expanded by what `n` of them lack.
 
     >>> low, high = percentile_interval(np.arange(101.0)[:, None], level=0.9)
     >>> low, high
     (array([5.]), array([95.]))
     """
     ends = np.full((2, draws.shape[1]), np.nan)
-    for column, one in enumerate(draws.T):
+    levels = np.broadcast_to(level if n is None else expanded(level, np.atleast_1d(n)), len(ends.T))
+    for column, (one, wide) in enumerate(zip(draws.T, levels, strict=True)):
         defined = one[~np.isnan(one)]
         if len(defined) and len(defined) >= (1 - UNDEFINED_AT_MOST) * len(one):
-            ends[:, column] = np.quantile(defined, ((1 - level) / 2, (1 + level) / 2))
+            ends[:, column] = np.quantile(defined, ((1 - wide) / 2, (1 + wide) / 2))
     return ends[0], ends[1]
+
+
+def expanded(level: float, n: np.ndarray) -> np.ndarray:
+    """The share of the draws that holds what Student's interval of n instances does.
+
+    1 − 2Φ(−√(n / (n − 1)) · t), t the quantile of n − 1 degrees of freedom.
+
+    >>> expanded(0.95, np.array([10, 100, 100_000])).round(3)
+    array([0.983, 0.954, 0.95 ])
+    """
+    free = np.maximum(n - 1, 1)
+    far = np.sqrt((free + 1) / free) * t.ppf((1 + level) / 2, free)
+    wide: np.ndarray = 1 - 2 * norm.sf(far)
+    return wide
 
 
 def estimate_means(
@@ -93,8 +119,14 @@ def estimate_means(
         return {}
     values = _side_by_side(columns)
     draws = bootstrap_means(values, resamples=resamples, seed=seed)
-    low, high = percentile_interval(draws, level)
     n = (~np.isnan(values)).sum(0)
+    low, high = percentile_interval(draws, level, n=n)
+    for column, name in enumerate(columns):
+        if _of_yes_and_no(name, values[:, column]):
+            ends = binomtest(int(np.nansum(values[:, column])), int(n[column])).proportion_ci(
+                level, method="wilson"
+            )
+            low[column], high[column] = ends.low, ends.high
     means = _ratio(np.nansum(values, axis=0), n.astype(np.float64))
     return {
         name: _estimate(means[column], low[column], high[column], int(n[column]))
@@ -127,7 +159,7 @@ def estimate_place(
     means = np.full((1, 3), np.nan) if n == 0 else values.mean(0, keepdims=True)
     means = np.vstack((means, bootstrap_means(values, resamples=resamples, seed=seed)))
     statistics = places(means)
-    low, high = percentile_interval(statistics[1:], level)
+    low, high = percentile_interval(statistics[1:], level, n=n)
     return Place(
         place=_estimate(statistics[0, 0], low[0], high[0], n),
         gap=_estimate(statistics[0, 1], low[1], high[1], n),
@@ -143,6 +175,12 @@ def places(means: Float64[np.ndarray, "R 3"]) -> Float64[np.ndarray, "R 2"]:
     """
     gap = means[:, 2] - means[:, 1]
     return np.stack((_ratio(means[:, 0] - means[:, 1], gap), gap), axis=1)
+
+
+def _of_yes_and_no(name: str, column: Column) -> bool:
+    """Whether values are 0 or 1; where they are all alike only of measures that can be no other."""
+    said = set(np.unique(column[~np.isnan(column)]).tolist())
+    return said == {0.0, 1.0} or (is_share(name) and bool(said) and said <= {0.0, 1.0})
 
 
 def _estimate(value: float, low: float, high: float, n: int) -> Estimate:

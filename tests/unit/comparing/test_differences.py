@@ -17,6 +17,7 @@ from heedful.comparing.records import DEGREE, SEEDS
 from heedful.comparing.seeded import BETWEEN, MEDIANS, seeded_difference, seeded_keys
 from heedful.core.rng import generator
 from heedful.stats.interval import estimate_place
+from helpers import tails
 
 ONE, TWO = Key("permutation", "median_tvd"), Key("permutation", "leverage")
 DRAW = Draw(resamples=400, tries=400)
@@ -42,7 +43,7 @@ def test_means_intervals_and_gaps_are_those_of_a_plain_loop():
     for _ in range(400):
         chosen = [pairs[i] for i in random.integers(80, size=80).tolist() if i in pairs]
         apart.append(sum(b - a for a, b in chosen) / len(chosen))
-    low, high = np.quantile(apart, (0.025, 0.975))
+    low, high = np.quantile(apart, tails(71))
     assert found.difference.low == pytest.approx(low)
     assert found.difference.high == pytest.approx(high)
     assert found.difference.value == pytest.approx(np.mean([b - a for a, b in pairs.values()]))
@@ -56,7 +57,12 @@ def test_interval_and_p_are_near_those_of_scipy():
     found = mean_differences(columns(one), columns(other), [ONE], many)[0]
     apart = other[ONE] - one[ONE]
     ends = stats.bootstrap(
-        (apart,), np.mean, n_resamples=20_000, method="percentile", rng=1
+        (apart,),
+        np.mean,
+        n_resamples=20_000,
+        method="percentile",
+        confidence_level=1 - 2 * tails(80)[0],
+        rng=1,
     ).confidence_interval
     assert found.difference.low == pytest.approx(ends.low, abs=0.01)
     assert found.difference.high == pytest.approx(ends.high, abs=0.01)
@@ -79,6 +85,7 @@ def test_independent_samples_are_drawn_on_their_own_and_are_near_scipy():
         lambda x, y, axis: np.mean(x, axis=axis) - np.mean(y, axis=axis),
         n_resamples=20_000,
         method="percentile",
+        confidence_level=1 - 2 * tails(150)[0],
         rng=1,
     ).confidence_interval
     assert found.difference.low == pytest.approx(ends.low, abs=0.02)
@@ -123,7 +130,7 @@ def test_degrees_are_those_of_estimate_place_and_their_difference_of_a_plain_loo
         rows = random.integers(66, size=66)
         a, b = (table[rows].mean(0) for table in tables)
         apart.append((b[0] - b[1]) / (b[2] - b[1]) - (a[0] - a[1]) / (a[2] - a[1]))
-    low, high = np.quantile(apart, (0.025, 0.975))
+    low, high = np.quantile(apart, tails(66))
     assert (found.difference.low, found.difference.high) == pytest.approx((low, high))
     assert found.difference.value == pytest.approx(found.second.value - found.first.value)
 

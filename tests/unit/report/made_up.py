@@ -183,7 +183,7 @@ def manifest(**changes):
         "labels": ["neg", "pos"],
         "seed": 3,
         "level": 0.9,
-        "interval": "90% percentile bootstrap over instances, 2000 resamples",
+        "interval": "90% expanded percentile bootstrap over instances, 2000 resamples",
         "truncated": 2,
         "too_short": 5,
         "seconds": {"agreement": {"cpu": 1.25, "wall": 2.0}, "forward": {"cpu": 2.5, "wall": 3.0}},

@@ -36,7 +36,7 @@ def manifest(**changes):
         "too_short": 0,
         "truncated": 0,
         "level": 0.95,
-        "interval": "95% percentile bootstrap over instances, 2000 resamples",
+        "interval": "95% expanded percentile bootstrap over instances, 2000 resamples",
         "seed": 7,
     }
     return usual | changes

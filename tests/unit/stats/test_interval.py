@@ -17,6 +17,7 @@ from heedful.stats.interval import (
     estimate_place,
     percentile_interval,
 )
+from helpers import tails
 
 
 def table(seed, n=40, M=3, holes=0.0):
@@ -71,7 +72,12 @@ def test_the_interval_is_that_of_scipy_to_monte_carlo_error():
     values = np.random.default_rng(0).exponential(size=80)
     ours = estimate_means({"x": values}, resamples=20_000)["x"]
     theirs = stats.bootstrap(
-        (values,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(1)
+        (values,),
+        np.mean,
+        n_resamples=20_000,
+        method="percentile",
+        confidence_level=1 - 2 * tails(80)[0],
+        rng=np.random.default_rng(1),
     ).confidence_interval
     # the error of a 2.5 % quantile of R draws: √(p(1−p)/R) / density, about 2.7 σ/√R; five of it
     within = 5 * sqrt(2) * 2.7 * values.std() / sqrt(80) / sqrt(20_000)
@@ -84,6 +90,37 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     found = estimate_means({str(i): column for i, column in enumerate(samples.T)}, resamples=500)
     share = np.mean([one.low <= 0.3 <= one.high for one in found.values()])
     assert share == pytest.approx(0.95, abs=0.01 + 4 * sqrt(0.95 * 0.05 / 400))
+
+
+@pytest.mark.parametrize("n", [5, 12, 100])
+def test_of_normal_draws_the_expanded_percentiles_are_students_interval(n):
+    """Resampled means vary by the biased standard deviation: that, too, is made up for."""
+    values = np.random.default_rng(n).normal(2.0, 1.0, n)
+    even = (np.arange(200_000) + 0.5) / 200_000
+    draws = stats.norm.ppf(even, values.mean(), values.std() / sqrt(n))[:, None]
+    ends = np.concatenate(percentile_interval(draws, 0.9, n=n))
+    wanted = stats.t.interval(0.9, n - 1, values.mean(), values.std(ddof=1) / sqrt(n))
+    np.testing.assert_allclose(ends, wanted, rtol=1e-4)
+
+
+def test_few_instances_are_covered_as_often_as_many():
+    samples = np.random.default_rng(1).normal(0.3, 1.0, (8, 600))
+    found = estimate_means({str(i): column for i, column in enumerate(samples.T)}, resamples=1000)
+    share = np.mean([one.low <= 0.3 <= one.high for one in found.values()])
+    assert share == pytest.approx(0.95, abs=0.015 + 3 * sqrt(0.95 * 0.05 / 600))
+
+
+def test_a_share_that_is_none_or_all_of_a_few_texts_is_not_certain():
+    none = np.repeat([0.0, nan], [40, 5])
+    some = np.repeat([0.0, 1.0, nan], [37, 3, 5])
+    shares = {"flip_top": none, "top1_gradient": none + 1, "any": some}
+    found = estimate_means(shares | {"js_top": none})
+    z = 1.959963984540054  # Wilson's interval of none of n: [0, z² / (n + z²)]
+    assert (found["flip_top"].low, found["flip_top"].high) == pytest.approx((0, z**2 / (40 + z**2)))
+    assert found["top1_gradient"].low == pytest.approx(1 - z**2 / (40 + z**2))
+    assert (found["js_top"].low, found["js_top"].high) == (0, 0)  # no share: it may be 0 of all
+    middle, half = (3 + z**2 / 2) / (40 + z**2), z / (40 + z**2) * sqrt(3 * 37 / 40 + z**2 / 4)
+    assert (found["any"].low, found["any"].high) == pytest.approx((middle - half, middle + half))
 
 
 def test_percentiles_leave_out_undefined_draws_up_to_one_in_twenty():
@@ -140,8 +177,8 @@ def test_place_is_the_paired_ratio_of_plain_means():
     assert (found.place.n, found.gap.n) == (27, 27)
     assert found.place.value == pytest.approx((s - c) / (r - c))
     assert found.gap.value == pytest.approx(r - c)
-    assert found.place.low == pytest.approx(np.quantile(draws, 0.025))
-    assert found.place.high == pytest.approx(np.quantile(draws, 0.975))
+    assert found.place.low == pytest.approx(np.quantile(draws, tails(27)[0]))
+    assert found.place.high == pytest.approx(np.quantile(draws, tails(27)[1]))
     assert found.gap.low > 0
 
 
