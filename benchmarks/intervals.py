@@ -17,19 +17,16 @@ import numpy as np
 import torch
 from scipy.stats import binomtest
 
+from benchmarks.chance import random_losses
 from heedful.auditing.job import run_job
 from heedful.checks import checks
-from heedful.checks.removals import Removals, Words
-from heedful.checks.removing import Trial
 from heedful.core.rng import generator
 from heedful.core.values import Example
 from heedful.models.planting import Case
-from heedful.models.sitting import Sitting
 from heedful.stats.correction import holm_adjusted
 from heedful.stats.crossed import crossed_draws, estimate_draws
 from heedful.stats.interval import estimate_means, estimate_place
 from heedful.stats.signs import sign_flip_p
-from heedful.tensor.faithful import places
 
 AUDITS, TEXTS, RESAMPLES, POPULATION = 2000, 100, 500, 2000
 CASES = (Case("hidden", "hard", 20, 11), Case("running", "middle", 20, 12))
@@ -132,7 +129,7 @@ def _crossed(audits: int) -> Iterator[tuple[str, int]]:
 
 def _alarms(case: Case, audits: int) -> Iterator[tuple[str, int]]:
     """How often "beyond random" is found of orders that are random themselves."""
-    lost = _random_losses(case, POPULATION)
+    lost = random_losses(case.subject, _examples(case, POPULATION), orders=NULLS + OTHERS)
     beyond = lost[:NULLS] - lost[NULLS:].mean(0)
     alone = together = 0
     draw = generator(0, "simulated nulls")
@@ -143,22 +140,6 @@ def _alarms(case: Case, audits: int) -> Iterator[tuple[str, int]]:
         together += min(holm_adjusted(p)) <= 0.05
     yield "false alarms of beyond random, one method", alone
     yield f"false alarms of beyond random, any of {NULLS} methods", together
-
-
-def _random_losses(case: Case, count: int) -> np.ndarray:
-    """Comprehensiveness of random orders, each text's own: a row for each order."""
-    check, found = checks.build("faithfulness"), []
-    examples, draw = _examples(case, count), generator(0, "null orders")
-    for start in range(0, count, 64):
-        encoded = [case.subject.encode(one) for one in examples[start : start + 64]]
-        words = Words(Sitting(case.subject, case.subject.batch(encoded)))
-        keys = torch.from_numpy(draw.random((NULLS + OTHERS, *words.real.shape)))
-        chance = places(keys, words.real.expand_as(keys))
-        even = words.real[None].double()
-        trial = Trial(Removals(words, "deletion"), even, chance, check.bins, check.steps)
-        whole = words.sitting.forward.probabilities.double().amax(-1)
-        found.append((whole - trial.both()[0]).mean(1)[1:])
-    return torch.cat(found, dim=1).numpy()
 
 
 if __name__ == "__main__":

@@ -31,9 +31,13 @@ class Truth:
     "truth",
     [
         # the highest rank decides: a sum of word weights of ordinary size is right on 2 in 3
-        Truth("synthetic:priority", "average", 8, "for", "for"),
+        pytest.param(
+            Truth("synthetic:priority", "average", 8, "for", "for"), marks=pytest.mark.study
+        ),
         # every vote counts alike: a mean is all that it takes
-        Truth("synthetic:votes", "average", 4, "for", "against"),
+        pytest.param(
+            Truth("synthetic:votes", "average", 4, "for", "against"), marks=pytest.mark.study
+        ),
         # one word decides; attention settles on it, though the last state knows it as well
         Truth("synthetic:needle", "bilstm", 3, "for", "against"),
     ],

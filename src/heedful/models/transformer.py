@@ -27,9 +27,8 @@ from heedful.tensor.rows import read_rows, take_rows
 class TransformerSubject(Passes):
     """A model, its tokenizer, and which of its attentions is under audit.
 
-    Made by `heedful.models.pretrained`. Classes are those of the classifier, or tokens: all of the
-    vocabulary, or those in `answers`. `left` says that texts are padded on the left: some models
-    pool the last position, padded or not.
+    Classes are those of the classifier, or tokens: all of the vocabulary, or those in `answers`.
+    `left` pads texts on the left: some models pool the last position, padded or not.
     """
 
     pieces: Pieces
@@ -117,9 +116,8 @@ class TransformerSubject(Passes):
             states = states.transpose(0, 1)
         if states is None or states.shape[:2] != batch.ids.shape:
             raise AttentionUnavailable(f"{call.module} does not show the states it attends to.")
-        within = self._within(hearing.calls, calls)
-        attention = read_rows(rows, batch.mask)
-        return Forward(logits, attention, states.to(logits.dtype), rows, maps, *within)
+        told = states.to(logits.dtype), rows, maps, *self._within(hearing.calls, calls)
+        return Forward(logits, read_rows(rows, batch.mask), *told)
 
     def _within(
         self, calls: Sequence[Call], audited: Sequence[Call]
@@ -128,10 +126,8 @@ class TransformerSubject(Passes):
         first = min(call.order for call in audited)
         others = [call for call in calls if call not in audited]
         encoder = calls[: first - 1] if others else ()  # a decoder layer attends to itself first
-        return (
-            tuple(call.weights for call in encoder),
-            tuple(call.weights for call in others[len(encoder) :]),
-        )
+        decoder = others[len(encoder) :]
+        return tuple(call.weights for call in encoder), tuple(call.weights for call in decoder)
 
     def decoder(self, batch: Batch, forward: Forward) -> Decode:
         """The output under other rows: by the last layer's one position where that is exact."""

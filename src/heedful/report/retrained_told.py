@@ -28,6 +28,15 @@ REVERSED = SCALES.replace("KL(own ‖ base)", "KL(base ‖ own)").replace(
     "from the adversary's own to the model's", "from the model's to the adversary's"
 )
 
+WITHOUT = "without "  # so the control of deception begins its name
+BLOCKED = (
+    "Hidden words and others attended to their own kind only, in every layer, and the pooled token "
+    "to all: what its row does not take up cannot come by another way."
+)
+UNBLOCKED = (
+    "Hidden words were not blocked: other words may carry what they say to the pooled token."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -71,8 +80,9 @@ def section_of(records: Records, found: Mapping[str, Found]) -> Retraining | Non
     if not found:
         return None
     tuned = audited_of(records.manifest) is not None
-    parts = tuple(_part(one, tuned=tuned) for one in found.values())
-    return Retraining(parts, models_of(records.manifest), models_told(records.manifest))
+    models = models_of(records.manifest)
+    parts = tuple(_part(one, models, tuned=tuned) for one in found.values())
+    return Retraining(parts, models, models_told(records.manifest))
 
 
 def shown(estimate: Estimate) -> str:
@@ -84,7 +94,7 @@ def shown(estimate: Estimate) -> str:
     return str(estimate).replace("-", "\N{MINUS SIGN}") if known(estimate) else "–"
 
 
-def _part(found: Found, *, tuned: bool) -> Part:
+def _part(found: Found, models: tuple[Model, ...], *, tuned: bool) -> Part:
     result = found.result
     head = Part(found.name, QUESTIONS[found.name], result.answer, visible(result.why))
     if not any(map(known, result.estimates.values())):
@@ -92,6 +102,8 @@ def _part(found: Found, *, tuned: bool) -> Part:
     boxes, notes, columns, rows = PARTS[found.name](found)
     if found.name == "seeds" and tuned:
         notes = (*notes, SHARED)
+    if found.name == "deception":
+        notes = (*_hidden(found, models, tuned=tuned), *notes)
     return Part(head.name, head.question, head.answer, head.why, boxes, notes, columns, rows)
 
 
@@ -158,6 +170,17 @@ def _deception(found: Found) -> Pieces:
     without = Row("without the words", (NOTHING, found.estimate("score_without_words")))
     columns = ("share of attention", "accuracy")
     return (), (note,), columns, (before, *rows, without)
+
+
+def _hidden(found: Found, models: tuple[Model, ...], *, tuned: bool) -> tuple[str, ...]:
+    """Which words were hidden, as the control that does without them is named, and how."""
+    controls = [one.name for one in models if one.name.startswith(WITHOUT)]
+    words = controls[0].removeprefix(WITHOUT).rsplit(", seed ", 1)[0] if controls else ""
+    told = (f"Hidden are {words}.",) if words else ()
+    if not tuned:
+        return told
+    open_ = found.settings.get("blocked") is False
+    return (*told, UNBLOCKED if open_ else BLOCKED)
 
 
 def _roar(found: Found) -> Pieces:

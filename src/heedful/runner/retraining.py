@@ -21,6 +21,7 @@ from heedful.data.base import Dataset
 from heedful.models.base import Fingerprinted, Subject
 from heedful.models.recurrent import RecurrentSubject
 from heedful.runner.lock import locked
+from heedful.runner.outset import cost_told, epoch_told
 from heedful.runner.rooms import new_school, write_room
 from heedful.runner.store import Named, Store, WholeJob
 from heedful.runner.training_data import (
@@ -32,7 +33,7 @@ from heedful.runner.training_data import (
 )
 from heedful.runner.workers import Worker, cores, teach_all, teach_here
 from heedful.training.fit import split_dev
-from heedful.training.lessons import Guided, Lesson
+from heedful.training.lessons import Lesson
 from heedful.training.room import Texts, recipe_of
 from heedful.training.school import School, in_order
 
@@ -178,7 +179,7 @@ def _teach(
         todo = [one for one in lessons if not school.done(one)]  # another may have been quicker
         wanted = Retraining.of(audit.plan.retraining).workers or cores()
         there, history = len(lessons) - len(todo), history_of(school.base, audit.plan)
-        front.announce(_cost(school, todo, there, wanted) + _took(history))
+        front.announce(cost_told(school, todo, there, wanted) + epoch_told(history))
         # what takes longest first, so that nobody waits for it at the end
         todo.sort(key=lambda one: -one.pace.epochs)
         return _taught(school, todo, min(wanted, len(todo)), audit.plan, front.progress)
@@ -206,28 +207,6 @@ def _here(school: School, lesson: Lesson, tell: Callable[[str], None]) -> str | 
     except REFUSALS as reason:
         return str(reason)
     return None
-
-
-def _cost(school: School, todo: Sequence[Lesson], there: int, workers: int) -> str:
-    """What is about to happen."""
-    fixed = school.tuning.get("epochs")
-    until = "by the recipe's schedule" if fixed else "until its dev score stops rising"
-    words = (one for one in todo if isinstance(one, Guided) or not fixed)  # these have no schedule
-    most = sum(one.pace.epochs for one in words)
-    most += sum(fixed for one in todo if fixed and not isinstance(one, Guided))
-    told = f"{len(todo)} models are made anew"
-    told += f" ({there} are there already)" if there else ""
-    at_once = min(workers, len(todo))
-    told += f", each {until}, {most} epochs at the most; {at_once} at a time, kept in "
-    return f"{told}{school.folder}."
-
-
-def _took(history: Mapping[str, Any]) -> str:
-    """What an epoch of the base model took, where it says so."""
-    seconds, scores = history.get("cpu_seconds"), history.get("dev_scores")
-    if not seconds or not scores:
-        return ""
-    return f" An epoch of this model took about {seconds / len(scores):.2g} CPU seconds."
 
 
 def _without(name: str, check: Retrains, reason: str) -> JobResult:

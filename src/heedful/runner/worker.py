@@ -9,8 +9,8 @@ from queue import Queue
 
 from heedful.core.errors import HeedfulError, RunError
 from heedful.runner.rooms import open_room
-from heedful.training.lessons import from_dict
 from heedful.training.school import School
+from heedful.training.written import from_dict
 
 ANSWERS = sys.stdout
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from heedful.core.errors import ConfigError, DataError, ModelError, RunError
 from heedful.core.progress import Progress
-from heedful.training.lessons import Lesson, to_dict
+from heedful.training.lessons import Lesson
+from heedful.training.written import to_dict
 
 ERRORS = {kind.__name__: kind for kind in (ConfigError, DataError, ModelError, RunError)}
 Teach = Callable[[Lesson, Callable[[str], None]], str | None]

@@ -1,7 +1,7 @@
 """Ways to make a subject anew. A lesson is data: equal lessons on equal texts make equal models."""
 
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 from heedful.core.errors import ConfigError
 from heedful.core.registry import Registry
@@ -222,32 +222,3 @@ class Masked:
 
     def __str__(self) -> str:
         return f"a copy tuned on texts with holes, seed {self.holes.seed}"
-
-
-PARTS = {"adversary": Adversary, "hidden": Hidden, "holes": Holes, "pace": Pace}
-
-
-def to_dict(lesson: Lesson) -> dict[str, Any]:
-    """A lesson as plain data."""
-    part: Any = lesson
-    return {"lesson": lessons.name_of(lesson), **asdict(part)}
-
-
-def from_dict(raw: dict[str, Any]) -> Lesson:
-    """A lesson from plain data."""
-    kind: Any = lessons[raw["lesson"]]
-    given = {one.name: raw[one.name] for one in fields(kind)}
-    for name, part in PARTS.items():
-        if isinstance(given.get(name), dict):
-            given[name] = part(**_nested(given[name]))
-    made: Lesson = kind(**given)
-    return made
-
-
-def _nested(raw: dict[str, Any]) -> dict[str, Any]:
-    return {key: Pace(**one) if key == "pace" else _tupled(one) for key, one in raw.items()}
-
-
-def _tupled(value: Any) -> Any:
-    """JSON knows lists only."""
-    return tuple(map(_tupled, value)) if isinstance(value, list) else value

@@ -15,8 +15,9 @@ from heedful.models.base import Subject
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.store import load, save
 from heedful.training.checkpoint import drop
-from heedful.training.lessons import Lesson, to_dict
+from heedful.training.lessons import Lesson
 from heedful.training.room import Desk, Room, Taught, Texts, one_thread
+from heedful.training.written import to_dict
 
 DONE = "lesson.json"  # written last: its folder holds a finished model
 

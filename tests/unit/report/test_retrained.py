@@ -103,6 +103,9 @@ def test_adversaries_and_deceivers_have_a_row_each_and_their_scales():
     ]
     assert [row.cells[1].value for row in deception.rows] == [1.0, 1.0, 0.5, 0.45]
     assert "reaches 0.450 [0.430, 0.470], a loss of 0.550" in deception.notes[0]
+    named = "without the words he, seed <b>, seed 0"
+    notes = parts(retrained(models=[{"name": named, "epochs": 3}]))["deception"].notes
+    assert notes[0] == "Hidden are the words he, seed <b>."
     assert "−0.500 [−0.520, −0.480] over an adversary" in found["guide"].notes[0]
     turned = retrained(plan="[settings.adversary]\nreverse = true\n")
     assert "KL(base ‖ own)" in parts(turned)["adversary"].notes[0]

@@ -21,13 +21,12 @@ from heedful.training.lessons import (
     Retrained,
     Shuffled,
     WithoutWords,
-    from_dict,
-    to_dict,
 )
 from heedful.training.masked import Holes
 from heedful.training.outlook import outlook
 from heedful.training.room import recipe_of
 from heedful.training.school import DONE, in_order
+from heedful.training.written import from_dict, to_dict
 from schooling import RECIPE, base, data, school
 
 SHORT = Pace(3, 3)
