@@ -97,6 +97,22 @@ kind `adversarial` looks right about transformers, gets a vote, and is wrong abo
 The rule for a weak reference was written after a first table had been measured: there `agreement`
 said "for" of one compiled-early case in twelve. It was written for that, and for a BiLSTM that had
 been taught to hide its decisive word and kept a degree of 0.7; then the table was measured again.
+
+## The intervals, tried
+
+`python -m benchmarks.intervals` simulates 2 000 audits of 100 texts each, drawn from populations
+that are known: two planted models, 2 000 texts each. Nominal 95 %, 2026-11-16:
+
+| interval of | holds the population's figure |
+| --- | ---: |
+| means (τ, TVD, leverage, fractions to flip; 12 rows) | 93.3 to 95.7 % |
+| shares of texts (top word, flips; 3 rows) | 94.8 to 95.5 % |
+| the degree (2 rows) | 94.8 and 95.0 % |
+| a gain over 5 seeds a side, seeds and texts drawn anew | 99.4 %: cautious by design |
+
+Each is known to about 1 %. Of orders that are random themselves "beyond random" was said, at the
+level 5 %, in 5.5 % [4.5, 6.6] of the audits, of any of four methods after correction in 3.4 %
+[2.6, 4.2]. Plain percentiles, which were in use before this was measured, held 91.7 to 95.6 %.
 """
 
 if __name__ == "__main__":

@@ -11,12 +11,13 @@ import argparse
 from datetime import date
 from pathlib import Path
 
-import numpy as np
+import torch
 
 import heedful
 from benchmarks.chance import random_losses
 from heedful.models.store import save
 from heedful.stats.interval import estimate_means
+from heedful.tensor.faithful import diagnosticity
 from heedful.training.finetune import finetune
 from heedful.training.tuning import FineTuning
 
@@ -95,10 +96,10 @@ def _chance(model: Path, data: Path, corpus: str, name: str) -> None:
     subject = heedful.load(str(model))
     texts = heedful.read(str(data), limit=TEXTS[corpus], labels=subject.labels)
     way = "deletion" if "deletion" in _ways(corpus, name) else "masking"
-    one, *others = random_losses(subject, list(texts), orders=6, way=way)
-    columns = {"beyond": one - np.mean(others, axis=0)}
-    columns["better"] = np.mean([0.5 * ((one > it) + (one >= it)) for it in others], axis=0)
-    found = estimate_means({key: value.astype(float) for key, value in columns.items()})
+    one, *others = map(torch.from_numpy, random_losses(subject, list(texts), orders=6, way=way))
+    rest = torch.stack(others)
+    better = diagnosticity(one[None], rest)[0]
+    found = estimate_means({"beyond": (one - rest.mean(0)).numpy(), "better": better.numpy()})
     print(
         f"One more random order, held against five others: beyond random {found['beyond']}, "
         f"diagnosticity {found['better']}; 0 and ½ are expected.\n",
