@@ -2,14 +2,32 @@
 
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import product
 
 import numpy as np
+import pytest
 import torch
 from scipy.stats import kendalltau
 
 from heedful.core.values import Example
-from heedful.models.planting import Case
+from heedful.models.planting import DIFFICULTIES, LENGTHS, Case
 from heedful.models.sitting import Sitting
+
+CELLS = list(product(DIFFICULTIES, LENGTHS))
+USUAL = {("hard", 10), ("easy", 20), ("middle", 60), ("hard", 200)}  # the others with the studies
+
+
+def cells_of(kinds):
+    """Every cell of some kinds, as parameters: kind, difficulty, length."""
+    return pytest.mark.parametrize(
+        ("kind", "difficulty", "length"),
+        [
+            pytest.param(kind, *cell, marks=() if cell in USUAL else pytest.mark.study)
+            for kind in kinds
+            for cell in CELLS
+        ],
+    )
+
 
 TEXTS, FEW, FEWEST = 16, 6, 2  # of transformers; of them on long texts
 SEED = 5

@@ -1,7 +1,6 @@
 """The planted benchmark: deterministic, frozen, and every case a subject with its texts."""
 
 from hashlib import sha256
-from itertools import product
 from pathlib import Path
 from time import perf_counter
 
@@ -14,9 +13,9 @@ import heedful
 from heedful.core.errors import ConfigError, UnknownName
 from heedful.core.values import Example
 from heedful.models.base import Fingerprinted, Subject
-from heedful.models.planting import DIFFICULTIES, KINDS, LENGTHS, PLANTED_VERSION, Case, cases
+from heedful.models.planting import KINDS, PLANTED_VERSION, Case, cases
 from heedful.models.planting import kinds as registry
-from plants import TEXTS, odds, seen
+from plants import CELLS, TEXTS, cells_of, odds, seen
 
 TRUTH = {  # committed before any rule was held against it: used, ranks, exclusive
     "honest-peaked": (True, True, True),
@@ -36,7 +35,7 @@ TRUTH = {  # committed before any rule was held against it: used, ranks, exclusi
     "redundant": (None, None, None),
     "saturated": (None, None, None),
 }
-CELLS = list(product(DIFFICULTIES, LENGTHS))
+
 EVERYWHERE = [(kind, *cell) for kind in KINDS for cell in CELLS]
 FROZEN = "30df9487216a4a8cdbd163031643479622b4618a69b08770826884264350e9db"
 DOCS = Path(__file__).parents[3] / "docs" / "planted.md"
@@ -121,7 +120,7 @@ def test_a_case_is_made_quickly(kind):
     assert perf_counter() - start < (1.0 if kind.startswith("compiled") else 0.1)
 
 
-@pytest.mark.parametrize(("kind", "difficulty", "length"), EVERYWHERE)
+@cells_of(KINDS)
 def test_texts_have_the_promised_words_and_labels(kind, difficulty, length):
     case = seen(kind, difficulty, length)
     plant, labels = case.case.plant, set()
@@ -139,7 +138,7 @@ def test_texts_have_the_promised_words_and_labels(kind, difficulty, length):
     assert len(labels) == 2 or len(case.rows) < TEXTS  # six may all be of one class
 
 
-@pytest.mark.parametrize(("kind", "difficulty", "length"), EVERYWHERE)
+@cells_of(KINDS)
 def test_padding_does_not_matter_and_the_decoder_is_the_subject_s_own(kind, difficulty, length):
     case = seen(kind, difficulty, length)
     assert case.sitting.parity < 1e-9

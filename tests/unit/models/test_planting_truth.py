@@ -5,8 +5,6 @@ beside the order of what deleting each word moves. Exclusive: how far away an at
 same output lies.
 """
 
-from itertools import product
-
 import numpy as np
 import pytest
 import torch
@@ -14,24 +12,19 @@ from scipy.optimize import linprog
 from scipy.special import expit, logit
 from scipy.stats import kendalltau
 
-from heedful.models.planting import DIFFICULTIES, KINDS, LENGTHS, Case
-from plants import seen
+from heedful.models.planting import DIFFICULTIES, KINDS, Case
+from plants import cells_of, seen
 
-CELLS = list(product(DIFFICULTIES, LENGTHS))
 SAME = 0.05  # outputs that lie no farther apart count as the same
 
 
 def cells(claim, truth):
     named = [kind for kind in KINDS if Case(kind, "easy", 10, 0).truth[claim] is truth]
-    return pytest.mark.parametrize(
-        ("kind", "difficulty", "length"), [(kind, *cell) for kind in named for cell in CELLS]
-    )
+    return cells_of(named)
 
 
 def where(*named):
-    return pytest.mark.parametrize(
-        ("kind", "difficulty", "length"), [(kind, *cell) for kind in named for cell in CELLS]
-    )
+    return cells_of(named)
 
 
 def pick(difficulty, easy, middle, hard):
