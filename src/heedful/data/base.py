@@ -94,7 +94,8 @@ class Dataset:
 
     `labels` are the class names an example's `label` points into: those of the data in order, or
     those the data set was built with. `bad` tells what was left out of all rows, `sha256` names
-    the source as a whole; both stay the same when only the head is taken.
+    the source as a whole; both stay the same when only some rows are taken. `whole` is how many
+    good rows there are, `size` how many of them are given out.
     """
 
     source: Source
@@ -104,6 +105,7 @@ class Dataset:
     bad: BadRows
     sha256: str
     size: int
+    whole: int
     labelled: bool = True
 
     @classmethod
@@ -129,7 +131,9 @@ class Dataset:
             scan.add(line, raw)
         bad = scan.finish()
         names = sort_labels(scan.labels) if labels is None else tuple(labels)
-        return cls(source, split, columns, names, bad, source.sha256(), scan.good, labelled)
+        return cls(
+            source, split, columns, names, bad, source.sha256(), scan.good, scan.good, labelled
+        )
 
     @property
     def name(self) -> str:
@@ -151,17 +155,22 @@ class Dataset:
             if label is None:
                 continue
             told = row.tokens, row.rationale, row.pair, row.word_scores
-            yield Example(index, row.text, label, *told)
+            if index * self.size // self.whole > (index - 1) * self.size // self.whole:
+                yield Example(index, row.text, label, *told)
             index += 1
-            if index == self.size:
+            if index == self.whole:
                 return
         raise DataError(
-            f"{self.name} had {self.size} good rows when it was first read and has {index} now. "
+            f"{self.name} had {self.whole} good rows when it was first read and has {index} now. "
             "It must not change while it is used; start again."
         )
 
-    def head(self, limit: int) -> "Dataset":
-        """The same data set, ending after its first `limit` good rows."""
+    def spread(self, limit: int) -> "Dataset":
+        """The same data set with `limit` of its rows, at even distances.
+
+        Files often hold one class after the other, so that the first rows are no fair sample. Rows
+        keep their numbers.
+        """
         if limit < 1:
             raise ConfigError(f"A limit must be at least 1; got {limit}.")
         return replace(self, size=min(limit, self.size))

@@ -31,7 +31,7 @@ def read(
 
     `data` is a file, a folder, `hf:NAME[@CONFIG]`, `sample:NAME`, `synthetic:NAME`, a DataFrame,
     an iterable of dicts, or a data set that was read before (which keeps its split). `fields`
-    maps columns, `labels` are the class names of the model under audit, `limit` keeps the head,
+    maps columns, `labels` are the class names of the model under audit, `limit` keeps some rows,
     `labelled` is False for texts without labels.
 
     >>> [e.label for e in read([{"text": "fine", "label": 1}, {"text": "dull", "label": 0}])]
@@ -43,7 +43,7 @@ def read(
     else:
         source = _source(data, split)
         found = Dataset.build(source, split=split, fields=mapped, labels=labels, labelled=labelled)
-    return found if limit is None else found.head(limit)
+    return found if limit is None else found.spread(limit)
 
 
 def splits(data: Data) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ def _again(
     *,
     labelled: bool,
 ) -> Dataset:
-    """The same source under other columns or labels; as long as it was, if it was a head."""
+    """The same source under other columns or labels; as long as it was, if some rows were taken."""
     same = labels is None or tuple(labels) == data.labels
     if fields is None and same and labelled == data.labelled:
         return data
@@ -77,7 +77,7 @@ def _again(
     whole = Dataset.build(
         data.source, split=data.split, fields=columns, labels=labels, labelled=labelled
     )
-    return whole.head(len(data))
+    return whole.spread(len(data))
 
 
 def _source(data: Any, split: str) -> Source:

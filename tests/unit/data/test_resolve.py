@@ -102,7 +102,7 @@ def test_a_data_frame():
     data = read(frame)
     assert (data.name, data.labels, len(data)) == ("DataFrame in memory", ("0", "1"), 199)
     assert data.bad.lines == {"no label": (199,)}
-    assert [e.tokens for e in data.head(2)] == [("a", "b"), None]
+    assert [e.tokens for e in list(data)[:2]] == [("a", "b"), None]
     assert data.sha256 == read(frame.reset_index(drop=True)).sha256
     assert splits(frame) == ("all",)
 
@@ -130,7 +130,7 @@ def test_a_data_set_passes_through_and_takes_new_labels():
     again = read(data, labels=("y", "x"), limit=1)
     assert isinstance(again, Dataset)
     assert [(e.text, e.label) for e in again] == [("a", 1)]
-    assert len(read(data.head(2), labels=("y", "x"))) == 2
+    assert len(read(data.spread(2), labels=("y", "x"))) == 2
     assert len(read(data, limit=2)) == 2
 
 
