@@ -93,8 +93,8 @@ def test_honest_attention_flips_decisions_with_few_words(kind, seed):
 @pytest.mark.parametrize("kind", ["inert-random", "inert-proportional"])
 def test_inert_attention_flips_nothing(kind):
     found = erasure(kind)
-    assert found.estimates["can_flip"].high == 0.0
-    assert found.estimates["flip_top"].high == 0.0
+    assert found.estimates["can_flip"].value == found.estimates["flip_top"].value == 0.0
+    assert found.estimates["can_flip"].high == found.estimates["flip_top"].high < 0.02  # of 200
     assert found.estimates["fraction_to_flip_attention"].n == 0
     assert found.undefined["fraction_to_flip_optimal"] == 200
 

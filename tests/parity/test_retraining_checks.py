@@ -27,13 +27,12 @@ from heedful.training.lessons import (
     Retrained,
     Shuffled,
     WithoutWords,
-    from_dict,
-    to_dict,
 )
 from heedful.training.masked import Echo, Holes, hole_of, with_holes
 from heedful.training.objectives import Seen
 from heedful.training.outlook import outlook
 from heedful.training.room import Taught, Texts
+from heedful.training.written import from_dict, to_dict
 from schooling import base, data
 
 PACE = {"epochs": 3, "patience": 3}

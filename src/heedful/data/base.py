@@ -6,8 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+from jaxtyping import Bool
+
 from heedful.core.errors import ConfigError, DataError
 from heedful.core.registry import Registry
+from heedful.core.rng import generator
 from heedful.core.values import Example
 from heedful.data.fields import columns_of
 from heedful.data.labels import label_finder, sort_labels
@@ -144,7 +148,7 @@ class Dataset:
         return self.size
 
     def __iter__(self) -> Iterator[Example]:
-        find, index = label_finder(self.labels), 0
+        find, index, taken = label_finder(self.labels), 0, self._taken()
         for _, raw in self.source:
             if isinstance(raw, BadLine):
                 continue
@@ -155,7 +159,7 @@ class Dataset:
             if label is None:
                 continue
             told = row.tokens, row.rationale, row.pair, row.word_scores
-            if index * self.size // self.whole > (index - 1) * self.size // self.whole:
+            if taken is None or (index < len(taken) and taken[index]):
                 yield Example(index, row.text, label, *told)
             index += 1
             if index == self.whole:
@@ -165,12 +169,20 @@ class Dataset:
             "It must not change while it is used; start again."
         )
 
-    def spread(self, limit: int) -> "Dataset":
-        """The same data set with `limit` of its rows, at even distances.
+    def sample(self, limit: int) -> "Dataset":
+        """The same data set with `limit` of its rows, always the same; they keep their numbers.
 
-        Files often hold one class after the other, so that the first rows are no fair sample. Rows
-        keep their numbers.
+        Files often hold one class after the other, or by turns, so that neither the first rows nor
+        every tenth are a fair sample. Fewer rows are some of more.
         """
         if limit < 1:
             raise ConfigError(f"A limit must be at least 1; got {limit}.")
         return replace(self, size=min(limit, self.size))
+
+    def _taken(self) -> Bool[np.ndarray, "whole"] | None:
+        """Which good rows are given out; None for all."""
+        if self.size == self.whole:
+            return None
+        taken = np.zeros(self.whole, dtype=bool)
+        taken[generator(0, "rows of a limit").permutation(self.whole)[: self.size]] = True
+        return taken

@@ -43,7 +43,7 @@ def read(
     else:
         source = _source(data, split)
         found = Dataset.build(source, split=split, fields=mapped, labels=labels, labelled=labelled)
-    return found if limit is None else found.spread(limit)
+    return found if limit is None else found.sample(limit)
 
 
 def splits(data: Data) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ def _again(
     whole = Dataset.build(
         data.source, split=data.split, fields=columns, labels=labels, labelled=labelled
     )
-    return whole.spread(len(data))
+    return whole.sample(len(data))
 
 
 def _source(data: Any, split: str) -> Source:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,26 +122,26 @@ def test_labels_must_be_distinct_and_some(labels):
         build(GOOD, labels=labels)
 
 
-def test_a_limit_takes_rows_at_even_distances():
-    """Files often hold one class after the other: the first rows would be of one class."""
-    data = build(sorted(GOOD, key=lambda row: row["label"]))
-    some = data.spread(3)
-    assert [e.index for e in some] == [0, 100, 200]
-    assert [e.text for e in some] == [e.text for e in data][::100]
-    assert (len(some), some.labels, some.sha256) == (3, data.labels, data.sha256)
-    assert len(data.spread(1000)) == 300
-    assert [e.index for e in some.spread(1)] == [0]
+@pytest.mark.parametrize("rows", [GOOD, sorted(GOOD, key=lambda row: row["label"])])
+def test_a_limit_takes_a_fair_sample_of_rows_by_turns_or_in_blocks(rows):
+    data = build(rows)
+    some = data.sample(40)
+    assert 10 <= sum(e.label for e in some) <= 30
+    assert {e.index: e.text for e in some}.items() <= {e.index: e.text for e in data}.items()
+    assert (len(some), some.labels, some.sha256) == (40, data.labels, data.sha256)
+    assert len(data.sample(1000)) == 300
     with pytest.raises(ConfigError, match="A limit must be at least 1; got 0"):
-        data.spread(0)
+        data.sample(0)
 
 
-@given(st.integers(1, 40), st.integers(1, 50))
-def test_any_limit_takes_as_many_rows_and_as_even_as_can_be(rows, limit):
-    data = build(GOOD[:rows]).spread(limit)
-    chosen = [e.index for e in data]
-    assert len(chosen) == len(data) == min(limit, rows)
-    gaps = np.diff([*chosen, rows])
-    assert gaps.max() - gaps.min() <= 1
+@given(st.integers(1, 40), st.integers(1, 50), st.integers(1, 50))
+def test_any_limit_takes_as_many_rows_and_fewer_are_some_of_more(rows, limit, other):
+    data = build(GOOD[:rows])
+    chosen, others = ([e.index for e in data.sample(one)] for one in (limit, other))
+    assert len(chosen) == min(limit, rows)
+    assert chosen == sorted(set(chosen))
+    small, large = sorted((chosen, others), key=len)
+    assert set(small) <= set(large)
 
 
 def test_a_source_that_shrinks_is_noticed(tmp_path):

@@ -89,8 +89,8 @@ def test_a_checkpoint_of_another_training_is_refused(recipe, encoder, tmp_path):
     changes = {
         "rate": (TRAIN, DEV, replace(recipe, rate=1e-4)),
         "epochs": (TRAIN, DEV, replace(recipe, epochs=4)),
-        "train": (TRAIN.spread(39), DEV, recipe),
-        "dev": (TRAIN, DEV.spread(19), recipe),
+        "train": (TRAIN.sample(39), DEV, recipe),
+        "dev": (TRAIN, DEV.sample(19), recipe),
         "seed, model": (TRAIN, DEV, replace(recipe, seed=1)),
     }
     for name, given in changes.items():
