@@ -18,7 +18,7 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
-	$(BIN)/pytest -n 2 -m "not study"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not study"
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
