@@ -39,7 +39,9 @@ class Truth:
             Truth("synthetic:votes", "average", 4, "for", "against"), marks=pytest.mark.study
         ),
         # one word decides; attention settles on it, though the last state knows it as well
-        Truth("synthetic:needle", "bilstm", 3, "for", "against"),
+        pytest.param(
+            Truth("synthetic:needle", "bilstm", 3, "for", "against"), marks=pytest.mark.study
+        ),
     ],
     ids=lambda one: one.corpus,
 )
@@ -83,6 +85,7 @@ def test_attention_that_was_taught_to_hide_the_needle(tmp_path):
     assert verdict.checks["agreement"].estimates["top1_leave_one_out"].high < 0.1
 
 
+@pytest.mark.study
 def test_words_that_decide_nothing_leave_deception_undecided():
     """Fillers are hidden easily, which shows nothing: a model without them does as well."""
     subject = trained("synthetic:needle", "bilstm", 3, **SMALL)
@@ -97,6 +100,7 @@ def test_words_that_decide_nothing_leave_deception_undecided():
     assert "not decisive" in verdict.checks["deception"].why
 
 
+@pytest.mark.study
 def test_where_each_word_says_its_own_attention_cannot_be_taught_to_hide():
     """The deciding word stands against others: a model that sees words alone must weigh it most."""
     subject = trained("synthetic:priority", "average", 8, **SMALL)

@@ -21,6 +21,7 @@ def held_out_accuracy(data, epochs=4, **choices):
     return accuracy(outputs.argmax(1), np.array([one.label for one in encoded]))
 
 
+@pytest.mark.study
 def test_priority_needs_attention_in_a_word_wise_encoder():
     attending = held_out_accuracy("synthetic:priority", encoder="average", epochs=12)
     uniform = held_out_accuracy(
@@ -31,8 +32,16 @@ def test_priority_needs_attention_in_a_word_wise_encoder():
     assert attending - uniform > 0.15
 
 
-@pytest.mark.parametrize("encoder", ["bilstm", "cnn", "average", "mlp"])
-@pytest.mark.parametrize("attention", ["additive", "dot"])
+PAIRS = [
+    (one, other) for one in ("bilstm", "cnn", "average", "mlp") for other in ("additive", "dot")
+]
+FIRST = PAIRS[::3]  # every encoder or attention is in one of them; the others much like these
+
+
+@pytest.mark.parametrize(
+    ("encoder", "attention"),
+    [pytest.param(*one, marks=() if one in FIRST else pytest.mark.study) for one in PAIRS],
+)
 def test_every_encoder_and_attention_learns_the_needle(encoder, attention):
     assert held_out_accuracy("synthetic:needle", encoder=encoder, attention=attention) > 0.95
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import heedful
-from encoder import DEV, TRAIN
+from encoder import rows
 from heedful.checks import mark
 from heedful.core.errors import NotApplicable
 from heedful.models.scope import Scope
@@ -28,11 +28,13 @@ from heedful.training.school import School
 from heedful.training.tuned import Blocked, Evened, blocked, of_kind, tuned_again
 
 CUES = Hidden("list", ("dull", "fine"))
+# enough texts that the cues are learnt whatever the order of float operations on a machine
+TRAIN, DEV = heedful.read(rows(120), split="train"), heedful.read(rows(40, seed=1))
 
 
 @pytest.fixture(scope="module")
 def tuning(recipe):
-    return replace(recipe, epochs=10, rate=5e-3)
+    return replace(recipe, epochs=8, rate=2e-3)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def accuracy(school, seen):
 
 def test_another_seed_learns_and_tells_that_its_schedule_was_fixed(here):
     found = taught(here, Retrained(1))
-    assert found.told["epochs"] == 10
+    assert found.told["epochs"] == 8
     assert found.told["plateau"] is None
     assert accuracy(here, outlook(found.subject, here.dev.encoded)) > 0.9
     assert found.subject.scope == here.base.scope
