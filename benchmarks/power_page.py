@@ -103,7 +103,7 @@ their training; `--cases 0`):
 | --- | ---: | ---: |
 | the verdict | 100.0 % of 38 | 2.6 % |
 | the best single check, chosen on the cases written by hand | 100.0 % of 38 | 2.6 % |
-| raw τ of attention with leave-one-out, its line from the other trained kinds | 83.3 % of 36 | 7.7 % |
+| raw τ with leave-one-out, its line drawn on the other trained kinds | 83.3 % of 36 | 7.7 % |
 
 | kind | used | ranks | exclusive |
 | --- | --- | --- | --- |
