@@ -1,17 +1,19 @@
 """Is the verdict right? Planted cases drawn anew, each kind judged by what was learned from others.
 
-python -m benchmarks.calibration --seed N
+python -m benchmarks.calibration --seed N [--cases 208] [--trained 18]
 
+Cases are written by hand (`heedful.models.planting`) or trained (`heedful.training.planting`).
 Every case is audited by the usual checks; its claims are judged with the powers that were measured
-without the kind it belongs to (leave-one-kind-out), on other seeds. Beside it stand the best single
-check, chosen likewise, and the raw τ of attention with leave-one-out, its line drawn likewise. Exit
-1 where fewer than 95 % of the decided claims are right, or more than 15 % are undecided.
+without the kind it belongs to (leave-one-kind-out), on other seeds; no trained kind is in that
+table. Beside it stand the best single check, chosen likewise, and the raw τ of attention with
+leave-one-out, its line drawn likewise, from cases written by hand where there are any. Exit 1 where
+fewer than 95 % of all decided claims are right, or more than 15 % are undecided.
 """
 
 import argparse
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -21,11 +23,17 @@ from benchmarks.known import USUAL, Said, all_examined
 from heedful.auditing.bearing import bearings
 from heedful.auditing.power import ANSWERS, powers, shipped
 from heedful.auditing.verdict import answers
-from heedful.models.planting import KINDS, cases
+from heedful.models.planting import cases
+from heedful.training.planting import TRAINED, TrainedCase, trained_cases
 
-CASES, TEXTS = 208, 40
+CASES, TRAINED_CASES, TEXTS = 208, 18, 40
 RIGHT, OPEN = 0.95, 0.15  # at least, at most
 CLAIMS = ("used", "ranks", "exclusive")
+BASELINES = {
+    "verdict": "the verdict",
+    "single": "best single check",
+    "tau": "raw τ with leave-one-out",
+}
 MARKS = {1: "right", -1: "wrong", 0: "undecided"}
 
 
@@ -46,20 +54,37 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--seed", type=int, required=True)
     asked.add_argument("--cases", type=int, default=CASES)
+    asked.add_argument("--trained", type=int, default=TRAINED_CASES)
     asked.add_argument("--workers", type=int, default=2)
     given = asked.parse_args()
     if given.seed == shipped()["seed"]:
         print(f"Powers were measured on seed {given.seed}; choose another.", file=sys.stderr)
         return 2
     start, found = perf_counter(), list[Said]()
-    drawn = cases(given.seed, given.cases)
+    drawn = [*cases(given.seed, given.cases), *trained_cases(given.seed, given.trained)]
+    if not drawn:
+        print("No cases were asked for; --cases or --trained must be above 0.", file=sys.stderr)
+        return 2
     for said in all_examined(drawn, (TEXTS,), USUAL, workers=given.workers):
         found += said
         if sys.stderr.isatty():
             print(f"\r{len(found)}/{len(drawn)} cases", end="", file=sys.stderr, flush=True)
-    scored = [one for said in found for one in _scored(said, found)]
-    print(_table(scored))
+    trained = [one for one in found if isinstance(one.case, TrainedCase)]
+    written = [one for one in found if not isinstance(one.case, TrainedCase)]
+    scored = [one for said in found for one in _scored(said, written or trained)]
+    print(_table(scored, dict.fromkeys(one.case.kind for one in found)))
+    if trained:
+        print(_redrawn(trained))
     return _told(scored, len(found), perf_counter() - start)
+
+
+def _redrawn(trained: Sequence[Said]) -> str:
+    """How many trainings failed their proof, by kind."""
+    count = Counter[str]()
+    for one in trained:
+        count[one.case.kind] += one.case.redrawn
+    told = ", ".join(f"{kind} {number}" for kind, number in count.items() if number) or "none"
+    return f"trainings given up because a proof failed: {told}; {len(trained)} were kept"
 
 
 def _scored(said: Said, found: Sequence[Said]) -> list[Scored]:
@@ -110,7 +135,7 @@ def _by_tau(claim: str, said: Said, found: Sequence[Said]) -> int:
     return 1 if _tau(said) > lines[int(np.argmax(right))] else -1
 
 
-def _table(scored: Sequence[Scored]) -> str:
+def _table(scored: Sequence[Scored], kinds: Iterable[str]) -> str:
     """By kind and claim: the truth, and how often the verdict was right, wrong, undecided."""
     cells: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
     truths = {(one.kind, one.claim): one.truth for one in scored}
@@ -120,7 +145,7 @@ def _table(scored: Sequence[Scored]) -> str:
         "right/wrong/undecided by claim (· is not scored)",
         f"{'kind':20}" + "".join(f"{c:>22}" for c in CLAIMS),
     ]
-    for kind in KINDS:
+    for kind in kinds:
         row = f"{kind:20}"
         for claim in CLAIMS:
             count = cells.get((kind, claim))
@@ -134,9 +159,14 @@ def _table(scored: Sequence[Scored]) -> str:
 
 
 def _told(scored: Sequence[Scored], number: int, seconds: float) -> int:
-    for name in ("single", "tau"):
-        words = {"single": "best single check", "tau": "raw τ with leave-one-out"}[name]
-        print(f"{words}: {_figures([getattr(one, name) for one in scored])[2]}")
+    parts = {
+        "written by hand": [one for one in scored if one.kind not in TRAINED],
+        "trained": [one for one in scored if one.kind in TRAINED],
+    }
+    for part, some in parts.items():
+        for name, words in BASELINES.items():
+            if some:
+                print(f"{part}, {words}: {_figures([getattr(one, name) for one in some])[2]}")
     right, undecided, told = _figures([one.verdict for one in scored])
     met = right >= RIGHT and undecided <= OPEN
     print(

@@ -22,6 +22,7 @@ from heedful.models.planting import Case
 from heedful.models.sitting import Sitting
 from heedful.stats.interval import estimate_means
 from heedful.tensor.divergence import tvd
+from heedful.training.planting import TrainedCase
 
 CHECKS = ("agreement", "permutation", "adversarial", "erasure", "faithfulness")
 FEW = {"faithfulness": {"methods": ("attention", "leave_one_out"), "ways": ("deletion",)}}
@@ -29,20 +30,21 @@ EVERY = Plan("planted", "planted", checks=CHECKS, settings=FEW, resamples=1000)
 USUAL = Plan("planted", "planted", checks=CHECKS[:-1], resamples=1000)  # as an audit has them
 TOKENS = 20_000
 SLOW = 25
+Known = Case | TrainedCase
 
 
 @dataclass(frozen=True)
 class Said:
     """Of one case and so many of its texts: each witness's answer and score, by claim and check."""
 
-    case: Case
+    case: Known
     where: Where
     answers: Mapping[tuple[str, str], int]
     scores: Mapping[tuple[str, str], float]
     evidence: Evidence = field(repr=False)
 
 
-def examined(case: Case, counts: Sequence[int], plan: Plan = EVERY) -> list[Said]:
+def examined(case: Known, counts: Sequence[int], plan: Plan = EVERY) -> list[Said]:
     """All checks put to a case once; what they say of its first texts, for each count."""
     rows, subject = case.texts(max(counts)), case.subject
     examples = [
@@ -73,7 +75,7 @@ def examined(case: Case, counts: Sequence[int], plan: Plan = EVERY) -> list[Said
     return said
 
 
-def _said(case: Case, where: Where, evidence: Evidence) -> Said:
+def _said(case: Known, where: Where, evidence: Evidence) -> Said:
     trained = ("needed", "necessity")  # of which there is the swap only
     mine = [
         one for one in TABLE if one.check in evidence.results and (one.claim, one.check) != trained
@@ -87,7 +89,7 @@ def _said(case: Case, where: Where, evidence: Evidence) -> Said:
     )
 
 
-def _swap(case: Case, examples: Sequence[Example]) -> np.ndarray:
+def _swap(case: Known, examples: Sequence[Example]) -> np.ndarray:
     """How far equal weights move the output: the part of `necessity` that needs no training."""
     subject, moved = case.subject, []
     for start in range(0, len(examples), 16):
@@ -113,7 +115,7 @@ def _with_swap(evidence: Evidence, moved: np.ndarray) -> Evidence:
     )
 
 
-def _work(task: tuple[Case, tuple[int, ...], Plan]) -> list[Said]:
+def _work(task: tuple[Known, tuple[int, ...], Plan]) -> list[Said]:
     torch.set_num_threads(1)
     return examined(*task)
 
@@ -123,14 +125,14 @@ def alone(names: Sequence[str]) -> Plan:
     return Plan("planted", "planted", checks=tuple(names), resamples=1000)
 
 
-def affordable(case: Case, counts: Sequence[int]) -> tuple[int, ...]:
+def affordable(case: Known, counts: Sequence[int]) -> tuple[int, ...]:
     """No more than 25 texts where each takes seconds: long ones before a transformer."""
     slow = case.kind.startswith("compiled") and case.length > 100
     return tuple(dict.fromkeys(min(one, SLOW) if slow else one for one in counts))
 
 
 def all_examined(
-    cases: Sequence[Case], counts: Sequence[int], plan: Plan = EVERY, *, workers: int = 2
+    cases: Sequence[Known], counts: Sequence[int], plan: Plan = EVERY, *, workers: int = 2
 ) -> Iterator[list[Said]]:
     """Every case, in order, by so many processes."""
     tasks = [(case, affordable(case, counts), plan) for case in cases]

@@ -1,6 +1,9 @@
 """The page's section on the planted benchmark: its kinds, their truths, and why they hold."""
 
 from heedful.models.planting import KINDS, PLANTED_VERSION, Case
+from heedful.training.planting import TRAINED, TRAINED_VERSION
+from heedful.training.planting.case import ATTEMPTS, TRIAL
+from heedful.training.planting.proof import BOUNDS
 
 WORDS = {True: "yes", False: "no", None: "·"}
 WHY = {  # how it is built; what grows harder; why the truth holds, and by which margin
@@ -89,13 +92,63 @@ WHY = {  # how it is built; what grows harder; why the truth holds, and by which
 }
 
 
+WHY_TRAINED = {  # how it is taught; why the truth follows from task and architecture
+    "trained-peaked": (
+        "word-wise; the task, and attention on the decisive word; others to say nothing",
+        "no other word says anything; what deleting them moves goes with their weight",
+    ),
+    "trained-graded": (
+        "word-wise; to say Σx·s / Σx of words that say s = ±x; attention is left to the task",
+        "only weights in proportion to x solve it; praise and blame nearly balance, so deletion "
+        "goes with x",
+    ),
+    "trained-beside": (
+        "CNN; states beside the decisive word to hold the answer, others nothing; attention on "
+        "them, off that word",
+        "away from the neighbours the output is even; the decisive word has next to no weight",
+    ),
+    "trained-away": (
+        "BiLSTM; the task, and no weight on the decisive word (the penalty of Pruthi et al.)",
+        "the decisive word has next to no weight; how far states carry the answer is not known",
+    ),
+    "trained-leaky": (
+        "BiLSTM; every state to give the answer, all alike; attention by a list of random scores",
+        "all states say the same; the list was drawn without looking at what words decide",
+    ),
+    "trained-late": (
+        "the same without the list; then attention alone, by what deleting each word moves",
+        "all states say the same; of the order only the decisive word is learnt: not scored",
+    ),
+}
+
+
 def section() -> str:
     """The section as Markdown."""
     rows = []
     for kind in KINDS:
         truth = [WORDS[one] for one in Case(kind, "easy", 10, 0).truth.values()]
         rows.append(f"| {' | '.join((kind, *truth, *WHY[kind]))} |")
-    return TEXT.format(version=PLANTED_VERSION, table="\n".join(rows))
+    return TEXT.format(version=PLANTED_VERSION, table="\n".join(rows)) + _trained()
+
+
+def _trained() -> str:
+    """The part on trained cases: kinds, truths, and the bounds of their proofs."""
+    rows = []
+    for name, kind in TRAINED.items():
+        truth = [WORDS[one] for one in kind.truth.values()]
+        rows.append(f"| {' | '.join((name, *truth, *WHY_TRAINED[name]))} |")
+    proofs = [
+        f"| {claim} | {WORDS[truth]} | {bound.what} | {'≤≥'[bound.above]} {bound.line:g} |"
+        for (claim, truth), bounds in BOUNDS.items()
+        for bound in bounds
+    ]
+    return TRAINED_TEXT.format(
+        version=TRAINED_VERSION,
+        table="\n".join(rows),
+        proofs="\n".join(proofs),
+        texts=TRIAL,
+        attempts=ATTEMPTS,
+    )
 
 
 TEXT = """
@@ -130,6 +183,40 @@ Where attention is used, shuffling its weights moves the output of the median te
 [`test_planting_truth.py`](../tests/unit/models/test_planting_truth.py) proves them for every kind,
 difficulty and length, by closed form or by trying all; the docstrings in
 [`models/planting/`](../src/heedful/models/planting/) say why in full.
+"""
+TRAINED_TEXT = """
+### Trained subjects
 
-What it does not hold: trained subjects, and claims that need training (*needed*, *robust*).
+`heedful.training.planting` (version {version}) has subjects that were not written but trained:
+classifiers of the 2019 papers, 16 wide, on texts of 10 or 20 words, each in a second or two.
+
+```python
+from heedful.training.planting import trained_cases
+
+for case in trained_cases(seed=0, count=6):  # or kinds=["trained-leaky"]
+    print(case.kind, case.length, dict(case.truth), case.redrawn)
+```
+
+| kind | used | ranks | exclusive | how it is taught | why |
+| --- | --- | --- | --- | --- | --- |
+{table}
+
+The truth follows from task and architecture. That a training came to it is not hoped for: each case
+is tried on {texts} texts of its own, which no audit sees, and kept only if it keeps these bounds.
+They use none of the checks, and were set before any rule was held against a trained subject. A case
+that breaks one is trained again from other draws, {attempts} times at most, and `redrawn` counts
+it.
+
+| claim | truth | figure | bound |
+| --- | --- | --- | ---: |
+{proofs}
+
+What any attention moves: all weight on one word, the worst; log-odds are linear in the weights, so
+nothing moves them farther. Deletions: every text again without each word. Weight elsewhere: an
+upper bound in closed form, by what the top word must keep for the output to stay within 0.05.
+Every fourth training text has lost its decisive word, so that networks know what to say without
+it. The same seed gives the same weights, on the same machine and version of torch.
+
+What the benchmark does not hold: trained transformers, and claims that need retraining (*needed*,
+*robust*).
 """

@@ -12,6 +12,7 @@ from scipy.stats import kendalltau
 from heedful.core.values import Example
 from heedful.models.planting import DIFFICULTIES, LENGTHS, Case
 from heedful.models.sitting import Sitting
+from heedful.training.planting import TrainedCase
 
 CELLS = list(product(DIFFICULTIES, LENGTHS))
 USUAL = {("hard", 10), ("easy", 20), ("middle", 60), ("hard", 200)}  # the others with the studies
@@ -116,3 +117,9 @@ def odds(logits):
 @cache
 def seen(kind, difficulty, length):
     return Seen(Case(kind, difficulty, length, SEED))
+
+
+@cache
+def trained(kind):
+    """One trained case of a kind; it is trained once for all tests."""
+    return TrainedCase(kind, 10, SEED)

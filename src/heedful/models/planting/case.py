@@ -4,14 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import torch
-
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
-from heedful.core.values import Example
 from heedful.models.base import Subject
-from heedful.models.planted import draw_text
 from heedful.models.planting.base import DIFFICULTIES, LENGTHS, Kind, Plant, Setting, Truth, kinds
+from heedful.models.planting.rows import drawn_rows
 
 KINDS = (  # those of this version; plug-ins may name more, which are drawn only when asked for
     *("honest-peaked", "honest-graded", "compiled-copy", "compiled-graded"),
@@ -20,7 +17,6 @@ KINDS = (  # those of this version; plug-ins may name more, which are drawn only
     *("compiled-around", "compiled-early"),
     *("redundant", "saturated"),
 )
-CHUNK = 64  # texts labelled at once
 CELLS = tuple((difficulty, length) for difficulty in DIFFICULTIES for length in LENGTHS)
 
 
@@ -63,30 +59,13 @@ class Case:
 
     def texts(self, count: int) -> list[dict[str, str]]:
         """Rows of text and label, the subject's own output: data for `heedful.audit`."""
-        texts = [self._text(index) for index in range(count)]
-        names = self.subject.labels
-        chunks = [texts[start : start + CHUNK] for start in range(0, count, CHUNK)]
-        labels = [number for some in chunks for number in self._logits(some).argmax(-1).tolist()]
-        return [
-            {"text": text, "label": names[label]} for text, label in zip(texts, labels, strict=True)
-        ]
-
-    def _text(self, index: int) -> str:
-        draw, plant = generator(self.seed, f"{self._setting.name} text", index), self.plant
-        while True:  # more than one text in twenty lies within the bounds that are set
-            text = draw_text(draw, self.length, cues=plant.cues, times=plant.times)
-            if plant.bound == float("inf") or abs(self._log_odds(text)) <= plant.bound:
-                return text
-
-    def _log_odds(self, text: str) -> float:
-        ((first, second),) = self._logits([text]).tolist()
-        return float(second - first)
-
-    def _logits(self, texts: Sequence[str]) -> torch.Tensor:
-        subject = self.subject
-        encoded = [subject.encode(Example(index, text, -1)) for index, text in enumerate(texts)]
-        with torch.no_grad():
-            return subject.forward(subject.batch(encoded)).logits
+        named = f"{self._setting.name} text"
+        return drawn_rows(
+            self.plant,
+            count,
+            length=self.length,
+            stream=lambda index: generator(self.seed, named, index),
+        )
 
     @property
     def _setting(self) -> Setting:

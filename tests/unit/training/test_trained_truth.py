@@ -1,0 +1,105 @@
+"""The truth of trained cases, found again by other means: the paths of audits, scipy, loops."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.special import expit, logit
+
+from heedful.models.planted import CUES
+from heedful.training.planting import TRAINED
+from heedful.training.planting.trial import SAME, SPAN, tried
+from plants import Seen, trained
+
+
+class TriedAgain(Seen):
+    """The texts of the trial, by the paths that audits take; τ by scipy."""
+
+    @property
+    def rows(self):
+        return [{"text": text} for text in self.case.grown.texts]
+
+
+@cache
+def again(kind):
+    return TriedAgain(trained(kind))
+
+
+def of(claim, truth):
+    return pytest.mark.parametrize(
+        "kind", [kind for kind in TRAINED if TRAINED[kind].truth[claim] is truth]
+    )
+
+
+@of("used", True)
+def test_where_attention_is_used_some_attention_moves_every_text(kind):
+    assert again(kind).farthest.min() >= 0.2
+
+
+@of("used", False)
+def test_where_attention_is_not_used_none_moves_any_text(kind):
+    assert again(kind).farthest.max() <= SAME
+    assert again(kind).farthest.mean() <= SAME / 2
+
+
+@of("ranks", True)
+def test_attention_orders_words_as_deletion_does(kind):
+    seen, right, apart = again(kind), 0, 0
+    assert seen.taus.mean() >= 0.6
+    for (_, weights, _), moved in zip(seen.texts, seen.moved, strict=True):
+        for one in range(len(weights)):
+            for other in range(len(weights)):
+                if weights[one] > SPAN * weights[other]:
+                    apart += 1
+                    right += moved[one] > moved[other]
+    assert apart > 0
+    assert right / apart >= 0.99
+
+
+@of("ranks", False)
+def test_attention_does_not_order_words_as_deletion_does(kind):
+    seen = again(kind)
+    assert seen.taus.mean() <= 0.25
+    first, beside = [], []
+    for (ids, weights, _), moved in zip(seen.texts, seen.moved, strict=True):
+        (cue,) = np.flatnonzero(ids < CUES)
+        first.append(weights[cue] >= weights.max())
+        beside.append(moved[cue] / np.delete(moved, cue).max())
+    assert np.mean(first) <= 0.25
+    assert np.median(beside) >= 2.0
+
+
+@of("exclusive", True)
+def test_every_attention_with_the_same_output_is_near(kind):
+    case = trained(kind)
+    for one in tried(case.grown.plant, case.grown.texts[:8]):
+        top, side = int(one.weights.argmax()), np.sign(one.z)
+        least = logit(expit(abs(one.z)) - SAME)
+        number = len(one.said)
+        least_on_top = linprog(
+            np.eye(number)[top], -side * one.said[None], [-least], np.ones((1, number)), 1
+        ).fun
+        assert one.elsewhere == pytest.approx(1 - min(least_on_top, one.weights[top]))
+        assert one.elsewhere <= 0.4
+
+
+@of("exclusive", False)
+def test_the_most_distant_attention_gives_the_same_output(kind):
+    case = trained(kind)
+    for one in tried(case.grown.plant, case.grown.texts):
+        assert 1 - one.weights.min() > 0.5
+        assert abs(expit(one.said[one.weights.argmin()]) - expit(one.z)) <= SAME
+
+
+@pytest.mark.parametrize("kind", TRAINED)
+def test_the_trial_is_what_other_paths_find(kind):
+    case, seen = trained(kind), again(kind)
+    for row, one in enumerate(tried(case.grown.plant, case.grown.texts[:12])):
+        ids, weights, z = seen.texts[row]
+        np.testing.assert_allclose(one.weights, weights, rtol=1e-9)
+        np.testing.assert_allclose(one.moved, seen.moved[row], rtol=1e-6, atol=1e-12)
+        assert one.z == pytest.approx(z)
+        assert one.farthest == pytest.approx(seen.farthest[row])
+        if len(set(ids)) == len(ids):  # where no word stands twice there are no ties
+            assert one.tau == pytest.approx(seen.taus[row])
