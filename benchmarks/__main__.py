@@ -15,7 +15,8 @@ import torch
 
 from benchmarks import erasure, plain
 from heedful.checks.erasure import Erasure
-from heedful.core.values import Batch, Example
+from heedful.core.batch import Batch
+from heedful.core.values import Example
 from heedful.interventions.exact import CertifiedAdversary
 from heedful.interventions.search import AdversarialSearch
 from heedful.interventions.simple import Permute

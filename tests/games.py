@@ -9,7 +9,8 @@ import torch
 import helpers
 import tiny
 import tiny_tokenizers
-from heedful.core.values import Batch, Example, Forward, LinearDecoder, collate
+from heedful.core.batch import Batch, collate
+from heedful.core.values import Example, Forward, LinearDecoder
 from heedful.methods import methods
 from heedful.models.hiding import blank_of
 from heedful.models.pretrained import from_model

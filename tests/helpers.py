@@ -5,7 +5,8 @@ from math import sqrt
 import torch
 from scipy.stats import norm, t
 
-from heedful.core.values import Batch, Encoded, Example, collate
+from heedful.core.batch import Batch, Encoded, collate
+from heedful.core.values import Example
 from heedful.models.network import AttentionClassifier, Shape
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.words import SPECIALS, Vocabulary, WordTokenizer

@@ -8,7 +8,8 @@ import torch
 import tiny
 import tiny_by_hand
 import tiny_tokenizers
-from heedful.core.values import Batch, Example
+from heedful.core.batch import Batch
+from heedful.core.values import Example
 from heedful.models.pretrained import from_model
 from tiny import FAMILIES, H
 

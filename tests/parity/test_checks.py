@@ -11,8 +11,9 @@ from test_leverage import truth
 
 import helpers
 from heedful.checks import checks
+from heedful.core.batch import collate
 from heedful.core.rng import uniform_keys
-from heedful.core.values import Example, collate
+from heedful.core.values import Example
 from heedful.interventions import interventions
 from heedful.interventions.exact import jsd_bound
 from heedful.methods import methods

@@ -15,9 +15,10 @@ import helpers
 import tiny
 from heedful.checks import checks
 from heedful.checks.erasure import _slope
+from heedful.core.batch import Batch, collate
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
-from heedful.core.values import Batch, Example, Forward, LinearDecoder, collate
+from heedful.core.values import Example, Forward, LinearDecoder
 from heedful.models.sitting import Sitting
 from heedful.tensor.erasing import fewest_flips, flips_in_order
 

@@ -13,9 +13,9 @@ import helpers
 from games import Counted, linear, members, subject, texts_of
 from heedful.checks import checks, usual_checks
 from heedful.checks.faithfulness import OF_EACH, Faithfulness
+from heedful.core.batch import Encoded, collate
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
-from heedful.core.values import Encoded, collate
 from heedful.methods import methods
 from heedful.models.hiding import blank_of
 from heedful.models.sitting import Sitting

@@ -6,7 +6,7 @@ import torch
 from torch.testing import assert_close as close
 
 import helpers
-from heedful.core.values import collate
+from heedful.core.batch import collate
 from heedful.methods import methods
 from heedful.models.sitting import Sitting
 

@@ -14,9 +14,10 @@ from fillers import filler
 from games import members, subject
 from heedful.checks import checks
 from heedful.checks.infilled import replaced
+from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, ModelError
 from heedful.core.rng import generator
-from heedful.core.values import Encoded, Example
+from heedful.core.values import Example
 from heedful.models.infilling import Gap, Infiller
 from heedful.models.sitting import Sitting
 

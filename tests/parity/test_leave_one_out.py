@@ -8,8 +8,9 @@ from torch.testing import assert_close as close
 
 import games
 import helpers
+from heedful.core.batch import collate
 from heedful.core.errors import NotApplicable
-from heedful.core.values import Example, collate
+from heedful.core.values import Example
 from heedful.models.sitting import Sitting
 
 ENCODERS = ("bilstm", "cnn", "average", "mlp")

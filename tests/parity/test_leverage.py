@@ -6,7 +6,8 @@ import torch
 from scipy.optimize import minimize
 
 import helpers
-from heedful.core.values import Example, collate
+from heedful.core.batch import collate
+from heedful.core.values import Example
 from heedful.interventions import interventions
 from heedful.models.sitting import Sitting
 

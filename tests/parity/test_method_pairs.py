@@ -13,8 +13,9 @@ from heedful.auditing.job import run_job
 from heedful.checks import checks
 from heedful.checks.asked import OWN, every_method, in_order
 from heedful.checks.pairs import ERASING
+from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, NotApplicable, UnknownName
-from heedful.core.values import Example, collate
+from heedful.core.values import Example
 from heedful.methods import methods
 from heedful.methods.kernel_shap import KernelShap
 from heedful.methods.leave_one_out import LeaveOneOut

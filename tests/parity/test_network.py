@@ -8,7 +8,9 @@ import pytest
 import torch
 
 import helpers
-from heedful.core.values import Example, collate
+import plain_encoders
+from heedful.core.batch import collate
+from heedful.core.values import Example
 from heedful.models.attentions import attentions
 from heedful.models.encoders import encoders
 from heedful.models.sitting import Sitting
@@ -25,58 +27,6 @@ everything = [
 ]
 
 
-def sigmoid(x):
-    return 1.0 / (1.0 + np.exp(-x))
-
-
-def lstm(rows, W, prefix):
-    """One direction, one step at a time; gates in torch's order: input, forget, cell, output."""
-    hidden = W[f"{prefix}.weight_hh_l0"].shape[1]
-    h, c, states = np.zeros(hidden), np.zeros(hidden), []
-    for x in rows:
-        gates = W[f"{prefix}.weight_ih_l0"] @ x + W[f"{prefix}.bias_ih_l0"]
-        gates = gates + W[f"{prefix}.weight_hh_l0"] @ h + W[f"{prefix}.bias_hh_l0"]
-        i, f, g, o = (gates[k * hidden : (k + 1) * hidden] for k in range(4))
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-        h = sigmoid(o) * np.tanh(c)
-        states.append(h)
-    return states
-
-
-def bilstm(rows, W):
-    ahead = lstm(rows, W, "encoder.ahead")
-    behind = lstm(rows[::-1], W, "encoder.behind")[::-1]
-    return [np.concatenate(pair) for pair in zip(ahead, behind, strict=True)]
-
-
-def cnn(rows, W):
-    """relu(b + Σ_k w_k · x_{t+k−r}) for windows of 1, 3, 5, 7; nothing beyond the text's ends."""
-    states = []
-    for t in range(len(rows)):
-        state = []
-        for number, width in enumerate((1, 3, 5, 7)):
-            weight = W[f"encoder.convolutions.{number}.weight"]
-            for channel in range(len(weight)):
-                total = W[f"encoder.convolutions.{number}.bias"][channel]
-                for k in range(width):
-                    if 0 <= t + k - width // 2 < len(rows):
-                        total += weight[channel, :, k] @ rows[t + k - width // 2]
-                state.append(max(total, 0.0))
-        states.append(np.array(state))
-    return states
-
-
-def average(rows, W):
-    return [np.tanh(W["encoder.project.weight"] @ x + W["encoder.project.bias"]) for x in rows]
-
-
-def mlp(rows, W):
-    for layer in (0, 2):
-        weight, bias = W[f"encoder.layers.{layer}.weight"], W[f"encoder.layers.{layer}.bias"]
-        rows = [np.tanh(weight @ x + bias) for x in rows]
-    return rows
-
-
 def attention_score(h, W, attention):
     if attention == "additive":
         read = np.tanh(W["attention.hidden.weight"] @ h + W["attention.hidden.bias"])
@@ -91,7 +41,8 @@ def plain_forward(subject, words):
     W = {name: value.numpy() for name, value in subject.network.state_dict().items()}
     encoder, attention = subject.family.split("-")
     ids = [SOS, *(len(SPECIALS) + helpers.WORDS.index(word) for word in words), EOS]
-    states = globals()[encoder]([W["embedding.weight"][number] for number in ids], W)
+    rows = [W["embedding.weight"][number] for number in ids]
+    states = plain_encoders.ENCODE[encoder](rows, plain_encoders.inside(W, "encoder"))
     scores = [attention_score(h, W, attention) for h in states[1:-1]]
     parts = [math.exp(score) for score in scores]
     weights = [0.0, *(part / sum(parts) for part in parts), 0.0]  # the two signs: never attended

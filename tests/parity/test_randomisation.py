@@ -17,9 +17,10 @@ import tiny
 from games import grouped, members, subject, texts_of
 from heedful.checks import checks, usual_checks
 from heedful.checks.randomisation import EVEN
+from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, ModelError
 from heedful.core.rng import generator
-from heedful.core.values import Explanation, collate
+from heedful.core.values import Explanation
 from heedful.methods import methods
 from heedful.models import redrawn as room
 from heedful.models.network import AttentionClassifier

@@ -14,9 +14,9 @@ from scipy.stats import spearmanr
 from games import grouped
 from heedful.checks import Trial, checks, mark
 from heedful.checks.deception import mass_on
+from heedful.core.batch import collate
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
-from heedful.core.values import collate
 from heedful.methods import methods
 from heedful.models.hiding import blank_of
 from heedful.models.sitting import Sitting
@@ -221,7 +221,8 @@ def test_marks_by_saliency_are_the_words_that_deletion_moves_most(trial, share):
 
 
 def test_marks_by_a_list_know_no_case_and_hide_words_whole(trial):
-    from heedful.core.values import Encoded, Example
+    from heedful.core.batch import Encoded
+    from heedful.core.values import Example
 
     one = Encoded(0, 1, (9, 1, 2, 3, 9), (-1, 0, 0, 1, -1), ("Unlike", "it"))
     (found,) = mark(Hidden("list", ("unlike",)), trial.base, [Example(0, "", 1)], [one], {})

@@ -11,7 +11,8 @@ import games
 import helpers
 import seams
 import tiny
-from heedful.core.values import Forward, collate
+from heedful.core.batch import collate
+from heedful.core.values import Forward
 from heedful.methods import methods
 from heedful.methods.base import joined
 from heedful.models.hiding import blank_of

@@ -11,9 +11,10 @@ import heedful
 import helpers
 from games import members, subject
 from heedful.checks import Crowd, checks
+from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.rng import generator
-from heedful.core.values import Blank, Encoded, Example
+from heedful.core.values import Blank, Example
 from heedful.models.hiding import blank_of
 from heedful.models.sitting import Sitting
 from heedful.tensor.nearest import nearest, share_nearer

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import helpers
 from heedful.checks import Check, checks
+from heedful.core.batch import Batch, collate
 from heedful.core.errors import NotApplicable
 from heedful.core.people import People
-from heedful.core.values import Batch, Forward, collate
+from heedful.core.values import Forward
 from heedful.interventions import Intervention, interventions
 from heedful.methods import Method, methods
 from heedful.models.base import DeletesQuickly, Subject

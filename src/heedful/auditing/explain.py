@@ -9,9 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.auditing.explain_request import Built, Request
+from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, DataError, NotApplicable
 from heedful.core.records import Explained, MethodScores
-from heedful.core.values import Encoded, Example
+from heedful.core.values import Example
 from heedful.data.labels import encodable
 from heedful.methods.base import Method, joined
 from heedful.models.base import Subject

@@ -10,9 +10,10 @@ from torch import Tensor
 from heedful.auditing.batches import in_halves
 from heedful.auditing.explain import Shown, method_scores, scored, target_number, targets
 from heedful.auditing.explain_request import Built, Request
+from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.records import MethodScores
-from heedful.core.values import Encoded, Example
+from heedful.core.values import Example
 from heedful.methods.base import Method
 from heedful.models.base import Subject
 from heedful.models.sitting import Sitting

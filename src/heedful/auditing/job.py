@@ -12,10 +12,11 @@ from heedful.auditing.batches import in_halves
 from heedful.auditing.maps import MapRow, map_rows, shown_instances
 from heedful.auditing.texts import TextRow, text_rows
 from heedful.checks import Check
+from heedful.core.batch import Encoded
 from heedful.core.clock import Clock, add_seconds
 from heedful.core.people import people_of
 from heedful.core.records import Measurement
-from heedful.core.values import Encoded, Example
+from heedful.core.values import Example
 from heedful.models.base import Subject, Whole
 from heedful.models.sitting import Sitting
 from heedful.training.reading import batches_for

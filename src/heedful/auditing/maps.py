@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from heedful.core.values import Encoded
+from heedful.core.batch import Encoded
 from heedful.models.sitting import Sitting
 
 TEXTS = 3  # the first of the data that are short enough

@@ -9,8 +9,8 @@ from torch import Tensor
 from heedful.checks import Check
 from heedful.checks.adversarial import Adversarial
 from heedful.checks.agreement import Agreement
+from heedful.core.batch import Encoded
 from heedful.core.records import WORD_SCORES
-from heedful.core.values import Encoded
 from heedful.methods.leave_one_out import LeaveOneOut
 from heedful.methods.one_hot_gradient import OneHotGradient
 from heedful.models.sitting import Sitting

@@ -9,8 +9,9 @@ import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
-from heedful.core.values import Encoded, Example
+from heedful.core.values import Example
 from heedful.models.attending import attended
 from heedful.models.base import Subject
 from heedful.tensor.nearest import nearest, share_nearer

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from heedful.checks.base import Column, Findings, checks
 from heedful.checks.retrains import OverSeeds, Trial
+from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Claim, Measurement
-from heedful.core.values import Encoded
 from heedful.methods import methods
 from heedful.training.hidden import SOURCES, Hidden, blank_id
 from heedful.training.lessons import STARTS, Deceived, Lesson, Pace, WithoutWords

@@ -7,9 +7,10 @@ import torch
 from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
+from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.rng import uniform_keys
-from heedful.core.values import Encoded, Example
+from heedful.core.values import Example
 from heedful.models.base import Subject
 from heedful.models.infilling import Gap, Infiller
 from heedful.models.sitting import Ask, Passed, Sitting

@@ -7,9 +7,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.people import people_of
-from heedful.core.values import Encoded, Example
+from heedful.core.values import Example
 from heedful.methods import methods
 from heedful.methods.base import joined
 from heedful.models.base import Subject

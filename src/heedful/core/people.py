@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from heedful.core.values import Example
 
-PAIRED = "what people marked in a pair of texts is not read"
+PAIRED = "what people marked in one text of a pair is not read where a model explains both"
 UNFOUND = "the words that the model reads cannot be found among the tokens that people marked"
 
 
@@ -27,19 +27,18 @@ def people_of(example: Example, words: Sequence[str]) -> People:
     """What a row tells of the words as a model reads them.
 
     Rows tell it of their `tokens`; without these, of what white space parts. A word that a model
-    has made of a part of a token is marked where the token is, and has its score.
+    has made of a part of a token is marked where the token is, and has its score. Of a pair they
+    tell the first text's, and are read where a model explains that one alone.
 
     >>> people_of(Example(0, "isn't bad", 1, rationale=(1,)), ("is", "n't", "bad")).marked
     (False, False, True)
     """
     if example.rationale is None and example.word_scores is None:
         return People()
-    if example.pair is not None:
-        return People(why=PAIRED)
     tokens = tokens_of(example)
     places = _places(words, tokens)
     if places is None:
-        return People(why=UNFOUND)
+        return People(why=UNFOUND if example.pair is None else PAIRED)
     marked, scores = example.rationale, example.word_scores
     inside = set(marked or ())
     return People(

@@ -3,7 +3,7 @@
 Axes: B texts, T tokens, C classes, D width of a state, E width of an embedding.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -22,129 +22,9 @@ class Example:
     label: int  # −1 where the data has none
     tokens: tuple[str, ...] | None = None
     rationale: tuple[int, ...] | None = None
-    pair: str | None = None  # the second text of a pair
+    pair: str | None = None  # the second text of a pair: a hypothesis, or a question
     word_scores: tuple[float, ...] | None = None  # what people gave each token
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """One text as its subject sees it.
-
-    `word[t]` is the index in `words` of the word that token t belongs to, or −1 for a token the
-    subject added itself (start, end, separator): such tokens compute, but are not explained.
-    `pieces` are the tokens as the subject spells them, where they are not words; `types` tell the
-    two texts of a pair apart, where the subject wants to know.
-    """
-
-    index: int
-    label: int
-    ids: tuple[int, ...]
-    word: tuple[int, ...]
-    words: tuple[str, ...]
-    truncated: bool = False
-    pieces: tuple[str, ...] | None = None
-    types: tuple[int, ...] | None = None
-
-    @property
-    def seen_words(self) -> tuple[str, ...]:
-        """The words that have a token; of a text that was cut, those before the cut."""
-        return self.words[: max(self.word, default=-1) + 1]
-
-    @property
-    def explained(self) -> int:
-        """How many tokens an explanation of this text ranks."""
-        return sum(w >= 0 for w in self.word)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Batch:
-    """Several encoded texts, padded to one length.
-
-    `present` is False on padding; `mask` is True on the tokens that carry words of the text, the
-    ones an explanation ranks. Special tokens are present and not in the mask. `word` numbers the
-    word each of them belongs to, −1 elsewhere; where it is left out every token is a word.
-    """
-
-    ids: Int[Tensor, "B T"]
-    present: Bool[Tensor, "B T"]
-    mask: Bool[Tensor, "B T"]
-    instances: tuple[int, ...]
-    types: Int[Tensor, "B T"] | None = None
-    word: Int[Tensor, "B T"] | None = None
-
-    def __post_init__(self) -> None:
-        if bool((self.mask & ~self.present).any()):
-            raise ShapeError("A batch's mask covers padding; mask must lie inside present.")
-        if len(self.instances) != len(self.ids):
-            raise ShapeError(f"{len(self.ids)} texts came with {len(self.instances)} instances.")
-
-    @property
-    def lengths(self) -> Int[Tensor, "B"]:
-        """Number of explained tokens of each text."""
-        return self.mask.sum(-1)
-
-    def __len__(self) -> int:
-        return len(self.instances)
-
-    def without(self, rows: Int[Tensor, "N"], positions: Int[Tensor, "N"]) -> "Batch":
-        """N variants: text rows[n] with the token at positions[n] deleted (later ones move up)."""
-        width = self.ids.shape[1]
-        keep = torch.arange(width - 1, device=self.ids.device).expand(len(rows), -1)
-        keep = keep + (keep >= positions[:, None]).long()
-        return self._taken(lambda one: one[rows].gather(1, keep), rows)
-
-    def repeated(self, times: int) -> "Batch":
-        """The whole batch several times over, one after the other."""
-        rows = torch.arange(len(self)).repeat(times)
-        return self._taken(lambda one: one.repeat(times, 1), rows)
-
-    def chosen(self, rows: Int[Tensor, "N"]) -> "Batch":
-        """Some of the texts, as wide as before."""
-        return self._taken(lambda one: one[rows], rows)
-
-    def keeping(self, rows: Int[Tensor, "N"], kept: Bool[Tensor, "N T"]) -> "Batch":
-        """N variants: text rows[n] with the tokens kept[n] alone, all equally many."""
-        places = kept.nonzero()[:, 1].reshape(len(rows), -1)
-        return self._taken(lambda one: one[rows].gather(1, places), rows)
-
-    def _taken(self, take: Callable[[Tensor], Tensor], rows: Int[Tensor, "N"]) -> "Batch":
-        return Batch(
-            take(self.ids),
-            take(self.present),
-            take(self.mask),
-            tuple(self.instances[row] for row in rows.tolist()),
-            None if self.types is None else take(self.types),
-            None if self.word is None else take(self.word),
-        )
-
-    def distinct(self) -> tuple[Int[Tensor, "N"], Int[Tensor, "B"]]:
-        """The first of each distinct text, and for every text which of them it is."""
-        seen = torch.where(self.present, self.ids, -1)
-        if self.types is not None:
-            seen = torch.cat([seen, torch.where(self.present, self.types, -1)], dim=1)
-        rows, place = torch.unique(seen, dim=0, return_inverse=True)
-        first = torch.full((len(rows),), len(seen)).scatter_reduce(
-            0, place, torch.arange(len(seen)), "amin"
-        )
-        return first, place
-
-
-def collate(encoded: Sequence[Encoded], *, pad_id: int = 0, left: bool = False) -> Batch:
-    """Pad encoded texts to one batch, on the right unless said."""
-    width = max(len(e.ids) for e in encoded)
-    ids = torch.full((len(encoded), width), pad_id, dtype=torch.long)
-    word = torch.full((len(encoded), width), -1, dtype=torch.long)
-    present = torch.zeros(len(encoded), width, dtype=torch.bool)
-    types = None if encoded[0].types is None else torch.zeros_like(ids)
-    for row, one in enumerate(encoded):
-        start = width - len(one.ids) if left else 0
-        here = slice(start, start + len(one.ids))
-        ids[row, here] = torch.tensor(one.ids)
-        word[row, here] = torch.tensor(one.word)
-        present[row, here] = True
-        if types is not None and one.types is not None:
-            types[row, here] = torch.tensor(one.types)
-    return Batch(ids, present, word >= 0, tuple(e.index for e in encoded), types, word)
+    candidates: tuple[int, ...] | None = None  # the classes that may be right, where not all may
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,6 +74,8 @@ class Forward:
         return self.logits.argmax(-1)
 
 
+NEVER = -1e9  # finite, so that differences of logits are numbers; exp of it is 0
+
 Decode = Callable[[Float[Tensor, "..."]], Float[Tensor, "*K B C"]]
 """From weights in the place of the model's own, (*K, B, T) or (*K, B, R, T), to logits."""
 
@@ -225,6 +107,30 @@ class LinearDecoder:
         """Each token's logit of class `one` against class `other`, bias included (Σ α = 1)."""
         values = self.contributions + self.bias
         return values[..., one] - values[..., other]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryDecoder:
+    """logits = W tanh(Σ_t α_t · read_t + shift) + bias: an output that depends on a question too.
+
+    What is read of the states, and what the question adds, is known before any attention. A class
+    that a text does not allow has the logit `NEVER`, and so the probability 0.
+    """
+
+    read: Float[Tensor, "B T A"]
+    shift: Float[Tensor, "B A"]
+    weight: Float[Tensor, "C A"]
+    bias: Float[Tensor, "C"]
+    allowed: Bool[Tensor, "B C"] | None = None
+
+    def __call__(self, attention: Float[Tensor, "*K B T"]) -> Float[Tensor, "*K B C"]:
+        mixed = torch.einsum("...bt,bta->...ba", attention, self.read)
+        return self.output(mixed)
+
+    def output(self, mixed: Float[Tensor, "*K B A"]) -> Float[Tensor, "*K B C"]:
+        """The logits of what attention has mixed of the readings."""
+        logits = torch.nn.functional.linear((mixed + self.shift).tanh(), self.weight, self.bias)
+        return logits if self.allowed is None else logits.masked_fill(~self.allowed, NEVER)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -78,6 +78,12 @@ def rows_sha256(rows: Iterable[Numbered]) -> str:
             ) from why
         digest.update(text.encode() + b"\n")
     return digest.hexdigest()
+
+
+def _numbers(names: Iterable[str], find: Callable[[str], int | None]) -> tuple[int, ...]:
+    """The classes of these names; a name that is no class could never be the answer."""
+    found = (find(name) for name in names)
+    return tuple(sorted({number for number in found if number is not None}))
 
 
 def _reason(row: Mapping[str, object] | BadLine) -> object:
@@ -159,8 +165,9 @@ class Dataset:
             if label is None:
                 continue
             told = row.tokens, row.rationale, row.pair, row.word_scores
+            allowed = None if row.candidates is None else _numbers(row.candidates, find)
             if taken is None or (index < len(taken) and taken[index]):
-                yield Example(index, row.text, label, *told)
+                yield Example(index, row.text, label, *told, allowed)
             index += 1
             if index == self.whole:
                 return

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError
-from heedful.core.values import Encoded
 
 
 def batches(

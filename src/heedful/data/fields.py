@@ -8,10 +8,10 @@ from heedful.data.labels import shown
 
 NEEDED = ("text", "label")
 PAIR = ("premise", "hypothesis")
-OPTIONAL = ("tokens", "rationale", "word_scores", "messages", *PAIR)
-INSTEAD = (PAIR, ("messages",))  # what may stand in the place of a text
 QUERY = ("paragraph", "question")
-KNOWN = (*NEEDED, *OPTIONAL, *QUERY)
+OPTIONAL = ("tokens", "rationale", "word_scores", "candidates", "messages", *PAIR, *QUERY)
+INSTEAD = (PAIR, QUERY, ("messages",))  # what may stand in the place of a text
+KNOWN = (*NEEDED, *OPTIONAL)
 
 # What people call these columns; only used to write a helpful example into an error.
 USUAL = {
@@ -58,8 +58,6 @@ def columns_of(fields: Mapping[str, str] | None) -> dict[str, str]:
     """The column of every field a text may have, by its own name where none is mapped."""
     given = dict(fields or {})
     check_fields(given)
-    if query := [field for field in QUERY if field in given]:
-        raise DataError(_no_query(query))
     # A column that was mapped to one field is not also read as another by its own name.
     taken = set(given.values())
     own = {field: field for field in (*NEEDED, *OPTIONAL) if field not in taken}
@@ -76,9 +74,6 @@ def require_columns(
         missing = [field for field in missing if field != "text"]
     if not missing:
         return
-    query = [field for field in QUERY if field in present]
-    if query and "text" in missing:
-        raise DataError(f"{name}: {_no_query(query)}")
     wanted = " and ".join(
         repr(columns[field]) if field in columns else f"for {field!r}" for field in missing
     )
@@ -86,13 +81,6 @@ def require_columns(
     raise DataError(
         f"{name} has no column {wanted}. Its columns: {there}. "
         f"Say which hold them, for example --fields {_example(present, columns)}."
-    )
-
-
-def _no_query(query: list[str]) -> str:
-    return (
-        f"the fields {', '.join(query)} belong to a task with a query, which is not supported "
-        "yet. Rows must have text,label; map them with --fields text=COLUMN,label=COLUMN."
     )
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ class Row:
     rationale: tuple[int, ...] | None
     pair: str | None = None
     word_scores: tuple[float, ...] | None = None
+    candidates: tuple[str, ...] | None = None
 
 
 class _Bad(Exception):
@@ -38,7 +40,8 @@ def read_row(
 ) -> Row | BadLine:
     """Check one row; `columns` says which column holds which field.
 
-    A premise and a hypothesis are the two texts of a pair; messages are a chat, kept as JSON.
+    A premise and a hypothesis, or a paragraph and a question, are the two texts of a pair; messages
+    are a chat, kept as JSON. Of a paragraph that is a list of sentences the rationale counts those.
     """
     cell = {field: raw.get(column) for field, column in columns.items()}
     try:
@@ -46,12 +49,14 @@ def read_row(
         label = _label(cell.get("label")) if labelled else ""
         tokens = _tokens(cell.get("tokens"))
         rationale, scores = cell.get("rationale"), cell.get("word_scores")
+        candidates = _candidates(cell.get("candidates"), label if labelled else None)
         if is_missing(rationale) and is_missing(scores):
-            return Row(text, label, tokens, None, pair)
+            return Row(text, label, tokens, None, pair, None, candidates)
         # without tokens, those are counted that white space parts: models split as they like
         count = len(text.split()) if tokens is None else len(tokens)
-        told = _rationale(rationale, count), pair, _word_scores(scores, count)
-        return Row(text, label, tokens, *told)
+        units = _sentences(cell) if tokens is None else None
+        told = _rationale(rationale, count, units), pair, _word_scores(scores, count)
+        return Row(text, label, tokens, *told, candidates)
     except _Bad as bad:
         return BadLine(str(bad))
 
@@ -60,10 +65,43 @@ def _texts(cell: Mapping[str, object]) -> tuple[str, str | None]:
     if is_missing(cell.get("text")):
         if not is_missing(cell.get("premise")) and not is_missing(cell.get("hypothesis")):
             return _text(cell["premise"]), _text(cell["hypothesis"])
+        if not is_missing(cell.get("paragraph")) and not is_missing(cell.get("question")):
+            return _paragraph(cell["paragraph"]), _text(cell["question"])
         if not is_missing(cell.get("messages")):
             turns = _as_list(cell["messages"], "bad messages")
             return _text(json.dumps(turns, ensure_ascii=False)), None
     return _text(cell.get("text")), None
+
+
+def _paragraph(value: object) -> str:
+    """A text, or the sentences of one, joined."""
+    return _text(value if isinstance(value, str) else " ".join(_listed(value)))
+
+
+def _listed(value: object) -> list[str]:
+    sentences = _as_list(value, "no text")
+    return [_text(sentence) for sentence in sentences]
+
+
+def _sentences(cell: Mapping[str, object]) -> list[int] | None:
+    """How many tokens each sentence has, where the text is a list of sentences."""
+    value = cell.get("paragraph")
+    if not is_missing(cell.get("text")) or is_missing(value) or isinstance(value, str):
+        return None
+    return [len(sentence.split()) for sentence in _listed(value)]
+
+
+def _candidates(value: object, label: str | None) -> tuple[str, ...] | None:
+    """The names of the classes that may be right; the label must be one of them."""
+    if is_missing(value):
+        return None
+    names = [label_name(one) for one in _as_list(value, "bad candidates")]
+    known = tuple(name for name in names if name is not None)
+    if not known or len(known) < len(names):
+        raise _Bad("bad candidates")
+    if label is not None and label not in known:
+        raise _Bad("label not among candidates")
+    return known
 
 
 def _text(value: object) -> str:
@@ -93,16 +131,22 @@ def _tokens(value: object) -> tuple[str, ...] | None:
     return words
 
 
-def _rationale(value: object, bound: int) -> tuple[int, ...] | None:
-    """Token indices, sorted; `[[2, 4]]` is the span of tokens 2 and 3, `[2, 4]` two tokens."""
+def _rationale(
+    value: object, bound: int, sentences: list[int] | None = None
+) -> tuple[int, ...] | None:
+    """Token indices, sorted; `[[2, 4]]` is the span of tokens 2 and 3, `[2, 4]` two tokens.
+
+    Where the lengths of `sentences` are given, it is they that are counted.
+    """
     if is_missing(value):
         return None
     marked: set[int] = set()
+    starts = range(bound + 1) if sentences is None else [*accumulate(sentences, initial=0)]
     for part in _as_list(value, "bad rationale"):
         start, end = _span(part)
-        if not 0 <= start < end <= bound:
+        if not 0 <= start < end < len(starts):
             raise _Bad("bad rationale")
-        marked.update(range(start, end))
+        marked.update(range(starts[start], starts[end]))
     return tuple(sorted(marked))
 
 

@@ -16,9 +16,10 @@ from jaxtyping import Bool, Float64, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from heedful.core.batch import Batch
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
-from heedful.core.values import Batch, Explanation
+from heedful.core.values import Explanation
 from heedful.methods.base import on_words, require_one_of
 from heedful.models.deleting import same_word
 from heedful.models.hiding import logits_hiding

@@ -4,7 +4,8 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from heedful.core.values import Batch, Forward
+from heedful.core.batch import Batch
+from heedful.core.values import Forward
 from heedful.models.base import Subject
 
 

@@ -6,7 +6,8 @@ from typing import Protocol, runtime_checkable
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
-from heedful.core.values import Batch, Blank, Decode, Encoded, Example, Forward
+from heedful.core.batch import Batch, Encoded
+from heedful.core.values import Blank, Decode, Example, Forward
 
 
 @runtime_checkable

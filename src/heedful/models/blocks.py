@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
-from heedful.core.values import Batch
 from heedful.models.hearing import Call, current
 from heedful.models.replay import Replayed
 

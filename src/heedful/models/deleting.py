@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
-from heedful.core.values import Batch
 from heedful.models.sitting import Ask, Passed, Sitting
 
 

@@ -25,21 +25,24 @@ VARIANTS = 1024  # at once: their states still fit the cache
 class Reader:
     """All that attention and output layer read of a state, as one linear map.
 
-    The first `split` readings are attention's, with its bias; the others are contributions to the
-    logits, without theirs: `class_bias` is added once, also where no token is left to attend to.
+    The first `split` readings are attention's, with its bias; the others are the output layer's,
+    without its own: that is added once, also where no token is left to attend to.
     """
 
     weight: Float[Tensor, "R D"]
     bias: Float[Tensor, "R"]
-    class_bias: Float[Tensor, "C"]
     split: int
 
     @classmethod
-    def of(cls, model: AttentionClassifier) -> "Reader":
-        weight, bias = model.attention.reading()
-        class_weight, class_bias = model.class_weights()
-        both = torch.cat([bias, torch.zeros_like(class_bias)])
-        return cls(torch.cat([weight, class_weight]), both, class_bias, len(weight))
+    def of(
+        cls,
+        attention: tuple[Float[Tensor, "A D"], Float[Tensor, "A"]],
+        output: Float[Tensor, "O D"],
+    ) -> "Reader":
+        """From attention's linear part and the output layer's weight."""
+        weight, bias = attention
+        both = torch.cat([bias, bias.new_zeros(len(output))])
+        return cls(torch.cat([weight, output]), both, len(weight))
 
 
 def logits_without_each(
@@ -51,19 +54,20 @@ def logits_without_each(
     max_batch_tokens: int,
 ) -> Float[Tensor, "B T C"]:
     """Logits with token t deleted, for each t in the mask; zeros elsewhere."""
-    reader = Reader.of(model)
+    class_weight, class_bias = model.class_weights()
+    reader = Reader.of(model.attention.reading(), class_weight)
     result = embedded.new_zeros(*mask.shape, model.shape.classes)
-    for rows, first, last in blocks(model, mask, max_batch_tokens=max_batch_tokens):
+    for rows, first, last in blocks(model.encoder, mask, max_batch_tokens=max_batch_tokens):
         scores, values = _read(model, reader, embedded[rows], present[rows], first, last)
-        others = mask[rows][:, None, :] & ~_own_position(first, last, mask.shape[1], mask.device)
+        others = mask[rows][:, None, :] & ~own_position(first, last, mask.shape[1], mask.device)
         weights = masked_softmax(scores, others)
         mixed = torch.einsum("bvt,bvtc->bvc", weights, values)
-        result[rows, first:last] = mixed + reader.class_bias
+        result[rows, first:last] = mixed + class_bias
     return result.masked_fill(~mask[..., None], 0.0)
 
 
 def blocks(
-    model: AttentionClassifier, mask: Bool[Tensor, "B T"], *, max_batch_tokens: int
+    encoder: nn.Module, mask: Bool[Tensor, "B T"], *, max_batch_tokens: int
 ) -> Iterator[tuple[slice, int, int]]:
     """Cut B texts × T deletions into (texts, first, last) blocks of bounded size.
 
@@ -75,7 +79,7 @@ def blocks(
     if not deleted:
         return
     # the bilstm holds one token of each variant at a time, the others all of them
-    size = 1 if isinstance(model.encoder, BiLSTM) else width
+    size = 1 if isinstance(encoder, BiLSTM) else width
     at_once = max(1, min(max_batch_tokens, VARIANTS * size) // size)
     together = max(1, at_once // width)
     for row in range(0, count, together):
@@ -84,7 +88,8 @@ def blocks(
             yield slice(row, min(row + together, count)), first, last
 
 
-def _own_position(first: int, last: int, width: int, device: torch.device) -> Bool[Tensor, "V T"]:
+def own_position(first: int, last: int, width: int, device: torch.device) -> Bool[Tensor, "V T"]:
+    """Marks the deleted token of each variant."""
     deleted = torch.arange(first, last, device=device)[:, None]
     return deleted == torch.arange(width, device=device)
 
@@ -105,7 +110,7 @@ def _read(
     read = base[:, None].expand(-1, last - first, -1, -1)
     if isinstance(model.encoder, CNN):
         real = embedded * present[..., None]
-        read = _with_changed_windows(model.encoder, reader, real, read, first)
+        read = with_changed_windows(model.encoder, reader, real, read, first)
     return model.attention.score(read[..., : reader.split]), read[..., reader.split :]
 
 
@@ -119,7 +124,7 @@ def _read_bilstm(
 ) -> tuple[Float[Tensor, "B V T"], Float[Tensor, "B V T C"]]:
     B, T, _ = embedded.shape
     scores = embedded.new_zeros(last - first, T, B)
-    values = embedded.new_zeros(last - first, T, B, len(reader.class_bias))
+    values = embedded.new_zeros(last - first, T, B, len(reader.weight) - reader.split)
 
     def keep(token: int, variant: int, read: Float[Tensor, "V B R"]) -> None:
         read = read + reader.bias
@@ -133,7 +138,7 @@ def _read_bilstm(
     return scores.permute(2, 0, 1), values.permute(2, 0, 1, 3)
 
 
-def _with_changed_windows(
+def with_changed_windows(
     encoder: CNN,
     reader: Reader,
     embedded: Float[Tensor, "B T E"],

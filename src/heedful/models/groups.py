@@ -5,16 +5,17 @@ from itertools import takewhile
 
 from torch import nn
 
-from heedful.models.network import AttentionClassifier
+from heedful.models.networks import Network
 
 Groups = Mapping[str, tuple[str, ...]]
 """The names of the weights by the name of the group, the group nearest to the output first."""
 HEAD, EMBEDDINGS = "head", "embeddings"
 
 
-def recurrent_groups(network: AttentionClassifier) -> Groups:
-    """Output layer, attention, encoder, word vectors; a part without weights is left out."""
-    parts = ("decoder", "attention", "encoder", "embedding")
+def recurrent_groups(network: Network) -> Groups:
+    """Output layer, attention, encoders, word vectors; a part without weights is left out."""
+    question = ("question",) if network.shape.query else ()
+    parts = ("decoder", "attention", "encoder", *question, "embedding")
     named = {
         part: tuple(f"{part}.{name}" for name, _ in getattr(network, part).named_parameters())
         for part in parts

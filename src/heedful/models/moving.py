@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.core.batch import Batch, Encoded
 from heedful.core.errors import NotApplicable
-from heedful.core.values import Batch, Decode, Encoded, Example, Forward, LinearDecoder
+from heedful.core.values import Decode, Example, Forward, LinearDecoder, QueryDecoder
 from heedful.models.base import Subject
 
 FROM_WORDS = ("without_each", "part_sizes", "zeroed_values", "rows_elsewhere")
@@ -61,9 +62,9 @@ class Moved:
         return self.inner.forward(batch, self.embed(batch) if embedded is None else embedded)
 
     def decoder(self, batch: Batch, forward: Forward) -> Decode:
-        """One that follows from the states alone; another might start from the words again."""
+        """One that follows from states and question; another might start from the words again."""
         found = self.inner.decoder(batch, forward)
-        if not isinstance(found, LinearDecoder):
+        if not isinstance(found, LinearDecoder | QueryDecoder):
             raise NotApplicable(DEAF)
         return found
 

@@ -1,12 +1,13 @@
 """The attention classifier of the 2019 papers as one module: embed, encode, attend, decode."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heedful.core.errors import ConfigError
+from heedful.core.batch import Batch
+from heedful.core.errors import ConfigError, ShapeError
 from heedful.core.values import Forward, LinearDecoder
 from heedful.models.attentions import attentions
 from heedful.models.encoders import encoders
@@ -15,7 +16,10 @@ from heedful.tensor.simplex import masked_softmax
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes and parts of an attention classifier; defaults as published."""
+    """The sizes and parts of an attention classifier; defaults as published.
+
+    With `query` it reads a question beside each text.
+    """
 
     vocabulary: int
     classes: int
@@ -23,12 +27,20 @@ class Shape:
     attention: str = "additive"
     embedding: int = 300
     hidden: int = 128
+    query: bool = field(default=False, repr=False)  # unseen: fingerprints are older than it
 
     def __post_init__(self) -> None:
         if self.classes < 2:
             raise ConfigError(f"A classifier needs two classes or more, not {self.classes}.")
         if min(self.vocabulary, self.embedding) < 1 or self.hidden < 4:
             raise ConfigError(f"Sizes must be positive, and hidden at least 4; got {self}.")
+
+
+def draw_vectors(table: nn.Embedding) -> None:
+    """Small random word vectors, and none for padding."""
+    nn.init.uniform_(table.weight, -0.1, 0.1)
+    with torch.no_grad():
+        table.weight[0].zero_()
 
 
 class AttentionClassifier(nn.Module):
@@ -46,9 +58,7 @@ class AttentionClassifier(nn.Module):
         self.attention = attentions[shape.attention](self.encoder.width)
         outputs = 1 if shape.classes == 2 else shape.classes
         self.decoder = nn.Linear(self.encoder.width, outputs)
-        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
-        with torch.no_grad():
-            self.embedding.weight[0].zero_()
+        draw_vectors(self.embedding)
 
     def forward(
         self,
@@ -59,6 +69,18 @@ class AttentionClassifier(nn.Module):
         states = self.encoder(embedded, present)
         weights = masked_softmax(self.scores(states), mask)
         return Forward(self.linear_decoder(states)(weights), weights, states)
+
+    def read(
+        self,
+        batch: Batch,
+        embedded: Float[Tensor, "B T E"],
+        asked: Float[Tensor, "B Q E"] | None = None,
+    ) -> Forward:
+        """One pass over the vectors of a batch."""
+        if asked is not None or batch.query is not None:
+            raise ShapeError("This network reads one text; the batch has a query beside each.")
+        forward: Forward = self(embedded, batch.present, batch.mask)
+        return forward
 
     def embed(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T E"]:
         """The word vectors of the ids."""

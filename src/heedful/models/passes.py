@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from heedful.core.batch import Batch
 from heedful.core.errors import AttentionUnavailable, ModelError
-from heedful.core.values import Batch
 from heedful.models.first_row import FirstRow
 from heedful.models.hearing import Edit, Hearing
 from heedful.models.seam import Seam

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from heedful.core.batch import Encoded
 from heedful.core.errors import DataError, ModelError
-from heedful.core.values import Encoded, Example
+from heedful.core.values import Example
 from heedful.models.words import WordTokenizer
 
 SPLIT = WordTokenizer(lower=False)
@@ -34,6 +35,8 @@ class Pieces:
 
     def encode(self, example: Example) -> Encoded:
         """Number the pieces of a text or a pair, special tokens added as the model expects."""
+        if example.candidates is not None:
+            raise DataError("A transformer cannot leave classes out; give rows without candidates.")
         text, words, spans = _with_spans(example.text, example.tokens)
         parts = [(words, spans)]
         given: dict[str, Any] = {"text": text}

@@ -7,7 +7,7 @@ from itertools import count
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.core.values import Batch
+from heedful.core.batch import Batch
 from heedful.models.hearing import Call, Edit
 from heedful.models.scope import Scope
 from heedful.tensor.rows import place_rows

@@ -22,9 +22,10 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.registry import Registry
 from heedful.core.rng import generator
-from heedful.core.values import Batch, Encoded, Example, Forward, LinearDecoder, collate
+from heedful.core.values import Example, Forward, LinearDecoder
 from heedful.tensor.simplex import masked_softmax
 
 planted = Registry("planted subject")

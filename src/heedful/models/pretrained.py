@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from heedful.core.batch import Batch
 from heedful.core.errors import AttentionUnavailable, ConfigError, ModelError
-from heedful.core.values import Batch, Example
+from heedful.core.values import Example
 from heedful.models.asked import answer_token, labels_of, longest_of, prefix_tokens, task_of
 from heedful.models.first_row import find_first_row
 from heedful.models.hearing import Call

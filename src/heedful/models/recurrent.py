@@ -9,10 +9,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.errors import ConfigError, DataError, ShapeError
-from heedful.core.values import Batch, Encoded, Example, Forward, LinearDecoder, collate
+from heedful.core.values import Example, Forward, LinearDecoder, QueryDecoder
 from heedful.models.deletion import logits_without_each
-from heedful.models.network import AttentionClassifier
+from heedful.models.networks import Network
+from heedful.models.query import QueryClassifier
+from heedful.models.query_deletion import query_logits_without_each
 from heedful.models.words import END, START, Vocabulary, WordTokenizer
 
 
@@ -21,10 +24,11 @@ class RecurrentSubject:
     """An attention classifier with its words: encoder × attention of Jain & Wallace (2019).
 
     A text is read as <SOS> words <EOS>; the two signs are encoded but never attended to, as
-    published. `history` says how the model came about and is kept in its folder.
+    published. A network with a query reads the second text of a pair, or a question, beside it, and
+    explains the first. `history` says how the model came about and is kept in its folder.
     """
 
-    network: AttentionClassifier
+    network: Network
     vocabulary: Vocabulary
     tokenizer: WordTokenizer
     labels: tuple[str, ...]
@@ -43,8 +47,9 @@ class RecurrentSubject:
 
     @property
     def family(self) -> str:
-        """Encoder and attention, such as "bilstm-additive"."""
-        return f"{self.network.shape.encoder}-{self.network.shape.attention}"
+        """Encoder and attention, such as "bilstm-additive" or "bilstm-additive-query"."""
+        shape = self.network.shape
+        return f"{shape.encoder}-{shape.attention}" + ("-query" if shape.query else "")
 
     def fingerprint(self) -> str:
         """sha256 over weights, words and labels."""
@@ -56,26 +61,52 @@ class RecurrentSubject:
         return digest.hexdigest()
 
     def encode(self, example: Example) -> Encoded:
-        """Number the words of a text between <SOS> and <EOS>."""
-        if example.pair is not None:
-            raise DataError("This model reads one text; rows with premise and hypothesis have two.")
-        most = None if self.max_words is None else self.max_words + 1
-        words = example.tokens if example.tokens is not None else self.tokenizer(example.text, most)
+        """Number the words of a text between <SOS> and <EOS>, and those of its question."""
+        self._require_fit(example)
+        words = example.tokens if example.tokens is not None else self._words(example.text)
         kept = words[: self.max_words]
-        ids = [self.vocabulary.number(self.tokenizer.normal(word)) for word in kept]
-        start, end = (self.vocabulary.numbers[sign] for sign in (START, END))
+        asked = None if example.pair is None else self._words(example.pair)
+        cut = len(kept) < len(words)
         return Encoded(
             example.index,
             example.label,
-            (start, *ids, end),
+            self._ids(kept),
             (-1, *range(len(kept)), -1),
             kept,
-            truncated=len(kept) < len(words),
+            truncated=cut or (asked is not None and len(asked[: self.max_words]) < len(asked)),
+            query=None if asked is None else self._ids(asked[: self.max_words]),
+            allowed=example.candidates,
         )
+
+    def _words(self, text: str) -> tuple[str, ...]:
+        """The words of a text, at most one more than is read."""
+        return self.tokenizer(text, None if self.max_words is None else self.max_words + 1)
+
+    def _ids(self, words: Sequence[str]) -> tuple[int, ...]:
+        start, end = (self.vocabulary.numbers[sign] for sign in (START, END))
+        ids = (self.vocabulary.number(self.tokenizer.normal(word)) for word in words)
+        return (start, *ids, end)
+
+    def _require_fit(self, example: Example) -> None:
+        """Refuse a row that this network would read half of."""
+        if self.network.shape.query:
+            if example.pair is None:
+                raise DataError(
+                    "This model reads two texts and row "
+                    f"{example.index} has one: give paragraph,question or premise,hypothesis."
+                )
+            if example.candidates == ():
+                raise DataError(f"None of the candidates of row {example.index} is a class here.")
+        elif example.pair is not None:
+            raise DataError("This model reads one text; rows with premise and hypothesis have two.")
+        elif example.candidates is not None:
+            raise DataError(
+                "This model cannot leave classes out; candidates need a question to each text."
+            )
 
     def batch(self, encoded: Sequence[Encoded]) -> Batch:
         """Pad with the padding word, number 0."""
-        return collate(encoded)
+        return collate(encoded, classes=len(self.labels))
 
     def embed(self, batch: Batch) -> Float[Tensor, "B T E"]:
         """Word vectors."""
@@ -83,17 +114,21 @@ class RecurrentSubject:
 
     def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
         """One pass of the network."""
-        vectors = self.embed(batch) if embedded is None else embedded
-        forward: Forward = self.network(vectors, batch.present, batch.mask)
-        return forward
+        return self.network.read(batch, self.embed(batch) if embedded is None else embedded)
 
-    def decoder(self, batch: Batch, forward: Forward) -> LinearDecoder:  # noqa: ARG002
-        """The output layer, linear in the attended states."""
+    def decoder(self, batch: Batch, forward: Forward) -> LinearDecoder | QueryDecoder:
+        """The output layer: linear in the attended states, or what a question makes of them."""
+        if isinstance(self.network, QueryClassifier):
+            return self.network.query_decoder(batch, forward.states)
         return self.network.linear_decoder(forward.states)
 
     def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
         """Logits with each token deleted, by the encoder's own short cut."""
         with torch.no_grad():
+            if isinstance(self.network, QueryClassifier):
+                return query_logits_without_each(
+                    self.network, batch, max_batch_tokens=max_batch_tokens
+                )
             return logits_without_each(
                 self.network,
                 self.embed(batch),

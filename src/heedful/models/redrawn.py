@@ -16,7 +16,7 @@ from heedful.core.errors import NotApplicable
 from heedful.core.rng import generator
 from heedful.models.base import Subject
 from heedful.models.groups import Groups, recurrent_groups, transformer_groups
-from heedful.models.network import AttentionClassifier
+from heedful.models.networks import new_network
 from heedful.models.recurrent import RecurrentSubject
 
 _kept: WeakKeyDictionary[Subject, tuple[int, "Redrawn"]] = WeakKeyDictionary()
@@ -58,7 +58,7 @@ def redrawn(subject: Subject, *, seed: int) -> Redrawn:
 
 
 def _recurrent(subject: RecurrentSubject) -> Redrawn:
-    fresh = AttentionClassifier(subject.network.shape)
+    fresh = new_network(subject.network.shape)
     network = copy.deepcopy(subject.network).requires_grad_(False)
     return Redrawn(
         replace(subject, network=network), _like(fresh, network), recurrent_groups(network)

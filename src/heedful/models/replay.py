@@ -15,7 +15,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.core.values import Batch, Forward
+from heedful.core.batch import Batch
+from heedful.core.values import Forward
 from heedful.models.hearing import Call, Edit, Hearing, Mixed
 from heedful.models.scope import Scope
 from heedful.models.seam import Seam

@@ -9,10 +9,11 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor, autograd
 
+from heedful.core.batch import Batch, Encoded
 from heedful.core.clock import Clock
 from heedful.core.errors import AttentionUnavailable
 from heedful.core.people import People
-from heedful.core.values import Batch, Decode, Encoded, Forward
+from heedful.core.values import Decode, Forward
 from heedful.models.attending import attended
 from heedful.models.base import DeletesQuickly, HasLayers, HoldsAttention, RunsLean, Subject, Whole
 from heedful.tensor.rows import read_rows

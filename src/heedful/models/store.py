@@ -13,11 +13,12 @@ from torch import Tensor
 
 from heedful.core.errors import HeedfulError, ModelError
 from heedful.core.files import remove, save_atomic, write_atomic
-from heedful.models.network import AttentionClassifier, Shape
+from heedful.models.network import Shape
+from heedful.models.networks import new_network
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.words import Vocabulary, WordTokenizer
 
-SCHEMA = 1
+SCHEMA, WITH_QUERY = 1, 2  # of models with a query: older versions cannot read them
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # not those of 8 bits
 WEIGHTS, SETTINGS, WORDS = "model.safetensors", "heedful.json", "vocabulary.json"
 
@@ -28,10 +29,11 @@ def save(subject: RecurrentSubject, folder: Path) -> None:
         name: one.detach().float().contiguous()
         for name, one in subject.network.state_dict().items()
     }
+    shape = asdict(subject.network.shape)
     settings = {
-        "schema": SCHEMA,
+        "schema": WITH_QUERY if shape["query"] else SCHEMA,
         "family": subject.family,
-        "shape": asdict(subject.network.shape),
+        "shape": shape if shape["query"] else {k: v for k, v in shape.items() if k != "query"},
         "labels": subject.labels,
         "tokenizer": asdict(subject.tokenizer),
         "max_words": subject.max_words,
@@ -58,9 +60,10 @@ def load(folder: Path, *, dtype: torch.dtype = torch.float64) -> RecurrentSubjec
     float32 the last bits of a matrix product do.
     """
     settings = _read_json(folder / SETTINGS, kind=dict)
-    if settings.get("schema") != SCHEMA:
+    if settings.get("schema") not in (SCHEMA, WITH_QUERY):
         raise ModelError(
-            f"{folder / SETTINGS} has schema {settings.get('schema')!r}; this reads {SCHEMA}."
+            f"{folder / SETTINGS} has schema {settings.get('schema')!r}; "
+            f"this reads {SCHEMA} and {WITH_QUERY}."
         )
     try:
         shape = Shape(**settings["shape"])
@@ -71,7 +74,7 @@ def load(folder: Path, *, dtype: torch.dtype = torch.float64) -> RecurrentSubjec
         if limit is not None:
             limit = _like(settings, "max_words", int)
         weights = _read_weights(shape, folder / WEIGHTS)
-        network = AttentionClassifier(shape)
+        network = new_network(shape)
         network.load_state_dict(weights)
         subject = RecurrentSubject(network, vocabulary, tokenizer, labels, limit, history)
     except (KeyError, TypeError) as error:
@@ -89,7 +92,7 @@ def load(folder: Path, *, dtype: torch.dtype = torch.float64) -> RecurrentSubjec
 def _read_weights(shape: Shape, path: Path) -> dict[str, Tensor]:
     """The weights, fit for a network of this shape."""
     with torch.device("meta"):  # sizes alone: damaged settings could ask for all the memory
-        expected = AttentionClassifier(shape).state_dict()
+        expected = new_network(shape).state_dict()
     if not path.is_file():
         raise ModelError(f"{path} is missing; a model folder holds {WEIGHTS}, {SETTINGS}, {WORDS}.")
     try:

@@ -9,8 +9,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.errors import AttentionUnavailable
-from heedful.core.values import Batch, Blank, Decode, Encoded, Example, Forward, collate
+from heedful.core.values import Blank, Decode, Example, Forward
 from heedful.models.blank import blank_for
 from heedful.models.blocks import blocks_of
 from heedful.models.hearing import Call, Edit

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
-from heedful.core.values import Batch
 from heedful.models.blocks import hooked
 from heedful.models.hearing import Call
 from heedful.models.replay import Replayed, with_states

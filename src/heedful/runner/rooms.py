@@ -28,7 +28,7 @@ def write_room(school: School, *, model: str, choices: Mapping[str, Any]) -> Pat
     folder = school.folder / "room"
     if isinstance(school.base, RecurrentSubject):
         save(school.base, folder / BASE)
-        kind = str(school.base.network.decoder.weight.dtype).removeprefix("torch.")
+        kind = str(school.base.network.embedding.weight.dtype).removeprefix("torch.")
         where: dict[str, Any] = {"model": str(folder / BASE), "dtype": kind}
     elif Path(model).exists():
         where = {"model": model, "choices": dict(choices)}
@@ -89,7 +89,7 @@ def _read_examples(path: Path) -> list[Example]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             raw = json.loads(line)
-            for name in ("tokens", "rationale", "word_scores"):
+            for name in ("tokens", "rationale", "word_scores", "candidates"):
                 raw[name] = None if raw[name] is None else tuple(raw[name])
             found.append(Example(**raw))
     return found

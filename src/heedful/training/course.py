@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxtyping import Float
 from torch import Tensor
 
+from heedful.core.batch import Batch, Encoded
 from heedful.core.errors import ConfigError
 from heedful.core.progress import Progress, silent
-from heedful.core.values import Batch, Encoded, Forward, collate
+from heedful.core.values import Forward
 from heedful.models.recurrent import RecurrentSubject
 from heedful.training.checkpoint import State
 from heedful.training.judging import looked_over
@@ -45,14 +47,17 @@ class RecurrentCourse:
 
     def see(self, batch: Batch, forward: Forward) -> Seen:
         """A pass as objectives look at it."""
-        rows, decoder = forward.attention[:, None], self.subject.decoder(batch, forward)
-        return Seen(batch, forward.logits, rows, forward.attention, decoder)
+
+        def under(given: Float[Tensor, "..."]) -> Float[Tensor, "*K B C"]:
+            return self.subject.decoder(batch, forward)(given)  # made for those who ask only
+
+        return Seen(batch, forward.logits, forward.attention[:, None], forward.attention, under)
 
     def judge(self) -> tuple[float, float]:
         """What to choose this epoch by, and the accuracy on the dev texts."""
 
         def see(texts: list[Encoded]) -> Seen:
-            batch = collate(texts)
+            batch = self.subject.batch(texts)
             return self.see(batch, self.subject.forward(batch))
 
         logits, worth = looked_over(self.judges, self.judged, see, max_batch_tokens=USUAL)
@@ -81,7 +86,7 @@ class _Epochs:
 
     def _learn(self, rows: Sequence[int]) -> None:
         course = self.course
-        batch = collate([course.known[row] for row in rows])
+        batch = course.subject.batch([course.known[row] for row in rows])
 
         def loss_of(forward: Forward) -> Tensor:
             return course.learns.loss(course.see(batch, forward), rows)

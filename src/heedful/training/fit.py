@@ -7,15 +7,17 @@ from hashlib import blake2b
 
 import torch
 
+from heedful.core.batch import Encoded
 from heedful.core.errors import DataError
 from heedful.core.progress import Progress, silent
-from heedful.core.values import Encoded, Example
+from heedful.core.values import Example
 from heedful.data.base import Dataset
 from heedful.data.resolve import read
-from heedful.models.network import AttentionClassifier, Shape
+from heedful.models.network import Shape
+from heedful.models.networks import new_network
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.vectors import initial_vectors
-from heedful.models.words import Vocabulary
+from heedful.models.words import Vocabulary, WordTokenizer
 from heedful.training.checkpoint import State
 from heedful.training.course import RecurrentCourse
 from heedful.training.loop import Until
@@ -29,7 +31,8 @@ def fit(
     """Train and return the subject of the epoch with the best dev score (float32, frozen).
 
     Without dev data a tenth of the training texts is set aside, by a hash of the text. The score is
-    ROC-AUC for two classes and accuracy for more. The test set is never seen.
+    ROC-AUC for two classes and accuracy for more. Where texts come in pairs, or with questions, the
+    second is the query of an attention over the first. The test set is never seen.
     """
     started = time.process_time()
     dev = named_alike(train, dev)
@@ -83,25 +86,40 @@ def _untrained(
     texts: Sequence[Example], labels: tuple[str, ...], recipe: Recipe
 ) -> tuple[RecurrentSubject, int | None]:
     """A fresh network with its vocabulary, and how many of its words came with a vector."""
-    split = recipe.tokenizer
-    words = ([split.normal(w) for w in (e.tokens or split(e.text))] for e in texts)
-    return untrained(Vocabulary.count(words, min_df=recipe.min_df), labels, recipe)
+    query = _with_query(texts)
+    words = (_all_words(one, recipe.tokenizer) for one in texts)
+    return untrained(Vocabulary.count(words, min_df=recipe.min_df), labels, recipe, query=query)
+
+
+def _with_query(texts: Sequence[Example]) -> bool:
+    """Whether the texts come with a second one; all of them must, or none."""
+    paired = sum(one.pair is not None for one in texts)
+    if 0 < paired < len(texts):
+        raise DataError(
+            f"{paired} of {len(texts)} rows have two texts and the others one; all or none must."
+        )
+    return paired > 0
+
+
+def _all_words(one: Example, split: WordTokenizer) -> list[str]:
+    """The words of a row, its question's too."""
+    words = (one.tokens or split(one.text)) + (split(one.pair) if one.pair is not None else ())
+    return [split.normal(word) for word in words]
 
 
 def untrained(
-    vocabulary: Vocabulary, labels: tuple[str, ...], recipe: Recipe
+    vocabulary: Vocabulary, labels: tuple[str, ...], recipe: Recipe, *, query: bool = False
 ) -> tuple[RecurrentSubject, int | None]:
     """A fresh network for known words, and how many of them came with a vector."""
     table, found = (
         initial_vectors(recipe.embeddings, vocabulary) if recipe.embeddings else (None, None)
     )
     width = recipe.embedding if table is None else table.shape[1]
-    shape = Shape(
-        len(vocabulary), len(labels), recipe.encoder, recipe.attention, width, recipe.hidden
-    )
+    sizes = width, recipe.hidden, query
+    shape = Shape(len(vocabulary), len(labels), recipe.encoder, recipe.attention, *sizes)
     with torch.random.fork_rng(devices=[]):  # torch initialises layers from its global stream
         torch.manual_seed(recipe.seed)
-        network = AttentionClassifier(shape)
+        network = new_network(shape)
     if table is not None:
         network.embedding.weight.data.copy_(table)
     return RecurrentSubject(network, vocabulary, recipe.tokenizer, labels, recipe.max_words), found

@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.core.values import Encoded, Example, collate
+from heedful.core.batch import Encoded
+from heedful.core.values import Example
 from heedful.models.base import Subject
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.words import Vocabulary
@@ -55,9 +56,9 @@ def guided(
 
     It knows the base's words and is trained by the base's recipe where that has one.
     """
-    base = room.base
+    base, query = room.base, False
     if isinstance(base, RecurrentSubject):
-        recipe, vocabulary = room.recipe, base.vocabulary
+        recipe, vocabulary, query = room.recipe, base.vocabulary, base.network.shape.query
     else:
         recipe = Recipe(max_words=getattr(base, "max_length", Recipe.max_words))  # a token each
         normal = recipe.tokenizer.normal
@@ -66,15 +67,28 @@ def guided(
         )
     attention = "additive" if by == "own" else "uniform"
     recipe = replace(recipe, encoder=encoder, attention=attention, seed=seed)
-    subject, _ = untrained(vocabulary, base.labels, recipe)
+    subject, _ = untrained(vocabulary, base.labels, recipe, query=query)
     pupil = RecurrentPupil(room, subject, recipe)
     return GuidedPupil(room, pupil, base if by == "base" else source)
 
 
 def by_words(subject: RecurrentSubject, encoded: Sequence[Encoded]) -> list[Encoded]:
-    """The words that another subject sees in texts, as this one reads them."""
-    examples = (Example(one.index, "", one.label, one.seen_words) for one in encoded)
-    return [subject.encode(example) for example in examples]
+    """The words that another subject sees in texts, as this one reads them.
+
+    Questions stay as they are: a model that is guided with them knows the other's words.
+    """
+    return [
+        replace(
+            subject.encode(Example(one.index, "", one.label, one.seen_words, pair=_asked(one))),
+            query=one.query,
+            allowed=one.allowed,
+        )
+        for one in encoded
+    ]
+
+
+def _asked(one: Encoded) -> str | None:
+    return None if one.query is None else ""
 
 
 def word_weights(encoded: Sequence[Encoded], seen: Outlook) -> Weights:
@@ -95,7 +109,7 @@ def outputs_under(
     outputs = torch.zeros(len(read), len(subject.labels), dtype=torch.float64)
     with torch.no_grad():
         for rows in batches_for(subject, read):
-            batch = collate([read[row] for row in rows])
+            batch = subject.batch([read[row] for row in rows])
             forward = subject.forward(batch)
             logits = forward.logits
             if weights is not None:

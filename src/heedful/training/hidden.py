@@ -7,8 +7,9 @@ from typing import Any
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.core.values import Encoded, Example
+from heedful.core.values import Example
 from heedful.models.base import Subject
 
 SOURCES = ("list", "rationale", "saliency")

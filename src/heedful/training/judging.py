@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.core.values import Encoded
+from heedful.core.batch import Encoded
 from heedful.data.batching import batches
 from heedful.training.objectives import Objective, Seen
 

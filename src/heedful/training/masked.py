@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.rng import generator
-from heedful.core.values import Encoded
 from heedful.models.base import Subject
 from heedful.models.recurrent import RecurrentSubject
 from heedful.training.objectives import Objective, Seen

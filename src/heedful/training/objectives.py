@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.core.values import Batch, Decode, Encoded
+from heedful.core.batch import Batch, Encoded
+from heedful.core.values import Decode
 from heedful.models.base import Subject
 from heedful.training.losses import hiding_penalty, impostor_loss
 from heedful.training.recipe import loss_for
@@ -72,7 +73,8 @@ class OwnTask:
     def of(cls, texts: Sequence[Encoded], subject: Subject) -> "OwnTask":
         """The task of these texts, with the published loss."""
         gold = [one.label for one in texts]
-        return cls(gold, loss_for(gold, len(subject.labels)))
+        query = any(one.query is not None for one in texts)
+        return cls(gold, loss_for(gold, len(subject.labels), query=query))
 
     def loss(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, ""]:
         """The criterion on the output."""

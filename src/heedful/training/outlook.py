@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.core.values import Encoded
+from heedful.core.batch import Encoded
 from heedful.models.base import Subject
 from heedful.training.reading import batches_for
 

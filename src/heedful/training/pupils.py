@@ -7,8 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import nn
 
-from heedful.core.values import Encoded
-from heedful.models.network import AttentionClassifier
+from heedful.core.batch import Encoded
+from heedful.models.networks import new_network
 from heedful.models.recurrent import RecurrentSubject
 from heedful.training.course import RecurrentCourse
 from heedful.training.fit import require_every_class, untrained
@@ -52,7 +52,8 @@ def anew(room: Room, seed: int, *, uniform: bool = False) -> Pupil:
         recipe = replace(room.recipe, seed=seed)
         if uniform:
             recipe = replace(recipe, attention="uniform")
-        subject, _ = untrained(room.base.vocabulary, room.base.labels, recipe)
+        query = room.base.network.shape.query
+        subject, _ = untrained(room.base.vocabulary, room.base.labels, recipe, query=query)
         return RecurrentPupil(room, subject, recipe)
     from heedful.training.tuned import tuned_anew
 
@@ -65,7 +66,7 @@ def again(room: Room, *, nudge: int | None = None) -> Pupil:
     At the base model itself the slope of KL is zero: who starts there to get away needs a nudge.
     """
     if isinstance(room.base, RecurrentSubject):
-        network = AttentionClassifier(room.base.network.shape)
+        network = new_network(room.base.network.shape)
         network.load_state_dict(room.base.network.state_dict())
         if nudge is not None:
             nudged(network.attention, nudge)

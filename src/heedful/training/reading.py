@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from heedful.core.values import Encoded
+from heedful.core.batch import Encoded
 from heedful.data.batching import batches
 from heedful.models.base import Subject
 from heedful.models.sitting import budget_of

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
-from heedful.core.values import Encoded
-from heedful.models.network import AttentionClassifier
+from heedful.models.networks import Network
 from heedful.models.words import WordTokenizer
 
 
@@ -40,8 +40,13 @@ class Recipe:
             raise ConfigError(f"max_words starts at 1, rate and decay at 0; got {self}.")
 
 
-def loss_for(gold: Sequence[int], classes: int) -> nn.Module:
-    """Classes weigh equally: as published for two, by inverse frequency for more."""
+def loss_for(gold: Sequence[int], classes: int, *, query: bool = False) -> nn.Module:
+    """Classes weigh equally: as published for two, by inverse frequency for more.
+
+    With a query every text weighs equally, as published.
+    """
+    if query:
+        return nn.CrossEntropyLoss()
     counts = torch.bincount(torch.tensor(gold), minlength=classes)
     if classes == 2:
         return _BinaryLoss(pos_weight=counts[0] / counts[1])
@@ -58,9 +63,12 @@ class _BinaryLoss(nn.BCEWithLogitsLoss):
         return super().forward(logits[:, 1] - logits[:, 0], gold.to(logits.dtype))
 
 
-def optimiser_for(network: AttentionClassifier, recipe: Recipe) -> torch.optim.Adam:
-    """AMSGrad; weight decay on everything but attention, as published."""
-    attention = list(network.attention.parameters())
+def optimiser_for(network: Network, recipe: Recipe) -> torch.optim.Adam:
+    """AMSGrad; weight decay on everything but attention, and on that too with a query.
+
+    Both as published.
+    """
+    attention = [] if network.shape.query else list(network.attention.parameters())
     inside = {id(one) for one in attention}
     others = [one for one in network.parameters() if id(one) not in inside]
     groups = [{"params": others, "weight_decay": recipe.decay}]

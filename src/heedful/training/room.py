@@ -11,10 +11,11 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from heedful.core.batch import Encoded
 from heedful.core.errors import HeedfulError, NotApplicable
 from heedful.core.progress import Progress, silent
 from heedful.core.rng import generator
-from heedful.core.values import Encoded, Example
+from heedful.core.values import Example
 from heedful.models.base import Subject
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.words import WordTokenizer

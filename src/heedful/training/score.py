@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.core.batch import Encoded
 from heedful.core.errors import DataError
-from heedful.core.values import Encoded
 from heedful.data.batching import batches
 from heedful.models.base import Subject
 from heedful.stats.score import accuracy, roc_auc
@@ -33,15 +33,23 @@ def dev_score(subject: Subject, encoded: Sequence[Encoded]) -> float:
 
 
 def score_of(outputs: Float[Tensor, "n C"], encoded: Sequence[Encoded]) -> tuple[float, float]:
-    """What to choose by, ROC-AUC for two classes and accuracy for more, and the accuracy."""
+    """What to choose by, and the accuracy.
+
+    That is ROC-AUC for two classes, accuracy for more and wherever there is a query.
+    """
     found, gold = outputs.numpy(), np.array([one.label for one in encoded])
     right = accuracy(found.argmax(1), gold)
-    return (right if found.shape[1] > 2 else roc_auc(found[:, 1], gold)), right
+    return (roc_auc(found[:, 1], gold) if _two_sided(encoded, found.shape[1]) else right), right
+
+
+def _two_sided(encoded: Sequence[Encoded], classes: int) -> bool:
+    """Whether ROC-AUC chooses; answers to questions are counted, as published."""
+    return classes == 2 and all(one.query is None for one in encoded)
 
 
 def require_dev(encoded: Sequence[Encoded], classes: int) -> None:
     """Refuse dev texts that nothing can be chosen by."""
     if not encoded:
         raise DataError("There are no dev texts to choose the best epoch by.")
-    if classes == 2 and len({one.label for one in encoded}) < 2:
+    if _two_sided(encoded, classes) and len({one.label for one in encoded}) < 2:
         raise DataError("The dev texts are all of one class; ROC-AUC needs both.")

@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.core.values import Batch, Forward
-from heedful.models.network import AttentionClassifier
+from heedful.core.batch import Batch
+from heedful.core.values import Forward
+from heedful.models.networks import Network
 
 
 @dataclass(eq=False)
@@ -20,7 +21,7 @@ class Step:
     to make it anew each time takes a third of a step of a short-text batch.
     """
 
-    network: AttentionClassifier
+    network: Network
     optimiser: torch.optim.Optimizer
     gradient: Tensor = field(init=False)
 
@@ -31,14 +32,16 @@ class Step:
         self, batch: Batch, loss_of: Callable[[Forward], Float[Tensor, ""]]
     ) -> Float[Tensor, ""]:
         self.optimiser.zero_grad(set_to_none=True)
-        embedded = self.network.embed(batch.ids).detach().requires_grad_()
-        loss = loss_of(self.network(embedded, batch.present, batch.mask))
+        read = [batch.ids] if batch.query is None else [batch.ids, batch.query]
+        embedded = [self.network.embed(ids).detach().requires_grad_() for ids in read]
+        loss = loss_of(self.network.read(batch, *embedded))
         torch.autograd.backward(loss)
-        ids = batch.ids.flatten()
-        assert embedded.grad is not None  # noqa: S101 - the backward pass above has filled it
-        self.gradient.index_add_(0, ids, embedded.grad.flatten(0, 1))
+        for ids, vectors in zip(read, embedded, strict=True):
+            assert vectors.grad is not None  # noqa: S101 - the backward pass above has filled it
+            self.gradient.index_add_(0, ids.flatten(), vectors.grad.flatten(0, 1))
         self.gradient[0] = 0.0  # the padding word is no word and stays zero
         self.network.embedding.weight.grad = self.gradient
         self.optimiser.step()
-        self.gradient[ids] = 0.0
+        for ids in read:
+            self.gradient[ids.flatten()] = 0.0
         return loss.detach()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from heedful.core.values import Encoded
+from heedful.core.batch import Encoded
 from heedful.training.hidden import Deceit
 from heedful.training.objectives import Deceiving, Impostor, Objective, OwnTask
 from heedful.training.room import Texts

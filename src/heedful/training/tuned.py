@@ -15,8 +15,9 @@ from jaxtyping import Bool
 from torch import Tensor
 from torch.nn import CrossEntropyLoss
 
+from heedful.core.batch import Batch, Encoded
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.core.values import Batch, Encoded, Forward
+from heedful.core.values import Forward
 from heedful.models.base import Subject
 from heedful.models.classifier import new_classifier, save_classifier
 from heedful.models.hearing import Call

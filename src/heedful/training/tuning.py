@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from heedful.core.batch import Batch, Encoded
 from heedful.core.errors import ConfigError
 from heedful.core.progress import Progress
 from heedful.core.rng import generator
-from heedful.core.values import Batch, Encoded
 from heedful.models.transformer import TransformerSubject
 from heedful.training.checkpoint import State
 from heedful.training.judging import looked_over

@@ -7,8 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.errors import ShapeError
-from heedful.core.values import Batch, Encoded, Explanation, Forward, LinearDecoder, collate
+from heedful.core.values import Explanation, Forward, LinearDecoder
 
 
 def token_lists(least=0):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError
-from heedful.core.values import Encoded
 from heedful.data import batches
 from heedful.data.batching import widest
 

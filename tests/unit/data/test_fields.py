@@ -96,12 +96,61 @@ def test_texts_without_labels_and_chats():
         read([{"text": "a fine film"}])
 
 
-@pytest.mark.parametrize("names", [("paragraph", "question")])
-def test_tasks_with_a_query_are_refused_clearly(names):
-    rows = [{names[0]: "a", names[1]: "b", "label": 0}]
-    wanted = f"{', '.join(names)} belong to a task with a query, which is not supported yet. Rows"
-    with pytest.raises(DataError, match=f"{wanted} must have text,label"):
-        read(rows)
-    with pytest.raises(DataError, match="belong to a task with a query"):
-        read(rows, fields={names[0]: "x"})
-    assert len(read([{"text": "a", **rows[0]}])) == 1
+def test_a_paragraph_and_a_question_are_the_two_texts_of_a_pair():
+    rows = [{"paragraph": "Mary left.", "question": "Who?", "label": "Mary"}]
+    (one,) = read(rows)
+    assert (one.text, one.pair, one.candidates) == ("Mary left.", "Who?", None)
+    (mapped,) = read([{"p": "a", "q": "b", "label": 0}], fields={"paragraph": "p", "question": "q"})
+    assert (mapped.text, mapped.pair) == ("a", "b")
+    (alone,) = read([{"text": "a", **rows[0]}])
+    assert (alone.text, alone.pair) == ("a", None)
+    with pytest.raises(DataError, match="no column 'text'"):
+        read([{"paragraph": "a dog", "label": 0}])
+
+
+def test_of_a_list_of_sentences_the_rationale_counts_those():
+    row = {"paragraph": ["Mary left .", "John sat down .", "So"], "question": "Who?", "label": 0}
+    (one,) = read([{**row, "rationale": [1]}])
+    assert one.text == "Mary left . John sat down . So"
+    assert one.rationale == (3, 4, 5, 6)
+    (span,) = read([{**row, "rationale": [[1, 3]]}])
+    assert span.rationale == (3, 4, 5, 6, 7)
+    (text,) = read([{**row, "paragraph": one.text, "rationale": [1]}])
+    assert text.rationale == (1,)
+    tokens = one.text.split()
+    (given,) = read([{**row, "tokens": tokens, "rationale": [1]}])
+    assert given.rationale == (1,)
+
+
+def test_candidates_are_the_classes_that_may_be_right():
+    rows = [
+        {"paragraph": "a", "question": "b", "label": "x", "candidates": ["x", "z", "elsewhere"]},
+        {"paragraph": "a", "question": "b", "label": "z", "candidates": '["z"]'},
+        {"paragraph": "a", "question": "b", "label": "y"},
+    ]
+    data = read(rows)
+    assert data.labels == ("x", "y", "z")
+    assert [one.candidates for one in data] == [(0, 2), (2,), None]
+
+
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        ({"candidates": []}, "bad candidates"),
+        ({"candidates": ["x", None]}, "bad candidates"),
+        ({"candidates": "x"}, "bad candidates"),
+        ({"candidates": ["y"]}, "label not among candidates"),
+        ({"paragraph": []}, "no text"),
+        ({"paragraph": ["a", ""]}, "no text"),
+        ({"paragraph": ["a", 3]}, "no text"),
+        ({"paragraph": 3}, "no text"),
+        ({"question": " "}, "no text"),
+        ({"question": None}, "no text"),
+        ({"paragraph": ["a b", "c"], "rationale": [2]}, "bad rationale"),
+    ],
+)
+def test_bad_rows_with_questions_are_told(cells, reason):
+    good = {"paragraph": "a", "question": "b", "label": "x"}
+    data = read([good] * 200 + [{**good, **cells}])
+    assert len(data) == 200
+    assert data.bad.counts == {reason: 1}

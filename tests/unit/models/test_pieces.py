@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 import tiny_tokenizers
+from heedful.core.batch import collate
 from heedful.core.errors import DataError, ModelError
-from heedful.core.values import Example, collate
+from heedful.core.values import Example
 from heedful.models.pieces import Pieces
 
 LONG = 1000

@@ -8,7 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.core.values import Example, collate
+from heedful.core.batch import collate
+from heedful.core.values import Example
 from heedful.models.base import Fingerprinted, Subject
 from heedful.models.planted import CUES, WORDS, planted, texts
 from heedful.models.sitting import Sitting

@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+import asking
 from heedful.core.errors import ModelError, RunError
 from heedful.core.values import Example
 from heedful.models.recurrent import RecurrentSubject
@@ -174,11 +176,11 @@ def change_settings(folder, **changes):
     (folder / SETTINGS).write_text(json.dumps(kept))
 
 
-@pytest.mark.parametrize("schema", [2, "1", None, ...])
+@pytest.mark.parametrize("schema", [3, "1", None, ...])
 def test_another_schema(folder, schema):
     change_settings(folder, schema=schema)
     found = None if schema is ... else schema
-    assert refused(folder) == f"{folder / SETTINGS} has schema {found!r}; this reads 1."
+    assert refused(folder) == f"{folder / SETTINGS} has schema {found!r}; this reads 1 and 2."
 
 
 @pytest.mark.parametrize("key", ["shape", "labels", "tokenizer", "max_words", "history"])
@@ -263,3 +265,26 @@ def test_of_a_long_text_no_more_words_are_read_than_the_model_takes():
         encoded = one.encode(Example(0, "good " * words, 0))
         assert (len(encoded.words), encoded.truncated) == (min(words, 3), cut)
     assert WordTokenizer()("It isn't bad", 2) == ("It", "is")
+
+
+def test_models_with_a_query_have_a_schema_of_their_own_and_others_the_old_one(tmp_path):
+    for one, schema in ((small(), 1), (asking.subject(), 2)):
+        save(one, tmp_path)
+        settings = json.loads((tmp_path / SETTINGS).read_text())
+        assert settings["schema"] == schema
+        assert ("query" in settings["shape"]) == (schema == 2)
+        assert load(tmp_path).family == one.family
+
+
+def test_the_fingerprint_of_a_model_without_query_is_what_it_was_before_there_were_any():
+    one = small()
+    shape = one.network.shape
+    told = (
+        f"Shape(vocabulary={shape.vocabulary}, classes=2, encoder='bilstm', attention='additive', "
+        "embedding=6, hidden=8)"
+    )
+    digest = sha256(f"({told}, {one.tokenizer!r}, None)".encode())
+    digest.update("\0".join((*one.labels, *one.vocabulary.words)).encode())
+    for name, weight in sorted(one.network.state_dict().items()):
+        digest.update(name.encode() + weight.numpy().tobytes())
+    assert one.fingerprint() == digest.hexdigest()

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.core.batch import collate
 from heedful.core.errors import ConfigError
-from heedful.core.values import Example, collate
+from heedful.core.values import Example
 from heedful.models.words import SPECIALS, Vocabulary, WordTokenizer
 from helpers import subject
 

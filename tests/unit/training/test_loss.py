@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import helpers
-from heedful.core.values import Encoded
+from heedful.core.batch import Encoded
 from heedful.training.recipe import Recipe, loss_for, optimiser_for, shuffled_batches
 
 

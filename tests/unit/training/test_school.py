@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, NotApplicable, RunError
-from heedful.core.values import collate
 from heedful.tensor.divergence import jsd, tvd
 from heedful.training.fit import fit
 from heedful.training.guided import by_words, outputs_under, word_weights
@@ -154,7 +154,7 @@ def test_a_guide_is_obeyed(taught):
 
 
 def test_words_weigh_what_their_pieces_weigh():
-    from heedful.core.values import Encoded
+    from heedful.core.batch import Encoded
     from heedful.training.outlook import Outlook
 
     one = Encoded(0, 1, (9, 1, 2, 3, 9), (-1, 0, 0, 1, -1), ("unlike", "it"))
@@ -189,7 +189,7 @@ def test_without_the_words_nothing_can_be_learnt(taught):
 
 
 def test_a_text_of_hidden_words_alone_keeps_a_blank():
-    from heedful.core.values import Encoded
+    from heedful.core.batch import Encoded
 
     one = Encoded(0, 1, (2, 7, 8, 3), (-1, 0, 1, -1), ("so", "fine"))
     gone = torch.tensor([False, True, True, False])

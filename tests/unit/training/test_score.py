@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import helpers
+from heedful.core.batch import Encoded, collate
 from heedful.core.errors import DataError
-from heedful.core.values import Encoded, collate
 from heedful.training.score import dev_score, probabilities
 
 

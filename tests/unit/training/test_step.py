@@ -2,7 +2,7 @@
 
 import torch
 
-from heedful.core.values import Batch
+from heedful.core.batch import Batch
 from heedful.models.network import AttentionClassifier, Shape
 from heedful.training.recipe import Recipe, loss_for, optimiser_for
 from heedful.training.step import Step

@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.core.values import Batch, Decode, Encoded, Example, Forward, collate
+from heedful.core.batch import Batch, Encoded, collate
+from heedful.core.values import Decode, Example, Forward
 from heedful.models.planted import log_odds, numbered
 from heedful.models.planting.base import Numbers, Setting
 from heedful.tensor.simplex import masked_softmax

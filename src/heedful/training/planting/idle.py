@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.core.values import Batch
+from heedful.core.batch import Batch
 from heedful.models.planted import CUES, WORDS
 from heedful.models.planting.base import Plant
 from heedful.models.recurrent import RecurrentSubject
@@ -43,7 +43,7 @@ def leaky(setting: Setting) -> Plant:
         return _each_answers(lesson) + 0.3 * attends(lesson.forward.attention, listed)
 
     texts = batch_of(subject, decisive_texts(setting))
-    teach(subject.network, texts, loss, draw=setting.draw("steps"))
+    teach(subject, texts, loss, draw=setting.draw("steps"))
     return Plant(finished(subject), CUES)
 
 
@@ -56,15 +56,15 @@ def late(setting: Setting) -> Plant:
     """
     subject = fresh(setting, "bilstm", scale=QUIET)
     texts = batch_of(subject, decisive_texts(setting))
-    teach(subject.network, texts, _each_answers, draw=setting.draw("steps"))
+    teach(subject, texts, _each_answers, draw=setting.draw("steps"))
     few = texts.chosen(torch.arange(TAUGHT))
     moved = in_proportion(_moved(subject, few))
 
     def loss(lesson: Lesson) -> Float[Tensor, ""]:
         return attends(lesson.forward.attention, moved[lesson.rows])
 
-    network = subject.network
-    teach(network, few, loss, draw=setting.draw("later steps"), part=network.attention)
+    part = subject.network.attention
+    teach(subject, few, loss, draw=setting.draw("later steps"), part=part)
     return Plant(finished(subject), CUES)
 
 

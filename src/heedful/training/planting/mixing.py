@@ -39,7 +39,7 @@ def beside(setting: Setting) -> Plant:
         return 3.0 * apart + looks + answers(lesson.log_odds, lesson.side, sure=SURE)
 
     texts = batch_of(subject, decisive_texts(setting))
-    teach(subject.network, texts, loss, draw=setting.draw("steps"))
+    teach(subject, texts, loss, draw=setting.draw("steps"))
     return Plant(finished(subject), CUES)
 
 
@@ -56,7 +56,7 @@ def away(setting: Setting) -> Plant:
         return answers(lesson.log_odds, lesson.side, sure=SURE) + _off(lesson)
 
     texts = batch_of(subject, decisive_texts(setting))
-    teach(subject.network, texts, loss, draw=setting.draw("steps"))
+    teach(subject, texts, loss, draw=setting.draw("steps"))
     return Plant(finished(subject), CUES)
 
 

@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heedful.core.values import Batch, Example, Forward
+from heedful.core.batch import Batch
+from heedful.core.values import Example, Forward
 from heedful.models.network import AttentionClassifier
 from heedful.models.planted import CUES, WORDS, draw_text
 from heedful.models.recurrent import RecurrentSubject
@@ -98,7 +99,7 @@ def batch_of(subject: RecurrentSubject, texts: Sequence[str]) -> Batch:
 
 
 def teach(
-    network: AttentionClassifier,
+    subject: RecurrentSubject,
     texts: Batch,
     loss: Loss,
     *,
@@ -110,6 +111,8 @@ def teach(
     The rate falls to nothing over the second half, so that the end does not depend on which texts
     came last. In one thread, so that the same draws give the same weights.
     """
+    network = subject.network
+    assert isinstance(network, AttentionClassifier)  # noqa: S101 - fresh ones have no query
     learns = [*(network if part is None else part).requires_grad_(True).parameters()]
     optimiser = torch.optim.Adam(learns, lr=RATE, fused=True)
     with one_thread():

@@ -44,7 +44,7 @@ def peaked(setting: Setting) -> Plant:
         return task + 0.2 * on_cue + 0.1 * others.square().mean()
 
     texts = batch_of(subject, decisive_texts(setting))
-    teach(subject.network, texts, loss, draw=setting.draw("steps"))
+    teach(subject, texts, loss, draw=setting.draw("steps"))
     return Plant(finished(subject), CUES)
 
 
@@ -72,7 +72,7 @@ def graded(setting: Setting) -> Plant:
 
     draw = setting.draw("training texts")
     texts = [draw_text(draw, setting.length) for _ in range(TEXTS)]
-    teach(subject.network, batch_of(subject, texts), loss, draw=setting.draw("steps"))
+    teach(subject, batch_of(subject, texts), loss, draw=setting.draw("steps"))
     return Plant(finished(subject), bound=0.4 * size)
 
 

@@ -1,0 +1,178 @@
+"""Texts as a subject reads them: each one encoded, and several padded to one batch.
+
+Axes: B texts, T tokens, Q tokens of a query, C classes.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from heedful.core.errors import ShapeError
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One text as its subject sees it.
+
+    `word[t]` is the index in `words` of the word that token t belongs to, or −1 for a token the
+    subject added itself (start, end, separator): such tokens compute, but are not explained.
+    `pieces` are the tokens as the subject spells them, where they are not words; `types` tell the
+    two texts of a pair apart, where the subject wants to know. `query` are the ids of a question
+    that is read beside the text and never explained, `allowed` the classes that may answer it.
+    """
+
+    index: int
+    label: int
+    ids: tuple[int, ...]
+    word: tuple[int, ...]
+    words: tuple[str, ...]
+    truncated: bool = False
+    pieces: tuple[str, ...] | None = None
+    types: tuple[int, ...] | None = None
+    query: tuple[int, ...] | None = None
+    allowed: tuple[int, ...] | None = None
+
+    @property
+    def seen_words(self) -> tuple[str, ...]:
+        """The words that have a token; of a text that was cut, those before the cut."""
+        return self.words[: max(self.word, default=-1) + 1]
+
+    @property
+    def explained(self) -> int:
+        """How many tokens an explanation of this text ranks."""
+        return sum(w >= 0 for w in self.word)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Several encoded texts, padded to one length.
+
+    `present` is False on padding; `mask` is True on the tokens that carry words of the text, the
+    ones an explanation ranks. Special tokens are present and not in the mask. `word` numbers the
+    word each of them belongs to, −1 elsewhere; where it is left out every token is a word. A
+    `query` is padded with 0, which is no word's number; `allowed` tells the classes that count.
+    """
+
+    ids: Int[Tensor, "B T"]
+    present: Bool[Tensor, "B T"]
+    mask: Bool[Tensor, "B T"]
+    instances: tuple[int, ...]
+    types: Int[Tensor, "B T"] | None = None
+    word: Int[Tensor, "B T"] | None = None
+    query: Int[Tensor, "B Q"] | None = None
+    allowed: Bool[Tensor, "B C"] | None = None
+
+    def __post_init__(self) -> None:
+        if bool((self.mask & ~self.present).any()):
+            raise ShapeError("A batch's mask covers padding; mask must lie inside present.")
+        if len(self.instances) != len(self.ids):
+            raise ShapeError(f"{len(self.ids)} texts came with {len(self.instances)} instances.")
+        if self.allowed is not None and not bool(self.allowed.any(-1).all()):
+            raise ShapeError("A batch allows a text no class at all; allow at least one.")
+
+    @property
+    def lengths(self) -> Int[Tensor, "B"]:
+        """Number of explained tokens of each text."""
+        return self.mask.sum(-1)
+
+    def __len__(self) -> int:
+        return len(self.instances)
+
+    def without(self, rows: Int[Tensor, "N"], positions: Int[Tensor, "N"]) -> "Batch":
+        """N variants: text rows[n] with the token at positions[n] deleted (later ones move up)."""
+        width = self.ids.shape[1]
+        keep = torch.arange(width - 1, device=self.ids.device).expand(len(rows), -1)
+        keep = keep + (keep >= positions[:, None]).long()
+        return self._taken(lambda one: one[rows].gather(1, keep), rows)
+
+    def repeated(self, times: int) -> "Batch":
+        """The whole batch several times over, one after the other."""
+        rows = torch.arange(len(self)).repeat(times)
+        return self._taken(lambda one: one.repeat(times, 1), rows)
+
+    def chosen(self, rows: Int[Tensor, "N"]) -> "Batch":
+        """Some of the texts, as wide as before."""
+        return self._taken(lambda one: one[rows], rows)
+
+    def keeping(self, rows: Int[Tensor, "N"], kept: Bool[Tensor, "N T"]) -> "Batch":
+        """N variants: text rows[n] with the tokens kept[n] alone, all equally many."""
+        places = kept.nonzero()[:, 1].reshape(len(rows), -1)
+        return self._taken(lambda one: one[rows].gather(1, places), rows)
+
+    def _taken(self, take: Callable[[Tensor], Tensor], rows: Int[Tensor, "N"]) -> "Batch":
+        """`take` acts on what has a value for each token; a query goes with its text as it is."""
+        return Batch(
+            take(self.ids),
+            take(self.present),
+            take(self.mask),
+            tuple(self.instances[row] for row in rows.tolist()),
+            None if self.types is None else take(self.types),
+            None if self.word is None else take(self.word),
+            None if self.query is None else self.query[rows],
+            None if self.allowed is None else self.allowed[rows],
+        )
+
+    def distinct(self) -> tuple[Int[Tensor, "N"], Int[Tensor, "B"]]:
+        """The first of each distinct text, and for every text which of them it is."""
+        parts = [torch.where(self.present, self.ids, -1)]
+        if self.types is not None:
+            parts.append(torch.where(self.present, self.types, -1))
+        parts += [one.long() for one in (self.query, self.allowed) if one is not None]
+        rows, place = torch.unique(torch.cat(parts, dim=1), dim=0, return_inverse=True)
+        first = torch.full((len(rows),), len(self)).scatter_reduce(
+            0, place, torch.arange(len(self)), "amin"
+        )
+        return first, place
+
+
+def collate(
+    encoded: Sequence[Encoded], *, pad_id: int = 0, left: bool = False, classes: int | None = None
+) -> Batch:
+    """Pad encoded texts to one batch, on the right unless said.
+
+    `classes` says how many there are, where texts allow only some of them.
+    """
+    width = max(len(e.ids) for e in encoded)
+    ids = torch.full((len(encoded), width), pad_id, dtype=torch.long)
+    word = torch.full((len(encoded), width), -1, dtype=torch.long)
+    present = torch.zeros(len(encoded), width, dtype=torch.bool)
+    types = None if encoded[0].types is None else torch.zeros_like(ids)
+    for row, one in enumerate(encoded):
+        start = width - len(one.ids) if left else 0
+        here = slice(start, start + len(one.ids))
+        ids[row, here] = torch.tensor(one.ids)
+        word[row, here] = torch.tensor(one.word)
+        present[row, here] = True
+        if types is not None and one.types is not None:
+            types[row, here] = torch.tensor(one.types)
+    numbers = tuple(e.index for e in encoded)
+    asked = _queries(encoded), _allowed(encoded, classes)
+    return Batch(ids, present, word >= 0, numbers, types, word, *asked)
+
+
+def _queries(encoded: Sequence[Encoded]) -> Int[Tensor, "B Q"] | None:
+    queries = [one.query for one in encoded if one.query is not None]
+    if not queries:
+        return None
+    if len(queries) < len(encoded):
+        raise ShapeError(f"{len(queries)} of {len(encoded)} texts have a query; all or none must.")
+    padded = torch.zeros(len(queries), max(map(len, queries)), dtype=torch.long)
+    for row, query in enumerate(queries):
+        padded[row, : len(query)] = torch.tensor(query)
+    return padded
+
+
+def _allowed(encoded: Sequence[Encoded], classes: int | None) -> Bool[Tensor, "B C"] | None:
+    if all(one.allowed is None for one in encoded):
+        return None
+    if classes is None:
+        raise ShapeError("Texts allow some classes only; collate needs to know how many there are.")
+    marks = torch.ones(len(encoded), classes, dtype=torch.bool)
+    for row, one in enumerate(encoded):
+        if one.allowed is not None:
+            marks[row] = False
+            marks[row, list(one.allowed)] = True
+    return marks
