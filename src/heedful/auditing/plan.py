@@ -12,6 +12,7 @@ from heedful.auditing.retraining import Retraining
 from heedful.checks import Check, FitsData, Retrains, checks, usual_checks
 from heedful.core.errors import ConfigError
 from heedful.core.values import Example
+from heedful.data.cleanings import cleaning_named
 from heedful.methods import Method, methods
 
 QUICK = {
@@ -39,9 +40,9 @@ class Plan:
     `subject` says how a transformers model is loaded and which of its attentions is audited:
     {"layer": -1, "dtype": "float32"}, see `heedful.load`. `settings` holds a table per check, such
     as {"adversarial": {"epsilon": 0.05}}, `methods` one per method that checks are asked to use,
-    such as {"lime": {"samples": 200}}. A plan is complete: settings not given are filled in from
-    the parts' own defaults. Without `checks` the usual ones are run, which need no retraining
-    and few passes; "all" are all.
+    such as {"lime": {"samples": 200}}. `cleaning` names what a paper did to the texts. A plan is
+    complete: settings not given are filled in from the parts' own defaults. Without `checks` the
+    usual ones are run, which need no retraining and few passes; "all" are all.
     `retraining` says how models are made anew for those that do, see `Retraining`.
     """
 
@@ -49,6 +50,7 @@ class Plan:
     data: str
     split: str = "test"
     fields: Mapping[str, str] = field(default_factory=dict)
+    cleaning: str | None = None
     checks: tuple[str, ...] = ()
     limit: int | None = None
     min_words: int = 1
@@ -183,6 +185,9 @@ def _require_types(plan: Plan) -> None:
     _require("seed", plan.seed, int, "a whole number")
     for name in ("min_words", "max_batch_tokens", "instances_per_job", "resamples"):
         _require(name, getattr(plan, name), int, "a whole number of at least 1")
+    if plan.cleaning is not None:
+        _require("cleaning", plan.cleaning, str, "a name")
+        cleaning_named(plan.cleaning)
     if plan.limit is not None:
         _require("limit", plan.limit, int, "a whole number of at least 1")
     _require("level", plan.level, (int, float), "a number")

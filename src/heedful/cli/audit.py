@@ -9,6 +9,7 @@ import typer
 
 from heedful.cli.common import (
     Choices,
+    CleaningName,
     Fields,
     Limit,
     ModelName,
@@ -29,7 +30,7 @@ ENGINES = ("local",)
 
 def audit(
     model: ModelName,
-    data: Annotated[str, typer.Argument(help="A file, a folder, hf:NAME, sample:NAME, …")],
+    data: Annotated[str, typer.Argument(help="A file, a folder, hf:NAME, sst:PATH, …")],
     out: Annotated[Path, typer.Option(help="The run folder to write or continue.")],
     split: Annotated[str | None, typer.Option(help="Which split; test unless said.")] = None,
     checks: Annotated[
@@ -41,6 +42,7 @@ def audit(
     ] = None,
     plan: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
     fields: Fields = None,
+    cleaning: CleaningName = None,
     limit: Limit = None,
     seed: Annotated[int | None, typer.Option(help="Every random draw follows from it.")] = None,
     min_words: Annotated[int | None, typer.Option(min=1, help="Leave shorter texts out.")] = None,
@@ -75,6 +77,7 @@ def audit(
         raise ConfigError(f"--require takes one of {', '.join(ANSWERS)}, not {require!r}.")
     given = {
         "split": split,
+        "cleaning": cleaning,
         "checks": names(checks) or None,
         "limit": limit,
         "seed": seed,

@@ -15,6 +15,10 @@ ModelName = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress and no card.")]
 Seed = Annotated[int, typer.Option(help="Every random draw follows from it.")]
 Fields = Annotated[str | None, typer.Option(help="Columns, as text=review,label=stars.")]
+CleaningName = Annotated[
+    str | None,
+    typer.Option("--cleaning", help="What a paper did to the texts; see list cleanings."),
+]
 Limit = Annotated[int | None, typer.Option(min=1, help="Use the first N texts only.")]
 
 

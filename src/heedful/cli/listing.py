@@ -22,21 +22,29 @@ class What(StrEnum):
     interventions = "interventions"
     checks = "checks"
     data = "data"
+    cleanings = "cleanings"
     families = "families"
 
 
 def listing(what: Annotated[What, typer.Argument(help="Which kind of thing.")]) -> None:
-    """List methods, interventions, checks, data or families, one line each."""
+    """List methods, interventions, checks, data, cleanings or families, one line each."""
+    width = 37 if what is What.cleanings else 22
     for name, line in _lines(what):
-        typer.echo(f"{name:22} {line}")
+        typer.echo(f"{name:{width}} {line}")
 
 
 def _lines(what: What) -> Iterator[tuple[str, str]]:
     if what is What.data:
         from heedful.data import corpora
+        from heedful.data.readers import readers
 
         yield from FORMS.items()
         yield from ((name, corpora.summary(name)) for name in corpora)
+        yield from ((f"{name}:PATH", readers.summary(name)) for name in readers)
+    elif what is What.cleanings:
+        from heedful.data.cleanings import CLEANINGS
+
+        yield from ((name, str(one)) for name, one in CLEANINGS.items())
     elif what is What.families:
         from heedful.models.attentions import attentions
         from heedful.models.encoders import encoders

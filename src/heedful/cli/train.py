@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import Fields, Limit, Quiet, Seed, progress_bar
+from heedful.cli.common import CleaningName, Fields, Limit, Quiet, Seed, progress_bar
 from heedful.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,12 +31,13 @@ MaxTokens = typer.Option(min=8, help="The same for transformers; 512 unless said
 
 
 def train(
-    data: Annotated[str, typer.Argument(help="A file, a folder, hf:NAME, sample:NAME, …")],
+    data: Annotated[str, typer.Argument(help="A file, a folder, hf:NAME, sst:PATH, …")],
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
     encoder: Encoder = "bilstm",
     attention: Attention = None,
     embeddings: Vectors = None,
     fields: Fields = None,
+    cleaning: CleaningName = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="8; 3 for transformers.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Texts at once; 32 unless said.")] = None,
     rate: Annotated[float | None, Rate] = None,
@@ -68,8 +69,9 @@ def train(
         "punctuation": punctuation,
         "digits": digits,
     }
-    recipe = _recipe(encoder, {name: one for name, one in given.items() if one is not None})
-    train_to(data, out, recipe, fields=fields, limit=limit, quiet=quiet)
+    chosen = {name: one for name, one in given.items() if one is not None}
+    recipe = _recipe(encoder, chosen, cleaning)
+    train_to(data, out, recipe, fields=fields, cleaning=cleaning, limit=limit, quiet=quiet)
 
 
 def train_to(
@@ -78,16 +80,18 @@ def train_to(
     recipe: "Recipe | FineTuning",
     *,
     fields: str | None = None,
+    cleaning: str | None = None,
     limit: int | None = None,
     quiet: bool = False,
 ) -> "Subject":
     """Train on the train split, choose on dev, save, and say in two lines what came out."""
+    from heedful.data.base import DEV
     from heedful.data.resolve import read, splits
 
-    known = read(data, split="train", fields=fields, limit=limit)
+    known = read(data, split="train", fields=fields, limit=limit, cleaning=cleaning)
     dev = None
-    if "dev" in splits(data):
-        dev = read(data, split="dev", fields=fields, labels=known.labels)
+    if set(DEV) & set(splits(data, cleaning=cleaning)):
+        dev = read(data, split="dev", fields=fields, labels=known.labels, cleaning=cleaning)
     with progress_bar("training", quiet=quiet) as progress:
         subject, told = _trained(known, dev, recipe, out, progress)
     if not quiet:
@@ -99,6 +103,8 @@ def train_to(
         )
         if known.bad.total:
             typer.echo(f"Bad rows: {known.bad}")
+        if known.left_out.total:
+            typer.echo(f"Training data: {known.left_out}")
         typer.echo(f"Model: {out}")
     return subject
 
@@ -128,8 +134,14 @@ def _trained(
         return subject, json.loads((out / HISTORY).read_text(encoding="utf-8"))
 
 
-def _recipe(encoder: str, given: dict[str, Any]) -> "Recipe | FineTuning":
-    """The recipe for this encoder, with what was given on the command line."""
+def _recipe(
+    encoder: str, given: dict[str, Any], cleaning: str | None = None
+) -> "Recipe | FineTuning":
+    """The recipe for this encoder, with what was given on the command line.
+
+    A model of words keeps to the cleaning of its data where it reads other texts, as far as its
+    own ways of splitting them go, and counts words as the paper did.
+    """
     from heedful.models.encoders import encoders
     from heedful.models.words import WordTokenizer
     from heedful.training.recipe import Recipe
@@ -141,8 +153,23 @@ def _recipe(encoder: str, given: dict[str, Any]) -> "Recipe | FineTuning":
         _refuse(given, OWN, f"for {', '.join(encoders)}; {encoder} is a transformer")
         return FineTuning(encoder, **given)
     _refuse(given, TRANSFORMERS, f"for transformers; {encoder} is none (see --max-words)")
-    split = {name: given.pop(name) for name in ("punctuation", "digits") if name in given}
+    given = {**_as_cleaned(cleaning), **given}
+    split = {name: given.pop(name) for name in ("punctuation", "digits", "lower") if name in given}
     return Recipe(encoder=encoder, tokenizer=WordTokenizer(**split), **given)
+
+
+def _as_cleaned(name: str | None) -> dict[str, Any]:
+    from heedful.data.cleanings import cleaning_named
+
+    if name is None:
+        return {}
+    one = cleaning_named(name)
+    return {
+        "lower": one.lower,
+        "punctuation": "drop" if one.split == "letters" else "split",
+        "digits": "qqq" if one.numbers else "keep",
+        "min_df": one.min_df,
+    }
 
 
 def _refuse(given: dict[str, Any], names: tuple[str, ...], why: str) -> None:

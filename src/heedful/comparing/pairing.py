@@ -72,6 +72,9 @@ def _notes(one: Recorded, other: Recorded) -> Iterator[str]:
         )
         if names:
             yield f"{check} was run with other settings: {', '.join(names)}."
+    cleanings = [side.plan.get("cleaning") for side in (one, other)]
+    if cleanings[0] != cleanings[1]:
+        yield f"Texts were cleaned by {cleanings[0]} in one, by {cleanings[1]} in the other."
     for what in ("level", "dtype"):
         mine, theirs = (side.manifest.get(what) for side in (one, other))
         if mine != theirs:

@@ -3,8 +3,8 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool
@@ -15,15 +15,16 @@ from heedful.core.rng import generator
 from heedful.core.values import Example
 from heedful.data.fields import columns_of
 from heedful.data.labels import label_finder, sort_labels
-from heedful.data.rows import BadLine, read_row
-from heedful.data.scan import BadRows, Scan
+from heedful.data.rows import BadLine, LeftOut, read_row
+from heedful.data.scan import BadRows, LeftOutRows, Scan
+from heedful.data.selection import Selection
 
 DEV = ("dev", "validation", "valid", "val")
 
 corpora = Registry("corpus")
 """Corpora by name (`sample:movies`, `synthetic:needle`); a part is a `Corpus`."""
 
-Numbered = tuple[int, Mapping[str, object] | BadLine]
+Numbered = tuple[int, Mapping[str, object] | BadLine | LeftOut]
 
 
 @runtime_checkable
@@ -86,8 +87,10 @@ def _numbers(names: Iterable[str], find: Callable[[str], int | None]) -> tuple[i
     return tuple(sorted({number for number in found if number is not None}))
 
 
-def _reason(row: Mapping[str, object] | BadLine) -> object:
-    return {"bad": row.reason} if isinstance(row, BadLine) else dict(row)
+def _reason(row: Mapping[str, object] | BadLine | LeftOut) -> object:
+    if isinstance(row, BadLine | LeftOut):
+        return {"bad" if isinstance(row, BadLine) else "left out": row.reason}
+    return dict(row)
 
 
 def _plain(value: object) -> object:
@@ -105,7 +108,8 @@ class Dataset:
     `labels` are the class names an example's `label` points into: those of the data in order, or
     those the data set was built with. `bad` tells what was left out of all rows, `sha256` names
     the source as a whole; both stay the same when only some rows are taken. `whole` is how many
-    good rows there are, `size` how many of them are given out.
+    good rows there are, `size` how many of them are given out. A `selection` cleans rows and
+    keeps those of `kept`; `left_out` counts the others, and those that the reader left out.
     """
 
     source: Source
@@ -117,6 +121,9 @@ class Dataset:
     size: int
     whole: int
     labelled: bool = True
+    selection: Selection | None = None
+    kept: Bool[np.ndarray, "whole"] | None = None
+    left_out: LeftOutRows = field(default_factory=LeftOutRows)
 
     @classmethod
     def build(
@@ -127,6 +134,7 @@ class Dataset:
         fields: Mapping[str, str] | None = None,
         labels: Sequence[str] | None = None,
         labelled: bool = True,
+        selection: Selection | None = None,
     ) -> "Dataset":
         """Scan the source once: count, find the labels, and refuse what is not fit for use.
 
@@ -136,19 +144,49 @@ class Dataset:
             raise ConfigError(f"labels must be distinct names, at least one; got {list(labels)}.")
         columns = columns_of(fields)
         allowed = None if labels is None else tuple(labels)
-        scan = Scan(source.name, columns, allowed, labelled=labelled)
+        cleaning = None if selection is None else selection.cleaning
+        scan = Scan(source.name, columns, allowed, labelled=labelled, cleaning=cleaning)
         for line, raw in source:
             scan.add(line, raw)
         bad = scan.finish()
         names = sort_labels(scan.labels) if labels is None else tuple(labels)
-        return cls(
-            source, split, columns, names, bad, source.sha256(), scan.good, scan.good, labelled
-        )
+        whole = cls(source, split, columns, names, bad, "", scan.good, scan.good, labelled)
+        return whole._selected(selection, scan)
+
+    def _selected(self, selection: Selection | None, scan: Scan) -> "Dataset":
+        """Only the rows that the selection keeps; its part of a source has a digest of its own."""
+        digest, left, kept = self.source.sha256(), scan.left_out, None
+        if selection is not None:
+            selection.require_labels(labelled=self.labelled)
+            lengths = np.array([words for words, _ in scan.cleaned], dtype=np.int64)
+            kept, gone = selection.keep(lengths, [label for _, label in scan.cleaned])
+            left = left + gone
+            if not kept.any():
+                raise DataError(
+                    f"{self.name}: {selection.cleaning.name} leaves no row of split "
+                    f"{self.split!r} ({LeftOutRows(left)}). Choose another --cleaning."
+                )
+            if selection.part:
+                part = f"{digest} {selection.cleaning.name} {selection.part}"
+                digest = hashlib.sha256(part.encode()).hexdigest()
+        size = self.whole if kept is None else int(kept.sum())
+        told = {"selection": selection, "kept": kept, "left_out": LeftOutRows(dict(left))}
+        return replace(self, sha256=digest, size=size, **told)  # type: ignore[arg-type]
 
     @property
     def name(self) -> str:
         """The data as the user named it."""
         return self.source.name
+
+    @property
+    def cleaning(self) -> str | None:
+        """The name of the cleaning its texts went through."""
+        return self.selection.cleaning.name if self.selection else None
+
+    def origin(self) -> list[Any]:
+        """Names the texts, as plain JSON: equal where they are."""
+        told = [self.sha256, self.split, dict(self.columns), len(self)]
+        return told if self.selection is None else [*told, repr(self.selection)]
 
     def __len__(self) -> int:
         return self.size
@@ -156,7 +194,7 @@ class Dataset:
     def __iter__(self) -> Iterator[Example]:
         find, index, taken = label_finder(self.labels), 0, self._taken()
         for _, raw in self.source:
-            if isinstance(raw, BadLine):
+            if isinstance(raw, BadLine | LeftOut):
                 continue
             row = read_row(raw, self.columns, labelled=self.labelled)
             if isinstance(row, BadLine):
@@ -164,9 +202,10 @@ class Dataset:
             label = find(row.label) if self.labelled else -1
             if label is None:
                 continue
-            told = row.tokens, row.rationale, row.pair, row.word_scores
-            allowed = None if row.candidates is None else _numbers(row.candidates, find)
             if taken is None or (index < len(taken) and taken[index]):
+                row = row if self.selection is None else self.selection.cleaning.row(row)
+                told = row.tokens, row.rationale, row.pair, row.word_scores
+                allowed = None if row.candidates is None else _numbers(row.candidates, find)
                 yield Example(index, row.text, label, *told, allowed)
             index += 1
             if index == self.whole:
@@ -190,6 +229,8 @@ class Dataset:
         """Which good rows are given out; None for all."""
         if self.size == self.whole:
             return None
+        kept = np.arange(self.whole) if self.kept is None else np.flatnonzero(self.kept)
+        mixed = generator(0, "rows of a limit").permutation(len(kept))
         taken = np.zeros(self.whole, dtype=bool)
-        taken[generator(0, "rows of a limit").permutation(self.whole)[: self.size]] = True
+        taken[kept[mixed[: self.size]]] = True
         return taken

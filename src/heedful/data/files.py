@@ -40,14 +40,15 @@ def readable(path: Path) -> Iterator[None]:
 
 def jsonl_rows(path: Path) -> Iterator[Numbered]:
     """One JSON object a line; blank lines are skipped."""
-    with readable(path), _open(path) as stream:
+    with readable(path), open_bytes(path) as stream:
         for number, line in enumerate(stream, start=1):
             bare = line.removeprefix(BOM) if number == 1 else line
             if bare.strip():
                 yield number, _json_row(bare)
 
 
-def _open(path: Path) -> BufferedIOBase:
+def open_bytes(path: Path) -> BufferedIOBase:
+    """The file's bytes; those within, where it is gzip."""
     return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
 
 
@@ -68,14 +69,15 @@ def csv_rows(path: Path) -> Iterator[Numbered]:
         readable(path),
         path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream,
     ):
-        lines = _csv_lines(path, stream)
+        lines = csv_lines(path, stream)
         _, first = next(lines, (0, list[str]()))
         header = _header(path, first)
         for number, cells in lines:
             yield number, cells if isinstance(cells, BadLine) else _csv_row(header, cells)
 
 
-def _csv_lines(path: Path, stream: IO[str]) -> Iterator[tuple[int, list[str] | BadLine]]:
+def csv_lines(path: Path, stream: IO[str]) -> Iterator[tuple[int, list[str] | BadLine]]:
+    """The cells of each row, with the line on which it begins."""
     reader = csv.reader(stream, strict=True)
     while True:
         number = reader.line_num + 1
@@ -100,7 +102,7 @@ def _csv_lines(path: Path, stream: IO[str]) -> Iterator[tuple[int, list[str] | B
 
 
 def _header(path: Path, header: list[str] | BadLine) -> list[str]:
-    if isinstance(header, BadLine) or not _is_utf8(header):
+    if isinstance(header, BadLine) or not is_utf8(header):
         raise DataError(f"{path}: the first line must name the columns, as CSV in UTF-8.")
     if twice := sorted({name for name in header if header.count(name) > 1}):
         name = shown(twice[0])
@@ -109,14 +111,15 @@ def _header(path: Path, header: list[str] | BadLine) -> list[str]:
 
 
 def _csv_row(header: Sequence[str], cells: list[str]) -> dict[str, object] | BadLine:
-    if not _is_utf8(cells):
+    if not is_utf8(cells):
         return BadLine("not UTF-8")
     if len(cells) > len(header):
         return BadLine("too many cells")
     return dict(zip(header, cells, strict=False))  # cells left out at the end are missing
 
 
-def _is_utf8(cells: Sequence[str]) -> bool:
+def is_utf8(cells: Sequence[str]) -> bool:
+    """False where bytes of the file were no UTF-8 and came through as surrogates."""
     return encodable("".join(cells))
 
 

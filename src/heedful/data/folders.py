@@ -51,8 +51,8 @@ def _existing(name: str, also: Iterable[str]) -> Path:
     hints = [str(path.parent / one) for one in near] or get_close_matches(name, list(also), n=1)
     hint = f" Did you mean {hints[0]!r}?" if hints else ""
     raise DataError(
-        f"There is no file or folder {name!r}.{hint} DATA is a path, hf:NAME, sample:NAME or "
-        "synthetic:NAME."
+        f"There is no file or folder {name!r}.{hint} DATA is a path, hf:NAME, sample:NAME, "
+        "synthetic:NAME or READER:PATH; see `heedful list data`."
     )
 
 

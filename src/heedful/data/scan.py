@@ -3,11 +3,13 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from sys import intern
 
 from heedful.core.errors import DataError
+from heedful.data.cleaning import Cleaning, length
 from heedful.data.fields import require_columns
 from heedful.data.labels import label_finder, shown
-from heedful.data.rows import BadLine, Row, read_row
+from heedful.data.rows import BadLine, LeftOut, Row, read_row
 
 MAX_BAD_PERCENT = 1  # more bad rows than this is an error
 KEPT_LINES = 20  # line numbers kept for each reason
@@ -41,8 +43,26 @@ class BadRows:
         return self.describe()
 
 
+@dataclass(frozen=True)
+class LeftOutRows:
+    """Sound rows that a reader or a cleaning leaves out: how many for each reason."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.counts.values())
+
+    def __str__(self) -> str:
+        if not self.total:
+            return "no rows left out"
+        parts = "; ".join(f"{count} {reason}" for reason, count in self.counts.items())
+        return f"{self.total} row{'s' * (self.total > 1)} left out: {parts}"
+
+
 class Scan:
-    """Counts what one pass over a source finds."""
+    """Counts what one pass over a source finds; `cleaned` are the rows to be chosen from."""
 
     def __init__(
         self,
@@ -51,16 +71,21 @@ class Scan:
         allowed: tuple[str, ...] | None,
         *,
         labelled: bool = True,
+        cleaning: Cleaning | None = None,
     ) -> None:
         self.name, self.columns, self.allowed = name, columns, allowed if labelled else None
-        self.labelled = labelled
+        self.labelled, self.cleaning = labelled, cleaning
+        self.left_out, self.cleaned = Counter[str](), list[tuple[int, str]]()
         self.good, self.labels = 0, set[str]()
         self._find = label_finder(self.allowed) if self.allowed else None
         self._first, self._present = 0, dict[str, None]()  # a dict, to keep the columns' order
         self._counts, self._lines = Counter[str](), defaultdict[str, list[int]](list)
         self._unknown = dict[str, None]()
 
-    def add(self, line: int, raw: Mapping[str, object] | BadLine) -> None:
+    def add(self, line: int, raw: Mapping[str, object] | BadLine | LeftOut) -> None:
+        if isinstance(raw, LeftOut):
+            self.left_out[raw.reason] += 1
+            return
         if not isinstance(raw, BadLine) and self._first < FIRST_ROWS:
             self._first += 1
             self._present.update(dict.fromkeys(raw))
@@ -75,6 +100,8 @@ class Scan:
         else:
             self.good += 1
             self.labels.add(row.label)
+            if self.cleaning:
+                self.cleaned.append((length(self.cleaning.row(row)), intern(row.label)))
 
     def _read(self, raw: Mapping[str, object] | BadLine) -> Row | BadLine:
         if isinstance(raw, BadLine):
@@ -96,7 +123,8 @@ class Scan:
         bad = BadRows(dict(self._counts), {r: tuple(n) for r, n in self._lines.items()})
         total = self.good + bad.total
         if not total:
-            raise DataError(f"{self.name} is empty; it must have at least one row.")
+            told = f": {LeftOutRows(self.left_out)}" if self.left_out else ""
+            raise DataError(f"{self.name} is empty{told}; it must have at least one row.")
         if 100 * bad.total > MAX_BAD_PERCENT * total:
             raise DataError(
                 f"{self.name}: {bad.total} of {total} rows cannot be used; at most "

@@ -4,29 +4,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import islice
 from typing import Literal
-from unicodedata import category
 
 from heedful.core.errors import ConfigError
+from heedful.core.splitting import word_patterns
 
 PAD, UNKNOWN, START, END = "<PAD>", "<UNK>", "<SOS>", "<EOS>"
 SPECIALS = (PAD, UNKNOWN, START, END)
 
 _DIGIT = re.compile(r"\d")
-
-
-@cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Words alone, and words with punctuation: "don't" → do n't, "film's" → film 's, as spaCy does.
-
-    Python's \\w leaves out combining marks, without which Hindi or decomposed letters fall apart.
-    """
-    marks = "".join(chr(c) for c in range(0x300, 0x1F000) if category(chr(c))[0] == "M")
-    word = f"[\\w{re.escape(marks)}]"
-    split = rf"(?i:{word}+?(?=n[’']t\b)|n[’']t\b)|(?<=\w)[’']{word}+|{word}+|[^\w\s]"
-    return re.compile(f"{word}+"), re.compile(split)
 
 
 @dataclass(frozen=True)
@@ -59,7 +47,7 @@ class WordTokenizer:
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Where each word of the text begins and ends."""
-        alone, split = _patterns()
+        alone, split = word_patterns()
         found = (alone if self.punctuation == "drop" else split).finditer(text)
         return (match.span() for match in found)
 

@@ -239,4 +239,8 @@ def _origin(manifest: Mapping[str, Any]) -> str:
         parts.append(f"{manifest['truncated']} texts cut")
     if data["bad_rows"]:
         parts.append(data["bad_rows"])
+    if data.get("cleaning"):
+        parts.append(f"cleaned as {data['cleaning']}")
+    if data.get("left_out"):
+        parts.append(data["left_out"])
     return " · ".join(parts)

@@ -41,6 +41,8 @@ def limits_of(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[str, ...]:
         told.append(f"{manifest['too_short']} texts were too short to be ranked and are left out.")
     if manifest.get("truncated"):
         told.append(f"{manifest['truncated']} texts were cut to the length the model can read.")
+    if left := manifest["data"].get("left_out"):
+        told.append(f"The data has more rows than were audited: {visible(str(left))}.")
     audited = audited_of(manifest)
     return (*told, *(audited.limits if audited else ()), *ALWAYS)
 
@@ -62,6 +64,8 @@ def facts_of(manifest: Mapping[str, Any]) -> tuple[Facts, ...]:
             "too short": manifest.get("too_short"),
             "cut": manifest.get("truncated"),
             "rows": data.get("bad_rows"),
+            "cleaning": data.get("cleaning"),
+            "left out": data.get("left_out"),
             "sha256": data.get("sha256"),
         },
         "Method": {

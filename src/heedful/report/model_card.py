@@ -121,6 +121,8 @@ def _data(manifest: Mapping[str, Any]) -> Iterator[str]:
     left = f"{short} too short and left out, {cut} cut to what the model reads"
     yield f"Texts: {texts} audited, {left}"
     yield f"Rows: {_shown(str(data.get('bad_rows', 'not told')))}"
+    if cleaned := [str(data[key]) for key in ("cleaning", "left_out") if data.get(key)]:
+        yield f"Cleaning: {_shown('; '.join(cleaned))}"
     model = manifest["model"]
     family = f" ({_shown(str(model['family']))})" if model.get("family") else ""
     yield f"Model: {_shown(model_name(manifest))}{family}, sha256 `{_digest(model.get('sha256'))}`"

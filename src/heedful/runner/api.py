@@ -9,6 +9,7 @@ from heedful.auditing.explain_request import Request, Wanted, chosen_methods
 from heedful.auditing.plan import Plan
 from heedful.core.errors import ConfigError
 from heedful.core.progress import Progress, silent
+from heedful.data.base import Dataset
 from heedful.data.resolve import Data, read
 from heedful.models.base import Subject
 from heedful.models.loading import load_live, load_named
@@ -68,6 +69,8 @@ def audit(
     chosen = plan.subject if plan else settings.get("subject", {})
     subject = load(model, **chosen)
     if plan is None:
+        if isinstance(data, Dataset):  # which says itself how it was cleaned
+            settings.setdefault("cleaning", data.cleaning)
         plan = Plan(_name(model, subject), _data_name(data), checks=tuple(checks), **settings)
     elif checks or settings:
         raise ConfigError("Give a plan or settings, not both; dataclasses.replace changes a plan.")
@@ -78,6 +81,7 @@ def audit(
         labels=subject.labels,
         limit=plan.limit,
         labelled=getattr(subject, "labelled", True),
+        cleaning=plan.cleaning,
     )
     known = subject.labels if getattr(subject, "labelled", True) else ()  # a next token has none
     training = training_data(data, plan, known, train=train, dev=dev)

@@ -86,7 +86,8 @@ def explain_to_file(
             writer.tell(_origin(subject, data, request, total))
 
     save_atomic(out, save)
-    return DataExplanations(out, total, str(data.bad))
+    left_out = str(data.left_out) if data.left_out.total else ""
+    return DataExplanations(out, total, str(data.bad), left_out)
 
 
 class _Writer:

@@ -61,6 +61,7 @@ class DataExplanations:
     path: Path
     counts: Counts
     bad_rows: str
+    left_out: str = ""
 
     def to_dataframe(self) -> "pd.DataFrame":
         """The rows of the file, one per text and method, in the order of the data."""
@@ -86,6 +87,8 @@ class DataExplanations:
             told.append(f"{name} refused {count} of {_texts(counts.texts)}: {reason}")
         if self.bad_rows != "no bad rows":
             told.append(self.bad_rows)
+        if self.left_out:
+            told.append(self.left_out)
         return "\n".join(told)
 
 

@@ -55,6 +55,8 @@ def run(
         )
     origin = {"model": fingerprint, "data": data.sha256, "split": data.split}
     origin |= {"columns": dumps(dict(data.columns), sort_keys=True)}
+    if data.selection is not None:
+        origin["selection"] = repr(data.selection)
     jobs: list[Named] = [*jobs_of(plan, len(data), origin=origin)]
     jobs += whole_jobs_of(plan, len(data), origin=origin, training=training)
     with locked(store.folder):
@@ -148,6 +150,8 @@ def _manifest(
             "sha256": data.sha256,
             "texts": len(data),
             "bad_rows": str(data.bad),
+            "cleaning": data.cleaning,
+            "left_out": str(data.left_out) if data.left_out.total else None,
         },
         "labels": list(subject.labels),
         "seed": plan.seed,

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ class Training:
     def origin(self) -> dict[str, Any]:
         """Names the texts."""
         return {
-            name: None if one is None else [one.sha256, one.split, dict(one.columns), len(one)]
+            name: None if one is None else one.origin()
             for name, one in (("train", self.train), ("dev", self.dev))
         }
 
@@ -46,17 +47,16 @@ def training_data(
     if not retraining_checks(plan) or not labels:
         return None
     limit = Retraining.of(plan.retraining).limit
-    columns = plan.fields or None
+    columns, cleaning = plan.fields or None, plan.cleaning
     if train is None:
-        there = splits(data) if isinstance(data, str | Path) else ()
+        there = splits(data, cleaning=cleaning) if isinstance(data, str | Path) else ()
         if "train" not in there:
             return None
         judged = data if set(DEV) & set(there) else None
         train, dev = data, dev if dev is not None else judged
-    known = read(train, split="train", fields=columns, labels=labels, limit=limit)
-    if dev is None:
-        return Training(known, None)
-    return Training(known, read(dev, split="dev", fields=columns, labels=labels))
+    as_planned = partial(read, fields=columns, labels=labels, cleaning=cleaning)
+    known = as_planned(train, split="train", limit=limit)
+    return Training(known, None if dev is None else as_planned(dev, split="dev"))
 
 
 def tuning_of(subject: Subject, plan: Plan) -> dict[str, Any]:

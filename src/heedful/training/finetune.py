@@ -15,7 +15,7 @@ from heedful.data.base import Dataset
 from heedful.models.classifier import new_classifier, save_classifier
 from heedful.models.transformer import TransformerSubject
 from heedful.training.checkpoint import Identity, State, drop
-from heedful.training.fit import named_alike, require_every_class, split_dev
+from heedful.training.fit import data_told, named_alike, require_every_class, split_dev
 from heedful.training.loop import Kept, Until, run_epochs
 from heedful.training.objectives import OwnTask
 from heedful.training.score import require_dev
@@ -77,18 +77,12 @@ def _identity(
     """All that the weights depend on; a checkpoint of another training must not be taken up."""
     return {
         **asdict(recipe),
-        "train": _fingerprint(train),
-        "dev": _fingerprint(dev),
+        "train": train.origin(),
+        "dev": None if dev is None else dev.origin(),
         "labels": list(train.labels),
         "model": subject.fingerprint(),
         **{name: version(name) for name in VERSIONED},
     }
-
-
-def _fingerprint(data: Dataset | None) -> list[Any] | None:
-    if data is None:
-        return None
-    return [data.sha256, data.split, dict(data.columns), len(data)]
 
 
 def _origin(
@@ -99,7 +93,7 @@ def _origin(
     source = "dev split" if dev is not None else "a tenth of train, by hash"
     return {
         "recipe": asdict(course.recipe),
-        "data": {"name": train.name, "sha256": train.sha256, "texts": len(known)},
+        "data": data_told(train, len(known)),
         "dev": {"texts": len(judged), "source": source},
         "labels": list(train.labels),
         "truncated": {

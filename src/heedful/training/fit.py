@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from hashlib import blake2b
+from typing import Any
 
 import torch
 
@@ -43,7 +44,7 @@ def fit(
     state = _train(subject, known, judged, recipe, progress)
     subject.history.update(
         recipe=asdict(recipe),
-        data={"name": train.name, "sha256": train.sha256, "texts": len(known)},
+        data=data_told(train, len(known)),
         dev={"texts": len(judged), "source": "dev split" if dev else "a tenth of train, by hash"},
         left_out={"train": len(texts) - len(known), "dev": len(held) - len(judged)},
         vectors_found=found,
@@ -53,6 +54,14 @@ def fit(
         torch=torch.__version__,
     )
     return subject
+
+
+def data_told(train: Dataset, texts: int) -> dict[str, Any]:
+    """What a model's history keeps of its training data."""
+    told = {"name": train.name, "sha256": train.sha256, "texts": texts}
+    if train.cleaning:
+        told |= {"cleaning": train.cleaning}
+    return told | ({"rows_left_out": str(train.left_out)} if train.left_out.total else {})
 
 
 def named_alike(train: Dataset, dev: Dataset | None) -> Dataset | None:

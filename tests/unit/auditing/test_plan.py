@@ -42,7 +42,7 @@ def test_any_name_and_number_comes_back(model, data, seed, level, column):
 
 def test_the_toml_is_complete():
     raw = tomllib.loads(replace(PLAN, checks=("all",)).to_toml())
-    assert raw.keys() == {one.name for one in fields(Plan)} - {"limit"}  # none was set
+    assert raw.keys() == {one.name for one in fields(Plan)} - {"limit", "cleaning"}  # none was set
     assert raw["checks"] == list(checks) == list(raw["settings"])
     for name in checks:
         part = checks.build(name)

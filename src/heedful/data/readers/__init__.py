@@ -1,0 +1,22 @@
+"""Readers of the data sets of the papers as their authors distribute them: `sst:PATH` and so on."""
+
+from heedful.data.readers import (  # noqa: F401 - registers them
+    adr,
+    agnews,
+    babi,
+    cnn,
+    imdb,
+    mimic,
+    newsgroups,
+    snli,
+    sst,
+)
+from heedful.data.readers.base import Splits, readers
+
+__all__ = ["Splits", "open_reader", "readers"]
+
+
+def open_reader(reader: str, path: str) -> Splits:
+    """The splits that a reader finds at a path."""
+    found: Splits = readers[reader](f"{reader}:{path}", path)
+    return found

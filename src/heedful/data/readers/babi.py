@@ -1,0 +1,98 @@
+"""bAbI questions (Weston et al., 2016): stories in numbered lines, questions with their answers."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from heedful.core.errors import DataError
+from heedful.data.base import Numbered
+from heedful.data.labels import shown
+from heedful.data.readers.base import (
+    Splits,
+    entries,
+    existing,
+    inside,
+    misplaced,
+    readers,
+    text_lines,
+)
+from heedful.data.rows import BadLine
+
+ENDS = {"train": "_train.txt", "dev": "_valid.txt", "test": "_test.txt"}
+WANTED = "a folder of tasks, with files such as qa1_single-supporting-fact_train.txt"
+
+
+@readers.register("babi")
+def babi(name: str, path: str) -> Splits:
+    """bAbI questions: a folder of tasks and which of them, such as babi:tasks/en-10k@qa1."""
+    where, at, task = path.rpartition("@")
+    folder = existing(name, where if at else path)
+    for one in ("tasks_1-20_v1-2", "en-10k"):
+        folder = inside(folder, one)
+    tasks = _tasks(folder)
+    if not tasks:
+        raise misplaced(name, WANTED, folder)
+    chosen = [one for one in tasks if not at or task in (one, one.partition("_")[0])]
+    if len(chosen) != 1:
+        raise DataError(
+            f"{shown(name)} must name one task, as babi:FOLDER@qa1. "
+            f"The folder has: {shown(', '.join(tasks), most=500)}."
+        )
+    return Splits(
+        name, {split: partial(story_rows, file) for split, file in tasks[chosen[0]].items()}
+    )
+
+
+def _tasks(folder: Path) -> dict[str, dict[str, Path]]:
+    """The files by task and split."""
+    found: dict[str, dict[str, Path]] = {}
+    for split, end in ENDS.items():
+        for file in entries(folder):
+            if file.name.endswith(end) and file.is_file():
+                found.setdefault(file.name.removesuffix(end), {})[split] = file
+    return found
+
+
+def story_rows(path: Path) -> Iterator[Numbered]:
+    """A row for each question: the story so far; the rationale is the facts that answer it."""
+    facts: dict[int, str] = {}
+    for number, line in text_lines(path):
+        told = line if isinstance(line, BadLine) else _numbered(line)
+        if isinstance(told, BadLine):
+            yield number, told
+            continue
+        at, text = told
+        if at == 1:
+            facts = {}
+        if "\t" in text:
+            yield number, _row(facts, text)
+        else:
+            facts[at] = text
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
+def _numbered(line: str) -> tuple[int, str] | BadLine:
+    number, _, text = line.strip().partition(" ")
+    if not _is_number(number) or not text.strip():
+        return BadLine("not a numbered line")
+    return int(number), text.strip()
+
+
+def _row(facts: dict[int, str], line: str) -> dict[str, object] | BadLine:
+    cells = [cell.strip() for cell in line.split("\t")]
+    supporting = cells[2].split() if len(cells) > 2 else []
+    if not facts or not all(_is_number(one) and int(one) in facts for one in supporting):
+        return BadLine("a question about lines that are not there")
+    spans, start = {}, 0
+    for at, fact in facts.items():  # as white space parts them, which is how rows count tokens
+        spans[at] = [start, start + len(fact.split())]
+        start = spans[at][1]
+    return {
+        "paragraph": list(facts.values()),
+        "question": cells[0],
+        "label": cells[1],
+        "rationale": [spans[int(one)] for one in supporting],
+    }

@@ -1,0 +1,127 @@
+"""What readers share: splits by name, folders as they were distributed, lines and whole files.
+
+A reader is a function from the name and the path of the data to its `Splits`. What it finds in
+the wrong place it says, with what was expected.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.core.errors import DataError
+from heedful.core.registry import Registry
+from heedful.data.base import Numbered, pick_split, rows_sha256
+from heedful.data.files import BOM, open_bytes, readable
+from heedful.data.labels import shown
+from heedful.data.rows import BadLine
+
+Rows = Callable[[], Iterator[Numbered]]
+LONE = ("all",)
+NAMED = 8  # entries of a folder that an error names
+
+readers = Registry("reader")
+"""Readers by name: `sst` reads `sst:PATH`."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReadSource:
+    """The rows of one split, made anew whenever they are asked for."""
+
+    name: str
+    rows: Rows
+
+    def sha256(self) -> str:
+        """Hex digest of the rows as canonical JSON."""
+        return rows_sha256(self)
+
+    def __iter__(self) -> Iterator[Numbered]:
+        return self.rows()
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """What a reader found: how to read each split; one named "all" serves any."""
+
+    name: str
+    rows: Mapping[str, Rows]
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self.rows)
+
+    def __call__(self, split: str) -> ReadSource:
+        """The source of a split."""
+        lone = self.splits == LONE
+        chosen = LONE[0] if lone else pick_split(split, self.rows, name=self.name)
+        return ReadSource(self.name, self.rows[chosen])
+
+
+def existing(name: str, path: str) -> Path:
+    """The path, which must be there."""
+    found = Path(os.path.expanduser(path))  # noqa: PTH111 - Path's own fails on a ~user unknown here
+    with readable(found):
+        if path and found.exists():
+            return found
+    raise DataError(
+        f"{shown(name)}: there is no file or folder {shown(path)!r}. "
+        "After the colon comes the path of the data."
+    )
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The folder of that name within, as archives unpack it, or the folder itself."""
+    with readable(folder):
+        return folder / name if (folder / name).is_dir() else folder
+
+
+def entries(folder: Path) -> list[Path]:
+    """What a folder holds, in the order of names; nothing where it is no folder."""
+    with readable(folder):
+        return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def misplaced(name: str, wanted: str, folder: Path) -> DataError:
+    """What was expected, and what is there instead."""
+    names = [shown(one.name, most=40) for one in entries(folder)]
+    there = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
+    kind = f"a folder with {there or 'nothing in it'}" if folder.is_dir() else "a file"
+    return DataError(
+        f"{shown(name)} must be {wanted}; {shown(str(folder), most=200)} is {kind}. "
+        "See docs/data.md for what to download."
+    )
+
+
+def split_files(folder: Path, names: Mapping[str, tuple[str, ...]]) -> dict[str, Path]:
+    """The file of each split that is there, by the names it may have."""
+    there = {one.name: one for one in entries(folder) if one.is_file()}
+    found = {
+        split: [there[one] for one in allowed if one in there] for split, allowed in names.items()
+    }
+    return {split: files[0] for split, files in found.items() if files}
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str | BadLine]]:
+    """Lines in UTF-8 without their ends, numbered from 1; blank ones are passed over."""
+    with readable(path), open_bytes(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            bare = line.removeprefix(BOM) if number == 1 else line
+            if bare.strip():
+                yield number, decoded(bare.rstrip(b"\r\n"))
+
+
+def decoded(content: bytes) -> str | BadLine:
+    """Bytes as text."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return BadLine("not UTF-8")
+
+
+def whole_file(path: Path) -> bytes | BadLine:
+    """All of a small file; what only has the name of one is a bad row."""
+    if not path.is_file():  # a folder, or a link that leads nowhere or in a circle
+        return BadLine("not a file")
+    with readable(path):
+        return path.read_bytes()
