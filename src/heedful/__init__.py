@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from heedful.core.records import Verdict as Verdict
     from heedful.data.resolve import read as read
     from heedful.models.base import Subject as Subject
+    from heedful.reproducing.api import Reproduction as Reproduction
+    from heedful.reproducing.api import reproduce as reproduce
     from heedful.runner.api import audit as audit
     from heedful.runner.api import explain as explain
     from heedful.runner.api import explain_all as explain_all
@@ -49,6 +51,7 @@ _HOMES = {
     "heedful.core.records": ("Estimate", "Verdict"),
     "heedful.data.resolve": ("read",),
     "heedful.models.base": ("Subject",),
+    "heedful.reproducing.api": ("Reproduction", "reproduce"),
     "heedful.runner.api": ("audit", "explain", "explain_all", "load"),
     "heedful.runner.compare": ("Comparison", "compare"),
     "heedful.runner.run": ("Run",),

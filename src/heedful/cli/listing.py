@@ -24,10 +24,11 @@ class What(StrEnum):
     data = "data"
     cleanings = "cleanings"
     families = "families"
+    studies = "studies"
 
 
 def listing(what: Annotated[What, typer.Argument(help="Which kind of thing.")]) -> None:
-    """List methods, interventions, checks, data, cleanings or families, one line each."""
+    """List methods, interventions, checks, data, cleanings, families or studies, a line each."""
     width = 37 if what is What.cleanings else 22
     for name, line in _lines(what):
         typer.echo(f"{name:{width}} {line}")
@@ -55,6 +56,12 @@ def _lines(what: What) -> Iterator[tuple[str, str]]:
                 yield f"{encoder}-{attention}", f"{encoders.summary(encoder)}"
         yield from ((name, WORDS[path]) for name, path in PATHS.items())
         yield from ((name, f"refused: {why}") for name, why in REFUSED.items())
+    elif what is What.studies:
+        from heedful.reproducing.study import Study, studies
+
+        for name in studies():
+            study = Study.read(name)
+            yield name, f"{study.title}. {study.reference}"
     else:
         registry = _registry(what)
         yield from ((name, registry.summary(name)) for name in registry)

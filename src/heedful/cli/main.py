@@ -6,11 +6,21 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from heedful.cli import audit, check, compare, demo, explain, listing, report, train
+from heedful.cli import (
+    audit,
+    check,
+    compare,
+    demo,
+    explain,
+    listing,
+    report,
+    reproduce,
+    train,
+)
 from heedful.core.errors import HeedfulError
 
 INTERRUPTED = 130
-CONTINUED = {"audit", "demo", "train"}  # what they have done is kept
+CONTINUED = {"audit", "demo", "reproduce", "train"}  # what they have done is kept
 app = typer.Typer(
     name="heedful",
     help="Does attention explain this model's predictions, and if not, what does?",
@@ -26,6 +36,7 @@ app.command("check")(check.check)
 app.command("list")(listing.listing)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
+app.command("reproduce")(reproduce.reproduce)
 
 
 def main() -> None:

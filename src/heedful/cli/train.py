@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from heedful.training.recipe import Recipe
     from heedful.training.tuning import FineTuning
 
-OWN = ("attention", "embeddings", "min_df", "min_words", "max_words", "punctuation", "digits")
+OWN = (
+    "attention",
+    "embeddings",
+    "patience",
+    "min_df",
+    "min_words",
+    "max_words",
+    "punctuation",
+    "digits",
+)
 TRANSFORMERS = ("max_tokens",)
 
 
@@ -27,6 +36,7 @@ Encoder = Annotated[
 Attention = Annotated[str | None, typer.Option(help="additive (unless said), dot or uniform.")]
 Vectors = Annotated[str | None, typer.Option(help="A GloVe or word2vec text file, or: glove.")]
 Rate = typer.Option(min=0, help="0.001 unless said; 0.00005 for transformers.")
+Patience = typer.Option(min=1, help="End after so many epochs without a better dev score.")
 MaxTokens = typer.Option(min=8, help="The same for transformers; 512 unless said.")
 
 
@@ -39,6 +49,7 @@ def train(
     fields: Fields = None,
     cleaning: CleaningName = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="8; 3 for transformers.")] = None,
+    patience: Annotated[int | None, Patience] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Texts at once; 32 unless said.")] = None,
     rate: Annotated[float | None, Rate] = None,
     seed: Seed = 0,
@@ -59,6 +70,7 @@ def train(
         "attention": attention,
         "embeddings": embeddings,
         "epochs": epochs,
+        "patience": patience,
         "batch": batch,
         "rate": rate,
         "seed": seed,

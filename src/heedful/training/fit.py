@@ -161,4 +161,4 @@ def _train(
     course = RecurrentCourse(
         subject, recipe, known, judged, OwnTask.of(known, subject), OwnTask.of(judged, subject)
     )
-    return course.train(Until(recipe.epochs), progress=progress)
+    return course.train(Until(recipe.epochs, recipe.patience), progress=progress)

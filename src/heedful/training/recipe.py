@@ -32,10 +32,13 @@ class Recipe:
     min_words: int = 1
     max_words: int = 1000
     tokenizer: WordTokenizer = field(default_factory=WordTokenizer)
+    patience: int | None = None  # epochs without a better dev score that end a training
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.batch < 1 or self.min_df < 1 or self.min_words < 1:
             raise ConfigError(f"epochs, batch, min_df and min_words start at 1; got {self}.")
+        if self.patience is not None and self.patience < 1:
+            raise ConfigError(f"patience starts at 1; got {self}.")
         if self.max_words < 1 or self.rate < 0 or self.decay < 0:
             raise ConfigError(f"max_words starts at 1, rate and decay at 0; got {self}.")
 

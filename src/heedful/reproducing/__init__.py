@@ -1,0 +1,1 @@
+"""Published studies run again: every data set found, every model, ours beside the published."""

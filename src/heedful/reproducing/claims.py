@@ -1,0 +1,124 @@
+"""The claims of a paper held against what came out, set by set, with intervals."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isnan
+from typing import Literal
+
+import numpy as np
+
+from heedful.core.records import Estimate
+from heedful.reproducing.cells import model_name
+from heedful.reproducing.estimating import estimate, mean, over_seeds
+from heedful.reproducing.made import Made, Table
+from heedful.reproducing.published import Key, Published
+from heedful.reproducing.study import Claim, Model, SetOfTexts, Study
+
+Answer = Literal["held", "did not hold", "undecided", "not examined"]
+HALF = 0.5
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One claim on one set: what came out, and whether the paper's own numbers say so there."""
+
+    claim: Claim
+    texts: str
+    answer: Answer
+    found: Estimate | None = None
+    published: float | None = None
+    over: str = ""
+    why: str = ""
+
+    @property
+    def as_published(self) -> bool | None:
+        """Whether we find what the paper found on this set; None where either does not say."""
+        theirs = None if self.texts in self.claim.except_ else True
+        if self.published is not None:
+            theirs = self.published > 0
+        elif self.texts in self.claim.except_:
+            theirs = False
+        if theirs is None or self.answer in ("undecided", "not examined"):
+            return None
+        return theirs == (self.answer == "held")
+
+
+def judged(study: Study, made: Mapping[tuple[str, Model], Made], known: Published) -> list[Judged]:
+    """Every claim on every set that a model was run on."""
+    there = [one for one in study.sets if any(texts == one.name for texts, _ in made)]
+    return [
+        _judged(claim, one, study, made, known)
+        for claim in study.claims
+        for one in there
+        if not claim.only or one.name in claim.only
+    ]
+
+
+def _judged(
+    claim: Claim,
+    texts: SetOfTexts,
+    study: Study,
+    made: Mapping[tuple[str, Model], Made],
+    known: Published,
+) -> Judged:
+    first = claim.model or study.main
+    second = claim.than_model or first
+    if missing := [one for one in (first, second) if (texts.name, one) not in made]:
+        why = f"{model_name(missing[0])} was not run"
+        return Judged(claim, texts.name, "not examined", why=why)
+    one, other = made[texts.name, first], made[texts.name, second]
+    found, over = _found(claim, one, other)
+    theirs = _published(claim, texts.name, first, second, known)
+    if found is None:
+        return Judged(claim, texts.name, "not examined", published=theirs, why="not measured")
+    return Judged(claim, texts.name, _answer(found, claim), found, theirs, over)
+
+
+def _found(claim: Claim, one: Made, other: Made) -> tuple[Estimate | None, str]:
+    """The difference, or the share, that the claim is about, and what its interval is over."""
+    over = "seeds" if len(one.seeds) > 1 else "texts"
+    if claim.kind == "share":
+        table = one.table(claim.measure)
+        above = np.where(np.isnan(table), np.nan, table > claim.line)
+        return _estimate(above), over
+    if claim.kind == "below":
+        return _estimate(one.table(claim.measure)), over
+    if claim.kind == "measures":
+        return _estimate(one.table(claim.measure) - one.table(claim.than)), over
+    mine, theirs = one.table(claim.measure), other.table(claim.measure)
+    if len(one.seeds) == len(other.seeds) == 1 and np.array_equal(one.instances, other.instances):
+        return _estimate(mine - theirs), over
+    if min(len(mine), len(theirs)) < 2 or np.isnan(mine).all() or np.isnan(theirs).all():
+        return None, over
+    return _apart(mine, theirs), "seeds"
+
+
+def _estimate(table: Table) -> Estimate | None:
+    return None if np.isnan(table).all() else estimate(table, mean)
+
+
+def _apart(mine: Table, theirs: Table) -> Estimate:
+    """Two models with seeds of their own: means of the same seed are held against each other."""
+    fewer = min(len(mine), len(theirs))
+    each = np.nanmean(mine[:fewer], axis=1) - np.nanmean(theirs[:fewer], axis=1)
+    return over_seeds(each)
+
+
+def _published(
+    claim: Claim, texts: str, first: Model, second: Model, known: Published
+) -> float | None:
+    """The same difference of the published means."""
+    if claim.kind in ("share", "below"):
+        return None
+    other = claim.than or claim.measure
+    pair = Key(texts, first, claim.measure, "mean"), Key(texts, second, other, "mean")
+    if not all(key in known.figures for key in pair):
+        return None
+    return known.figures[pair[0]].value - known.figures[pair[1]].value
+
+
+def _answer(found: Estimate, claim: Claim) -> Answer:
+    line = {"share": HALF, "below": claim.line}.get(claim.kind, 0.0)
+    if isnan(found.low) or found.low <= line <= found.high:
+        return "undecided"
+    return "held" if (found.low > line) != (claim.kind == "below") else "did not hold"

@@ -1,0 +1,80 @@
+"""From texts and seeds to a number with its interval.
+
+Of several seeds the interval is Student's over seeds: the test texts are those of the paper and
+stay, what would come out otherwise another time is the training. Of one seed there is only the
+bootstrap over texts, which says nothing of training; which of the two it is stands beside.
+"""
+
+from collections.abc import Callable
+from math import nan
+
+import numpy as np
+from jaxtyping import Float64
+from scipy.stats import t
+
+from heedful.core.records import Estimate
+from heedful.core.rng import generator
+from heedful.stats.interval import percentile_interval
+
+Column = Float64[np.ndarray, "n"]
+Statistic = Callable[[Column], float]
+RESAMPLES = 1000
+LEVEL = 0.95
+BINS = {"0.00-0.25": (0.0, 0.25), "0.25-0.50": (0.25, 0.5), "0.50-0.75": (0.5, 0.75)}
+BINS |= {"0.75-1.00": (0.75, 1.0 + 1e-9)}
+
+
+def over_seeds(values: Float64[np.ndarray, "S"]) -> Estimate:
+    """Mean and Student's interval; n is the number of seeds.
+
+    >>> str(over_seeds(np.array([0.30, 0.32, 0.34])))
+    '0.320 [0.270, 0.370]'
+    """
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Estimate(nan, nan, nan, 0)
+    mean, n = float(known.mean()), len(known)
+    if n < 2:
+        return Estimate(mean, nan, nan, n)
+    half = float(t.ppf((1 + LEVEL) / 2, n - 1) * known.std(ddof=1) / np.sqrt(n))
+    return Estimate(mean, mean - half, mean + half, n)
+
+
+def estimate(table: Float64[np.ndarray, "S n"], statistic: Statistic) -> Estimate:
+    """A statistic of texts for each seed: over seeds where there are several, else over texts."""
+    values = np.array([_of(statistic, row) for row in table])
+    return over_seeds(values) if len(table) > 1 else _over_texts(table[0], statistic)
+
+
+def _over_texts(column: Column, statistic: Statistic) -> Estimate:
+    known = column[~np.isnan(column)]
+    n = len(known)
+    if n < 2:
+        return Estimate(_of(statistic, known), nan, nan, n)
+    random = generator(0, "texts of a study")
+    draws = [statistic(known[random.integers(n, size=n)]) for _ in range(RESAMPLES)]
+    low, high = percentile_interval(np.array(draws)[:, None], LEVEL, n=n)
+    return Estimate(statistic(known), float(low[0]), float(high[0]), n)
+
+
+def _of(statistic: Statistic, column: Column) -> float:
+    known = column[~np.isnan(column)]
+    return statistic(known) if len(known) else nan
+
+
+def _share_from(line: float) -> Statistic:
+    return lambda values: float(np.mean(values >= line))
+
+
+def mean(values: Column) -> float:
+    """Of texts."""
+    return float(np.mean(values))
+
+
+STATISTICS: dict[str, Statistic] = {
+    "mean": mean,
+    "sd": lambda values: float(np.std(values)),
+    "median": lambda values: float(np.median(values)),
+    "share 0.5": _share_from(0.5),
+    "share 0.6": _share_from(0.6),
+}

@@ -1,0 +1,161 @@
+"""A published study as data: its sets, models, checks and claims, read from a TOML file.
+
+A study says what to run; nothing of what came out of it in the paper stands here: published numbers
+are in CSV files of their own, with where each was read.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from heedful.core.errors import ConfigError, UnknownName
+
+STUDIES = Path(__file__).parent / "studies"
+Model = tuple[str, str]  # encoder and attention
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Differs:
+    """One way in which our set-up is not the paper's."""
+
+    what: str
+    paper: str
+    here: str
+
+
+@dataclass(frozen=True)
+class SetOfTexts:
+    """One data set of a study: where it may lie, how it is cleaned, and how models are trained.
+
+    `recipe` stands over the study's own; `absent` says why few people have the data; `quick` what
+    is other in a quick run.
+    """
+
+    name: str
+    title: str
+    folders: tuple[str, ...]
+    reader: str = ""
+    cleaning: str = ""
+    query: bool = False
+    published_texts: Mapping[str, int] = field(default_factory=dict)
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    quick: Mapping[str, Any] = field(default_factory=dict)
+    differs: tuple[str, ...] = ()
+    absent: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, in a form that can be held against numbers.
+
+    `measures`: in one model one measure is higher than another. `models`: one measure is higher in
+    one model than in another. `share`: of most texts a measure is above a line. `below`: its mean
+    is below a line. Where the published numbers themselves say otherwise the set is in `except_`;
+    where they are silent, not in `only`.
+    """
+
+    name: str
+    says: str
+    kind: Literal["measures", "models", "share", "below"]
+    measure: str
+    than: str = ""
+    model: Model | None = None
+    than_model: Model | None = None
+    line: float = 0.0
+    only: tuple[str, ...] = ()
+    except_: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Quick:
+    """A first look: fewer texts and epochs, and checks with less work."""
+
+    train: int
+    test: int
+    epochs: int
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Study:
+    """All of a published study that can be run."""
+
+    name: str
+    title: str
+    reference: str
+    question: str
+    encoders: tuple[str, ...]
+    attentions: tuple[str, ...]
+    checks: tuple[str, ...]
+    main: Model
+    seeds: int
+    quick: Quick
+    sets: tuple[SetOfTexts, ...]
+    claims: tuple[Claim, ...] = ()
+    differs: tuple[Differs, ...] = ()
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    transformers: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, name: str) -> "Study":
+        """The study of this name."""
+        if name not in (known := studies()):
+            near = get_close_matches(name, known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise UnknownName(f"No study is named {name!r}.{hint} Known: {', '.join(known)}.")
+        raw = tomllib.loads((STUDIES / f"{name}.toml").read_text(encoding="utf-8"))
+        raw["quick"] = _made(Quick, raw["quick"])
+        for key, kind in (("sets", SetOfTexts), ("claims", Claim), ("differs", Differs)):
+            raw[key] = tuple(_made(kind, one) for one in raw.get(key, ()))
+        return _made(cls, {"name": name, **raw})
+
+    def chosen(
+        self,
+        *,
+        sets: Sequence[str] = (),
+        encoders: Sequence[str] = (),
+        attentions: Sequence[str] = (),
+    ) -> tuple[tuple[SetOfTexts, ...], tuple[Model, ...]]:
+        """The sets and models asked for, all of them where none are named."""
+        known = {one.name: one for one in self.sets}
+        picked = tuple(known[one] for one in _among("set", sets, tuple(known)))
+        models = tuple(
+            (encoder, attention)
+            for encoder in _among("encoder", encoders, self.encoders)
+            for attention in _among("attention", attentions, self.attentions)
+        )
+        return picked, models
+
+
+def studies() -> tuple[str, ...]:
+    """The names of all studies.
+
+    >>> "jain-wallace-2019" in studies()
+    True
+    """
+    return tuple(sorted(one.stem for one in STUDIES.glob("*.toml")))
+
+
+def _among(kind: str, asked: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    for one in asked:
+        if one not in known:
+            raise UnknownName(f"This study has no {kind} {one!r}. It has: {', '.join(known)}.")
+    return tuple(one for one in known if one in asked) if asked else known
+
+
+def _made(kind: type[Part], raw: Mapping[str, Any]) -> Part:
+    """A dataclass from a table; lists are tuples, and a key nobody knows is an error."""
+    given = {("except_" if key == "except" else key): _frozen(value) for key, value in raw.items()}
+    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    if extra := sorted(given.keys() - known):
+        raise ConfigError(f"A {kind.__name__} of a study has no {extra[0]!r}; it has {known}.")
+    return kind(**given)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(one) for one in value) if isinstance(value, list | tuple) else value

@@ -1,0 +1,192 @@
+"""A study of two tiny sets from data on disk to its page, cut off and taken up again."""
+
+import csv
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+
+import pytest
+
+import heedful
+from heedful.core.errors import ConfigError, DataError
+from heedful.reproducing import api, published, study, work, working
+from heedful.reproducing.cells import Asked, Cell, cells_of
+from heedful.reproducing.finding import find
+from heedful.reproducing.study import Study
+
+TOML = """
+title = "A tiny study"
+reference = "Nobody, 2019"
+question = "Does it run?"
+encoders = ["average", "mlp"]
+attentions = ["additive"]
+checks = ["agreement", "permutation"]
+main = ["average", "additive"]
+seeds = 1
+
+[recipe]
+embedding = 6
+hidden = 4
+epochs = 2
+
+[quick]
+train = 60
+test = 8
+epochs = 1
+
+[[sets]]
+name = "needles"
+title = "Needles"
+folders = ["elsewhere", "needle"]
+
+[[sets]]
+name = "notes"
+title = "Notes"
+folders = ["notes"]
+absent = "They are private."
+
+[[sets]]
+name = "half"
+title = "Half"
+folders = ["half"]
+
+[[claims]]
+name = "references-agree-better"
+says = "References agree better"
+kind = "measures"
+measure = "agreement.tau_gradient_leave_one_out"
+than = "agreement.tau_leave_one_out"
+
+[[claims]]
+name = "average-above-bilstm"
+says = "Words alone agree better"
+kind = "models"
+measure = "agreement.tau_leave_one_out"
+than_model = ["mlp", "additive"]
+"""
+NUMBERS = """set,encoder,attention,class,measure,statistic,value,source
+needles,average,additive,all,agreement.tau_leave_one_out,mean,0.5,repo
+needles,average,additive,all,agreement.tau_leave_one_out,sd,0.1,repo
+needles,average,additive,0,agreement.tau_leave_one_out,mean,0.4,repo
+needles,average,additive,all,performance.accuracy,value,0.9,recalled
+needles,average,additive,all,permutation.median_tvd,median 0.00-0.25,0.1,svg
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    for module, name, text in (
+        (study, "STUDIES", ("tiny.toml", TOML)),
+        (published, "FOLDER", ("tiny.csv", NUMBERS)),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / text[0]).write_text(text[1])
+        monkeypatch.setattr(module, name, tmp_path / name)
+    root = tmp_path / "data"
+    for folder, splits in (("needle", ("train", "dev", "test")), ("half", ("train",))):
+        (root / folder).mkdir(parents=True)
+        for split in splits:
+            corpus = heedful.read("synthetic:needle", split=split, limit=80)
+            rows = ({"text": one.text, "label": one.label} for one in corpus)
+            text = "".join(json.dumps(row) + "\n" for row in rows)
+            (root / folder / f"{split}.jsonl").write_text(text)
+    return root
+
+
+def in_process(cells, out, *, workers, progress):
+    """The same cells, without the seconds that each process takes to begin."""
+    for one in cells:
+        if not one.done(out):
+            work.work(one, out)
+    return {}
+
+
+def test_a_study_ends_with_a_page_a_table_and_figures(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(api, "work_all", in_process)
+    heard, out = [], tmp_path / "out"
+    found = heedful.reproduce("tiny", data_root=tiny, out=out, quick=True, announce=heard.append)
+    assert set(found.absent) == {"notes", "half"}
+    assert found.absent["notes"] == "not found under notes. They are private."
+    assert "has no test split" in found.absent["half"]
+    assert any("2 cells, 0 of them done" in line for line in heard)
+    page = found.page.read_text()
+    for words in ("A tiny study", "References agree better", "They are private", "A quick run"):
+        assert words in page
+    rows = list(csv.DictReader((out / "study.csv").read_text().splitlines()))
+    mean = next(row for row in rows if row["statistic"] == "mean" and row["class"] == "all")
+    run = heedful.Run(next((out / "cells").glob("needles-average*")) / "run")
+    tau = run.verdict.checks["agreement"].estimates["tau_leave_one_out"]
+    assert float(mean["ours"]) == pytest.approx(tau.value, abs=1e-5)
+    assert float(mean["difference"]) == pytest.approx(tau.value - 0.5, abs=1e-5)
+    assert {one.answer for one in found.claims} <= {"held", "did not hold", "undecided"}
+    drawn = {one.stem for one in (out / "figures").glob("*.svg")}
+    assert {"references-agree-better", "average-above-bilstm", "median_tvd-needles"} <= drawn
+    # again: nothing is made anew
+    before = {one: one.stat().st_mtime_ns for one in (out / "cells").glob("*/cell.json")}
+    heedful.reproduce("tiny", data_root=tiny, out=out, quick=True, announce=heard.append)
+    assert any("2 cells, 2 of them done" in line for line in heard)
+    assert {one: one.stat().st_mtime_ns for one in before} == before
+
+
+def test_a_cell_cut_off_goes_on_without_training_again(tiny, tmp_path, monkeypatch):
+    (cell,) = _cells(tiny, encoders=["mlp"])
+    out = tmp_path / "out"
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as cut:
+        cut.setattr(work, "audit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            work.work(cell, out)
+    assert not cell.done(out)
+    with monkeypatch.context() as cut:
+        cut.setattr(work, "fit", interrupted)
+        told = work.work(cell, out)
+    assert cell.done(out)
+    assert told["texts"]["test"] == 8
+    assert 0 <= told["performance"]["accuracy"] <= 1
+
+
+def test_processes_make_cells_and_failures_are_told(tiny, tmp_path):
+    (cell,) = _cells(tiny, encoders=["mlp"])
+    bad = Cell(**{**asdict(cell), "data": str(tmp_path / "nowhere"), "texts": "bad"})
+    told = []
+    failed = working.work_all(
+        [cell, bad], tmp_path / "out", workers=2, progress=lambda *one: told.append(one)
+    )
+    assert cell.done(tmp_path / "out")
+    assert list(failed) == [bad.name]
+    assert "nowhere" in failed[bad.name]
+    assert told[-1][:2] == (2, 2)
+
+
+def test_another_choice_is_another_cell(tiny):
+    (cell,) = _cells(tiny, encoders=["mlp"])
+    same, other = (Cell(**{**asdict(cell), "seed": seed}) for seed in (cell.seed, cell.seed + 1))
+    assert cell.place(tiny) == same.place(tiny) != other.place(tiny)
+    assert Cell.from_json(json.dumps(asdict(cell))) == cell
+
+
+def test_data_that_is_not_there_is_an_error_with_what_to_do(tiny, tmp_path):
+    with pytest.raises(ConfigError, match="--data-root"):
+        heedful.reproduce("tiny", data_root=tmp_path / "none", out=tmp_path / "out")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="None of the study's data"):
+        heedful.reproduce("tiny", data_root=tmp_path / "empty", out=tmp_path / "out")
+
+
+def test_the_command_says_what_is_wrong():
+    command = [sys.executable, "-m", "heedful", "reproduce", "jain-walace-2019"]
+    asked = [*command, "--data-root", ".", "--out", "unwritten"]
+    done = subprocess.run(asked, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "Did you mean 'jain-wallace-2019'" in done.stderr
+
+
+def _cells(root, **asked):
+    read = Study.read("tiny")
+    picked, models = read.chosen(sets=["needles"], **asked)
+    found = find(picked, root)
+    return cells_of(read, picked, found.data, Asked(models, 1, quick=True))

@@ -1,0 +1,226 @@
+"""Numbers with intervals, claims held against them, tables and pages, by hand."""
+
+from math import isnan, nan
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from heedful.core.records import Estimate
+from heedful.reproducing.claims import judged
+from heedful.reproducing.estimating import STATISTICS, estimate, mean, over_seeds
+from heedful.reproducing.made import Made
+from heedful.reproducing.page import Section, Table, number, told
+from heedful.reproducing.published import Figure, Key, Published
+from heedful.reproducing.rendering import Heading, html_of, markdown_of
+from heedful.reproducing.rows import Row, csv_of, estimate_of, rows_of
+from heedful.reproducing.study import Claim, Quick, SetOfTexts, Study
+
+MAIN, OTHER = ("bilstm", "additive"), ("bilstm", "dot")
+TAU, REFERENCE = "agreement.tau_leave_one_out", "agreement.tau_gradient_leave_one_out"
+
+
+class Fake(Made):
+    """Cells whose numbers are given."""
+
+    seeds = instances = None  # set below, where cells would look into their runs
+
+    def __init__(self, tables, seeds=1, performance=None):
+        given = {name: np.array(one, dtype=float) for name, one in tables.items()}
+        for name, value in (
+            ("tables", given),
+            ("seeds", tuple(range(seeds))),
+            ("instances", np.arange(next(iter(given.values())).shape[1])),
+            ("scores", performance or {}),
+        ):
+            object.__setattr__(self, name, value)
+
+    def table(self, measure, of_class="all"):
+        empty = np.full((len(self.seeds), len(self.instances)), nan)
+        return self.tables.get(measure, empty)
+
+    def performance(self, name):
+        return np.array(self.scores.get(name, [nan]))
+
+    def concluded(self, measure):
+        return ()
+
+
+def study_of(*claims):
+    sets = (SetOfTexts("sst", "SST", ("sst",)), SetOfTexts("snli", "SNLI", ("snli",)))
+    return Study(
+        "a-study",
+        "A <b>title</b>",
+        "Somebody, 2019",
+        "Why?",
+        ("bilstm",),
+        ("additive", "dot"),
+        ("agreement",),
+        MAIN,
+        1,
+        Quick(10, 5, 1),
+        sets,
+        claims,
+    )
+
+
+def test_over_seeds_is_students_interval():
+    values = np.array([0.31, 0.29, 0.35, 0.30])
+    found = over_seeds(values)
+    low, high = stats.t.interval(0.95, 3, loc=values.mean(), scale=stats.sem(values))
+    assert (found.value, found.low, found.high, found.n) == pytest.approx(
+        (values.mean(), low, high, 4)
+    )
+    alone = over_seeds(np.array([0.3, nan]))
+    assert alone.value == 0.3
+    assert isnan(alone.low)
+    assert alone.n == 1
+    assert over_seeds(np.array([nan])).n == 0
+
+
+def test_one_seed_has_an_interval_over_texts_and_undefined_ones_do_not_count():
+    random = np.random.default_rng(0)
+    values = random.normal(0.3, 0.2, 200)
+    found = estimate(np.append(values, [nan] * 5)[None], mean)
+    assert found.n == 200
+    assert found.value == pytest.approx(values.mean())
+    half = 1.972 * values.std(ddof=1) / np.sqrt(200)
+    assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.1)
+
+
+def test_statistics_are_what_their_names_say():
+    values = np.array([0.1, 0.5, 0.6, 0.9])
+    want = {
+        "mean": 0.525,
+        "sd": np.std(values),
+        "median": 0.55,
+        "share 0.5": 0.75,
+        "share 0.6": 0.5,
+    }
+    assert {name: one(values) for name, one in STATISTICS.items()} == pytest.approx(want)
+
+
+def test_several_seeds_are_held_as_the_mean_of_their_means():
+    table = np.array([[0.1, 0.3], [0.3, 0.7]])
+    found = estimate(table, mean)
+    assert found.value == pytest.approx(0.35)
+    assert found.n == 2
+
+
+def claim(kind="measures", **rest):
+    return Claim("c", "It is so", kind, TAU, **rest)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "answer"),
+    [(0.6, 0.3, "held"), (0.3, 0.6, "did not hold"), (0.3, 0.3, "undecided")],
+)
+def test_a_claim_of_two_measures(first, second, answer):
+    noise = np.random.default_rng(0).normal(0, 0.05, (2, 60))
+    noise -= noise.mean(1, keepdims=True)
+    made = {("sst", MAIN): Fake({TAU: [first + noise[0]], REFERENCE: [second + noise[1]]})}
+    known = Published(
+        {
+            Key("sst", MAIN, TAU, "mean"): Figure(0.5, "repo"),
+            Key("sst", MAIN, REFERENCE, "mean"): Figure(0.2, "repo"),
+        }
+    )
+    (found,) = judged(study_of(claim(than=REFERENCE)), made, known)
+    assert found.answer == answer
+    assert found.found.value == pytest.approx(first - second)
+    assert found.published == pytest.approx(0.3)
+    assert found.as_published == {"held": True, "did not hold": False, "undecided": None}[answer]
+
+
+def test_a_claim_of_two_models_goes_seed_by_seed():
+    tables = [[0.5, 0.6], [0.4, 0.6], [0.6, 0.6]], [[0.1, 0.2], [0.1, 0.3], [0.2, 0.2]]
+    made = {
+        ("sst", model): Fake({TAU: table}, seeds=3)
+        for model, table in zip((MAIN, OTHER), tables, strict=True)
+    }
+    study = study_of(claim("models", than_model=OTHER))
+    (found,) = judged(study, made, Published({}))
+    want = over_seeds(np.array([0.55 - 0.15, 0.5 - 0.2, 0.6 - 0.2]))
+    assert (found.found.low, found.found.high) == pytest.approx((want.low, want.high))
+    assert (found.answer, found.over) == ("held", "seeds")
+
+
+def test_a_model_that_was_not_run_leaves_a_claim_unexamined():
+    made = {("sst", MAIN): Fake({TAU: [[0.1, 0.2]]})}
+    (found,) = judged(study_of(claim("models", than_model=OTHER)), made, Published({}))
+    assert (found.answer, found.why) == ("not examined", "bilstm dot was not run")
+    (found,) = judged(study_of(claim(than="agreement.nothing")), made, Published({}))
+    assert found.answer == "not examined"
+
+
+def test_a_share_of_texts_and_a_mean_below_a_line():
+    made = {("sst", MAIN): Fake({TAU: [np.r_[np.full(90, 0.6), np.full(10, 0.1)]]})}
+    (share,) = judged(study_of(claim("share", line=0.5)), made, Published({}))
+    assert (share.answer, share.found.value) == ("held", pytest.approx(0.9))
+    (below,) = judged(study_of(claim("below", line=0.7)), made, Published({}))
+    assert below.answer == "held"
+    (above,) = judged(study_of(claim("below", line=0.1)), made, Published({}))
+    assert above.answer == "did not hold"
+
+
+def test_where_the_paper_says_otherwise_not_holding_is_as_published():
+    made = {("snli", MAIN): Fake({TAU: [np.linspace(0.1, 0.3, 50)], REFERENCE: [[0.6] * 50]})}
+    (found,) = judged(study_of(claim(than=REFERENCE, except_=("snli",))), made, Published({}))
+    assert found.answer == "did not hold"
+    assert found.as_published is True
+
+
+def test_rows_stand_beside_published_numbers_and_medians_are_taken_in_bins():
+    values, height = [0.1, 0.2, 0.6, 0.8], [0.1, 0.2, 0.3, 0.9]
+    cells = Fake(
+        {"permutation.median_tvd": [values], "permutation.max_attention": [height], TAU: [values]},
+        performance={"accuracy": [0.8, 0.9]},
+    )
+    keys = {
+        Key("sst", MAIN, "permutation.median_tvd", "median 0.00-0.25"): Figure(0.03, "svg"),
+        Key("sst", MAIN, "performance.accuracy", "value"): Figure(0.81, "repo"),
+        Key("sst", MAIN, TAU, "mean"): Figure(0.29, "repo"),
+        Key("sst", MAIN, REFERENCE, "mean"): Figure(0.66, "repo"),
+        Key("imdb", MAIN, TAU, "mean"): Figure(0.34, "repo"),
+    }
+    rows = {row.key: row for row in rows_of({("sst", MAIN): cells}, Published(keys))}
+    binned, score, tau, missing = (rows[key] for key in list(keys)[:4])
+    assert binned.ours.value == pytest.approx(0.15)
+    assert score.ours.value == pytest.approx(0.85)
+    assert score.difference == pytest.approx(0.04)
+    assert tau.ours.value == pytest.approx(0.425)
+    assert missing.ours is None
+    assert isnan(missing.difference)
+    assert Key("imdb", MAIN, TAU, "mean") not in rows
+    table = csv_of(list(rows.values())).splitlines()
+    assert len(table) == len(rows) + 1
+    assert table[3].startswith("sst,bilstm additive,all,agreement.tau_leave_one_out,mean,0.425,")
+    assert table[4].endswith(",0.66,repo,")
+
+
+def test_a_published_number_inside_our_interval_is_said():
+    row = Row(
+        Key("sst", MAIN, TAU, "mean"), Estimate(0.3, 0.2, 0.4, 3), "seeds", Figure(0.35, "repo")
+    )
+    assert row.inside is True
+    assert estimate_of(Key("sst", MAIN, "performance.f1", "value"), Fake({TAU: [[0.1]]})) is None
+
+
+def test_numbers_are_told_with_a_true_minus_and_dashes():
+    assert told(Estimate(-0.1, -0.2, 0.0, 3)) == "−0.100 [−0.200, 0.000]"
+    assert told(Estimate(0.5, nan, nan, 1)) == "0.500"
+    assert told(None) == number(nan) == number(None) == "–"
+    assert number(0.25, "+") == "+0.250"
+
+
+def test_pages_escape_every_word():
+    heading = Heading(study_of(), "2026, <script>alert(1)</script>", ("<i>odd</i>",))
+    table = Table(("a|b", "<u>"), (("x|y", "✓ held"), ("<img src=x>", "–")), "cap <b>")
+    sections = [Section("claims", "Cl<a>ims", ("<p>",), (table,), (), (("more <x>", table),))]
+    page = html_of(heading, sections)
+    for bad in ("<script>alert", "<i>odd", "<img src", "<b>title", "Cl<a>ims", "more <x>"):
+        assert bad not in page
+    assert 'class="held">✓ held' in page
+    text = markdown_of(heading, sections)
+    assert "x\\|y" in text
+    assert "<img" not in text
