@@ -78,6 +78,26 @@ def test_links_between_pages_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+def test_every_reader_and_cleaning_is_documented():
+    from heedful.data.cleanings import CLEANINGS
+    from heedful.data.readers import readers
+
+    text = (ROOT / "docs/data.md").read_text(encoding="utf-8")
+    for name in readers:
+        assert f"| `{name}:" in text
+    lines = [re.split(r" \| ", line.strip("| ")) for line in text.splitlines()]
+    rows = {cells[0].strip("`"): cells[1:] for cells in lines if len(cells) == 5}
+    for name, one in CLEANINGS.items():
+        _, bounds, splits, least = rows[name.partition("/")[2]]
+        assert least == str(one.min_df)
+        for bound in (one.longer_than, one.shorter_than, one.fewer_than):
+            assert bound is None or re.search(rf"[<>] {bound}\b", bounds)
+        shares = [one.shares.dev, one.shares.test] if one.shares else []
+        assert sorted(re.findall(r"(\d+) %", splits)) == sorted(
+            f"{100 * s:.0f}" for s in shares if s
+        )
+
+
 def test_every_check_and_measure_is_documented():
     from heedful.checks import checks
 
@@ -96,7 +116,13 @@ def test_every_check_and_measure_is_documented():
 
 @pytest.mark.parametrize(
     ("page", "least"),
-    [("README.md", 4), ("docs/explain.md", 10), ("docs/compare.md", 4), ("docs/report.md", 6)],
+    [
+        ("README.md", 4),
+        ("docs/explain.md", 10),
+        ("docs/compare.md", 4),
+        ("docs/report.md", 6),
+        ("docs/data.md", 4),
+    ],
 )
 def test_pages_name_commands_and_options_that_exist(page, least):
     import subprocess
