@@ -134,7 +134,7 @@ def _trained(
         quick = {**asdict(study.quick), **texts.quick}
         recipe["epochs"] = min(recipe["epochs"], quick["epochs"])
         limits = {"train": min(quick["train"], limits.get("train", quick["train"]))}
-        limits["test"] = quick["test"]
+        limits |= {"dev": quick["dev"], "test": quick["test"]}
     return recipe, limits
 
 

@@ -77,6 +77,7 @@ class Quick:
     train: int
     test: int
     epochs: int
+    dev: int = 300
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 

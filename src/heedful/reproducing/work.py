@@ -22,7 +22,7 @@ from heedful.auditing.plan import Plan
 from heedful.core.batch import Encoded
 from heedful.core.errors import HeedfulError
 from heedful.core.files import write_atomic
-from heedful.data.base import Dataset
+from heedful.data.base import DEV, Dataset
 from heedful.data.resolve import read, splits
 from heedful.models.base import Subject
 from heedful.models.loading import load_named
@@ -90,7 +90,8 @@ def _trained(cell: Cell, place: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((place / TRAINED).read_text(encoding="utf-8"))
         return found
     train = _read(cell, "train")
-    dev = _read(cell, "dev", train.labels) if "dev" in splits(cell.data) else None
+    there = splits(cell.data, cleaning=cell.cleaning or None)
+    dev = _read(cell, "dev", train.labels) if set(DEV) & set(there) else None
     history = (_tune if cell.attention == TRANSFORMER else _fit)(cell, train, dev, place / MODEL)
     told = {
         "texts": {"train": history["data"]["texts"], "dev": history["dev"]["texts"]},
@@ -106,7 +107,7 @@ def _trained(cell: Cell, place: Path) -> dict[str, Any]:
 def _fit(cell: Cell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
     given = {**cell.recipe, "embeddings": cell.recipe.get("embeddings") or None}
     recipe = Recipe(encoder=cell.encoder, attention=cell.attention, seed=cell.seed, **given)
-    subject = fit(train, dev, recipe)
+    subject = fit(train, dev, recipe, kept=out.parent / "training")
     save(subject, out)
     return subject.history
 

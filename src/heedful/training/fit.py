@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,21 +20,27 @@ from heedful.models.networks import new_network
 from heedful.models.recurrent import RecurrentSubject
 from heedful.models.vectors import initial_vectors
 from heedful.models.words import Vocabulary, WordTokenizer
-from heedful.training.checkpoint import State
+from heedful.training.checkpoint import Identity, State, drop
 from heedful.training.course import RecurrentCourse
-from heedful.training.loop import Until
+from heedful.training.loop import Kept, Until
 from heedful.training.objectives import OwnTask
 from heedful.training.recipe import Recipe
 
 
 def fit(
-    train: Dataset, dev: Dataset | None, recipe: Recipe, *, progress: Progress = silent
+    train: Dataset,
+    dev: Dataset | None,
+    recipe: Recipe,
+    *,
+    kept: str | Path | None = None,
+    progress: Progress = silent,
 ) -> RecurrentSubject:
     """Train and return the subject of the epoch with the best dev score (float32, frozen).
 
     Without dev data a tenth of the training texts is set aside, by a hash of the text. The score is
     ROC-AUC for two classes and accuracy for more. Where texts come in pairs, or with questions, the
-    second is the query of an attention over the first. The test set is never seen.
+    second is the query of an attention over the first. The test set is never seen. With a folder
+    `kept` each epoch is safe there once it is over: the same call again goes on from it.
     """
     started = time.process_time()
     dev = named_alike(train, dev)
@@ -41,7 +48,10 @@ def fit(
     subject, found = _untrained(texts, train.labels, recipe)
     known, judged = _encode(subject, texts, recipe), _encode(subject, held, recipe)
     require_every_class(known, train.labels)
-    state = _train(subject, known, judged, recipe, progress)
+    place = None if kept is None else Kept(Path(kept), _identity(subject, train, dev, recipe))
+    state = _train(subject, known, judged, place, progress, recipe=recipe)
+    if kept is not None:
+        drop(Path(kept))
     subject.history.update(
         recipe=asdict(recipe),
         data=data_told(train, len(known)),
@@ -50,7 +60,7 @@ def fit(
         vectors_found=found,
         dev_scores=state.scores,
         best_epoch=state.best_epoch + 1,
-        cpu_seconds=round(time.process_time() - started, 1),
+        cpu_seconds=round(state.seconds if kept else time.process_time() - started, 1),
         torch=torch.__version__,
     )
     return subject
@@ -62,6 +72,19 @@ def data_told(train: Dataset, texts: int) -> dict[str, Any]:
     if train.cleaning:
         told |= {"cleaning": train.cleaning}
     return told | ({"rows_left_out": str(train.left_out)} if train.left_out.total else {})
+
+
+def _identity(
+    subject: RecurrentSubject, train: Dataset, dev: Dataset | None, recipe: Recipe
+) -> Identity:
+    """All that the weights depend on; a checkpoint of another training must not be taken up."""
+    return {
+        **asdict(recipe),
+        "train": train.origin(),
+        "dev": None if dev is None else dev.origin(),
+        "model": subject.fingerprint(),
+        "torch": torch.__version__,
+    }
 
 
 def named_alike(train: Dataset, dev: Dataset | None) -> Dataset | None:
@@ -154,11 +177,14 @@ def _train(
     subject: RecurrentSubject,
     known: Sequence[Encoded],
     judged: Sequence[Encoded],
-    recipe: Recipe,
+    kept: Kept | None,
     progress: Progress,
+    *,
+    recipe: Recipe,
 ) -> State:
     """Run all epochs and leave the network at its best one."""
     course = RecurrentCourse(
         subject, recipe, known, judged, OwnTask.of(known, subject), OwnTask.of(judged, subject)
     )
-    return course.train(Until(recipe.epochs, recipe.patience), progress=progress)
+    until = Until(recipe.epochs, recipe.patience)
+    return course.train(until, kept=kept, progress=progress)

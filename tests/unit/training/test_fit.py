@@ -208,3 +208,26 @@ def test_progress_ends_at_the_end():
     assert {total for _, total, _ in heard} == {10}
     assert heard[0][2] == "epoch 1/2"
     assert heard[-1][2].startswith("epoch 2/2, best dev ")
+
+
+def test_cut_off_it_goes_on_to_the_same_weights(tmp_path):
+    def cut(done, total, words):
+        if words.startswith("epoch 2"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(TRAIN, DEV, RECIPE, kept=tmp_path, progress=cut)
+    assert any(tmp_path.iterdir())
+    found, want = fit(TRAIN, DEV, RECIPE, kept=tmp_path), fit(TRAIN, DEV, RECIPE)
+    assert same(found, want)
+    assert found.history["dev_scores"] == want.history["dev_scores"]
+    assert not any(tmp_path.iterdir())  # a finished training leaves nothing
+
+
+def test_patience_ends_a_training_that_has_stopped_rising():
+    found = fit(*NOISY, replace(RECIPE, epochs=12, patience=1))
+    scores = found.history["dev_scores"]
+    assert len(scores) < 12
+    assert scores[-1] <= max(scores[:-1])
+    with pytest.raises(ConfigError, match="patience starts at 1"):
+        replace(RECIPE, patience=0)
