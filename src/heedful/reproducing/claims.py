@@ -81,8 +81,13 @@ def _found(claim: Claim, one: Made, other: Made) -> tuple[Estimate | None, str]:
         table = one.table(claim.measure)
         above = np.where(np.isnan(table), np.nan, table > claim.line)
         return _estimate(above), over
-    if claim.kind == "below":
-        return _estimate(one.table(claim.measure)), over
+    if claim.kind in ("above", "below"):
+        table = one.table(claim.measure)
+        if not np.isnan(table).all():
+            return _estimate(table), over
+        whole = one.concluded(claim.measure)  # what has no value for single texts
+        several = over_seeds(np.array([each.value for each in whole]))
+        return (whole[0] if len(whole) == 1 else several if whole else None), over
     if claim.kind == "measures":
         return _estimate(one.table(claim.measure) - one.table(claim.than)), over
     mine, theirs = one.table(claim.measure), other.table(claim.measure)
@@ -108,7 +113,7 @@ def _published(
     claim: Claim, texts: str, first: Model, second: Model, known: Published
 ) -> float | None:
     """The same difference of the published means."""
-    if claim.kind in ("share", "below"):
+    if claim.kind in ("share", "above", "below"):
         return None
     other = claim.than or claim.measure
     pair = Key(texts, first, claim.measure, "mean"), Key(texts, second, other, "mean")
@@ -118,7 +123,7 @@ def _published(
 
 
 def _answer(found: Estimate, claim: Claim) -> Answer:
-    line = {"share": HALF, "below": claim.line}.get(claim.kind, 0.0)
+    line = {"share": HALF, "above": claim.line, "below": claim.line}.get(claim.kind, 0.0)
     if isnan(found.low) or found.low <= line <= found.high:
         return "undecided"
     return "held" if (found.low > line) != (claim.kind == "below") else "did not hold"

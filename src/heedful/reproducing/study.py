@@ -53,14 +53,14 @@ class Claim:
     """What a paper says, in a form that can be held against numbers.
 
     `measures`: in one model one measure is higher than another. `models`: one measure is higher in
-    one model than in another. `share`: of most texts a measure is above a line. `below`: its mean
-    is below a line. Where the published numbers themselves say otherwise the set is in `except_`;
-    where they are silent, not in `only`.
+    one model than in another. `share`: of most texts a measure is above a line. `above`
+    and `below`: its mean is. Where the published numbers themselves say otherwise the set is in
+    `except_`; where they are silent, not in `only`.
     """
 
     name: str
     says: str
-    kind: Literal["measures", "models", "share", "below"]
+    kind: Literal["measures", "models", "share", "above", "below"]
     measure: str
     than: str = ""
     model: Model | None = None

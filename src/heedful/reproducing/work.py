@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from heedful.auditing.plan import Plan
+from heedful.checks import Retrains
 from heedful.core.batch import Encoded
 from heedful.core.errors import HeedfulError
 from heedful.core.files import write_atomic
@@ -56,7 +57,7 @@ def work(cell: Cell, out: Path) -> dict[str, Any]:
         limit=cell.limits.get("test"),
         **_cleaned(cell),
     )
-    run = audit(subject, test, plan=plan, out=place / RUN)
+    run = audit(subject, test, plan=plan, out=place / RUN, **_teaching(cell, plan, subject.labels))
     told = {
         **asdict(cell),
         "performance": performance,
@@ -84,14 +85,25 @@ def _cleaned(cell: Cell) -> dict[str, Any]:
     return {"cleaning": cell.cleaning} if cell.cleaning else {}
 
 
+def _teaching(cell: Cell, plan: Plan, labels: Sequence[str]) -> dict[str, Any]:
+    """What models are made anew from, where a check asks for that."""
+    if not any(isinstance(one, Retrains) for one in plan.build_checks().values()):
+        return {}
+    return {"train": _read(cell, "train", labels), "dev": _dev(cell, labels)}
+
+
+def _dev(cell: Cell, labels: Sequence[str]) -> Dataset | None:
+    there = splits(cell.data, cleaning=cell.cleaning or None)
+    return _read(cell, "dev", labels) if set(DEV) & set(there) else None
+
+
 def _trained(cell: Cell, place: Path) -> dict[str, Any]:
     """What is told of the model's training; it is trained where that was not done."""
     if (place / TRAINED).exists():
         found: dict[str, Any] = json.loads((place / TRAINED).read_text(encoding="utf-8"))
         return found
     train = _read(cell, "train")
-    there = splits(cell.data, cleaning=cell.cleaning or None)
-    dev = _read(cell, "dev", train.labels) if set(DEV) & set(there) else None
+    dev = _dev(cell, train.labels)
     history = (_tune if cell.attention == TRANSFORMER else _fit)(cell, train, dev, place / MODEL)
     told = {
         "texts": {"train": history["data"]["texts"], "dev": history["dev"]["texts"]},

@@ -8,6 +8,8 @@ import pytest
 from heedful.auditing.plan import Plan
 from heedful.checks import checks
 from heedful.core.errors import ConfigError, UnknownName
+from heedful.data.cleanings import CLEANINGS
+from heedful.data.readers import readers
 from heedful.core.tables import Tables, gather
 from heedful.reproducing import study as studying
 from heedful.reproducing.estimating import BINS, STATISTICS
@@ -113,3 +115,10 @@ def _array(*values):
     import numpy as np
 
     return np.array(values, dtype=float)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_readers_and_cleanings_exist(name):
+    for texts in Study.read(name).sets:
+        assert not texts.reader or texts.reader in readers
+        assert not texts.cleaning or texts.cleaning in CLEANINGS
