@@ -86,13 +86,10 @@ def _row(facts: dict[int, str], line: str) -> dict[str, object] | BadLine:
     supporting = cells[2].split() if len(cells) > 2 else []
     if not facts or not all(_is_number(one) and int(one) in facts for one in supporting):
         return BadLine("a question about lines that are not there")
-    spans, start = {}, 0
-    for at, fact in facts.items():  # as white space parts them, which is how rows count tokens
-        spans[at] = [start, start + len(fact.split())]
-        start = spans[at][1]
+    places = list(facts)  # lines with questions have numbers too, so facts are counted anew
     return {
         "paragraph": list(facts.values()),
         "question": cells[0],
         "label": cells[1],
-        "rationale": [spans[int(one)] for one in supporting],
+        "rationale": [places.index(int(one)) for one in supporting],
     }

@@ -3,7 +3,7 @@
 import pytest
 
 from heedful.core.errors import DataError
-from heedful.data import splits
+from heedful.data import read, splits
 from heedful.data.readers import open_reader
 from heedful.data.readers.babi import story_rows
 from heedful.data.rows import BadLine
@@ -38,11 +38,11 @@ def test_five_questions(tmp_path):
         ],
         "question": "Where is the ball?",
         "label": "bathroom",
-        "rationale": [[11, 15], [0, 5]],
+        "rationale": [2, 0],
     }
     assert (found[2]["paragraph"], found[2]["rationale"]) == (
         ["Mary moved to the bathroom."],
-        [[0, 5]],
+        [0],
     )
     assert (found[7]["label"], found[7]["rationale"]) == ("nowhere", [])
     assert found[8]["paragraph"] == ["Sandra sat."]
@@ -76,6 +76,17 @@ def test_a_task_is_named_by_its_number_or_its_whole_name(tasks, task):
     assert found.splits == splits(f"babi:{tasks}@{task}") == ("train", "test")
     (_, first), *_ = found("test")
     assert first["paragraph"] == ["qa1_single-supporting-fact moved to the bathroom."]
+
+
+def test_questions_as_examples_cleaned_with_their_facts_marked(tasks):
+    name, cleaning = f"babi:{tasks}@qa1", "jain-wallace-2019/babi"
+    _, second, *_ = read(name, cleaning=cleaning)
+    assert second.pair == "Where is the ball"
+    assert second.text.endswith("took the ball")
+    marked = [second.tokens[place] for place in second.rationale]
+    assert marked[-3:] == ["took", "the", "ball"]
+    assert "John" not in marked
+    assert splits(name, cleaning=cleaning) == ("train", "dev", "test")
 
 
 @pytest.mark.parametrize("task", ["", "@qa2", "@../../qa1", "@"])

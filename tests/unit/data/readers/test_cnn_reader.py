@@ -3,7 +3,7 @@
 import pytest
 
 from heedful.core.errors import DataError
-from heedful.data import splits
+from heedful.data import read, splits
 from heedful.data.readers import open_reader
 from heedful.data.rows import BadLine
 
@@ -64,6 +64,18 @@ def test_five_questions(questions):
     assert [row for _, row in source][-1] == BadLine("not UTF-8")
     assert len(list(source)) == 6
     assert source.sha256() != open_reader("cnn", str(questions))("dev").sha256()
+
+
+def test_questions_as_examples_with_the_answers_that_may_be(tmp_path):
+    (tmp_path / "test").mkdir()
+    for name in "abe":
+        (tmp_path / "test" / f"{name}.question").write_bytes(FILES[name].encode())
+    data = read(f"cnn:{tmp_path}", cleaning="jain-wallace-2019/cnn")
+    assert data.labels == ("@entity0", "@entity1", "@entity2")
+    first, _, last = data
+    assert (first.label, first.pair) == (1, "@placeholder met her")
+    assert first.tokens == ("@entity1", "met", "@entity0", ",", "said", "@entity1")
+    assert (first.candidates, last.candidates) == ((0, 1), (2,))  # @entity3 is never an answer here
 
 
 def test_a_folder_without_questions(tmp_path):
