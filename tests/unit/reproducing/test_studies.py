@@ -8,9 +8,9 @@ import pytest
 from heedful.auditing.plan import Plan
 from heedful.checks import checks
 from heedful.core.errors import ConfigError, UnknownName
+from heedful.core.tables import Tables, gather
 from heedful.data.cleanings import CLEANINGS
 from heedful.data.readers import readers
-from heedful.core.tables import Tables, gather
 from heedful.reproducing import study as studying
 from heedful.reproducing.estimating import BINS, STATISTICS
 from heedful.reproducing.made import derived
