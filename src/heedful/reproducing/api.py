@@ -15,7 +15,8 @@ from heedful.reproducing.claims import Judged, judged
 from heedful.reproducing.figures import figures_of
 from heedful.reproducing.finding import find
 from heedful.reproducing.made import made_of
-from heedful.reproducing.page import Outcome, sections_of
+from heedful.reproducing.page import sections_of
+from heedful.reproducing.parts import Outcome
 from heedful.reproducing.published import Published
 from heedful.reproducing.rendering import Heading, html_of, markdown_of, write_svgs
 from heedful.reproducing.rows import Row, csv_of, rows_of

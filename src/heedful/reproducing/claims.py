@@ -35,7 +35,10 @@ class Judged:
         """Whether we find what the paper found on this set; None where either does not say."""
         theirs = None if self.texts in self.claim.except_ else True
         if self.published is not None:
-            theirs = self.published > 0
+            below = self.claim.kind == "below"
+            theirs = (
+                (self.published < self.claim.line) if below else self.published > self.claim.line
+            )
         elif self.texts in self.claim.except_:
             theirs = False
         if theirs is None or self.answer in ("undecided", "not examined"):
@@ -113,10 +116,10 @@ def _published(
     claim: Claim, texts: str, first: Model, second: Model, known: Published
 ) -> float | None:
     """The same difference of the published means."""
-    if claim.kind in ("share", "above", "below"):
+    if claim.kind in ("share", "above", "below") and claim.published is None:
         return None
-    other = claim.than or claim.measure
-    pair = Key(texts, first, claim.measure, "mean"), Key(texts, second, other, "mean")
+    one, other = claim.published or (claim.measure, claim.than or claim.measure)
+    pair = Key(texts, first, one, "mean"), Key(texts, second, other, "mean")
     if not all(key in known.figures for key in pair):
         return None
     return known.figures[pair[0]].value - known.figures[pair[1]].value

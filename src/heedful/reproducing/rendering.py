@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heedful.report.figures import svg_of
 from heedful.report.offline import joined, policy, templates
-from heedful.reproducing.page import Section, Table
+from heedful.reproducing.parts import Section, Table
 from heedful.reproducing.study import Study
 
 

@@ -66,6 +66,7 @@ class Claim:
     model: Model | None = None
     than_model: Model | None = None
     line: float = 0.0
+    published: tuple[str, str] | None = None  # measures whose difference the paper's numbers give
     only: tuple[str, ...] = ()
     except_: tuple[str, ...] = ()
 

@@ -10,7 +10,7 @@ from heedful.core.records import Estimate
 from heedful.reproducing.claims import judged
 from heedful.reproducing.estimating import STATISTICS, estimate, mean, over_seeds
 from heedful.reproducing.made import Made
-from heedful.reproducing.page import Section, Table, number, told
+from heedful.reproducing.parts import Section, Table, number, told
 from heedful.reproducing.published import Figure, Key, Published
 from heedful.reproducing.rendering import Heading, html_of, markdown_of
 from heedful.reproducing.rows import Row, csv_of, estimate_of, rows_of

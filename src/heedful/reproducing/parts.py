@@ -1,0 +1,67 @@
+"""What a page of a study is made of: sections, tables, numbers as they are told."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+
+from heedful.core.records import Estimate
+from heedful.report.pictures import Picture
+from heedful.reproducing.claims import Judged
+from heedful.reproducing.made import Made
+from heedful.reproducing.rows import Row
+from heedful.reproducing.study import Model, Study
+
+MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under a head; the first column names the row."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page."""
+
+    name: str
+    title: str
+    words: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Picture, ...] = ()
+    folded: tuple[tuple[str, Table], ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that a page is made from."""
+
+    study: Study
+    made: Mapping[tuple[str, Model], Made]
+    rows: Sequence[Row]
+    claims: Sequence[Judged]
+    figures: Sequence[Picture]
+    absent: Mapping[str, str]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    quick: bool = False
+    missing: int = 0  # cells not made yet
+
+
+def told(estimate: Estimate | None) -> str:
+    """A number with its interval, with a true minus; a dash where there is none."""
+    if estimate is None or isnan(estimate.value):
+        return "–"
+    if isnan(estimate.low):
+        return f"{estimate.value:z.3f}".replace("-", MINUS)
+    ends = f"{estimate.value:z.3f} [{estimate.low:z.3f}, {estimate.high:z.3f}]"
+    return ends.replace("-", MINUS)
+
+
+def number(value: float | None, sign: str = "") -> str:
+    """Three decimals, or a dash."""
+    if value is None or isnan(value):
+        return "–"
+    return f"{value:{sign}z.3f}".replace("-", MINUS)
