@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 import pytest
 
+import encoder
 import heedful
 from heedful.core.errors import ConfigError, DataError
 from heedful.reproducing import api, published, study, work, working
@@ -87,8 +88,7 @@ def tiny(tmp_path, monkeypatch):
     for folder, splits in (("needle", ("train", "dev", "test")), ("half", ("train",))):
         (root / folder).mkdir(parents=True)
         for split in splits:
-            corpus = heedful.read("synthetic:needle", split=split, limit=80)
-            rows = ({"text": one.text, "label": one.label} for one in corpus)
+            rows = encoder.rows(80, seed=len(split))
             text = "".join(json.dumps(row) + "\n" for row in rows)
             (root / folder / f"{split}.jsonl").write_text(text)
     return root
