@@ -28,11 +28,11 @@ def main() -> None:
     asked.add_argument("runs", nargs="+", type=Path)
     asked.add_argument("--docs", type=Path, default=Path("docs"))
     given = asked.parse_args()
-    parts = [TOP, *(_study(run, given.docs) for run in given.runs)]
+    parts = [TOP, *(study_in(run, given.docs) for run in given.runs)]
     write_atomic(given.docs / "gallery.md", "\n".join(parts))
 
 
-def _study(run: Path, docs: Path) -> str:
+def study_in(run: Path, docs: Path) -> str:
     """The study's page in its place, and its part of the gallery."""
     name, page = run.name, (run / "study.md").read_text(encoding="utf-8")
     studies = docs / "studies"

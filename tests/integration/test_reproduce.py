@@ -2,11 +2,13 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from dataclasses import asdict
 
 import pytest
+from benchmarks import gallery
 
 import encoder
 import heedful
@@ -122,6 +124,12 @@ def test_a_study_ends_with_a_page_a_table_and_figures(tiny, tmp_path, monkeypatc
     assert {one.answer for one in found.claims} <= {"held", "did not hold", "undecided"}
     drawn = {one.stem for one in (out / "figures").glob("*.svg")}
     assert {"references-agree-better", "average-above-bilstm", "median_tvd-needles"} <= drawn
+    told = gallery.study_in(out, tmp_path / "docs")
+    for picture in re.findall(r"!\[[^]]*\]\(([^)]*)\)", told):
+        assert (tmp_path / "docs" / picture).stat().st_size > 500
+    assert "A tiny study, run again" in told
+    copied = (tmp_path / "docs" / "studies" / "out.md").read_text()
+    assert "](out/references-agree-better.svg)" in copied
     # again: nothing is made anew
     before = {one: one.stat().st_mtime_ns for one in (out / "cells").glob("*/cell.json")}
     heedful.reproduce("tiny", data_root=tiny, out=out, quick=True, announce=heard.append)
