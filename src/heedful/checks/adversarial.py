@@ -10,6 +10,7 @@ from torch import Tensor
 from heedful.checks.base import Findings, checks, measurement
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Claim
+from heedful.interventions.ascent import Ascent
 from heedful.interventions.distance import RandomAtDistance
 from heedful.interventions.exact import CertifiedAdversary, jsd_bound
 from heedful.interventions.nullspace import NullSpace, head_values
@@ -24,7 +25,8 @@ class Adversarial:
     """How different an attention gives the same output?
 
     `epsilon_max_jsd` is what the published search finds, `certified_jsd` the true maximum (two
-    classes, linear decoder), `bound_jsd` what no attention can exceed, `of_bound` the best found
+    classes, linear decoder) and `ascent_jsd` what linear programs find where there is no such
+    certainty, `bound_jsd` what no attention can exceed, `of_bound` the best found
     as a share of it, `output_tvd` the change of output at the best found, and `random_tvd`, to
     give scale, that of random attentions equally far. For a single head `nullspace_jsd` tells how
     far weights can go while it gives out the very same.
@@ -40,6 +42,7 @@ class Adversarial:
     measures: ClassVar[tuple[str, ...]] = (
         "epsilon_max_jsd",
         "certified_jsd",
+        "ascent_jsd",
         "bound_jsd",
         "of_bound",
         "output_tvd",
@@ -52,14 +55,13 @@ class Adversarial:
         AdversarialSearch(**asdict(self))  # wrong settings are said before the work begins
 
     def __call__(self, sitting: Sitting) -> Findings:
-        own, missing = sitting.forward.attention, {}
-        best = sitting.once(AdversarialSearch(**asdict(self)))[0]
-        columns = {"epsilon_max_jsd": jsd(sitting.reading(best), own)}
-        try:
-            best = sitting.once(CertifiedAdversary(self.epsilon))[0]
-            columns["certified_jsd"] = jsd(sitting.reading(best), own)
-        except NotApplicable as reason:
-            missing["certified_jsd"] = f"No exact adversary for this subject: {reason}."
+        own, missing, columns = sitting.forward.attention, dict[str, str](), dict[str, Tensor]()
+        for name, rows in self._found(sitting).items():
+            if isinstance(rows, str):
+                missing[name] = rows
+            else:
+                columns[name] = jsd(sitting.reading(rows), own)
+        best = self._farthest(sitting)
         bound = jsd_bound(sitting, epsilon=self.epsilon)
         columns["bound_jsd"] = bound
         # one word: nothing else to attend to, so no share of nothing
@@ -86,11 +88,37 @@ class Adversarial:
 
     def best(self, sitting: Sitting) -> Float[Tensor, "B T"]:
         """The farthest attention found: the certified one where there is one."""
+        return sitting.reading(self._farthest(sitting))
+
+    def _found(self, sitting: Sitting) -> dict[str, Tensor | str]:
+        """Rows by every way there is to find some, or the reason why a way is closed."""
+        found: dict[str, Tensor | str] = {
+            "epsilon_max_jsd": sitting.once(AdversarialSearch(**asdict(self)))[0]
+        }
         try:
-            found = sitting.once(CertifiedAdversary(self.epsilon))[0]
-        except NotApplicable:
-            found = sitting.once(AdversarialSearch(**asdict(self)))[0]
-        return sitting.reading(found)
+            found["certified_jsd"] = sitting.once(CertifiedAdversary(self.epsilon))[0]
+            found["ascent_jsd"] = "The exact adversary is known: certified_jsd."
+        except NotApplicable as reason:
+            found["certified_jsd"] = f"No exact adversary for this subject: {reason}."
+            try:
+                found["ascent_jsd"] = sitting.once(Ascent(self.epsilon))[0]
+            except NotApplicable as why:
+                found["ascent_jsd"] = f"No linear program for this subject: {why}."
+        return found
+
+    def _farthest(self, sitting: Sitting) -> Float[Tensor, "B *R T"]:
+        """Of all ways what lies farthest, text by text; nothing beats the exact one."""
+        found = self._found(sitting)
+        if isinstance(exact := found["certified_jsd"], Tensor):
+            return exact
+        ways = [rows for rows in found.values() if isinstance(rows, Tensor)]
+        away = [jsd(sitting.reading(rows), sitting.forward.attention) for rows in ways]
+        best, distance = ways[0], away[0]
+        for rows, other in zip(ways[1:], away[1:], strict=True):
+            better = other > distance
+            shape = better.reshape(-1, *[1] * (best.dim() - 1))
+            best, distance = torch.where(shape, rows, best), torch.where(better, other, distance)
+        return best
 
 
 def _change(sitting: Sitting, rows: Float[Tensor, "..."]) -> Float[Tensor, "..."]:

@@ -36,7 +36,7 @@ class Forward:
     weights behind it (of every head, say), special tokens included, and `attention` is what they
     read as together. `maps` holds every attention over the text, layer by layer; in an
     encoder–decoder those are the decoder's, and the attentions within encoder and within decoder
-    stand beside them.
+    stand beside them. `question` is what a text's question was read as, where there is one.
     """
 
     logits: Float[Tensor, "B C"]
@@ -46,6 +46,7 @@ class Forward:
     maps: tuple[Float[Tensor, "B H Q K"], ...] = ()
     encoder_maps: tuple[Float[Tensor, "B H K K"], ...] = ()
     decoder_maps: tuple[Float[Tensor, "B H Q Q"], ...] = ()
+    question: Float[Tensor, "B D"] | None = None
 
     def detached(self) -> "Forward":
         """The same numbers without the graph behind them, all of the logits' type."""
@@ -61,6 +62,7 @@ class Forward:
             cut(self.maps),
             cut(self.encoder_maps),
             cut(self.decoder_maps),
+            None if self.question is None else self.question.detach(),
         )
 
     @property

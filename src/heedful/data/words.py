@@ -34,3 +34,6 @@ TOPICS = {
     "sport": ("goalkeeper", "tournament", "coach", "stadium", "championship"),
     "weather": ("thunderstorm", "drizzle", "frost", "hurricane", "heatwave"),
 }
+
+PEOPLE = ("alice", "bruno", "clara", "david")
+PLACES = ("attic", "harbour", "library", "orchard")

@@ -49,7 +49,7 @@ class QueryClassifier(nn.Module):
         weights = masked_softmax(self.scores(states, question), batch.mask)
         context = torch.einsum("bt,btd->bd", weights, states)
         logits = self.decoder(context, question, batch.allowed)
-        return Forward(logits, weights, states)
+        return Forward(logits, weights, states, question=question)
 
     def ask(
         self, batch: Batch, embedded: Float[Tensor, "B Q E"] | None = None
@@ -69,9 +69,10 @@ class QueryClassifier(nn.Module):
         scores: Tensor = self.attention.score(self.attention.read(states), asked)
         return scores
 
-    def query_decoder(self, batch: Batch, states: Float[Tensor, "B T D"]) -> QueryDecoder:
+    def query_decoder(self, batch: Batch, forward: Forward) -> QueryDecoder:
         """The output under any attention, as far as it can be computed beforehand."""
-        return self.decoder.prepared(states, self.ask(batch), batch.allowed)
+        question = self.ask(batch) if forward.question is None else forward.question
+        return self.decoder.prepared(forward.states, question, batch.allowed)
 
 
 class QueryOutput(nn.Module):

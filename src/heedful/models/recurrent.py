@@ -119,7 +119,7 @@ class RecurrentSubject:
     def decoder(self, batch: Batch, forward: Forward) -> LinearDecoder | QueryDecoder:
         """The output layer: linear in the attended states, or what a question makes of them."""
         if isinstance(self.network, QueryClassifier):
-            return self.network.query_decoder(batch, forward.states)
+            return self.network.query_decoder(batch, forward)
         return self.network.linear_decoder(forward.states)
 
     def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:

@@ -60,6 +60,7 @@ MEANINGS = {
     "max_attention": Meaning("largest weight"),
     "epsilon_max_jsd": Meaning("distance found by the published search, JSD", "down", span=JSD),
     "certified_jsd": Meaning("largest distance there is, JSD", "down", span=JSD),
+    "ascent_jsd": Meaning("distance found by linear programs, JSD", "down", span=JSD),
     "bound_jsd": Meaning("what no attention can exceed, JSD", role="reference", span=JSD),
     "of_bound": Meaning("best found as a share of the bound", "down"),
     "output_tvd": Meaning("change of output at the best found"),

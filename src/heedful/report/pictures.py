@@ -91,6 +91,7 @@ def _densities(records: Records) -> Iterable[Picture | None]:
             1.0,
         ),
         ("adversarial", "epsilon_max_jsd", "Farthest attention found", "ε-max JSD", log(2)),
+        ("adversarial", "ascent_jsd", "Farthest attention found by programs", "JSD", log(2)),
         ("adversarial", "certified_jsd", "Farthest attention there is", "certified JSD", log(2)),
     ):
         values = records.column(check, measure)
@@ -119,6 +120,7 @@ def _densities(records: Records) -> Iterable[Picture | None]:
 CAPTIONS = {
     "median_tvd": "To the left: the output stays although the weights are shuffled.",
     "epsilon_max_jsd": "To the right: the published search finds distant weights, same output.",
+    "ascent_jsd": "To the right: linear programs find distant weights, same output.",
     "certified_jsd": "To the right: distant weights with the same output exist.",
 }
 

@@ -23,6 +23,7 @@ from heedful.core.progress import Progress
 from heedful.core.values import Example
 from heedful.data.base import Dataset
 from heedful.models.base import Fingerprinted, Subject
+from heedful.models.recurrent import RecurrentSubject
 from heedful.runner.folder import MANIFEST, PLAN, VERDICT
 from heedful.runner.lock import locked
 from heedful.runner.retraining import QUIET, Audit, Front, retrain, whole_jobs_of
@@ -127,7 +128,12 @@ def _conclude(store: Store, jobs: Sequence[Named], plan: Plan, subject: Subject)
 
 
 def architecture_of(subject: Subject) -> str:
-    """What a subject is to the table of powers: one attention over states, or a transformer."""
+    """What a subject is to the table of powers: one attention over states, or a transformer.
+
+    With a query it is neither: no check was measured on such subjects.
+    """
+    if isinstance(subject, RecurrentSubject) and subject.network.shape.query:
+        return "recurrent with a query"
     return "recurrent" if getattr(subject, "attention_path", "own") == "own" else "transformer"
 
 
