@@ -35,9 +35,9 @@ def test_numbers_do_not_depend_on_the_batch_size(setup):
     settings = {"adversarial": {"steps": 60}}
     frames = [
         heedful.audit(
-            subject, rows(24, classes), settings=settings, max_batch_tokens=size
+            subject, rows(12, classes), settings=settings, max_batch_tokens=size
         ).to_dataframe()
-        for size in (30, 500, 20_000)
+        for size in (30, 20_000)
     ]
     for other in frames[1:]:
         keys = ["instance", "predicted", "label", "check", "measure"]

@@ -128,6 +128,7 @@ def test_how_each_model_came_about_is_kept(place):
     assert all(isinstance(one["plateau"], bool) for one in told)
 
 
+@pytest.mark.study
 def test_two_processes_end_in_the_same_bytes(place):
     subprocess.run(command(place, "two", "two.toml"), check=True, capture_output=True)
     assert verdict(place, "two") == verdict(place)
@@ -173,6 +174,7 @@ def test_runs_can_share_what_is_made(place):
     assert "made anew" not in done.stderr  # all are there
 
 
+@pytest.mark.study
 def test_an_interrupt_is_said_and_can_be_continued(place):
     out = "interrupted"
     with subprocess.Popen(

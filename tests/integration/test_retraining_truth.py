@@ -141,6 +141,7 @@ def test_a_model_trained_without_the_needle_cannot_find_it():
     assert verdict.checks["roar"].answer == "no vote"
 
 
+@pytest.mark.study
 def test_a_copy_that_knows_holes_sees_what_the_model_hides():
     """This model says "negative" of whatever it does not know, so that erasing a negative needle
     takes nothing from it: deletion then names other words, and erasing those seems to do as well.

@@ -35,7 +35,7 @@ def test_priority_needs_attention_in_a_word_wise_encoder():
 PAIRS = [
     (one, other) for one in ("bilstm", "cnn", "average", "mlp") for other in ("additive", "dot")
 ]
-FIRST = PAIRS[::3]  # every encoder or attention is in one of them; the others much like these
+FIRST = PAIRS[:1]  # the parity tests know all of them
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_every_encoder_and_attention_learns_the_needle(encoder, attention):
 
 
 @pytest.mark.parametrize(
-    "encoder", ["average", *(pytest.param(one, marks=pytest.mark.study) for one in OTHERS)]
+    "encoder", [pytest.param(one, marks=pytest.mark.study) for one in ("average", *OTHERS)]
 )
 def test_uniform_attention_learns_the_needle_too_if_slowly(encoder):
     # the cue is one word of sixteen there

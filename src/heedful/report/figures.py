@@ -16,7 +16,7 @@ from heedful.report.look import INK, QUIET, SERIES, data, look
 from heedful.report.method_charts import matrix_chart
 from heedful.report.method_pictures import method_pictures_of
 from heedful.report.methods import methods_of
-from heedful.report.pictures import Picture, Row, pictures_of, told
+from heedful.report.pictures import Picture, Row, pictures_of, short_named, told
 from heedful.report.removed_charts import whiskers_chart
 from heedful.report.removed_pictures import removed_pictures_of
 from heedful.report.retrained import retrained_of
@@ -67,7 +67,7 @@ def svg_of(picture: Picture) -> str:
 
 def chart_of(picture: Picture, *, title: bool = False) -> Any:
     """The picture as an Altair chart."""
-    chart = DRAWN[picture.kind](picture)
+    chart = DRAWN[picture.kind](short_named(picture))
     if title:
         chart = chart.properties(title=picture.title).configure(**look(background="white"))
     return chart

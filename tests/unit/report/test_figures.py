@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from math import nan
 
 import pytest
@@ -12,7 +13,7 @@ from heedful.core.records import Estimate
 from heedful.report.figures import chart_of, svg_of, write_figures
 from heedful.report.look import GRID, INK, QUIET, SERIES
 from heedful.report.offline import TEMPLATES
-from heedful.report.pictures import MOST_CLASSES, pictures_of
+from heedful.report.pictures import LONGEST, MOST_CLASSES, pictures_of, short_named
 
 from .made_up import records
 
@@ -82,3 +83,14 @@ def test_an_estimate_without_interval_is_drawn():
     assert picture.kind == "flow"
     assert picture.span[0] == pytest.approx(-0.3)
     assert "NaN" not in svg_of(picture)
+
+
+def test_names_too_long_to_draw_are_cut_and_stay_apart():
+    (picture,) = [one for one in pictures_of(records()) if one.name == "tau_gradient"]
+    long = tuple(2 * LONGEST * "x" + end for end in "ab")
+    rows = tuple(row | {"class": long[picture.classes.index(row["class"])]} for row in picture.rows)
+    cut = short_named(replace(picture, classes=long, rows=rows))
+    assert len(set(cut.classes)) == 2
+    assert all(len(name) < LONGEST + 10 for name in cut.classes)
+    assert {row["class"] for row in cut.rows} == set(cut.classes)
+    assert short_named(picture) is picture
