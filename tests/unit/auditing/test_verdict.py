@@ -461,3 +461,13 @@ def test_faithfulness_says_how_strange_its_texts_are(deleted, masked, words):
     assert words in why
     assert f"{deleted.value:.0%} (deletion) and {masked.value:.0%} (masking)" in why
     assert "whole)" not in why
+
+
+@pytest.mark.parametrize(("way", "words"), [("deletion", "Deleting"), ("masking", "Masking")])
+def test_faithfulness_says_what_was_done_to_the_words(way, words):
+    found = result(
+        beyond_random_attention=around(0.1, 0.2), **{f"off_distribution_{way}": around(0.4, 0.6)}
+    )
+    why = judged({"faithfulness": found}).checks["faithfulness"].why
+    assert why.startswith(f"{words} the words that attention names takes")
+    assert f"than {words.lower()} as many at random" in why
