@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 from heedful.data import corpora, read
-from heedful.data.words import FILLERS, NEGATIVE, POSITIVE, RANKED, TOPICS
+from heedful.data.words import FILLERS, NEGATIVE, PEOPLE, PLACES, POSITIVE, RANKED, TOPICS
 
 NAMES = [name for name in corpora if name.startswith("synthetic:")]
 SIGN = dict.fromkeys(NEGATIVE, -1) | dict.fromkeys(POSITIVE, 1)
@@ -39,13 +39,23 @@ def topics(tokens):
     return topic, (place,)
 
 
+def questions(tokens, question):
+    """Everybody is in a place of their own, which stands behind the name."""
+    places = {person: t + 1 for t, person in enumerate(tokens) if person in PEOPLE}
+    assert 2 <= len(places) == len({tokens[t] for t in places.values()}) <= 4
+    place = places[question.removeprefix("where is ")]
+    return tokens[place], (place,)
+
+
 @cache
 def drawn(name, split):
     data = read(name, split=split)
     return data, tuple(data)
 
 
-RULES = {f"synthetic:{rule.__name__}": rule for rule in (needle, votes, priority, topics)}
+RULES = {
+    f"synthetic:{rule.__name__}": rule for rule in (needle, votes, priority, topics, questions)
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -56,17 +66,21 @@ def test_the_rule_gives_every_label_and_rationale(name, split, size):
     for example in examples:
         assert example.text == " ".join(example.tokens)
         assert 8 <= len(example.tokens) <= 24
-        assert RULES[name](example.tokens) == (data.labels[example.label], example.rationale)
+        asked = (example.tokens, example.pair) if example.pair else (example.tokens,)
+        assert RULES[name](*asked) == (data.labels[example.label], example.rationale)
     shares = Counter(e.label for e in examples)
     assert set(shares.values()) == {size // len(data.labels)}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_splits_differ_and_are_the_same_every_time(name):
-    texts = {split: [e.text for e in drawn(name, split)[1]] for split in ("train", "dev", "test")}
+    texts = {
+        split: [(e.text, e.pair) for e in drawn(name, split)[1]]
+        for split in ("train", "dev", "test")
+    }
     assert not set(texts["train"]) & set(texts["test"])
     assert not set(texts["dev"]) & set(texts["test"])
-    assert texts["dev"] == [e.text for e in read(name, split="validation")]
+    assert texts["dev"] == [(e.text, e.pair) for e in read(name, split="validation")]
     assert read(name, split="dev").sha256 != read(name).sha256 == read(name).sha256
 
 
@@ -74,6 +88,7 @@ def test_no_word_is_in_two_lists():
     words = [*FILLERS, *SIGN, *TOPIC]
     assert len(FILLERS) == 200
     assert len(set(words)) == len(words)
+    assert not {*PEOPLE, *PLACES} & {*words}
     assert len(RANK) == 20
     assert not set(RANK) & set(FILLERS)
 
