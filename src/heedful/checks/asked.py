@@ -89,8 +89,27 @@ def scores_of(
     """Scores, and why some texts have none: theirs are NaN throughout.
 
     A batch that is refused is asked again text by text, so that none goes without a score because
-    of the company it is in: of a text that is too long for the method, say.
+    of the company it is in: of a text that is too long for the method, say. Checks that ask for
+    the same scores share them.
     """
+    return sitting.once(_Scored(method, tuple(target.tolist())))
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """A method's scores for the given classes; asked of a sitting `once`."""
+
+    method: Method
+    target: tuple[int, ...]
+
+    def __call__(self, sitting: Sitting) -> tuple[Float64[Tensor, "B T"], str | None]:
+        target = torch.tensor(self.target, device=sitting.batch.ids.device)
+        return _scored(self.method, sitting, target)
+
+
+def _scored(
+    method: Method, sitting: Sitting, target: Int[Tensor, "B"]
+) -> tuple[Float64[Tensor, "B T"], str | None]:
     try:
         return method(sitting, target).scores.double(), None
     except NotApplicable as reason:

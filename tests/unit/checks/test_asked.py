@@ -1,0 +1,36 @@
+"""What checks ask of methods: asked once, whoever asks."""
+
+from dataclasses import dataclass
+
+import torch
+
+import helpers
+from heedful.checks.asked import scores_of
+from heedful.core.values import Explanation
+from heedful.models.sitting import Sitting
+
+ASKED = []
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Gives its factor to every word, and keeps count."""
+
+    factor: float = 1.0
+
+    def __call__(self, sitting, target):
+        ASKED.append(target.tolist())
+        return Explanation("counted", self.factor * sitting.batch.mask.double(), sitting.batch.mask)
+
+
+def test_checks_that_ask_for_the_same_scores_share_them():
+    subject = helpers.subject()
+    sitting = Sitting(subject, helpers.batch(subject, [3, 5]))
+    first, second = torch.tensor([0, 1]), torch.tensor([1, 1])
+    one, again = (scores_of(Counted(), sitting, first)[0] for _ in range(2))
+    assert torch.equal(one, again)
+    assert ASKED == [[0, 1]]
+    scores_of(Counted(), sitting, second)
+    other, _ = scores_of(Counted(2.0), sitting, first)
+    assert ASKED == [[0, 1], [1, 1], [0, 1]]  # another class, and other settings
+    assert torch.equal(other, 2 * one)
