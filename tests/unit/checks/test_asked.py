@@ -17,6 +17,9 @@ class Counted:
     """Gives its factor to every word, and keeps count."""
 
     factor: float = 1.0
+    join = "sum"
+    kind = "saliency"
+    signed = True
 
     def __call__(self, sitting, target):
         ASKED.append(target.tolist())
