@@ -48,7 +48,8 @@ def _row(rng: Rng, answer: str) -> dict[str, object]:
     others = rng.permutation([place for place in PLACES if place != answer])[: count - 1].tolist()
     asked, tokens, rationale = int(rng.integers(count)), list[str](), list[int]()
     for number, person in enumerate(people):
-        tokens += [FILLERS[i] for i in rng.integers(len(FILLERS), size=rng.integers(4)).tolist()]
+        between = int(rng.integers(2, 5))
+        tokens += [FILLERS[i] for i in rng.integers(len(FILLERS), size=between).tolist()]
         place = answer if number == asked else others.pop()
         rationale += [len(tokens) + 1] if number == asked else []
         tokens += [person, place]

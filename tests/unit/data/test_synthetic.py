@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 from heedful.data import corpora, read
-from heedful.data.words import FILLERS, NEGATIVE, POSITIVE, RANKED, TOPICS
+from heedful.data.words import FILLERS, NEGATIVE, PEOPLE, PLACES, POSITIVE, RANKED, TOPICS
 
 NAMES = [name for name in corpora if name.startswith("synthetic:")]
 SIGN = dict.fromkeys(NEGATIVE, -1) | dict.fromkeys(POSITIVE, 1)
@@ -39,13 +39,22 @@ def topics(tokens):
     return topic, (place,)
 
 
+def questions(tokens, asked):
+    place = tokens.index(asked.removeprefix("where is ")) + 1
+    assert sum(word in PLACES for word in tokens) == sum(word in PEOPLE for word in tokens)
+    assert tokens.count(tokens[place]) == 1
+    return tokens[place], (place,)
+
+
 @cache
 def drawn(name, split):
     data = read(name, split=split)
     return data, tuple(data)
 
 
-RULES = {f"synthetic:{rule.__name__}": rule for rule in (needle, votes, priority, topics)}
+RULES = {
+    f"synthetic:{rule.__name__}": rule for rule in (needle, votes, priority, topics, questions)
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -56,7 +65,9 @@ def test_the_rule_gives_every_label_and_rationale(name, split, size):
     for example in examples:
         assert example.text == " ".join(example.tokens)
         assert 8 <= len(example.tokens) <= 24
-        assert RULES[name](example.tokens) == (data.labels[example.label], example.rationale)
+        read_too = [] if example.pair is None else [example.pair]
+        wanted = data.labels[example.label], example.rationale
+        assert RULES[name](example.tokens, *read_too) == wanted
     shares = Counter(e.label for e in examples)
     assert set(shares.values()) == {size // len(data.labels)}
 
@@ -71,7 +82,7 @@ def test_splits_differ_and_are_the_same_every_time(name):
 
 
 def test_no_word_is_in_two_lists():
-    words = [*FILLERS, *SIGN, *TOPIC]
+    words = [*FILLERS, *SIGN, *TOPIC, *PEOPLE, *PLACES]
     assert len(FILLERS) == 200
     assert len(set(words)) == len(words)
     assert len(RANK) == 20
