@@ -3,7 +3,7 @@
 import pytest
 
 from browsing import COLOURS, contrast, ground, started, visits
-from heedful.core.records import Explained, MethodScores
+from heedful.core.explained import Explained, MethodScores
 from heedful.report.explained_html import explained_fragment, explained_page
 from unit.report.made_up import NASTY
 

@@ -145,3 +145,11 @@ def test_pages_name_commands_and_options_that_exist(page, least):
         for words in lines:
             if words[0] == command:
                 assert all(word in told for word in words if word.startswith("--"))
+
+
+def test_the_page_on_questions_runs_from_top_to_bottom(capsys):
+    space = {}
+    for block in blocks("docs/queries.md"):
+        exec(compile(block, "docs/queries.md", "exec"), space)
+    assert "beside the text: where is bruno" in capsys.readouterr().out
+    assert space["subject"].family == "cnn-dot-query"

@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful.auditing.explain_request import Built, Request
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, DataError, NotApplicable
-from heedful.core.records import Explained, MethodScores
+from heedful.core.explained import Explained, MethodScores
 from heedful.core.values import Example
 from heedful.data.labels import encodable
 from heedful.methods.base import Method, joined
@@ -19,15 +19,18 @@ from heedful.models.base import Subject
 from heedful.models.sitting import Sitting
 
 
-def explain_text(subject: Subject, text: str, request: Request) -> Explained:
+def explain_text(
+    subject: Subject, text: str, request: Request, *, question: str | None = None
+) -> Explained:
     """Explain the prediction for a text, or the chance of another class, word by word.
 
-    A method that cannot serve this subject is told with its reason; alone it is an error.
+    A question, or the other text of a pair, is read beside it. A method that cannot serve this
+    subject is told with its reason; alone it is an error.
     """
     built = request.built()
-    if not encodable(text):
+    if not encodable(text) or not encodable(question or ""):
         raise DataError("The text is not UTF-8: it holds half a sign. Mend its encoding.")
-    encoded = subject.encode(Example(0, text, 0))
+    encoded = subject.encode(Example(0, text, 0, pair=question))
     if not encoded.explained:
         raise DataError("The text holds no word to explain; give at least one.")
     sitting = Sitting(subject, subject.batch([encoded]), request.seed, lean=built.lean)
@@ -54,6 +57,7 @@ def explain_text(subject: Subject, text: str, request: Request) -> Explained:
         float(sitting.logits.detach().softmax(-1)[0, chosen]),
         refused,
         encoded.truncated,
+        question,
     )
 
 

@@ -12,7 +12,7 @@ from heedful.auditing.explain import Shown, method_scores, scored, target_number
 from heedful.auditing.explain_request import Built, Request
 from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
-from heedful.core.records import MethodScores
+from heedful.core.explained import MethodScores
 from heedful.core.values import Example
 from heedful.methods.base import Method
 from heedful.models.base import Subject

@@ -16,8 +16,8 @@ UNSURE = "Whether this can tell honest attention from inert has not been measure
 
 def faithfulness_told(found: Mapping[str, Estimate]) -> str:
     """How far attention's words move the output beyond chance, and which method does best."""
-    masked = f"{OFF}masking" in found and f"{OFF}deletion" not in found  # asked for alone
-    doing = "masking" if masked else "deleting"
+    ways = {"deleting": "deletion", "masking": "masking"}  # the first that was asked for counts
+    doing = next((word for word, way in ways.items() if f"{OFF}{way}" in found), "removing")
     if not (told := _words_told(found, doing.capitalize(), f"of the probability than {doing}")):
         return NOTHING
     return f"{told}{strange_told(found)}".strip()

@@ -29,6 +29,7 @@ class TextRow:
     probability: float
     words: tuple[str, ...]
     scores: Mapping[str, tuple[float, ...] | None]
+    question: str | None = None
 
 
 def text_rows(
@@ -48,6 +49,7 @@ def text_rows(
                 name: _by_word(one, scores[name][row], here[row]) if name in scores else None
                 for name in WORD_SCORES
             },
+            one.question,
         )
 
 

@@ -24,6 +24,9 @@ from heedful.core.errors import ConfigError
 def explain(
     model: ModelName,
     text: Annotated[str | None, typer.Argument(help="The text to explain.")] = None,
+    question: Annotated[
+        str | None, typer.Option(help="What is asked about TEXT, or the other text of a pair.")
+    ] = None,
     data: Annotated[
         str | None, typer.Option(help="Explain every text of this data, into --out.")
     ] = None,
@@ -54,7 +57,7 @@ def explain(
     quiet: Quiet = False,
 ) -> None:
     """Explain one TEXT by several methods, words coloured by their scores; or --data, to a file."""
-    one = {"--json": as_json, "--numbers": numbers, "--html": html}
+    one = {"--json": as_json, "--numbers": numbers, "--html": html, "--question": question}
     many = {"--out": out, "--split": split, "--fields": fields, "--limit": limit}
     _require_one_kind(text, data, one, many)
     asked = {"methods": _methods(methods, settings), "target": target, "of": of}
@@ -65,7 +68,7 @@ def explain(
     else:
         from heedful.runner.api import explain as explain_text
 
-        found = explain_text(model, text or "", **asked)
+        found = explain_text(model, text or "", question=question, **asked)
         if html:
             found.to_html(html)
         if as_json:

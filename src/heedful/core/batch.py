@@ -21,7 +21,8 @@ class Encoded:
     subject added itself (start, end, separator): such tokens compute, but are not explained.
     `pieces` are the tokens as the subject spells them, where they are not words; `types` tell the
     two texts of a pair apart, where the subject wants to know. `query` are the ids of a question
-    that is read beside the text and never explained, `allowed` the classes that may answer it.
+    that is read beside the text and never explained, `question` its words as they were written, and
+    `allowed` the classes that may answer it.
     """
 
     index: int
@@ -33,6 +34,7 @@ class Encoded:
     pieces: tuple[str, ...] | None = None
     types: tuple[int, ...] | None = None
     query: tuple[int, ...] | None = None
+    question: str | None = None
     allowed: tuple[int, ...] | None = None
 
     @property

@@ -155,60 +155,6 @@ class Verdict:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MethodScores:
-    """One method's scores of a text, with what they mean.
-
-    `of` is what is explained (the probability of the target, say), None where the method knows no
-    such choice; `settings` are those that were set to something else than usual.
-    """
-
-    kind: str
-    signed: bool
-    scores: tuple[float, ...]
-    of: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The scores as `heedful explain --json` prints them; settings where there are any."""
-        told = {"kind": self.kind, "signed": self.signed, "of": self.of}
-        set_so = {"settings": dict(self.settings)} if self.settings else {}
-        return {**told, **set_so, "scores": list(self.scores)}
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """A text, a target class, and what each method says of every word.
-
-    `probability` is that of the target; `refused` holds the reason of every method that cannot
-    serve this model or text; `truncated` says that the model did not read the text to its end.
-    """
-
-    text: str
-    target: str
-    granularity: str
-    tokens: tuple[str, ...]
-    methods: Mapping[str, MethodScores]
-    predicted: str
-    probability: float
-    refused: Mapping[str, str] = field(default_factory=dict)
-    truncated: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """The explanation as `heedful explain --json` prints it."""
-        return {
-            "text": self.text,
-            "target": self.target,
-            "predicted": self.predicted,
-            "probability": self.probability,
-            "granularity": self.granularity,
-            "truncated": self.truncated,
-            "tokens": list(self.tokens),
-            "methods": {name: one.to_dict() for name, one in self.methods.items()},
-            "refused": dict(self.refused),
-        }
-
-
 def finite(value: Any) -> Any:
     """Ready for JSON: numbers that do not exist are None."""
     if isinstance(value, Mapping):

@@ -116,6 +116,7 @@ class Pieces:
             tuple(words),
             truncated=len(found.encodings) > 1,
             pieces=tuple(self.tokenizer.convert_ids_to_tokens(list(ids))),
+            question=example.pair,
             types=types if "token_type_ids" in self.tokenizer.model_input_names else None,
         )
 

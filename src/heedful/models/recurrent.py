@@ -75,6 +75,7 @@ class RecurrentSubject:
             kept,
             truncated=cut or (asked is not None and len(asked[: self.max_words]) < len(asked)),
             query=None if asked is None else self._ids(asked[: self.max_words]),
+            question=example.pair,
             allowed=example.candidates,
         )
 

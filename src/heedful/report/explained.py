@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log10
 
-from heedful.core.records import Explained, MethodScores
+from heedful.core.explained import Explained, MethodScores
 
 KINDS = {
     "attention": "Where the model looks, whatever the output then makes of it.",
@@ -13,6 +13,7 @@ KINDS = {
     "control": "Knows nothing of model or meaning: what the others must differ from.",
 }
 LONGEST = 40  # signs of a word that is told
+LONGEST_QUESTION = 1000
 SMALLEST, LARGEST = 0.01, 1000.0  # outside of which numbers are shown in powers of ten
 LEAST = -300  # a power of ten that is a number still
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -97,6 +98,11 @@ def shortened(word: str, most: int = LONGEST) -> str:
     'incompr…'
     """
     return word if len(word) <= most else f"{word[: most - 1]}…"
+
+
+def question_told(question: str) -> str:
+    """What was read beside the text; its beginning, where it is very long."""
+    return f"beside the text: {question[:LONGEST_QUESTION]}"
 
 
 def prediction_told(explained: Explained) -> str:

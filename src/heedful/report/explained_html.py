@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-from heedful.core.records import Explained
+from heedful.core.explained import Explained
 from heedful.report.evidence import visible
 from heedful.report.explained import (
     Group,
     Shown,
     groups_of,
     prediction_told,
+    question_told,
     refusal_told,
     shortened,
     strongest_told,
@@ -110,7 +111,8 @@ def view_of(explained: Explained, *, model: str = "") -> View:
 
 
 def _notes(explained: Explained) -> list[str]:
-    told = [truncated_told(explained)] if explained.truncated else []
+    told = [] if explained.question is None else [visible(question_told(explained.question))]
+    told += [truncated_told(explained)] if explained.truncated else []
     if (more := len(explained.tokens) - MOST) > 0:
         told.append(f"The first {MOST} are shown; {more} more are in the JSON and the data frame.")
     return told

@@ -13,6 +13,7 @@ from heedful.report.evidence import Records, visible
 MOST = 240  # half at random, a quarter from either end
 MOST_WORDS = 200  # of one text; what is beyond is counted, so that a page of books stays a page
 LONGEST_WORD = 60
+LONGEST_QUESTION = 1000  # signs
 SCORES = {
     "attention": "Attention",
     "adversarial": "Another attention, same output",
@@ -35,6 +36,7 @@ class Sentence:
     words: tuple[str, ...]
     more_words: int
     scores: dict[str, tuple[float, ...]]
+    question: str | None = None
 
 
 def sentences_of(records: Records) -> tuple[Sentence, ...]:
@@ -72,6 +74,7 @@ def _sentence(row: dict[str, Any], *, why: str, tau: float | None) -> Sentence:
     words = row["words"][:MOST_WORDS]
     scores = {name: row[name] for name in SCORES if row.get(name) is not None}
     scores = {name: one for name, one in scores.items() if len(one) == len(row["words"])}
+    asked = row.get("question")
     return Sentence(
         instance=row["instance"],
         why=why,
@@ -83,6 +86,7 @@ def _sentence(row: dict[str, Any], *, why: str, tau: float | None) -> Sentence:
         words=tuple(_short(visible(word)) for word in words),
         more_words=len(row["words"]) - len(words),
         scores={name: _relative(one)[:MOST_WORDS] for name, one in scores.items()},
+        question=None if asked is None else visible(asked[:LONGEST_QUESTION]),
     )
 
 

@@ -8,11 +8,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from heedful.core.records import Explained
+from heedful.core.explained import Explained
 from heedful.report.explained import (
     Shown,
     groups_of,
     prediction_told,
+    question_told,
     refusal_told,
     shortened,
     strongest_told,
@@ -33,6 +34,8 @@ def print_words(explained: Explained, *, numbers: bool, console: Console | None 
     out = console or Console()
     target = (printable(explained.target), "bold")
     out.print(Text.assemble("target: ", target, f" ({printable(prediction_told(explained))})"))
+    if explained.question is not None:
+        out.print(Text(printable(question_told(explained.question))))
     if cut := truncated_told(explained):
         out.print(Text(cut, style="dim"))
     parts = _tables(explained, out.width) if numbers else _groups(explained, out.width)

@@ -93,6 +93,7 @@ def explain(
     model: Model,
     text: str,
     *,
+    question: str | None = None,
     method: str | None = None,
     methods: Wanted = None,
     target: str | None = None,
@@ -103,13 +104,16 @@ def explain(
 ) -> Explanations:
     """Explain the prediction for one text by one method, several, or the usual ones.
 
+    `question` is what is asked about it, or the other text of a pair, for models that read two.
     `methods` are names, a mapping from names to settings, or "all"; the usual ones are all but
     the slow and the controls. `of` (probability, log_odds or logit) is what methods explain that
     know the choice. `choices` are those of `load`.
     """
     asked = _request(method, methods, target=target, granularity=granularity, of=of, seed=seed)
     subject = load(model, **choices)
-    return Explanations(explain_text(subject, text, asked), _name(model, subject))
+    return Explanations(
+        explain_text(subject, text, asked, question=question), _name(model, subject)
+    )
 
 
 def explain_all(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.auditing.explain_data import Counts
 from heedful.core.errors import RunError
+from heedful.core.explained import Explained
 from heedful.core.files import write_atomic
-from heedful.core.records import Explained
 from heedful.report.words import print_words
 
 if TYPE_CHECKING:

@@ -33,6 +33,7 @@ TEXT_ROWS = pa.schema(
         ("probability", pa.float64()),
         ("words", pa.list_(pa.string())),
         *((name, pa.list_(pa.float64())) for name in WORD_SCORES),
+        ("question", pa.string()),  # of runs that are older than this column it is null
     ]
 )
 

@@ -198,6 +198,7 @@ def text_table(texts: Sequence[TextRow], labels: Sequence[str]) -> pa.Table:
             "probability": one.probability,
             "words": one.words,
             **one.scores,
+            "question": one.question,
         }
         for one in texts
     ]

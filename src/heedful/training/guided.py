@@ -81,6 +81,7 @@ def by_words(subject: RecurrentSubject, encoded: Sequence[Encoded]) -> list[Enco
         replace(
             subject.encode(Example(one.index, "", one.label, one.seen_words, pair=_asked(one))),
             query=one.query,
+            question=one.question,
             allowed=one.allowed,
         )
         for one in encoded

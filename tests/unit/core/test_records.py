@@ -8,15 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.core.errors import RunError
+from heedful.core.explained import Explained, MethodScores
 from heedful.core.records import (
     ANSWERS,
     CLAIMS,
     CheckResult,
     ClaimResult,
     Estimate,
-    Explained,
     Instead,
-    MethodScores,
     Verdict,
 )
 

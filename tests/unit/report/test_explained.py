@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from heedful.core.errors import RunError
-from heedful.core.records import Explained, MethodScores
+from heedful.core.explained import Explained, MethodScores
 from heedful.report.explained import groups_of, shown_of
 from heedful.report.explained_html import MOST, explained_fragment, explained_page, view_of
 from heedful.report.html import STEPS

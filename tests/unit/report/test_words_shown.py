@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.style import Style
 
 from browsing import contrast
-from heedful.core.records import Explained, MethodScores
+from heedful.core.explained import Explained, MethodScores
 from heedful.report.explained import KINDS
 from heedful.report.words import AGAINST, FOR, coloured, print_words, printable
 

@@ -60,6 +60,11 @@ function item(sentence) {
   facts.push(`text ${sentence.instance}`);
   head.append(element("span", "figures-of", facts.join(" · ")));
   made.append(head);
+  if (sentence.question) {
+    const asked = element("p", "grey", "Beside it: ");
+    asked.append(element("bdi", "", sentence.question));
+    made.append(asked);
+  }
   const grid = element("div", "panels");
   for (const name of Object.keys(scoreNames)) {
     if (everRecorded.has(name)) grid.append(panel(sentence, name));
