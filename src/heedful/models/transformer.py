@@ -84,8 +84,7 @@ class TransformerSubject(Passes):
 
     def encode(self, example: Example) -> Encoded:
         """Number the pieces of a text, special tokens included."""
-        encode = self.pieces.encode_chat if self.chat else self.pieces.encode
-        encoded = encode(example)
+        encoded = (self.pieces.encode_chat if self.chat else self.pieces.encode)(example)
         if len(encoded.ids) < 2:  # without it nothing would be left to read: not explained
             return replace(encoded, word=(-1,) * len(encoded.ids))
         return encoded
