@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo demo-transformer test bench studies calibration clean
+.PHONY: demo demo-transformer test slow bench studies calibration clean
 
 demo: $(VENV)/.demo
 	$(BIN)/heedful demo
@@ -18,7 +18,11 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
-	$(BIN)/pytest -n 2 --dist worksteal -m "not study"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not study and not slow"
+
+# The tests that take longest: kills and resumption, training, whole grids of parts
+slow: $(VENV)/.dev
+	$(BIN)/pytest -n 2 --dist worksteal -m "slow and not study"
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,6 +15,24 @@ os.environ["OMP_NUM_THREADS"] = "1"  # for the processes tests start
 torch.set_num_threads(1)  # two test workers on two cores: more threads would only fight
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("house")
+SLOW = [
+    line
+    for line in (Path(__file__).parent / "slow.txt").read_text().splitlines()
+    if not line.startswith("#")
+]
+
+
+def pytest_collection_modifyitems(config, items):
+    """Mark the tests that tests/slow.txt names; a name that is nobody's must go from there."""
+    found = set()
+    for item in items:
+        begins = [one for one in SLOW if item.nodeid.startswith(one)]
+        found.update(begins)
+        if begins:
+            item.add_marker("slow")
+    gone = sorted(set(SLOW) - found)
+    if gone and config.args_source is config.ArgsSource.TESTPATHS:
+        raise pytest.UsageError(f"tests/slow.txt names {gone[0]}, which does not exist.")
 
 
 @pytest.fixture

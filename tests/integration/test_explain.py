@@ -1,15 +1,17 @@
 """`heedful explain` and its functions, for one text and for data, from the request to the file."""
 
 import json
+import logging
 from dataclasses import replace
 
 import pytest
 
 import heedful
 import helpers
-from heedful.auditing.explain_request import SLOW
+from heedful.auditing.explain_request import PATENTED, SLOW
 from heedful.core.errors import ConfigError, RunError
 from heedful.methods import methods
+from heedful.methods.patent import REMARK, tell_patent
 from heedful.models.store import save
 from hostile import SCRIPT, refused
 
@@ -45,13 +47,22 @@ def test_json_has_the_promised_shape(run, model):
         assert one["kind"] in {"attention", "sensitivity", "saliency"}
         assert len(one["scores"]) == 5
     asked = set(found["methods"]) | set(found["refused"])
-    assert asked == set(methods) - {*SLOW, "random", "uniform"}
+    assert asked == set(methods) - {*SLOW, *PATENTED, "random", "uniform"}
 
 
 def test_all_methods_are_all(run, model):
     found = json.loads(run("explain", model, TEXT, "--methods", "all", "--json")[1])
     assert set(found["methods"]) | set(found["refused"]) == set(methods)
     assert all(reason for reason in found["refused"].values())
+
+
+def test_the_patent_is_told_on_stderr_once_and_json_stays_json(run, model, monkeypatch):
+    tell_patent.cache_clear()
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # pytest's own
+    for told in (REMARK, ""):
+        code, out, err = run("explain", model, TEXT, "--methods", "lrp", "--json")
+        assert (code, err.strip()) == (0, told)
+        assert list(json.loads(out)["methods"]) == ["lrp"]
 
 
 def test_of_and_settings_reach_the_methods(run, model):

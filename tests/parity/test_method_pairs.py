@@ -25,7 +25,10 @@ from heedful.models.sitting import Sitting
 LENGTHS = [1, 2, 3, 7, 12, 13, 20]
 FEW = (Lime(samples=16), KernelShap(samples=16))
 ASKED = ("all", Lime(samples=32), KernelShap(samples=32))
-REFUSED = ("rollout", "flow", "gradient_rollout", "value_zeroing")  # for models of several layers
+REFUSED = (  # for models of several layers, or with an explainer of their own
+    *("rollout", "flow", "gradient_rollout", "relevance_rollout", "value_zeroing"),
+    *("alti", "globenc", "decompx", "diffmask"),
+)
 
 
 def pairs(findings, measure):

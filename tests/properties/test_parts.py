@@ -289,7 +289,8 @@ def test_equal_settings_are_equal_parts(room, name):
     for key, value in written.items():
         assert type(part).__dataclass_params__.frozen
         if isinstance(value, int | float):
-            other = value * 2 or type(value)(1)  # twice nothing is nothing
+            twice = value * 2 or type(value)(1)  # twice nothing is nothing
+            other = not value if isinstance(value, bool) else twice
             assert registry.build(name, **{**written, key: other}) != part
 
 

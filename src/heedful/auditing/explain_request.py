@@ -14,7 +14,8 @@ Wanted = str | Sequence[str] | Mapping[str, Mapping[str, Any]] | None
 Settings = Mapping[str, Mapping[str, Any]]
 
 ALL = "all"
-SLOW = ("flow", "lime", "kernel_shap", "shapley")  # left out unless asked for
+SLOW = ("flow", "lime", "kernel_shap", "shapley", "diffmask")  # or trained first; only if asked
+PATENTED = ("lrp", "relevance_rollout")  # these too: not everybody may use them
 PLAYERS = {"word": "words", "token": "tokens"}
 PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "a name"}
 
@@ -76,9 +77,10 @@ class Built:
 
 
 def usual_methods() -> tuple[str, ...]:
-    """All methods but the slow ones and the controls."""
+    """All methods but the slow ones, the patented ones and the controls."""
     kinds = {name: getattr(methods[name], "kind", None) for name in methods}
-    return tuple(name for name, kind in kinds.items() if kind != "control" and name not in SLOW)
+    left_out = {*SLOW, *PATENTED}
+    return tuple(name for name, kind in kinds.items() if kind != "control" and name not in left_out)
 
 
 def chosen_methods(wanted: Wanted, settings: Settings | None = None) -> Settings:

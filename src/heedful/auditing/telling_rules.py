@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from heedful.auditing.evidence import Evidence, Rule, not_made
+from heedful.auditing.identified import identifiability_told
 from heedful.auditing.pointed import plausibility_told
 from heedful.auditing.redrawn import labels_told, randomisation_told
 from heedful.core.records import Estimate
@@ -10,10 +11,14 @@ from heedful.core.records import Estimate
 
 def _mechanism(e: Evidence) -> str:
     weighting, mixing = e.of("mechanism", "tau_weighting"), e.of("mechanism", "tau_mixing")
-    if "tau_weighting" not in e.results["mechanism"].estimates:
-        return "What each state adds is not known for this decoder."
+    known = e.results["mechanism"].estimates
+    if "tau_weighting" not in known:
+        missing = e.results["mechanism"].missing.get("tau_unrolled")
+        return missing or "What each state adds is not known for this decoder."
     if not weighting.n or not mixing.n:
         return "No text has two words that differ, so nothing can be ranked."
+    if "tau_unrolled" in known:
+        return _traced(weighting, mixing, known["tau_unrolled"])
     first = f"Weights follow what states contribute at τ {weighting}"
     second = f"contributions follow leave-one-out at τ {mixing}"
     lost = "about as much is lost in both"
@@ -26,12 +31,30 @@ def _mechanism(e: Evidence) -> str:
     return f"{first}, {second}: {lost}."
 
 
+def _traced(weighting: Estimate, mixing: Estimate, unrolled: Estimate) -> str:
+    """The sentence for layers: contributions to one of them, and traced through those below."""
+    first = f"Weights follow what tokens contribute to the layer at τ {weighting}"
+    second = f"contributions follow leave-one-out at τ {unrolled}"
+    third = f"traced through the layers at τ {mixing}"
+    lost = "about as much is lost in both"
+    if weighting.high < mixing.low:
+        lost = "more is lost in the weighting: attention does not see how much a token has to say"
+    elif mixing.high < weighting.low:
+        lost = "more is lost after it: what tokens contribute is not what deleting them takes away"
+    if unrolled.high < mixing.low:
+        lost += ", and tracing wins back some that the layers below have mixed"
+    elif mixing.high < unrolled.low:
+        lost += ", and tracing through the layers below loses more"
+    return f"{first}; {second}, {third}: {lost}."
+
+
 def _telling(check: str, told: Callable[[Mapping[str, Estimate]], str]) -> Rule:
     return Rule("no vote", lambda _: True, lambda e: told(e.results[check].estimates))
 
 
 TELLING_RULES: Mapping[str, tuple[Rule, ...]] = {
     "mechanism": (Rule("no vote", lambda _: True, _mechanism),),
+    "identifiability": (_telling("identifiability", identifiability_told),),
     "plausibility": (_telling("plausibility", plausibility_told),),
     "randomisation": (_telling("randomisation", randomisation_told),),
     "labels": (not_made("labels"), _telling("labels", labels_told)),

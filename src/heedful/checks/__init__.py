@@ -4,7 +4,7 @@
 # isort: off
 from heedful.checks import agreement, permutation, adversarial, mechanism, erasure
 from heedful.checks import faithfulness
-from heedful.checks import plausibility, randomisation
+from heedful.checks import plausibility, randomisation, identifiability
 from heedful.checks import necessity, seeds, guide, adversary, deception
 from heedful.checks import labels, roar, off_manifold
 
@@ -31,6 +31,7 @@ __all__ = [
     "erasure",
     "faithfulness",
     "guide",
+    "identifiability",
     "labels",
     "mark",
     "mechanism",

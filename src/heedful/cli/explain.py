@@ -9,6 +9,7 @@ import typer
 
 from heedful.cli.common import (
     Choices,
+    CleaningName,
     Fields,
     Limit,
     ModelName,
@@ -33,7 +34,7 @@ def explain(
     out: Annotated[Path | None, typer.Option(help="With --data: the .parquet to write.")] = None,
     methods: Annotated[
         str | None,
-        typer.Option(help="Methods, by commas, or all; unless said no slow ones, no controls."),
+        typer.Option(help="Methods, by commas, or all; else no slow, patented, or control ones."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -51,6 +52,7 @@ def explain(
     html: Annotated[Path | None, typer.Option(help="Write a page that opens offline.")] = None,
     split: Annotated[str | None, typer.Option(help="With --data; test unless said.")] = None,
     fields: Fields = None,
+    cleaning: CleaningName = None,
     limit: Limit = None,
     subject: Choices = None,
     seed: Seed = 0,
@@ -59,6 +61,7 @@ def explain(
     """Explain one TEXT by several methods, words coloured by their scores; or --data, to a file."""
     one = {"--json": as_json, "--numbers": numbers, "--html": html, "--question": question}
     many = {"--out": out, "--split": split, "--fields": fields, "--limit": limit}
+    many |= {"--cleaning": cleaning}
     _require_one_kind(text, data, one, many)
     asked = {"methods": _methods(methods, settings), "target": target, "of": of}
     asked |= {"granularity": granularity, "seed": seed, **choices(subject)}

@@ -11,6 +11,7 @@ from heedful.cli import (
     check,
     compare,
     demo,
+    diffmask,
     explain,
     listing,
     report,
@@ -20,7 +21,7 @@ from heedful.cli import (
 from heedful.core.errors import HeedfulError
 
 INTERRUPTED = 130
-CONTINUED = {"audit", "demo", "reproduce", "train"}  # what they have done is kept
+CONTINUED = {"audit", "demo", "diffmask", "reproduce", "train"}  # what they have done is kept
 app = typer.Typer(
     name="heedful",
     help="Does attention explain this model's predictions, and if not, what does?",
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
+app.command("diffmask")(diffmask.diffmask)
 app.command("audit")(audit.audit)
 app.command("explain")(explain.explain)
 app.command("check")(check.check)

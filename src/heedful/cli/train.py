@@ -31,7 +31,7 @@ TRANSFORMERS = ("max_tokens",)
 
 
 Encoder = Annotated[
-    str, typer.Option(help="bilstm, cnn, average or mlp; or a transformers folder or hub id.")
+    str, typer.Option(help="bilstm, cnn, average, mlp; minilm, or a transformers folder or hub id.")
 ]
 Attention = Annotated[str | None, typer.Option(help="additive (unless said), dot or uniform.")]
 Vectors = Annotated[str | None, typer.Option(help="A GloVe or word2vec text file, or: glove.")]

@@ -1,8 +1,10 @@
 """What a word of a text is: the patterns that part words, signs and contractions."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from unicodedata import category
+
+LONG = 40  # signs; what is longer is no word that will be met again
 
 
 @cache
@@ -18,3 +20,23 @@ def word_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     word = f"[\\w{re.escape(marks)}]"
     split = rf"(?i:{word}+?(?=n[’']t\b)|n[’']t\b)|(?<=\w)[’']{word}+|{word}+|[^\w\s]"
     return re.compile(f"{word}+"), re.compile(split)
+
+
+def words_and_signs(text: str) -> list[str]:
+    """What the second of the patterns finds; words met before are not looked at again.
+
+    No match reaches over white space, so that a text may be taken apart there first.
+
+    >>> words_and_signs("It isn't, is it?")
+    ['It', 'is', "n't", ',', 'is', 'it', '?']
+    """
+    return [
+        part for piece in text.split() for part in (_kept if len(piece) <= LONG else _parts)(piece)
+    ]
+
+
+def _parts(piece: str) -> tuple[str, ...]:
+    return tuple(word_patterns()[1].findall(piece))
+
+
+_kept = lru_cache(maxsize=100_000)(_parts)

@@ -1,6 +1,6 @@
 """Where texts come from: files, the hub, samples and synthetic corpora; and texts in batches."""
 
-from heedful.data import movies, questions, synthetic  # noqa: F401 - registers their corpora
+from heedful.data import counting, movies, questions, synthetic  # noqa: F401 - registers their corpora
 from heedful.data.base import Dataset, corpora
 from heedful.data.batching import batches
 from heedful.data.resolve import read, splits

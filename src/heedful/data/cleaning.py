@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from heedful.core.splitting import word_patterns
+from heedful.core.splitting import words_and_signs
 from heedful.data.rows import Row
 from heedful.data.shares import Shares
 
@@ -19,13 +19,9 @@ CLOSING = (".", "?")
 Told = list[tuple[str, int]]  # words, each with the number of the token it comes from
 
 
-def _with_signs(text: str) -> list[str]:
-    return word_patterns()[1].findall(text)  # made when first needed: it takes a while
-
-
 SPLITS: dict[str, Callable[[str], list[str]]] = {
     "space": str.split,
-    "signs": _with_signs,
+    "signs": words_and_signs,
     "letters": lambda text: re.sub(r"\W", " ", text).split(),
     "keras": lambda text: text.lower().translate(KERAS).split(),
 }

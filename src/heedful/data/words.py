@@ -37,3 +37,5 @@ TOPICS = {
 
 PEOPLE = ("alice", "bruno", "clara", "david")
 PLACES = ("attic", "harbour", "library", "orchard")
+
+SYMBOLS = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibex", "jay")

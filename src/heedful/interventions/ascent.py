@@ -17,7 +17,7 @@ from torch import Tensor, autograd
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.interventions.base import interventions, require_epsilon
 from heedful.models.sitting import Sitting
-from heedful.tensor.ball import best_in_ball
+from heedful.tensor.ball import Program, best_in_balls
 from heedful.tensor.divergence import jsd, jsd_to_point, tvd
 
 INSIDE = 1e-6  # relative: what is found stays this far inside ε
@@ -130,18 +130,18 @@ class _Found:
         rest = self.before - output + torch.einsum("bt,btc->bc", here.double(), slopes)
         result = here.clone()
         farthest = jsd_to_point(self.own.masked_fill(~self.mask, 1.0).amin(-1))
+        asked, programs = [], []
         for text, words in enumerate(self.mask):
             if self.away[text] < farthest[text] * (1 - INSIDE):
                 classes = self.before[text] + output[text] > 0  # others are not allowed here
-                seen = slopes[text][words][:, classes]
-                found = best_in_ball(
-                    goal[text, words].double().numpy(),
-                    seen.numpy(),
-                    rest[text, classes].numpy(),
-                    epsilon=self.epsilon,
-                )
-                if found is not None:
-                    result[text, words] = torch.from_numpy(found).to(result)
+                seen = slopes[text][words][:, classes].numpy()
+                wanted = goal[text, words].double().numpy()
+                programs.append(Program(wanted, seen, rest[text, classes].numpy()))
+                asked.append(text)
+        answers = best_in_balls(programs, epsilon=self.epsilon)
+        for text, found in zip(asked, answers, strict=True):
+            if found is not None:
+                result[text, self.mask[text]] = torch.from_numpy(found).to(result)
         return result
 
     def _view(

@@ -7,10 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, autograd
 
-from heedful.core.errors import ConfigError
 from heedful.core.values import Explanation
 from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
-from heedful.methods.layered import HEADS, Heads, over_heads, read_row, require_layers
+from heedful.methods.layered import HEADS, Heads, over_heads, read_row, require_layers, within
 from heedful.models.base import HasLayers
 from heedful.models.sitting import Sitting
 from heedful.models.slopes import slopes
@@ -45,10 +44,10 @@ class Attention:
             return on_words("attention", sitting, sitting.forward.attention)
         require_layers(sitting, "attention of a chosen layer or head")
         maps = sitting.forward.maps
-        layer = _within("layer", -1 if self.layer is None else self.layer, len(maps))
+        layer = within("layer", -1 if self.layer is None else self.layer, len(maps))
         weights = maps[layer]
         if self.head is not None:
-            head = _within("head", self.head, weights.shape[1])
+            head = within("head", self.head, weights.shape[1])
             weights = weights[:, head : head + 1]
         row = read_row(sitting, "attention", over_heads(weights, self.heads))
         row = row * sitting.batch.mask
@@ -88,9 +87,3 @@ class AttentionXGradient:
             value = value_of(sitting.decode(leaf), target, self.of)
             (slope,) = autograd.grad(value.sum(), leaf)
         return slope
-
-
-def _within(name: str, number: int, count: int) -> int:
-    if not -count <= number < count:
-        raise ConfigError(f"{name} must lie between {-count} and {count - 1}, not {number}.")
-    return number % count

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.core.errors import NotApplicable
@@ -13,6 +13,7 @@ from heedful.methods.base import Join, Kind, methods, on_words
 from heedful.methods.layered import read_row
 from heedful.models.base import HasBlocks
 from heedful.models.sitting import Sitting
+from heedful.tensor.contribution import rows_of_one
 from heedful.tensor.rollout import product
 
 
@@ -66,22 +67,25 @@ class ValueZeroing:
         sitting: Sitting,
         target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
     ) -> Explanation:
+        row = read_row(sitting, "value_zeroing", product(sitting.once(Zeroed())))
+        return on_words("value_zeroing", sitting, row)
+
+
+@dataclass(frozen=True)
+class Zeroed:
+    """For each layer how far the value of each token (column) turns each state (row)."""
+
+    def __call__(self, sitting: Sitting) -> list[Float[Tensor, "B T T"]]:
         if not isinstance(sitting.subject, HasBlocks):
             raise NotApplicable(
                 "value_zeroing compares the states of layers; this model has one attention."
             )
         with sitting.clock("value_zeroing"):
             changes = sitting.subject.zeroed_values(sitting.batch, max_batch_tokens=sitting.budget)
-        maps = [
-            mixing(one, weights) for one, weights in zip(changes, sitting.forward.maps, strict=True)
-        ]
-        row = read_row(sitting, "value_zeroing", product(maps))
-        return on_words("value_zeroing", sitting, row)
+        both = zip(changes, sitting.forward.maps, strict=True)
+        return [mixing(one, weights) for one, weights in both]
 
 
 def mixing(changes: Tensor, weights: Tensor) -> Tensor:
     """Rows that sum to 1, on keys that were attended to; a state that nothing turns is its own."""
-    seen = changes.to(weights.dtype) * (weights.sum(1) > 0)
-    total = seen.sum(-1, keepdim=True)
-    own = torch.eye(seen.shape[-1], dtype=seen.dtype, device=seen.device)
-    return torch.where(total > 0, seen / torch.where(total > 0, total, 1.0), own)
+    return rows_of_one(changes.to(weights.dtype) * (weights.sum(1) > 0))

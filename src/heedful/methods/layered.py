@@ -70,3 +70,10 @@ def read_row(sitting: Sitting, method: str, matrix: Float[Tensor, "B Q K"]) -> F
 def without_identity(matrix: Float[Tensor, "B T T"]) -> Float[Tensor, "B T T"]:
     """The matrix less the identity it was built on."""
     return matrix - torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+
+
+def within(name: str, number: int, count: int) -> int:
+    """A layer or head counted from the front; an error where there is none."""
+    if not -count <= number < count:
+        raise ConfigError(f"{name} must lie between {-count} and {count - 1}, not {number}.")
+    return number % count

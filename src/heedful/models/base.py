@@ -109,6 +109,17 @@ class HasBlocks(Protocol):
 
 
 @runtime_checkable
+class ShowsStates(Protocol):
+    """A subject of several layers that shows what it knows of each token after each."""
+
+    def read_states(
+        self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None
+    ) -> tuple[Float[Tensor, "B C"], list[Float[Tensor, "B T _"]]]:
+        """The logits, and the states that enter the first layer and that leave each."""
+        ...
+
+
+@runtime_checkable
 class HasBlank(Protocol):
     """A subject that knows a vector for no word."""
 

@@ -36,41 +36,51 @@ class Block:
         pair of tokens is ever formed.
         """
         weights = self.call.weights
-        added, bias = self._added()
+        added, bias = self.added()
         whole = torch.einsum("bhqk,bkhd->bqd", weights, added) + bias
-        self._require_whole(whole, batch)
+        self.require_whole(whole, batch)
         if head is not None:
             weights, added = weights[:, head : head + 1], added[:, :, head : head + 1]
         alike = torch.einsum("bkhd,bkgd->bkhg", added, added)
         return torch.einsum("bhqk,bkhg,bgqk->bqk", weights, alike, weights).clamp(min=0).sqrt()
 
-    def _added(self) -> tuple[Float[Tensor, "B K H D"], Float[Tensor, "D"]]:
+    def added(self) -> tuple[Float[Tensor, "B K H D"], Float[Tensor, "D"]]:
         """f_h(x_k): the value of each key in each head behind the map, less the map's bias."""
         values = self.call.values
         if values is None:
             raise RuntimeError("A block was made without values.")
-        texts, heads, keys, width = values.shape
-        spread = values.new_zeros(texts, keys, heads, heads, width)
-        each = torch.arange(heads)
-        spread[:, :, each, each] = values.transpose(1, 2)  # one head's value, zeros for the others
+        _, heads, _, width = values.shape
+        each = torch.eye(heads * width).to(values)  # what the map makes of each place on its own
         with torch.no_grad():
-            bias = self.outward(values.new_zeros(1, 1, heads * width))[0, 0]
-            added = self.outward(spread.reshape(texts, keys * heads, heads * width))
-        return added.reshape(texts, keys, heads, -1) - bias, bias
+            made = self.outward(torch.cat([each, torch.zeros_like(each[:1])])[None])[0]
+        matrix = (made[:-1] - made[-1]).reshape(heads, width, -1)
+        return torch.einsum("bhkw,hwd->bkhd", values, matrix), made[-1]
 
-    def _require_whole(self, whole: Float[Tensor, "B Q D"], batch: Batch) -> None:
+    def require_whole(
+        self, whole: Float[Tensor, "B Q D"], batch: Batch, method: str = "attention_norm"
+    ) -> None:
         same = whole.shape[1] == batch.ids.shape[1]
         gaps = (whole - self.output).abs().amax(-1)
         gap = float(gaps[batch.present].max() if same else gaps.max())
         if not gap <= NEAR * max(1.0, float(self.output.abs().max())):
             raise NotApplicable(
-                "attention_norm is refused: what the keys add does not make up the output of "
+                f"{method} is refused: what the keys add does not make up the output of "
                 f"{self.call.module} (difference {gap:.2g})."
             )
 
 
-def blocks_of(subject: Replayed, batch: Batch, asked: Callable[[Call], bool]) -> list[Block]:
-    """The blocks of the attentions asked for, in their order in the pass."""
+def blocks_of(
+    subject: Replayed,
+    batch: Batch,
+    asked: Callable[[Call], bool],
+    *,
+    embedded: Float[Tensor, "B T E"] | None = None,
+    method: str = "attention_norm",
+) -> list[Block]:
+    """The blocks of the attentions asked for, in their order in the pass.
+
+    The pass starts from the vectors given, or from the words; `method` is who asks.
+    """
     found: dict[int, Block] = {}
 
     def seen(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
@@ -80,23 +90,33 @@ def blocks_of(subject: Replayed, batch: Batch, asked: Callable[[Call], bool]) ->
         call, given = hearing.calls[-1], args[0]
         if call.order in found or call.values is None or not asked(call):
             return
-        mixed = (call.weights @ call.values).transpose(1, 2).flatten(2)
-        if given.numel() == mixed.numel() and torch.allclose(given.reshape(mixed.shape), mixed):
-            found[call.order] = Block(call, module, output.reshape(*mixed.shape[:2], -1))
+        if (block := block_behind(call, module, given, output)) is not None:
+            found[call.order] = block
 
-    matrices = [one for one in subject.model.modules() if _is_matrix(one)]
+    matrices = [one for one in subject.model.modules() if is_matrix(one)]
     with hooked([one.register_forward_hook(seen) for one in matrices]), torch.no_grad():
-        _, hearing = subject.run(batch)
+        _, hearing = subject.run(batch, embedded=embedded)
     orders = [call.order for call in hearing.calls if asked(call)]
     if missing := [order for order in orders if order not in found]:
         raise NotApplicable(
-            "attention_norm needs the vectors that heads mix and a linear map behind them; none is "
+            f"{method} needs the vectors that heads mix and a linear map behind them; none is "
             f"seen in {subject.seam.modules[missing[0]]}."
         )
     return [found[order] for order in orders]
 
 
-def _is_matrix(module: nn.Module) -> bool:
+def block_behind(call: Call, module: nn.Module, given: Tensor, output: Tensor) -> Block | None:
+    """The block, if what the module was given is what the heads of the attention gave out."""
+    if call.values is None:
+        return None
+    mixed = (call.weights @ call.values).transpose(1, 2).flatten(2)
+    if given.numel() != mixed.numel() or not torch.allclose(given.reshape(mixed.shape), mixed):
+        return None
+    return Block(call, module, output.reshape(*mixed.shape[:2], -1))
+
+
+def is_matrix(module: nn.Module) -> bool:
+    """Whether a module is a linear map: it has one matrix, and looks nothing up."""
     weight = getattr(module, "weight", None)
     return isinstance(weight, Tensor) and weight.dim() == 2 and not isinstance(module, nn.Embedding)
 

@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from heedful.core.errors import ModelError, RunError
 from heedful.core.files import remove, save_atomic, write_atomic
 from heedful.models.loading import HUB_ID
+from heedful.models.packaged import folder_or_name
 from heedful.models.pretrained import from_model
 from heedful.models.quietly import loading
 from heedful.models.store import SETTINGS
@@ -31,6 +32,7 @@ def new_classifier(
     They are drawn by the seed, whatever state torch's own stream is in. The seam is proved here:
     an encoder that could not be audited is refused before it is trained, not after.
     """
+    encoder = folder_or_name(encoder)
     _require_encoder(encoder)
     try:
         model, tokenizer, new = _loaded(encoder, labels, seed=seed)

@@ -36,15 +36,15 @@ class BiLSTM(nn.Module):
         self, embedded: Float[Tensor, "B T E"], present: Bool[Tensor, "B T"]
     ) -> Float[Tensor, "B T D"]:
         ahead, _ = self.ahead(embedded)
-        behind, _ = self.behind(_turned(embedded, present))
-        return torch.cat([ahead, _turned(behind, present)], dim=-1) * present[..., None]
+        behind, _ = self.behind(turned(embedded, present))
+        return torch.cat([ahead, turned(behind, present)], dim=-1) * present[..., None]
 
 
-def _turned(rows: Float[Tensor, "B T E"], present: Bool[Tensor, "B T"]) -> Float[Tensor, "B T E"]:
+def turned(rows: Float[Tensor, "B T E"], present: Bool[Tensor, "B T"]) -> Float[Tensor, "B T E"]:
     """Each text's tokens in reverse; padding stays behind."""
     place = torch.arange(rows.shape[1], device=rows.device)
-    turned = torch.where(present, present.sum(-1, keepdim=True) - 1 - place, place)
-    return rows.gather(1, turned[..., None].expand_as(rows))
+    other = torch.where(present, present.sum(-1, keepdim=True) - 1 - place, place)
+    return rows.gather(1, other[..., None].expand_as(rows))
 
 
 @encoders.register("cnn")

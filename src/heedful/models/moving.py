@@ -82,5 +82,10 @@ class Moved:
         return outputs
 
 
+def given_vectors(subject: Subject) -> Subject:
+    """The subject for who gives it the vectors of its words in every pass, moved or not."""
+    return subject.inner if isinstance(subject, Moved) else subject
+
+
 def _refuse(*_: object, **__: object) -> Any:
     raise NotApplicable(DEAF)

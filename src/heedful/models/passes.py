@@ -12,9 +12,11 @@ from torch import Tensor
 
 from heedful.core.batch import Batch
 from heedful.core.errors import AttentionUnavailable, ModelError
+from heedful.models.blocks import hooked
 from heedful.models.first_row import FirstRow
 from heedful.models.hearing import Edit, Hearing
 from heedful.models.seam import Seam
+from heedful.models.states import Read, Watch, text_layers
 
 NEAR = 0.1  # probability between the two likeliest classes
 COARSE = 0.05  # how far logits may lie apart in bfloat16
@@ -88,6 +90,15 @@ class Passes:
             logits = self.logits(batch)
         return logits.float() if self.half else logits
 
+    def read_states(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Read:
+        """The logits of `outputs`, what enters the first layer, and what leaves each."""
+        watch = Watch(batch, tokens_first=self.seam.tokens_first)
+        layers = text_layers(self.model, self.seam.modules, self._reader)
+        half = torch.autocast(self.device.type, torch.bfloat16, enabled=self.half)
+        with hooked(watch.on(layers)), self._embedded_as(embedded, batch), half:
+            logits = self.logits(batch)
+        return (logits.float() if self.half else logits), watch.states
+
     def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
         """Logits with each token deleted; equal variants are run once."""
         rows, positions = batch.mask.nonzero(as_tuple=True)
@@ -128,11 +139,13 @@ class Passes:
     @cached_property
     def embedding(self) -> torch.nn.Module:
         """Where the tokens of the text are looked up."""
-        reader = self.model
-        if self.task == "next target token":
-            reader = self.model.get_encoder()
-        found: torch.nn.Module = reader.get_input_embeddings()
+        found: torch.nn.Module = self._reader.get_input_embeddings()
         return found
+
+    @property
+    def _reader(self) -> Any:
+        """The part of the model that reads the text."""
+        return self.model.get_encoder() if self.task == "next target token" else self.model
 
     def _rechecked(self, batch: Batch, logits: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
         """The logits, in full precision where the two likeliest classes are near each other."""

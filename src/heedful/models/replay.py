@@ -49,7 +49,12 @@ class Replayed(Protocol):
     def logits(self, batch: Batch) -> Float[Tensor, "B C"]: ...
 
     def run(
-        self, batch: Batch, edit: Edit | None = None, *, keep: bool = True
+        self,
+        batch: Batch,
+        edit: Edit | None = None,
+        *,
+        embedded: Float[Tensor, "B T E"] | None = None,
+        keep: bool = True,
     ) -> tuple[Float[Tensor, "B C"], Hearing]: ...
 
 
@@ -127,7 +132,7 @@ class RowReplay:
         stubbed = list(self.layers)[:-1]
         try:
             for layer, count in zip(stubbed, self.returns, strict=False):
-                layer.forward = _stub(count)
+                layer.forward = stub(count)
             yield
         finally:
             handle.remove()
@@ -187,7 +192,7 @@ def _single(batch: Batch, position: Int[Tensor, "B"]) -> Batch:
     return Batch(batch.ids.gather(1, place), ones, ones, batch.instances, types)
 
 
-def _stub(count: int) -> Any:
+def stub(count: int) -> Any:
     def forward(hidden_states: Tensor, *_: Any, **__: Any) -> Any:
         return hidden_states if count == 0 else (hidden_states, *[None] * (count - 1))
 

@@ -73,7 +73,7 @@ class Seam:
         names = {id(module): name for name, module in self.model.named_modules()}
         hearing = Hearing(names, edit, keep)
         tap = tapped(self.model, hearing) if self.path == "tap" else nullcontext()
-        with _lock_of(self.model):
+        with lock_of(self.model):
             token = current.set(hearing if self.path == "interface" else None)
             try:
                 with self._switched(), tap:
@@ -192,7 +192,8 @@ def _attend(
     return mixed.transpose(1, 2).contiguous(), new
 
 
-def _lock_of(model: nn.Module) -> RLock:
+def lock_of(model: nn.Module) -> RLock:
+    """Who holds it has the model to itself, among those who ask for it."""
     config = getattr(model, "config", model)
     if id(config) not in _locks:
         finalize(config, _locks.pop, id(config), None)

@@ -11,6 +11,7 @@ from heedful.core.errors import NotApplicable
 from heedful.models.blocks import hooked
 from heedful.models.hearing import Call
 from heedful.models.replay import Replayed, with_states
+from heedful.models.states import layer_around
 
 NEAR = 1e-4  # how far a layer may turn that is given its own states again
 
@@ -24,7 +25,7 @@ def zeroed_values(
     given the states that entered it in the untouched pass. One more variant keeps every key: it
     must give the states of the untouched pass.
     """
-    layers = _layers(subject)
+    layers = layers_around(subject, "value_zeroing")
     entered, left = _states(subject, batch, layers)
     rows, keys = _variants(batch)
     length = batch.ids.shape[1]
@@ -40,23 +41,17 @@ def zeroed_values(
     return [change[..., :-1] for change in changes]
 
 
-def _layers(subject: Replayed) -> list[nn.Module]:
+def layers_around(subject: Replayed, method: str) -> list[nn.Module]:
     """The layers around the attentions; one that is used over and over is met as often."""
     found: dict[str, str] = {}
     for name in dict.fromkeys(subject.seam.modules):
-        parts = name.split(".")
-        around = [".".join(parts[:depth]) for depth in range(len(parts), 0, -1)]
-        listed = [
-            one
-            for one in around
-            if isinstance(subject.model.get_submodule(one.rpartition(".")[0]), nn.ModuleList)
-        ]
-        if not listed or listed[0] in found:
+        around = layer_around(subject.model, name)
+        if around is None or around in found:
             raise NotApplicable(
-                "value_zeroing needs layers of one attention each, in a list; "
+                f"{method} needs layers of one attention each, in a list; "
                 f"{name} is in none, or shares its layer with another attention."
             )
-        found[listed[0]] = name
+        found[around] = name
     return [subject.model.get_submodule(one) for one in found]
 
 

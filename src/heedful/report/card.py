@@ -58,6 +58,7 @@ WIDTH = 41
 # in a sentence: several figures of every method are for the report
 TOLD = {
     "faithfulness": "What methods name",
+    "identifiability": "What cannot matter",
     "plausibility": "What people point at",
     "randomisation": "What was learned",
     "labels": "What labels taught",

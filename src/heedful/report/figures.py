@@ -9,7 +9,9 @@ from heedful.report.compared_charts import forest_chart
 from heedful.report.erasure_charts import boxes_chart, gap_chart
 from heedful.report.erasure_pictures import erasure_pictures_of
 from heedful.report.evidence import Records
-from heedful.report.layer_charts import heads_chart, layers_chart
+from heedful.report.identified import identified_of
+from heedful.report.identified_pictures import identified_pictures_of
+from heedful.report.layer_charts import heads_chart, layers_chart, lines_chart
 from heedful.report.layer_pictures import layer_pictures_of
 from heedful.report.layers import layers_of
 from heedful.report.look import INK, QUIET, SERIES, data, look
@@ -41,6 +43,7 @@ def write_figures(records: Records, folder: Path) -> list[Path]:
         *removed_pictures_of(records),
         *method_pictures_of(methods_of(records)),
         *layer_pictures_of(records, layers_of(records)),
+        *identified_pictures_of(records, identified_of(records)),
         *retrained_pictures_of(records, retrained_of(records)),
     )
     drawn = {one.name: chart_of(one, title=True) for one in pictures}
@@ -208,6 +211,7 @@ DRAWN: dict[str, Callable[[Picture], Any]] = {
     "density": _density,
     "flow": _flow,
     "layers": layers_chart,
+    "lines": lines_chart,
     "heads": heads_chart,
     "matrix": matrix_chart,
     "boxes": boxes_chart,

@@ -35,13 +35,14 @@ def _shown(page: Page) -> dict[str, Any]:
     from markupsafe import Markup
 
     more = ("layers",) if page.layers or page.maps else ()
-    styled = ("methods", *more) if page.methods else more
+    looked = more or (("layers",) if page.identified else ())
+    styled = ("methods", *looked) if page.methods else looked
     styled = (*styled, "retrained") if page.retraining else styled
     css, js = joined(("page", *styled), "css"), joined(("theme", "page", *more), "js")
     # these are ours, or made by ours from escaped text; all else is escaped by the template
     own = {"css": css, "js": js}
     own |= {"data": script_json(_sentences(page)), "maps": script_json(_maps(page))}
-    drawn = [one for one in page.layer_pictures if one.kind == "layers"]  # heads are a table
+    drawn = [one for one in page.layer_pictures if one.kind != "heads"]  # those are a table
     return {
         "page": page,
         "arrows": ARROWS,
@@ -49,6 +50,7 @@ def _shown(page: Page) -> dict[str, Any]:
         "figures": [(one, Markup(svg_of(one))) for one in page.pictures],  # noqa: S704
         "method_figures": [(one, Markup(svg_of(one))) for one in page.method_pictures],  # noqa: S704
         "layer_figures": [(one, Markup(svg_of(one))) for one in drawn],  # noqa: S704
+        "identified_figures": [(one, Markup(svg_of(one))) for one in page.identified_pictures],  # noqa: S704
         "retrained_figures": {
             one.name: (one, Markup(svg_of(one)))  # noqa: S704
             for one in page.retrained_pictures

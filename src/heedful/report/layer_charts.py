@@ -6,6 +6,7 @@ from heedful.report.look import INK, QUIET, SERIES, data
 from heedful.report.pictures import Picture, Row, told
 
 LINE = 0.06  # height of a line of words, of the whole chart
+APART = 0.08  # of several measures of one layer, in layers
 MOST_NUMBERS = 16  # heads in a row whose cells still have room for a number
 WHITE = "#ffffff"
 DEEP = 0.7  # of the strongest colour: from here on white letters are read better
@@ -38,6 +39,35 @@ def layers_chart(picture: Picture) -> Any:
     )
 
 
+def lines_chart(picture: Picture) -> Any:
+    """A line from layer to layer for each of several measures, side by side in every layer."""
+    import altair as alt
+
+    names = picture.classes
+    rows = [
+        row | {"at": row["layer"] + APART * (names.index(row["class"]) - (len(names) - 1) / 2)}
+        for row in picture.rows
+    ]
+    numbers = sorted({row["layer"] for row in rows})
+    across = alt.Scale(domain=(min(numbers) - 0.5, max(numbers) + 0.5), nice=False)
+    ticks = alt.Axis(values=_spread(numbers), format="d", grid=False)
+    x = alt.X("at:Q", title=picture.x, scale=across, axis=ticks)
+    scale = alt.Scale(domain=picture.span, nice=False)
+    y = alt.Y("value:Q", title="Kendall's τ", scale=scale, axis=alt.Axis(tickCount=5))
+    legend = alt.Legend(title=None, orient="top", offset=6, columns=1, labelLimit=300)
+    shades = alt.Scale(domain=list(names), range=list(SERIES[: len(names)]))
+    base = alt.Chart(data(rows), width=400, height=240)
+    base = base.encode(x=x, color=alt.Color("class:N", scale=shades, legend=legend))
+    spread = base.mark_rule(strokeWidth=2, opacity=0.75)
+    return alt.layer(
+        *_audited(picture, alt.X("layer:Q", title=picture.x, scale=across, axis=ticks)),
+        *_rulers(picture),
+        base.mark_line(strokeWidth=2).encode(y=y),
+        spread.encode(y=alt.Y("low:Q", title="Kendall's τ"), y2="high:Q"),
+        base.mark_circle(size=60, opacity=1).encode(y=y),
+    )
+
+
 def _spread(numbers: list[int]) -> list[int]:
     """At most a dozen of the layers, evenly apart, so that their numbers do not run together."""
     return numbers[:: 1 + (len(numbers) - 1) // 12]
@@ -46,7 +76,7 @@ def _spread(numbers: list[int]) -> list[int]:
 def _audited(picture: Picture, x: Any) -> list[Any]:
     import altair as alt
 
-    chosen = [row for row in picture.rows if row["audited"]]
+    chosen = [{"layer": one} for one in sorted({r["layer"] for r in picture.rows if r["audited"]})]
     sides = [{"layer": row["layer"] - 0.5, "to": row["layer"] + 0.5} for row in chosen]
     band = alt.Chart(data(sides)).mark_rect(fill=QUIET, opacity=0.14, stroke=None)
     words = alt.Chart(data(chosen)).mark_text(color=INK, fontSize=11, baseline="bottom", dy=-4)

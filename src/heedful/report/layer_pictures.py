@@ -1,32 +1,54 @@
 """What the figures of layers and heads show."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from math import ceil, floor, isnan
+from typing import Protocol, runtime_checkable
 
 from heedful.core.records import Estimate
 from heedful.report.evidence import Records
-from heedful.report.layers import Layer, Layers
+from heedful.report.layers import Layers
 from heedful.report.pictures import Picture, Row
 
 RULERS = {
     "tau_gradient_leave_one_out": "gradient",
     "tau_shuffled_leave_one_out": "shuffled",
 }
+TRACED = {
+    "weighting": "weights and contributions",
+    "unrolled": "contributions and leave-one-out",
+    "mixing": "the same, traced to the words",
+}
 ACROSS = "layer, lower to higher"
 WIDTH = 0.5  # of the heads of one layer, in layers
 
 
+@runtime_checkable
+class Placed(Protocol):
+    """A layer that has a place in a figure."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def audited(self) -> bool: ...
+
+    @property
+    def heads(self) -> Sized: ...
+
+
 def layer_pictures_of(records: Records, layers: Layers | None) -> tuple[Picture, ...]:
-    """Agreement by layer, weight on words by layer, agreement by head; none without layers."""
+    """Agreement, weight on words and contributions by layer, agreement by head."""
     if layers is None:
         return ()
-    made = (_agreement(records, layers), _mass(layers), _heads(layers))
+    made = (_agreement(records, layers), _mass(layers), _traced(layers), _heads(layers))
     return tuple(one for one in made if one.rows)
 
 
 def _agreement(records: Records, layers: Layers) -> Picture:
-    rows = _means((one, one.tau) for one in layers.layers)
-    dots = _dots((one, head.number, head.tau.value) for one in layers.layers for head in one.heads)
+    rows = means_of((one, one.tau) for one in layers.layers)
+    dots = dots_of(
+        (one, head.number, head.tau.value) for one in layers.layers for head in one.heads
+    )
     rulers = _rulers(records)
     heights = [0.0, *(mark["value"] for mark in (*dots, *rulers))]
     heights += [row[end] for row in rows for end in ("low", "high")]
@@ -45,7 +67,7 @@ def _agreement(records: Records, layers: Layers) -> Picture:
 
 
 def _mass(layers: Layers) -> Picture:
-    dots = _dots((one, head.number, head.mass) for one in layers.layers for head in one.heads)
+    dots = dots_of((one, head.number, head.mass) for one in layers.layers for head in one.heads)
     return Picture(
         name="layers_word_mass",
         kind="layers",
@@ -55,8 +77,30 @@ def _mass(layers: Layers) -> Picture:
         x=ACROSS,
         span=(0.0, 1.0),
         classes=("share of weight on words",),
-        rows=_means((one, one.mass) for one in layers.layers),
+        rows=means_of((one, one.mass) for one in layers.layers),
         marks=dots,
+    )
+
+
+def _traced(layers: Layers) -> Picture:
+    rows = tuple(
+        row | {"class": words}
+        for name, words in TRACED.items()
+        for row in means_of((one, getattr(one, name)) for one in layers.traced)
+    )
+    heights = [0.0, *(row[end] for row in rows for end in ("low", "high"))]
+    return Picture(
+        name="layers_mechanism",
+        kind="lines",
+        title="Weights and contributions by layer",
+        caption="Kendall's τ of a layer's weights with what tokens contribute to its state at the "
+        "position under audit; of these contributions with leave-one-out; and of contributions "
+        f"traced down to the words: mean and {100 * layers.level:g} % interval. Contributions are "
+        "by ALTI, or by value zeroing where ALTI is refused.",
+        x=ACROSS,
+        span=(floor(10 * min(heights)) / 10, ceil(10 * max(heights)) / 10),
+        classes=tuple(TRACED.values()),
+        rows=rows,
     )
 
 
@@ -84,7 +128,7 @@ def _heads(layers: Layers) -> Picture:
     )
 
 
-def _dots(heads: Iterable[tuple[Layer, int, float]]) -> tuple[Row, ...]:
+def dots_of(heads: Iterable[tuple[Placed, int, float]]) -> tuple[Row, ...]:
     """A layer's heads side by side in their order, so that none hides another."""
     return tuple(
         {
@@ -96,7 +140,7 @@ def _dots(heads: Iterable[tuple[Layer, int, float]]) -> tuple[Row, ...]:
     )
 
 
-def _means(pairs: Iterable[tuple[Layer, Estimate]]) -> tuple[Row, ...]:
+def means_of(pairs: Iterable[tuple[Placed, Estimate]]) -> tuple[Row, ...]:
     rows = []
     for layer, estimate in pairs:
         value = estimate.value

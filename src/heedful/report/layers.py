@@ -31,13 +31,20 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The same of one layer with its heads averaged, and each of them."""
+    """The same of one layer with its heads averaged, and each of them.
+
+    `weighting` is the τ of its weights with what tokens contribute to it, `unrolled` that of those
+    contributions with leave-one-out, `mixing` the same of contributions traced down to the words.
+    """
 
     number: int
     tau: Estimate
     mass: Estimate
     audited: bool
     heads: tuple[Head, ...]
+    weighting: Estimate = NOTHING
+    unrolled: Estimate = NOTHING
+    mixing: Estimate = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,11 @@ class Layers:
         return tuple(head for head in every if not isnan(head.tau.value))
 
     @property
+    def traced(self) -> tuple[Layer, ...]:
+        """The layers of which is known what tokens contribute to them."""
+        return tuple(layer for layer in self.layers if not isnan(layer.weighting.value))
+
+    @property
     def columns(self) -> range:
         """A number for each head of the layer that has the most."""
         return range(max(len(layer.heads) for layer in self.layers))
@@ -66,31 +78,44 @@ class Layers:
 
 def layers_of(records: Records) -> Layers | None:
     """What the run has measured by layer and head; None where the model has no such thing."""
-    taus = _placed(records.by_setting("agreement", "tau_leave_one_out"))
+    taus = placed_of(records.by_setting("agreement", "tau_leave_one_out"))
     numbers = sorted({layer for layer, head in taus if head is None})
     if not numbers:
         return None
-    masses = _placed(records.by_setting("agreement", "word_mass"))
-    tau = _estimates(records, taus)
-    mass = _estimates(records, {place: one for place, one in masses.items() if place[1] is None})
+    masses = placed_of(records.by_setting("agreement", "word_mass"))
+    tau = estimates_of(records, taus)
+    mass = estimates_of(records, {place: one for place, one in masses.items() if place[1] is None})
+    traced = _traced(records)
     audited = audited_of(records.manifest)
     layers = []
     for layer in numbers:
         heads = sorted(head for one, head in taus if one == layer and head is not None)
         spent = {head: _mean(masses.get((layer, head))) for head in heads}
         made = [
-            Head(head, tau[layer, head], spent[head], _is(audited, layer, head)) for head in heads
+            Head(head, tau[layer, head], spent[head], is_audited(audited, layer, head))
+            for head in heads
         ]
         layers.append(
             Layer(
                 number=layer,
                 tau=tau[layer, None],
                 mass=mass.get((layer, None), NOTHING),
-                audited=_is(audited, layer),
+                audited=is_audited(audited, layer),
                 heads=tuple(made),
+                **{name: one.get((layer, None), NOTHING) for name, one in traced.items()},
             )
         )
     return Layers(tuple(layers), records.manifest.get("level", 0.95))
+
+
+def _traced(records: Records) -> dict[str, dict[Place, Estimate]]:
+    """What `mechanism` has measured by layer."""
+    names = {f"tau_{name}": name for name in ("weighting", "unrolled", "mixing")}
+    found = records.by_every_setting("mechanism", tuple(names))
+    return {
+        name: estimates_of(records, placed_of(found.get(measure, {})))
+        for measure, name in names.items()
+    }
 
 
 def summary_of(layers: Layers) -> str:
@@ -107,7 +132,18 @@ def summary_of(layers: Layers) -> str:
         for one in known
         if one.audited and one not in (high, low)
     ]
-    return f"{'; '.join(told)}. {_heads_told(layers)}".replace("-", "\N{MINUS SIGN}").strip()
+    words = f"{'; '.join(told)}. {_heads_told(layers)} {_traced_told(layers)}"
+    return words.replace("-", "\N{MINUS SIGN}").replace("  ", " ").strip()
+
+
+def _traced_told(layers: Layers) -> str:
+    known = layers.traced
+    if not known:
+        return ""
+    high, low = (pick(known, key=lambda one: one.weighting.value) for pick in (max, min))
+    told = f"Weights rank as what tokens contribute to their layer most in layer {high.number}, "
+    told += f"τ {high.weighting}"
+    return told + (f", least in layer {low.number}, τ {low.weighting}." if low != high else ".")
 
 
 def _heads_told(layers: Layers) -> str:
@@ -123,10 +159,10 @@ def _heads_told(layers: Layers) -> str:
     )
 
 
-def _placed(by_setting: Mapping[str, Column]) -> dict[Place, Column]:
+def placed_of(by_setting: Mapping[str, Column]) -> dict[Place, Column]:
     """Columns by layer and head, of equal length; settings of other kinds are left out."""
     longest = max(map(len, by_setting.values()), default=0)
-    placed = {}
+    placed: dict[Place, Column] = {}
     for setting, values in by_setting.items():
         if found := SETTING.fullmatch(setting):
             missing = np.full(longest - len(values), np.nan)
@@ -135,7 +171,7 @@ def _placed(by_setting: Mapping[str, Column]) -> dict[Place, Column]:
     return placed
 
 
-def _estimates(records: Records, columns: Mapping[Place, Column]) -> dict[Place, Estimate]:
+def estimates_of(records: Records, columns: Mapping[Place, Column]) -> dict[Place, Estimate]:
     names = {f"{layer} {head}": (layer, head) for layer, head in columns}
     level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
     named = {name: columns[place] for name, place in names.items()}
@@ -148,7 +184,7 @@ def _mean(values: Column | None) -> float:
     return float(defined.mean()) if len(defined) else float("nan")
 
 
-def _is(audited: Audited | None, layer: int, head: int | None = None) -> bool:
+def is_audited(audited: Audited | None, layer: int, head: int | None = None) -> bool:
     """Whether this layer, or this head of it, was chosen for the audit among others."""
     if audited is None or audited.layer != layer:
         return False

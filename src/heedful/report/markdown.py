@@ -8,6 +8,7 @@ from heedful.core.records import Estimate
 from heedful.report.choices import Choices
 from heedful.report.evidence import Records
 from heedful.report.html import number, short
+from heedful.report.identified import Identified
 from heedful.report.methods import Methods, limits_told, nearest
 from heedful.report.page import CheckTable, Page, page_of
 
@@ -57,6 +58,8 @@ def _lines(page: Page) -> Iterator[str]:
         yield f"\n{escaped(page.retraining.sentence)}"
     if page.methods:
         yield from _methods(page.methods)
+    if page.identified:
+        yield from _identified(page.identified)
     yield from _data(page)
     yield "\n### What this does not show\n"
     for limit in page.limits:
@@ -111,6 +114,21 @@ def _methods(methods: Methods) -> Iterator[str]:
         found = (taus.get(frozenset((one.name, other)), nan) for other in names)
         row = " | ".join(map(short, found))
         yield f"| {escaped(one.name)} | {escaped(one.kind)} | {one.texts} | {row} |"
+
+
+def _identified(found: Identified) -> Iterator[str]:
+    """The heads with the most to spare, what that proves, and the means by layer."""
+    yield "\n### What of attention can matter, and whose states does it look at?\n"
+    for one in found.sentences:
+        yield f"- {escaped(one)}"
+    if found.sentences:
+        yield f"\nWhat this proves: {escaped(found.proves)}"
+        yield f"\nWhat it does not prove: {escaped(found.proves_not)}"
+    heads = "without effect | keys for each dimension | states that point to their word | own part"
+    yield f"\n| of | {heads} |\n| --- | --- | --- | --- | --- |"
+    for layer in found.layers:
+        own = (layer.share, layer.keys, layer.identified, layer.own)
+        yield f"| {layer.name} | {' | '.join(map(_told, own))} |"
 
 
 def _data(page: Page) -> Iterator[str]:

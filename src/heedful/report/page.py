@@ -14,6 +14,8 @@ from heedful.report.claims import ClaimRow, claims_of
 from heedful.report.erasure_pictures import erasure_pictures_of
 from heedful.report.evidence import Records, visible
 from heedful.report.facts import Facts, facts_of, limits_of
+from heedful.report.identified import Identified, identified_of
+from heedful.report.identified_pictures import identified_pictures_of
 from heedful.report.layer_pictures import layer_pictures_of
 from heedful.report.layers import Layers, layers_of
 from heedful.report.maps import Maps, maps_of
@@ -80,6 +82,8 @@ class Page:
     method_pictures: tuple[Picture, ...]
     layers: Layers | None
     layer_pictures: tuple[Picture, ...]
+    identified: Identified | None
+    identified_pictures: tuple[Picture, ...]
     maps: Maps | None
     retraining: Retraining | None
     retrained_pictures: tuple[Picture, ...]
@@ -96,6 +100,7 @@ def page_of(records: Records) -> Page:
     verdict, manifest = records.verdict, records.manifest
     degree, layers, methods = verdict.degree, layers_of(records), methods_of(records)
     sentences, retrained = sentences_of(records), retrained_of(records)
+    identified = identified_of(records)
     return Page(
         model=visible(manifest["model"]["name"]),
         summary=_summary(manifest),
@@ -122,6 +127,8 @@ def page_of(records: Records) -> Page:
         method_pictures=method_pictures_of(methods),
         layers=layers,
         layer_pictures=layer_pictures_of(records, layers),
+        identified=identified,
+        identified_pictures=identified_pictures_of(records, identified),
         maps=maps_of(records),
         retraining=section_of(records, retrained),
         retrained_pictures=retrained_pictures_of(records, retrained),

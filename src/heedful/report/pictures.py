@@ -13,7 +13,7 @@ from heedful.report.evidence import Records
 
 Row = dict[str, Any]
 OfTexts = Literal[
-    "histogram", "density", "flow", "layers", "heads", "matrix", "boxes", "gap", "whiskers"
+    "histogram", "density", "flow", "layers", "lines", "heads", "matrix", "boxes", "gap", "whiskers"
 ]
 OfModels = Literal["scores", "spread", "plane", "dumbbell", "curves"]
 Kind = OfTexts | OfModels | Literal["forest"]
@@ -189,9 +189,10 @@ def _flow(records: Records) -> Picture | None:
         return None
     rows = [{"station": 0, "tau": 1.0, "low": 1.0, "high": 1.0}]
     rows += [{"station": i, **_ends(found[one])} for i, one in enumerate(stations, 1)]
+    of_layers = {"tau_unrolled": "contributions", "tau_mixing": "contributions, traced"}
     rulers = {
         "tau_gradient_leave_one_out": "gradient (reference)",
-        "tau_mixing": "contributions",
+        **(of_layers if "tau_unrolled" in found else {"tau_mixing": "contributions"}),
         "tau_shuffled_leave_one_out": "shuffled (control)",
     }
     marks = _apart(

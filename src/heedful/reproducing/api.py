@@ -50,11 +50,13 @@ def reproduce(
     out: str | Path,
     quick: bool = False,
     seeds: int | None = None,
+    main_seeds: int = 0,
     sets: Sequence[str] = (),
     encoders: Sequence[str] = (),
     attentions: Sequence[str] = (),
     transformers: Sequence[str] = (),
     train: Mapping[str, int] | None = None,
+    test: Mapping[str, int] | None = None,
     workers: int = 2,
     progress: Progress = silent,
     announce: Callable[[str], None] = lambda _: None,
@@ -62,9 +64,10 @@ def reproduce(
     """Run a study on every data set found under `data_root`, and write its page to `out`.
 
     Every model on every set under every seed is a cell of its own, made once: the same call again
-    goes on where the last one stopped. `quick` takes a sample of the texts, `train` at most so many
-    training texts of a set, `transformers` are folders or hub ids of models to be tuned and asked
-    the same.
+    goes on where the last one stopped. The study's main model may have more seeds (`main_seeds`)
+    than the others. `quick` takes a sample of the texts, `train` and `test` at
+    most so many texts of a set, `transformers` are "minilm", folders or hub ids of models to be
+    tuned and asked the same.
     """
     read = Study.read(study)
     picked, models = read.chosen(sets=sets, encoders=encoders, attentions=attentions)
@@ -73,15 +76,17 @@ def reproduce(
         told = "; ".join(f"{name}: {why}" for name, why in found.absent.items())
         raise DataError(f"None of the study's data is under {data_root}: {told}")
     many = seeds or (1 if quick else read.seeds)
-    asked = Asked(models, many, quick, tuple(transformers), dict(train or {}))
+    limits = {"train": dict(train or {}), "test": dict(test or {})}
+    asked = Asked(models, many, quick, tuple(transformers), limits, main_seeds)
     cells = cells_of(read, picked, found.data, asked)
     folder = Path(out)
     for name, why in found.absent.items():
         announce(f"{name}: {why}")
     announce(f"{len(cells)} cells, {sum(one.done(folder) for one in cells)} of them done.")
+    left = {one.name: "not asked for" for one in read.sets if one not in picked}
     with locked(folder):
         failed = work_all(cells, folder, workers=workers, progress=progress)
-        return _written(read, cells, folder, found.absent, failed, asked)
+        return _written(read, cells, folder, {**found.absent, **left}, failed, asked)
 
 
 def _written(
@@ -93,10 +98,12 @@ def _written(
     asked: Asked,
 ) -> Reproduction:
     """Page, Markdown, CSV and figures from the cells that are done."""
-    made, known = made_of(cells, folder), Published.of(study.name)
+    made, known = made_of(cells, folder, study.sets), Published.of(study.name)
     rows, claims = rows_of(made, known), judged(study, made, known)
+    drawn = figures_of(study, made, claims)
+    missing = tuple(one.name for one in cells if not one.done(folder))
     outcome = Outcome(
-        study, made, rows, claims, figures_of(study, made, claims), absent, failed, asked.quick
+        study, made, rows, claims, drawn, absent, failed, quick=asked.quick, missing=missing
     )
     sections, heading = sections_of(outcome), Heading(study, _line(asked), _warnings(outcome))
     write_atomic(folder / NUMBERS, csv_of(rows))
@@ -110,6 +117,8 @@ def _line(asked: Asked) -> str:
     """When, by what, how often."""
     libraries = ", ".join(f"{name} {version(name)}" for name in ("heedful", "torch"))
     seeds = "one seed" if asked.seeds == 1 else f"{asked.seeds} seeds"
+    if asked.main_seeds > asked.seeds:
+        seeds += f", of the main model {asked.main_seeds}"
     return f"{date.today().isoformat()}, {libraries}, Python {platform.python_version()}; {seeds}."
 
 
@@ -122,4 +131,6 @@ def _warnings(outcome: Outcome) -> tuple[str, ...]:
         )
     if outcome.failed:
         found.append(f"{len(outcome.failed)} cells failed; see Set-up for why.")
+    if untried := [one for one in outcome.missing if one not in outcome.failed]:
+        found.append(f"{len(untried)} cells are not made yet: {', '.join(untried)}.")
     return tuple(found)

@@ -1,7 +1,11 @@
 """How a study was set up, and what it cost."""
 
+from collections.abc import Mapping
+
 from heedful.reproducing.parts import Outcome, Section, Table
 from heedful.reproducing.published import SOURCES
+
+DEAREST = 3  # parts of an audit that are told apart
 
 
 def setup_of(outcome: Outcome) -> Section:
@@ -37,20 +41,34 @@ def setup_of(outcome: Outcome) -> Section:
 
 
 def cost_of(outcome: Outcome) -> Section:
-    total: dict[str, list[float]] = {}
+    """CPU minutes by set: of training, of the dearest parts of the audits, of the rest of them."""
+    spent: dict[str, dict[str, float]] = {}
+    count: dict[str, int] = {}
     for (texts, _), cells in outcome.made.items():
+        count[texts] = count.get(texts, 0) + len(cells.told)
+        mine = spent.setdefault(texts, {})
         for one in cells.told:
-            spent = one["cpu_seconds"]
-            sums = total.setdefault(texts, [0.0, 0.0, 0.0])
-            for place, value in enumerate((1.0, spent["training"], spent["audit"])):
-                sums[place] += value
-    rows = [
-        (name, f"{n:.0f}", f"{train / 60:.1f}", f"{audit / 60:.1f}")
-        for name, (n, train, audit) in total.items()
-    ]
-    if not rows:
+            for part, seconds in one["cpu_seconds"].items():
+                mine[part] = mine.get(part, 0.0) + seconds / 60
+    if not spent:
         return Section("cost", "Cost")
-    sums = [sum(one[place] for one in total.values()) for place in range(3)]
-    rows.append(("all", f"{sums[0]:.0f}", f"{sums[1] / 60:.1f}", f"{sums[2] / 60:.1f}"))
-    head = ("data set", "cells", "training, CPU minutes", "audit, CPU minutes")
-    return Section("cost", "Where the time goes", (), (Table(head, tuple(rows)),))
+    whole: dict[str, float] = {}
+    for mine in spent.values():
+        for part, minutes in mine.items():
+            whole[part] = whole.get(part, 0.0) + minutes
+    parts = sorted(whole.keys() - {"training", "audit"}, key=lambda part: -whole[part])[:DEAREST]
+    rows = [_minutes(name, count[name], spent[name], parts) for name in spent]
+    rows.append(_minutes("all", sum(count.values()), whole, parts))
+    head = ("data set", "cells", "training", *(one.replace("_", "-") for one in parts))
+    head += ("rest of the audit", "all")
+    words = "CPU minutes, each cell in one thread; two cells side by side take half as long."
+    return Section("cost", "Where the time goes", (words,), (Table(head, tuple(rows)),))
+
+
+def _minutes(
+    name: str, cells: int, spent: Mapping[str, float], parts: list[str]
+) -> tuple[str, ...]:
+    rest = spent["audit"] - sum(spent.get(part, 0.0) for part in parts)
+    columns = (spent["training"], *(spent.get(part, 0.0) for part in parts), rest)
+    told = (*columns, spent["training"] + spent["audit"])
+    return name, str(cells), *(f"{one:.1f}" for one in told)

@@ -63,13 +63,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Asked:
-    """What of a study is wanted: models, seeds, quick or whole."""
+    """What of a study is wanted: models, seeds, quick or whole.
+
+    The study's main model, which its main tables are of, may be made under more seeds.
+    """
 
     models: tuple[Model, ...]
     seeds: int
     quick: bool = False
     transformers: tuple[str, ...] = ()
-    train: Mapping[str, int] = field(default_factory=dict)  # texts to train on at most, by set
+    limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by split and set
+    main_seeds: int = 0
 
 
 def model_name(model: Model) -> str:
@@ -93,8 +97,9 @@ def cells_of(
     models += [(one, TRANSFORMER) for one in asked.transformers]
     return [
         _cell(study, one, data[one.name], model, seed, asked)
-        for seed in range(asked.seeds)
+        for seed in range(max(asked.seeds, asked.main_seeds))
         for model in models
+        if seed < asked.seeds or (model == study.main and seed < asked.main_seeds)
         for one in sets
         if one.name in data
     ]
@@ -127,14 +132,14 @@ def _trained(
     study: Study, texts: SetOfTexts, asked: Asked
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """Recipe and limits of a model of the papers."""
-    recipe, limits = {**study.recipe, **texts.recipe}, {}
-    if texts.name in asked.train:
-        limits["train"] = asked.train[texts.name]
+    recipe, limits = {**study.recipe, **texts.recipe}, dict(texts.limits)
+    given = {split: most[texts.name] for split, most in asked.limits.items() if texts.name in most}
     if asked.quick:
         quick = {**asdict(study.quick), **texts.quick}
         recipe["epochs"] = min(recipe["epochs"], quick["epochs"])
-        limits = {"train": min(quick["train"], limits.get("train", quick["train"]))}
-        limits |= {"dev": quick["dev"], "test": quick["test"]}
+        limits = {split: quick[split] for split in ("train", "dev", "test")}
+    for split, most in given.items():
+        limits[split] = min(most, limits.get(split, most))
     return recipe, limits
 
 

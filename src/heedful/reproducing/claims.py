@@ -1,6 +1,10 @@
-"""The claims of a paper held against what came out, set by set, with intervals."""
+"""The claims of a paper held against what came out, set by set, with intervals.
 
-from collections.abc import Mapping
+What is claimed of a model alone, not of one beside another, is asked of transformers too: of them
+nothing was published.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isnan
 from typing import Literal
@@ -8,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from heedful.core.records import Estimate
-from heedful.reproducing.cells import model_name
+from heedful.reproducing.cells import TRANSFORMER, model_name
 from heedful.reproducing.estimating import estimate, mean, over_seeds
 from heedful.reproducing.made import Made, Table
 from heedful.reproducing.published import Key, Published
@@ -20,7 +24,10 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class Judged:
-    """One claim on one set: what came out, and whether the paper's own numbers say so there."""
+    """One claim on one set: what came out, and whether the paper's own numbers say so there.
+
+    `beyond` names a model that the paper does not have.
+    """
 
     claim: Claim
     texts: str
@@ -29,10 +36,17 @@ class Judged:
     published: float | None = None
     over: str = ""
     why: str = ""
+    beyond: str = ""
+
+    def asked_of(self, title: str = "") -> str:
+        """For people: the set, and the model where it is none of the paper's."""
+        return f"{title or self.texts}{f', {self.beyond}' if self.beyond else ''}"
 
     @property
     def as_published(self) -> bool | None:
         """Whether we find what the paper found on this set; None where either does not say."""
+        if self.beyond:
+            return None
         theirs = None if self.texts in self.claim.except_ else True
         if self.published is not None:
             below = self.claim.kind == "below"
@@ -49,12 +63,27 @@ class Judged:
 def judged(study: Study, made: Mapping[tuple[str, Model], Made], known: Published) -> list[Judged]:
     """Every claim on every set that a model was run on."""
     there = [one for one in study.sets if any(texts == one.name for texts, _ in made)]
-    return [
-        _judged(claim, one, study, made, known)
-        for claim in study.claims
-        for one in there
-        if not claim.only or one.name in claim.only
-    ]
+    found = []
+    for claim in study.claims:
+        for one in there:
+            if not claim.only or one.name in claim.only:
+                found.append(_judged(claim, one, study, made, known))
+                found += _beyond(claim, one, made)
+    return found
+
+
+def _beyond(
+    claim: Claim, texts: SetOfTexts, made: Mapping[tuple[str, Model], Made]
+) -> Iterator[Judged]:
+    """The claim asked of the transformers that were run."""
+    if claim.model is not None or claim.than_model is not None:
+        return
+    for (name, model), cells in made.items():
+        if name == texts.name and model[1] == TRANSFORMER:
+            found, over = _found(claim, cells, cells)
+            if found is not None:
+                answer, named = _answer(found, claim), model_name(model)
+                yield Judged(claim, name, answer, found, over=over, beyond=named)
 
 
 def _judged(
@@ -93,10 +122,14 @@ def _found(claim: Claim, one: Made, other: Made) -> tuple[Estimate | None, str]:
         return (whole[0] if len(whole) == 1 else several if whole else None), over
     if claim.kind == "measures":
         return _estimate(one.table(claim.measure) - one.table(claim.than)), over
-    mine, theirs = one.table(claim.measure), other.table(claim.measure)
-    if len(one.seeds) == len(other.seeds) == 1 and np.array_equal(one.instances, other.instances):
-        return _estimate(mine - theirs), over
-    if min(len(mine), len(theirs)) < 2 or np.isnan(mine).all() or np.isnan(theirs).all():
+    both = [seed for seed in one.seeds if seed in other.seeds]
+    mine, theirs = (
+        made.table(claim.measure)[[made.seeds.index(seed) for seed in both]]
+        for made in (one, other)
+    )
+    if len(both) == 1 and np.array_equal(one.instances, other.instances):
+        return _estimate(mine - theirs), "texts"
+    if len(both) < 2 or np.isnan(mine).all() or np.isnan(theirs).all():
         return None, over
     return _apart(mine, theirs), "seeds"
 
@@ -106,10 +139,8 @@ def _estimate(table: Table) -> Estimate | None:
 
 
 def _apart(mine: Table, theirs: Table) -> Estimate:
-    """Two models with seeds of their own: means of the same seed are held against each other."""
-    fewer = min(len(mine), len(theirs))
-    each = np.nanmean(mine[:fewer], axis=1) - np.nanmean(theirs[:fewer], axis=1)
-    return over_seeds(each)
+    """Two models, several seeds: means of the same seed are held against each other."""
+    return over_seeds(np.nanmean(mine, axis=1) - np.nanmean(theirs, axis=1))
 
 
 def _published(

@@ -17,8 +17,10 @@ from heedful.core.rng import generator
 from heedful.stats.interval import percentile_interval
 
 Column = Float64[np.ndarray, "n"]
-Statistic = Callable[[Column], float]
+Columns = Float64[np.ndarray, "*many n"]
+Statistic = Callable[[Columns], Float64[np.ndarray, "*many"]]
 RESAMPLES = 1000
+AT_ONCE = 2_000_000  # numbers of redrawn texts held together
 LEVEL = 0.95
 BINS = {"0.00-0.25": (0.0, 0.25), "0.25-0.50": (0.25, 0.5), "0.50-0.75": (0.5, 0.75)}
 BINS |= {"0.75-1.00": (0.75, 1.0 + 1e-9)}
@@ -52,29 +54,31 @@ def _over_texts(column: Column, statistic: Statistic) -> Estimate:
     if n < 2:
         return Estimate(_of(statistic, known), nan, nan, n)
     random = generator(0, "texts of a study")
-    draws = [statistic(known[random.integers(n, size=n)]) for _ in range(RESAMPLES)]
-    low, high = percentile_interval(np.array(draws)[:, None], LEVEL, n=n)
-    return Estimate(statistic(known), float(low[0]), float(high[0]), n)
+    some = max(1, AT_ONCE // n)
+    sizes = [min(some, RESAMPLES - begun) for begun in range(0, RESAMPLES, some)]
+    draws = [statistic(known[random.integers(n, size=(size, n))]) for size in sizes]
+    low, high = percentile_interval(np.concatenate(draws)[:, None], LEVEL, n=n)
+    return Estimate(float(statistic(known)), float(low[0]), float(high[0]), n)
 
 
 def _of(statistic: Statistic, column: Column) -> float:
     known = column[~np.isnan(column)]
-    return statistic(known) if len(known) else nan
+    return float(statistic(known)) if len(known) else nan
 
 
 def _share_from(line: float) -> Statistic:
-    return lambda values: float(np.mean(values >= line))
+    return lambda values: np.asarray(np.mean(values >= line, axis=-1))
 
 
-def mean(values: Column) -> float:
+def mean(values: Columns) -> Float64[np.ndarray, "*many"]:
     """Of texts."""
-    return float(np.mean(values))
+    return np.asarray(np.mean(values, axis=-1))
 
 
 STATISTICS: dict[str, Statistic] = {
     "mean": mean,
-    "sd": lambda values: float(np.std(values)),
-    "median": lambda values: float(np.median(values)),
+    "sd": lambda values: np.asarray(np.std(values, axis=-1)),
+    "median": lambda values: np.asarray(np.median(values, axis=-1)),
     "share 0.5": _share_from(0.5),
     "share 0.6": _share_from(0.6),
 }

@@ -51,7 +51,7 @@ def _forest(study: Study, name: str, claims: Sequence[Judged]) -> Picture | None
     for one in mine:
         assert one.found is not None  # noqa: S101 - chosen so
         low, high = (one.found.value if isnan(x) else x for x in (one.found.low, one.found.high))
-        told = {"measure": titles[one.texts], "class": OURS, "value": one.found.value}
+        told = {"measure": one.asked_of(titles[one.texts]), "class": OURS, "value": one.found.value}
         rows.append(told | {"low": low, "high": high, "certain": one.answer != "undecided"})
         if one.published is not None:
             there = {"measure": titles[one.texts], "class": THEIRS, "value": one.published}

@@ -1,8 +1,8 @@
 """What finished cells hold: of every model on a set its numbers, text by text and seed by seed."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from heedful.core.errors import RunError
 from heedful.core.records import Estimate
 from heedful.core.tables import Measured, gather
 from heedful.reproducing.cells import DONE, Cell
-from heedful.reproducing.study import Model
+from heedful.reproducing.study import Model, SetOfTexts
 from heedful.runner.folder import Folder
 from heedful.runner.run import Run
 
@@ -24,10 +24,14 @@ Table = Float64[np.ndarray, "S n"]  # one row for each seed, one column for each
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """The finished cells of one model on one set, a seed each, and their folder."""
+    """The finished cells of one model on one set, a seed each, and their folder.
+
+    `named` gives for each class as the paper numbers it the names it may have in the data.
+    """
 
     cells: tuple[Cell, ...]
     out: Path
+    named: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -56,12 +60,13 @@ class Made:
     def table(self, measure: str, of_class: str = "all") -> Table:
         """A measure such as "agreement.tau_gradient"; NaN where a text is of another class."""
         check, name = measure.split(".", 1)
+        wanted = self.named.get(of_class, (of_class,))
         rows = []
         for one in self.measured:
             kept = np.isin(one.instances, self.instances)
             values = derived(one, check, name)[kept]
             if of_class != "all":
-                values = np.where(one.predicted[kept] == of_class, values, np.nan)
+                values = np.where(np.isin(one.predicted[kept], wanted), values, np.nan)
             rows.append(values)
         return np.stack(rows)
 
@@ -72,22 +77,21 @@ class Made:
         found = (one.checks[check].estimates.get(name) for one in verdicts if check in one.checks)
         return tuple(one for one in found if one is not None)
 
-    def classes(self) -> tuple[str, ...]:
-        """The classes that were predicted, in order."""
-        return tuple(sorted({str(name) for one in self.measured for name in one.predicted}))
-
     def performance(self, name: str) -> Float64[np.ndarray, "S"]:
         """One score on the test texts for each seed; NaN where there is none."""
         return np.array([one["performance"].get(name, np.nan) for one in self.told])
 
 
-def made_of(cells: Sequence[Cell], out: Path) -> dict[tuple[str, Model], Made]:
+def made_of(
+    cells: Sequence[Cell], out: Path, sets: Sequence[SetOfTexts] = ()
+) -> dict[tuple[str, Model], Made]:
     """The finished cells by set and model."""
+    named = {one.name: one.classes for one in sets}
     found: dict[tuple[str, Model], list[Cell]] = {}
     for cell in cells:
         if cell.done(out):
             found.setdefault((cell.texts, cell.model), []).append(cell)
-    return {key: Made(tuple(some), out) for key, some in found.items()}
+    return {key: Made(tuple(some), out, named.get(key[0], {})) for key, some in found.items()}
 
 
 def derived(measured: Measured, check: str, name: str) -> Float64[np.ndarray, "n"]:

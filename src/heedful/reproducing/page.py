@@ -1,6 +1,7 @@
 """What came of a study as one neutral page: sections of words, tables and figures."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from heedful.reproducing.background import cost_of, setup_of
 from heedful.reproducing.cells import model_name
@@ -8,13 +9,14 @@ from heedful.reproducing.estimating import over_seeds
 from heedful.reproducing.parts import Outcome, Section, Table, number, told
 from heedful.reproducing.published import Key
 from heedful.reproducing.rows import Row
-from heedful.reproducing.study import Model
 
 TAUS = {
     "agreement.tau_gradient": "attention and gradient",
     "agreement.tau_leave_one_out": "attention and leave-one-out",
     "agreement.tau_gradient_leave_one_out": "gradient and leave-one-out",
 }
+TAU_HEAD: tuple[str, ...] = ("data set", "model", "mean τ", "published", "difference")
+TAU_HEAD += ("sd", "published", "significant", "published")
 MARKS = {"held": "✓ held", "did not hold": "✗ did not hold"}
 SCORES = {"accuracy": "accuracy", "f1": "F1", "roc_auc": "ROC-AUC"}
 FEW = 30  # rows that one table may have
@@ -41,7 +43,7 @@ def _claims(outcome: Outcome) -> Section:
         mine = [one for one in outcome.claims if one.claim == claim]
         rows = tuple(
             (
-                titles[one.texts],
+                one.asked_of(titles[one.texts]),
                 MARKS.get(one.answer, one.answer) + (f": {one.why}" if one.why else ""),
                 told(one.found),
                 number(one.published),
@@ -55,7 +57,8 @@ def _claims(outcome: Outcome) -> Section:
             tables.append(Table(head, rows, claim.says + "."))
     words = (
         "A claim held where the whole 95 % interval is on its side. Intervals are over seeds where "
-        "there are several, else over texts, and then say nothing of another training.",
+        "there are several, else over texts, and then say nothing of another training. What is "
+        "claimed of one model alone is asked of transformers too, of which nothing was published.",
     )
     return Section("claims", "What the paper says, and whether it held", words, tuple(tables))
 
@@ -65,54 +68,34 @@ def _agreement(outcome: Outcome) -> Section:
     tables, folded = [], []
     for measure, words in TAUS.items():
         rows, classes = [], []
-        for (texts, model), cells in outcome.made.items():
-            row = by_key.get(Key(texts, model, measure, "mean"))
-            if row is not None:
-                rows.append(_tau(row, by_key, texts, model))
-            for name in cells.classes() if len(cells.classes()) <= 3 else ():
-                one = by_key.get(Key(texts, model, measure, "mean", name))
-                if one is not None:
-                    classes.append(
-                        (
-                            *_tau(one, by_key, texts, model)[:2],
-                            name,
-                            *_tau(one, by_key, texts, model)[2:],
-                        )
-                    )
-        head = (
-            "data set",
-            "model",
-            "mean τ",
-            "published",
-            "difference",
-            "sd",
-            "published",
-            "significant",
-            "published",
-        )
+        for key, row in by_key.items():
+            if (key.measure, key.statistic) != (measure, "mean"):
+                continue
+            told_row = _tau(row, by_key)
+            if key.of_class == "all":
+                rows.append(told_row)
+            else:
+                named = outcome.made[key.texts, key.model].named
+                name = named.get(key.of_class, (key.of_class,))[-1]
+                classes.append((*told_row[:2], name, *told_row[2:]))
         if rows:
-            tables.append(Table(head, tuple(rows), f"Kendall's τ of {words}."))
+            tables.append(Table(TAU_HEAD, tuple(rows), f"Kendall's τ of {words}."))
         if classes:
-            folded.append(
-                (
-                    f"τ of {words}, by predicted class",
-                    Table((*head[:2], "class", *head[2:]), tuple(classes)),
-                )
-            )
+            head = (*TAU_HEAD[:2], "class", *TAU_HEAD[2:])
+            folded.append((f"τ of {words}, by predicted class", Table(head, tuple(classes))))
     return Section("agreement", "Do they rank words alike?", (), tuple(tables), (), tuple(folded))
 
 
-def _tau(row: Row, rows: Mapping[Key, Row], texts: str, model: Model) -> tuple[str, ...]:
-    of_class, measure = row.key.of_class, row.key.measure
+def _tau(row: Row, rows: Mapping[Key, Row]) -> tuple[str, ...]:
     beside = []
     for statistic in ("sd", "significant"):
-        one = rows.get(Key(texts, model, measure, statistic, of_class))
+        one = rows.get(replace(row.key, statistic=statistic))
         beside.append(number(one.ours.value if one and one.ours else None))
         beside.append(number(one.published.value if one and one.published else None))
     theirs = row.published.value if row.published else None
     return (
-        texts,
-        model_name(model),
+        row.key.texts,
+        model_name(row.key.model),
         told(row.ours),
         number(theirs),
         number(row.difference, "+"),

@@ -47,7 +47,7 @@ class Outcome:
     absent: Mapping[str, str]
     failed: Mapping[str, str] = field(default_factory=dict)
     quick: bool = False
-    missing: int = 0  # cells not made yet
+    missing: Sequence[str] = ()  # cells without numbers, by name
 
 
 def told(estimate: Estimate | None) -> str:

@@ -32,7 +32,8 @@ class SetOfTexts:
     """One data set of a study: where it may lie, how it is cleaned, and how models are trained.
 
     `recipe` stands over the study's own; `absent` says why few people have the data; `quick` what
-    is other in a quick run.
+    is other in a quick run. `classes` gives for each class as the paper numbers it the names that
+    it may have in data. `limits` are texts of a split at most, where the paper took a sample.
     """
 
     name: str
@@ -42,6 +43,8 @@ class SetOfTexts:
     cleaning: str = ""
     query: bool = False
     published_texts: Mapping[str, int] = field(default_factory=dict)
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
     recipe: Mapping[str, Any] = field(default_factory=dict)
     quick: Mapping[str, Any] = field(default_factory=dict)
     differs: tuple[str, ...] = ()
@@ -160,4 +163,6 @@ def _made(kind: type[Part], raw: Mapping[str, Any]) -> Part:
 
 
 def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _frozen(one) for key, one in value.items()}
     return tuple(_frozen(one) for one in value) if isinstance(value, list | tuple) else value

@@ -1,12 +1,16 @@
 """One cell from nothing to numbers: train, test, audit. Runs as a process of its own.
 
-    python -m heedful.reproducing.work OUT < CELL.json
+    python -m heedful.reproducing.work OUT
 
-What is there already is not made again, so that a cell cut off goes on where it stopped.
+The cell is one line of JSON on its input, which stays open while the cell is wanted: when whoever
+asked for it is gone, however it went, so is this process. What is there already is not made again,
+so that a cell cut off goes on where it stopped.
 """
 
 import json
+import os
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -146,11 +150,19 @@ def main() -> int:
     """The exit code; what is wrong with a request is one line on stderr."""
     torch.set_num_threads(1)
     try:
-        work(Cell.from_json(sys.stdin.read()), Path(sys.argv[1]))
+        cell = Cell.from_json(sys.stdin.readline())
+        threading.Thread(target=_end_with_input, daemon=True).start()
+        work(cell, Path(sys.argv[1]))
     except HeedfulError as error:
         print(f"heedful: {error}", file=sys.stderr)  # noqa: T201
         return 2
     return 0
+
+
+def _end_with_input() -> None:
+    """Nobody waits for a cell whose input has ended; another process may want to make it."""
+    sys.stdin.read()
+    os._exit(1)
 
 
 if __name__ == "__main__":

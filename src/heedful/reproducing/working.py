@@ -34,6 +34,7 @@ def work_all(
             sleep(LOOK)
             for name, (process, log) in list(running.items()):
                 if process.poll() is not None:
+                    _ended(process)
                     del running[name]
                     done += 1
                     if process.returncode:
@@ -42,7 +43,7 @@ def work_all(
         for process, _ in running.values():
             process.terminate()
         for process, _ in running.values():
-            process.wait()
+            _ended(process)
     progress(done, total, "done")
     return failed
 
@@ -60,9 +61,15 @@ def _started(cell: Cell, out: Path) -> tuple["subprocess.Popen[bytes]", Path]:
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
     assert process.stdin is not None  # noqa: S101 - it is a pipe
-    process.stdin.write(json.dumps(asdict(cell)).encode())
-    process.stdin.close()
+    process.stdin.write(json.dumps(asdict(cell)).encode() + b"\n")
+    process.stdin.flush()  # and stays open: a worker ends with its input
     return process, log
+
+
+def _ended(process: "subprocess.Popen[bytes]") -> None:
+    process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def _why(code: int, log: Path) -> str:

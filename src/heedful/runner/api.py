@@ -128,6 +128,7 @@ def explain_all(
     split: str = "test",
     fields: str | Mapping[str, str] | None = None,
     limit: int | None = None,
+    cleaning: str | None = None,
     seed: int = 0,
     max_batch_tokens: int = 20_000,
     progress: Progress = silent,
@@ -135,11 +136,11 @@ def explain_all(
 ) -> DataExplanations:
     """Explain every text of a data set, into one Parquet file with a row per text and method.
 
-    Memory does not grow with the data. Labels are kept where the data has some. The rest is as
-    for `explain`.
+    Memory does not grow with the data. Labels are kept where the data has some; under a paper's
+    `cleaning` it must. The rest is as for `explain`.
     """
     asked = _request(None, methods, target=target, granularity=granularity, of=of, seed=seed)
-    source = Source(data, split, fields, limit, max_batch_tokens)
+    source = Source(data, split, fields, limit, cleaning, max_batch_tokens)
     subject = load(model, **choices)
     return explain_to_file(subject, source, asked, out=Path(out), progress=progress)
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -47,13 +48,18 @@ class Source:
     split: str = "test"
     fields: str | Mapping[str, str] | None = None
     limit: int | None = None
+    cleaning: str | None = None
     max_batch_tokens: int = 20_000
 
     def read(self, subject: Subject) -> Dataset:
-        """The texts; with labels where the data has some: an explanation needs none."""
-        plain = read(
-            self.data, split=self.split, fields=self.fields, limit=self.limit, labelled=False
-        )
+        """The texts; with labels where the data has some: an explanation needs none.
+
+        A paper's cleaning may draw its texts by label, so that there labels must be.
+        """
+        given = partial(read, self.data, split=self.split, fields=self.fields, limit=self.limit)
+        if self.cleaning is not None:
+            return given(labels=subject.labels, cleaning=self.cleaning)
+        plain = given(labelled=False)
         column = plain.columns.get("label")
         first = (raw for _, raw in islice(plain.source, FIRST_ROWS))
         known = any(isinstance(raw, Mapping) and column in raw for raw in first)

@@ -30,6 +30,18 @@ def kl(p: Float[Tensor, "*batch T"], q: Float[Tensor, "*#batch T"]) -> Float[Ten
     return (torch.xlogy(p, p) - torch.xlogy(p, q)).sum(-1).clamp(min=0.0)
 
 
+def kl_of_logits(
+    own: Float[Tensor, "*batch C"], other: Float[Tensor, "*#batch C"]
+) -> Float[Tensor, "*batch"]:
+    """KL of two distributions known by their logits, whose gradient is finite everywhere.
+
+    >>> kl_of_logits(torch.tensor([0.0, 0.0]), torch.tensor([0.0, 0.0]))
+    tensor(0.)
+    """
+    p = own.log_softmax(-1)
+    return (p.exp() * (p - other.log_softmax(-1))).sum(-1)
+
+
 def jsd(p: Float[Tensor, "*batch T"], q: Float[Tensor, "*#batch T"]) -> Float[Tensor, "*batch"]:
     """Jensen–Shannon divergence ½ KL(p‖m) + ½ KL(q‖m), m = (p+q)/2, in [0, log 2].
 

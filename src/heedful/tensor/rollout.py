@@ -32,6 +32,25 @@ def with_residual(
     return mixed / _sums(mixed) if normalise else mixed
 
 
+def beyond_itself(
+    layers: Sequence[Float[Tensor, "B T T"]], *, normalise: bool
+) -> Float[Tensor, "B T T"]:
+    """The product of I + Ā over the layers, less what came by the identities alone.
+
+    Rows of I + Ā are divided by their sums where asked.
+
+    >>> once = torch.tensor([[[0.0, 1.0], [0.0, 0.0]]])
+    >>> beyond_itself([once, once], normalise=True)
+    tensor([[[0.0000, 0.7500],
+             [0.0000, 0.0000]]])
+    """
+    one = torch.eye(layers[0].shape[-1], dtype=layers[0].dtype, device=layers[0].device)
+    whole = [layer + one for layer in layers]
+    sums = [_sums(layer) if normalise else torch.ones_like(layer[..., :1]) for layer in whole]
+    alone = [one / total for total in sums]
+    return product([x / total for x, total in zip(whole, sums, strict=True)]) - product(alone)
+
+
 def product(layers: Sequence[Float[Tensor, "B T T"]]) -> Float[Tensor, "B T T"]:
     """The last layer times … times the first."""
     rolled = layers[0]

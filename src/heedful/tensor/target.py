@@ -10,6 +10,9 @@ Of = Literal["probability", "log_odds", "logit"]
 """Logits are known up to a number that all classes share, and a model of two classes may give one
 of them the constant 0. Probability and log-odds do not depend on it."""
 OF: tuple[Of, ...] = get_args(Of)
+Linear = Literal["log_odds", "logit"]
+"""What can be told as a weighted sum of the logits; the probability cannot."""
+LINEAR: tuple[Linear, ...] = get_args(Linear)
 
 
 def value_of(
@@ -27,6 +30,24 @@ def value_of(
         return logits.softmax(-1).gather(-1, target[..., None]).squeeze(-1)
     rivals = logits.scatter(-1, target[..., None], -torch.inf).logsumexp(-1)
     return chosen.squeeze(-1) - rivals
+
+
+def direction(
+    logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"], of: Linear
+) -> Float[Tensor, "*K C"]:
+    """The weights of the logits in what is explained: 1 for the target, and less for its rivals.
+
+    For the log-odds each rival has minus its chance among the rivals: their slope with the logits.
+    Two classes have one rival, so that the weighted sum is the log-odds themselves.
+
+    >>> direction(torch.tensor([[0.0, 2.0]]), torch.tensor([1]), "log_odds")
+    tensor([[-1.,  1.]])
+    """
+    chosen = torch.zeros_like(logits).scatter(-1, target[..., None], 1.0)
+    if of == "logit":
+        return chosen
+    rivals = logits.scatter(-1, target[..., None], -torch.inf).softmax(-1)
+    return chosen - rivals
 
 
 def steepness(

@@ -152,6 +152,8 @@ def untrained(
     with torch.random.fork_rng(devices=[]):  # torch initialises layers from its global stream
         torch.manual_seed(recipe.seed)
         network = new_network(shape)
+        if recipe.drawn == "normal":
+            network.embedding.reset_parameters()  # torch's own way, padding at zero
     if table is not None:
         network.embedding.weight.data.copy_(table)
     return RecurrentSubject(network, vocabulary, recipe.tokenizer, labels, recipe.max_words), found
@@ -186,5 +188,5 @@ def _train(
     course = RecurrentCourse(
         subject, recipe, known, judged, OwnTask.of(known, subject), OwnTask.of(judged, subject)
     )
-    until = Until(recipe.epochs, recipe.patience)
+    until = Until(recipe.epochs, recipe.patience, ceiling=1.0)
     return course.train(until, kept=kept, progress=progress)

@@ -13,19 +13,26 @@ from heedful.training.checkpoint import Identity, State, keep, take_up
 
 @dataclass(frozen=True)
 class Until:
-    """When to stop: after `epochs` at the latest, or `patience` of them without a better score."""
+    """When to stop: after `epochs` at the latest, or `patience` of them without a better score.
+
+    Where `ceiling` is the best that score and accuracy can be, nothing better is waited for there:
+    the first epoch to reach it is the one that is kept.
+    """
 
     epochs: int
     patience: int | None = None
+    ceiling: float | None = None
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or (self.patience is not None and self.patience < 1):
             raise ConfigError(f"epochs and patience start at 1; got {self}.")
 
     def plateau(self, state: State) -> bool:
-        """Whether the last `patience` epochs brought nothing better."""
+        """Whether the last `patience` epochs brought nothing better, or nothing better can come."""
         if self.patience is None or not state.scores:
             return False
+        if self.ceiling is not None and state.marks[state.best_epoch] >= (self.ceiling,) * 2:
+            return True
         return len(state.scores) - 1 - state.best_epoch >= self.patience
 
     def reached(self, state: State) -> bool:

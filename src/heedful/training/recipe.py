@@ -16,7 +16,11 @@ from heedful.models.words import WordTokenizer
 
 @dataclass(frozen=True)
 class Recipe:
-    """Every choice of a training run; defaults as published: 8 epochs, batches of 32, Adam 1e-3."""
+    """Every choice of a training run; defaults as published: 8 epochs, batches of 32, Adam 1e-3.
+
+    Without `embeddings` word vectors are `drawn`: "uniform" between ±0.1, or "normal" around 0 with
+    a deviation of 1, as torch draws them (and the released code of the papers, as recalled).
+    """
 
     encoder: str = "bilstm"
     attention: str = "additive"
@@ -33,10 +37,13 @@ class Recipe:
     max_words: int = 1000
     tokenizer: WordTokenizer = field(default_factory=WordTokenizer)
     patience: int | None = None  # epochs without a better dev score that end a training
+    drawn: str = "uniform"
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.batch < 1 or self.min_df < 1 or self.min_words < 1:
             raise ConfigError(f"epochs, batch, min_df and min_words start at 1; got {self}.")
+        if self.drawn not in ("uniform", "normal"):
+            raise ConfigError(f"drawn must be uniform or normal, not {self.drawn!r}.")
         if self.patience is not None and self.patience < 1:
             raise ConfigError(f"patience starts at 1; got {self}.")
         if self.max_words < 1 or self.rate < 0 or self.decay < 0:

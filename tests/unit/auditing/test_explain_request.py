@@ -3,7 +3,13 @@
 import pytest
 
 from explaining import MADE_UP, registered
-from heedful.auditing.explain_request import SLOW, Request, chosen_methods, usual_methods
+from heedful.auditing.explain_request import (
+    PATENTED,
+    SLOW,
+    Request,
+    chosen_methods,
+    usual_methods,
+)
 from heedful.core.errors import ConfigError, UnknownName
 from heedful.methods import methods
 
@@ -13,10 +19,10 @@ def made_up(monkeypatch):
     registered(monkeypatch)
 
 
-def test_usual_are_all_but_the_slow_and_the_controls():
+def test_usual_are_all_but_the_slow_the_patented_and_the_controls():
     usual = usual_methods()
-    assert set(SLOW) | {"random", "uniform"} >= set(methods) - set(usual)
-    assert not set(usual) & {*SLOW, "random", "uniform"}
+    assert {*SLOW, *PATENTED, "random", "uniform"} >= set(methods) - set(usual)
+    assert not set(usual) & {*SLOW, *PATENTED, "random", "uniform"}
     assert {"attention", "leave_one_out", "one_hot_gradient"} <= set(usual)
     assert tuple(chosen_methods(None)) == tuple(chosen_methods(())) == usual
     assert tuple(chosen_methods({})) == tuple(chosen_methods("")) == usual

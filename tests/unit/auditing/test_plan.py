@@ -55,7 +55,8 @@ def test_the_toml_is_complete():
 
 def test_without_names_all_are_run_that_retrain_nothing_and_take_few_passes():
     apart = {"necessity", "seeds", "guide", "adversary", "deception", "faithfulness"}
-    apart |= {"plausibility", "randomisation", "labels", "roar", "off_manifold"}
+    apart |= {"plausibility", "randomisation", "identifiability"}
+    apart |= {"labels", "roar", "off_manifold"}
     assert PLAN.checks == tuple(name for name in checks if name not in apart)
     assert Plan("m", "d", checks=("seeds", "all")).checks == tuple(checks)
 

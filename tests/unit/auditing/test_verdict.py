@@ -213,6 +213,35 @@ def test_mechanism_says_where_it_is_lost(weighting, mixing, words):
     assert {one.answer for one in found.claims.values()} == {"not examined"}
 
 
+@pytest.mark.parametrize(
+    ("weighting", "mixing", "unrolled", "words"),
+    [
+        (
+            *(around(0.1, 0.2), around(0.3, 0.4), around(0.3, 0.4)),
+            "more is lost in the weighting: attention does not see how much a token has to say.",
+        ),
+        (
+            *(around(0.6, 0.7), around(0.3, 0.4), around(0.1, 0.2)),
+            "takes away, and tracing wins back some that the layers below have mixed.",
+        ),
+        (
+            *(around(0.6, 0.7), around(0.1, 0.2), around(0.3, 0.4)),
+            "takes away, and tracing through the layers below loses more.",
+        ),
+        (
+            *(around(0.1, 0.3), around(0.2, 0.4), around(0.1, 0.3)),
+            ": about as much is lost in both.",
+        ),
+    ],
+)
+def test_mechanism_tells_of_layers_what_tracing_wins(weighting, mixing, unrolled, words):
+    known = {"tau_weighting": weighting, "tau_mixing": mixing, "tau_unrolled": unrolled}
+    check = judged({"mechanism": result(**known)}).checks["mechanism"]
+    assert check.answer == "no vote"
+    assert check.why.endswith(words)
+    assert all(f"τ {one}" in check.why for one in known.values())
+
+
 def test_mechanism_without_a_linear_decoder():
     found = judged({"mechanism": result(conicity=around(0.1, 0.2))})
     assert found.checks["mechanism"].why == "What each state adds is not known for this decoder."

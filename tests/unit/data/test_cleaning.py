@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.core.errors import UnknownName
-from heedful.core.splitting import word_patterns
+from heedful.core.splitting import word_patterns, words_and_signs
 from heedful.data.cleaning import Cleaning, length
 from heedful.data.cleanings import CLEANINGS, cleaning_named
 from heedful.data.rows import Row
@@ -57,6 +57,11 @@ def test_unknown_cleanings_suggest_what_is_near(run):
 
 
 SIGNS = st.text("ab ä1'!.-*[]\n\u0301_", max_size=40)
+
+
+@given(st.text() | SIGNS)
+def test_words_taken_apart_at_white_space_are_those_of_the_pattern(text):
+    assert words_and_signs(text) == word_patterns()[1].findall(text)
 
 
 @given(SIGNS)

@@ -8,7 +8,16 @@ import pytest
 from scipy.optimize import minimize
 
 from heedful.data import corpora, read
-from heedful.data.words import FILLERS, NEGATIVE, PEOPLE, PLACES, POSITIVE, RANKED, TOPICS
+from heedful.data.words import (
+    FILLERS,
+    NEGATIVE,
+    PEOPLE,
+    PLACES,
+    POSITIVE,
+    RANKED,
+    SYMBOLS,
+    TOPICS,
+)
 
 NAMES = [name for name in corpora if name.startswith("synthetic:")]
 SIGN = dict.fromkeys(NEGATIVE, -1) | dict.fromkeys(POSITIVE, 1)
@@ -47,6 +56,15 @@ def questions(tokens, question):
     return tokens[place], (place,)
 
 
+def counting(tokens, question):
+    """The rationale is where either symbol is; ties are not more."""
+    one, other = question.split()
+    assert one != other
+    assert {*tokens, one, other} <= set(SYMBOLS)
+    places = tuple(t for t, word in enumerate(tokens) if word in (one, other))
+    return "more" if tokens.count(one) > tokens.count(other) else "not more", places
+
+
 @cache
 def drawn(name, split):
     data = read(name, split=split)
@@ -54,7 +72,8 @@ def drawn(name, split):
 
 
 RULES = {
-    f"synthetic:{rule.__name__}": rule for rule in (needle, votes, priority, topics, questions)
+    f"synthetic:{rule.__name__}": rule
+    for rule in (needle, votes, priority, topics, questions, counting)
 }
 
 
@@ -85,7 +104,7 @@ def test_splits_differ_and_are_the_same_every_time(name):
 
 
 def test_no_word_is_in_two_lists():
-    words = [*FILLERS, *SIGN, *TOPIC, *PEOPLE, *PLACES]
+    words = [*FILLERS, *SIGN, *TOPIC, *PEOPLE, *PLACES, *SYMBOLS]
     assert len(FILLERS) == 200
     assert len(set(words)) == len(words)
     assert len(RANK) == 20
@@ -100,6 +119,14 @@ def test_the_majority_says_nothing_about_priority():
     labels = np.array([2 * e.label - 1 for e in data])
     decided = sums != 0
     assert np.mean(np.sign(sums[decided]) == labels[decided]) == pytest.approx(0.5, abs=0.07)
+
+
+def test_each_symbol_asked_for_is_a_quarter_of_the_text():
+    shares = [
+        [e.tokens.count(word) / len(e.tokens) for word in e.pair.split()]
+        for e in drawn("synthetic:counting", "train")[1]
+    ]
+    assert np.mean(shares) == pytest.approx(0.25, abs=0.01)
 
 
 def bag(data):

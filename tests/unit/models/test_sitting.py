@@ -104,7 +104,14 @@ def test_small_differences_of_rounding_are_not_refused():
 SETTINGS = {"permutation": {"draws": 3}, "adversarial": {"steps": 2}, "agreement": {"shuffles": 2}}
 # all that need no pass of their own; rollout and value_zeroing refuse a model of one attention
 SHARING = ("attention", "attention_x_gradient", "attention_norm", "rollout", "value_zeroing")
-SHARING += ("gradient", "input_x_gradient", "one_hot_gradient", "leave_one_out", "random")
+SHARING += (
+    "gradient",
+    "input_x_gradient",
+    "one_hot_gradient",
+    "leave_one_out",
+    "random",
+    "effective_attention",
+)
 
 
 def ask_everything(one):

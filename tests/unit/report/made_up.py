@@ -99,6 +99,25 @@ def by_layer(n, layers, heads, *, seed=0):
     return pa.concat_tables(parts)
 
 
+def traced(n, layers, *, seed=0):
+    """Rows of `mechanism` in every layer: weights follow contributions less and less."""
+    random, parts = np.random.default_rng(seed), []
+    for layer in range(layers):
+        means = {"tau_weighting": 0.8 - layer / 10, "tau_unrolled": 0.1, "tau_mixing": 0.3}
+        for measure, mean in means.items():
+            columns = {
+                "instance": pa.array(np.arange(n)),
+                "predicted": pa.array(["pos"] * n),
+                "label": pa.array(["pos"] * n),
+                "check": pa.array(["mechanism"] * n),
+                "measure": pa.array([measure] * n),
+                "setting": pa.array([f"layer {layer}"] * n),
+                "value": pa.array(mean + random.normal(0, 0.05, n)),
+            }
+            parts.append(pa.table(columns))
+    return pa.concat_tables(parts)
+
+
 def maps(texts, layers, heads, *, tokens=("[CLS]", "a", "fine", "film", "[SEP]"), seed=0):
     """Whole maps of some texts, all of the same tokens, with weights that are drawn at random."""
     random, count = np.random.default_rng(seed), len(tokens)

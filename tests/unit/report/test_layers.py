@@ -7,6 +7,7 @@ from itertools import product
 from math import nan
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from rich.console import Console
@@ -24,7 +25,7 @@ from heedful.report.markdown import to_markdown
 from heedful.report.offline import TEMPLATES, joined
 from heedful.report.page import page_of
 
-from .made_up import NASTY, records, transformer
+from .made_up import NASTY, records, traced, transformer
 from .test_html import Read
 
 pytest.importorskip("altair")
@@ -73,6 +74,53 @@ def test_every_layer_and_head_has_its_mean_lower_to_higher():
             assert head.mass == pytest.approx(mean(one, "word_mass", setting))
             assert head.tau.n == 30
     assert found.strongest == max(abs(head.tau.value) for head in found.heads)
+
+
+def with_traced(n=30, layers=3):
+    """A transformer's records with contributions to its layers."""
+    one = transformer(n, layers=layers)
+    both = pa.concat_tables([one.measurements.whole(), traced(n, layers)])
+    return replace(one, measurements=Tables.of(both))
+
+
+def test_contributions_stand_beside_agreement_in_every_layer():
+    one = with_traced()
+    found = layers_of(one)
+    assert found.traced == found.layers
+    for layer in found.layers:
+        for name in ("weighting", "unrolled", "mixing"):
+            estimate = getattr(layer, name)
+            wanted = mean(one, f"tau_{name}", f"layer {layer.number}")
+            assert estimate.value == pytest.approx(wanted)
+            assert estimate.low < estimate.value < estimate.high
+    told = summary_of(found)
+    assert "Weights rank as what tokens contribute to their layer most in layer 0, τ 0." in told
+    assert told.endswith("].")
+    assert ", least in layer 2, τ 0." in told
+    plain = transformer()
+    assert layers_of(plain).traced == ()
+    assert "contribute" not in summary_of(layers_of(plain))
+
+
+def test_contributions_have_a_chart_of_three_lines_and_their_columns():
+    one = with_traced(layers=4)
+    picture = pictures(one)["layers_mechanism"]
+    assert picture.kind == "lines"
+    assert len(picture.rows) == 12
+    assert {row["class"] for row in picture.rows} == set(picture.classes)
+    assert {row["layer"] for row in picture.rows if row["audited"]} == {3}
+    low, high = picture.span
+    assert all(low <= row["low"] < row["high"] <= high for row in picture.rows)
+    svg = svg_of(picture)
+    assert svg.count(">under audit<") == 1
+    assert all(f">{name}<" in svg for name in picture.classes)
+    used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
+    assert used <= {*SERIES, INK, QUIET, GRID, "none", "transparent"}
+    page, plain = render_html(one), render_html(transformer())
+    assert page.count('<figure class="lines"') == 1
+    assert "τ traced to the words" in page
+    assert "layers_mechanism" not in plain
+    assert "traced to the words" not in plain
 
 
 def test_the_level_of_the_intervals_is_that_of_the_run():

@@ -7,10 +7,11 @@ import pytest
 from scipy import stats
 
 from heedful.core.records import Estimate
+from heedful.reproducing.background import cost_of
 from heedful.reproducing.claims import judged
 from heedful.reproducing.estimating import STATISTICS, estimate, mean, over_seeds
 from heedful.reproducing.made import Made
-from heedful.reproducing.parts import Section, Table, number, told
+from heedful.reproducing.parts import Outcome, Section, Table, number, told
 from heedful.reproducing.published import Figure, Key, Published
 from heedful.reproducing.rendering import Heading, html_of, markdown_of
 from heedful.reproducing.rows import Row, csv_of, estimate_of, rows_of
@@ -145,6 +146,32 @@ def test_a_claim_of_two_models_goes_seed_by_seed():
     assert (found.answer, found.over) == ("held", "seeds")
 
 
+def test_two_models_are_held_against_each_other_on_the_seeds_both_have():
+    noise = np.random.default_rng(1).normal(0, 0.05, 40)
+    mine, theirs = [0.5 + noise, 0.1 + noise, 0.1 + noise], [0.3 + 2 * noise]
+    made = {
+        ("sst", MAIN): Fake({TAU: mine}, seeds=3),
+        ("sst", OTHER): Fake({TAU: theirs}),
+    }
+    (found,) = judged(study_of(claim("models", than_model=OTHER)), made, Published({}))
+    assert found.found.value == pytest.approx(0.2 - noise.mean())
+    assert (found.answer, found.over) == ("held", "texts")
+
+
+def test_what_is_claimed_of_one_model_is_asked_of_transformers_too():
+    tuned = ("models/minilm", "own")
+    made = {
+        ("sst", MAIN): Fake({TAU: [[0.6, 0.7] * 20], REFERENCE: [[0.1, 0.2] * 20]}),
+        ("sst", tuned): Fake({TAU: [[0.1, 0.2] * 20], REFERENCE: [[0.6, 0.7] * 20]}),
+    }
+    ours, beyond = judged(study_of(claim(than=REFERENCE)), made, Published({}))
+    assert (ours.answer, ours.asked_of("SST")) == ("held", "SST")
+    assert (beyond.answer, beyond.asked_of("SST")) == ("did not hold", "SST, minilm")
+    assert beyond.as_published is None
+    assert beyond.found.value == pytest.approx(-0.5)
+    assert len(judged(study_of(claim("models", than_model=OTHER)), made, Published({}))) == 1
+
+
 def test_a_model_that_was_not_run_leaves_a_claim_unexamined():
     made = {("sst", MAIN): Fake({TAU: [[0.1, 0.2]]})}
     (found,) = judged(study_of(claim("models", than_model=OTHER)), made, Published({}))
@@ -224,3 +251,19 @@ def test_pages_escape_every_word():
     text = markdown_of(heading, sections)
     assert "x\\|y" in text
     assert "<img" not in text
+
+
+def test_the_cost_of_a_study_adds_up():
+    cells = Fake({TAU: [[0.1]]})
+    spent = {"training": 60.0, "audit": 150.0, "leave_one_out": 60.0, "gradient": 30.0}
+    spent |= {"adversarial": 36.0, "forward": 6.0}
+    object.__setattr__(cells, "told", ({"cpu_seconds": spent},))
+    made = {("sst", MAIN): cells, ("sst", OTHER): cells, ("snli", MAIN): cells}
+    (table,) = cost_of(Outcome(study_of(), made, (), (), (), {})).tables
+    head = ("data set", "cells", "training", "leave-one-out", "adversarial", "gradient")
+    assert table.head == (*head, "rest of the audit", "all")
+    assert table.rows == (
+        ("sst", "2", "2.0", "2.0", "1.2", "1.0", "0.8", "7.0"),
+        ("snli", "1", "1.0", "1.0", "0.6", "0.5", "0.4", "3.5"),
+        ("all", "3", "3.0", "3.0", "1.8", "1.5", "1.2", "10.5"),
+    )

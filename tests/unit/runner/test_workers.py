@@ -1,15 +1,14 @@
 """Lessons on several processes: the same models, in whatever order, whoever is killed."""
 
-import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
 
+import processes
 from heedful.core.errors import ConfigError, ModelError, RunError
 from heedful.runner.rooms import open_room, write_room
 from heedful.runner.workers import Worker, cores, teach_all, teach_here
@@ -115,19 +114,7 @@ def test_a_worker_ends_with_its_parent(tmp_path):
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
-    for _ in range(600):  # it may still be loading when it is orphaned
-        if not alive(child):
-            return
-        time.sleep(0.1)
-    pytest.fail("the worker lives on")
-
-
-def alive(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return "Z" not in Path(f"/proc/{process}/stat").read_text().split()[2]
+    assert processes.gone(child), "the worker lives on"
 
 
 def test_reasons_reach_all_that_need_the_lesson():

@@ -190,6 +190,18 @@ def test_max_words_starts_at_one():
         fit(TRAIN, DEV, replace(RECIPE, max_words=-3))
 
 
+@pytest.mark.parametrize(("drawn", "spread"), [("uniform", 0.2 / 12**0.5), ("normal", 1.0)])
+def test_word_vectors_are_drawn_as_asked(drawn, spread):
+    subject = fit(TRAIN, DEV, replace(RECIPE, embedding=400, drawn=drawn, rate=0.0))
+    table = subject.network.embedding.weight
+    assert not table[0].any()
+    assert float(table[1:].std()) == pytest.approx(spread, rel=0.1)
+    if drawn == "uniform":
+        assert float(table.abs().max()) <= 0.1
+    with pytest.raises(ConfigError, match="drawn must be uniform or normal"):
+        replace(RECIPE, drawn="otherwise")
+
+
 def test_pretrained_vectors_are_where_training_starts(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("fine 1 2 3\ndull -1 -2 -3\nunseen 9 9 9\n")

@@ -1,0 +1,68 @@
+"""DecompX (Modarressi et al., 2023): what each token gave to the logit, through all layers."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.core.errors import NotApplicable
+from heedful.core.values import Explanation
+from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
+from heedful.methods.patent import tell_patent
+from heedful.models.decomposing import Taken, parts_apart
+from heedful.models.moving import given_vectors
+from heedful.models.sitting import Sitting
+from heedful.models.transformer import TransformerSubject
+
+
+@methods.register("decompx")
+@dataclass(frozen=True)
+class DecompX:
+    """The part of the target's logit that came from a token's state at the first layer.
+
+    Attention weights, scales of norms and slopes f(x)/x of activations are held at what they are,
+    so that each layer is affine, and a token's part goes through it on its own. With
+    biases="shared" each layer's biases at a position are shared out among the tokens in proportion
+    to |⟨bias, part⟩|, and scores of all tokens add up to the logit; "apart" leaves them out of the
+    scores, which with them add up to the logit. Both sums are seen at run time.
+    """
+
+    biases: Literal["shared", "apart"] = "shared"
+    kind: ClassVar[Kind] = "saliency"
+    join: ClassVar[Join] = "sum"
+    signed: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_one_of("biases", self.biases, ("shared", "apart"))
+
+    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
+        subject = given_vectors(sitting.subject)
+        if not isinstance(subject, TransformerSubject):
+            raise NotApplicable(
+                "decompx follows the states through the layers; this model has one attention."
+            )
+        if subject.task == "next target token":
+            raise NotApplicable(
+                "decompx follows one stack of layers; this model has an encoder and a decoder."
+            )
+        exact = replace(subject, half=False) if subject.half else subject
+        with sitting.clock("decompx"):
+            if self.biases == "apart":
+                tell_patent()  # what relevance propagation hands to the first layer's states
+                scores, _ = parts_apart(exact, sitting.batch, target, sitting.embedded)
+            else:
+                scores = _each(exact, sitting, target)
+        return on_words("decompx", sitting, scores)
+
+
+def _each(subject: TransformerSubject, sitting: Sitting, target: Tensor) -> Float[Tensor, "B T"]:
+    """Text after text, each without its padding."""
+    batch, rows = sitting.batch, []
+    for row, present in enumerate(batch.present):
+        single = batch.keeping(torch.tensor([row]), present[None])
+        taken = Taken.of(subject, single, sitting.embedded[row, present][None])
+        found = taken.parts(int(target[row]), size=max(1, sitting.budget // single.ids.numel()))
+        rows.append(found.new_zeros(len(present)).masked_scatter(present.to(found.device), found))
+    return torch.stack(rows)

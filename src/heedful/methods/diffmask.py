@@ -1,0 +1,47 @@
+"""Differentiable masking (De Cao et al., 2020): which words the model can do without."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from jaxtyping import Int
+from torch import Tensor
+
+from heedful.core.errors import NotApplicable
+from heedful.core.values import Explanation
+from heedful.methods.base import Join, Kind, methods, on_words
+from heedful.models.explainer import HOW, load_explainer
+from heedful.models.sitting import Sitting
+
+
+@methods.register("diffmask")
+@dataclass(frozen=True)
+class DiffMask:
+    """P(gate > 0): how likely a word stays when all that the output does not need is hidden.
+
+    An explainer trained for this model on texts of its kind foresees it from the hidden states,
+    and is kept in a folder. `layer` says up to which layer it may look: the last unless said; from
+    0, which knows the word alone, on, more is known to be unimportant. A word of several pieces has
+    the number of them that stay.
+    """
+
+    explainer: str | None = None
+    layer: int = -1
+    kind: ClassVar[Kind] = "saliency"
+    join: ClassVar[Join] = "sum"
+    signed: ClassVar[bool] = False
+
+    def __call__(
+        self,
+        sitting: Sitting,
+        target: Int[Tensor, "B"],  # noqa: ARG002 - all classes' probabilities are to stay
+    ) -> Explanation:
+        if self.explainer is None:
+            raise NotApplicable(
+                f"diffmask needs an explainer that was trained for this model: {HOW}, then --set "
+                "diffmask.explainer=DIR."
+            )
+        found = load_explainer(self.explainer)
+        layer = found.gates.layer(self.layer)
+        with sitting.clock("diffmask"):
+            kept = found.open(sitting.subject, sitting.batch, sitting.embedded.detach())[layer]
+        return on_words("diffmask", sitting, kept.to(sitting.batch.mask.device))

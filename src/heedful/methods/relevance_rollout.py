@@ -1,0 +1,66 @@
+"""Relevance-weighted attention through the layers (Chefer et al., CVPR 2021)."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.core.errors import ConfigError, NotApplicable
+from heedful.core.values import Explanation
+from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
+from heedful.methods.gradient_rollout import weighted
+from heedful.methods.layered import read_row, require_layers
+from heedful.methods.patent import tell_patent
+from heedful.models.relevance import relevance
+from heedful.models.sitting import Sitting
+from heedful.models.slopes import slopes
+from heedful.tensor.rollout import beyond_itself
+from heedful.tensor.target import LINEAR, Linear
+
+
+@methods.register("relevance_rollout")
+@dataclass(frozen=True)
+class RelevanceRollout:
+    """The relevance of attention times its gradient, positive part, multiplied through the layers.
+
+    Ā = I + E_h((∇A ⊙ R)⁺), last · … · first, where R is what AttnLRP hands down to the weights A
+    themselves. Shown is what goes beyond the identities alone, so that the explained position gets
+    no score for being itself. All layers and rows as they are, as in the paper; the authors' code
+    for BERT divides rows by their sums (normalise="row") and begins at the last layer.
+    """
+
+    of: Linear = "log_odds"
+    normalise: Literal["none", "row"] = "none"
+    start_layer: int = 0
+    kind: ClassVar[Kind] = "attention"
+    join: ClassVar[Join] = "sum"
+    signed: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        require_one_of("of", self.of, LINEAR)
+        require_one_of("normalise", self.normalise, ("none", "row"))
+
+    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
+        require_layers(sitting, "relevance_rollout")
+        matrix = self.rolled(sitting, target)
+        return on_words(
+            "relevance_rollout", sitting, read_row(sitting, "relevance_rollout", matrix)
+        )
+
+    def rolled(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Float[Tensor, "B T T"]:
+        """The whole matrix, less what came by the identities alone."""
+        if sitting.forward.decoder_maps:
+            raise NotApplicable(
+                "relevance_rollout is for one stack of layers; gradient_rollout has rules for an "
+                "encoder and its decoder."
+            )
+        count = len(sitting.forward.maps)
+        if not 0 <= self.start_layer < count:
+            raise ConfigError(
+                f"start_layer must lie between 0 and {count - 1}, not {self.start_layer}."
+            )
+        tell_patent()
+        shares = relevance(sitting, target, of=self.of, rule="attn").maps
+        layers = weighted(shares, slopes(sitting, target, self.of).maps)
+        return beyond_itself(layers[self.start_layer :], normalise=self.normalise == "row")

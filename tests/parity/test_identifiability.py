@@ -1,0 +1,265 @@
+"""The check on identifiability against plain loops, whole Jacobians and heads made by hand."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import test_blocks
+import torch
+from test_effective import by_hand, null_space, written_out
+from torch.autograd.functional import jacobian
+
+import helpers
+import seams
+import tiny
+from heedful.auditing.identified import identifiability_told
+from heedful.checks import checks, identifiability, usual_checks
+from heedful.core.errors import ConfigError
+from heedful.core.records import Estimate
+from heedful.models.identifying import contributions, identified, layer_states
+from heedful.models.pretrained import from_model
+from heedful.models.scope import Scope
+from heedful.models.sitting import Sitting
+from tiny import H
+
+ALL = {"tokens": 99, "projections": 32}  # every word, and as many directions as dimensions
+
+
+def found(sitting, **settings):
+    with torch.no_grad():  # as audits do
+        findings = checks.build("identifiability", **settings)(sitting)
+    return {(one.measure, one.setting): one.values for one in findings.measurements}, findings
+
+
+def sat(subject, texts=seams.TEXTS, seed=0):
+    return Sitting(subject, seams.batch(subject, texts), seed)
+
+
+def apart(row, carried):
+    """‖a N Nᵀ‖² / ‖a‖² with the null space of T, and of T with a column of ones."""
+    ones = np.ones((len(row), 1))
+    parts = (null_space(carried), null_space(np.concatenate([carried, ones], axis=1)))
+    return [float(((row @ null) ** 2).sum() / (row**2).sum()) for null in parts]
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_shares_without_effect_are_those_of_every_layer_and_head(name):
+    columns, _ = found(sat(seams.subject(name, Scope(0, 2))), tokens=0)
+    place = 0 if name == "bert" else -1
+    for b, text in enumerate(seams.TEXTS):
+        for layer in (0, 1):
+            rows, carried = written_out(name, text, layer)
+            wanted = np.array([apart(rows[h, place], carried[h]) for h in range(H)])
+            for measure, shares in zip(identifiability.WEIGHTS, wanted.T, strict=False):
+                for h, one in enumerate(shares):
+                    value = columns[measure, f"layer {layer}, head {h}"][b]
+                    assert value == pytest.approx(one, abs=1e-9)
+                mean = columns[measure, f"layer {layer}"][b]
+                assert mean == pytest.approx(shares.mean(), abs=1e-9)
+                if layer == 0:
+                    assert columns[measure, None][b] == pytest.approx(shares[2], abs=1e-9)
+            assert columns["keys_per_dimension", f"layer {layer}"][b] == rows.shape[-1] / 8
+    assert columns["no_effect_share", None][0] > columns["no_effect_share_distribution", None][0]
+
+
+def test_a_head_whose_values_are_zero_has_no_effect_whatever():
+    model = tiny.build("bert").requires_grad_(False)
+    value = model.bert.encoder.layer[1].attention.self.value
+    value.weight[16:24] = 0.0  # the third of four heads
+    value.bias[16:24] = 0.0
+    columns, _ = found(sat(from_model(model, tiny.tokenizer("bert"))), tokens=0)
+    for head in range(H):
+        values = columns["no_effect_share", f"layer 1, head {head}"]
+        assert values == pytest.approx(1.0, abs=1e-12) if head == 2 else (values < 0.9).all()
+
+
+def states_of(name, text):
+    """What enters each layer, as transformers itself tells it, and the word vectors."""
+    out, subject = test_blocks.run(name, text), seams.subject(name)
+    ids = seams.batch(subject, [text]).ids
+    vectors = test_blocks.eager(name).get_input_embeddings().weight[ids[0]]
+    return [one[0].double().numpy() for one in out.hidden_states], vectors.double().numpy()
+
+
+def nearest(states, vectors):
+    """For each state whether the vector with the largest cosine is its own, or equal to it."""
+    own = []
+    for place, state in enumerate(states):
+        cosines = [
+            float(state @ one / np.linalg.norm(state) / np.linalg.norm(one)) for one in vectors
+        ]
+        best = int(np.argmax(cosines))
+        own.append(np.array_equal(vectors[best], vectors[place]))
+    return np.array(own)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "mpnet"])
+def test_tokens_are_identified_by_the_nearest_word_vector(name):
+    sitting = sat(seams.subject(name))
+    columns, _ = found(sitting, tokens=0)
+    for b, text in enumerate(seams.TEXTS):
+        states, vectors = states_of(name, text)
+        words = sitting.batch.mask[b, : len(vectors)].numpy()
+        settings = ["layer 0", "layer 1"] + ["output"] * (name != "gpt2")  # which adds a norm
+        for setting, one in zip(settings, states, strict=False):
+            wanted = nearest(one, vectors)[words].mean()
+            assert columns["token_identified", setting][b] == pytest.approx(wanted)
+        alike = [sum(np.array_equal(one, other) for other in vectors) for one in vectors]
+        chance = np.array(alike)[words].mean() / len(vectors)
+        assert columns["identified_by_chance", None][b] == pytest.approx(chance)
+    assert np.array_equal(columns["token_identified", None], columns["token_identified", "layer 1"])
+
+
+def test_at_the_start_every_word_is_itself():
+    model = tiny.build("gpt2").requires_grad_(False)
+    model.transformer.wpe.weight.zero_()  # what enters the first layer is the word vector
+    columns, _ = found(sat(from_model(model, tiny.tokenizer("gpt2"))), **ALL)
+    for measure in ("token_identified", "own_share", "own_largest"):
+        assert columns[measure, "layer 0"] == pytest.approx(1.0)
+    assert (columns["own_share", "layer 1"] < 0.9).all()
+
+
+def test_a_word_written_twice_is_either_of_them_and_zeros_are_none():
+    vectors = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [5.0, 5.0]]])
+    states = torch.tensor([[[1.0, 0.2], [0.9, 0.1], [2.0, 0.0], [0.0, 0.0]]])
+    here = torch.ones(1, 4, dtype=torch.bool)
+    assert identified(states, vectors, here).tolist() == [[True, False, True, False]]
+    here[0, 0] = here[0, 2] = False  # then nothing but the second and the last is there
+    assert identified(states, vectors, here)[0, 1].item() is False
+    assert identified(states.flip(-1), vectors, here)[0, 1].item() is True
+
+
+@cache
+def slopes(name, text):
+    """‖∂e_j/∂x_i‖ of every two tokens, [layer][j, i], by whole Jacobians of the untouched model."""
+    model, subject = test_blocks.eager(name), seams.subject(name)
+    given = seams.inputs(subject, seams.batch(subject, [text]))
+    vectors = model.get_input_embeddings()(given.pop("input_ids"))
+
+    def run(x):
+        out = model(inputs_embeds=x, **given, output_hidden_states=True)
+        return tuple(one[0] for one in out.hidden_states[:2])
+
+    return [one[:, :, 0].square().sum((1, 3)).sqrt() for one in jacobian(run, vectors)]
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_parts_of_a_state_are_norms_of_whole_jacobians(name):
+    sitting = sat(seams.subject(name))
+    columns, _ = found(sitting, **ALL)
+    states = layer_states(sitting.subject, sitting.batch, sitting.embedded, method="a test")
+    tokens = torch.arange(sitting.batch.ids.shape[1]).expand(3, -1)
+    every = torch.eye(32).double().expand(3, -1, -1)
+    for layer in (0, 1):
+        parts = contributions(states[layer], sitting.embedded, tokens=tokens, directions=every)
+        for b, text in enumerate(seams.TEXTS):
+            sizes = slopes(name, text)[layer]
+            wanted = sizes / sizes.sum(-1, keepdim=True)
+            here = parts[b, : len(sizes), : len(sizes)]
+            torch.testing.assert_close(here.sum(-1), torch.ones(len(sizes)).double())
+            torch.testing.assert_close(here, wanted, rtol=1e-9, atol=1e-9)
+            words = sitting.batch.mask[b, : len(sizes)]
+            own = wanted.diagonal()[words]
+            assert columns["own_share", f"layer {layer}"][b] == pytest.approx(float(own.mean()))
+            first = (own == wanted.amax(-1)[words]).double().mean()
+            assert columns["own_largest", f"layer {layer}"][b] == pytest.approx(float(first))
+
+
+def test_few_directions_and_words_come_near():
+    texts = [" ".join(seams.TEXTS[0].split()[n:]) for n in range(8)]
+    sitting = sat(seams.subject("bert"), texts)
+    exact, some = found(sitting, **ALL)[0], found(sitting, tokens=8, projections=16)[0]
+    gap = some["own_share", "layer 1"] - exact["own_share", "layer 1"]
+    assert 0 < np.abs(gap).max() < 0.1
+    assert abs(gap.mean()) < 0.03
+
+
+def test_directions_are_orthonormal_and_point_everywhere_alike():
+    sitting = sat(seams.subject("bert"), ["so fine a film"] * 400)
+    drawn = identifiability._directions(sitting, 4, 16).numpy()
+    for one in drawn:
+        np.testing.assert_allclose(one @ one.T, np.eye(4), atol=1e-12)
+    mean = np.mean([one.T @ one for one in drawn], axis=0)  # unbiased: P/D on the diagonal
+    np.testing.assert_allclose(mean, 4 / 16 * np.eye(16), atol=0.05)
+
+
+def test_draws_belong_to_the_seed_and_the_text_and_company_never_matters():
+    subject = seams.subject("gpt2")
+    together, _ = found(sat(subject))
+    for b, text in enumerate(seams.TEXTS):
+        encoded = subject.encode(helpers.Example(b, text, 0))
+        alone, _ = found(Sitting(subject, subject.batch([encoded]), max_batch_tokens=5))
+        assert alone.keys() == together.keys()
+        for key, values in alone.items():
+            np.testing.assert_allclose(values[0], together[key][b], rtol=0, atol=1e-9)
+    other = found(sat(subject, seed=1))[0]["own_share", "layer 1"]
+    assert abs(other - together["own_share", "layer 1"]).max() > 1e-3
+
+
+def test_models_without_layers_are_told_why_they_have_none():
+    subject = helpers.subject()
+    _, findings = found(Sitting(subject, helpers.batch(subject, [4, 2])))
+    assert not findings.measurements
+    assert set(findings.missing) == set(checks.build("identifiability").measures)
+    assert set(findings.missing.values()) == {identifiability.ONE}
+
+
+@pytest.mark.parametrize(
+    ("name", "missing", "why"),
+    [
+        ("albert", identifiability.TOKENS, "Word vectors of 16 dimensions cannot be compared"),
+        ("deberta", identifiability.WEIGHTS, "effective_attention needs the vectors"),
+        ("xlnet", identifiability.WEIGHTS, "effective_attention needs the vectors"),
+        ("t5", (*identifiability.TOKENS, *identifiability.OWN), "States are followed through one"),
+    ],
+)
+def test_what_a_family_does_not_show_is_missing_with_its_reason(name, missing, why):
+    columns, findings = found(sat(seams.subject(name)), tokens=1, projections=1)
+    assert set(findings.missing) == set(missing)
+    assert all(reason.startswith(why) for reason in findings.missing.values())
+    wanted = set(checks.build("identifiability").measures) - set(missing)
+    assert {measure for measure, _ in columns} == wanted
+    assert {measure for measure, setting in columns if setting is None} == wanted
+
+
+def test_it_leaves_the_model_as_it_was():
+    model = tiny.build("bert")
+    before = {key: one.clone() for key, one in model.state_dict().items()}
+    found(sat(from_model(model, tiny.tokenizer("bert"))), tokens=1, projections=1)
+    assert all(torch.equal(one, before[key]) for key, one in model.state_dict().items())
+    assert all(one.grad is None for one in model.parameters())
+    hooks = ("_forward_hooks", "_forward_pre_hooks")
+    assert not any(getattr(one, kind) for one in model.modules() for kind in hooks)
+
+
+def test_it_runs_when_asked_for():
+    assert "identifiability" in checks
+    assert "identifiability" not in usual_checks()
+    none = checks.build("identifiability", tokens=0)
+    assert not set(none.measures) & set(identifiability.OWN)
+    for wrong in ({"tokens": -1}, {"projections": 0}):
+        with pytest.raises(ConfigError, match="tokens must be at least 0 and projections"):
+            checks.build("identifiability", **wrong)
+
+
+def test_the_sentence_tells_what_there_is():
+    half, few = Estimate(0.5, 0.4, 0.6, 9), Estimate(0.1, 0.0, 0.2, 9)
+    weights = {"no_effect_share": half, "keys_per_dimension": Estimate(1.5, 1.4, 1.6, 9)}
+    states = {"token_identified": half, "identified_by_chance": few, "own_share": few}
+    told = identifiability_told(weights | states)
+    assert "a share of 0.500 [0.400, 0.600] has no effect whatever" in told
+    assert "at 1.500 [1.400, 1.600] keys for each dimension of a head" in told
+    assert "0.500 [0.400, 0.600] still point to their own word (by chance 0.100)" in told
+    assert told.endswith("A word makes up 0.100 [0.000, 0.200] of its own state.")
+    assert identifiability_told(weights).endswith("the larger it must be.")
+    assert identifiability_told({}) == "Nothing of this could be measured for this model."
+
+
+def test_a_plain_loop_finds_the_rows_that_the_method_gives():
+    """`by_hand` itself: what it leaves is seen by nothing, and what it keeps has no part there."""
+    rows, carried = written_out("bert", seams.TEXTS[0], 0)
+    kept = by_hand(rows, carried, causal=False)
+    null = null_space(carried[1])
+    assert null.shape == (15, 7)  # 15 keys, 8 dimensions
+    assert np.abs(null.T @ carried[1]).max() < 1e-12
+    assert np.abs(kept[1] @ null).max() < 1e-12

