@@ -16,6 +16,7 @@ from heedful.models.contributions import Contributions
 from heedful.models.decomposing import Taken, parts_apart, shared_out
 from heedful.models.pretrained import from_model
 from heedful.models.sitting import Sitting
+from heedful.tensor.target import direction
 
 FAMILIES = (
     *("bert", "distilbert", "albert", "modernbert", "deberta"),
@@ -44,12 +45,17 @@ def taken(sitting, row, single):
     return Taken.of(sitting.subject, single, vectors[None])
 
 
+def of_logit(sitting, target):
+    logits = getattr(sitting, "logits", sitting)
+    return torch.nn.functional.one_hot(target, logits.shape[-1]).to(logits.dtype)
+
+
 @biases
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 def test_scores_are_those_of_plain_loops(name, biases):
     sitting = sat(name, ("so fine", "dull"))
     target = torch.tensor([1, 0])
-    found = methods.build("decompx", biases=biases)(sitting, target).scores
+    found = methods.build("decompx", biases=biases, of="logit")(sitting, target).scores
     for row, one in enumerate(singles(sitting)):
         ids = tuple(one.ids[0].tolist())
         told, rest = apart_by_hand.carried(name, ids, int(target[row]), shared=biases == "shared")
@@ -74,14 +80,16 @@ def test_parts_make_up_every_layer_and_the_logit(name, monkeypatch):
     monkeypatch.setattr(decomposing, "_require", noted)
     target = sitting.predicted
     for row, one in enumerate(singles(sitting)):
-        parts = taken(sitting, row, one).parts(int(target[row]), size=3)
+        parts = taken(sitting, row, one).parts(of_logit(sitting, target[row]), size=3)
         close(
             parts.sum(), sitting.logits[row, target[row]].detach(), rtol=near(name), atol=near(name)
         )
     layers = tiny.FAMILIES[name].layers
     assert [what for what, _ in gaps[:layers]] == ["what enters a layer"] * layers
     assert max(gap for _, gap in gaps) < near(name)
-    parts, bias = parts_apart(sitting.subject, sitting.batch, target, sitting.embedded)
+    parts, bias = parts_apart(
+        sitting.subject, sitting.batch, sitting.embedded, lambda found: of_logit(found, target)
+    )
     chosen = sitting.logits.gather(-1, target[:, None])[:, 0].detach()
     close(parts.sum(-1) + bias, chosen, rtol=near(name), atol=near(name))
     assert not parts[~sitting.batch.present].any()
@@ -91,11 +99,32 @@ def test_without_biases_both_are_one():
     """A Llama has none: nothing is shared, and the gradient of the held pass is the parts."""
     sitting = sat("llama")
     one, other = (
-        methods.build("decompx", biases=biases)(sitting, sitting.predicted).scores
+        methods.build("decompx", biases=biases, of="logit")(sitting, sitting.predicted).scores
         for biases in ("shared", "apart")
     )
     close(one, other, rtol=1e-6, atol=1e-7)
     close(one.sum(-1), sitting.logits.max(-1).values.detach(), rtol=1e-6, atol=1e-6)
+
+
+def test_log_odds_are_the_weighted_logits_and_know_both_classes():
+    """Of two classes: the parts of one logit less those of the other, biases left out."""
+    sitting, target = sat("bert"), torch.tensor([1, 0])
+    build = lambda of: methods.build("decompx", biases="apart", of=of)  # noqa: E731
+    own, other = (build("logit")(sitting, one).scores for one in (target, 1 - target))
+    found = build("log_odds")(sitting, target).scores
+    close(found, own - other, rtol=1e-9, atol=1e-11)
+    close(build("log_odds")(sitting, 1 - target).scores, -found, rtol=1e-9, atol=1e-11)
+    shared = methods.build("decompx")(sitting, target)
+    assert methods.build("decompx").of == "log_odds"
+    logits = sitting.logits.detach()
+    for row, single in enumerate(singles(sitting)):
+        parts = taken(sitting, row, single).parts(
+            direction(logits, target, "log_odds")[row], size=9
+        )
+        odds = logits[row, target[row]] - logits[row, 1 - target[row]]
+        close(parts.sum(), odds, rtol=1e-9, atol=1e-9)
+        words = sitting.batch.mask[row]
+        close(shared.scores[row][words], parts[words[: len(parts)]], rtol=1e-9, atol=1e-11)
 
 
 def test_a_bias_goes_to_those_it_is_alike_or_to_all():
@@ -184,5 +213,5 @@ def test_a_trained_encoder_is_made_up_of_its_parts(monkeypatch):
     assert max(gaps) < 1e-5
     target = sitting.predicted
     for row, one in enumerate(singles(sitting)):
-        parts = taken(sitting, row, one).parts(int(target[row]), size=64)
+        parts = taken(sitting, row, one).parts(of_logit(sitting, target[row]), size=64)
         close(parts.sum(), sitting.logits[row, target[row]].detach(), rtol=1e-5, atol=1e-5)

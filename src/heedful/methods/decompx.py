@@ -1,6 +1,7 @@
 """DecompX (Modarressi et al., 2023): what each token gave to the logit, through all layers."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Literal
 
 import torch
@@ -15,27 +16,31 @@ from heedful.models.decomposing import Taken, parts_apart
 from heedful.models.moving import given_vectors
 from heedful.models.sitting import Sitting
 from heedful.models.transformer import TransformerSubject
+from heedful.tensor.target import LINEAR, Linear, direction
 
 
 @methods.register("decompx")
 @dataclass(frozen=True)
 class DecompX:
-    """The part of the target's logit that came from a token's state at the first layer.
+    """The part of the logits that came from a token's state at the first layer.
 
     Attention weights, scales of norms and slopes f(x)/x of activations are held at what they are,
     so that each layer is affine, and a token's part goes through it on its own. With
     biases="shared" each layer's biases at a position are shared out among the tokens in proportion
-    to |⟨bias, part⟩|, and scores of all tokens add up to the logit; "apart" leaves them out of the
-    scores, which with them add up to the logit. Both sums are seen at run time.
+    to |⟨bias, part⟩|, and scores of all tokens add up to what is explained; "apart" leaves them out
+    of the scores, which with them add up to it. Both sums are seen at run time. What is explained
+    is the target's logit, or the log-odds with every rival weighted by its chance.
     """
 
     biases: Literal["shared", "apart"] = "shared"
+    of: Linear = "log_odds"
     kind: ClassVar[Kind] = "saliency"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_one_of("biases", self.biases, ("shared", "apart"))
+        require_one_of("of", self.of, LINEAR)
 
     def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
         subject = given_vectors(sitting.subject)
@@ -51,18 +56,25 @@ class DecompX:
         with sitting.clock("decompx"):
             if self.biases == "apart":
                 tell_patent()  # what relevance propagation hands to the first layer's states
-                scores, _ = parts_apart(exact, sitting.batch, target, sitting.embedded)
+                weights = partial(self._weights, target=target)
+                scores, _ = parts_apart(exact, sitting.batch, sitting.embedded, weights)
             else:
-                scores = _each(exact, sitting, target)
+                scores = self._each(exact, sitting, target)
         return on_words("decompx", sitting, scores)
 
+    def _weights(self, logits: Tensor, target: Tensor) -> Tensor:
+        return direction(logits, target.to(logits.device), self.of)
 
-def _each(subject: TransformerSubject, sitting: Sitting, target: Tensor) -> Float[Tensor, "B T"]:
-    """Text after text, each without its padding."""
-    batch, rows = sitting.batch, []
-    for row, present in enumerate(batch.present):
-        single = batch.keeping(torch.tensor([row]), present[None])
-        taken = Taken.of(subject, single, sitting.embedded[row, present][None])
-        found = taken.parts(int(target[row]), size=max(1, sitting.budget // single.ids.numel()))
-        rows.append(found.new_zeros(len(present)).masked_scatter(present.to(found.device), found))
-    return torch.stack(rows)
+    def _each(
+        self, subject: TransformerSubject, sitting: Sitting, target: Tensor
+    ) -> Float[Tensor, "B T"]:
+        """Text after text, each without its padding."""
+        batch, rows = sitting.batch, []
+        for row, present in enumerate(batch.present):
+            single = batch.keeping(torch.tensor([row]), present[None])
+            taken = Taken.of(subject, single, sitting.embedded[row, present][None])
+            (weights,) = self._weights(taken.logits, target[row : row + 1])
+            found = taken.parts(weights, size=max(1, sitting.budget // single.ids.numel()))
+            placed = found.new_zeros(len(present)).masked_scatter(present.to(found.device), found)
+            rows.append(placed)
+        return torch.stack(rows)

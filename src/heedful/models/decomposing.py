@@ -1,4 +1,4 @@
-"""A text's states taken apart into what each token gave, through all layers, to the logit.
+"""A text's states taken apart into what each token gave, through all layers, to the logits.
 
 As DecompX does (Modarressi et al., 2023), for any family: with attention weights, the scales of
 norms and the slopes of activations held at what they are in the text's own pass, a layer is affine
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from heedful.core.batch import Batch
@@ -91,8 +91,8 @@ class Taken:
             layer.weights = call.weights.detach()
         return cls(subject, single, found, held, logits.detach())
 
-    def parts(self, target: int, *, size: int) -> Float[Tensor, "T"]:
-        """What each token gives to a logit, biases shared out; `size` tokens are run at once."""
+    def parts(self, weights: Float[Tensor, "C"], *, size: int) -> Float[Tensor, "T"]:
+        """What each token gives to the weighted logits, biases shared out; `size` run at once."""
         states = self.layers[0].entered[0]
         length, width = states.shape
         if length * states.numel() > MOST:
@@ -107,10 +107,10 @@ class Taken:
             shared_out(parts, self._through(layer, parts, size=size))
         _require(parts.sum(0), self.layers[-1].left[0], "what the last layer gives")
         with self._behind_layers() as head:
-            bias = head(torch.zeros_like(parts[:1]))[:, target]
-            scores = torch.cat([head(some)[:, target] - bias for some in torch.split(parts, size)])
+            bias = head(torch.zeros_like(parts[:1])) @ weights
+            scores = torch.cat([head(some) @ weights - bias for some in torch.split(parts, size)])
         shared_out(scores[:, None], bias)
-        _require(scores.sum(), self.logits[0, target], "the logit")
+        _require(scores.sum(), self.logits[0] @ weights, "the logits")
         return scores
 
     def _through(self, layer: _Layer, parts: Float[Tensor, "T T D"], *, size: int) -> Tensor:
@@ -174,13 +174,14 @@ def shared_out(parts: Float[Tensor, "K *N D"], bias: Float[Tensor, "*N D"]) -> N
 def parts_apart(
     subject: TransformerSubject,
     batch: Batch,
-    target: Int[Tensor, "B"],
     vectors: Float[Tensor, "B T E"],
+    weighted: Callable[[Float[Tensor, "B C"]], Float[Tensor, "B C"]],
 ) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B"]]:
-    """What each token gives to its text's logit, and what the biases give, by one gradient.
+    """What each token gives to its text's weighted logits, and what the biases give.
 
     The pass with everything held is affine, so that the parts of states carried through all layers
-    are the states that enter the first layer times the logit's slope with them.
+    are the states that enter the first layer times the slope with them. `weighted` says from the
+    logits which weights they have.
     """
     entered: list[Tensor] = []
     empty: list[Tensor] = []
@@ -196,14 +197,14 @@ def parts_apart(
     with hooked([first.register_forward_pre_hook(enter, with_kwargs=True)]):
         with frozen(subject.model) as held:
             logits, hearing = subject.run(batch, hold, embedded=vectors)
-            chosen = logits.gather(-1, target.to(logits.device)[:, None])[:, 0]
-            (slope,) = torch.autograd.grad(chosen.sum(), entered[0])
+        weights = weighted(logits.detach())  # behind the block, which would meet its products
+        (slope,) = torch.autograd.grad(logits, entered[0], weights)
         empty.append(torch.zeros_like(entered[0].detach()))
         with torch.no_grad(), held.replayed():
             none, _ = subject.run(batch, held_at(hearing.calls), embedded=vectors.detach())
-    bias = none.gather(-1, target.to(none.device)[:, None])[:, 0]
+    bias = (none * weights).sum(-1)
     parts = (entered[0].detach() * slope).sum(-1)
-    _require(parts.sum(-1) + bias, chosen.detach(), "the logit")
+    _require(parts.sum(-1) + bias, (logits.detach() * weights).sum(-1), "the logits")
     return parts, bias
 
 
