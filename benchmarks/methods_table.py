@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def main() -> None:
     given = asked.parse_args()
     torch.set_num_threads(1)
     print(INTRODUCTION.format(today=date.today().isoformat(), texts=PLANTED_TEXTS))
-    for group in (*planted(), *sst(given.data_root / "sst", given.work)):
+    for group in chain(planted(), sst(given.data_root / "sst", given.work)):
         tell(group, given.work)
 
 
@@ -156,8 +157,10 @@ def tell(group: Group, work: Path) -> None:
         cells += [f"{one:.3g}" for one in costs[name]] if name in costs else ["–", "–"]
         if set(cells) != {"–"}:
             print(f"| `{name}` | " + " | ".join(cells) + " |")
+    if refused:
+        print("\nNot there:\n")
     for name, why in refused.items():
-        print(f"\n`{name}` is not there: {why}")
+        print(f"- {why}" if why.startswith(name) else f"- {name}: {why}")
     print(flush=True)
 
 

@@ -19,6 +19,8 @@ from heedful.core.files import write_atomic
 from heedful.core.progress import silent
 from heedful.data.cleanings import cleaning_named
 from heedful.data.resolve import read
+from heedful.models.vectors import initial_vectors
+from heedful.models.words import Vocabulary, WordTokenizer
 from heedful.reproducing.cells import Asked, Cell, cells_of
 from heedful.reproducing.estimating import estimate, mean, over_seeds
 from heedful.reproducing.finding import find
@@ -41,6 +43,7 @@ class Variant:
     what: str
     recipe: Mapping[str, Any] = field(default_factory=dict)
     split: str = ""  # "another" random one, or as distributed, "by date"
+    scale: float = 1.0  # of GloVe's vectors
 
 
 NORMAL = {"embeddings": "", "drawn": "normal", "embedding": 300}
@@ -51,6 +54,7 @@ VARIANTS = (
     Variant("20news", "split by date", split="by date"),
     Variant("20news", "vectors drawn, 300 numbers, deviation 1", NORMAL),
     Variant("20news", "vectors drawn, 300 numbers, within ±0.1", {**NORMAL, **SMALL}),
+    Variant("20news", "GloVe, 50 numbers, a tenth as large", scale=0.1),
     Variant("20news", "2 epochs", {"epochs": 2}),
     Variant("20news", "20 epochs", {"epochs": 20}),
     Variant("babi2", "as in the study: vectors drawn with deviation 1; 100 epochs at most"),
@@ -90,6 +94,9 @@ def variant_cells(variant: Variant, root: Path, out: Path, seeds: int) -> list[C
         way = {"another": split_anew, "by date": split_by_date}[variant.split]
         folder = out / variant.split.replace(" ", "-")
         own = way(Path(data[variant.texts]), picked[0].cleaning, folder)
+    recipe = dict(variant.recipe)
+    if variant.scale != 1.0:
+        recipe["embeddings"] = scaled(Path(data[variant.texts]), variant.scale, out / "glove.txt")
     asked = Asked((study.main,), seeds, limits={"test": {variant.texts: AUDITED}})
     cells = cells_of(study, picked, data, asked)
     # the name of the set tells cells of different variants apart in progress and errors
@@ -97,7 +104,7 @@ def variant_cells(variant: Variant, root: Path, out: Path, seeds: int) -> list[C
         replace(
             cell,
             texts=f"{variant.texts}-{VARIANTS.index(variant)}",
-            recipe={**cell.recipe, **variant.recipe},
+            recipe={**cell.recipe, **recipe},
             checks=("agreement",),
             settings={},
             **own,
@@ -127,6 +134,21 @@ def split_by_date(folder: Path, cleaning: str, out: Path) -> dict[str, str]:
     for split, rows in kept.items():
         _write(out / f"{split}.jsonl", rows)
     return {"data": str(out), "cleaning": ""}
+
+
+def scaled(folder: Path, scale: float, path: Path) -> str:
+    """GloVe's vectors of the words that the texts may hold, made smaller."""
+    split = WordTokenizer()
+    texts = [row["text"] for part in ("train", "test") for row in _rows(folder, part)]
+    words = Vocabulary.count([[split.normal(word) for word in split(one)] for one in texts])
+    table, _ = initial_vectors("glove", words)
+    known = ((word, table[number]) for word, number in words.numbers.items())
+    lines = [
+        " ".join([word, *map(str, (scale * row).tolist())]) for word, row in known if row.any()
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, "\n".join(lines) + "\n")
+    return str(path)
 
 
 def _rows(folder: Path, split: str) -> list[dict[str, Any]]:
