@@ -54,8 +54,11 @@ def _telling(check: str, told: Callable[[Mapping[str, Estimate]], str]) -> Rule:
 
 TELLING_RULES: Mapping[str, tuple[Rule, ...]] = {
     "mechanism": (Rule("no vote", lambda _: True, _mechanism),),
-    "identifiability": (_telling("identifiability", identifiability_told),),
+    "identifiability": (
+        not_made("identifiability"),
+        _telling("identifiability", identifiability_told),
+    ),
     "plausibility": (_telling("plausibility", plausibility_told),),
-    "randomisation": (_telling("randomisation", randomisation_told),),
+    "randomisation": (not_made("randomisation"), _telling("randomisation", randomisation_told)),
     "labels": (not_made("labels"), _telling("labels", labels_told)),
 }
