@@ -15,12 +15,13 @@ from torch import Tensor, nn
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
 from heedful.models.anatomy import Anatomy, Step
-from heedful.models.blocks import NEAR, Block, block_behind, hooked, is_matrix
+from heedful.models.blocks import NEAR, Block, block_behind, is_matrix
+from heedful.models.calling import hooked
 from heedful.models.hearing import Call
 from heedful.models.moving import given_vectors
 from heedful.models.sitting import Sitting
+from heedful.models.states import layers_around
 from heedful.models.transformer import TransformerSubject
-from heedful.models.zeroing import layers_around
 
 Way = Literal["alti", "globenc"]
 

@@ -18,14 +18,15 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
-from heedful.models.blocks import NEAR, hooked
+from heedful.models.blocks import NEAR
+from heedful.models.calling import around, entering, leaving, returned, stub, with_states
 from heedful.models.frozen import Frozen, frozen, held_at, hold
 from heedful.models.hearing import Call
-from heedful.models.replay import stub, with_states
 from heedful.models.seam import Seam
+from heedful.models.states import layers_around, require_states
 from heedful.models.transformer import TransformerSubject
-from heedful.models.zeroing import layers_around
 
+METHOD = "decompx"
 MOST = 2**27  # numbers in the parts of one text: half a gigabyte in single precision
 
 
@@ -49,7 +50,7 @@ class _Layer:
     @property
     def entered(self) -> Float[Tensor, "..."]:
         """The states that it was given."""
-        states: Tensor = self.args[0] if self.args else self.kwargs["hidden_states"]
+        states: Tensor = entering(self.args, self.kwargs)
         return states
 
 
@@ -74,16 +75,13 @@ class Taken:
 
             def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
                 found.append(_Layer(module, *_detached(args, kwargs), begin=len(held.kept)))
-                _require_states(found[-1].entered, single)
+                require_states(found[-1].entered, single, METHOD)
 
-            def leave(_: object, __: object, output: Any) -> None:
-                found[-1].end, found[-1].left = len(held.kept), _first(output).detach()
-                found[-1].returns = len(output) if isinstance(output, tuple) else 0
+            def leave(_: object, output: Any) -> None:
+                found[-1].end, found[-1].left = len(held.kept), leaving(output).detach()
+                found[-1].returns = returned(output)
 
-            layers = dict.fromkeys(layers_around(subject, "decompx"))
-            handles = [one.register_forward_pre_hook(enter, with_kwargs=True) for one in layers]
-            handles += [one.register_forward_hook(leave) for one in layers]
-            with hooked(handles):
+            with around(layers_around(subject, METHOD), enter, leave):
                 logits, hearing = subject.run(single, hold, embedded=vectors)
         if len(hearing.calls) != len(found):
             raise NotApplicable("decompx needs one attention in every layer.")
@@ -126,12 +124,14 @@ class Taken:
         seam = Seam(self.subject.model, self.subject.seam.path)
         with torch.no_grad(), held.replayed(), seam.open(layer.attend, keep=False):
             try:
-                return _first(layer.module(*args, **kwargs))
+                output = layer.module(*args, **kwargs)
             except RuntimeError as reason:  # Bloom's positions know how many texts there are
                 raise NotApplicable(
                     "decompx with shared biases runs a layer on several variants of its states, "
                     f'which {type(layer.module).__name__} does not take; try biases="apart".'
                 ) from reason
+        left: Tensor = leaving(output)
+        return left
 
     @contextmanager
     def _behind_layers(self) -> Iterator[Callable[[Tensor], Tensor]]:
@@ -146,10 +146,10 @@ class Taken:
             with torch.no_grad(), held.replayed():
                 return self.subject.logits(self.single.repeated(len(states)))
 
-        first = self.layers[0].module.register_forward_pre_hook(
-            lambda _, args, kwargs: with_states(args, kwargs, given[0]), with_kwargs=True
-        )
-        with hooked([first]), ExitStack() as stack:
+        def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return with_states(args, kwargs, given[0])
+
+        with around([self.layers[0].module], enter), ExitStack() as stack:
             for layer in self.layers:
                 stack.callback(layer.module.__dict__.pop, "forward", None)
                 layer.module.forward = stub(layer.returns)
@@ -186,14 +186,13 @@ def parts_apart(
     empty: list[Tensor] = []
 
     def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        states: Tensor = args[0] if args else kwargs["hidden_states"]
-        _require_states(states, batch)
+        states = entering(args, kwargs)
+        require_states(states, batch, METHOD)
         entered.append(states)  # one module may be several layers: only the first is meant
         return with_states(args, kwargs, empty.pop()) if empty else None
 
     vectors = vectors.detach().clone().requires_grad_()
-    first = layers_around(subject, "decompx")[0]
-    with hooked([first.register_forward_pre_hook(enter, with_kwargs=True)]):
+    with around(layers_around(subject, METHOD)[:1], enter):
         with frozen(subject.model) as held:
             logits, hearing = subject.run(batch, hold, embedded=vectors)
             chosen = logits.gather(-1, target.to(logits.device)[:, None])[:, 0]
@@ -205,11 +204,6 @@ def parts_apart(
     parts = (entered[0].detach() * slope).sum(-1)
     _require(parts.sum(-1) + bias, chosen.detach(), "the logit")
     return parts, bias
-
-
-def _require_states(states: Tensor, batch: Batch) -> None:
-    if not isinstance(states, Tensor) or states.shape[:2] != batch.ids.shape:
-        raise NotApplicable("decompx needs layers that are given one state per token.")
 
 
 def _require(made: Tensor, wanted: Tensor, what: str) -> None:
@@ -232,8 +226,3 @@ def _detached(
         return None if hasattr(one, "get_seq_length") else one
 
     return tuple(map(plain, args)), {name: plain(one) for name, one in kwargs.items()}
-
-
-def _first(output: Any) -> Tensor:
-    states: Tensor = output[0] if isinstance(output, tuple) else output
-    return states

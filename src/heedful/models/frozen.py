@@ -30,7 +30,7 @@ from heedful.models.affine import (
     of_product,
     of_softmax,
 )
-from heedful.models.blocks import hooked
+from heedful.models.calling import hooked
 from heedful.models.hearing import Call, Edit
 from heedful.models.seam import lock_of
 from heedful.models.tap import SOFTMAXES
