@@ -3,7 +3,7 @@
 By custom of transformers, not of a family; who relies on it looks at the shape of what came.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import get_ident
 from typing import Any
@@ -45,6 +45,21 @@ def stub(count: int) -> Any:
         return hidden_states if count == 0 else (hidden_states, *[None] * (count - 1))
 
     return forward
+
+
+@contextmanager
+def passed_over(layers: Mapping[nn.Module, int]) -> Iterator[None]:
+    """Inside the block layers only pass their states on; each gives back as many things as said."""
+    own = {one: one.__dict__.get("forward") for one in layers}  # others may have put one there
+    try:
+        for one, count in layers.items():
+            one.forward = stub(count)
+        yield
+    finally:
+        for one, forward in own.items():
+            one.__dict__.pop("forward", None)
+            if forward is not None:
+                one.forward = forward
 
 
 @contextmanager

@@ -4,7 +4,7 @@ Ferrando et al. (2022) and Modarressi et al. (2022). Layers are looked into whil
 after the other, so that no more than one layer's states are kept.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import get_ident
 from typing import Any, Literal
 
@@ -46,8 +46,7 @@ class Contributions:
             raise NotApplicable(
                 f"{self.way} follows one stack of layers; this model has an encoder and a decoder."
             )
-        exact = replace(subject, half=False) if subject.half else subject
-        watch = _Watch(self.way, exact, sitting.batch, sitting.budget)
+        watch = _Watch(self.way, subject.in_full(), sitting.batch, sitting.budget)
         with sitting.clock(self.way):
             return watch.run(sitting.embedded.detach())
 

@@ -8,7 +8,7 @@ they are shared out among the tokens before the next layer. One text at a time.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +18,9 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
+from heedful.core.memory import out_of_memory
 from heedful.models.blocks import NEAR
-from heedful.models.calling import around, entering, leaving, returned, stub, with_states
+from heedful.models.calling import around, entering, leaving, passed_over, returned, with_states
 from heedful.models.frozen import Frozen, frozen, held_at, hold
 from heedful.models.hearing import Call
 from heedful.models.seam import Seam
@@ -119,18 +120,28 @@ class Taken:
         return bias[0]
 
     def _run(self, layer: _Layer, states: Float[Tensor, "N T D"]) -> Float[Tensor, "N T D"]:
+        """The layer on several variants of its states; one by one where it takes no more.
+
+        Bloom's positions know how many texts there are.
+        """
+        try:
+            return self._at_once(layer, states)
+        except RuntimeError as reason:
+            if out_of_memory(reason):
+                raise
+            if len(states) == 1:
+                raise NotApplicable(
+                    f"decompx with shared biases runs {type(layer.module).__name__} on other "
+                    f'states than its own, which it does not take ({reason}); try biases="apart".'
+                ) from reason
+        return torch.cat([self._at_once(layer, one) for one in torch.split(states, 1)])
+
+    def _at_once(self, layer: _Layer, states: Float[Tensor, "N T D"]) -> Float[Tensor, "N T D"]:
         args, kwargs = with_states(layer.args, layer.kwargs, states)
         held = Frozen(layer.module, self.held.kept[layer.begin : layer.end])
         seam = Seam(self.subject.model, self.subject.seam.path)
         with torch.no_grad(), held.replayed(), seam.open(layer.attend, keep=False):
-            try:
-                output = layer.module(*args, **kwargs)
-            except RuntimeError as reason:  # Bloom's positions know how many texts there are
-                raise NotApplicable(
-                    "decompx with shared biases runs a layer on several variants of its states, "
-                    f'which {type(layer.module).__name__} does not take; try biases="apart".'
-                ) from reason
-        left: Tensor = leaving(output)
+            left: Tensor = leaving(layer.module(*args, **kwargs))
         return left
 
     @contextmanager
@@ -149,10 +160,8 @@ class Taken:
         def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return with_states(args, kwargs, given[0])
 
-        with around([self.layers[0].module], enter), ExitStack() as stack:
-            for layer in self.layers:
-                stack.callback(layer.module.__dict__.pop, "forward", None)
-                layer.module.forward = stub(layer.returns)
+        skipped = {layer.module: layer.returns for layer in self.layers}
+        with around([self.layers[0].module], enter), passed_over(skipped):
             yield head
 
 

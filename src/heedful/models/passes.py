@@ -53,6 +53,10 @@ class Passes:
         exact = not self.half and self.model.dtype in (torch.float32, torch.float64)
         return 1e-4 if exact else COARSE
 
+    def in_full(self) -> Any:
+        """The same in the model's own precision: parts of states must make up the states."""
+        return replace(self, half=False) if self.half else self
+
     def run(
         self,
         batch: Batch,

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.values import Forward
-from heedful.models.calling import entering, hooked, returned, stub, with_states
+from heedful.models.calling import entering, hooked, passed_over, returned, with_states
 from heedful.models.hearing import Call, Edit, Hearing, Mixed
 from heedful.models.scope import Scope
 from heedful.models.seam import Seam
@@ -130,15 +130,9 @@ class RowReplay:
         handle = self.layers[-1].register_forward_pre_hook(
             lambda _, args, kwargs: with_states(args, kwargs, states), with_kwargs=True
         )
-        stubbed = list(self.layers)[:-1]
-        try:
-            for layer, count in zip(stubbed, self.returns, strict=False):
-                layer.forward = stub(count)
+        before = dict(zip(list(self.layers)[:-1], self.returns, strict=False))
+        with hooked([handle]), passed_over(before):
             yield
-        finally:
-            handle.remove()
-            for layer in stubbed:
-                layer.__dict__.pop("forward", None)
 
 
 def _captured(subject: Replayed, batch: Batch, position: Int[Tensor, "B"]) -> RowReplay | None:

@@ -1,5 +1,6 @@
 """Layers that are watched while they run: in one thread, whatever way they are given states."""
 
+import functools
 import threading
 
 import pytest
@@ -8,9 +9,20 @@ from torch import nn
 
 import helpers
 import seams
+import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
-from heedful.models.calling import around, entering, leaving, returned, stub, with_states
+from heedful.models.calling import (
+    around,
+    entering,
+    leaving,
+    passed_over,
+    returned,
+    stub,
+    with_states,
+)
+from heedful.models.pretrained import from_model
+from heedful.models.replay import RowReplay
 from heedful.models.sitting import Sitting
 from heedful.models.states import Watch
 
@@ -49,6 +61,36 @@ def test_what_enters_and_leaves_is_kept_in_order_and_others_may_be_put_in():
     torch.testing.assert_close(second, 2 * y)
     assert not layer._forward_hooks
     assert not layer._forward_pre_hooks
+
+
+@pytest.mark.parametrize("adapted", [False, True])
+def test_layers_that_are_passed_over_are_as_before(adapted):
+    layer, x = Layer(), states()
+    if adapted:  # as libraries that move weights about do
+        layer.forward = own = lambda hidden_states: (3 * hidden_states,)
+    with passed_over({layer: 2}):
+        assert layer(x) == (x, None)
+    with pytest.raises(TypeError), passed_over({layer: 0}):
+        layer()
+    assert ("forward" in layer.__dict__) == adapted
+    assert not adapted or layer.forward is own
+    torch.testing.assert_close(layer(x)[0], (3 if adapted else 2) * x)
+
+
+@pytest.mark.parametrize("work", ["decoder", "decompx"])
+def test_a_models_own_adapted_layers_stay_adapted(work):
+    model = tiny.build("bert")
+    layers = list(model.bert.encoder.layer)
+    for layer in layers:
+        layer.forward = functools.partial(type(layer).forward, layer)
+    own = [layer.forward for layer in layers]
+    subject = from_model(model, tiny.tokenizer("bert"))
+    sitting = Sitting(subject, seams.batch(subject))
+    if work == "decoder":
+        assert isinstance(subject.decoder(sitting.batch, sitting.forward), RowReplay)
+    else:
+        methods.build("decompx")(sitting, sitting.predicted)
+    assert [layer.__dict__.get("forward") for layer in layers] == own
 
 
 def test_tokens_on_the_first_axis_are_turned():
