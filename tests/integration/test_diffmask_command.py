@@ -12,6 +12,8 @@ import pytest
 import heedful
 import helpers
 from heedful.core.rng import generator
+from heedful.methods.diffmask import UNTRAINED
+from heedful.methods.lacking import tell_left_out
 from heedful.models.store import save
 from masks import write_explainer
 
@@ -98,17 +100,27 @@ def test_an_explainer_of_another_model_is_refused_in_words(files, run):
     assert "another model" in found["refused"]["diffmask"]
 
 
+def test_among_all_methods_it_is_refused_with_its_reason(files, run):
+    told = ("explain", files / "model", TEXT, "--methods", "all", "--json")
+    found = json.loads(run(*told, "--set", "lime.samples=16", "--set", "kernel_shap.samples=16")[1])
+    assert "diffmask" not in found["methods"]
+    assert found["refused"]["diffmask"] == UNTRAINED
+
+
 def test_unless_asked_for_it_is_left_out(files, run):
     found = json.loads(run("explain", files / "model", TEXT, "--json")[1])
     assert "diffmask" not in {*found["methods"], *found["refused"]}
 
 
-def test_audits_take_it_from_a_plan(files, run, tmp_path):
+@pytest.mark.parametrize("methods", ["diffmask,gradient", "all"])
+def test_audits_take_it_from_a_plan(files, run, tmp_path, methods, caplog):
+    tell_left_out.cache_clear()
     plan = tmp_path / "plan.toml"
     plan.write_text(f'[methods.diffmask]\nexplainer = "{files / "made"}"\n')
     words = ("audit", files / "model", files / "data", "--checks", "agreement", "--plan", plan)
-    asked = ("--methods", "diffmask,gradient", "--out", tmp_path / "run")
-    assert run(*words, *asked, "--quiet")[0] == 0
+    asked = ("--methods", methods, "--out", tmp_path / "run")
+    assert run(*words, *asked, "--quick", "--limit", "8", "--quiet")[0] == 0
+    assert not any("left out" in one for one in caplog.messages)
     found = json.loads((tmp_path / "run/verdict.json").read_text())
     estimates = found["checks"]["agreement"]["estimates"]
     assert any("diffmask" in name for name in estimates), estimates.keys()

@@ -13,7 +13,10 @@ import heedful
 import tiny
 import tiny_tokenizers
 from heedful.core.errors import AttentionUnavailable, ConfigError, ModelError
+from heedful.core.values import Example
+from heedful.methods import methods
 from heedful.models.families import PATHS, REFUSED
+from heedful.models.sitting import Sitting
 
 ROWS = [
     {"text": text, "label": label}
@@ -90,6 +93,19 @@ def test_float32_and_half_precision(folder):
     assert heedful.load(folder, dtype="float32").model.dtype == torch.float32
     half = heedful.load(tiny.build("bert").half(), tiny.tokenizer("bert"))
     assert half.model.dtype == torch.float16
+
+
+@pytest.mark.parametrize(
+    "name", ["attention_norm", "effective_attention", "lrp", "decompx", "alti"]
+)
+def test_states_are_taken_apart_in_full_precision(folder, name):
+    """Parts that must make up a whole do not in bfloat16, which is good to two digits."""
+    found = []
+    for dtype in ("float32", "bfloat16"):
+        subject = heedful.load(folder, dtype=dtype)
+        sitting = Sitting(subject, subject.batch([subject.encode(Example(0, "so fine a film", 0))]))
+        found.append(methods.build(name)(sitting, sitting.predicted).scores)
+    torch.testing.assert_close(*found)
 
 
 def test_bfloat16_looks_again_where_a_decision_is_near(folder):

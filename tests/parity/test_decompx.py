@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch.testing import assert_close as close
+from transformers.models.bert.modeling_bert import BertLayer
 
 import apart_by_hand
 import helpers
@@ -142,6 +143,33 @@ def test_how_many_tokens_are_run_at_once_does_not_matter():
     close(one, other, rtol=1e-10, atol=1e-12)
 
 
+def test_a_layer_that_takes_one_text_at_a_time_is_run_so():
+    """A Bloom's positions know how many texts there are: how many tokens fit must not matter."""
+    few, many = (sat("bloom", max_batch_tokens=tokens) for tokens in (1, 2000))
+    one, other = (methods.build("decompx")(s, s.predicted).scores for s in (few, many))
+    close(one, other, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "told"),
+    [
+        ("can't allocate memory", RuntimeError, "can't allocate memory"),  # audits then halve
+        ("no such kernel", NotApplicable, r"BertLayer on other states .* \(no such kernel\); try"),
+    ],
+)
+def test_what_a_layer_runs_into_is_told_as_it_is(words, error, told, monkeypatch):
+    sitting = sat("bert")
+    found = taken(sitting, 0, singles(sitting)[0])
+    first = of_logit(found, torch.tensor(0))
+
+    def fail(*_, **__):
+        raise RuntimeError(words)
+
+    monkeypatch.setattr(BertLayer, "forward", fail)
+    with pytest.raises(error, match=told):
+        found.parts(first, size=4)
+
+
 def test_a_text_too_long_for_its_parts_is_refused(monkeypatch):
     monkeypatch.setattr(decomposing, "MOST", 100)
     sitting = sat("bert")
@@ -151,7 +179,6 @@ def test_a_text_too_long_for_its_parts_is_refused(monkeypatch):
 
 REFUSED = {
     "gpt-oss": "do not make up what enters a layer",  # which experts run depends on the input
-    "bloom": r"BloomBlock does not take; try biases=\"apart\"\.$",
     "xlnet": r"^decompx needs layers that are given one state per token\.$",
     "bart": r"^decompx follows one stack of layers; .* a decoder\.$",
 }

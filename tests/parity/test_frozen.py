@@ -5,6 +5,7 @@ from threading import Thread
 import pytest
 import torch
 from torch import nn
+from torch.autograd.functional import jacobian
 from torch.testing import assert_close as close
 from transformers.activations import ACT2FN
 from transformers.models.gemma2.modeling_gemma2 import Gemma2RMSNorm
@@ -167,6 +168,26 @@ def test_a_product_is_split_in_half_and_a_known_factor_is_none():
     x, known = draw((4,), 5), draw((4,), 6)
     close(slope_of(Called(lambda x: (2 * x) * (3 * x)), x), torch.diag(6 * x), rtol=0, atol=1e-12)
     close(slope_of(Called(lambda x: x * known), x), torch.diag(known), rtol=0, atol=0)
+
+
+def by_name(added, *factors):
+    return torch.baddbmm(input=added, batch1=factors[0], batch2=factors[1])
+
+
+@pytest.mark.parametrize("add", [torch.baddbmm, torch.Tensor.baddbmm, by_name])
+def test_what_is_added_to_a_product_is_no_factor(add):
+    """x A + B x is linear: none of it is split, and none of it is taken for a constant."""
+    x, a, b = (draw((9,), seed).view(1, 3, 3) for seed in (8, 9, 10))
+
+    def slope(work):
+        return jacobian(lambda y: work(y.view(1, 3, 3)).flatten(), x.flatten())
+
+    def found(work):
+        return slope_of(Called(lambda y: work(y.view(1, 3, 3)).flatten(1)), x.flatten())
+
+    close(found(lambda y: add(y @ a, b, y)), slope(lambda y: y @ a + b @ y), rtol=0, atol=1e-12)
+    halves = slope(lambda y: y @ a + (x @ y + y @ x) / 2)
+    close(found(lambda y: add(y @ a, y, y)), halves, rtol=0, atol=1e-12)
 
 
 class SizeNorm(nn.Module):

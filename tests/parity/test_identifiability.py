@@ -1,6 +1,7 @@
 """The check on identifiability against plain loops, whole Jacobians and heads made by hand."""
 
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -202,6 +203,15 @@ def test_models_without_layers_are_told_why_they_have_none():
     assert not findings.measurements
     assert set(findings.missing) == set(checks.build("identifiability").measures)
     assert set(findings.missing.values()) == {identifiability.ONE}
+
+
+def test_layers_of_a_subject_of_ones_own_cannot_be_heard():
+    inner = seams.subject("bert")
+    verbs = ("encode", "batch", "embed", "forward", "decoder", "labels")
+    own = SimpleNamespace(family="own", **{name: getattr(inner, name) for name in verbs})
+    _, findings = found(sat(own))
+    assert not findings.measurements
+    assert set(findings.missing.values()) == {identifiability.UNHEARD}
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,16 @@ from test_checks import kendall, ranks, same
 import helpers
 from heedful.auditing.job import run_job
 from heedful.checks import checks
-from heedful.checks.asked import OWN, every_method, in_order
+from heedful.checks.asked import OWN, every_method, in_order, name_of
 from heedful.checks.pairs import ERASING
+from heedful.checks.scored import with_attention
 from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, NotApplicable, UnknownName
 from heedful.core.values import Example
 from heedful.methods import methods
+from heedful.methods.diffmask import UNTRAINED, DiffMask
 from heedful.methods.kernel_shap import KernelShap
+from heedful.methods.lacking import ready_methods, tell_left_out
 from heedful.methods.leave_one_out import LeaveOneOut
 from heedful.methods.lime import Lime
 from heedful.models.sitting import Sitting
@@ -25,9 +28,9 @@ from heedful.models.sitting import Sitting
 LENGTHS = [1, 2, 3, 7, 12, 13, 20]
 FEW = (Lime(samples=16), KernelShap(samples=16))
 ASKED = ("all", Lime(samples=32), KernelShap(samples=32))
-REFUSED = (  # for models of several layers, or with an explainer of their own
+REFUSED = (  # for models of several layers
     *("rollout", "flow", "gradient_rollout", "relevance_rollout", "value_zeroing"),
-    *("alti", "globenc", "decompx", "diffmask"),
+    *("alti", "globenc", "decompx"),
 )
 
 
@@ -87,7 +90,7 @@ def test_every_pair_is_that_of_scipy_and_of_a_plain_loop(kind):
     check = checks.build("agreement", shuffles=2, methods=ASKED, top=4)
     found = check(Sitting(subject, collate(encoded)))
     taus, overlaps = pairs(found, "tau_pair"), pairs(found, "overlap_pair")
-    names = [name for name in methods if name != "uniform"]
+    names = [name for name in ready_methods() if name != "uniform"]
     wanted = [f"{a} ~ {b}" for a, b in combinations(names, 2)]
     assert list(taus) == list(overlaps) == wanted
     for row, one in enumerate(encoded):
@@ -108,7 +111,9 @@ def test_references_are_sorts_of_saliency_against_each_other():
     sitting = Sitting(subject, helpers.batch(subject, LENGTHS, seed=13))
     found = checks.build("agreement", methods=ASKED)(sitting)
     taus, columns = pairs(found, "tau_pair"), plain(found)
-    saliency = [name for name in methods if getattr(methods[name], "kind", "") == "saliency"]
+    saliency = [
+        name for name in ready_methods() if getattr(methods[name], "kind", "") == "saliency"
+    ]
     others = [name for name in saliency if name not in ERASING]
     assert {"input_x_gradient", "integrated_gradients", "one_hot_gradient"} <= set(others)
     assert set(ERASING) <= set(saliency)
@@ -193,12 +198,34 @@ def test_methods_of_one_check_share_their_passes():
 
 def test_all_are_all_but_those_of_the_check_and_the_one_that_ranks_nothing():
     check = checks.build("agreement", methods=("all",))
-    assert set(check.methods) == set(every_method()) == set(methods) - {*OWN, "uniform"}
+    every = set(methods) - {*OWN, "uniform", "diffmask"}
+    assert set(check.methods) == set(every_method()) == every
     assert "random" in check.methods
     assert check == checks.build("agreement", methods=tuple(reversed(check.methods)))
     assert in_order((Lime(), "random", Lime(samples=8), "all"))[-1] == "random"
     assert Lime(samples=8) in in_order(("all", Lime(samples=8)))
     assert in_order((Lime(),)) == ("lime",)  # equal settings are equal parts
+
+
+def test_a_method_without_what_must_be_made_for_it_is_left_out_and_told_once(caplog):
+    tell_left_out.cache_clear()
+    made = DiffMask("a folder")
+    assert made in in_order(("all", made))
+    assert made in with_attention((made, "all"))
+    assert "diffmask" in in_order(("diffmask", "all"))
+    assert not caplog.records  # it was named
+    assert "diffmask" not in {*map(name_of, in_order(("all",))), *with_attention(("all",))}
+    (told,) = caplog.records
+    assert told.getMessage().startswith("diffmask is left out of all methods. diffmask needs an")
+    assert told.name == "heedful"
+
+
+def test_a_method_that_is_named_says_what_it_lacks():
+    subject = helpers.subject()
+    found = checks.build("agreement", methods=("diffmask",))(
+        Sitting(subject, helpers.batch(subject, [4]))
+    )
+    assert found.missing == {"tau_diffmask_leave_one_out": UNTRAINED}
 
 
 @pytest.mark.parametrize("asked", [("rolout",), ("lime", "rolout")])

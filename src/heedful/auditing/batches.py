@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-import torch
+from heedful.core.memory import out_of_memory
 
 Made = TypeVar("Made")
 
@@ -22,13 +22,9 @@ def in_halves(
         try:
             made = work(batch)
         except (MemoryError, RuntimeError) as error:
-            if len(batch) < 2 or not _out_of_memory(error):
+            if len(batch) < 2 or not out_of_memory(error):
                 raise
             halved()
             left.extendleft((batch[len(batch) // 2 :], batch[: len(batch) // 2]))
         else:
             yield made
-
-
-def _out_of_memory(error: Exception) -> bool:
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate" in str(error)

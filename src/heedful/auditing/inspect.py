@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from heedful.auditing.job import run_job
-from heedful.checks import Retrains, checks, usual_checks
-from heedful.core.errors import HeedfulError
+from heedful.checks import Findings, Retrains, checks, usual_checks
+from heedful.core.errors import HeedfulError, NotApplicable
 from heedful.core.values import Example
 from heedful.methods import methods
 from heedful.models.base import Subject
@@ -52,7 +52,14 @@ def _check(name: str, sitting: Sitting) -> Callable[[], object]:
     check = checks.build(name)
     if isinstance(check, Retrains):
         return lambda: _anew(sitting.subject)
-    return lambda: check(sitting)
+    return lambda: _require_something(check(sitting))
+
+
+def _require_something(findings: Findings) -> None:
+    """A check that refuses a model raises nothing: it has no figure, and a reason for each."""
+    if not findings.measurements:
+        reasons = dict.fromkeys(findings.missing.values()) or ["It measures nothing here."]
+        raise NotApplicable(" ".join(f"{one[0].upper()}{one[1:].rstrip('.')}." for one in reasons))
 
 
 def _anew(subject: Subject) -> None:

@@ -5,13 +5,27 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from heedful.auditing.explain_request import chosen_methods
-from heedful.checks.asked import OWN, in_order, kind_of, name_of
+from heedful.checks.asked import ALL, OWN, in_order, kind_of, name_of
 from heedful.core.errors import ConfigError
 from heedful.methods import methods
+from heedful.methods.lacking import lack_of, ready_methods
 
 Tables = Mapping[str, Mapping[str, Any]]
 FEWER = 200  # samples, for a first look
 THINNED = "\N{NARROW NO-BREAK SPACE}"
+
+
+def with_ready(settings: Tables, given: Tables) -> dict[str, Any]:
+    """The checks' settings, "all" with the methods that serve by what is `given` of them."""
+    made = {name for name, table in given.items() if name in methods and isinstance(table, Mapping)}
+    made -= set(ready_methods())
+    made = {name for name in made if lack_of(methods.build(name, **given[name])) is None}
+    found: dict[str, Any] = dict(settings)
+    for check, own in settings.items():
+        asked = own.get("methods") if isinstance(own, Mapping) else None
+        if isinstance(asked, list | tuple) and ALL in asked:
+            found[check] = {**own, "methods": (*asked, *sorted(made))}
+    return found
 
 
 def complete_methods(asked: Iterable[str], given: Tables) -> dict[str, dict[str, Any]]:

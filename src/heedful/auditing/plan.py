@@ -7,7 +7,7 @@ from typing import Any
 
 import tomli_w
 
-from heedful.auditing.methods_asked import FEWER, complete_methods
+from heedful.auditing.methods_asked import FEWER, complete_methods, with_ready
 from heedful.auditing.retraining import Retraining
 from heedful.checks import Check, FitsData, Retrains, checks, usual_checks
 from heedful.core.errors import ConfigError
@@ -69,7 +69,8 @@ class Plan:
         chosen = _chosen(self.checks)
         if extra := sorted(set(self.settings) - set(chosen)):
             raise ConfigError(f"Settings for {extra[0]!r}, which is not among the checks {chosen}.")
-        complete = {name: _complete(name, self.settings.get(name, {})) for name in chosen}
+        given = with_ready(self.settings, self.methods)
+        complete = {name: _complete(name, given.get(name, {})) for name in chosen}
         object.__setattr__(self, "checks", chosen)
         object.__setattr__(self, "settings", complete)
         asked = [one for own in complete.values() for one in own.get("methods", ())]

@@ -21,14 +21,8 @@ def _mechanism(e: Evidence) -> str:
         return _traced(weighting, mixing, known["tau_unrolled"])
     first = f"Weights follow what states contribute at τ {weighting}"
     second = f"contributions follow leave-one-out at τ {mixing}"
-    lost = "about as much is lost in both"
-    if weighting.high < mixing.low:
-        lost = "more is lost in the weighting: attention does not see how much a state has to say"
-    elif mixing.high < weighting.low:
-        lost = (
-            "more is lost in the mixing: what a state adds is not what deleting its word takes away"
-        )
-    return f"{first}, {second}: {lost}."
+    mixed = "in the mixing: what a state adds is not what deleting its word takes away"
+    return f"{first}, {second}: {_lost(weighting, mixing, of='a state', mixed=mixed)}."
 
 
 def _traced(weighting: Estimate, mixing: Estimate, unrolled: Estimate) -> str:
@@ -36,16 +30,22 @@ def _traced(weighting: Estimate, mixing: Estimate, unrolled: Estimate) -> str:
     first = f"Weights follow what tokens contribute to the layer at τ {weighting}"
     second = f"contributions follow leave-one-out at τ {unrolled}"
     third = f"traced through the layers at τ {mixing}"
-    lost = "about as much is lost in both"
-    if weighting.high < mixing.low:
-        lost = "more is lost in the weighting: attention does not see how much a token has to say"
-    elif mixing.high < weighting.low:
-        lost = "more is lost after it: what tokens contribute is not what deleting them takes away"
+    mixed = "after it: what tokens contribute is not what deleting them takes away"
+    lost = _lost(weighting, mixing, of="a token", mixed=mixed)
     if unrolled.high < mixing.low:
         lost += ", and tracing wins back some that the layers below have mixed"
     elif mixing.high < unrolled.low:
         lost += ", and tracing through the layers below loses more"
     return f"{first}; {second}, {third}: {lost}."
+
+
+def _lost(weighting: Estimate, mixing: Estimate, *, of: str, mixed: str) -> str:
+    """Where more is lost, if that is certain."""
+    if weighting.high < mixing.low:
+        return f"more is lost in the weighting: attention does not see how much {of} has to say"
+    return (
+        f"more is lost {mixed}" if mixing.high < weighting.low else "about as much is lost in both"
+    )
 
 
 def _telling(check: str, told: Callable[[Mapping[str, Estimate]], str]) -> Rule:
@@ -54,8 +54,11 @@ def _telling(check: str, told: Callable[[Mapping[str, Estimate]], str]) -> Rule:
 
 TELLING_RULES: Mapping[str, tuple[Rule, ...]] = {
     "mechanism": (Rule("no vote", lambda _: True, _mechanism),),
-    "identifiability": (_telling("identifiability", identifiability_told),),
+    "identifiability": (
+        not_made("identifiability"),
+        _telling("identifiability", identifiability_told),
+    ),
     "plausibility": (_telling("plausibility", plausibility_told),),
-    "randomisation": (_telling("randomisation", randomisation_told),),
+    "randomisation": (not_made("randomisation"), _telling("randomisation", randomisation_told)),
     "labels": (not_made("labels"), _telling("labels", labels_told)),
 }

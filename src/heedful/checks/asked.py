@@ -10,6 +10,7 @@ from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.methods import Method, methods
+from heedful.methods.lacking import ready_methods, tell_left_out
 from heedful.models.sitting import Sitting
 
 Asked = str | Method
@@ -20,7 +21,7 @@ TIED = ("uniform",)  # a control that ranks nothing has no rank correlation
 
 def every_method() -> tuple[str, ...]:
     """What "all" stands for."""
-    return tuple(name for name in methods if name not in (*OWN, *TIED))
+    return tuple(name for name in ready_methods() if name not in (*OWN, *TIED))
 
 
 def in_order(
@@ -28,12 +29,14 @@ def in_order(
 ) -> tuple[Asked, ...]:
     """Each method once, in the order they are registered; one with its usual settings by name.
 
-    "all" stands for `every` method that the check can use.
+    "all" stands for `every` method that the check can use; one that lacks what must be made for it
+    first is left out, unless it is named too, and that is told.
 
     >>> in_order(("random", "gradient", "random"))
     ('gradient', 'random')
     """
     found: dict[str, Asked] = {}
+    asked = tuple(asked)
     for one in asked:
         if one == ALL:
             found |= {name: found.get(name, name) for name in every()}
@@ -43,6 +46,9 @@ def in_order(
         else:
             name = methods.name_of(one)
             found[name] = name if one == methods.build(name) else one
+    if ALL in asked:
+        for name in sorted(set(methods) - {*ready_methods(), *found}):
+            tell_left_out(name)
     return tuple(found[name] for name in methods if name in found)
 
 

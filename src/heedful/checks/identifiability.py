@@ -23,6 +23,7 @@ WEIGHTS = ("no_effect_share", "no_effect_share_distribution", "keys_per_dimensio
 TOKENS = ("token_identified", "identified_by_chance")
 OWN = ("own_share", "own_largest")
 ONE = "This is asked of layers and heads; the model has one attention, over states of its own."
+UNHEARD = "This is asked of heads one by one, which needs a transformers model; this is another."
 
 
 @checks.register(NAME)
@@ -61,7 +62,8 @@ class Identifiability:
     def __call__(self, sitting: Sitting) -> Findings:
         subject = sitting.subject
         if not isinstance(subject, Inside) or not sitting.forward.maps:
-            return Findings((), dict.fromkeys(self.measures, ONE))
+            reason = UNHEARD if sitting.forward.maps else ONE
+            return Findings((), dict.fromkeys(self.measures, reason))
         found: list[Measurement] = []
         missing: dict[str, str] = {}
         try:

@@ -9,7 +9,7 @@ from torch import Tensor
 from heedful.checks.asked import Asked, built, in_order, name_of, scores_of
 from heedful.checks.removals import Words
 from heedful.core.rng import uniform_keys
-from heedful.methods import methods
+from heedful.methods.lacking import ready_methods
 
 CONTROLS = ("uniform", "random")  # always there, so never asked for
 USUAL = ("attention", "input_x_gradient", "one_hot_gradient", "leave_one_out")
@@ -17,7 +17,7 @@ USUAL = ("attention", "input_x_gradient", "one_hot_gradient", "leave_one_out")
 
 def every_ranking() -> tuple[str, ...]:
     """What "all" stands for: every method that is no control."""
-    return tuple(name for name in methods if name not in CONTROLS)
+    return tuple(name for name in ready_methods() if name not in CONTROLS)
 
 
 def with_attention(asked: Sequence[Asked]) -> tuple[Asked, ...]:

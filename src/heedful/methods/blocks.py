@@ -10,7 +10,7 @@ from torch import Tensor
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Explanation, LinearDecoder
 from heedful.methods.base import Join, Kind, methods, on_words
-from heedful.methods.layered import read_row
+from heedful.methods.layered import row_on_words
 from heedful.models.base import HasBlocks
 from heedful.models.sitting import Sitting
 from heedful.tensor.contribution import rows_of_one
@@ -37,9 +37,8 @@ class AttentionNorm:
         target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
     ) -> Explanation:
         if isinstance(sitting.subject, HasBlocks):
-            sizes = sitting.subject.part_sizes(sitting.batch)
-            row = torch.stack([read_row(sitting, "attention_norm", one) for one in sizes]).mean(0)
-            return on_words("attention_norm", sitting, row.to(sitting.forward.logits.dtype))
+            sizes = torch.stack(sitting.subject.part_sizes(sitting.batch)).mean(0)
+            return row_on_words("attention_norm", sitting, sizes)
         if not isinstance(sitting.decode, LinearDecoder):
             raise NotApplicable(
                 "attention_norm needs a linear decoder, which says what each state adds; this one "
@@ -67,8 +66,7 @@ class ValueZeroing:
         sitting: Sitting,
         target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
     ) -> Explanation:
-        row = read_row(sitting, "value_zeroing", product(sitting.once(Zeroed())))
-        return on_words("value_zeroing", sitting, row)
+        return row_on_words("value_zeroing", sitting, product(sitting.once(Zeroed())))
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
 """States taken apart into what each token gave to them, layer by layer: ALTI and GlobEnc."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
-from heedful.methods.layered import read_row
+from heedful.methods.base import Join, Kind, methods, require_one_of
+from heedful.methods.layered import NORMALISE, Normalise, row_on_words
 from heedful.models.contributions import Contributions
 from heedful.models.sitting import Sitting
 from heedful.tensor.contribution import rows_of_one
@@ -35,8 +35,7 @@ class Alti:
         target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
     ) -> Explanation:
         layers = [rows_of_one(one) for one in sitting.once(Contributions("alti"))]
-        row = read_row(sitting, "alti", product(layers))
-        return on_words("alti", sitting, row.to(sitting.forward.logits.dtype))
+        return row_on_words("alti", sitting, product(layers))
 
 
 @methods.register("globenc")
@@ -50,13 +49,13 @@ class GlobEnc:
     the same for every target.
     """
 
-    normalise: Literal["none", "row"] = "none"
+    normalise: Normalise = "none"
     kind: ClassVar[Kind] = "attention"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        require_one_of("normalise", self.normalise, ("none", "row"))
+        require_one_of("normalise", self.normalise, NORMALISE)
 
     def __call__(
         self,
@@ -64,8 +63,7 @@ class GlobEnc:
         target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
     ) -> Explanation:
         layers = [self._scaled(one, sitting) for one in sitting.once(Contributions("globenc"))]
-        row = read_row(sitting, "globenc", product(layers))
-        return on_words("globenc", sitting, row.to(sitting.forward.logits.dtype))
+        return row_on_words("globenc", sitting, product(layers))
 
     def _scaled(self, sizes: Float[Tensor, "B T T"], sitting: Sitting) -> Float[Tensor, "B T T"]:
         if self.normalise == "row":

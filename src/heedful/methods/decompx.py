@@ -1,6 +1,6 @@
 """DecompX (Modarressi et al., 2023): what each token gave to the logit, through all layers."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -52,7 +52,7 @@ class DecompX:
             raise NotApplicable(
                 "decompx follows one stack of layers; this model has an encoder and a decoder."
             )
-        exact = replace(subject, half=False) if subject.half else subject
+        exact: TransformerSubject = subject.in_full()
         with sitting.clock("decompx"):
             if self.biases == "apart":
                 tell_patent()  # what relevance propagation hands to the first layer's states

@@ -12,6 +12,11 @@ from heedful.methods.base import Join, Kind, methods, on_words
 from heedful.models.explainer import HOW, load_explainer
 from heedful.models.sitting import Sitting
 
+UNTRAINED = (
+    f"diffmask needs an explainer that was trained for this model: {HOW}, then --set "
+    'diffmask.explainer=DIR, or in a plan [methods.diffmask] explainer = "DIR".'
+)
+
 
 @methods.register("diffmask")
 @dataclass(frozen=True)
@@ -30,16 +35,18 @@ class DiffMask:
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
+    @property
+    def lacks(self) -> str | None:
+        """An explainer, unless one is set."""
+        return UNTRAINED if self.explainer is None else None
+
     def __call__(
         self,
         sitting: Sitting,
         target: Int[Tensor, "B"],  # noqa: ARG002 - all classes' probabilities are to stay
     ) -> Explanation:
         if self.explainer is None:
-            raise NotApplicable(
-                f"diffmask needs an explainer that was trained for this model: {HOW}, then --set "
-                "diffmask.explainer=DIR."
-            )
+            raise NotApplicable(UNTRAINED)
         found = load_explainer(self.explainer)
         layer = found.gates.layer(self.layer)
         with sitting.clock("diffmask"):

@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
-from heedful.methods.layered import read_row, require_layers, without_identity
+from heedful.methods.base import Join, Kind, methods, require_one_of
+from heedful.methods.layered import require_layers, row_on_words, without_identity
 from heedful.models.sitting import Sitting
 from heedful.models.slopes import slopes
 from heedful.tensor.rollout import relevance, relevance_across
@@ -37,8 +37,7 @@ class GradientRollout:
 
     def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
         require_layers(sitting, "gradient_rollout")
-        matrix = self.relevance(sitting, target)
-        return on_words("gradient_rollout", sitting, read_row(sitting, "gradient_rollout", matrix))
+        return row_on_words("gradient_rollout", sitting, self.relevance(sitting, target))
 
     def relevance(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Float[Tensor, "B Q K"]:
         """R − I of one stack; of an encoder–decoder the relevance of the text to each position."""

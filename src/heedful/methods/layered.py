@@ -8,11 +8,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.core.errors import ConfigError, NotApplicable
+from heedful.core.values import Explanation
+from heedful.methods.base import on_words
 from heedful.models.base import HasLayers
 from heedful.models.sitting import Sitting
 
 Heads = Literal["mean", "max", "min"]
 HEADS: tuple[Heads, ...] = ("mean", "max", "min")
+Normalise = Literal["none", "row"]  # rows of a layer as they are, or divided by their sums
+NORMALISE: tuple[Normalise, ...] = ("none", "row")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +36,7 @@ def stacked(sitting: Sitting, method: str, *, heads: Heads = "mean", start: int 
     require_layers(sitting, method)
     forward = sitting.forward
     if not forward.decoder_maps:
-        if not 0 <= start < len(forward.maps):
-            raise ConfigError(
-                f"start_layer must lie between 0 and {len(forward.maps) - 1}, not {start}."
-            )
+        require_start(start, len(forward.maps))
         return Stack(tuple(over_heads(one, heads) for one in forward.maps[start:]))
     if start:
         raise NotApplicable(
@@ -46,6 +47,12 @@ def stacked(sitting: Sitting, method: str, *, heads: Heads = "mean", start: int 
         tuple(over_heads(one, heads) for one in forward.decoder_maps),
         tuple(over_heads(one, heads) for one in forward.maps),
     )
+
+
+def require_start(start: int, layers: int) -> None:
+    """Refuse a first layer that the model does not have."""
+    if not 0 <= start < layers:
+        raise ConfigError(f"start_layer must lie between 0 and {layers - 1}, not {start}.")
 
 
 def require_layers(sitting: Sitting, method: str) -> HasLayers:
@@ -65,6 +72,12 @@ def over_heads(weights: Float[Tensor, "B H Q K"], heads: Heads) -> Float[Tensor,
 def read_row(sitting: Sitting, method: str, matrix: Float[Tensor, "B Q K"]) -> Float[Tensor, "B K"]:
     """What lies behind the position under audit."""
     return require_layers(sitting, method).at_position(sitting.batch, matrix)
+
+
+def row_on_words(method: str, sitting: Sitting, matrix: Float[Tensor, "B Q K"]) -> Explanation:
+    """The same as scores of the words."""
+    row = read_row(sitting, method, matrix)
+    return on_words(method, sitting, row.to(sitting.forward.logits.dtype))
 
 
 def without_identity(matrix: Float[Tensor, "B T T"]) -> Float[Tensor, "B T T"]:

@@ -1,16 +1,22 @@
 """Relevance-weighted attention through the layers (Chefer et al., CVPR 2021)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.core.errors import ConfigError, NotApplicable
+from heedful.core.errors import NotApplicable
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
+from heedful.methods.base import Join, Kind, methods, require_one_of
 from heedful.methods.gradient_rollout import weighted
-from heedful.methods.layered import read_row, require_layers
+from heedful.methods.layered import (
+    NORMALISE,
+    Normalise,
+    require_layers,
+    require_start,
+    row_on_words,
+)
 from heedful.methods.patent import tell_patent
 from heedful.models.relevance import relevance
 from heedful.models.sitting import Sitting
@@ -31,7 +37,7 @@ class RelevanceRollout:
     """
 
     of: Linear = "log_odds"
-    normalise: Literal["none", "row"] = "none"
+    normalise: Normalise = "none"
     start_layer: int = 0
     kind: ClassVar[Kind] = "attention"
     join: ClassVar[Join] = "sum"
@@ -39,14 +45,11 @@ class RelevanceRollout:
 
     def __post_init__(self) -> None:
         require_one_of("of", self.of, LINEAR)
-        require_one_of("normalise", self.normalise, ("none", "row"))
+        require_one_of("normalise", self.normalise, NORMALISE)
 
     def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
         require_layers(sitting, "relevance_rollout")
-        matrix = self.rolled(sitting, target)
-        return on_words(
-            "relevance_rollout", sitting, read_row(sitting, "relevance_rollout", matrix)
-        )
+        return row_on_words("relevance_rollout", sitting, self.rolled(sitting, target))
 
     def rolled(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Float[Tensor, "B T T"]:
         """The whole matrix, less what came by the identities alone."""
@@ -55,11 +58,7 @@ class RelevanceRollout:
                 "relevance_rollout is for one stack of layers; gradient_rollout has rules for an "
                 "encoder and its decoder."
             )
-        count = len(sitting.forward.maps)
-        if not 0 <= self.start_layer < count:
-            raise ConfigError(
-                f"start_layer must lie between 0 and {count - 1}, not {self.start_layer}."
-            )
+        require_start(self.start_layer, len(sitting.forward.maps))
         tell_patent()
         shares = relevance(sitting, target, of=self.of, rule="attn").maps
         layers = weighted(shares, slopes(sitting, target, self.of).maps)

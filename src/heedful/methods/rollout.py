@@ -1,15 +1,23 @@
 """Attention rollout (Abnar & Zuidema, 2020)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.core.errors import ConfigError
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
-from heedful.methods.layered import HEADS, Heads, Stack, read_row, stacked
+from heedful.methods.base import Join, Kind, methods, require_one_of
+from heedful.methods.layered import (
+    HEADS,
+    NORMALISE,
+    Heads,
+    Normalise,
+    Stack,
+    row_on_words,
+    stacked,
+)
 from heedful.models.sitting import Sitting
 from heedful.tensor.rollout import product, rolled_across, with_residual
 
@@ -26,7 +34,7 @@ class Rollout:
 
     heads: Heads = "mean"
     residual: float = 0.5
-    normalise: Literal["none", "row"] = "none"
+    normalise: Normalise = "none"
     start_layer: int = 0
     kind: ClassVar[Kind] = "attention"
     join: ClassVar[Join] = "sum"
@@ -34,7 +42,7 @@ class Rollout:
 
     def __post_init__(self) -> None:
         require_one_of("heads", self.heads, HEADS)
-        require_one_of("normalise", self.normalise, ("none", "row"))
+        require_one_of("normalise", self.normalise, NORMALISE)
         if not 0.0 <= self.residual <= 1.0:
             raise ConfigError(f"residual must lie between 0 and 1, not {self.residual}.")
 
@@ -44,7 +52,7 @@ class Rollout:
         target: Int[Tensor, "B"],  # noqa: ARG002 - attention knows no target
     ) -> Explanation:
         stack = stacked(sitting, "rollout", heads=self.heads, start=self.start_layer)
-        return on_words("rollout", sitting, read_row(sitting, "rollout", self.rolled(stack)))
+        return row_on_words("rollout", sitting, self.rolled(stack))
 
     def rolled(self, stack: Stack) -> Float[Tensor, "B Q K"]:
         """The whole matrix: for every position the input tokens behind it."""

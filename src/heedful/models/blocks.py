@@ -4,8 +4,7 @@ No family is asked for by name. The map behind the heads is found as the module 
 outputs, and what the keys add must make up what that module gave: seen at run time, or refused.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
+from heedful.models.calling import hooked
 from heedful.models.hearing import Call, current
 from heedful.models.replay import Replayed
 
@@ -119,13 +119,3 @@ def is_matrix(module: nn.Module) -> bool:
     """Whether a module is a linear map: it has one matrix, and looks nothing up."""
     weight = getattr(module, "weight", None)
     return isinstance(weight, Tensor) and weight.dim() == 2 and not isinstance(module, nn.Embedding)
-
-
-@contextmanager
-def hooked(handles: list[Any]) -> Iterator[None]:
-    """Hooks that are taken off after the block."""
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -4,7 +4,7 @@ Ferrando et al. (2022) and Modarressi et al. (2022). Layers are looked into whil
 after the other, so that no more than one layer's states are kept.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import get_ident
 from typing import Any, Literal
 
@@ -15,12 +15,13 @@ from torch import Tensor, nn
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
 from heedful.models.anatomy import Anatomy, Step
-from heedful.models.blocks import NEAR, Block, block_behind, hooked, is_matrix
+from heedful.models.blocks import NEAR, Block, block_behind, is_matrix
+from heedful.models.calling import hooked
 from heedful.models.hearing import Call
 from heedful.models.moving import given_vectors
 from heedful.models.sitting import Sitting
+from heedful.models.states import layers_around
 from heedful.models.transformer import TransformerSubject
-from heedful.models.zeroing import layers_around
 
 Way = Literal["alti", "globenc"]
 
@@ -45,8 +46,7 @@ class Contributions:
             raise NotApplicable(
                 f"{self.way} follows one stack of layers; this model has an encoder and a decoder."
             )
-        exact = replace(subject, half=False) if subject.half else subject
-        watch = _Watch(self.way, exact, sitting.batch, sitting.budget)
+        watch = _Watch(self.way, subject.in_full(), sitting.batch, sitting.budget)
         with sitting.clock(self.way):
             return watch.run(sitting.embedded.detach())
 

@@ -8,7 +8,7 @@ they are shared out among the tokens before the next layer. One text at a time.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,14 +18,16 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
-from heedful.models.blocks import NEAR, hooked
+from heedful.core.memory import out_of_memory
+from heedful.models.blocks import NEAR
+from heedful.models.calling import around, entering, leaving, passed_over, returned, with_states
 from heedful.models.frozen import Frozen, frozen, held_at, hold
 from heedful.models.hearing import Call
-from heedful.models.replay import stub, with_states
 from heedful.models.seam import Seam
+from heedful.models.states import layers_around, require_states
 from heedful.models.transformer import TransformerSubject
-from heedful.models.zeroing import layers_around
 
+METHOD = "decompx"
 MOST = 2**27  # numbers in the parts of one text: half a gigabyte in single precision
 
 
@@ -49,7 +51,7 @@ class _Layer:
     @property
     def entered(self) -> Float[Tensor, "..."]:
         """The states that it was given."""
-        states: Tensor = self.args[0] if self.args else self.kwargs["hidden_states"]
+        states: Tensor = entering(self.args, self.kwargs)
         return states
 
 
@@ -74,16 +76,13 @@ class Taken:
 
             def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
                 found.append(_Layer(module, *_detached(args, kwargs), begin=len(held.kept)))
-                _require_states(found[-1].entered, single)
+                require_states(found[-1].entered, single, METHOD)
 
-            def leave(_: object, __: object, output: Any) -> None:
-                found[-1].end, found[-1].left = len(held.kept), _first(output).detach()
-                found[-1].returns = len(output) if isinstance(output, tuple) else 0
+            def leave(_: object, output: Any) -> None:
+                found[-1].end, found[-1].left = len(held.kept), leaving(output).detach()
+                found[-1].returns = returned(output)
 
-            layers = dict.fromkeys(layers_around(subject, "decompx"))
-            handles = [one.register_forward_pre_hook(enter, with_kwargs=True) for one in layers]
-            handles += [one.register_forward_hook(leave) for one in layers]
-            with hooked(handles):
+            with around(layers_around(subject, METHOD), enter, leave):
                 logits, hearing = subject.run(single, hold, embedded=vectors)
         if len(hearing.calls) != len(found):
             raise NotApplicable("decompx needs one attention in every layer.")
@@ -121,17 +120,29 @@ class Taken:
         return bias[0]
 
     def _run(self, layer: _Layer, states: Float[Tensor, "N T D"]) -> Float[Tensor, "N T D"]:
+        """The layer on several variants of its states; one by one where it takes no more.
+
+        Bloom's positions know how many texts there are.
+        """
+        try:
+            return self._at_once(layer, states)
+        except RuntimeError as reason:
+            if out_of_memory(reason):
+                raise
+            if len(states) == 1:
+                raise NotApplicable(
+                    f"decompx with shared biases runs {type(layer.module).__name__} on other "
+                    f'states than its own, which it does not take ({reason}); try biases="apart".'
+                ) from reason
+        return torch.cat([self._at_once(layer, one) for one in torch.split(states, 1)])
+
+    def _at_once(self, layer: _Layer, states: Float[Tensor, "N T D"]) -> Float[Tensor, "N T D"]:
         args, kwargs = with_states(layer.args, layer.kwargs, states)
         held = Frozen(layer.module, self.held.kept[layer.begin : layer.end])
         seam = Seam(self.subject.model, self.subject.seam.path)
         with torch.no_grad(), held.replayed(), seam.open(layer.attend, keep=False):
-            try:
-                return _first(layer.module(*args, **kwargs))
-            except RuntimeError as reason:  # Bloom's positions know how many texts there are
-                raise NotApplicable(
-                    "decompx with shared biases runs a layer on several variants of its states, "
-                    f'which {type(layer.module).__name__} does not take; try biases="apart".'
-                ) from reason
+            left: Tensor = leaving(layer.module(*args, **kwargs))
+        return left
 
     @contextmanager
     def _behind_layers(self) -> Iterator[Callable[[Tensor], Tensor]]:
@@ -146,13 +157,11 @@ class Taken:
             with torch.no_grad(), held.replayed():
                 return self.subject.logits(self.single.repeated(len(states)))
 
-        first = self.layers[0].module.register_forward_pre_hook(
-            lambda _, args, kwargs: with_states(args, kwargs, given[0]), with_kwargs=True
-        )
-        with hooked([first]), ExitStack() as stack:
-            for layer in self.layers:
-                stack.callback(layer.module.__dict__.pop, "forward", None)
-                layer.module.forward = stub(layer.returns)
+        def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return with_states(args, kwargs, given[0])
+
+        skipped = {layer.module: layer.returns for layer in self.layers}
+        with around([self.layers[0].module], enter), passed_over(skipped):
             yield head
 
 
@@ -187,14 +196,13 @@ def parts_apart(
     empty: list[Tensor] = []
 
     def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        states: Tensor = args[0] if args else kwargs["hidden_states"]
-        _require_states(states, batch)
+        states = entering(args, kwargs)
+        require_states(states, batch, METHOD)
         entered.append(states)  # one module may be several layers: only the first is meant
         return with_states(args, kwargs, empty.pop()) if empty else None
 
     vectors = vectors.detach().clone().requires_grad_()
-    first = layers_around(subject, "decompx")[0]
-    with hooked([first.register_forward_pre_hook(enter, with_kwargs=True)]):
+    with around(layers_around(subject, METHOD)[:1], enter):
         with frozen(subject.model) as held:
             logits, hearing = subject.run(batch, hold, embedded=vectors)
         weights = weighted(logits.detach())  # behind the block, which would meet its products
@@ -206,11 +214,6 @@ def parts_apart(
     parts = (entered[0].detach() * slope).sum(-1)
     _require(parts.sum(-1) + bias, (logits.detach() * weights).sum(-1), "the logits")
     return parts, bias
-
-
-def _require_states(states: Tensor, batch: Batch) -> None:
-    if not isinstance(states, Tensor) or states.shape[:2] != batch.ids.shape:
-        raise NotApplicable("decompx needs layers that are given one state per token.")
 
 
 def _require(made: Tensor, wanted: Tensor, what: str) -> None:
@@ -233,8 +236,3 @@ def _detached(
         return None if hasattr(one, "get_seq_length") else one
 
     return tuple(map(plain, args)), {name: plain(one) for name, one in kwargs.items()}
-
-
-def _first(output: Any) -> Tensor:
-    states: Tensor = output[0] if isinstance(output, tuple) else output
-    return states

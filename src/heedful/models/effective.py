@@ -30,6 +30,8 @@ class Inside(Replayed, Protocol):
 
     def audited(self, call: Call, batch: Batch) -> bool: ...
 
+    def in_full(self) -> Any: ...
+
 
 @dataclass(frozen=True, eq=False)
 class Seen:
@@ -54,7 +56,7 @@ class Blocks:
         if not isinstance(subject, Inside):
             raise NotApplicable(f"{METHOD} needs the values that heads mix; they are not shown.")
         return blocks_of(
-            subject,
+            subject.in_full(),
             batch,
             lambda call: subject.audited(call, batch),
             embedded=sitting.embedded.detach(),

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from heedful.models.blocks import hooked
+from heedful.models.calling import hooked, leaving
 from heedful.models.replay import layers_of
 from heedful.models.seam import Seam
 
@@ -38,7 +38,7 @@ class FirstRow:
         def cut(_: object, __: object, output: Any) -> Any:
             if get_ident() != mine:
                 return output
-            width.append(_states(output).shape[1])
+            width.append(leaving(output).shape[1])
             return _changed(output, lambda states: states[:, :1])
 
         def widen(_: object, __: object, output: Any) -> Any:
@@ -72,11 +72,6 @@ def find_first_row(seam: Seam, run: Callable[[], Float[Tensor, "B C"]]) -> First
     return found if float((after - before).abs().max()) <= near else None
 
 
-def _states(output: Any) -> Tensor:
-    states: Tensor = output[0] if isinstance(output, tuple) else output
-    return states
-
-
 def _changed(output: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    states = change(_states(output))
+    states = change(leaving(output))
     return (states, *output[1:]) if isinstance(output, tuple) else states

@@ -30,7 +30,7 @@ from heedful.models.affine import (
     of_product,
     of_softmax,
 )
-from heedful.models.blocks import hooked
+from heedful.models.calling import hooked
 from heedful.models.hearing import Call, Edit
 from heedful.models.seam import lock_of
 from heedful.models.tap import SOFTMAXES
@@ -46,6 +46,7 @@ PRODUCTS = {
     *(torch.matmul, Tensor.matmul, Tensor.__matmul__, Tensor.__rmatmul__, torch.bmm, Tensor.bmm),
     *(torch.einsum, torch.baddbmm, Tensor.baddbmm),
 }
+ADDING = {torch.baddbmm, Tensor.baddbmm}  # whose first is added, and no factor
 MIXING = (nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU, nn.MultiheadAttention)
 FIXED = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)  # linear as they are, out of training
 HOMES = ("torch.nn.modules.activation", "transformers.activations")
@@ -161,8 +162,11 @@ class _Met(TorchFunctionMode):
 
     def _product(self, func: Any, args: Any, more: Any, value: Tensor) -> Tensor:
         given: dict[int | str, Any] = {**dict(enumerate(args)), **more}
+        added = (0, "input") if func in ADDING else ()
         moving = {
-            at: one for at, one in given.items() if isinstance(one, Tensor) and self._new(one)
+            at: one
+            for at, one in given.items()
+            if isinstance(one, Tensor) and self._new(one) and at not in added
         }
         kept = of_product(func, moving) if len(moving) == 2 else None
         return self._put((func, kept), value, *args, **more)

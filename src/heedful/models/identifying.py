@@ -1,16 +1,12 @@
 """The states of every layer, and how much of each input is in them (Brunner et al., 2020)."""
 
-from typing import Any
-
 import torch
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor, autograd
 
 from heedful.core.batch import Batch
-from heedful.core.errors import NotApplicable
-from heedful.models.blocks import hooked
 from heedful.models.effective import Inside
-from heedful.models.zeroing import layers_around
+from heedful.models.states import Watch, layers_around
 
 TIE = 1e-9  # cosines this near are the same: a word that is written twice
 
@@ -19,26 +15,10 @@ def layer_states(
     subject: Inside, batch: Batch, embedded: Float[Tensor, "B T E"], *, method: str
 ) -> list[Float[Tensor, "B T D"]]:
     """What enters each layer, and what leaves the last, by one pass that autograd can follow."""
-    layers = layers_around(subject, method)
-    entered: list[Tensor] = []
-    left: list[Tensor] = []
-
-    def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        entered.append(args[0] if args else kwargs["hidden_states"])
-
-    def leave(_: object, __: object, output: Any) -> None:
-        left.append(output[0] if isinstance(output, tuple) else output)
-
-    handles = [one.register_forward_pre_hook(enter, with_kwargs=True) for one in layers]
-    handles += [one.register_forward_hook(leave) for one in layers]
-    with hooked(handles), torch.enable_grad():
+    watch = Watch(batch, method, tokens_first=subject.seam.tokens_first)
+    with watch.on(layers_around(subject, method, turned=True)), torch.enable_grad():
         subject.run(batch, embedded=embedded, keep=False)
-        found = [*entered, left[-1]]
-        if subject.seam.tokens_first:
-            found = [one.transpose(0, 1) for one in found]
-    if any(one.shape[:2] != batch.ids.shape for one in found):
-        raise NotApplicable(f"{method} needs layers that are given one state per token.")
-    return found
+    return [*watch.entered, watch.left[-1]]
 
 
 def identified(

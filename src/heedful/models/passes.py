@@ -12,7 +12,6 @@ from torch import Tensor
 
 from heedful.core.batch import Batch
 from heedful.core.errors import AttentionUnavailable, ModelError
-from heedful.models.blocks import hooked
 from heedful.models.first_row import FirstRow
 from heedful.models.hearing import Edit, Hearing
 from heedful.models.seam import Seam
@@ -54,6 +53,10 @@ class Passes:
         exact = not self.half and self.model.dtype in (torch.float32, torch.float64)
         return 1e-4 if exact else COARSE
 
+    def in_full(self) -> Any:
+        """The same in the model's own precision: parts of states must make up the states."""
+        return replace(self, half=False) if self.half else self
+
     def run(
         self,
         batch: Batch,
@@ -92,12 +95,13 @@ class Passes:
 
     def read_states(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Read:
         """The logits of `outputs`, what enters the first layer, and what leaves each."""
-        watch = Watch(batch, tokens_first=self.seam.tokens_first)
+        watch = Watch(batch, "diffmask", tokens_first=self.seam.tokens_first)
         layers = text_layers(self.model, self.seam.modules, self._reader)
         half = torch.autocast(self.device.type, torch.bfloat16, enabled=self.half)
-        with hooked(watch.on(layers)), self._embedded_as(embedded, batch), half:
+        with watch.on(layers), self._embedded_as(embedded, batch), half:
             logits = self.logits(batch)
-        return (logits.float() if self.half else logits), watch.states
+        states = [one.detach() for one in (watch.entered[0], *watch.left)]
+        return (logits.float() if self.half else logits), states
 
     def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
         """Logits with each token deleted; equal variants are run once."""

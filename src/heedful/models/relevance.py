@@ -75,7 +75,8 @@ class RelevanceOf:
         if not isinstance(subject, TransformerSubject):
             raise RuntimeError(f"{type(subject).__name__} is no transformer.")
         with sitting.clock("relevance"):
-            return self._handed_down(subject, sitting).conserved(max(NEAR, 2 * subject.tolerance))
+            exact: TransformerSubject = subject.in_full()
+            return self._handed_down(exact, sitting).conserved(max(NEAR, 2 * exact.tolerance))
 
     def _handed_down(self, subject: TransformerSubject, sitting: Sitting) -> Relevance:
         batch, held = sitting.batch, self.rule == "cp"

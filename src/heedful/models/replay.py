@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.values import Forward
+from heedful.models.calling import entering, hooked, passed_over, returned, with_states
 from heedful.models.hearing import Call, Edit, Hearing, Mixed
 from heedful.models.scope import Scope
 from heedful.models.seam import Seam
@@ -129,15 +130,9 @@ class RowReplay:
         handle = self.layers[-1].register_forward_pre_hook(
             lambda _, args, kwargs: with_states(args, kwargs, states), with_kwargs=True
         )
-        stubbed = list(self.layers)[:-1]
-        try:
-            for layer, count in zip(stubbed, self.returns, strict=False):
-                layer.forward = stub(count)
+        before = dict(zip(list(self.layers)[:-1], self.returns, strict=False))
+        with hooked([handle]), passed_over(before):
             yield
-        finally:
-            handle.remove()
-            for layer in stubbed:
-                layer.__dict__.pop("forward", None)
 
 
 def _captured(subject: Replayed, batch: Batch, position: Int[Tensor, "B"]) -> RowReplay | None:
@@ -150,18 +145,15 @@ def _captured(subject: Replayed, batch: Batch, position: Int[Tensor, "B"]) -> Ro
     with torch.no_grad():
 
         def entered(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            found["states"] = args[0] if args else kwargs.get("hidden_states")
+            found["states"] = entering(args, kwargs)
 
         def left(_: object, __: object, output: Any) -> None:
-            returns.append(len(output) if isinstance(output, tuple) else 0)
+            returns.append(returned(output))
 
         handles = [layers[-1].register_forward_pre_hook(entered, with_kwargs=True)]
         handles += [layer.register_forward_hook(left) for layer in layers]
-        try:
+        with hooked(handles):
             _, hearing = subject.run(batch)
-        finally:
-            for handle in handles:
-                handle.remove()
     states, call = found.get("states"), hearing.calls[-1]
     if not isinstance(states, Tensor) or states.shape[:2] != batch.ids.shape or call.values is None:
         return None
@@ -190,18 +182,3 @@ def _single(batch: Batch, position: Int[Tensor, "B"]) -> Batch:
     ones = torch.ones_like(place, dtype=torch.bool)
     types = None if batch.types is None else batch.types.gather(1, place)
     return Batch(batch.ids.gather(1, place), ones, ones, batch.instances, types)
-
-
-def stub(count: int) -> Any:
-    def forward(hidden_states: Tensor, *_: Any, **__: Any) -> Any:
-        return hidden_states if count == 0 else (hidden_states, *[None] * (count - 1))
-
-    return forward
-
-
-def with_states(
-    args: tuple[Any, ...], kwargs: dict[str, Any], states: Tensor
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if args:
-        return (states, *args[1:]), kwargs
-    return args, {**kwargs, "hidden_states": states}

@@ -1,5 +1,7 @@
 """What a model knows of each token, layer by layer: its word vectors, then its states."""
 
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from jaxtyping import Float
@@ -8,6 +10,8 @@ from torch import Tensor, nn
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
 from heedful.models.base import ShowsStates, Subject
+from heedful.models.calling import around, entering, leaving, with_states
+from heedful.models.replay import Replayed
 
 Read = tuple[Float[Tensor, "B C"], list[Float[Tensor, "B T _"]]]
 """The output of a pass, and the states of its layers."""
@@ -31,6 +35,25 @@ def layer_around(model: nn.Module, name: str) -> str | None:
     return None
 
 
+def layers_around(subject: Replayed, method: str, *, turned: bool = False) -> list[nn.Module]:
+    """The layers around the attentions, of one attention each.
+
+    Those with tokens on their first axis only for who can turn that round.
+    """
+    if subject.seam.tokens_first and not turned:
+        raise NotApplicable(f"{method} needs layers that are given one state per token.")
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(subject.seam.modules):
+        around = layer_around(subject.model, name)
+        if around is None or around in found:
+            raise NotApplicable(
+                f"{method} needs layers of one attention each, in a list; "
+                f"{name} is in none, or shares its layer with another attention."
+            )
+        found[around] = name
+    return [subject.model.get_submodule(one) for one in found]
+
+
 def text_layers(
     model: nn.Module, attentions: tuple[str, ...], reader: nn.Module
 ) -> list[nn.Module]:
@@ -47,30 +70,47 @@ def text_layers(
 
 
 class Watch:
-    """Hooks on layers that keep what enters the first and what leaves each, in order of the pass.
+    """What enters and what leaves each layer, in order of the pass; other states may be put in.
 
-    A layer that is used over and over is met as often.
+    A layer that is used over and over is met as often. `method` is who asks; with `tokens_first`
+    the layers have tokens on their first axis, and what is kept has texts there.
     """
 
-    def __init__(self, batch: Batch, *, tokens_first: bool) -> None:
-        self.batch, self.tokens_first = batch, tokens_first
-        self.states: list[Tensor] = []
+    def __init__(
+        self,
+        batch: Batch,
+        method: str,
+        *,
+        tokens_first: bool = False,
+        given: Sequence[Float[Tensor, "B T D"]] | None = None,
+    ) -> None:
+        self.batch, self.method, self.tokens_first = batch, method, tokens_first
+        self.given = given
+        self.entered: list[Tensor] = []
+        self.left: list[Tensor] = []
 
-    def on(self, layers: list[nn.Module]) -> list[Any]:
-        """The handles of the hooks."""
-        before = [one.register_forward_pre_hook(self._enter, with_kwargs=True) for one in layers]
-        return before + [one.register_forward_hook(self._leave) for one in layers]
+    def on(self, layers: Iterable[nn.Module]) -> AbstractContextManager[None]:
+        """Inside the block these layers are watched."""
+        return around(layers, self._enter, self._leave)
 
-    def _enter(self, _: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if not self.states:
-            self._keep(args[0] if args else kwargs.get("hidden_states"))
+    def _enter(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self.entered.append(self._one_each(entering(args, kwargs)))
+        if self.given is None:
+            return None
+        return with_states(args, kwargs, self.given[len(self.entered) - 1])
 
-    def _leave(self, _: object, __: object, output: Any) -> None:
-        self._keep(output[0] if isinstance(output, tuple) else output)
+    def _leave(self, _: nn.Module, output: Any) -> None:
+        self.left.append(self._one_each(leaving(output)))
 
-    def _keep(self, states: Any) -> None:
+    def _one_each(self, states: Any) -> Tensor:
         if isinstance(states, Tensor) and states.dim() == 3 and self.tokens_first:
             states = states.transpose(0, 1)
-        if not isinstance(states, Tensor) or states.shape[:2] != self.batch.ids.shape:
-            raise NotApplicable("This model's layers do not show one state per token.")
-        self.states.append(states.detach())
+        require_states(states, self.batch, self.method)
+        kept: Tensor = states
+        return kept
+
+
+def require_states(states: Any, batch: Batch, method: str) -> None:
+    """Refuse what is not one state for each token of each text."""
+    if not isinstance(states, Tensor) or states.shape[:2] != batch.ids.shape:
+        raise NotApplicable(f"{method} needs layers that are given one state per token.")

@@ -161,7 +161,7 @@ class TransformerSubject(Passes):
 
     def part_sizes(self, batch: Batch) -> list[Float[Tensor, "B Q K"]]:
         """‖α f(x)‖ of each key for each query, in the layers under audit."""
-        blocks = blocks_of(self, batch, lambda call: self.audited(call, batch))
+        blocks = blocks_of(self.in_full(), batch, lambda call: self.audited(call, batch))
         held = [block for layer, block in enumerate(blocks) if self.scope.holds(layer)]
         return [block.part_sizes(batch, head=self.scope.head) for block in held]
 

@@ -1,18 +1,16 @@
 """Layers with one value taken out: how far each state turns without it (Mohebbi et al., 2023)."""
 
-from typing import Any
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
-from heedful.models.blocks import hooked
 from heedful.models.hearing import Call
-from heedful.models.replay import Replayed, with_states
-from heedful.models.states import layer_around
+from heedful.models.replay import Replayed
+from heedful.models.states import Watch, layers_around
 
+METHOD = "value_zeroing"
 NEAR = 1e-4  # how far a layer may turn that is given its own states again
 
 
@@ -25,7 +23,7 @@ def zeroed_values(
     given the states that entered it in the untouched pass. One more variant keeps every key: it
     must give the states of the untouched pass.
     """
-    layers = layers_around(subject, "value_zeroing")
+    layers = layers_around(subject, METHOD)
     entered, left = _states(subject, batch, layers)
     rows, keys = _variants(batch)
     length = batch.ids.shape[1]
@@ -41,20 +39,6 @@ def zeroed_values(
     return [change[..., :-1] for change in changes]
 
 
-def layers_around(subject: Replayed, method: str) -> list[nn.Module]:
-    """The layers around the attentions; one that is used over and over is met as often."""
-    found: dict[str, str] = {}
-    for name in dict.fromkeys(subject.seam.modules):
-        around = layer_around(subject.model, name)
-        if around is None or around in found:
-            raise NotApplicable(
-                f"{method} needs layers of one attention each, in a list; "
-                f"{name} is in none, or shares its layer with another attention."
-            )
-        found[around] = name
-    return [subject.model.get_submodule(one) for one in found]
-
-
 def _variants(batch: Batch) -> tuple[Int[Tensor, "N"], Int[Tensor, "N"]]:
     """Every text with each key it has, and once with the key past the last: none."""
     whole = torch.ones(len(batch), 1, dtype=torch.bool)
@@ -66,7 +50,7 @@ def _require_untouched(changes: list[Tensor], batch: Batch) -> None:
     gap = max(float(change[..., -1][batch.present].abs().max()) for change in changes)
     if not gap <= NEAR:
         raise NotApplicable(
-            "value_zeroing is refused: a layer given its own states again does not give what it "
+            f"{METHOD} is refused: a layer given its own states again does not give what it "
             f"gave (1 − cosine {gap:.2g})."
         )
 
@@ -80,18 +64,7 @@ def _states(
     given: list[Tensor] | None = None,
 ) -> tuple[list[Tensor], list[Tensor]]:
     """What enters and leaves each layer, with a key's weights zeroed and states put in if said."""
-    entered: list[Tensor] = []
-    left: list[Tensor] = []
-
-    def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        states = args[0] if args else kwargs["hidden_states"]
-        if not isinstance(states, Tensor) or states.shape[:2] != batch.ids.shape:
-            raise NotApplicable("value_zeroing needs layers that are given one state per token.")
-        entered.append(states)
-        return None if given is None else with_states(args, kwargs, given[len(entered) - 1])
-
-    def leave(_: object, __: object, output: Any) -> None:
-        left.append(output[0] if isinstance(output, tuple) else output)
+    watch = Watch(batch, METHOD, given=given)
 
     def zero(call: Call) -> Tensor | None:
         if keys is None:
@@ -99,8 +72,6 @@ def _states(
         columns = torch.arange(call.weights.shape[-1])
         return call.weights * (columns != keys[:, None]).to(call.weights)[:, None, None]
 
-    handles = [one.register_forward_pre_hook(enter, with_kwargs=True) for one in layers]
-    handles += [one.register_forward_hook(leave) for one in layers]
-    with hooked(handles), torch.no_grad():
+    with watch.on(layers), torch.no_grad():
         subject.run(batch, zero, keep=False)
-    return entered, left
+    return watch.entered, watch.left

@@ -8,7 +8,7 @@ from heedful.auditing.methods_asked import cost_told, described
 from heedful.auditing.plan import Plan
 from heedful.checks.asked import every_method
 from heedful.core.errors import ConfigError
-from heedful.methods import methods
+from heedful.methods.lacking import ready_methods
 from heedful.methods.lime import Lime
 from heedful.runner.store import jobs_of
 
@@ -35,6 +35,16 @@ def test_the_checks_are_built_with_the_methods_as_set():
     assert Lime(samples=200) in check.methods
     assert "kernel_shap" in check.methods  # as usual
     assert plan().build_checks()["agreement"].methods == ()
+
+
+def test_what_was_made_for_a_method_makes_it_one_of_all():
+    assert "diffmask" not in EVERY.methods
+    made = plan("all", diffmask={"explainer": "a folder"})
+    assert made.methods["diffmask"] == {"explainer": "a folder", "layer": -1}
+    assert Plan.from_toml(made.to_toml()) == made
+    with pytest.raises(ConfigError, match=r"diffmask\.layer was set, but diffmask is not"):
+        plan("all", diffmask={"layer": 0})
+    assert plan("all", "diffmask").methods["diffmask"] == {"layer": -1}  # it will be refused
 
 
 def test_settings_of_methods_are_part_of_what_results_depend_on():
@@ -83,7 +93,7 @@ def test_the_table_of_methods_is_a_table(as_in_use):
 
 def test_each_method_is_described_with_its_kind_and_limit():
     told = described(EVERY.methods)
-    assert list(told) == [name for name in methods if name != "uniform"]
+    assert list(told) == [name for name in ready_methods() if name != "uniform"]
     assert told["attention"] == {"kind": "attention"}
     assert told["shapley"] == {"kind": "saliency", "at_most": "12 tokens"}
     assert told["flow"] == {"kind": "attention", "at_most": "64 tokens"}

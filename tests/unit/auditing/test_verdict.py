@@ -108,6 +108,13 @@ def test_a_measure_that_is_missing_satisfies_no_rule():
     assert judged({"permutation": result()}).claims["used"].answer == "undecided"
 
 
+@pytest.mark.parametrize("check", ["identifiability", "randomisation", "labels"])
+def test_a_check_without_a_figure_is_undecided_and_says_why(check):
+    nothing = CheckResult("undecided", "", {}, missing={"any": "nobody knows how"})
+    told = judged({check: nothing}).checks[check]
+    assert (told.answer, told.why) == ("undecided", "Nobody knows how.")
+
+
 ANSWERS = {"for": "faithful", "against": "unfaithful", "undecided": "undecided"}
 
 

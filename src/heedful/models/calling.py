@@ -1,0 +1,94 @@
+"""How layers are called: states come first, or by their name, and leave first of all.
+
+By custom of transformers, not of a family; who relies on it looks at the shape of what came.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import get_ident
+from typing import Any
+
+from torch import Tensor, nn
+
+Enter = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], Any]
+Leave = Callable[[nn.Module, Any], None]
+
+
+def entering(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The states that a layer is given; None where there are none."""
+    return args[0] if args else kwargs.get("hidden_states")
+
+
+def with_states(
+    args: tuple[Any, ...], kwargs: dict[str, Any], states: Tensor
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a layer is given, with other states."""
+    if args:
+        return (states, *args[1:]), kwargs
+    return args, {**kwargs, "hidden_states": states}
+
+
+def leaving(output: Any) -> Any:
+    """The states among what a layer gives back."""
+    return output[0] if isinstance(output, tuple) else output
+
+
+def returned(output: Any) -> int:
+    """How many things a layer gives back; 0 for a bare tensor."""
+    return len(output) if isinstance(output, tuple) else 0
+
+
+def stub(count: int) -> Any:
+    """A layer's forward that passes its states on, and gives back as many things."""
+
+    def forward(hidden_states: Tensor, *_: Any, **__: Any) -> Any:
+        return hidden_states if count == 0 else (hidden_states, *[None] * (count - 1))
+
+    return forward
+
+
+@contextmanager
+def passed_over(layers: Mapping[nn.Module, int]) -> Iterator[None]:
+    """Inside the block layers only pass their states on; each gives back as many things as said."""
+    own = {one: one.__dict__.get("forward") for one in layers}  # others may have put one there
+    try:
+        for one, count in layers.items():
+            one.forward = stub(count)
+        yield
+    finally:
+        for one, forward in own.items():
+            one.__dict__.pop("forward", None)
+            if forward is not None:
+                one.forward = forward
+
+
+@contextmanager
+def hooked(handles: list[Any]) -> Iterator[None]:
+    """Hooks that are taken off after the block."""
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def around(layers: Iterable[nn.Module], enter: Enter, leave: Leave | None = None) -> Iterator[None]:
+    """Inside the block this thread's calls of layers pass by: `enter` may change what they get.
+
+    Another thread may use the model as it is.
+    """
+    mine = get_ident()
+
+    def before(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return enter(module, args, kwargs) if get_ident() == mine else None
+
+    def after(module: nn.Module, _: object, output: Any) -> None:
+        if leave is not None and get_ident() == mine:
+            leave(module, output)
+
+    each = dict.fromkeys(layers)
+    handles: list[Any] = [one.register_forward_pre_hook(before, with_kwargs=True) for one in each]
+    handles += [one.register_forward_hook(after) for one in each]
+    with hooked(handles):
+        yield

@@ -1,0 +1,53 @@
+"""What `heedful check` says of a model: "ok" of nothing that has nothing to measure."""
+
+from types import SimpleNamespace
+
+import pytest
+
+import helpers
+import seams
+from heedful.auditing import inspect as room
+from heedful.auditing.inspect import inspect
+from heedful.checks import Findings, identifiability
+from heedful.models.sitting import Sitting
+
+FIVE = ("encode", "batch", "embed", "forward", "decoder")
+
+
+def bare(inner):
+    """No more of a subject than the protocol asks for."""
+    verbs = {name: getattr(inner, name) for name in FIVE}
+    return SimpleNamespace(family="bare", labels=inner.labels, **verbs)
+
+
+def told(subject, check):
+    """What is said of one check: the others would take their time."""
+    sitting = Sitting(subject, seams.batch(subject))
+    return room._tried(room._check(check, sitting))
+
+
+@pytest.mark.parametrize("made", [helpers.subject, lambda: bare(helpers.subject())])
+def test_a_check_that_measures_nothing_says_why(made):
+    found = inspect(made())["checks"]
+    assert found["identifiability"] == identifiability.ONE
+    assert found["agreement"] == found["mechanism"] == "ok"
+
+
+def test_a_check_with_part_of_its_measures_serves():
+    assert told(seams.subject("bert"), "identifiability") == "ok"
+    tapped = seams.subject("deberta")  # its states are seen, what its heads mix is not
+    assert tapped.attention_path == "tap"
+    assert told(tapped, "identifiability") == "ok"
+
+
+def test_every_reason_is_told_once(monkeypatch):
+    monkeypatch.setattr(room, "checks", SimpleNamespace(build=lambda _: lambda _: reasons))
+    reasons = Findings((), {"one": "So.", "two": "So.", "three": "Thus."})
+    assert told(helpers.subject(), "any") == "So. Thus."
+    reasons = Findings(())
+    assert told(helpers.subject(), "any") == "It measures nothing here."
+
+
+def test_weights_that_cannot_be_drawn_anew_are_no_success():
+    why = told(bare(helpers.subject()), "randomisation")
+    assert why == "Nobody knows how the weights of bare were drawn."
