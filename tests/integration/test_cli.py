@@ -167,7 +167,8 @@ def test_ctrl_c_leaves_a_run_that_can_be_continued(trained, tmp_path):
     (tmp_path / "plan.toml").write_text(
         "instances_per_job = 20\n[settings.adversarial]\nsteps = 300"
     )
-    started = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # also under nohup
+    started = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, **heard)
     measurements = tmp_path / "run/measurements"
     deadline = time.time() + 60
     while time.time() < deadline and not list(measurements.glob("0*.parquet")):

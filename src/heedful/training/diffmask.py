@@ -98,7 +98,8 @@ def _begin(
         )
     with torch.random.fork_rng(devices=[]):  # torch initialises layers from its global stream
         torch.manual_seed(recipe.seed)
-        student = Student(Gates([one.shape[-1] for one in page.states], blank.float().cpu()))
+        gates = Gates([one.shape[-1] for one in page.states], blank.float().cpu())
+        student = Student(gates, recipe.begin(len(gates.widths)))
     return MaskCourse(frozen, recipe, student, known, judged)
 
 

@@ -22,6 +22,7 @@ from heedful.training.reading import batches_for
 from heedful.training.recipe import shuffled_batches
 
 MOST = 200.0  # of a multiplier
+FEW = 3  # layers for which the published start serves
 LAG = 0.9  # of the running means of slopes
 EDGE = 1e-6  # numbers drawn keep off 0 and 1
 
@@ -33,6 +34,10 @@ class Masking:
     Rates are of the nets, of the blank vector and of the multipliers, and rise over the first
     `warmup` steps; the first and the last are three times the published ones, for fewer steps. On
     the texts it learns from a training strives for `aim` × epsilon: others move by more.
+    A step is of one layer. With more than three layers each multiplier is told so seldom that
+    every gate closes before any has risen, and closed gates have no slope that could open them
+    again: there multipliers begin at 1 / budget, where a move as far as allowed costs what closing
+    the gates by a factor of e earns, and move faster, as `layers` / 2.
     """
 
     epochs: int = 10
@@ -55,14 +60,27 @@ class Masking:
         if not min(self.rate, self.blank_rate, self.multiplier_rate) >= 0:
             raise ConfigError(f"Rates start at 0; got {self}.")
 
+    @property
+    def budget(self) -> float:
+        """What a training strives for."""
+        return self.aim * self.epsilon
+
+    def begin(self, layers: int) -> float:
+        """Where multipliers begin."""
+        return 1.0 if layers <= FEW else min(1 / self.budget, MOST)
+
+    def rate_of_multipliers(self, layers: int) -> float:
+        """How far a multiplier moves when it is told."""
+        return self.multiplier_rate * (1.0 if layers <= FEW else layers / 2)
+
 
 class Student(nn.Module):
     """Gates with a multiplier for each layer: how much its output's move costs at present."""
 
-    def __init__(self, gates: Gates) -> None:
+    def __init__(self, gates: Gates, begin: float = 1.0) -> None:
         super().__init__()
         self.gates = gates
-        self.multipliers = nn.Parameter(torch.ones(len(gates.widths)))
+        self.multipliers = nn.Parameter(torch.full((len(gates.widths),), begin))
 
 
 def optimiser_for(student: Student, recipe: Masking) -> torch.optim.RMSprop:
@@ -71,10 +89,11 @@ def optimiser_for(student: Student, recipe: Masking) -> torch.optim.RMSprop:
     It steps by how steady a slope is, not by how steep: the log of a probability near 1 has next to
     no slope, and other optimisers stay there.
     """
+    rate = recipe.rate_of_multipliers(len(student.multipliers))
     groups = [
         {"params": list(student.gates.probes.parameters()), "full": recipe.rate},
         {"params": [student.gates.blank], "full": recipe.blank_rate},
-        {"params": [student.multipliers], "full": recipe.multiplier_rate, "maximize": True},
+        {"params": [student.multipliers], "full": rate, "maximize": True},
     ]
     return torch.optim.RMSprop(groups, alpha=LAG, centered=True)
 
@@ -148,8 +167,7 @@ class MaskCourse:
         drawn = hard_concrete(logits, torch.from_numpy(noise).to(logits)).prod(0)
         moved = page.moved(drawn, gates.blank).mean()
         cost = _over_words(log_open(logits).sum(0), batch.mask).mean()
-        budget = self.recipe.aim * self.recipe.epsilon
-        loss = self.student.multipliers[layer] * (moved - budget) + cost
+        loss = self.student.multipliers[layer] * (moved - self.recipe.budget) + cost
         weights = list(self.student.parameters())
         slopes = autograd.grad(loss, weights, allow_unused=True)  # nothing is left at the model
         if not all(one is None or bool(one.isfinite().all()) for one in slopes):

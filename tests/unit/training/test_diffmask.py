@@ -10,11 +10,12 @@ import helpers
 import tiny
 from heedful.core.errors import ConfigError, DataError, RunError
 from heedful.core.rng import generator
+from heedful.models.gates import Gates
 from heedful.models.pretrained import from_model
 from heedful.training import diffmask as module
 from heedful.training.checkpoint import FILE, State
 from heedful.training.diffmask import fit_diffmask
-from heedful.training.masking import MOST, MaskCourse, Masking, optimiser_for
+from heedful.training.masking import MOST, MaskCourse, Masking, Student, optimiser_for
 
 SMALL = Masking(epochs=2, batch=4, rate=1e-2)
 
@@ -204,3 +205,17 @@ def test_the_folder_says_how_it_came_about(tmp_path):
     assert told["history"]["recipe"]["epsilon"] == 0.1
     assert told["history"]["kl_all_hidden"] > 0
     assert {one.name for one in tmp_path.iterdir()} == {"explainer.json", "explainer.safetensors"}
+
+
+@pytest.mark.parametrize(
+    ("layers", "begin", "rate"), [(2, 1.0, 0.5), (3, 1.0, 0.5), (7, 12.5, 1.75)]
+)
+def test_many_layers_begin_with_their_budget_in_force(layers, begin, rate):
+    """With many layers multipliers are told too seldom to rise before every gate is closed."""
+    recipe = Masking(epsilon=0.1, aim=0.8, multiplier_rate=0.5)
+    assert recipe.begin(layers) == pytest.approx(begin)
+    assert recipe.rate_of_multipliers(layers) == rate
+    assert Masking(epsilon=1e-4).begin(layers) <= MOST
+    student = Student(Gates([2] * layers, torch.zeros(2)), recipe.begin(layers))
+    assert student.multipliers.tolist() == pytest.approx([begin] * layers)
+    assert [one["full"] for one in optimiser_for(student, recipe).param_groups][-1] == rate
