@@ -84,8 +84,8 @@ def sst(data: Path, work: Path) -> Iterator[Group]:
             f"SST, {name}",
             {name: (subject, test)},
             {"diffmask": {"explainer": str(gates)}},
-            f"DiffMask (ε {recipe.epsilon:g}), {recipe.epochs} epochs of batches of {recipe.batch} on "
-            f"{len(train)} sentences, {made.history['cpu_seconds']:.0f} CPU seconds; on the test "
+            f"DiffMask (ε {recipe.epsilon:g}), {recipe.epochs} epochs of batches of "
+            f"{recipe.batch} on {len(train)} sentences, {made.history['cpu_seconds']:.0f} CPU seconds; on the test "
             f"sentences KL by layer {_row(kl)}, share of words left {_row(left)}.",
         )
 
