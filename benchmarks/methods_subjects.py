@@ -85,8 +85,9 @@ def sst(data: Path, work: Path) -> Iterator[Group]:
             {name: (subject, test)},
             {"diffmask": {"explainer": str(gates)}},
             f"DiffMask (ε {recipe.epsilon:g}), {recipe.epochs} epochs of batches of "
-            f"{recipe.batch} on {len(train)} sentences, {made.history['cpu_seconds']:.0f} CPU seconds; on the test "
-            f"sentences KL by layer {_row(kl)}, share of words left {_row(left)}.",
+            f"{recipe.batch} on {len(train)} sentences, {made.history['cpu_seconds']:.0f} CPU "
+            f"seconds; on the test sentences KL by layer {_row(kl)}, share of words left "
+            f"{_row(left)}.",
         )
 
 
