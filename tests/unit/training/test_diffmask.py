@@ -219,3 +219,10 @@ def test_many_layers_begin_with_their_budget_in_force(layers, begin, rate):
     student = Student(Gates([2] * layers, torch.zeros(2)), recipe.begin(layers))
     assert student.multipliers.tolist() == pytest.approx([begin] * layers)
     assert [one["full"] for one in optimiser_for(student, recipe).param_groups][-1] == rate
+
+
+def test_a_training_begins_where_its_layers_ask_it_to(monkeypatch):
+    recipe = Masking(batch=4, epsilon=0.1, aim=0.8)
+    assert course(recipe)[0].student.multipliers.tolist() == [1.0, 1.0]
+    monkeypatch.setattr("heedful.training.masking.FEW", 1)  # then two layers are many
+    assert course(recipe)[0].student.multipliers.tolist() == pytest.approx([12.5, 12.5])
