@@ -19,7 +19,9 @@ from heedful.core.records import CheckResult
 from heedful.core.values import Example
 from heedful.interventions.simple import Uniform
 from heedful.models.planting import Case
+from heedful.models.planting.rows import example_of
 from heedful.models.sitting import Sitting
+from heedful.runner.local import architecture_of
 from heedful.stats.interval import estimate_means
 from heedful.tensor.divergence import tvd
 from heedful.training.planting import TrainedCase
@@ -48,7 +50,7 @@ def examined(case: Known, counts: Sequence[int], plan: Plan = EVERY) -> list[Sai
     """All checks put to a case once; what they say of its first texts, for each count."""
     rows, subject = case.texts(max(counts)), case.subject
     examples = [
-        Example(number, row["text"], subject.labels.index(row["label"]))
+        example_of(row, number, subject.labels.index(row["label"]))
         for number, row in enumerate(rows)
     ]
     parts = plan.build_checks()
@@ -60,7 +62,6 @@ def examined(case: Known, counts: Sequence[int], plan: Plan = EVERY) -> list[Sai
             column = values[block.check].setdefault(block.measure, np.full(len(rows), np.nan))
             column[block.instances] = block.values
     swapped = _swap(case, examples) if plan == EVERY else np.zeros(0)
-    path = getattr(subject, "attention_path", "own")
     words = found.beside.words / len(rows)
     said = []
     for count in counts:
@@ -70,7 +71,7 @@ def examined(case: Known, counts: Sequence[int], plan: Plan = EVERY) -> list[Sai
         evidence = weigh(plan, columns, subject.labels)
         if len(swapped):
             evidence = _with_swap(evidence, swapped[:count])
-        where = Where("recurrent" if path == "own" else "transformer", words, count)
+        where = Where(architecture_of(subject), words, count)
         said.append(_said(case, where, evidence))
     return said
 

@@ -2,7 +2,7 @@
 
 python -m benchmarks.power [--seed N] [--out src/heedful/auditing/power.json]
 
-Takes about a quarter of an hour on two cores. Rows of other checks are kept as they are;
+Takes about half an hour on two cores. Rows of other checks and architectures are kept as they are;
 `python -m benchmarks.power_trained` measures those that need retraining.
 """
 
@@ -15,7 +15,14 @@ from pathlib import Path
 from benchmarks.known import EVERY, Said, all_examined, alone
 from heedful.auditing.power import row_of
 from heedful.core.files import write_atomic
-from heedful.models.planting import DIFFICULTIES, KINDS, LENGTHS, PLANTED_VERSION, cases
+from heedful.models.planting import (
+    ASKED_KINDS,
+    DIFFICULTIES,
+    KINDS,
+    LENGTHS,
+    PLANTED_VERSION,
+    cases,
+)
 from heedful.stats.power import Trials, roc_auc
 
 TABLE = Path("src/heedful/auditing/power.json")
@@ -30,16 +37,19 @@ def main() -> None:
     asked.add_argument("--out", type=Path, default=TABLE)
     asked.add_argument("--workers", type=int, default=2)
     asked.add_argument("--only", nargs="*", help="renew the rows of these checks alone")
+    asked.add_argument("--kinds", nargs="*", help="renew the rows of subjects like these alone")
     given = asked.parse_args()
     plan = alone(given.only) if given.only else EVERY
-    drawn = cases(given.seed, len(KINDS) * len(DIFFICULTIES) * len(LENGTHS))
+    kinds = given.kinds or (*KINDS, *ASKED_KINDS)
+    drawn = cases(given.seed, len(kinds) * len(DIFFICULTIES) * len(LENGTHS), kinds)
     found: list[Said] = []
     for number, said in enumerate(all_examined(drawn, COUNTS, plan, workers=given.workers)):
         found += said
         print(f"{number + 1}/{len(drawn)} {said[0].case}", flush=True)
     before = json.loads(given.out.read_text("utf-8"))["rows"] if given.out.exists() else []
-    renewed = {said for one in found for said in one.answers}
-    kept = [row for row in before if (row["claim"], row["check"]) not in renewed]
+    renewed = {(*said, one.where.architecture) for one in found for said in one.answers}
+    named = ("claim", "check", "architecture")
+    kept = [row for row in before if tuple(row[name] for name in named) not in renewed]
     table = {
         "planted": PLANTED_VERSION,
         "seed": given.seed,

@@ -9,8 +9,8 @@ import pytest
 import torch
 from scipy.stats import kendalltau
 
-from heedful.core.values import Example
 from heedful.models.planting import DIFFICULTIES, LENGTHS, Case
+from heedful.models.planting.rows import example_of
 from heedful.models.sitting import Sitting
 from heedful.training.planting import TrainedCase
 
@@ -48,7 +48,7 @@ class Seen:
     @cached_property
     def sitting(self):
         subject = self.case.subject
-        encoded = [subject.encode(Example(i, row["text"], -1)) for i, row in enumerate(self.rows)]
+        encoded = [subject.encode(example_of(row, i)) for i, row in enumerate(self.rows)]
         return Sitting(subject, subject.batch(encoded))
 
     @cached_property

@@ -28,8 +28,8 @@ ANSWERS: Mapping[Vote, int] = {"for": 1, "against": -1}
 class Where:
     """What kind of subject is audited, on texts of how many words on average, and how many texts.
 
-    An architecture is "recurrent" (one attention over states, whatever made them) or
-    "transformer".
+    An architecture is "recurrent" (one attention over states, whatever made them), "recurrent with
+    a question" (that attention is asked with a second text) or "transformer".
     """
 
     architecture: str

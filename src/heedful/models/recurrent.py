@@ -51,6 +51,11 @@ class RecurrentSubject:
         shape = self.network.shape
         return f"{shape.encoder}-{shape.attention}" + ("-query" if shape.query else "")
 
+    @property
+    def reads_question(self) -> bool:
+        """Whether a question stands beside each text."""
+        return self.network.shape.query
+
     def fingerprint(self) -> str:
         """sha256 over weights, words and labels."""
         digest = sha256(repr((self.network.shape, self.tokenizer, self.max_words)).encode())
@@ -90,7 +95,7 @@ class RecurrentSubject:
 
     def _require_fit(self, example: Example) -> None:
         """Refuse a row that this network would read half of."""
-        if self.network.shape.query:
+        if self.reads_question:
             if example.pair is None:
                 raise DataError(
                     "This model reads two texts and row "

@@ -23,7 +23,6 @@ from heedful.core.progress import Progress
 from heedful.core.values import Example
 from heedful.data.base import Dataset
 from heedful.models.base import Fingerprinted, Subject
-from heedful.models.recurrent import RecurrentSubject
 from heedful.runner.folder import MANIFEST, PLAN, VERDICT
 from heedful.runner.lock import locked
 from heedful.runner.retraining import QUIET, Audit, Front, retrain, whole_jobs_of
@@ -130,10 +129,10 @@ def _conclude(store: Store, jobs: Sequence[Named], plan: Plan, subject: Subject)
 def architecture_of(subject: Subject) -> str:
     """What a subject is to the table of powers: one attention over states, or a transformer.
 
-    With a query it is neither: no check was measured on such subjects.
+    Whether such an attention is asked with a question is told apart: the output is not linear then.
     """
-    if isinstance(subject, RecurrentSubject) and subject.network.shape.query:
-        return "recurrent with a query"
+    if getattr(subject, "reads_question", False):
+        return "recurrent with a question"
     return "recurrent" if getattr(subject, "attention_path", "own") == "own" else "transformer"
 
 

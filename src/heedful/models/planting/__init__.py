@@ -7,6 +7,7 @@ says in its documentation why its truth holds, at the hardest level too, and
 Subjects, texts and truths of a version do not change: a change of any raises `PLANTED_VERSION`.
 """
 
+from heedful.models.planting import asked as asked
 from heedful.models.planting import compiled as compiled
 from heedful.models.planting import frozen as frozen
 from heedful.models.planting import idle as idle
@@ -16,6 +17,7 @@ from heedful.models.planting.base import DIFFICULTIES as DIFFICULTIES
 from heedful.models.planting.base import LENGTHS as LENGTHS
 from heedful.models.planting.base import PLANTED_VERSION as PLANTED_VERSION
 from heedful.models.planting.base import kinds as kinds
+from heedful.models.planting.case import ASKED_KINDS as ASKED_KINDS
 from heedful.models.planting.case import KINDS as KINDS
 from heedful.models.planting.case import Case as Case
 from heedful.models.planting.case import cases as cases

@@ -78,13 +78,15 @@ class Plant:
     """A subject and how its texts are drawn.
 
     Its first `cues` words are decisive: each text holds one of them, `times` times. Log-odds of a
-    text lie within ± `bound`: others are drawn anew.
+    text lie within ± `bound`: others are drawn anew. Of so many questions as it `asks` each text
+    has one.
     """
 
     subject: Subject
     cues: int = 0
     times: int = 1
     bound: float = float("inf")
+    asks: int = 0
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,10 @@ KINDS = (  # those of this version; plug-ins may name more, which are drawn only
     *("compiled-around", "compiled-early"),
     *("redundant", "saturated"),
 )
+ASKED_KINDS = (  # with a question beside each text; drawn when asked for
+    *("asked-peaked", "asked-graded", "asked-hidden", "asked-anti", "asked-running"),
+    *("asked-inert-random", "asked-inert-proportional", "asked-leaky", "asked-alone"),
+)
 CELLS = tuple((difficulty, length) for difficulty in DIFFICULTIES for length in LENGTHS)
 
 
@@ -58,7 +62,10 @@ class Case:
         return self._kind.plant(self._setting)
 
     def texts(self, count: int) -> list[dict[str, str]]:
-        """Rows of text and label, the subject's own output: data for `heedful.audit`."""
+        """Rows of text and label, the subject's own output: data for `heedful.audit`.
+
+        Where the subject answers questions, rows of paragraph, question and label.
+        """
         named = f"{self._setting.name} text"
         return drawn_rows(
             self.plant,
