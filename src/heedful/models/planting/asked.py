@@ -1,9 +1,9 @@
 """Kinds with a question beside each text; for each question one of the kinds without.
 
 f(z) = S·tanh(z/S) grows with z. Texts are drawn so that |z| ≤ 0.35·S, where its slope is between
-0.88 and 1; without one of their words it is 0.85 or more (`SLOPE`). So what is said of z in the kind
-named holds of the log-odds up to that factor. Answers to other questions have ½ % of the chance
-together at most.
+0.88 and 1; without one of their words it is 0.85 or more (`SLOPE`). So what is said of z in the
+kind named holds of the log-odds up to that factor. Answers to other questions have ½ % of the
+chance together at most.
 """
 
 from collections.abc import Callable

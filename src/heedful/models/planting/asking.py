@@ -85,7 +85,7 @@ class Asked:
         """Read the states that the question asks for, attend by their first number."""
         vectors = self.embed(batch) if embedded is None else embedded
         mine = self._mine(batch)
-        by_question = vectors.unflatten(-1, (len(self.parts), -1))
+        by_question = vectors.reshape(*batch.ids.shape, len(self.parts), -1)
         states = self.parts[0].read(torch.einsum("btkc,bk->btc", by_question, mine), batch.mask)
         weights = masked_softmax(states[..., 0], batch.mask)
         return Forward(self._decoder(batch, states)(weights), weights, states)
