@@ -1,8 +1,9 @@
 """Is the verdict right? Planted cases drawn anew, each kind judged by what was learned from others.
 
-python -m benchmarks.calibration --seed N [--cases 208] [--trained 18]
+python -m benchmarks.calibration --seed N [--cases 208] [--asked 108] [--trained 18]
 
-Cases are written by hand (`heedful.models.planting`) or trained (`heedful.training.planting`).
+Cases are written by hand (`heedful.models.planting`), some of them with a question beside each
+text, or trained (`heedful.training.planting`).
 Every case is audited by the usual checks; its claims are judged with the powers that were measured
 without the kind it belongs to (leave-one-kind-out), on other seeds; no trained kind is in that
 table. Beside it stand the best single check, chosen likewise, and the raw τ of attention with
@@ -23,10 +24,10 @@ from benchmarks.known import USUAL, Said, all_examined
 from heedful.auditing.bearing import bearings
 from heedful.auditing.power import ANSWERS, powers, shipped
 from heedful.auditing.verdict import answers
-from heedful.models.planting import cases
+from heedful.models.planting import ASKED_KINDS, cases
 from heedful.training.planting import TRAINED, TrainedCase, trained_cases
 
-CASES, TRAINED_CASES, TEXTS = 208, 18, 40
+CASES, ASKED_CASES, TRAINED_CASES, TEXTS = 208, 108, 18, 40
 RIGHT, OPEN = 0.95, 0.15  # at least, at most
 CLAIMS = ("used", "ranks", "exclusive")
 BASELINES = {
@@ -54,6 +55,7 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--seed", type=int, required=True)
     asked.add_argument("--cases", type=int, default=CASES)
+    asked.add_argument("--asked", type=int, default=ASKED_CASES)
     asked.add_argument("--trained", type=int, default=TRAINED_CASES)
     asked.add_argument("--workers", type=int, default=2)
     given = asked.parse_args()
@@ -61,9 +63,13 @@ def main() -> int:
         print(f"Powers were measured on seed {given.seed}; choose another.", file=sys.stderr)
         return 2
     start, found = perf_counter(), list[Said]()
-    drawn = [*cases(given.seed, given.cases), *trained_cases(given.seed, given.trained)]
+    drawn = [
+        *cases(given.seed, given.cases),
+        *cases(given.seed, given.asked, ASKED_KINDS),
+        *trained_cases(given.seed, given.trained),
+    ]
     if not drawn:
-        print("No cases were asked for; --cases or --trained must be above 0.", file=sys.stderr)
+        print("No cases: one of --cases, --asked, --trained must be above 0.", file=sys.stderr)
         return 2
     for said in all_examined(drawn, (TEXTS,), USUAL, workers=given.workers):
         found += said
@@ -160,7 +166,8 @@ def _table(scored: Sequence[Scored], kinds: Iterable[str]) -> str:
 
 def _told(scored: Sequence[Scored], number: int, seconds: float) -> int:
     parts = {
-        "written by hand": [one for one in scored if one.kind not in TRAINED],
+        "written by hand": [one for one in scored if one.kind not in {*TRAINED, *ASKED_KINDS}],
+        "with a question": [one for one in scored if one.kind in ASKED_KINDS],
         "trained": [one for one in scored if one.kind in TRAINED],
     }
     for part, some in parts.items():

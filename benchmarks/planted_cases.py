@@ -1,5 +1,6 @@
 """The page's section on the planted benchmark: its kinds, their truths, and why they hold."""
 
+from benchmarks import planted_asked
 from heedful.models.planting import KINDS, PLANTED_VERSION, Case
 from heedful.training.planting import TRAINED, TRAINED_VERSION
 from heedful.training.planting.case import ATTEMPTS, TRIAL
@@ -128,7 +129,8 @@ def section() -> str:
     for kind in KINDS:
         truth = [WORDS[one] for one in Case(kind, "easy", 10, 0).truth.values()]
         rows.append(f"| {' | '.join((kind, *truth, *WHY[kind]))} |")
-    return TEXT.format(version=PLANTED_VERSION, table="\n".join(rows)) + _trained()
+    text = TEXT.format(version=PLANTED_VERSION, table="\n".join(rows))
+    return text + planted_asked.section() + _trained()
 
 
 def _trained() -> str:
@@ -217,6 +219,6 @@ upper bound in closed form, by what the top word must keep for the output to sta
 Every fourth training text has lost its decisive word, so that networks know what to say without
 it. The same seed gives the same weights, on the same machine and version of torch.
 
-What the benchmark does not hold: trained transformers, and claims that need retraining (*needed*,
-*robust*).
+What the benchmark does not hold: trained transformers, trained models with a question, and claims
+that need retraining (*needed*, *robust*).
 """

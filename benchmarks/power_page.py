@@ -8,15 +8,20 @@ from collections.abc import Iterator
 from heedful.auditing.bearing import TABLE
 from heedful.auditing.power import Power, Where, powers, shipped
 
-LENGTHS, ARCHITECTURES = (10, 20, 60, 200), ("recurrent", "transformer")
+LENGTHS = (10, 20, 60, 200)
+ARCHITECTURES = {
+    "recurrent": "Recurrent subjects",
+    "recurrent with a question": "Recurrent subjects with a question",
+    "transformer": "Transformer subjects",
+}
 MOST = 10**6  # texts: as many as were measured
 
 
 def main() -> None:
     """Print the page."""
     print(INTRODUCTION.format(**shipped()))
-    for architecture in ARCHITECTURES:
-        print(f"\n## {architecture.capitalize()} subjects\n")
+    for architecture, title in ARCHITECTURES.items():
+        print(f"\n## {title}\n")
         print(
             "| claim | check | words | texts | ROC-AUC | misses | false alarms | undecided | vote |"
         )

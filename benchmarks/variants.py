@@ -20,7 +20,7 @@ from heedful.data.resolve import read
 from heedful.models.vectors import initial_vectors
 from heedful.models.words import Vocabulary, WordTokenizer
 from heedful.reproducing.cells import Asked, Cell, cells_of
-from heedful.reproducing.estimating import estimate, mean, over_seeds
+from heedful.reproducing.estimating import SHARE, estimate, mean, over_seeds
 from heedful.reproducing.finding import find
 from heedful.reproducing.made import Made, made_of
 from heedful.reproducing.parts import number, told
@@ -170,7 +170,7 @@ def page_of(many: Mapping[Variant, list[Cell]], out: Path) -> str:
 
 def _numbers(made: Made) -> list[str]:
     taus = [estimate(made.table(f"agreement.{one}"), mean) for one in MEASURES]
-    return [told(one) for one in (over_seeds(made.performance("accuracy")), *taus)]
+    return [told(one) for one in (over_seeds(made.performance("accuracy"), SHARE), *taus)]
 
 
 if __name__ == "__main__":

@@ -13,12 +13,15 @@ from benchmarks import gallery
 import encoder
 import heedful
 import processes
+from heedful.cli.reproduce import _told as told_claims
 from heedful.cli.reproduce import reproduce as command
 from heedful.core.errors import ConfigError, DataError
+from heedful.core.records import Estimate
 from heedful.reproducing import api, published, study, work, working
 from heedful.reproducing.cells import Asked, Cell, cells_of
+from heedful.reproducing.claims import Judged
 from heedful.reproducing.finding import find
-from heedful.reproducing.study import Study
+from heedful.reproducing.study import Claim, Study
 
 TOML = """
 title = "A tiny study"
@@ -271,3 +274,25 @@ def _cells(root, **asked):
     picked, models = read.chosen(sets=["needles"], **asked)
     found = find(picked, root)
     return cells_of(read, picked, found.data, Asked(models, 1, quick=True))
+
+
+def test_the_terminal_tells_each_claim_once_with_its_sets_below():
+    claim = Claim("one", "Up is above down", "measures", "agreement.tau_gradient")
+    other = Claim("two", "There is another", "share", "adversarial.epsilon_max_jsd")
+    lines = list(
+        told_claims(
+            [
+                Judged(claim, "sst", "held", Estimate(0.3, 0.2, 0.4, 3), 0.25),
+                Judged(claim, "babi1", "not examined", why="bilstm dot was not run"),
+                Judged(other, "sst", "held", Estimate(0.9, 0.8, 1.0, 3), beyond="minilm"),
+            ]
+        )
+    )
+    assert lines == [
+        "Up is above down:",
+        "  sst          held          0.300 [0.200, 0.400], published 0.250",
+        "  babi1        not examined  bilstm dot was not run",
+        "There is another:",
+        "  sst, minilm  held          0.900 [0.800, 1.000]",
+    ]
+    assert list(told_claims([])) == []

@@ -1,12 +1,16 @@
 """`heedful reproduce`: a published study run again, its numbers beside ours."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heedful.cli.common import Quiet, names, progress_bar
 from heedful.core.errors import ConfigError, RunError
+
+if TYPE_CHECKING:
+    from heedful.reproducing.claims import Judged
 
 Named = Annotated[str, typer.Argument(metavar="STUDY", help="See `heedful list studies`.")]
 Root = Annotated[Path, typer.Option(help="The folder that data sets lie in, by their usual names.")]
@@ -68,13 +72,25 @@ def reproduce(
             announce=say,
         )
     if not quiet:
-        for one in found.claims:
-            told = f" {one.found}" if one.found else ""
-            typer.echo(printable(f"{one.answer:13} {one.asked_of():10} {one.claim.says}{told}"))
+        for line in _told(found.claims):
+            typer.echo(printable(line))
         typer.echo(f"Page: {found.page}")
     if found.failed:
         told = "; ".join(f"{name}: {why}" for name, why in list(found.failed.items())[:3])
         raise RunError(f"{len(found.failed)} cells failed. {told}. The same command tries again.")
+
+
+def _told(claims: "Sequence[Judged]") -> Iterator[str]:
+    """Every claim once, and below it what came out on each set."""
+    width = max((len(one.asked_of()) for one in claims), default=0)
+    before = None
+    for one in claims:
+        if one.claim != before:
+            yield f"{one.claim.says}:"
+            before = one.claim
+        told = one.why if one.found is None else str(one.found)
+        theirs = "" if one.published is None else f", published {one.published:z.3f}"
+        yield f"  {one.asked_of():{width}}  {one.answer:13} {told}{theirs}".rstrip()
 
 
 def _limits(option: str, text: str | None) -> dict[str, int]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from heedful.core.records import Estimate
 from heedful.reproducing.cells import TRANSFORMER, model_name
-from heedful.reproducing.estimating import estimate, mean, over_seeds
+from heedful.reproducing.estimating import ANY, SHARE, Ends, estimate, mean, over_seeds
 from heedful.reproducing.made import Made, Table
 from heedful.reproducing.published import Key, Published
 from heedful.reproducing.study import Claim, Model, SetOfTexts, Study
@@ -112,7 +112,7 @@ def _found(claim: Claim, one: Made, other: Made) -> tuple[Estimate | None, str]:
     if claim.kind == "share":
         table = one.table(claim.measure)
         above = np.where(np.isnan(table), np.nan, table > claim.line)
-        return _estimate(above), over
+        return _estimate(above, SHARE), over
     if claim.kind in ("above", "below"):
         table = one.table(claim.measure)
         if not np.isnan(table).all():
@@ -134,8 +134,8 @@ def _found(claim: Claim, one: Made, other: Made) -> tuple[Estimate | None, str]:
     return _apart(mine, theirs), "seeds"
 
 
-def _estimate(table: Table) -> Estimate | None:
-    return None if np.isnan(table).all() else estimate(table, mean)
+def _estimate(table: Table, within: Ends = ANY) -> Estimate | None:
+    return None if np.isnan(table).all() else estimate(table, mean, within)
 
 
 def _apart(mine: Table, theirs: Table) -> Estimate:

@@ -6,7 +6,7 @@ bootstrap over texts, which says nothing of training; which of the two it is sta
 """
 
 from collections.abc import Callable
-from math import nan
+from math import inf, nan
 
 import numpy as np
 from jaxtyping import Float64
@@ -24,13 +24,20 @@ AT_ONCE = 2_000_000  # numbers of redrawn texts held together
 LEVEL = 0.95
 BINS = {"0.00-0.25": (0.0, 0.25), "0.25-0.50": (0.25, 0.5), "0.50-0.75": (0.5, 0.75)}
 BINS |= {"0.75-1.00": (0.75, 1.0 + 1e-9)}
+Ends = tuple[float, float]
+ANY: Ends = (-inf, inf)
+SHARE: Ends = (0.0, 1.0)  # no share and no score lies beyond
 
 
-def over_seeds(values: Float64[np.ndarray, "S"]) -> Estimate:
+def over_seeds(values: Float64[np.ndarray, "S"], within: Ends = ANY) -> Estimate:
     """Mean and Student's interval; n is the number of seeds.
+
+    What cannot lie beyond two ends has an interval within them.
 
     >>> str(over_seeds(np.array([0.30, 0.32, 0.34])))
     '0.320 [0.270, 0.370]'
+    >>> str(over_seeds(np.array([0.94, 0.96, 0.98]), SHARE))
+    '0.960 [0.910, 1.000]'
     """
     known = values[~np.isnan(values)]
     if not len(known):
@@ -39,13 +46,15 @@ def over_seeds(values: Float64[np.ndarray, "S"]) -> Estimate:
     if n < 2:
         return Estimate(mean, nan, nan, n)
     half = float(t.ppf((1 + LEVEL) / 2, n - 1) * known.std(ddof=1) / np.sqrt(n))
-    return Estimate(mean, mean - half, mean + half, n)
+    return Estimate(mean, max(mean - half, within[0]), min(mean + half, within[1]), n)
 
 
-def estimate(table: Float64[np.ndarray, "S n"], statistic: Statistic) -> Estimate:
+def estimate(
+    table: Float64[np.ndarray, "S n"], statistic: Statistic, within: Ends = ANY
+) -> Estimate:
     """A statistic of texts for each seed: over seeds where there are several, else over texts."""
     values = np.array([_of(statistic, row) for row in table])
-    return over_seeds(values) if len(table) > 1 else _over_texts(table[0], statistic)
+    return over_seeds(values, within) if len(table) > 1 else _over_texts(table[0], statistic)
 
 
 def _over_texts(column: Column, statistic: Statistic) -> Estimate:

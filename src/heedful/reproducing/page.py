@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from heedful.reproducing.background import cost_of, setup_of
 from heedful.reproducing.cells import model_name
-from heedful.reproducing.estimating import over_seeds
+from heedful.reproducing.estimating import SHARE, over_seeds
 from heedful.reproducing.parts import Outcome, Section, Table, number, told
 from heedful.reproducing.published import Key
 from heedful.reproducing.rows import Row
@@ -111,7 +111,7 @@ def _performance(outcome: Outcome) -> Section:
         for name in SCORES:
             one = by_key.get(Key(texts, model, f"performance.{name}", "value"))
             theirs = one.published.value if one and one.published else None
-            cells += [told(over_seeds(made.performance(name))), number(theirs)]
+            cells += [told(over_seeds(made.performance(name), SHARE)), number(theirs)]
         rows.append(tuple(cells))
     head = [one for name in SCORES.values() for one in (name, "published")]
     table = Table(("data set", "model", *head), tuple(rows))

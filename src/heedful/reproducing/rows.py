@@ -10,7 +10,16 @@ import numpy as np
 
 from heedful.core.records import Estimate
 from heedful.reproducing.cells import TRANSFORMER, model_name
-from heedful.reproducing.estimating import BINS, STATISTICS, Statistic, estimate, over_seeds
+from heedful.reproducing.estimating import (
+    ANY,
+    BINS,
+    SHARE,
+    STATISTICS,
+    Ends,
+    Statistic,
+    estimate,
+    over_seeds,
+)
 from heedful.reproducing.made import Made, Table
 from heedful.reproducing.published import Figure, Key, Published
 from heedful.reproducing.study import Model
@@ -91,18 +100,20 @@ def estimate_of(key: Key, cells: Made) -> Estimate | None:
     """Our number; None where it was not measured."""
     kind, name = key.measure.split(".", 1)
     if kind == "performance":
-        found = over_seeds(cells.performance("accuracy" if name == "table_1" else name))
+        found = over_seeds(cells.performance("accuracy" if name == "table_1" else name), SHARE)
         return None if isnan(found.value) else found
     if key.statistic == "significant":
         if key.measure not in SIGNIFICANT:
             return None
-        return _defined(cells.table(SIGNIFICANT[key.measure], key.of_class), STATISTICS["mean"])
+        shares = cells.table(SIGNIFICANT[key.measure], key.of_class)
+        return _defined(shares, STATISTICS["mean"], SHARE)
     table, statistic = cells.table(key.measure, key.of_class), key.statistic
     if np.isnan(table).all():
         return _concluded(cells.concluded(key.measure)) if key.of_class == "all" else None
     if statistic.startswith("median "):
         return _in_bin(table, cells, statistic.removeprefix("median "))
-    return _defined(table, STATISTICS[statistic])
+    within = SHARE if statistic.startswith("share ") else ANY
+    return _defined(table, STATISTICS[statistic], within)
 
 
 def _concluded(found: tuple[Estimate, ...]) -> Estimate | None:
@@ -119,8 +130,8 @@ def _in_bin(table: Table, cells: Made, name: str) -> Estimate | None:
     return _defined(chosen, STATISTICS["median"])
 
 
-def _defined(table: Table, statistic: Statistic) -> Estimate | None:
-    return None if np.isnan(table).all() else estimate(table, statistic)
+def _defined(table: Table, statistic: Statistic, within: Ends = ANY) -> Estimate | None:
+    return None if np.isnan(table).all() else estimate(table, statistic, within)
 
 
 def csv_of(rows: list[Row]) -> str:

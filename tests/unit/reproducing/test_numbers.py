@@ -9,7 +9,7 @@ from scipy import stats
 from heedful.core.records import Estimate
 from heedful.reproducing.background import cost_of
 from heedful.reproducing.claims import judged
-from heedful.reproducing.estimating import STATISTICS, estimate, mean, over_seeds
+from heedful.reproducing.estimating import SHARE, STATISTICS, estimate, mean, over_seeds
 from heedful.reproducing.made import Made
 from heedful.reproducing.parts import Outcome, Section, Table, number, told
 from heedful.reproducing.published import Figure, Key, Published
@@ -77,6 +77,19 @@ def test_over_seeds_is_students_interval():
     assert isnan(alone.low)
     assert alone.n == 1
     assert over_seeds(np.array([nan])).n == 0
+
+
+def test_the_interval_of_a_share_holds_no_share_that_cannot_be():
+    values = np.array([0.99, 0.90, 0.70])
+    assert over_seeds(values).high > 1
+    found = over_seeds(values, SHARE)
+    assert (found.value, found.low, found.high) == (
+        over_seeds(values).value,
+        over_seeds(values).low,
+        1.0,
+    )
+    flips = np.array([[1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
+    assert (estimate(flips, mean, SHARE).low, estimate(flips, mean, SHARE).high) == (0.0, 1.0)
 
 
 def test_one_seed_has_an_interval_over_texts_and_undefined_ones_do_not_count():
@@ -184,6 +197,10 @@ def test_a_share_of_texts_and_a_mean_below_a_line():
     made = {("sst", MAIN): Fake({TAU: [np.r_[np.full(90, 0.6), np.full(10, 0.1)]]})}
     (share,) = judged(study_of(claim("share", line=0.5)), made, Published({}))
     assert (share.answer, share.found.value) == ("held", pytest.approx(0.9))
+    seeds = [np.r_[np.full(many, 0.6), np.full(10 - many, 0.1)] for many in (10, 10, 8)]
+    over = {("sst", MAIN): Fake({TAU: seeds}, seeds=3)}
+    (several,) = judged(study_of(claim("share", line=0.5)), over, Published({}))
+    assert several.found.high == 1.0
     (below,) = judged(study_of(claim("below", line=0.7)), made, Published({}))
     assert below.answer == "held"
     (above,) = judged(study_of(claim("below", line=0.1)), made, Published({}))
