@@ -137,6 +137,7 @@ def test_a_study_ends_with_a_page_a_table_and_figures(tiny, tmp_path, monkeypatc
     assert {one.answer for one in found.claims} <= {"held", "did not hold", "undecided"}
     drawn = {one.stem for one in (out / "figures").glob("*.svg")}
     assert {"references-agree-better", "average-above-bilstm", "median_tvd-needles"} <= drawn
+    assert "agreement-tau_leave_one_out" in drawn  # of which there are published means
     told = gallery.study_in(out, tmp_path / "docs")
     for picture in re.findall(r"!\[[^]]*\]\(([^)]*)\)", told):
         assert (tmp_path / "docs" / picture).stat().st_size > 500

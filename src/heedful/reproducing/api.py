@@ -100,7 +100,7 @@ def _written(
     """Page, Markdown, CSV and figures from the cells that are done."""
     made, known = made_of(cells, folder, study.sets), Published.of(study.name)
     rows, claims = rows_of(made, known), judged(study, made, known)
-    drawn = figures_of(study, made, claims)
+    drawn = figures_of(study, made, claims, rows)
     missing = tuple(one.name for one in cells if not one.done(folder))
     outcome = Outcome(
         study, made, rows, claims, drawn, absent, failed, quick=asked.quick, missing=missing

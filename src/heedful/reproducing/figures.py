@@ -1,36 +1,88 @@
-"""The paper's figures from our runs: distributions of one seed, and differences beside published.
+"""The paper's figures from our runs: means and differences beside published, distributions.
 
-Numbers are those of Jain & Wallace (2019): 2 histograms of τ with the gradient, 3 how much better
-the two references agree with each other than attention with one, 5 the average encoder against the
-BiLSTM, 6 shuffled weights, 8 the farthest attention found.
+Means of τ are its Table 2, drawn; distributions are of one seed. Numbers of figures are those of
+Jain & Wallace (2019): 2 histograms of τ with the gradient, 3 how much better the two references
+agree with each other than attention with one, 5 the average encoder against the BiLSTM, 6 shuffled
+weights, 8 the farthest attention found.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import isnan
+from math import isnan, nan
 
+from heedful.core.records import Estimate
 from heedful.report.pictures import Picture, Row, pictures_of
+from heedful.reproducing.cells import model_name
 from heedful.reproducing.claims import Judged
 from heedful.reproducing.made import Made
+from heedful.reproducing.rows import Row as Number
 from heedful.reproducing.study import Model, Study
 from heedful.runner.run import Run
 
 OF_TEXTS = {"tau_gradient": "Figure 2", "median_tvd": "Figure 6", "epsilon_max_jsd": "Figure 8"}
 OF_CLAIMS = {"references-agree-better": "Figure 3", "average-above-bilstm": "Figure 5"}
+OF_MEANS = {
+    "agreement.tau_gradient": "Table 2: attention and gradient",
+    "agreement.tau_leave_one_out": "Table 2: attention and leave-one-out",
+}
 OURS, THEIRS = "here", "published"
 
 
 def figures_of(
-    study: Study, made: Mapping[tuple[str, Model], Made], claims: Sequence[Judged]
+    study: Study,
+    made: Mapping[tuple[str, Model], Made],
+    claims: Sequence[Judged],
+    numbers: Sequence[Number],
 ) -> list[Picture]:
-    """Differences first, then the distributions of the main model on every set."""
+    """Differences first, then means, then the distributions of the main model on every set."""
     found = [_forest(study, name, claims) for name in OF_CLAIMS]
+    found += [_means(study, measure, numbers) for measure in OF_MEANS]
     drawn = [one for one in found if one is not None]
     for measure, number in OF_TEXTS.items():
         for texts in study.sets:
             if (cells := made.get((texts.name, study.main))) is not None:
                 drawn += _distribution(cells, measure, f"{number}: {texts.title}", texts.name)
     return drawn
+
+
+def _means(study: Study, measure: str, numbers: Sequence[Number]) -> Picture | None:
+    """The mean τ of every model on every set, ours with its interval, beside the published one."""
+    rows: list[Row] = []
+    for texts in study.sets:
+        for one in numbers:
+            key = one.key
+            if (key.texts, key.measure, key.statistic) != (texts.name, measure, "mean"):
+                continue
+            if key.of_class == "all" and one.ours is not None:
+                name = f"{texts.title}, {model_name(key.model)}"
+                rows.append(_dot(name, OURS, one.ours, certain=bool(one.inside)))
+                if (theirs := one.published) is not None:
+                    rows.append(_dot(name, THEIRS, Estimate(theirs.value, nan, nan, 1)))
+    if not rows:
+        return None
+    return Picture(
+        name=measure.replace(".", "-"),
+        kind="forest",
+        title=OF_MEANS[measure],
+        caption="Mean of Kendall's τ over the test texts with its 95 % interval; filled where the "
+        "published mean lies within.",
+        x="Kendall's τ",
+        span=_span(rows),
+        classes=(OURS, THEIRS),
+        rows=tuple(rows),
+    )
+
+
+def _dot(name: str, whose: str, found: Estimate, *, certain: bool = False) -> Row:
+    low, high = (found.value if isnan(x) else x for x in (found.low, found.high))
+    told = {"measure": name, "class": whose, "value": found.value}
+    return told | {"low": low, "high": high, "certain": certain}
+
+
+def _span(rows: Sequence[Row]) -> tuple[float, float]:
+    """From the lowest end to the highest, zero among them, with some room."""
+    ends = [row[end] for row in rows for end in ("low", "high")]
+    return min(0.0, *ends) - 0.05, max(0.0, *ends) + 0.05
 
 
 def _distribution(cells: Made, measure: str, title: str, name: str) -> list[Picture]:
@@ -50,22 +102,19 @@ def _forest(study: Study, name: str, claims: Sequence[Judged]) -> Picture | None
     rows: list[Row] = []
     for one in mine:
         assert one.found is not None  # noqa: S101 - chosen so
-        low, high = (one.found.value if isnan(x) else x for x in (one.found.low, one.found.high))
-        told = {"measure": one.asked_of(titles[one.texts]), "class": OURS, "value": one.found.value}
-        rows.append(told | {"low": low, "high": high, "certain": one.answer != "undecided"})
+        where = one.asked_of(titles[one.texts])
+        rows.append(_dot(where, OURS, one.found, certain=one.answer != "undecided"))
         if one.published is not None:
-            there = {"measure": titles[one.texts], "class": THEIRS, "value": one.published}
-            rows.append(there | {"low": one.published, "high": one.published, "certain": False})
+            rows.append(_dot(where, THEIRS, Estimate(one.published, nan, nan, 1)))
     if not rows:
         return None
-    ends = [row[end] for row in rows for end in ("low", "high")]
     return Picture(
         name=name,
         kind="forest",
         title=f"{OF_CLAIMS[name]}: {mine[0].claim.says}",
         caption="Difference of means with its 95 % interval; right of zero the claim holds.",
         x="difference of Kendall's τ",
-        span=(min(0.0, *ends) - 0.05, max(0.0, *ends) + 0.05),
+        span=_span(rows),
         classes=(OURS, THEIRS),
         rows=tuple(rows),
     )

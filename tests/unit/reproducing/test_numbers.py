@@ -10,6 +10,7 @@ from heedful.core.records import Estimate
 from heedful.reproducing.background import cost_of
 from heedful.reproducing.claims import judged
 from heedful.reproducing.estimating import SHARE, STATISTICS, estimate, mean, over_seeds
+from heedful.reproducing.figures import figures_of
 from heedful.reproducing.made import Made
 from heedful.reproducing.parts import Outcome, Section, Table, number, told
 from heedful.reproducing.published import Figure, Key, Published
@@ -284,3 +285,29 @@ def test_the_cost_of_a_study_adds_up():
         ("snli", "1", "1.0", "1.0", "0.6", "0.5", "0.4", "3.5"),
         ("all", "3", "3.0", "3.0", "1.8", "1.5", "1.2", "10.5"),
     )
+
+
+def test_means_are_drawn_beside_the_published_ones():
+    ours, theirs = Estimate(0.3, 0.2, 0.4, 3), Figure(0.25, "repo")
+    tuned = ("models/minilm", "own")
+    numbers = [
+        Row(Key("sst", MAIN, TAU, "mean"), ours, "seeds", theirs),
+        Row(Key("sst", OTHER, TAU, "mean"), Estimate(0.5, nan, nan, 1), "texts", theirs),
+        Row(Key("sst", tuned, TAU, "mean"), Estimate(-0.1, -0.2, 0.0, 9), "texts"),
+        Row(Key("sst", MAIN, TAU, "sd"), ours, "seeds", theirs),
+        Row(Key("sst", MAIN, TAU, "mean", "1"), ours, "seeds", theirs),
+        Row(Key("sst", ("cnn", "dot"), TAU, "mean"), None, "", theirs),
+    ]
+    (found,) = figures_of(study_of(claim()), {}, [], numbers)
+    told = [(row["measure"], row["class"], row["value"], row["certain"]) for row in found.rows]
+    name = found.rows[0]["measure"].split(",")[0]
+    assert told == [
+        (f"{name}, bilstm additive", "here", 0.3, True),  # filled: the published lies within
+        (f"{name}, bilstm additive", "published", 0.25, False),
+        (f"{name}, bilstm dot", "here", 0.5, False),
+        (f"{name}, bilstm dot", "published", 0.25, False),
+        (f"{name}, minilm", "here", -0.1, False),
+    ]
+    assert (found.rows[0]["low"], found.rows[0]["high"]) == (0.2, 0.4)
+    assert found.rows[2]["low"] == 0.5  # no interval: a point
+    assert found.span == (pytest.approx(-0.25), pytest.approx(0.55))
