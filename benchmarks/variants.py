@@ -53,7 +53,10 @@ VARIANTS = (
     Variant("20news", "2 epochs", {"epochs": 2}),
     Variant("20news", "20 epochs", {"epochs": 20}),
     Variant("babi2", "as in the study: vectors drawn with deviation 1; 100 epochs at most"),
+    Variant("babi2", "10 epochs at most", {"epochs": 10}),
+    Variant("babi2", "20 epochs at most", {"epochs": 20}),
     Variant("babi2", "30 epochs at most", {"epochs": 30}),
+    Variant("babi2", "vectors drawn within ±0.1", {"drawn": "uniform"}),
 )
 
 

@@ -13,6 +13,7 @@ from heedful import Recipe
 from heedful.checks import checks
 from heedful.cli.main import app
 from heedful.core.values import Example
+from heedful.models.planting import Case
 from heedful.models.sitting import Sitting
 from heedful.models.store import save
 from heedful.report.html import _sentences, script_json
@@ -34,7 +35,7 @@ def run(tmp_path_factory):
     return heedful.audit(one, ROWS, checks=PER_TEXT, settings=QUICK, out=out)
 
 
-def test_every_check_answers_or_says_why_and_none_has_a_vote(run):
+def test_every_check_answers_or_says_why_and_of_six_texts_none_has_a_vote(run):
     verdict = json.loads((run.folder / "verdict.json").read_text())
     assert verdict["answer"] == "undecided"
     for name, one in verdict["checks"].items():
@@ -44,6 +45,27 @@ def test_every_check_answers_or_says_why_and_none_has_a_vote(run):
     told = verdict["checks"]["adversarial"]["estimates"]
     assert told["ascent_jsd"]["value"] <= told["bound_jsd"]["value"] + 1e-9
     assert "its power was not measured" in verdict["checks"]["permutation"]["why"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "claims"),
+    [
+        ("asked-peaked", "faithful", {"used": "for", "ranks": "for", "exclusive": "for"}),
+        ("asked-hidden", "unfaithful", {"used": "for", "ranks": "against"}),
+        ("asked-leaky", "unfaithful", {"used": "against", "exclusive": "against"}),
+        ("asked-alone", None, {"used": "against", "exclusive": "against"}),
+    ],
+)
+def test_subjects_with_a_question_and_a_known_truth_get_their_verdict(kind, answer, claims):
+    case = Case(kind, "middle", 10, 20)
+    assert all(
+        case.truth[name] is None or case.truth[name] == (one == "for")
+        for name, one in claims.items()
+    )
+    names = ["agreement", "permutation", "adversarial"]
+    verdict = heedful.audit(case.subject, case.texts(40), checks=names).verdict
+    assert answer is None or verdict.answer == answer
+    assert {name: verdict.claims[name].answer for name in claims} == claims
 
 
 def test_the_question_is_kept_and_shown_with_its_text(run):

@@ -10,7 +10,7 @@ from heedful.auditing.further import further_texts
 from heedful.auditing.power import NOT_MEASURED, Powers, Where, powers, shipped, told
 from heedful.checks import checks, usual_checks
 from heedful.core.records import Estimate
-from heedful.models.planting import KINDS, PLANTED_VERSION, Case
+from heedful.models.planting import ASKED_KINDS, KINDS, PLANTED_VERSION, Case
 from trusted import row, trusted
 
 ROWS = tuple(
@@ -86,17 +86,23 @@ def test_the_shipped_table_is_of_this_benchmark_and_every_witness():
     assert table["planted"] == PLANTED_VERSION
     measured = {(one["claim"], one["check"]) for one in table["rows"]}
     assert measured == {(one.claim, one.check) for one in TABLE}
+    asked = {
+        one["architecture"] == "recurrent with a question"
+        for one in table["rows"]
+        if set(one["kinds"]) & set(ASKED_KINDS)
+    }
+    assert asked == {True}  # those with questions are never mixed with others
     for one in table["rows"]:
         for kind, (truth, *counts) in one["kinds"].items():
             assert sum(counts) > 0
-            if kind in KINDS:
+            if kind in {*KINDS, *ASKED_KINDS}:
                 assert Case(kind, "easy", 10, 0).truth[one["claim"]] is truth
     raw = files("heedful.auditing").joinpath("power.json").read_text(encoding="utf-8")
     assert json.loads(raw) == table
 
 
 def test_of_the_usual_checks_some_vote_on_used_and_ranks():
-    for architecture in ("recurrent", "transformer"):
+    for architecture in ("recurrent", "recurrent with a question", "transformer"):
         known = powers(Where(architecture, 20.0, 100))
         assert known.of("used", "permutation").weight > 0.5
         assert known.of("ranks", "agreement").weight > 0.5
