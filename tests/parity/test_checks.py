@@ -153,9 +153,10 @@ def test_agreement(kind):
         ):
             tau, p = kendall(one, other)
             want[f"tau_{name}"].append(tau)
+            if name in ("gradient", "leave_one_out", "gradient_leave_one_out"):
+                want[f"significant_{name}"].append(math.nan if math.isnan(p) else p <= 0.2)
             if name in ("gradient", "leave_one_out"):
                 want[f"p_{name}"].append(p)
-                want[f"significant_{name}"].append(math.nan if math.isnan(p) else p <= 0.2)
                 top = math.nan if math.isnan(tau) else share_a_top(one, other)
                 want[f"top1_{name}"].append(top)
         with_both = [want["tau_gradient"][-1], want["tau_leave_one_out"][-1]]
@@ -258,7 +259,8 @@ def test_an_undefined_tau_is_no_number(encoder):
     of_attention += ["significant_gradient", "significant_leave_one_out"]
     for name in of_attention:  # all words tied
         assert np.isnan(found[name]).all(), name
-    for name in ("tau_gradient_leave_one_out", "tau_mixing"):  # one word
+    of_others = ["tau_gradient_leave_one_out", "significant_gradient_leave_one_out", "tau_mixing"]
+    for name in of_others:  # one word
         assert np.isnan(found[name]).tolist() == [text.n == 1 for text in texts], name
     whole = checks.build("agreement").whole(found)
     assert all(np.isnan(values).all() for values in whole.values())

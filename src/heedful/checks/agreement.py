@@ -25,6 +25,11 @@ from heedful.stats.significance import Ties, kendall_p
 from heedful.tensor.rank import Concordance, dense_ranks, kendall, top1_match, top_k_overlaps
 
 ATTENTION, GRADIENT, LEAVE_ONE_OUT, SHUFFLED_GRADIENT, SHUFFLED = range(5)
+SIGNIFICANT = {
+    "gradient": (ATTENTION, GRADIENT),
+    "leave_one_out": (ATTENTION, LEAVE_ONE_OUT),
+    "gradient_leave_one_out": (GRADIENT, LEAVE_ONE_OUT),
+}
 RENAMED = {"gradient": "gradient_norm"}  # tau_gradient… is the one-hot gradient, as published
 
 
@@ -63,7 +68,11 @@ class Agreement:
         "significant_leave_one_out_bh",
     )
     of_heads: ClassVar[tuple[str, ...]] = ()
-    beside: ClassVar[tuple[str, ...]] = ("p_gradient", "p_leave_one_out")
+    beside: ClassVar[tuple[str, ...]] = (
+        "p_gradient",
+        "p_leave_one_out",
+        "significant_gradient_leave_one_out",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", in_order(self.methods))
@@ -157,12 +166,13 @@ class Agreement:
         ties = Ties(
             *(one.numpy() for one in (found.tie_pairs, found.tie_triples, found.tie_spread))
         )
-        n, balance = found.n.numpy(), found.balance[:, ATTENTION].numpy()
+        n, balance = found.n.numpy(), found.balance.numpy()
         measured = []
-        for name, other in (("gradient", GRADIENT), ("leave_one_out", LEAVE_ONE_OUT)):
-            p = kendall_p(n, balance[:, other], ties[:, ATTENTION], ties[:, other])
-            small = _where_defined(p <= self.level, p)
-            measured += [Measurement(f"p_{name}", p), Measurement(f"significant_{name}", small)]
+        for name, (one, other) in SIGNIFICANT.items():
+            p = kendall_p(n, balance[:, one, other], ties[:, one], ties[:, other])
+            measured.append(Measurement(f"significant_{name}", _where_defined(p <= self.level, p)))
+            if f"p_{name}" in self.beside:  # to be corrected for the number of texts
+                measured.append(Measurement(f"p_{name}", p))
         return measured
 
 

@@ -54,9 +54,7 @@ MEANINGS = {
     "leverage": Meaning("largest change any attention can cause", "up"),
     "median_of_leverage": Meaning("the first as a share of the second", "up"),
     "median_tvd_all_keys": Meaning("the first, special tokens' weights shuffled too", "up"),
-    "median_tvd_random_rows": Meaning(
-        "the first, of rows of other positions and layers", role="control"
-    ),
+    "median_tvd_random_rows": Meaning("the first, of rows in other places", role="control"),
     "max_attention": Meaning("largest weight"),
     "epsilon_max_jsd": Meaning("distance found by the published search, JSD", "down", span=JSD),
     "certified_jsd": Meaning("largest distance there is, JSD", "down", span=JSD),

@@ -27,6 +27,7 @@ from heedful.reproducing.study import Model
 SIGNIFICANT = {  # the share of texts whose τ is significant is a measure of its own here
     "agreement.tau_gradient": "agreement.significant_gradient",
     "agreement.tau_leave_one_out": "agreement.significant_leave_one_out",
+    "agreement.tau_gradient_leave_one_out": "agreement.significant_gradient_leave_one_out",
 }
 COLUMNS = (
     "set",
