@@ -46,9 +46,8 @@ def study_in(run: Path, docs: Path) -> str:
         f"{one['caption'].removeprefix(one['title']).lstrip('. ')}\n"
         for one in FIGURE.finditer(page)
     ]
-    return "\n".join(
-        [f"## {title.removeprefix('# ')}\n", f"{line} [All numbers](studies/{name}.md).\n", *shown]
-    )
+    head = f"## {title.removeprefix('# ')} ({name})\n"
+    return "\n".join([head, f"{line} [All numbers](studies/{name}.md).\n", *shown])
 
 
 if __name__ == "__main__":

@@ -37,10 +37,10 @@ def main() -> None:
     asked.add_argument("--out", type=Path, default=TABLE)
     asked.add_argument("--workers", type=int, default=2)
     asked.add_argument("--only", nargs="*", help="renew the rows of these checks alone")
-    asked.add_argument("--kinds", nargs="*", help="renew the rows of subjects like these alone")
+    asked.add_argument("--questions", action="store_true", help="of subjects with a question alone")
     given = asked.parse_args()
     plan = alone(given.only) if given.only else EVERY
-    kinds = given.kinds or (*KINDS, *ASKED_KINDS)
+    kinds = ASKED_KINDS if given.questions else (*KINDS, *ASKED_KINDS)
     drawn = cases(given.seed, len(kinds) * len(DIFFICULTIES) * len(LENGTHS), kinds)
     found: list[Said] = []
     for number, said in enumerate(all_examined(drawn, COUNTS, plan, workers=given.workers)):

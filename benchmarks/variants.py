@@ -15,6 +15,7 @@ from typing import Any
 
 from heedful.core.files import write_atomic
 from heedful.core.progress import silent
+from heedful.data.cleaning import Cleaning
 from heedful.data.cleanings import cleaning_named
 from heedful.data.resolve import read
 from heedful.models.vectors import initial_vectors
@@ -91,7 +92,8 @@ def variant_cells(variant: Variant, root: Path, out: Path, seeds: int) -> list[C
         own = split_by_date(Path(data[variant.texts]), picked[0].cleaning, out / "by-date")
     recipe = dict(variant.recipe)
     if variant.scale != 1.0:
-        recipe["embeddings"] = scaled(Path(data[variant.texts]), variant.scale, out / "glove.txt")
+        clean = cleaning_named(picked[0].cleaning)
+        recipe["embeddings"] = scaled(Path(data[variant.texts]), clean, variant, out / "glove.txt")
     asked = Asked((study.main,), seeds, limits={"test": {variant.texts: AUDITED}})
     cells = cells_of(study, picked, data, asked)
     # the name of the set tells cells of different variants apart in progress and errors
@@ -123,15 +125,17 @@ def split_by_date(folder: Path, cleaning: str, out: Path) -> dict[str, str]:
     return {"data": str(out), "cleaning": ""}
 
 
-def scaled(folder: Path, scale: float, path: Path) -> str:
-    """GloVe's vectors of the words that the texts may hold, made smaller."""
+def scaled(folder: Path, clean: Cleaning, variant: Variant, path: Path) -> str:
+    """GloVe's vectors of the words that the cleaned texts hold, made smaller."""
     split = WordTokenizer()
     texts = [row["text"] for part in ("train", "test") for row in _rows(folder, part)]
-    words = Vocabulary.count([[split.normal(word) for word in split(one)] for one in texts])
+    words = Vocabulary.count([[split.normal(word) for word in clean.words(one)] for one in texts])
     table, _ = initial_vectors("glove", words)
     known = ((word, table[number]) for word, number in words.numbers.items())
     lines = [
-        " ".join([word, *map(str, (scale * row).tolist())]) for word, row in known if row.any()
+        " ".join([word, *map(str, (variant.scale * row).tolist())])
+        for word, row in known
+        if row.any()
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, "\n".join(lines) + "\n")

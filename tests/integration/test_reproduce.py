@@ -118,7 +118,7 @@ def test_a_study_ends_with_a_page_a_table_and_figures(tiny, tmp_path, monkeypatc
     assert set(found.absent) == {"notes", "half"}
     assert found.absent["notes"] == "not found under notes. They are private."
     assert "has no test split" in found.absent["half"]
-    assert any("2 cells, 0 of them done" in line for line in heard)
+    assert any("2 cells, 0 done" in line for line in heard)
     page = found.page.read_text()
     for words in ("A tiny study", "References agree better", "They are private", "A quick run"):
         assert words in page
@@ -147,7 +147,7 @@ def test_a_study_ends_with_a_page_a_table_and_figures(tiny, tmp_path, monkeypatc
     # again: nothing is made anew
     before = {one: one.stat().st_mtime_ns for one in (out / "cells").glob("*/cell.json")}
     heedful.reproduce("tiny", data_root=tiny, out=out, quick=True, announce=heard.append)
-    assert any("2 cells, 2 of them done" in line for line in heard)
+    assert any("2 cells, 2 done" in line for line in heard)
     assert {one: one.stat().st_mtime_ns for one in before} == before
 
 
@@ -221,8 +221,8 @@ def test_cells_that_are_not_made_are_named(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(api, "work_all", lambda cells, *_, **__: {cells[0].name: "it broke"})
     found = heedful.reproduce("tiny", data_root=tiny, out=tmp_path / "out", quick=True)
     page = found.page.read_text()
-    assert "1 cells failed" in page
-    assert "1 cells are not made yet: needles mlp additive seed 0." in page
+    assert "1 cell failed" in page
+    assert "Not made yet: 1 cell: needles mlp additive seed 0." in page
 
 
 def test_the_command_has_a_folder_of_its_own(tiny, tmp_path, monkeypatch, capsys):

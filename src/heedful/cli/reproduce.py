@@ -48,6 +48,7 @@ def reproduce(
     """Run a published study again on every data set found, and write its page."""
     from heedful.report.safe import printable
     from heedful.reproducing.api import reproduce as run_again
+    from heedful.reproducing.parts import several
 
     def say(line: str) -> None:
         if not quiet:
@@ -76,8 +77,9 @@ def reproduce(
             typer.echo(printable(line))
         typer.echo(f"Page: {found.page}")
     if found.failed:
-        told = "; ".join(f"{name}: {why}" for name, why in list(found.failed.items())[:3])
-        raise RunError(f"{len(found.failed)} cells failed. {told}. The same command tries again.")
+        some = [f"{name}: {why.rstrip('.')}" for name, why in list(found.failed.items())[:3]]
+        many = several(len(found.failed), "cells")
+        raise RunError(f"{many} failed. {'; '.join(some)}. The same command tries again.")
 
 
 def _told(claims: "Sequence[Judged]") -> Iterator[str]:

@@ -1,26 +1,23 @@
 """`heedful.reproduce`: a published study run again, its numbers beside ours."""
 
-import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date
-from importlib.metadata import version
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from heedful.core.errors import DataError
+from heedful.core.errors import ConfigError, DataError
 from heedful.core.files import write_atomic
 from heedful.core.progress import Progress, silent
-from heedful.reproducing.cells import Asked, Cell, cells_of
+from heedful.reproducing.cells import TRANSFORMER, Asked, cells_of, model_name
 from heedful.reproducing.claims import Judged, judged
 from heedful.reproducing.figures import figures_of
 from heedful.reproducing.finding import find
-from heedful.reproducing.made import made_of
+from heedful.reproducing.made import Made, made_of
 from heedful.reproducing.page import sections_of
-from heedful.reproducing.parts import Outcome
+from heedful.reproducing.parts import Outcome, several
 from heedful.reproducing.published import Published
 from heedful.reproducing.rendering import Heading, html_of, markdown_of, write_svgs
 from heedful.reproducing.rows import Row, csv_of, rows_of
-from heedful.reproducing.study import Study
+from heedful.reproducing.study import Model, Study, among
 from heedful.reproducing.working import work_all
 from heedful.runner.lock import locked
 
@@ -70,56 +67,91 @@ def reproduce(
     tuned and asked the same.
     """
     read = Study.read(study)
+    limits = {"train": dict(train or {}), "test": dict(test or {})}
+    _require(read, transformers, limits, least=(workers, 1 if seeds is None else seeds))
     picked, models = read.chosen(sets=sets, encoders=encoders, attentions=attentions)
     found = find(picked, Path(data_root))
     if not found.data:
         told = "; ".join(f"{name}: {why}" for name, why in found.absent.items())
         raise DataError(f"None of the study's data is under {data_root}: {told}")
     many = seeds or (1 if quick else read.seeds)
-    limits = {"train": dict(train or {}), "test": dict(test or {})}
     asked = Asked(models, many, quick, tuple(transformers), limits, main_seeds)
     cells = cells_of(read, picked, found.data, asked)
     folder = Path(out)
     for name, why in found.absent.items():
         announce(f"{name}: {why}")
-    announce(f"{len(cells)} cells, {sum(one.done(folder) for one in cells)} of them done.")
+    done = sum(one.done(folder) for one in cells)
+    announce(f"{several(len(cells), 'cells')}, {done} done.")
     left = {one.name: "not asked for" for one in read.sets if one not in picked}
     with locked(folder):
         failed = work_all(cells, folder, workers=workers, progress=progress)
-        return _written(read, cells, folder, {**found.absent, **left}, failed, asked)
+        made = made_of(cells, folder, read.sets)
+        missing = tuple(one.name for one in cells if not one.done(folder))
+        outcome = _outcome(read, made, {**found.absent, **left})
+        outcome = replace(outcome, failed=failed, quick=quick, missing=missing)
+        return _written(outcome, folder)
 
 
-def _written(
+def _require(
     study: Study,
-    cells: Sequence[Cell],
-    folder: Path,
-    absent: Mapping[str, str],
-    failed: Mapping[str, str],
-    asked: Asked,
-) -> Reproduction:
-    """Page, Markdown, CSV and figures from the cells that are done."""
-    made, known = made_of(cells, folder, study.sets), Published.of(study.name)
+    transformers: Sequence[str],
+    limits: Mapping[str, Mapping[str, int]],
+    *,
+    least: Sequence[int],
+) -> None:
+    """Refuse what cannot be done, before anything is."""
+    if min(least) < 1:
+        raise ConfigError(f"workers and seeds start at 1; got {least[0]} and {least[1]}.")
+    for most in limits.values():
+        among("set", tuple(most), tuple(one.name for one in study.sets))
+    if transformers and not study.transformers:
+        raise ConfigError(f"{study.name} trains its models anew; it takes no transformers.")
+    names = [model_name((one, TRANSFORMER)) for one in dict.fromkeys(transformers)]
+    if twice := [one for one in names if names.count(one) > 1]:
+        raise ConfigError(
+            f"Two transformers are named {twice[0]!r}, so that none could tell their numbers "
+            "apart; rename one of the folders."
+        )
+
+
+def _outcome(
+    study: Study, made: Mapping[tuple[str, Model], Made], absent: Mapping[str, str]
+) -> Outcome:
+    """Numbers, claims and figures of the cells that are done."""
+    renamed = {} if study.published_as is None else {study.published_as: study.main}
+    known = Published.of(study.name, renamed)
     rows, claims = rows_of(made, known), judged(study, made, known)
-    drawn = figures_of(study, made, claims, rows)
-    missing = tuple(one.name for one in cells if not one.done(folder))
-    outcome = Outcome(
-        study, made, rows, claims, drawn, absent, failed, quick=asked.quick, missing=missing
-    )
-    sections, heading = sections_of(outcome), Heading(study, _line(asked), _warnings(outcome))
+    return Outcome(study, made, rows, claims, figures_of(study, made, claims, rows), absent)
+
+
+def _written(outcome: Outcome, folder: Path) -> Reproduction:
+    """Page, Markdown, CSV and figures."""
+    rows, sections = list(outcome.rows), sections_of(outcome)
+    heading = Heading(outcome.study, _line(outcome), _warnings(outcome))
     write_atomic(folder / NUMBERS, csv_of(rows))
     write_svgs(sections, folder / FIGURES)
     write_atomic(folder / MARKDOWN, markdown_of(heading, sections, figures=FIGURES))
     write_atomic(folder / PAGE, html_of(heading, sections))
-    return Reproduction(folder, rows, claims, absent, failed)
+    return Reproduction(folder, rows, outcome.claims, outcome.absent, outcome.failed)
 
 
-def _line(asked: Asked) -> str:
-    """When, by what, how often."""
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("heedful", "torch"))
-    seeds = "one seed" if asked.seeds == 1 else f"{asked.seeds} seeds"
-    if asked.main_seeds > asked.seeds:
-        seeds += f", of the main model {asked.main_seeds}"
-    return f"{date.today().isoformat()}, {libraries}, Python {platform.python_version()}; {seeds}."
+def _line(outcome: Outcome) -> str:
+    """When the cells were made, by what, how often."""
+    told = [one for cells in outcome.made.values() for one in cells.told]
+    if not told:
+        return "Nothing has been made yet."
+    days = sorted({one["finished"][:10] for one in told})
+    parts = [days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"]
+    for name in ("heedful", "torch", "python"):
+        versions = sorted({one["versions"][name] for one in told})
+        parts.append(f"{name.replace('python', 'Python')} {' and '.join(versions)}")
+    many = {model: len(one.seeds) for (_, model), one in outcome.made.items()}
+    main = max((n for model, n in many.items() if model == outcome.study.main), default=0)
+    others = max((n for model, n in many.items() if model != outcome.study.main), default=main)
+    seeds = "one seed" if others == 1 else f"{others} seeds"
+    if main > others:
+        seeds += f", of the main model {main}"
+    return f"{', '.join(parts)}; {seeds}."
 
 
 def _warnings(outcome: Outcome) -> tuple[str, ...]:
@@ -130,7 +162,7 @@ def _warnings(outcome: Outcome) -> tuple[str, ...]:
             "texts. Its numbers show that everything runs, not what the paper found."
         )
     if outcome.failed:
-        found.append(f"{len(outcome.failed)} cells failed; see Set-up for why.")
+        found.append(f"{several(len(outcome.failed), 'cells')} failed; see Set-up for why.")
     if untried := [one for one in outcome.missing if one not in outcome.failed]:
-        found.append(f"{len(untried)} cells are not made yet: {', '.join(untried)}.")
+        found.append(f"Not made yet: {several(len(untried), 'cells')}: {', '.join(untried)}.")
     return tuple(found)

@@ -1,9 +1,11 @@
 """How a study was set up, and what it cost."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from heedful.reproducing.cells import TRANSFORMER, model_name
 from heedful.reproducing.parts import Outcome, Section, Table
 from heedful.reproducing.published import SOURCES
+from heedful.reproducing.study import SetOfTexts
 
 DEAREST = 3  # parts of an audit that are told apart
 
@@ -12,22 +14,7 @@ def setup_of(outcome: Outcome) -> Section:
     study, rows = outcome.study, []
     rows = [(one.what, one.paper, one.here) for one in study.differs]
     tables = [Table(("", "paper", "here"), tuple(rows), "What differs from the paper's set-up.")]
-    sizes = []
-    for texts in study.sets:
-        cells = next((one for (name, _), one in outcome.made.items() if name == texts.name), None)
-        if cells is not None:
-            ours = cells.told[0]["texts"]
-            theirs = texts.published_texts
-            sizes.append(
-                (
-                    texts.title,
-                    str(ours["train"]),
-                    str(theirs.get("train", "–")),
-                    str(ours["test"]),
-                    str(theirs.get("test", "–")),
-                    "; ".join(texts.differs),
-                )
-            )
+    sizes = [row for texts in study.sets for row in _sizes(texts, outcome)]
     head = ("data set", "train", "published", "test", "published", "what else differs")
     if sizes:
         tables.append(Table(head, tuple(sizes), "Texts of each set."))
@@ -38,6 +25,29 @@ def setup_of(outcome: Outcome) -> Section:
         tables.append(Table(("", "why"), tuple(away), "What is not in the tables."))
     words = [f"{mark}: {means}." for mark, means in SOURCES.items()]
     return Section("setup", "Set-up", ("Published numbers. " + " ".join(words),), tuple(tables))
+
+
+def _sizes(texts: SetOfTexts, outcome: Outcome) -> Iterator[tuple[str, ...]]:
+    """How many texts models were trained and tested on: the paper's, and each that it has not."""
+    told = set()
+    for (name, model), cells in outcome.made.items():
+        beyond = model[1] == TRANSFORMER
+        whose = f"{texts.title}, {model_name(model)}" if beyond else texts.title
+        if name != texts.name or whose in told:
+            continue
+        told.add(whose)
+        ours, theirs = cells.told[0]["texts"], {} if beyond else texts.published_texts
+        differs = texts.differs
+        if beyond:
+            differs = (f"texts are cut at {cells.cells[0].recipe['max_tokens']} tokens",)
+        yield (
+            whose,
+            str(ours["train"]),
+            str(theirs.get("train", "–")),
+            str(ours["test"]),
+            str(theirs.get("test", "–")),
+            "; ".join(differs),
+        )
 
 
 def cost_of(outcome: Outcome) -> Section:

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from heedful.data.resolve import digest
 from heedful.reproducing.study import Model, SetOfTexts, Study
 
 TRANSFORMER = "own"  # stands in the place of an attention's name where a model brings its own
@@ -18,7 +19,8 @@ class Cell:
     """All that decides what comes out of one model on one set; two that are equal are one.
 
     `recipe` are the choices of its training, `limits` how many texts of which split are used,
-    `settings` those of the checks.
+    `settings` those of the checks. `sha256` names the rows of the data; where they lie does not
+    matter.
     """
 
     study: str
@@ -32,6 +34,7 @@ class Cell:
     recipe: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    sha256: str = ""
 
     @property
     def model(self) -> Model:
@@ -45,7 +48,8 @@ class Cell:
 
     def place(self, out: Path) -> Path:
         """Its folder; another one wherever a choice is another."""
-        content = json.dumps(asdict(self), sort_keys=True)
+        choices = {name: one for name, one in asdict(self).items() if name != "data"}
+        content = json.dumps(choices, sort_keys=True)
         key = blake2b(content.encode(), digest_size=5).hexdigest()
         what = model_name(self.model).replace(" ", "-")
         return out / "cells" / f"{self.texts}-{what}-{self.seed}-{key}"
@@ -94,9 +98,12 @@ def cells_of(
 ) -> list[Cell]:
     """Every cell, first seeds and main model first, so that a page cut short says most."""
     models = sorted(asked.models, key=lambda one: one != study.main)
-    models += [(one, TRANSFORMER) for one in asked.transformers]
+    models += [(one, TRANSFORMER) for one in dict.fromkeys(asked.transformers)]
+    known = {name: digest(one) for name, one in data.items()}
     return [
-        _cell(study, one, data[one.name], model, seed, asked)
+        replace(
+            _cell(study, one, model, asked), seed=seed, data=data[one.name], sha256=known[one.name]
+        )
         for seed in range(max(asked.seeds, asked.main_seeds))
         for model in models
         if seed < asked.seeds or (model == study.main and seed < asked.main_seeds)
@@ -105,11 +112,12 @@ def cells_of(
     ]
 
 
-def _cell(
-    study: Study, texts: SetOfTexts, data: str, model: Model, seed: int, asked: Asked
-) -> Cell:
-    tuned = model[1] == TRANSFORMER
-    recipe, limits = _tuned(study, asked) if tuned else _trained(study, texts, asked)
+def _cell(study: Study, texts: SetOfTexts, model: Model, asked: Asked) -> Cell:
+    """A model on a set, whatever its seed, wherever its data."""
+    recipe, limits = (_tuned if model[1] == TRANSFORMER else _trained)(study, texts, asked)
+    for split, most in asked.limits.items():
+        if texts.name in most:
+            limits[split] = min(most[texts.name], limits.get(split, most[texts.name]))
     settings = {name: dict(study.settings.get(name, {})) for name in study.checks}
     if asked.quick:
         for name, own in study.quick.settings.items():
@@ -117,9 +125,9 @@ def _cell(
     return Cell(
         study.name,
         texts.name,
-        data,
+        "",
         *model,
-        seed,
+        0,
         study.checks,
         texts.cleaning,
         recipe,
@@ -133,17 +141,14 @@ def _trained(
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """Recipe and limits of a model of the papers."""
     recipe, limits = {**study.recipe, **texts.recipe}, dict(texts.limits)
-    given = {split: most[texts.name] for split, most in asked.limits.items() if texts.name in most}
     if asked.quick:
         quick = {**asdict(study.quick), **texts.quick}
         recipe["epochs"] = min(recipe["epochs"], quick["epochs"])
         limits = {split: quick[split] for split in ("train", "dev", "test")}
-    for split, most in given.items():
-        limits[split] = min(most, limits.get(split, most))
     return recipe, limits
 
 
-def _tuned(study: Study, asked: Asked) -> tuple[dict[str, Any], dict[str, int]]:
+def _tuned(study: Study, _: SetOfTexts, asked: Asked) -> tuple[dict[str, Any], dict[str, int]]:
     """Recipe and limits of a transformer, which costs a hundred times as much a text."""
     own = dict(study.transformers["quick"] if asked.quick else study.transformers["whole"])
     limits = {"train": own.pop("train"), "dev": own.pop("dev"), "test": own.pop("test")}

@@ -47,14 +47,12 @@ class Judged:
         """Whether we find what the paper found on this set; None where either does not say."""
         if self.beyond:
             return None
-        theirs = None if self.texts in self.claim.except_ else True
+        theirs = False if self.texts in self.claim.except_ else None
         if self.published is not None:
             below = self.claim.kind == "below"
             theirs = (
                 (self.published < self.claim.line) if below else self.published > self.claim.line
             )
-        elif self.texts in self.claim.except_:
-            theirs = False
         if theirs is None or self.answer in ("undecided", "not examined"):
             return None
         return theirs == (self.answer == "held")

@@ -6,7 +6,7 @@ bootstrap over texts, which says nothing of training; which of the two it is sta
 """
 
 from collections.abc import Callable
-from math import inf, nan
+from math import inf, log, nan
 
 import numpy as np
 from jaxtyping import Float64
@@ -27,6 +27,35 @@ BINS |= {"0.75-1.00": (0.75, 1.0 + 1e-9)}
 Ends = tuple[float, float]
 ANY: Ends = (-inf, inf)
 SHARE: Ends = (0.0, 1.0)  # no share and no score lies beyond
+RANK: Ends = (-1.0, 1.0)
+FAR: Ends = (0.0, log(2.0))  # Jensen–Shannon divergences
+OF_MEASURES = {  # by how a measure's name begins, or ends
+    **dict.fromkeys(("tau_", "rank_"), RANK),
+    **dict.fromkeys(("_jsd", "jsd_seeds", "jsd"), FAR),
+    **dict.fromkeys(("flip_", "score_", "significant_", "top1_", "fraction_", "mass_"), SHARE),
+    **dict.fromkeys(("_tvd", "tvd", "leverage", "max_attention", "median_of_"), SHARE),
+}
+
+DIFFERENCES = ("beyond", "minus", "gain", "lost")
+
+
+def ends_of(measure: str, statistic: str = "mean") -> Ends:
+    """Between which ends a statistic of a measure can lie at all.
+
+    >>> ends_of("agreement.tau_gradient"), ends_of("agreement.tau_gradient", "sd")
+    ((-1.0, 1.0), (0.0, 1.0))
+    >>> ends_of("necessity.gain")
+    (-inf, inf)
+    """
+    name = measure.rpartition(".")[2]
+    if any(word in name for word in DIFFERENCES):
+        return ANY
+    if statistic.startswith("share") or statistic == "significant":
+        return SHARE
+    for word, ends in OF_MEASURES.items():
+        if name.startswith(word) or (word.startswith("_") and name.endswith(word)):
+            return (0.0, ends[1]) if statistic == "sd" else ends
+    return ANY
 
 
 def over_seeds(values: Float64[np.ndarray, "S"], within: Ends = ANY) -> Estimate:

@@ -88,8 +88,14 @@ def _span(rows: Sequence[Row]) -> tuple[float, float]:
 def _distribution(cells: Made, measure: str, title: str, name: str) -> list[Picture]:
     """The figure of a run as it is drawn in its own report."""
     records = Run(cells.cells[0].place(cells.out) / "run").records
+    which = f" Seed {cells.seeds[0]} of {len(cells.seeds)}." if len(cells.seeds) > 1 else ""
     return [
-        replace(one, title=f"{title}. {one.title}", name=f"{measure}-{name}")
+        replace(
+            one,
+            title=f"{title}. {one.title}",
+            caption=f"{one.caption}{which}",
+            name=f"{measure}-{name}",
+        )
         for one in pictures_of(records)
         if one.name == measure
     ]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from heedful.reproducing.background import cost_of, setup_of
 from heedful.reproducing.cells import model_name
 from heedful.reproducing.estimating import SHARE, over_seeds
-from heedful.reproducing.parts import Outcome, Section, Table, number, told
+from heedful.reproducing.parts import Outcome, Section, Table, counted, number, told
 from heedful.reproducing.published import Key
 from heedful.reproducing.rows import Row
 
@@ -15,11 +15,16 @@ TAUS = {
     "agreement.tau_leave_one_out": "attention and leave-one-out",
     "agreement.tau_gradient_leave_one_out": "gradient and leave-one-out",
 }
-TAU_HEAD: tuple[str, ...] = ("data set", "model", "mean τ", "published", "difference")
+TAU_HEAD: tuple[str, ...] = ("data set", "model", "mean τ", "over", "published", "difference")
 TAU_HEAD += ("sd", "published", "significant", "published")
 MARKS = {"held": "✓ held", "did not hold": "✗ did not hold"}
 SCORES = {"accuracy": "accuracy", "f1": "F1", "roc_auc": "ROC-AUC"}
 FEW = 30  # rows that one table may have
+DASH = (
+    "A dash under “here”: no text of ours is of that kind, such as of a bin of largest weights, or "
+    "of a class that the paper's files give by a number only (bAbI). Under “published”: the paper "
+    "gives none."
+)
 
 
 def sections_of(outcome: Outcome) -> list[Section]:
@@ -46,19 +51,22 @@ def _claims(outcome: Outcome) -> Section:
                 one.asked_of(titles[one.texts]),
                 MARKS.get(one.answer, one.answer) + (f": {one.why}" if one.why else ""),
                 told(one.found),
+                counted(one.found, one.over),
                 number(one.published),
                 {True: "yes", False: "no", None: "–"}[one.as_published],
             )
             for one in mine
         )
         what = "share of texts" if claim.kind == "share" else "difference"
-        head = ("data set", "here", what, "published", "as published")
+        head = ("data set", "here", what, "over", "published", "as published")
         if rows:
             tables.append(Table(head, rows, claim.says + "."))
     words = (
         "A claim held where the whole 95 % interval is on its side. Intervals are over seeds where "
-        "there are several, else over texts, and then say nothing of another training. What is "
-        "claimed of one model alone is asked of transformers too, of which nothing was published.",
+        "there are several, else over texts, and then say nothing of another training. As "
+        "published: whether the paper's own numbers of that set say the same, where it gives any. "
+        "What is claimed of one model alone is asked of transformers too, of which nothing was "
+        "published.",
     )
     return Section("claims", "What the paper says, and whether it held", words, tuple(tables))
 
@@ -75,15 +83,14 @@ def _agreement(outcome: Outcome) -> Section:
             if key.of_class == "all":
                 rows.append(told_row)
             else:
-                named = outcome.made[key.texts, key.model].named
-                name = named.get(key.of_class, (key.of_class,))[-1]
-                classes.append((*told_row[:2], name, *told_row[2:]))
+                classes.append((*told_row[:2], row.of_class, *told_row[2:]))
         if rows:
             tables.append(Table(TAU_HEAD, tuple(rows), f"Kendall's τ of {words}."))
         if classes:
             head = (*TAU_HEAD[:2], "class", *TAU_HEAD[2:])
             folded.append((f"τ of {words}, by predicted class", Table(head, tuple(classes))))
-    return Section("agreement", "Do they rank words alike?", (), tuple(tables), (), tuple(folded))
+    told = (DASH,) if tables else ()
+    return Section("agreement", "Do they rank words alike?", told, tuple(tables), (), tuple(folded))
 
 
 def _tau(row: Row, rows: Mapping[Key, Row]) -> tuple[str, ...]:
@@ -97,6 +104,7 @@ def _tau(row: Row, rows: Mapping[Key, Row]) -> tuple[str, ...]:
         row.key.texts,
         model_name(row.key.model),
         told(row.ours),
+        counted(row.ours, row.over),
         number(theirs),
         number(row.difference, "+"),
         *beside,
@@ -125,16 +133,16 @@ def _others(outcome: Outcome) -> Section:
         for row in outcome.rows
         if row.key.measure not in TAUS and not row.key.measure.startswith("performance.")
     ]
-    head = ("data set", "model", "class", "here", "published", "difference", "source")
+    head = ("data set", "model", "class", "here", "over", "published", "difference", "source")
     groups: dict[str, list[tuple[str, ...]]] = {}
     for row in others:
         groups.setdefault(f"{row.key.measure}, {row.key.statistic}", []).append(_other(row))
     if len(others) <= FEW:
         rows = [(name, *row) for name, some in groups.items() for row in some]
         table = Table(("measure", *head), tuple(rows))
-        return Section("more", "Every other number", (), (table,) if rows else ())
+        return Section("more", "Every other number", (DASH,), (table,) if rows else ())
     folded = tuple((name, Table(head, tuple(rows))) for name, rows in groups.items())
-    return Section("more", "Every other number", (), (), (), folded)
+    return Section("more", "Every other number", (DASH,), (), (), folded)
 
 
 def _other(row: Row) -> tuple[str, ...]:
@@ -142,8 +150,9 @@ def _other(row: Row) -> tuple[str, ...]:
     return (
         row.key.texts,
         model_name(row.key.model),
-        row.key.of_class,
+        row.of_class,
         told(row.ours),
+        counted(row.ours, row.over),
         number(theirs.value if theirs else None),
         number(row.difference, "+"),
         theirs.source if theirs else "–",

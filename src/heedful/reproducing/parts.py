@@ -60,6 +60,27 @@ def told(estimate: Estimate | None) -> str:
     return ends.replace("-", MINUS)
 
 
+def counted(estimate: Estimate | None, over: str) -> str:
+    """What a number's interval is over, and how many of them: "3 seeds", "1 725 texts".
+
+    >>> counted(Estimate(0.3, 0.2, 0.4, 1725), "texts")
+    '1 725 texts'
+    """
+    if estimate is None or not estimate.n:
+        return "–"
+    return several(estimate.n, over)
+
+
+def several(count: int, what: str) -> str:
+    """A number of things, in words that fit one of them too.
+
+    >>> several(1, "cells"), several(9824, "texts")
+    ('1 cell', '9 824 texts')
+    """
+    many = f"{count:,}".replace(",", " ")
+    return f"{many} {what if count != 1 else what.removesuffix('s')}"
+
+
 def number(value: float | None, sign: str = "") -> str:
     """Three decimals, or a dash."""
     if value is None or isnan(value):

@@ -6,7 +6,7 @@ Sources: `repo`, in the authors' own result files; `svg`, digitised from their p
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heedful.reproducing.study import Model
@@ -46,15 +46,21 @@ class Published:
     figures: Mapping[Key, Figure]
 
     @classmethod
-    def of(cls, study: str) -> "Published":
+    def of(cls, study: str, renamed: Mapping[Model, Model] | None = None) -> "Published":
         """Read them; a study without a file has none.
+
+        `renamed` says beside which of our models the numbers of another shall stand.
 
         >>> key = Key("sst", ("bilstm", "additive"), "agreement.tau_gradient", "mean")
         >>> Published.of("jain-wallace-2019").figures[key]
         Figure(value=0.351, source='repo')
         """
-        with (FOLDER / f"{study}.csv").open(encoding="utf-8", newline="") as file:
-            return cls({_key(row): _figure(row) for row in csv.DictReader(file)})
+        path, ours = FOLDER / f"{study}.csv", renamed or {}
+        if not path.exists():
+            return cls({})
+        with path.open(encoding="utf-8", newline="") as file:
+            read = [(_key(row), _figure(row)) for row in csv.DictReader(file)]
+        return cls({replace(key, model=ours.get(key.model, key.model)): one for key, one in read})
 
     def classes(self, texts: str, model: Model, measure: str) -> list[str]:
         """The classes that numbers of a measure are given for, all texts first."""

@@ -62,8 +62,10 @@ def markdown_of(heading: Heading, sections: Sequence[Section], *, figures: str =
 
 
 def write_svgs(sections: Sequence[Section], folder: Path) -> list[Path]:
-    """Every figure as a file of its own."""
+    """Every figure as a file of its own; those of an earlier page go."""
     folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.svg"):
+        old.unlink()
     written = []
     for picture in (picture for one in sections for picture in one.figures):
         path = folder / f"{picture.name}.svg"

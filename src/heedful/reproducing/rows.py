@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 
 import numpy as np
+from jaxtyping import Float64
 
 from heedful.core.records import Estimate
 from heedful.reproducing.cells import TRANSFORMER, model_name
@@ -17,6 +18,7 @@ from heedful.reproducing.estimating import (
     STATISTICS,
     Ends,
     Statistic,
+    ends_of,
     estimate,
     over_seeds,
 )
@@ -33,6 +35,7 @@ COLUMNS = (
     "set",
     "model",
     "class",
+    "class_name",
     "measure",
     "statistic",
     "ours",
@@ -54,6 +57,7 @@ class Row:
     ours: Estimate | None
     over: str
     published: Figure | None = None
+    of_class: str = "all"  # by name, where the paper has a number
 
     @property
     def difference(self) -> float:
@@ -80,7 +84,8 @@ def rows_of(made: Mapping[tuple[str, Model], Made], published: Published) -> lis
             ours = estimate_of(key, cells)
             if ours is not None or key in published.figures:
                 over = "seeds" if len(cells.seeds) > 1 else "texts"
-                found.append(Row(key, ours, over, published.figures.get(key)))
+                named = cells.named.get(key.of_class, (key.of_class,))[-1]
+                found.append(Row(key, ours, over, published.figures.get(key), named))
     return found
 
 
@@ -101,7 +106,7 @@ def estimate_of(key: Key, cells: Made) -> Estimate | None:
     """Our number; None where it was not measured."""
     kind, name = key.measure.split(".", 1)
     if kind == "performance":
-        found = over_seeds(cells.performance("accuracy" if name == "table_1" else name), SHARE)
+        found = over_seeds(_performance(cells, name), SHARE)
         return None if isnan(found.value) else found
     if key.statistic == "significant":
         if key.measure not in SIGNIFICANT:
@@ -110,25 +115,35 @@ def estimate_of(key: Key, cells: Made) -> Estimate | None:
         return _defined(shares, STATISTICS["mean"], SHARE)
     table, statistic = cells.table(key.measure, key.of_class), key.statistic
     if np.isnan(table).all():
-        return _concluded(cells.concluded(key.measure)) if key.of_class == "all" else None
+        whole = cells.concluded(key.measure) if key.of_class == "all" else ()
+        return _concluded(whole, key.measure)
     if statistic.startswith("median "):
-        return _in_bin(table, cells, statistic.removeprefix("median "))
-    within = SHARE if statistic.startswith("share ") else ANY
-    return _defined(table, STATISTICS[statistic], within)
+        table = _in_bin(table, cells, statistic.removeprefix("median "))
+        statistic = "median"
+    return _defined(table, STATISTICS[statistic], ends_of(key.measure, statistic))
 
 
-def _concluded(found: tuple[Estimate, ...]) -> Estimate | None:
+def _performance(cells: Made, name: str) -> Float64[np.ndarray, "S"]:
+    """A score of each seed; that of the paper's first table is F1 where there are two classes."""
+    if name != "table_1":
+        return cells.performance(name)
+    f1 = cells.performance("f1")
+    return cells.performance("accuracy") if np.isnan(f1).all() else f1
+
+
+def _concluded(found: tuple[Estimate, ...], measure: str) -> Estimate | None:
     """Of measures that have no value for single texts: what the runs say, over seeds if several."""
     if len(found) == 1:
         return found[0]
-    return over_seeds(np.array([one.value for one in found])) if found else None
+    values = np.array([one.value for one in found])
+    return over_seeds(values, ends_of(measure)) if found else None
 
 
-def _in_bin(table: Table, cells: Made, name: str) -> Estimate | None:
+def _in_bin(table: Table, cells: Made, name: str) -> Table:
+    """Those texts whose largest weight lies in the bin; NaN the others."""
     low, high = BINS[name]
     height = cells.table("permutation.max_attention")
-    chosen = np.where((height >= low) & (height < high), table, np.nan)
-    return _defined(chosen, STATISTICS["median"])
+    return np.where((height >= low) & (height < high), table, np.nan)
 
 
 def _defined(table: Table, statistic: Statistic, within: Ends = ANY) -> Estimate | None:
@@ -144,7 +159,8 @@ def csv_of(rows: list[Row]) -> str:
         key, ours, theirs = row.key, row.ours, row.published
         numbers = (ours.value, ours.low, ours.high, ours.n) if ours else (nan, nan, nan, 0)
         writer.writerow(
-            (key.texts, model_name(key.model), key.of_class, key.measure, key.statistic)
+            (key.texts, model_name(key.model), key.of_class, row.of_class)
+            + (key.measure, key.statistic)
             + tuple(map(_cell, numbers[:3]))
             + (numbers[3], row.over if ours else "")
             + ((_cell(theirs.value), theirs.source) if theirs else ("", ""))

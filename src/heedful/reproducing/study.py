@@ -34,12 +34,16 @@ class SetOfTexts:
     `recipe` stands over the study's own; `absent` says why few people have the data; `quick` what
     is other in a quick run. `classes` gives for each class as the paper numbers it the names that
     it may have in data. `limits` are texts of a split at most, where the paper took a sample.
+    `part` names which of several sets in a folder it is, as its reader wants it; `reader_first`
+    says that the reader is asked before our own form, whose files look alike.
     """
 
     name: str
     title: str
     folders: tuple[str, ...]
     reader: str = ""
+    part: str = ""
+    reader_first: bool = False
     cleaning: str = ""
     query: bool = False
     published_texts: Mapping[str, int] = field(default_factory=dict)
@@ -87,7 +91,11 @@ class Quick:
 
 @dataclass(frozen=True)
 class Study:
-    """All of a published study that can be run."""
+    """All of a published study that can be run.
+
+    `published_as` is the model that its numbers are of, where that is not one of ours; they stand
+    beside those of our main model.
+    """
 
     name: str
     title: str
@@ -105,6 +113,7 @@ class Study:
     recipe: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     transformers: Mapping[str, Any] = field(default_factory=dict)
+    published_as: Model | None = None
 
     @classmethod
     def read(cls, name: str) -> "Study":
@@ -128,11 +137,11 @@ class Study:
     ) -> tuple[tuple[SetOfTexts, ...], tuple[Model, ...]]:
         """The sets and models asked for, all of them where none are named."""
         known = {one.name: one for one in self.sets}
-        picked = tuple(known[one] for one in _among("set", sets, tuple(known)))
+        picked = tuple(known[one] for one in among("set", sets, tuple(known)))
         models = tuple(
             (encoder, attention)
-            for encoder in _among("encoder", encoders, self.encoders)
-            for attention in _among("attention", attentions, self.attentions)
+            for encoder in among("encoder", encoders, self.encoders)
+            for attention in among("attention", attentions, self.attentions)
         )
         return picked, models
 
@@ -146,7 +155,8 @@ def studies() -> tuple[str, ...]:
     return tuple(sorted(one.stem for one in STUDIES.glob("*.toml")))
 
 
-def _among(kind: str, asked: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
+def among(kind: str, asked: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    """Those asked for, in the study's order, all where none are; others are an error."""
     for one in asked:
         if one not in known:
             raise UnknownName(f"This study has no {kind} {one!r}. It has: {', '.join(known)}.")

@@ -23,26 +23,26 @@ def work_all(
     """Make the cells that are not there; of those that failed, by name, why."""
     waiting = deque(one for one in cells if not one.done(out))
     done, total = len(cells) - len(waiting), len(cells)
-    running: dict[str, tuple[subprocess.Popen[bytes], Path]] = {}
+    running: dict[Path, tuple[Cell, subprocess.Popen[bytes], Path]] = {}
     failed: dict[str, str] = {}
     try:
         while waiting or running:
             while waiting and len(running) < workers:
                 cell = waiting.popleft()
-                running[cell.name] = _started(cell, out)
-            progress(done, total, ", ".join(running))
+                running[cell.place(out)] = cell, *_started(cell, out)
+            progress(done, total, ", ".join(one.name for one, _, _ in running.values()))
             sleep(LOOK)
-            for name, (process, log) in list(running.items()):
+            for place, (cell, process, log) in list(running.items()):
                 if process.poll() is not None:
                     _ended(process)
-                    del running[name]
+                    del running[place]
                     done += 1
                     if process.returncode:
-                        failed[name] = _why(process.returncode, log)
+                        failed[cell.name] = _why(process.returncode, log)
     finally:  # also when interrupted: nobody works on for a study that has ended
-        for process, _ in running.values():
+        for _, process, _ in running.values():
             process.terminate()
-        for process, _ in running.values():
+        for _, process, _ in running.values():
             _ended(process)
     progress(done, total, "done")
     return failed

@@ -229,8 +229,9 @@ def test_the_decoder_is_the_papers_and_a_question_must_be_there():
     case = seen("asked-alone", "hard", 10)
     decoder = case.case.subject.decoder(case.sitting.batch, case.sitting.forward)
     assert isinstance(decoder, QueryDecoder)
-    with pytest.raises(DataError, match="row 3 has none"):
-        case.case.subject.encode(Example(3, "w1 w2", -1))
+    for asked in (None, "hello", "q7 t0", "q0 t8", "q-1 t0", "q0"):
+        with pytest.raises(DataError, match=f"row 3 has {asked!r}"):
+            case.case.subject.encode(Example(3, "w1 w2", -1, pair=asked))
 
 
 @pytest.mark.parametrize("kind", ASKED_KINDS)

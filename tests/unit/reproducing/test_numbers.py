@@ -1,5 +1,6 @@
 """Numbers with intervals, claims held against them, tables and pages, by hand."""
 
+from dataclasses import replace
 from math import isnan, nan
 
 import numpy as np
@@ -8,11 +9,18 @@ from scipy import stats
 
 from heedful.core.records import Estimate
 from heedful.reproducing.background import cost_of
-from heedful.reproducing.claims import judged
-from heedful.reproducing.estimating import SHARE, STATISTICS, estimate, mean, over_seeds
+from heedful.reproducing.claims import Judged, judged
+from heedful.reproducing.estimating import (
+    SHARE,
+    STATISTICS,
+    ends_of,
+    estimate,
+    mean,
+    over_seeds,
+)
 from heedful.reproducing.figures import figures_of
 from heedful.reproducing.made import Made
-from heedful.reproducing.parts import Outcome, Section, Table, number, told
+from heedful.reproducing.parts import Outcome, Section, Table, counted, number, told
 from heedful.reproducing.published import Figure, Key, Published
 from heedful.reproducing.rendering import Heading, html_of, markdown_of
 from heedful.reproducing.rows import Row, csv_of, estimate_of, rows_of
@@ -34,6 +42,7 @@ class Fake(Made):
             ("seeds", tuple(range(seeds))),
             ("instances", np.arange(next(iter(given.values())).shape[1])),
             ("scores", performance or {}),
+            ("named", {"0": ("0", "negative"), "1": ("1", "positive")}),
         ):
             object.__setattr__(self, name, value)
 
@@ -239,7 +248,9 @@ def test_rows_stand_beside_published_numbers_and_medians_are_taken_in_bins():
     assert Key("imdb", MAIN, TAU, "mean") not in rows
     table = csv_of(list(rows.values())).splitlines()
     assert len(table) == len(rows) + 1
-    assert table[3].startswith("sst,bilstm additive,all,agreement.tau_leave_one_out,mean,0.425,")
+    assert table[3].startswith(
+        "sst,bilstm additive,all,all,agreement.tau_leave_one_out,mean,0.425,"
+    )
     assert table[4].endswith(",0.66,repo,")
 
 
@@ -311,3 +322,63 @@ def test_means_are_drawn_beside_the_published_ones():
     assert (found.rows[0]["low"], found.rows[0]["high"]) == (0.2, 0.4)
     assert found.rows[2]["low"] == 0.5  # no interval: a point
     assert found.span == (pytest.approx(-0.25), pytest.approx(0.55))
+
+
+@pytest.mark.parametrize(
+    ("measure", "statistic", "ends"),
+    [
+        ("agreement.tau_leave_one_out", "mean", (-1, 1)),
+        ("agreement.tau_leave_one_out", "sd", (0, 1)),
+        ("agreement.tau_leave_one_out", "significant", (0, 1)),
+        ("permutation.median_tvd", "median", (0, 1)),
+        ("adversarial.epsilon_max_jsd", "mean", (0, np.log(2))),
+        ("adversarial.epsilon_max_jsd", "share 0.5", (0, 1)),
+        ("seeds.jsd_adversary_beyond_seeds", "mean", (-np.inf, np.inf)),
+        ("erasure.js_top_minus_random", "mean", (-np.inf, np.inf)),
+        ("erasure.flip_both", "mean", (0, 1)),
+        ("necessity.gain", "mean", (-np.inf, np.inf)),
+        ("guide.score_base", "mean", (0, 1)),
+    ],
+)
+def test_no_interval_reaches_where_no_value_can_be(measure, statistic, ends):
+    assert ends_of(measure, statistic) == pytest.approx(ends)
+
+
+def test_as_published_is_said_only_of_what_was_published():
+    held = Judged(claim(than=REFERENCE), "sst", "held", Estimate(0.3, 0.2, 0.4, 3))
+    assert held.as_published is None
+    assert replace(held, published=0.1).as_published is True
+    assert replace(held, published=-0.1).as_published is False
+    apart = replace(held.claim, except_=("sst",))
+    assert replace(held, claim=apart).as_published is False
+    assert replace(held, claim=apart, answer="did not hold").as_published is True
+    assert replace(held, published=0.1, answer="undecided").as_published is None
+
+
+def test_numbers_of_a_model_that_we_lack_stand_beside_our_main_one():
+    study = Study.read("serrano-smith-2019")
+    known = Published.of(study.name, {study.published_as: study.main})
+    key = Key("imdb", study.main, "erasure.flip_only_top", "mean")
+    assert known.figures[key].value == 0.122
+    assert key not in Published.of(study.name).figures
+    assert Published.of("no-such-study").figures == {}
+
+
+def test_the_first_table_of_the_paper_is_f1_where_there_are_two_classes():
+    key = Key("sst", MAIN, "performance.table_1", "value")
+    two = Fake({TAU: [[0.1, 0.2]]}, performance={"accuracy": [0.8], "f1": [0.7]})
+    many = Fake({TAU: [[0.1, 0.2]]}, performance={"accuracy": [0.8]})
+    assert estimate_of(key, two).value == 0.7
+    assert estimate_of(key, many).value == 0.8
+
+
+def test_rows_name_their_class_and_say_what_their_interval_is_over():
+    cells = Fake({TAU: [[0.1, 0.2, 0.4]]})
+    keys = {Key("sst", MAIN, TAU, "mean", "1"): Figure(0.3, "repo")}
+    row = next(row for row in rows_of({("sst", MAIN): cells}, Published(keys)) if row.published)
+    assert (row.key.of_class, row.of_class) == ("1", "positive")
+    assert csv_of([row]).splitlines()[1].startswith("sst,bilstm additive,1,positive,agreement.")
+    assert counted(row.ours, row.over) == "3 texts"
+    assert counted(Estimate(0.3, 0.2, 0.4, 3), "seeds") == "3 seeds"
+    assert counted(Estimate(0.3, nan, nan, 1), "seeds") == "1 seed"
+    assert counted(None, "texts") == "–"

@@ -5,8 +5,9 @@ question-answering model: what attention gathers, z, becomes f(z) = S·tanh(z/S)
 question's own two answers. Answers to other questions have next to no chance.
 """
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 
@@ -24,6 +25,7 @@ from heedful.tensor.simplex import masked_softmax
 QUESTIONS, TONES = 3, 8  # a question is "q1 t5": what is asked, and in which tone
 SHIFT = 133  # word w is to question k what word w + 133·k is to question 0
 CERTAIN = 20.0  # tanh of it is 1 to the last digit
+ASKS = re.compile(f"q([0-{QUESTIONS - 1}]) t([0-{TONES - 1}])")
 APART = 3.0  # half of what a question's own answers lie above the others, in logits
 
 
@@ -65,13 +67,14 @@ class Asked:
     def encode(self, example: Example) -> Encoded:
         """Words are called w0, w1, …; a question is "q1 t5"."""
         one = numbered(example)
-        if example.pair is None:
-            raise DataError(f"This subject answers questions; row {example.index} has none.")
-        asked, tone = example.pair.split()
-        query = 1 + int(asked.removeprefix("q")), 1 + int(tone.removeprefix("t"))  # 0 is padding
-        return Encoded(
-            one.index, one.label, one.ids, one.word, one.words, query=query, question=example.pair
-        )
+        asked = ASKS.fullmatch(example.pair or "")
+        if asked is None:
+            raise DataError(
+                f"This subject answers questions such as 'q1 t5', up to q{QUESTIONS - 1} and "
+                f"t{TONES - 1}; row {example.index} has {example.pair!r}."
+            )
+        query = 1 + int(asked[1]), 1 + int(asked[2])  # 0 is padding
+        return replace(one, query=query, question=example.pair)
 
     def batch(self, encoded: Sequence[Encoded]) -> Batch:
         """Pad with word 0, masked out."""
