@@ -1,8 +1,8 @@
 """From texts and seeds to a number with its interval.
 
-Of several seeds the interval is Student's over seeds: the test texts are those of the paper and
-stay, what would come out otherwise another time is the training. Of one seed there is only the
-bootstrap over texts, which says nothing of training; which of the two it is stands beside.
+Of several seeds the interval is Student's over seeds: the test texts stay, what would come out
+otherwise another time is the training. Of one seed there is only the bootstrap over texts, which
+says nothing of training; which of the two it is stands beside.
 """
 
 from collections.abc import Callable
