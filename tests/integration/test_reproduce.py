@@ -225,6 +225,24 @@ def test_cells_that_are_not_made_are_named(tiny, tmp_path, monkeypatch):
     assert "Not made yet: 1 cell: needles mlp additive seed 0." in page
 
 
+def test_the_page_alone_is_written_again_from_what_is_there(tiny, tmp_path, monkeypatch):
+    made = []
+
+    def some(cells, out, **_):
+        made.append(len(cells))
+        return in_process(cells[:1], out, workers=1, progress=None)
+
+    monkeypatch.setattr(api, "work_all", some)
+    out = tmp_path / "out"
+    heedful.reproduce("tiny", data_root=tiny, out=out, quick=True)
+    (out / "study.html").unlink()
+    (out / "figures" / "stale.svg").write_text("<svg/>")
+    found = heedful.reproduce("tiny", data_root=tiny, out=out, quick=True, page_only=True)
+    assert made == [2, 0]
+    assert "Not made yet: 1 cell: needles mlp additive seed 0." in found.page.read_text()
+    assert not (out / "figures" / "stale.svg").exists()
+
+
 def test_the_command_has_a_folder_of_its_own(tiny, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(api, "work_all", in_process)
     monkeypatch.chdir(tmp_path)

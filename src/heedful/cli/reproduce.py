@@ -43,6 +43,9 @@ def reproduce(
         str | None, typer.Option(help="Texts to audit on at most, by set: imdb=1000.")
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Cells made side by side.")] = 2,
+    page_only: Annotated[
+        bool, typer.Option("--page-only", help="Make nothing: the page of what is there.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a published study again on every data set found, and write its page."""
@@ -69,6 +72,7 @@ def reproduce(
             train=_limits("--train", train),
             test=_limits("--test", test),
             workers=workers,
+            page_only=page_only,
             progress=progress,
             announce=say,
         )

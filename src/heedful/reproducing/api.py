@@ -55,6 +55,7 @@ def reproduce(
     train: Mapping[str, int] | None = None,
     test: Mapping[str, int] | None = None,
     workers: int = 2,
+    page_only: bool = False,
     progress: Progress = silent,
     announce: Callable[[str], None] = lambda _: None,
 ) -> Reproduction:
@@ -64,7 +65,8 @@ def reproduce(
     goes on where the last one stopped. The study's main model may have more seeds (`main_seeds`)
     than the others. `quick` takes a sample of the texts, `train` and `test` at
     most so many texts of a set, `transformers` are "minilm", folders or hub ids of models to be
-    tuned and asked the same.
+    tuned and asked the same. `page_only` makes no cell: the page is of those that are there, and
+    names the others.
     """
     read = Study.read(study)
     limits = {"train": dict(train or {}), "test": dict(test or {})}
@@ -84,7 +86,8 @@ def reproduce(
     announce(f"{several(len(cells), 'cells')}, {done} done.")
     left = {one.name: "not asked for" for one in read.sets if one not in picked}
     with locked(folder):
-        failed = work_all(cells, folder, workers=workers, progress=progress)
+        waiting = () if page_only else cells
+        failed = work_all(waiting, folder, workers=workers, progress=progress)
         made = made_of(cells, folder, read.sets)
         missing = tuple(one.name for one in cells if not one.done(folder))
         outcome = _outcome(read, made, {**found.absent, **left})
