@@ -14,21 +14,21 @@ from datetime import date
 import torch
 
 from benchmarks import erasure, plain
-from heedful.checks.erasure import Erasure
+from heedful.checks.attention.erasure.check import Erasure
+from heedful.checks.interventions.certified_optimum import CertifiedAdversary
+from heedful.checks.interventions.gradient_search import AdversarialSearch
+from heedful.checks.interventions.simple import Permute
 from heedful.core.batch import Batch
 from heedful.core.values import Example
-from heedful.interventions.exact import CertifiedAdversary
-from heedful.interventions.search import AdversarialSearch
-from heedful.interventions.simple import Permute
-from heedful.methods.leave_one_out import LeaveOneOut
-from heedful.methods.one_hot_gradient import OneHotGradient
-from heedful.models.network import AttentionClassifier, Shape
-from heedful.models.recurrent import RecurrentSubject
-from heedful.models.sitting import Sitting
-from heedful.models.words import SPECIALS, Vocabulary, WordTokenizer
-from heedful.tensor.divergence import tvd
+from heedful.methods.erasure.leave_one_out import LeaveOneOut
+from heedful.methods.gradient.one_hot_gradient import OneHotGradient
+from heedful.models.batch_context import Sitting
+from heedful.models.recurrent.classifier import AttentionClassifier, Shape
+from heedful.models.recurrent.subject import RecurrentSubject
+from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary, WordTokenizer
+from heedful.numerics.tensor.distributions import tvd
+from heedful.training.loop.sparse_step import Step
 from heedful.training.recipe import Recipe, loss_for, optimiser_for
-from heedful.training.step import Step
 
 WORDS = tuple(f"w{n}" for n in range(2000))
 OURS = 4 * plain.BATCH  # texts at once, as an audit batches them

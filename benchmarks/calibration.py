@@ -2,8 +2,8 @@
 
 python -m benchmarks.calibration --seed N [--cases 208] [--asked 108] [--trained 18]
 
-Cases are written by hand (`heedful.models.planting`), some of them with a question beside each
-text, or trained (`heedful.training.planting`).
+Cases are written by hand (`heedful.planted.closed_form`), some of them with a question beside each
+text, or trained (`heedful.planted.trained`).
 Every case is audited by the usual checks; its claims are judged with the powers that were measured
 without the kind it belongs to (leave-one-kind-out), on other seeds; no trained kind is in that
 table. Beside it stand the best single check, chosen likewise, and the raw τ of attention with
@@ -21,11 +21,11 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.known import USUAL, Said, all_examined
-from heedful.auditing.bearing import bearings
-from heedful.auditing.power import ANSWERS, powers, shipped
-from heedful.auditing.verdict import answers
-from heedful.models.planting import ASKED_KINDS, cases
-from heedful.training.planting import TRAINED, TrainedCase, trained_cases
+from heedful.pipeline.verdict.check_power import ANSWERS, powers, shipped
+from heedful.pipeline.verdict.claim_table import bearings
+from heedful.pipeline.verdict.judge import answers
+from heedful.planted.closed_form import ASKED_KINDS, cases
+from heedful.planted.trained import TRAINED, TrainedCase, trained_cases
 
 CASES, ASKED_CASES, TRAINED_CASES, TEXTS = 208, 108, 18, 40
 RIGHT, OPEN = 0.95, 0.15  # at least, at most

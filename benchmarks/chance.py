@@ -6,12 +6,12 @@ import numpy as np
 import torch
 
 from heedful.checks import checks
-from heedful.checks.removals import Removals, Words
-from heedful.checks.removing import Trial
+from heedful.checks.faithfulness.removal_metrics import Trial
+from heedful.checks.faithfulness.word_removal import Removals, Words
 from heedful.core.rng import generator
 from heedful.core.values import Example
-from heedful.models.sitting import Sitting
-from heedful.tensor.faithful import places
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.erasure_metrics import places
 
 AT_ONCE = 64
 

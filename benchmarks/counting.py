@@ -13,9 +13,9 @@ from torch import nn
 from heedful.core.batch import Encoded, collate
 from heedful.core.rng import generator
 from heedful.core.values import Forward, LinearDecoder
-from heedful.data.counting import ANSWERS, draw_counting
-from heedful.data.words import SYMBOLS
-from heedful.tensor.simplex import masked_softmax
+from heedful.data.corpora.counting import ANSWERS, draw_counting
+from heedful.data.corpora.word_lists import SYMBOLS
+from heedful.numerics.tensor.distributions import masked_softmax
 
 NUMBERS = {word: number for number, word in enumerate(SYMBOLS, start=1)}  # 0 is padding
 

@@ -20,8 +20,8 @@ import heedful
 from benchmarks.counting import accuracy, trained
 from heedful import Masking, Recipe
 from heedful.methods import methods
-from heedful.models.sitting import Sitting
-from heedful.training.diffmask import fit_diffmask, measure
+from heedful.models.batch_context import Sitting
+from heedful.training.fit_diffmask import fit_diffmask, measure
 
 SPLITS = ("train", "dev", "test")
 NAMES = ("attention", "input_x_gradient", "integrated_gradients", "leave_one_out")

@@ -3,9 +3,9 @@
 import torch
 
 from benchmarks import plain
-from heedful.checks.erasure import Erasure
+from heedful.checks.attention.erasure.check import Erasure
 from heedful.core.rng import uniform_keys
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
 
 NAMES = ("attention", "gradient", "attention_x_gradient")
 

@@ -15,11 +15,11 @@ from datetime import date
 import torch
 
 from benchmarks.methods import seconds, subject, texts
-from heedful.checks.faithfulness import Faithfulness
-from heedful.checks.removals import Removals, Words
-from heedful.checks.removing import Trial
+from heedful.checks.faithfulness.faithfulness.check import Faithfulness
+from heedful.checks.faithfulness.removal_metrics import Trial
+from heedful.checks.faithfulness.word_removal import Removals, Words
 from heedful.data.batching import batches
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
 
 NAMES = ("attention", "input_x_gradient", "one_hot_gradient", "leave_one_out", "gradient")
 CLOSE = 1e-5

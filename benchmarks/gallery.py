@@ -12,7 +12,7 @@ import re
 import shutil
 from pathlib import Path
 
-from heedful.core.files import write_atomic
+from heedful.core.atomic_files import write_atomic
 
 FIGURE = re.compile(r"!\[(?P<title>[^\]]*)\]\((?P<path>[^)]+)\)\n\n\*(?P<caption>.*)\*")
 TOP = """# Gallery

@@ -18,15 +18,15 @@ import torch
 from scipy.stats import binomtest
 
 from benchmarks.chance import random_losses
-from heedful.auditing.job import run_job
 from heedful.checks import checks
 from heedful.core.rng import generator
 from heedful.core.values import Example
-from heedful.models.planting import Case
-from heedful.stats.correction import holm_adjusted
-from heedful.stats.crossed import crossed_draws, estimate_draws
-from heedful.stats.interval import estimate_means, estimate_place
-from heedful.stats.signs import sign_flip_p
+from heedful.numerics.stats.bootstrap import estimate_means, estimate_place
+from heedful.numerics.stats.crossed_bootstrap import crossed_draws, estimate_draws
+from heedful.numerics.stats.multiple_testing import holm_adjusted
+from heedful.numerics.stats.permutation_tests import sign_flip_p
+from heedful.pipeline.audit.job import run_job
+from heedful.planted.closed_form import Case
 
 AUDITS, TEXTS, RESAMPLES, POPULATION = 2000, 100, 500, 2000
 CASES = (Case("hidden", "hard", 20, 11), Case("running", "middle", 20, 12))

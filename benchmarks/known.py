@@ -8,23 +8,23 @@ from multiprocessing import get_context
 import numpy as np
 import torch
 
-from heedful.auditing.bearing import TABLE
-from heedful.auditing.conclude import Columns, weigh, whole_columns
-from heedful.auditing.evidence import Evidence
-from heedful.auditing.job import run_job
-from heedful.auditing.plan import Plan
-from heedful.auditing.power import ANSWERS, Where
 from heedful.checks import checks
+from heedful.checks.interventions.simple import Uniform
 from heedful.core.records import CheckResult
 from heedful.core.values import Example
-from heedful.interventions.simple import Uniform
-from heedful.models.planting import Case
-from heedful.models.planting.rows import example_of
-from heedful.models.sitting import Sitting
-from heedful.runner.local import architecture_of
-from heedful.stats.interval import estimate_means
-from heedful.tensor.divergence import tvd
-from heedful.training.planting import TrainedCase
+from heedful.models.batch_context import Sitting
+from heedful.numerics.stats.bootstrap import estimate_means
+from heedful.numerics.tensor.distributions import tvd
+from heedful.pipeline.audit.job import run_job
+from heedful.pipeline.audit.run_audit import architecture_of
+from heedful.pipeline.plan.plan import Plan
+from heedful.pipeline.verdict.check_power import ANSWERS, Where
+from heedful.pipeline.verdict.claim_table import TABLE
+from heedful.pipeline.verdict.estimate import Columns, weigh, whole_columns
+from heedful.pipeline.verdict.evidence import Evidence
+from heedful.planted.closed_form import Case
+from heedful.planted.closed_form.texts import example_of
+from heedful.planted.trained import TrainedCase
 
 CHECKS = ("agreement", "permutation", "adversarial", "erasure", "faithfulness")
 FEW = {"faithfulness": {"methods": ("attention", "leave_one_out"), "ways": ("deletion",)}}

@@ -15,7 +15,7 @@ import torch
 import heedful
 from heedful.core.rng import generator
 from heedful.methods import methods
-from heedful.models.planted import CUES, WORDS, Planted, texts
+from heedful.planted.hand_built import CUES, WORDS, Planted, texts
 
 CORPUS = "synthetic:needle"
 

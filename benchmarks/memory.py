@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import heedful
-from heedful.data.words import FILLERS, NEGATIVE, POSITIVE
-from heedful.models.store import save
+from heedful.data.corpora.word_lists import FILLERS, NEGATIVE, POSITIVE
+from heedful.models.recurrent.model_folder import save
 
 SIZES = (1_000, 5_000, 10_000, 20_000, 50_000)
 DOCS = Path(__file__).parent.parent / "docs"

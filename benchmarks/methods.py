@@ -28,7 +28,7 @@ from benchmarks.peak import measured_peak, own_peak
 from heedful.core.values import Example
 from heedful.data.batching import batches
 from heedful.methods import methods
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
 
 SHARED = (
     *("gradient", "input_x_gradient", "attention"),

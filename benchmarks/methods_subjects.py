@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import heedful
-from heedful.data.base import Dataset
+from heedful.data.dataset import Dataset
 from heedful.methods import methods
-from heedful.models.base import Subject
-from heedful.models.planting import Case
-from heedful.models.store import save
-from heedful.training.diffmask import measure
-from heedful.training.planting import TrainedCase
+from heedful.models.protocols import Subject
+from heedful.models.recurrent.model_folder import save
+from heedful.planted.closed_form import Case
+from heedful.planted.trained import TrainedCase
+from heedful.training.fit_diffmask import measure
 
 FEWER = {"lime": {"samples": 300}, "kernel_shap": {"samples": 300}}
 LEFT_OUT = ("uniform", "shapley")  # a control by itself; 2^20 passes for a text of 20 words

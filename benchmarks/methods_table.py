@@ -25,9 +25,9 @@ from heedful.core.errors import NotApplicable
 from heedful.core.records import Estimate
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.base import Subject
-from heedful.models.sitting import Sitting
-from heedful.stats.interval import estimate_means
+from heedful.models.batch_context import Sitting
+from heedful.models.protocols import Subject
+from heedful.numerics.stats.bootstrap import estimate_means
 
 SHOWN = ("beyond_random", "comprehensiveness", "sufficiency", "flip", "diagnosticity")
 TIMED, ROUNDS = 8, 3

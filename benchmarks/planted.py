@@ -7,7 +7,7 @@ from datetime import date
 
 import heedful
 from benchmarks.planted_cases import section
-from heedful.models.planted import planted, texts
+from heedful.planted.hand_built import planted, texts
 
 TRUTH = {  # by construction: used, ranks
     "honest-peaked": ("yes", "yes"),
@@ -56,7 +56,7 @@ def main():
 INTRODUCTION = """# Planted subjects: models whose truth is known
 
 A tool that pronounces on other people's models has to be tried on models whose answer is known.
-These are written by hand ([`models/planted.py`](../src/heedful/models/planted.py)):
+These are written by hand ([`planted/hand_built.py`](../src/heedful/planted/hand_built.py)):
 
 - **honest-peaked**: states are word-wise, one decisive word a text, attention on it;
 - **honest-graded**: states are word-wise, attention in proportion to what a word says;

@@ -1,8 +1,8 @@
 """The part of the page on planted subjects that read a question beside each text."""
 
-from heedful.models.planting import ASKED_KINDS, Case
-from heedful.models.planting.asked import SLOPE
-from heedful.models.planting.asking import QUESTIONS
+from heedful.planted.closed_form import ASKED_KINDS, Case
+from heedful.planted.closed_form.question_subject import QUESTIONS
+from heedful.planted.closed_form.with_question import SLOPE
 
 WORDS = {True: "yes", False: "no", None: "·"}
 WHY = {  # what it is for each question; why the truth holds
@@ -44,7 +44,7 @@ gathers, z, becomes S·tanh(z/S), the log-odds of the question's two answers; th
 other questions share ½ % at most. S is so wide that the slope stays above {slope:g}.
 
 ```python
-from heedful.models.planting import ASKED_KINDS, cases
+from heedful.planted.closed_form import ASKED_KINDS, cases
 
 for case in cases(seed=0, count=9, kinds=ASKED_KINDS):
     print(case.kind, dict(case.truth), case.texts(1)[0]["question"])

@@ -1,10 +1,10 @@
 """The page's section on the planted benchmark: its kinds, their truths, and why they hold."""
 
 from benchmarks import planted_asked
-from heedful.models.planting import KINDS, PLANTED_VERSION, Case
-from heedful.training.planting import TRAINED, TRAINED_VERSION
-from heedful.training.planting.case import ATTEMPTS, TRIAL
-from heedful.training.planting.proof import BOUNDS
+from heedful.planted.closed_form import KINDS, PLANTED_VERSION, Case
+from heedful.planted.trained import TRAINED, TRAINED_VERSION
+from heedful.planted.trained.bounds import BOUNDS
+from heedful.planted.trained.case import ATTEMPTS, TRIAL
 
 WORDS = {True: "yes", False: "no", None: "·"}
 WHY = {  # how it is built; what grows harder; why the truth holds, and by which margin
@@ -156,14 +156,15 @@ def _trained() -> str:
 TEXT = """
 ## The benchmark
 
-`heedful.models.planting` draws such subjects anew from a seed: kinds × difficulty (easy, middle,
-hard) × length (10, 20, 60, 200 words on average). It is public, so that other libraries can be
-scored on it too, and frozen: where a subject, a text or a truth would change, `PLANTED_VERSION`
+`heedful.planted.closed_form` draws such subjects anew from a seed: kinds × difficulty (easy,
+middle, hard) × length (10, 20, 60, 200 words on average). It is public, so that other libraries
+can be scored on it too, and frozen: where a subject, a text or a truth would change,
+`PLANTED_VERSION`
 (now {version}) is raised. Truths were written down before any rule was held against them.
 
 ```python
 import heedful
-from heedful.models.planting import cases
+from heedful.planted.closed_form import cases
 
 for case in cases(seed=0, count=28):  # or kinds=["hidden", "leaky"]
     rows = case.texts(100)  # text and label, the subject's own output
@@ -189,11 +190,11 @@ difficulty and length, by closed form or by trying all; the docstrings in
 TRAINED_TEXT = """
 ### Trained subjects
 
-`heedful.training.planting` (version {version}) has subjects that were not written but trained:
+`heedful.planted.trained` (version {version}) has subjects that were not written but trained:
 classifiers of the 2019 papers, 16 wide, on texts of 10 or 20 words, each in a second or two.
 
 ```python
-from heedful.training.planting import trained_cases
+from heedful.planted.trained import trained_cases
 
 for case in trained_cases(seed=0, count=6):  # or kinds=["trained-leaky"]
     print(case.kind, case.length, dict(case.truth), case.redrawn)

@@ -13,9 +13,10 @@ from datetime import date
 from pathlib import Path
 
 from benchmarks.known import EVERY, Said, all_examined, alone
-from heedful.auditing.power import row_of
-from heedful.core.files import write_atomic
-from heedful.models.planting import (
+from heedful.core.atomic_files import write_atomic
+from heedful.numerics.stats.detection_skill import Trials, roc_auc
+from heedful.pipeline.verdict.check_power import row_of
+from heedful.planted.closed_form import (
     ASKED_KINDS,
     DIFFICULTIES,
     KINDS,
@@ -23,7 +24,6 @@ from heedful.models.planting import (
     PLANTED_VERSION,
     cases,
 )
-from heedful.stats.power import Trials, roc_auc
 
 TABLE = Path("src/heedful/auditing/power.json")
 COUNTS = (10, 25, 50)

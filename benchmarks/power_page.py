@@ -5,8 +5,8 @@ python -m benchmarks.power_page > docs/power.md
 
 from collections.abc import Iterator
 
-from heedful.auditing.bearing import TABLE
-from heedful.auditing.power import Power, Where, powers, shipped
+from heedful.pipeline.verdict.check_power import Power, Where, powers, shipped
+from heedful.pipeline.verdict.claim_table import TABLE
 
 LENGTHS = (10, 20, 60, 200)
 ARCHITECTURES = {

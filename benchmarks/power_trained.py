@@ -23,11 +23,11 @@ import torch
 
 import heedful
 from benchmarks.power import TABLE
-from heedful.auditing import conclude
-from heedful.auditing.power import ANSWERS, Powers, Where, row_of
-from heedful.core.files import write_atomic
+from heedful.core.atomic_files import write_atomic
 from heedful.core.rng import generator
-from heedful.stats.power import Trials, roc_auc
+from heedful.numerics.stats.detection_skill import Trials, roc_auc
+from heedful.pipeline.verdict import estimate
+from heedful.pipeline.verdict.check_power import ANSWERS, Powers, Where, row_of
 from heedful.training.fit import fit
 from heedful.training.recipe import Recipe
 
@@ -94,7 +94,7 @@ def main() -> None:
 def _work(task: tuple[Kind, int]) -> dict[tuple[str, str], tuple[int, float]]:
     """What each check says of one model: its answer, and the figure behind it."""
     torch.set_num_threads(1)
-    conclude.powers = _every_vote  # what they say, whatever they were worth before
+    estimate.powers = _every_vote  # what they say, whatever they were worth before
     kind, seed = task
     corpus = f"synthetic:{kind.corpus}"
     own = int(generator(seed, f"power of {kind.name}").integers(2**16))

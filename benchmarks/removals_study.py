@@ -16,11 +16,11 @@ import torch
 
 import heedful
 from benchmarks.chance import random_losses
-from heedful.models.store import save
-from heedful.stats.interval import estimate_means
-from heedful.tensor.faithful import diagnosticity
+from heedful.models.recurrent.model_folder import save
+from heedful.numerics.stats.bootstrap import estimate_means
+from heedful.numerics.tensor.erasure_metrics import diagnosticity
 from heedful.training.finetune import finetune
-from heedful.training.tuning import FineTuning
+from heedful.training.loop.transformer_trainer import FineTuning
 
 METHODS = ("gradient", "input_x_gradient", "integrated_gradients", "leave_one_out")
 LONG = METHODS[:3]  # deleting each of 700 words takes 700 passes

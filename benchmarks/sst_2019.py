@@ -32,8 +32,8 @@ def study(job):
     import torch
 
     import heedful
-    from heedful.stats.score import accuracy
-    from heedful.training.score import probabilities
+    from heedful.numerics.stats.classification_scores import accuracy
+    from heedful.training.loop.dev_scores import probabilities
 
     torch.set_num_threads(1)
     attention, embeddings, _ = SETUPS[name]

@@ -24,7 +24,7 @@ def study(data, work):
     """Train the base model unless it is there, audit it, and give the run."""
     model = Path(work) / "model"
     if not (model / "heedful.json").exists():
-        from heedful.models.store import save
+        from heedful.models.recurrent.model_folder import save
 
         train = heedful.read(data, split="train")
         dev = heedful.read(data, split="dev", labels=train.labels)

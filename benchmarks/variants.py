@@ -13,21 +13,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from heedful.core.files import write_atomic
-from heedful.core.progress import silent
-from heedful.data.cleaning import Cleaning
-from heedful.data.cleanings import cleaning_named
-from heedful.data.resolve import read
-from heedful.models.vectors import initial_vectors
-from heedful.models.words import Vocabulary, WordTokenizer
-from heedful.reproducing.cells import Asked, Cell, cells_of
-from heedful.reproducing.estimating import SHARE, estimate, mean, over_seeds
-from heedful.reproducing.finding import find
-from heedful.reproducing.made import Made, made_of
-from heedful.reproducing.parts import number, told
-from heedful.reproducing.published import Key, Published
-from heedful.reproducing.study import Study
-from heedful.reproducing.working import work_all
+from heedful.core.atomic_files import write_atomic
+from heedful.core.timing import silent
+from heedful.data.cleaning.presets import cleaning_named
+from heedful.data.cleaning.steps import Cleaning
+from heedful.data.read import read
+from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
+from heedful.models.recurrent.word_vectors import initial_vectors
+from heedful.studies.find_data import find
+from heedful.studies.page.page_parts import number, told
+from heedful.studies.published_numbers import Key, Published
+from heedful.studies.results.cell_results import Made, made_of
+from heedful.studies.results.estimates import SHARE, estimate, mean, over_seeds
+from heedful.studies.run.grid import Asked, Cell, cells_of
+from heedful.studies.run.run_grid import work_all
+from heedful.studies.study import Study
 
 STUDY = "jain-wallace-2019"
 MEASURES = ("tau_gradient", "tau_leave_one_out", "tau_gradient_leave_one_out")

@@ -12,7 +12,7 @@ from typing import Literal
 import typer
 from playwright.sync_api import Browser, sync_playwright
 
-from heedful.runner.run import Run
+from heedful.api.run import Run
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SHOTS: dict[str, tuple[int, int, Literal["light", "dark"]]] = {  # width, height, side

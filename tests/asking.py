@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from heedful.core.values import Example
-from heedful.models.network import Shape
-from heedful.models.query import QueryClassifier
-from heedful.models.recurrent import RecurrentSubject
-from heedful.models.sitting import Sitting
-from heedful.models.words import SPECIALS, Vocabulary, WordTokenizer
+from heedful.models.batch_context import Sitting
+from heedful.models.recurrent.classifier import Shape
+from heedful.models.recurrent.query_classifier import QueryClassifier
+from heedful.models.recurrent.subject import RecurrentSubject
+from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary, WordTokenizer
 from helpers import WORDS
 
 ENCODERS, ATTENTIONS = ("bilstm", "cnn", "average", "mlp"), ("additive", "dot", "uniform")

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from heedful.core.records import CLAIMS, ClaimResult, Vote
-from heedful.report.html import render_html
+from heedful.report.pages.run_html import render_html
 from unit.report.made_up import NASTY, records
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from heedful.core.records import CLAIMS, CheckResult, ClaimResult, Estimate, Verdict
-from heedful.stats.interval import estimate_means, estimate_place
+from heedful.numerics.stats.bootstrap import estimate_means, estimate_place
 
 SHA = "cd" * 32
 TAUS = ("tau_leave_one_out", "tau_shuffled_leave_one_out", "tau_gradient_leave_one_out")

@@ -9,7 +9,7 @@ import helpers
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.values import Explanation
 from heedful.methods import methods
-from heedful.models.recurrent import RecurrentSubject
+from heedful.models.recurrent.subject import RecurrentSubject
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import tiny_tokenizers
 from heedful.core.batch import Batch, collate
 from heedful.core.values import Example, Forward, LinearDecoder
 from heedful.methods import methods
-from heedful.models.hiding import blank_of
-from heedful.models.pretrained import from_model
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
+from heedful.models.perturbed.mask_words import blank_of
+from heedful.models.transformer.from_pretrained import from_model
 
 OF = ("probability", "log_odds", "logit")
 PLAYERS = ("tokens", "words")

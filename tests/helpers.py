@@ -7,9 +7,9 @@ from scipy.stats import norm, t
 
 from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.values import Example
-from heedful.models.network import AttentionClassifier, Shape
-from heedful.models.recurrent import RecurrentSubject
-from heedful.models.words import SPECIALS, Vocabulary, WordTokenizer
+from heedful.models.recurrent.classifier import AttentionClassifier, Shape
+from heedful.models.recurrent.subject import RecurrentSubject
+from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary, WordTokenizer
 
 WORDS = tuple(f"w{number}" for number in range(30))
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from jaxtyping import config
 
 import helpers
-from heedful.models.store import save
+from heedful.models.recurrent.model_folder import save
 
 SCRIPT = "</script><script>alert('w1')</script><img src=x onerror=alert(1)>"
 

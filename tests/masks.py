@@ -5,9 +5,9 @@ from pathlib import Path
 import torch
 
 from heedful.core.values import Example
-from heedful.models.explainer import Explainer, identity_of, save_explainer
-from heedful.models.gates import Gates
-from heedful.models.states import read_layers
+from heedful.models.diffmask.explainer_folder import Explainer, identity_of, save_explainer
+from heedful.models.diffmask.gate_network import Gates
+from heedful.models.internals.hidden_states import read_layers
 
 PROBE = Example(0, "w1 w2 fine film", 0)
 

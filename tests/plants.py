@@ -9,10 +9,10 @@ import pytest
 import torch
 from scipy.stats import kendalltau
 
-from heedful.models.planting import DIFFICULTIES, LENGTHS, Case
-from heedful.models.planting.rows import example_of
-from heedful.models.sitting import Sitting
-from heedful.training.planting import TrainedCase
+from heedful.models.batch_context import Sitting
+from heedful.planted.closed_form import DIFFICULTIES, LENGTHS, Case
+from heedful.planted.closed_form.texts import example_of
+from heedful.planted.trained import TrainedCase
 
 CELLS = list(product(DIFFICULTIES, LENGTHS))
 USUAL = {("hard", 10), ("easy", 20), ("middle", 60), ("hard", 200)}  # the others with the studies

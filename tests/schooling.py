@@ -5,11 +5,11 @@ from functools import cache
 
 import heedful
 from heedful.checks import mark
-from heedful.data.resolve import read
+from heedful.data.read import read
 from heedful.training.fit import fit
 from heedful.training.recipe import Recipe
-from heedful.training.room import Texts
-from heedful.training.school import School
+from heedful.training.variants.context import Texts
+from heedful.training.variants.variant_store import School
 
 RECIPE = Recipe(hidden=8, embedding=12, epochs=3, batch=16, rate=0.02)
 
@@ -37,7 +37,7 @@ def school(folder, subject=None):
 
 def model(folder):
     """The base model in a folder of its own."""
-    from heedful.models.store import save
+    from heedful.models.recurrent.model_folder import save
 
     save(base(), folder)
     return heedful.load(folder)

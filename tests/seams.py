@@ -10,7 +10,7 @@ import tiny_by_hand
 import tiny_tokenizers
 from heedful.core.batch import Batch
 from heedful.core.values import Example
-from heedful.models.pretrained import from_model
+from heedful.models.transformer.from_pretrained import from_model
 from tiny import FAMILIES, H
 
 TEXTS = (

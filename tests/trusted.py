@@ -1,8 +1,8 @@
 """Powers by hand: checks that are always right, or as often as said."""
 
-from heedful.auditing.bearing import TABLE
-from heedful.auditing.power import Powers, Where, row_of
-from heedful.stats.power import Trials
+from heedful.numerics.stats.detection_skill import Trials
+from heedful.pipeline.verdict.check_power import Powers, Where, row_of
+from heedful.pipeline.verdict.claim_table import TABLE
 
 WHERE = Where("recurrent", 20.0, 100)
 LIKE = {"architecture": "recurrent", "words": 20, "texts": 10}

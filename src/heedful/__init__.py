@@ -7,7 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heedful.auditing.plan import Plan as Plan
+    from heedful.api.comparison import Comparison as Comparison
+    from heedful.api.comparison import compare as compare
+    from heedful.api.functions import audit as audit
+    from heedful.api.functions import explain as explain
+    from heedful.api.functions import explain_all as explain_all
+    from heedful.api.functions import load as load
+    from heedful.api.run import Run as Run
     from heedful.core.errors import AttentionUnavailable as AttentionUnavailable
     from heedful.core.errors import ConfigError as ConfigError
     from heedful.core.errors import DataError as DataError
@@ -19,26 +25,20 @@ if TYPE_CHECKING:
     from heedful.core.errors import UnknownName as UnknownName
     from heedful.core.records import Estimate as Estimate
     from heedful.core.records import Verdict as Verdict
-    from heedful.data.resolve import read as read
-    from heedful.models.base import Subject as Subject
-    from heedful.reproducing.api import Reproduction as Reproduction
-    from heedful.reproducing.api import reproduce as reproduce
-    from heedful.runner.api import audit as audit
-    from heedful.runner.api import explain as explain
-    from heedful.runner.api import explain_all as explain_all
-    from heedful.runner.api import load as load
-    from heedful.runner.compare import Comparison as Comparison
-    from heedful.runner.compare import compare as compare
-    from heedful.runner.run import Run as Run
-    from heedful.training.diffmask import fit_diffmask as fit_diffmask
+    from heedful.data.read import read as read
+    from heedful.models.protocols import Subject as Subject
+    from heedful.pipeline.plan.plan import Plan as Plan
+    from heedful.studies.reproduce import Reproduction as Reproduction
+    from heedful.studies.reproduce import reproduce as reproduce
+    from heedful.training.diffmask_trainer import Masking as Masking
     from heedful.training.finetune import finetune as finetune
     from heedful.training.fit import fit as fit
-    from heedful.training.masking import Masking as Masking
+    from heedful.training.fit_diffmask import fit_diffmask as fit_diffmask
+    from heedful.training.loop.transformer_trainer import FineTuning as FineTuning
     from heedful.training.recipe import Recipe as Recipe
-    from heedful.training.tuning import FineTuning as FineTuning
 
 _HOMES = {
-    "heedful.auditing.plan": ("Plan",),
+    "heedful.pipeline.plan.plan": ("Plan",),
     "heedful.core.errors": (
         "AttentionUnavailable",
         "ConfigError",
@@ -51,17 +51,17 @@ _HOMES = {
         "UnknownName",
     ),
     "heedful.core.records": ("Estimate", "Verdict"),
-    "heedful.data.resolve": ("read",),
-    "heedful.models.base": ("Subject",),
-    "heedful.reproducing.api": ("Reproduction", "reproduce"),
-    "heedful.runner.api": ("audit", "explain", "explain_all", "load"),
-    "heedful.runner.compare": ("Comparison", "compare"),
-    "heedful.runner.run": ("Run",),
-    "heedful.training.diffmask": ("fit_diffmask",),
+    "heedful.data.read": ("read",),
+    "heedful.models.protocols": ("Subject",),
+    "heedful.studies.reproduce": ("Reproduction", "reproduce"),
+    "heedful.api.functions": ("audit", "explain", "explain_all", "load"),
+    "heedful.api.comparison": ("Comparison", "compare"),
+    "heedful.api.run": ("Run",),
+    "heedful.training.fit_diffmask": ("fit_diffmask",),
     "heedful.training.finetune": ("finetune",),
-    "heedful.training.tuning": ("FineTuning",),
+    "heedful.training.loop.transformer_trainer": ("FineTuning",),
     "heedful.training.fit": ("fit",),
-    "heedful.training.masking": ("Masking",),
+    "heedful.training.diffmask_trainer": ("Masking",),
     "heedful.training.recipe": ("Recipe",),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}

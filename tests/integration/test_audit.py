@@ -12,7 +12,7 @@ import helpers
 from heedful.checks import checks
 from heedful.core.errors import AttentionUnavailable, DataError, RunError
 from heedful.core.records import ANSWERS, CLAIMS
-from heedful.models.store import save
+from heedful.models.recurrent.model_folder import save
 
 SEARCHED = {"epsilon_max_jsd"}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from browsing import CLASSES, COLOURS, COUNT, contrast, ground, made_up, started, visits, written
-from heedful.report.sentences import MOST, sentences_of
+from heedful.report.sections.example_texts import MOST, sentences_of
 from unit.report.made_up import NASTY, measurements
 
 browser = pytest.fixture(scope="module")(started)

@@ -3,8 +3,8 @@
 import pytest
 
 from browsing import COLOURS, contrast, ground, started, visits
-from heedful.core.explained import Explained, MethodScores
-from heedful.report.explained_html import explained_fragment, explained_page
+from heedful.report.pages.explanation_html import explained_fragment, explained_page
+from heedful.results.explanation import Explained, MethodScores
 from unit.report.made_up import NASTY
 
 browser = pytest.fixture(scope="module")(started)

@@ -3,7 +3,7 @@
 import pytest
 
 from browsing import COLOURS, contrast, started, visits, written
-from heedful.report.html import render_html
+from heedful.report.pages.run_html import render_html
 from unit.report.made_up import NASTY
 from unit.report.made_up_retrained import retrained
 

@@ -5,7 +5,7 @@ import pytest
 import heedful
 from browsing import COLOURS, contrast, made_up, started, visits
 from comparisons import taus, write_run
-from heedful.report.review_pages import review_html
+from heedful.report.pages.review_render import review_html
 from unit.report.made_up import NASTY
 
 browser = pytest.fixture(scope="module")(started)

@@ -8,8 +8,8 @@ import pytest
 
 import heedful
 from heedful.core.errors import ConfigError
-from heedful.models.store import save
-from heedful.runner.training_data import training_data
+from heedful.models.recurrent.model_folder import save
+from heedful.pipeline.retrain.training_data import training_data
 from hostile import as_in_use
 
 SST, NEWS = "jain-wallace-2019/sst", "jain-wallace-2019/20news"

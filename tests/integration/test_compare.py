@@ -10,7 +10,7 @@ import pytest
 
 import heedful
 from comparisons import taus, write_run
-from heedful.models.planted import planted, texts
+from heedful.planted.hand_built import planted, texts
 from hostile import as_in_use, refused
 
 as_in_use = pytest.fixture(autouse=True)(as_in_use)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import helpers
-from heedful.models.store import save
+from heedful.models.recurrent.model_folder import save
 
 PLAN = "instances_per_job = 4\nresamples = 200\n[settings.adversarial]\nsteps = 20\n"
 FOLDERS = (".", "measurements", "texts")

@@ -13,8 +13,8 @@ import heedful
 import helpers
 from heedful.core.rng import generator
 from heedful.methods.diffmask import UNTRAINED
-from heedful.methods.lacking import tell_left_out
-from heedful.models.store import save
+from heedful.methods.prerequisites import tell_left_out
+from heedful.models.recurrent.model_folder import save
 from masks import write_explainer
 
 TEXT = "w1 w2 w3 w4 w5"

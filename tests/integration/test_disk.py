@@ -10,7 +10,7 @@ import pytest
 import heedful
 import helpers
 from heedful.core.errors import RunError
-from heedful.models.store import save
+from heedful.models.recurrent.model_folder import save
 
 ROWS = [
     {"text": " ".join(helpers.WORDS[number % 7 : 8 + number % 9]), "label": number % 2}

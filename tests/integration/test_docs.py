@@ -30,7 +30,7 @@ def after_the_demo(tmp_path, monkeypatch):
     from dataclasses import replace
 
     import helpers
-    from heedful.models.store import save
+    from heedful.models.recurrent.model_folder import save
 
     subject = replace(helpers.subject(), labels=("negative", "positive"))
     save(subject, tmp_path / "runs/demo/model")
@@ -80,7 +80,7 @@ def test_links_between_pages_lead_somewhere(page):
 
 
 def test_every_reader_and_cleaning_is_documented():
-    from heedful.data.cleanings import CLEANINGS
+    from heedful.data.cleaning.presets import CLEANINGS
     from heedful.data.readers import readers
 
     text = (ROOT / "docs/data.md").read_text(encoding="utf-8")

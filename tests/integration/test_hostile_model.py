@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import helpers
-from heedful.models.store import save
+from heedful.models.recurrent.model_folder import save
 from hostile import SCRIPT, as_in_use, refused, small_model
 
 as_in_use = pytest.fixture(autouse=True)(as_in_use)

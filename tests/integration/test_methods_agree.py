@@ -8,10 +8,10 @@ import pytest
 import heedful
 import helpers
 import tiny
-from heedful.checks.asked import every_method
+from heedful.checks.requested_methods import every_method
 from heedful.core.errors import ConfigError
-from heedful.methods.lacking import tell_left_out
-from heedful.models.store import save
+from heedful.methods.prerequisites import tell_left_out
+from heedful.models.recurrent.model_folder import save
 
 FEW = {"lime": {"samples": 16}, "kernel_shap": {"samples": 16}}
 ALL = {"agreement": {"methods": ("all",), "shuffles": 2}}

@@ -5,16 +5,16 @@ import pytest
 import torch
 
 import heedful
-from heedful.auditing.bearing import TABLE
-from heedful.auditing.power import Where, powers
 from heedful.checks import checks
-from heedful.checks.removals import Removals, Words
-from heedful.checks.removing import Trial
-from heedful.checks.softly import SoftTrial
+from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftTrial
+from heedful.checks.faithfulness.removal_metrics import Trial
+from heedful.checks.faithfulness.word_removal import Removals, Words
 from heedful.methods import methods
-from heedful.models.planted import planted, texts
-from heedful.models.sitting import Sitting
-from heedful.stats.interval import estimate_means
+from heedful.models.batch_context import Sitting
+from heedful.numerics.stats.bootstrap import estimate_means
+from heedful.pipeline.verdict.check_power import Where, powers
+from heedful.pipeline.verdict.claim_table import TABLE
+from heedful.planted.hand_built import planted, texts
 
 # truth by construction: claim → answer
 TRUTH = {

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import kendalltau
 
 import heedful
-from heedful.auditing.pointed import NO_EVIDENCE
-from heedful.models.planted import CUES, planted, texts
-from heedful.report.page import page_of
+from heedful.pipeline.verdict.sentences.plausibility import NO_EVIDENCE
+from heedful.planted.hand_built import CUES, planted, texts
+from heedful.report.sections.page import page_of
 
 WORDS = [f"w{number}" for number in range(CUES)]
 

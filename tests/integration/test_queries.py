@@ -13,12 +13,12 @@ from heedful import Recipe
 from heedful.checks import checks
 from heedful.cli.main import app
 from heedful.core.values import Example
-from heedful.models.planting import Case
-from heedful.models.sitting import Sitting
-from heedful.models.store import save
-from heedful.report.html import _sentences, script_json
-from heedful.report.page import page_of
-from heedful.runner.folder import Folder
+from heedful.models.batch_context import Sitting
+from heedful.models.recurrent.model_folder import save
+from heedful.planted.closed_form import Case
+from heedful.report.pages.run_html import _sentences, script_json
+from heedful.report.sections.page import page_of
+from heedful.results.run_folder import Folder
 
 PER_TEXT = [name for name in checks if not hasattr(checks[name], "lessons")]
 QUICK = {"adversarial": {"steps": 5}, "faithfulness": {"draws": 0, "steps": 4}}

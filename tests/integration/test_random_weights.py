@@ -11,8 +11,8 @@ from rich.console import Console
 import heedful
 from heedful.core.values import Explanation
 from heedful.methods import methods
-from heedful.report.card import print_card
-from heedful.report.page import page_of
+from heedful.report.sections.page import page_of
+from heedful.report.terminal.verdict_card import print_card
 from heedful.training.fit import fit
 from schooling import RECIPE, base, data, model
 

@@ -17,11 +17,12 @@ from heedful.cli.reproduce import _told as told_claims
 from heedful.cli.reproduce import reproduce as command
 from heedful.core.errors import ConfigError, DataError
 from heedful.core.records import Estimate
-from heedful.reproducing import api, published, study, work, working
-from heedful.reproducing.cells import Asked, Cell, cells_of
-from heedful.reproducing.claims import Judged
-from heedful.reproducing.finding import find
-from heedful.reproducing.study import Claim, Study
+from heedful.studies import published_numbers, reproduce, study
+from heedful.studies.find_data import find
+from heedful.studies.results.claims import Judged
+from heedful.studies.run import run_cell, run_grid
+from heedful.studies.run.grid import Asked, Cell, cells_of
+from heedful.studies.study import Claim, Study
 
 TOML = """
 title = "A tiny study"
@@ -88,7 +89,7 @@ needles,average,additive,all,permutation.median_tvd,median 0.00-0.25,0.1,svg
 def tiny(tmp_path, monkeypatch):
     for module, name, text in (
         (study, "STUDIES", ("tiny.toml", TOML)),
-        (published, "FOLDER", ("tiny.csv", NUMBERS)),
+        (published_numbers, "FOLDER", ("tiny.csv", NUMBERS)),
     ):
         (tmp_path / name).mkdir()
         (tmp_path / name / text[0]).write_text(text[1])
@@ -107,12 +108,12 @@ def in_process(cells, out, *, workers, progress):
     """The same cells, without the seconds that each process takes to begin."""
     for one in cells:
         if not one.done(out):
-            work.work(one, out)
+            run_cell.work(one, out)
     return {}
 
 
 def test_a_study_ends_with_a_page_a_table_and_figures(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(api, "work_all", in_process)
+    monkeypatch.setattr(reproduce, "work_all", in_process)
     heard, out = [], tmp_path / "out"
     found = heedful.reproduce("tiny", data_root=tiny, out=out, quick=True, announce=heard.append)
     assert set(found.absent) == {"notes", "half"}
@@ -159,13 +160,13 @@ def test_a_cell_cut_off_goes_on_without_training_again(tiny, tmp_path, monkeypat
         raise KeyboardInterrupt
 
     with monkeypatch.context() as cut:
-        cut.setattr(work, "audit", interrupted)
+        cut.setattr(run_cell, "audit", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            work.work(cell, out)
+            run_cell.work(cell, out)
     assert not cell.done(out)
     with monkeypatch.context() as cut:
-        cut.setattr(work, "fit", interrupted)
-        told = work.work(cell, out)
+        cut.setattr(run_cell, "fit", interrupted)
+        told = run_cell.work(cell, out)
     assert cell.done(out)
     assert told["texts"]["test"] == 8
     assert 0 <= told["performance"]["accuracy"] <= 1
@@ -175,7 +176,7 @@ def test_processes_make_cells_and_failures_are_told(tiny, tmp_path):
     (cell,) = _cells(tiny, encoders=["mlp"])
     bad = Cell(**{**asdict(cell), "data": str(tmp_path / "nowhere"), "texts": "bad"})
     told = []
-    failed = working.work_all(
+    failed = run_grid.work_all(
         [cell, bad], tmp_path / "out", workers=2, progress=lambda *one: told.append(one)
     )
     assert cell.done(tmp_path / "out")
@@ -189,7 +190,7 @@ def test_a_worker_ends_with_its_study(tiny, tmp_path):
     long = Cell(**{**asdict(cell), "recipe": {**cell.recipe, "epochs": 100_000}})
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from heedful.reproducing.cells import Cell; from heedful.reproducing import working\n"
+        "from heedful.studies.run.grid import Cell; from heedful.studies import working\n"
         "process, _ = working._started(Cell.from_json(sys.argv[1]), Path(sys.argv[2]))\n"
         "print(process.pid, flush=True); time.sleep(60)"
     )
@@ -218,7 +219,7 @@ def test_the_main_model_may_have_more_seeds(tiny):
 
 
 def test_cells_that_are_not_made_are_named(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(api, "work_all", lambda cells, *_, **__: {cells[0].name: "it broke"})
+    monkeypatch.setattr(reproduce, "work_all", lambda cells, *_, **__: {cells[0].name: "it broke"})
     found = heedful.reproduce("tiny", data_root=tiny, out=tmp_path / "out", quick=True)
     page = found.page.read_text()
     assert "1 cell failed" in page
@@ -232,7 +233,7 @@ def test_the_page_alone_is_written_again_from_what_is_there(tiny, tmp_path, monk
         made.append(len(cells))
         return in_process(cells[:1], out, workers=1, progress=None)
 
-    monkeypatch.setattr(api, "work_all", some)
+    monkeypatch.setattr(reproduce, "work_all", some)
     out = tmp_path / "out"
     heedful.reproduce("tiny", data_root=tiny, out=out, quick=True)
     (out / "study.html").unlink()
@@ -244,7 +245,7 @@ def test_the_page_alone_is_written_again_from_what_is_there(tiny, tmp_path, monk
 
 
 def test_the_command_has_a_folder_of_its_own(tiny, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(api, "work_all", in_process)
+    monkeypatch.setattr(reproduce, "work_all", in_process)
     monkeypatch.chdir(tmp_path)
     command("tiny", tiny, quick=True, encoders="mlp", sets="needles")
     assert (tmp_path / "runs" / "tiny-quick" / "study.html").exists()

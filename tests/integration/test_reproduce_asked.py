@@ -9,10 +9,10 @@ import pytest
 
 import heedful
 from heedful.core.errors import ConfigError, UnknownName
-from heedful.reproducing.cells import Asked, cells_of
-from heedful.reproducing.finding import find
-from heedful.reproducing.study import Study
-from heedful.reproducing.working import work_all
+from heedful.studies.find_data import find
+from heedful.studies.run.grid import Asked, cells_of
+from heedful.studies.run.run_grid import work_all
+from heedful.studies.study import Study
 
 JAIN = "jain-wallace-2019"
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import heedful
+from heedful.api.run import Run
 from heedful.core.errors import ConfigError
-from heedful.models.store import save
-from heedful.runner.run import Run
+from heedful.models.recurrent.model_folder import save
 from schooling import base, data
 
 SETTINGS = {

@@ -5,7 +5,7 @@ import pytest
 
 import heedful
 import helpers
-from heedful.runner.folder import TEXT_ROWS, Folder
+from heedful.results.run_folder import TEXT_ROWS, Folder
 
 ROWS = [
     {"text": "w1 w2 w3 w4", "label": "class0"},
@@ -45,7 +45,7 @@ def test_what_no_check_asked_for_is_not_computed():
 def test_a_part_with_equal_settings_works_once_in_a_sitting():
     from dataclasses import dataclass
 
-    from heedful.models.sitting import Sitting
+    from heedful.models.batch_context import Sitting
 
     worked = []
 

@@ -3,8 +3,8 @@
 import pytest
 
 import heedful
-from heedful.stats.score import accuracy
-from heedful.training.score import probabilities
+from heedful.numerics.stats.classification_scores import accuracy
+from heedful.training.loop.dev_scores import probabilities
 
 OTHERS = ("bilstm", "cnn", "mlp")
 

@@ -15,8 +15,8 @@ import tiny_tokenizers
 from heedful.core.errors import AttentionUnavailable, ConfigError, ModelError
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.families import PATHS, REFUSED
-from heedful.models.sitting import Sitting
+from heedful.models.attention_access.supported_families import PATHS, REFUSED
+from heedful.models.batch_context import Sitting
 
 ROWS = [
     {"text": text, "label": label}
@@ -124,9 +124,9 @@ far = (top[:, 0] - top[:, 1]) > 0.12
 assert (a.logits[far] - b.logits[far]).abs().max() < 0.2 if far.any() else True
 print(int(near.sum()), float((a.logits - raw).abs().max()) > 0,
       float((a.logits[near] - b.logits[near]).abs().sum()))
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
 print(Sitting(coarse, batch).parity < 0.05)
-import heedful.models.passes as t
+import heedful.models.transformer.forward as t
 t.NEAR = 2.0
 with torch.no_grad():
     everything = coarse.forward(batch)

@@ -9,12 +9,12 @@ import torch
 from scipy.special import rel_entr
 
 import helpers
+from heedful.checks.interventions import interventions
+from heedful.checks.interventions.certified_optimum import jsd_bound
 from heedful.core.errors import NotApplicable
 from heedful.core.rng import normal_keys
-from heedful.interventions import interventions
-from heedful.interventions.exact import jsd_bound
-from heedful.models.sitting import Sitting
-from heedful.tensor.slab import farthest_in_slab, odds_slab
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.linear_programs import farthest_in_slab, odds_slab
 
 KINDS = [("bilstm", "additive"), ("average", "dot"), ("cnn", "additive")]
 

@@ -8,12 +8,12 @@ import torch
 
 import asking
 import helpers
-from heedful.checks.adversarial import Adversarial
+from heedful.checks.attention.adversarial.check import Adversarial
+from heedful.checks.interventions.certified_optimum import CertifiedAdversary, jsd_bound
+from heedful.checks.interventions.lp_ascent import Ascent
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.interventions.ascent import Ascent
-from heedful.interventions.exact import CertifiedAdversary, jsd_bound
-from heedful.models.sitting import Sitting
-from heedful.tensor.divergence import jsd, tvd
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.distributions import jsd, tvd
 
 EPSILON = 0.05
 CASES = [

@@ -11,13 +11,13 @@ from test_leverage import truth
 
 import helpers
 from heedful.checks import checks
+from heedful.checks.interventions import interventions
+from heedful.checks.interventions.certified_optimum import jsd_bound
 from heedful.core.batch import collate
 from heedful.core.rng import uniform_keys
 from heedful.core.values import Example
-from heedful.interventions import interventions
-from heedful.interventions.exact import jsd_bound
 from heedful.methods import methods
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
 
 KINDS = [
     ("bilstm", "additive", 2),

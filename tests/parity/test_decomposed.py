@@ -10,13 +10,13 @@ import seams
 import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
-from heedful.models.anatomy import Anatomy
-from heedful.models.contributions import Contributions
-from heedful.models.pretrained import from_model
-from heedful.models.scope import Scope
-from heedful.models.sitting import Sitting
-from heedful.tensor.contribution import rows_of_one
-from heedful.tensor.rollout import product
+from heedful.models.attention_access.scope import Scope
+from heedful.models.batch_context import Sitting
+from heedful.models.internals.alti_globenc import Contributions
+from heedful.models.internals.layer_structure import Anatomy
+from heedful.models.transformer.from_pretrained import from_model
+from heedful.numerics.tensor.attention_maps import product
+from heedful.numerics.tensor.vector_parts import rows_of_one
 
 POST = ("bert", "roberta", "distilbert", "albert", "electra")
 PRE = ("modernbert", "gpt2", "gpt-neox", "opt", "llama", "mistral", "qwen2", "gemma2", "gpt-oss")

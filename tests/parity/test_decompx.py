@@ -11,13 +11,13 @@ import seams
 import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
-from heedful.models import decomposing
-from heedful.models.anatomy import Anatomy
-from heedful.models.contributions import Contributions
-from heedful.models.decomposing import Taken, parts_apart, shared_out
-from heedful.models.pretrained import from_model
-from heedful.models.sitting import Sitting
-from heedful.tensor.target import direction
+from heedful.models.batch_context import Sitting
+from heedful.models.internals import decompx
+from heedful.models.internals.alti_globenc import Contributions
+from heedful.models.internals.decompx import Taken, parts_apart, shared_out
+from heedful.models.internals.layer_structure import Anatomy
+from heedful.models.transformer.from_pretrained import from_model
+from heedful.numerics.tensor.target import direction
 
 FAMILIES = (
     *("bert", "distilbert", "albert", "modernbert", "deberta"),
@@ -78,7 +78,7 @@ def test_parts_make_up_every_layer_and_the_logit(name, monkeypatch):
     def noted(made, wanted, what):
         gaps.append((what, float((made - wanted).abs().max())))
 
-    monkeypatch.setattr(decomposing, "_require", noted)
+    monkeypatch.setattr(decompx, "_require", noted)
     target = sitting.predicted
     for row, one in enumerate(singles(sitting)):
         parts = taken(sitting, row, one).parts(of_logit(sitting, target[row]), size=3)
@@ -171,7 +171,7 @@ def test_what_a_layer_runs_into_is_told_as_it_is(words, error, told, monkeypatch
 
 
 def test_a_text_too_long_for_its_parts_is_refused(monkeypatch):
-    monkeypatch.setattr(decomposing, "MOST", 100)
+    monkeypatch.setattr(decompx, "MOST", 100)
     sitting = sat("bert")
     with pytest.raises(NotApplicable, match=r'numbers of this text.* biases="apart" keeps none'):
         methods.build("decompx")(sitting, sitting.predicted)

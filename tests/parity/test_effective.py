@@ -16,13 +16,13 @@ import tiny
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.values import Forward, QueryDecoder
 from heedful.methods import methods
-from heedful.models import effective
-from heedful.models.effective import Blocks, SeenIn
-from heedful.models.moving import Moved
-from heedful.models.pretrained import from_model
-from heedful.models.scope import Scope
-from heedful.models.sitting import Sitting
-from heedful.tensor.effective import share, taken_apart
+from heedful.models.attention_access.scope import Scope
+from heedful.models.batch_context import Sitting
+from heedful.models.internals import effective_attention
+from heedful.models.internals.effective_attention import Blocks, SeenIn
+from heedful.models.perturbed.perturbed_embeddings import Moved
+from heedful.models.transformer.from_pretrained import from_model
+from heedful.numerics.tensor.null_space import share, taken_apart
 from tiny import H
 
 EXACT = ("bert", "albert", "gpt2", "bart")  # their weights are written out in test_blocks
@@ -294,7 +294,7 @@ def test_a_part_that_has_an_effect_is_refused_and_the_model_is_left_as_it_was(mo
         parts = taken_apart(rows, carried, tolerance=tolerance)
         return parts._replace(effective=parts.effective * (1 + 1e-6))
 
-    monkeypatch.setattr(effective, "taken_apart", wrong)
+    monkeypatch.setattr(effective_attention, "taken_apart", wrong)
     with pytest.raises(NotApplicable, match="refused: without the part that should have no effect"):
         methods.build("effective_attention")(sitting, sitting.predicted)
     assert not any(one._forward_hooks for one in sitting.subject.model.modules())

@@ -14,13 +14,13 @@ import heedful
 import helpers
 import tiny
 from heedful.checks import checks
-from heedful.checks.erasure import _slope
+from heedful.checks.attention.erasure.check import _slope
 from heedful.core.batch import Batch, collate
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.core.values import Example, Forward, LinearDecoder
-from heedful.models.sitting import Sitting
-from heedful.tensor.erasing import fewest_flips, flips_in_order
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.weight_removal import fewest_flips, flips_in_order
 
 ORDERS = ("attention", "gradient", "attention_x_gradient")
 

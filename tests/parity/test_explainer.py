@@ -13,12 +13,12 @@ from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, ModelError, NotApplicable
 from heedful.core.values import Example
 from heedful.methods.diffmask import DiffMask
-from heedful.models.explainer import SETTINGS, WEIGHTS, load_explainer
-from heedful.models.moving import Moved
-from heedful.models.pretrained import from_model
-from heedful.models.sitting import Sitting
-from heedful.models.states import read_layers
-from heedful.training.masking import Page
+from heedful.models.batch_context import Sitting
+from heedful.models.diffmask.explainer_folder import SETTINGS, WEIGHTS, load_explainer
+from heedful.models.internals.hidden_states import read_layers
+from heedful.models.perturbed.perturbed_embeddings import Moved
+from heedful.models.transformer.from_pretrained import from_model
+from heedful.training.diffmask_trainer import Page
 from masks import write_explainer
 
 TEXTS = ("so fine a film w7", "dull film w1 w2 w3", "not so very fine , not dull w4 w5")
@@ -143,7 +143,7 @@ def test_moved_vectors_are_heard(tmp_path):
 def test_which_attention_is_under_audit_does_not_matter(tmp_path):
     write_explainer(transformer("bert"), tmp_path)
     other = from_model(tiny.model("bert"), tiny.tokenizer("bert"))
-    from heedful.models.scope import Scope
+    from heedful.models.attention_access.scope import Scope
 
     first = from_model(tiny.model("bert"), tiny.tokenizer("bert"), scope=Scope(layer=0))
     one, two = (

@@ -12,16 +12,16 @@ from captum.metrics import infidelity
 import helpers
 from games import Counted, linear, members, subject, texts_of
 from heedful.checks import checks, usual_checks
-from heedful.checks.faithfulness import OF_EACH, Faithfulness
+from heedful.checks.faithfulness.faithfulness.check import OF_EACH, Faithfulness
 from heedful.core.batch import Encoded, collate
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.methods import methods
-from heedful.models.hiding import blank_of
-from heedful.models.sitting import Sitting
-from heedful.stats.correction import holm, holm_adjusted
-from heedful.stats.signs import sign_flip_p
-from heedful.tensor.faithful import bin_sizes, grid_sizes
+from heedful.models.batch_context import Sitting
+from heedful.models.perturbed.mask_words import blank_of
+from heedful.numerics.stats.multiple_testing import holm, holm_adjusted
+from heedful.numerics.stats.permutation_tests import sign_flip_p
+from heedful.numerics.tensor.erasure_metrics import bin_sizes, grid_sizes
 
 BINS = (0.01, 0.05, 0.1, 0.2, 0.5)
 SEED, ORDERS = 3, 4

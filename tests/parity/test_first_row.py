@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import seams
-from heedful.models.first_row import find_first_row
+from heedful.models.transformer.first_position_only import find_first_row
 
 
 def output_and_slope(subject, batch):

@@ -14,7 +14,7 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm
 import seams
 import tiny
 from heedful.core.errors import NotApplicable
-from heedful.models.frozen import frozen, held_at, hold
+from heedful.models.internals.linearised import frozen, held_at, hold
 
 SOME = ("bert", "distilbert", "albert", "modernbert", "gpt2", "llama", "t5", "deberta", "xlnet")
 RULES = pytest.mark.parametrize("held", [True, False], ids=["attention held", "softmax linear"])

@@ -8,7 +8,7 @@ from torch.testing import assert_close as close
 import helpers
 from heedful.core.batch import collate
 from heedful.methods import methods
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
 
 KINDS = [
     ("bilstm", "additive", 2),

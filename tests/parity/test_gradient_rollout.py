@@ -14,8 +14,8 @@ import seams
 import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
-from heedful.models.scope import Scope
-from heedful.models.sitting import Sitting
+from heedful.models.attention_access.scope import Scope
+from heedful.models.batch_context import Sitting
 
 CAUSAL = ("gpt2", "gpt2-classifier", "llama", "mistral", "gpt-oss", "gpt-j", "bloom")
 PLAIN = ("bert", "albert", "modernbert", "deberta", "mpnet", *CAUSAL)

@@ -13,14 +13,15 @@ from torch.autograd.functional import jacobian
 import helpers
 import seams
 import tiny
-from heedful.auditing.identified import identifiability_told
-from heedful.checks import checks, identifiability, usual_checks
+from heedful.checks import checks, usual_checks
+from heedful.checks.attention.identifiability import check
 from heedful.core.errors import ConfigError
 from heedful.core.records import Estimate
-from heedful.models.identifying import contributions, identified, layer_states
-from heedful.models.pretrained import from_model
-from heedful.models.scope import Scope
-from heedful.models.sitting import Sitting
+from heedful.models.attention_access.scope import Scope
+from heedful.models.batch_context import Sitting
+from heedful.models.internals.token_identifiability import contributions, identified, layer_states
+from heedful.models.transformer.from_pretrained import from_model
+from heedful.pipeline.verdict.sentences.identifiability import identifiability_told
 from tiny import H
 
 ALL = {"tokens": 99, "projections": 32}  # every word, and as many directions as dimensions
@@ -51,7 +52,7 @@ def test_shares_without_effect_are_those_of_every_layer_and_head(name):
         for layer in (0, 1):
             rows, carried = written_out(name, text, layer)
             wanted = np.array([apart(rows[h, place], carried[h]) for h in range(H)])
-            for measure, shares in zip(identifiability.WEIGHTS, wanted.T, strict=False):
+            for measure, shares in zip(check.WEIGHTS, wanted.T, strict=False):
                 for h, one in enumerate(shares):
                     value = columns[measure, f"layer {layer}, head {h}"][b]
                     assert value == pytest.approx(one, abs=1e-9)
@@ -177,7 +178,7 @@ def test_few_directions_and_words_come_near():
 
 def test_directions_are_orthonormal_and_point_everywhere_alike():
     sitting = sat(seams.subject("bert"), ["so fine a film"] * 400)
-    drawn = identifiability._directions(sitting, 4, 16).numpy()
+    drawn = check._directions(sitting, 4, 16).numpy()
     for one in drawn:
         np.testing.assert_allclose(one @ one.T, np.eye(4), atol=1e-12)
     mean = np.mean([one.T @ one for one in drawn], axis=0)  # unbiased: P/D on the diagonal
@@ -202,7 +203,7 @@ def test_models_without_layers_are_told_why_they_have_none():
     _, findings = found(Sitting(subject, helpers.batch(subject, [4, 2])))
     assert not findings.measurements
     assert set(findings.missing) == set(checks.build("identifiability").measures)
-    assert set(findings.missing.values()) == {identifiability.ONE}
+    assert set(findings.missing.values()) == {check.ONE}
 
 
 def test_layers_of_a_subject_of_ones_own_cannot_be_heard():
@@ -211,16 +212,16 @@ def test_layers_of_a_subject_of_ones_own_cannot_be_heard():
     own = SimpleNamespace(family="own", **{name: getattr(inner, name) for name in verbs})
     _, findings = found(sat(own))
     assert not findings.measurements
-    assert set(findings.missing.values()) == {identifiability.UNHEARD}
+    assert set(findings.missing.values()) == {check.UNHEARD}
 
 
 @pytest.mark.parametrize(
     ("name", "missing", "why"),
     [
-        ("albert", identifiability.TOKENS, "Word vectors of 16 dimensions cannot be compared"),
-        ("deberta", identifiability.WEIGHTS, "effective_attention needs the vectors"),
-        ("xlnet", identifiability.WEIGHTS, "effective_attention needs the vectors"),
-        ("t5", (*identifiability.TOKENS, *identifiability.OWN), "States are followed through one"),
+        ("albert", check.TOKENS, "Word vectors of 16 dimensions cannot be compared"),
+        ("deberta", check.WEIGHTS, "effective_attention needs the vectors"),
+        ("xlnet", check.WEIGHTS, "effective_attention needs the vectors"),
+        ("t5", (*check.TOKENS, *check.OWN), "States are followed through one"),
     ],
 )
 def test_what_a_family_does_not_show_is_missing_with_its_reason(name, missing, why):
@@ -246,7 +247,7 @@ def test_it_runs_when_asked_for():
     assert "identifiability" in checks
     assert "identifiability" not in usual_checks()
     none = checks.build("identifiability", tokens=0)
-    assert not set(none.measures) & set(identifiability.OWN)
+    assert not set(none.measures) & set(check.OWN)
     for wrong in ({"tokens": -1}, {"projections": 0}):
         with pytest.raises(ConfigError, match="tokens must be at least 0 and projections"):
             checks.build("identifiability", **wrong)

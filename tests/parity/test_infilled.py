@@ -13,13 +13,13 @@ import helpers
 from fillers import filler
 from games import members, subject
 from heedful.checks import checks
-from heedful.checks.infilled import replaced
+from heedful.checks.faithfulness.infilling import replaced
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, ModelError
 from heedful.core.rng import generator
 from heedful.core.values import Example
-from heedful.models.infilling import Gap, Infiller
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
+from heedful.models.transformer.infiller import Gap, Infiller
 
 SEED, SAMPLES, BINS = 3, 2, (0.2, 0.5)
 TEXTS = {

@@ -7,7 +7,7 @@ import games
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Forward
 from heedful.methods import methods
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
 
 
 class Bent(games.Linear):

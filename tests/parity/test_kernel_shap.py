@@ -10,10 +10,10 @@ from torch.testing import assert_close as close
 
 import games
 import helpers
-from heedful.methods import coalitions
-from heedful.methods.coalitions import Game, pairs_by_size, visible_players
-from heedful.methods.kernel_shap import efficient, shapley_mass
-from heedful.models.sitting import Sitting
+from heedful.methods.erasure import coalitions
+from heedful.methods.erasure.coalitions import Game, pairs_by_size, visible_players
+from heedful.methods.erasure.kernel_shap import efficient, shapley_mass
+from heedful.models.batch_context import Sitting
 
 SHAPES = [(players, samples) for players in (3, 6, 9, 12, 30, 101) for samples in (4, 7, 64, 1000)]
 

@@ -11,7 +11,7 @@ import helpers
 from heedful.core.batch import collate
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
 
 ENCODERS = ("bilstm", "cnn", "average", "mlp")
 

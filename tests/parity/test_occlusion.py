@@ -9,8 +9,8 @@ import games
 from heedful.core.errors import ConfigError
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.hiding import blank_of
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
+from heedful.models.perturbed.mask_words import blank_of
 
 NAMES = ("bilstm", "cnn", "bert", "gpt2")
 names = pytest.mark.parametrize("name", NAMES)

@@ -11,16 +11,16 @@ import torch
 from benchmarks import plain
 
 import helpers
+from heedful.checks.interventions.certified_optimum import CertifiedAdversary
+from heedful.checks.interventions.gradient_search import AdversarialSearch
+from heedful.checks.interventions.simple import Permute
 from heedful.core.rng import normal_keys
-from heedful.interventions.exact import CertifiedAdversary
-from heedful.interventions.search import AdversarialSearch
-from heedful.interventions.simple import Permute
-from heedful.methods.leave_one_out import LeaveOneOut
-from heedful.methods.one_hot_gradient import OneHotGradient
-from heedful.models.sitting import Sitting
-from heedful.tensor.divergence import jsd, tvd
+from heedful.methods.erasure.leave_one_out import LeaveOneOut
+from heedful.methods.gradient.one_hot_gradient import OneHotGradient
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.distributions import jsd, tvd
+from heedful.training.loop.sparse_step import Step
 from heedful.training.recipe import Recipe, loss_for, optimiser_for
-from heedful.training.step import Step
 
 LENGTHS = [2, 3, 5, 8, 12, 9, 4, 12]  # the published deletion needs a word to be left
 EPSILON = 0.05

@@ -13,15 +13,15 @@ from sklearn.metrics import average_precision_score, f1_score
 
 from games import members, subject, texts_of
 from heedful.checks import checks, usual_checks
-from heedful.checks.plausibility import MANY, UNMARKED, UNSCORED, UNSIZED
+from heedful.checks.sanity.plausibility.check import MANY, UNMARKED, UNSCORED, UNSIZED
 from heedful.core.errors import ConfigError
-from heedful.core.people import PAIRED, UNFOUND, People, people_of
+from heedful.core.rationales import PAIRED, UNFOUND, People, people_of
 from heedful.core.rng import generator
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.sitting import Sitting
-from heedful.tensor import plausible
-from heedful.tensor.rank import dense_ranks
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor import rationale_metrics
+from heedful.numerics.tensor.ranking import dense_ranks
 
 SEED, ORDERS, SHARE, NEUTRAL = 3, 4, 0.4, 2.0
 ASKED = ("gradient", "input_x_gradient", "leave_one_out")
@@ -168,8 +168,8 @@ def test_the_arithmetic_with_many_ties(ranks, marks, chosen):
     real = torch.ones(1, n, dtype=torch.bool)
     marked = torch.tensor(marks[:n])[None]
     dense = dense_ranks(scores, real.expand_as(scores))
-    area = float(plausible.average_precision(dense, marked))
-    span = float(plausible.span_f1(torch.tensor(chosen[:n])[None, None], marked))
+    area = float(rationale_metrics.average_precision(dense, marked))
+    span = float(rationale_metrics.span_f1(torch.tensor(chosen[:n])[None, None], marked))
     if not any(marks[:n]):
         assert math.isnan(area)
         assert math.isnan(span)
@@ -186,7 +186,7 @@ def test_the_arithmetic_with_many_ties(ranks, marks, chosen):
         for one, r in zip(inside, ranks, strict=True)
     ]
     hits = sum(one for one, mark in zip(inside, marks, strict=False) if mark)
-    got = plausible.token_f1(dense, marked, torch.tensor([k]))
+    got = rationale_metrics.token_f1(dense, marked, torch.tensor([k]))
     assert float(got) == pytest.approx(2 * hits / (k + sum(marks[:n])))
 
 

@@ -14,9 +14,9 @@ from asking import ALLOWED, everything
 from heedful.core.errors import DataError, ShapeError
 from heedful.core.values import NEVER, Example
 from heedful.methods import methods
-from heedful.models.encoders import encoders
-from heedful.models.query_attentions import query_attentions
-from heedful.models.words import SPECIALS
+from heedful.models.recurrent.encoders import encoders
+from heedful.models.recurrent.query_attention import query_attentions
+from heedful.models.recurrent.vocabulary import SPECIALS
 from helpers import WORDS
 
 SOS, EOS = SPECIALS.index("<SOS>"), SPECIALS.index("<EOS>")

@@ -16,18 +16,18 @@ import helpers
 import tiny
 from games import grouped, members, subject, texts_of
 from heedful.checks import checks, usual_checks
-from heedful.checks.randomisation import EVEN
+from heedful.checks.sanity.randomisation.check import EVEN
 from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, ModelError
 from heedful.core.rng import generator
 from heedful.core.values import Explanation
 from heedful.methods import methods
-from heedful.models import redrawn as room
-from heedful.models.network import AttentionClassifier
-from heedful.models.planted import planted, texts
-from heedful.models.pretrained import from_model
-from heedful.models.redrawn import redrawn
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
+from heedful.models.perturbed import randomised_weights as room
+from heedful.models.perturbed.randomised_weights import redrawn
+from heedful.models.recurrent.classifier import AttentionClassifier
+from heedful.models.transformer.from_pretrained import from_model
+from heedful.planted.hand_built import planted, texts
 
 SEED = 3
 ASKED = ("gradient", "input_x_gradient", "leave_one_out")

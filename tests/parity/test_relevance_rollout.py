@@ -12,9 +12,9 @@ import seams
 import tiny
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.methods import methods
-from heedful.models.relevance import relevance
-from heedful.models.scope import Scope
-from heedful.models.sitting import Sitting
+from heedful.models.attention_access.scope import Scope
+from heedful.models.batch_context import Sitting
+from heedful.models.internals.lrp import relevance
 
 
 @cache

@@ -13,26 +13,26 @@ from scipy.stats import spearmanr
 
 from games import grouped
 from heedful.checks import Trial, checks, mark
-from heedful.checks.deception import mass_on
+from heedful.checks.retraining.deception.check import mass_on
 from heedful.core.batch import collate
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.methods import methods
-from heedful.models.hiding import blank_of
-from heedful.models.sitting import Sitting
-from heedful.training.hidden import Hidden
-from heedful.training.lessons import (
+from heedful.models.batch_context import Sitting
+from heedful.models.perturbed.mask_words import blank_of
+from heedful.training.loop.predictions import outlook
+from heedful.training.variants.context import Taught, Texts
+from heedful.training.variants.hidden_words import Hidden
+from heedful.training.variants.masked_copy import Echo, Holes, hole_of, with_holes
+from heedful.training.variants.objectives import Seen
+from heedful.training.variants.serialisation import from_dict, to_dict
+from heedful.training.variants.variants import (
     Adversary,
     Pace,
     Retrained,
     Shuffled,
     WithoutWords,
 )
-from heedful.training.masked import Echo, Holes, hole_of, with_holes
-from heedful.training.objectives import Seen
-from heedful.training.outlook import outlook
-from heedful.training.room import Taught, Texts
-from heedful.training.written import from_dict, to_dict
 from schooling import base, data
 
 PACE = {"epochs": 3, "patience": 3}

@@ -14,9 +14,9 @@ import tiny_tokenizers
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.pretrained import from_model
-from heedful.models.scope import Scope
-from heedful.models.sitting import Sitting
+from heedful.models.attention_access.scope import Scope
+from heedful.models.batch_context import Sitting
+from heedful.models.transformer.from_pretrained import from_model
 
 CAUSAL = ("gpt2", "mistral", "llama", "gpt-oss")
 PLAIN = ("bert", "albert", "xlnet", "deberta", *CAUSAL)

@@ -15,9 +15,9 @@ from heedful.core.batch import collate
 from heedful.core.values import Forward
 from heedful.methods import methods
 from heedful.methods.base import joined
-from heedful.models.hiding import blank_of
-from heedful.models.scope import Scope
-from heedful.models.sitting import Sitting
+from heedful.models.attention_access.scope import Scope
+from heedful.models.batch_context import Sitting
+from heedful.models.perturbed.mask_words import blank_of
 
 captum = pytest.importorskip("captum.attr")
 SCOPES = [Scope(), Scope(0), Scope("all"), Scope(-1, 2), Scope(0, position="mean")]

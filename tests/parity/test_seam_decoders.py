@@ -6,8 +6,8 @@ import torch
 import tiny
 from heedful.core.errors import HeedfulError
 from heedful.core.values import Example
-from heedful.models.replay import RowReplay
-from heedful.models.scope import Scope
+from heedful.models.attention_access.scope import Scope
+from heedful.models.transformer.last_layer_replay import RowReplay
 from seams import SHORT, alone, batch, by_hand, encoded, families, random_rows, scale, subject
 from tiny import FAMILIES
 

@@ -8,8 +8,8 @@ import transformers
 import tiny
 import tiny_tokenizers
 from heedful.core.errors import AttentionUnavailable, ConfigError
-from heedful.models.pretrained import from_model
-from heedful.models.scope import Scope
+from heedful.models.attention_access.scope import Scope
+from heedful.models.transformer.from_pretrained import from_model
 from seams import batch, hand_made, inputs, made, subject
 
 

@@ -5,8 +5,8 @@ import torch
 
 import tiny
 import tiny_tokenizers
-from heedful.models.pretrained import from_model
-from heedful.models.scope import Scope
+from heedful.models.attention_access.scope import Scope
+from heedful.models.transformer.from_pretrained import from_model
 from seams import batch, encoded, made, subject, untouched
 from tiny import H
 

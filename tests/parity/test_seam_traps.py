@@ -10,9 +10,9 @@ import transformers
 import tiny
 import tiny_by_hand
 from heedful.core.errors import AttentionUnavailable
-from heedful.models.hearing import Mixed
-from heedful.models.scope import Scope
-from heedful.models.seam import find_seam
+from heedful.models.attention_access.access import find_seam
+from heedful.models.attention_access.recorder import Mixed
+from heedful.models.attention_access.scope import Scope
 from seams import (
     TAPPED,
     allowed,
@@ -65,9 +65,9 @@ def test_a_lost_mask_would_be_noticed(name, monkeypatch):
     one = made(model, name)
     rows = batch(one)
     assert find_seam(model, lambda: one.logits(rows)).path == "interface"
-    monkeypatch.setattr("heedful.models.seam._mask", lambda *_, **__: None)
+    monkeypatch.setattr("heedful.models.attention_access.access._mask", lambda *_, **__: None)
     assert find_seam(model, lambda: one.logits(rows)).path == "tap"
-    monkeypatch.setattr("heedful.models.seam.PATHS", ("interface",))
+    monkeypatch.setattr("heedful.models.attention_access.access.PATHS", ("interface",))
     with pytest.raises(AttentionUnavailable, match="logits differ from the untouched model's by"):
         find_seam(model, lambda: one.logits(rows))
     monkeypatch.undo()

@@ -5,10 +5,10 @@ import torch
 from torch import nn
 
 import tiny_witness
-from heedful.interventions import interventions
-from heedful.models.hearing import Mixed
-from heedful.models.scope import Scope
-from heedful.models.sitting import Sitting
+from heedful.checks.interventions import interventions
+from heedful.models.attention_access.recorder import Mixed
+from heedful.models.attention_access.scope import Scope
+from heedful.models.batch_context import Sitting
 from seams import CAUSAL, allowed, batch, draw, families, real_queries, subject, uniform
 from tiny import FAMILIES, H
 

@@ -14,8 +14,8 @@ from heedful.checks import checks
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.rng import generator
 from heedful.methods import methods
-from heedful.models.moving import DEAF, Moved
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
+from heedful.models.perturbed.perturbed_embeddings import DEAF, Moved
 
 SEED, DRAWS, RADIUS = 2, 3, 0.1
 METHODS = ("input_x_gradient", "one_hot_gradient", "gradient", "integrated_gradients", "occlusion")

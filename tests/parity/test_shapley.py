@@ -10,9 +10,10 @@ from torch.testing import assert_close as close
 import games
 import helpers
 from heedful.core.errors import NotApplicable
-from heedful.methods import methods, shapley
-from heedful.methods.coalitions import Coalitions
-from heedful.models.sitting import Sitting
+from heedful.methods import methods
+from heedful.methods.erasure import shapley
+from heedful.methods.erasure.coalitions import Coalitions
+from heedful.models.batch_context import Sitting
 
 NAMES = ("bilstm", "bert", "gpt2")
 

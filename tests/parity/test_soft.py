@@ -10,13 +10,13 @@ import torch
 import helpers
 from games import linear, members, subject, texts_of
 from heedful.checks import checks
-from heedful.checks.removals import Words
-from heedful.checks.softly import SoftTrial
+from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftTrial
+from heedful.checks.faithfulness.word_removal import Words
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.methods import methods
-from heedful.models.sitting import Sitting
-from heedful.tensor.faithful import as_shares
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.erasure_metrics import as_shares
 
 SEED, DRAWS = 4, 10
 NAMES = ("bilstm", "cnn", "bert", "xlnet")

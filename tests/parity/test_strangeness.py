@@ -15,9 +15,9 @@ from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.rng import generator
 from heedful.core.values import Blank, Example
-from heedful.models.hiding import blank_of
-from heedful.models.sitting import Sitting
-from heedful.tensor.nearest import nearest, share_nearer
+from heedful.models.batch_context import Sitting
+from heedful.models.perturbed.mask_words import blank_of
+from heedful.numerics.tensor.nearest_neighbours import nearest, share_nearer
 
 BINS, SEED = (0.2, 0.5), 5
 PIECED = ("unbelievable", "film", "was", "good", "the", "unly", "bad", "so", "a")

@@ -10,9 +10,9 @@ import seams
 from heedful.checks import checks
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
-from heedful.methods.blocks import Zeroed
-from heedful.models.scope import Scope
-from heedful.models.sitting import Sitting
+from heedful.methods.attention.block_methods import Zeroed
+from heedful.models.attention_access.scope import Scope
+from heedful.models.batch_context import Sitting
 
 TEXTS = ("so fine , and dull .", "not bad", "it was the best")
 OF_LAYERS = ("tau_weighting", "tau_mixing", "tau_unrolled")

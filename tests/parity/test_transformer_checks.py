@@ -9,17 +9,17 @@ from scipy.stats import kendalltau
 
 import heedful
 import tiny
-from heedful.auditing.job import run_job
 from heedful.checks import checks
+from heedful.checks.interventions.gradient_search import AdversarialSearch
+from heedful.checks.interventions.leverage import Leverage
+from heedful.checks.interventions.nullspace import NullSpace
+from heedful.checks.interventions.random_at_distance import RandomAtDistance
+from heedful.checks.interventions.simple import Permute, Uniform
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
-from heedful.interventions.distance import RandomAtDistance
-from heedful.interventions.leverage import Leverage
-from heedful.interventions.nullspace import NullSpace
-from heedful.interventions.search import AdversarialSearch
-from heedful.interventions.simple import Permute, Uniform
-from heedful.models.sitting import Sitting
-from heedful.tensor.divergence import jsd, tvd
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.distributions import jsd, tvd
+from heedful.pipeline.audit.job import run_job
 
 TEXTS = ("a fine film that is so very good .", "not so bad", "it was dull , in places , not good")
 

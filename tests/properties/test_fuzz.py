@@ -16,12 +16,12 @@ from jaxtyping import config
 
 import heedful
 import helpers
-from heedful.auditing.plan import Plan, parse_plan
+from heedful.api.run import Run
 from heedful.core.errors import ConfigError, DataError, ModelError, RunError
 from heedful.core.values import Example
 from heedful.data import read
-from heedful.models.store import load, save
-from heedful.runner.run import Run
+from heedful.models.recurrent.model_folder import load, save
+from heedful.pipeline.plan.plan import Plan, parse_plan
 
 FEW, MANY = 50, 3000
 ROWS = [{"text": f'w{i} é\n\t, "w1"', "label": i % 2, "tokens": ["a", "b"]} for i in range(8)]

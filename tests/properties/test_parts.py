@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 import helpers
 from heedful.checks import Check, checks
+from heedful.checks.interventions import Intervention, interventions
 from heedful.core.batch import Batch, collate
 from heedful.core.errors import NotApplicable
-from heedful.core.people import People
+from heedful.core.rationales import People
 from heedful.core.values import Forward
-from heedful.interventions import Intervention, interventions
 from heedful.methods import Method, methods
-from heedful.models.base import DeletesQuickly, Subject
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
+from heedful.models.protocols import DeletesQuickly, Subject
 
 ROOMS = {"method": methods, "intervention": interventions, "check": checks}
 PROTOCOLS = {"method": Method, "intervention": Intervention, "check": Check}

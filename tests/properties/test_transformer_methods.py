@@ -9,8 +9,8 @@ import tiny
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.pretrained import from_model
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
+from heedful.models.transformer.from_pretrained import from_model
 
 FAMILIES = ("bert", "gpt2", "deberta", "bart")
 TEXTS = ("so fine a film", "dull film", "not so very fine , not dull")

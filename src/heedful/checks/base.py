@@ -12,7 +12,7 @@ from torch import Tensor
 from heedful.core.records import Claim, Measurement
 from heedful.core.registry import Registry
 from heedful.core.values import Example
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
 
 checks = Registry("check")
 Column = NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import (
+from heedful.cli.options import (
     Choices,
     CleaningName,
     Fields,
@@ -22,8 +22,8 @@ from heedful.core.errors import ConfigError
 from heedful.core.records import ANSWERS
 
 if TYPE_CHECKING:
-    from heedful.auditing.plan import Plan
-    from heedful.runner.run import Run
+    from heedful.api.run import Run
+    from heedful.pipeline.plan.plan import Plan
 
 ENGINES = ("local",)
 
@@ -100,8 +100,8 @@ def audit(
 
 def run_audit(plan: "Plan", out: Path, *, quiet: bool) -> "Run":
     """Run a plan with a progress bar and print its card."""
-    from heedful.auditing.methods_asked import cost_told
-    from heedful.runner.api import audit as audit_model
+    from heedful.api.functions import audit as audit_model
+    from heedful.pipeline.plan.method_settings import cost_told
 
     if not quiet and (told := cost_told(plan.methods)):
         typer.echo(told, err=True)
@@ -137,8 +137,8 @@ def _plan(
     methods: tuple[str, ...],
 ) -> "Plan":
     """The plan file's settings, where there is one, under those given on the command line."""
-    from heedful.auditing.plan import Plan, parse_plan
-    from heedful.data.fields import parse_fields
+    from heedful.data.columns import parse_fields
+    from heedful.pipeline.plan.plan import Plan, parse_plan
 
     raw = parse_plan(_read(file)) if file else {}
     given["retraining"] = raw.get("retraining", {}) | given["retraining"]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.common import Choices, ModelName, choices
+from heedful.cli.options import Choices, ModelName, choices
 
 
 def check(
@@ -14,8 +14,8 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what works for MODEL: attention path, parity, methods, checks, expected cost."""
-    from heedful.auditing.inspect import inspect
-    from heedful.runner.api import load
+    from heedful.api.functions import load
+    from heedful.pipeline.audit.capabilities import inspect
 
     found = inspect(load(model, **choices(subject)))
     if as_json:

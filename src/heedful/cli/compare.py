@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.common import Quiet, names
+from heedful.cli.options import Quiet, names
 from heedful.core.errors import ConfigError
 
 
@@ -34,9 +34,9 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare runs with the first of them: paired differences, intervals, corrected p-values."""
-    from heedful.comparing.gates import parse_gate
-    from heedful.report.safe import printable
-    from heedful.runner.compare import compare as compare_runs
+    from heedful.api.comparison import compare as compare_runs
+    from heedful.report.escaping import printable
+    from heedful.results.comparison.requirements import parse_gate
 
     chosen = names(methods)
     if methods is not None and len(chosen) < 2:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.audit import run_audit
-from heedful.cli.common import Quiet
+from heedful.cli.options import Quiet
 from heedful.cli.train import train_to
 
 if TYPE_CHECKING:
+    from heedful.training.loop.transformer_trainer import FineTuning
     from heedful.training.recipe import Recipe
-    from heedful.training.tuning import FineTuning
 
 DATA = "sample:movies"
 TRAINED, AUDITED = 3000, 200  # sentences for the transformer: CPU minutes
@@ -37,8 +37,8 @@ def demo(
         recipe = Recipe(embeddings="glove", min_words=MIN_WORDS)
         _train_and_audit(out or Path("runs/demo"), recipe, told=None if quiet else told)
         return
-    from heedful.models.packaged import MINILM
-    from heedful.training.tuning import FineTuning
+    from heedful.models.transformer.bundled_encoders import MINILM
+    from heedful.training.loop.transformer_trainer import FineTuning
 
     folder = out or Path("runs/demo-transformer")
     told = f"Fine-tuning MiniLM on {TRAINED} movie-review sentences …"
@@ -54,8 +54,8 @@ def _train_and_audit(
     limits: tuple[int | None, int | None] = (None, None),
 ) -> None:
     """Train unless a model is there, then audit it; quiet where there is nothing to tell."""
-    from heedful.auditing.plan import Plan
-    from heedful.models.store import SETTINGS
+    from heedful.models.recurrent.model_folder import SETTINGS
+    from heedful.pipeline.plan.plan import Plan
 
     model, quiet = out / "model", told is None
     there = any((model / name).exists() for name in (SETTINGS, "config.json"))

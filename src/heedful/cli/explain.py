@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from heedful.cli.common import (
+from heedful.cli.options import (
     Choices,
     CleaningName,
     Fields,
@@ -69,7 +69,7 @@ def explain(
         more = {key.removeprefix("--"): value for key, value in many.items() if value is not None}
         _explain_data(model, data, asked | more, quiet=quiet)
     else:
-        from heedful.runner.api import explain as explain_text
+        from heedful.api.functions import explain as explain_text
 
         found = explain_text(model, text or "", question=question, **asked)
         if html:
@@ -83,7 +83,7 @@ def explain(
 
 
 def _explain_data(model: str, data: str, asked: dict[str, Any], *, quiet: bool) -> None:
-    from heedful.runner.api import explain_all
+    from heedful.api.functions import explain_all
 
     with progress_bar("explain", quiet=quiet) as progress:
         found = explain_all(model, data, progress=progress, **asked)
@@ -108,7 +108,7 @@ def _require_one_kind(
 
 def _methods(text: str | None, settings: list[str] | None) -> Any:
     """The methods with what --set says of them."""
-    from heedful.auditing.explain_request import chosen_methods
+    from heedful.pipeline.explain.request import chosen_methods
 
     given: dict[str, dict[str, Any]] = {}
     for one in settings or ():

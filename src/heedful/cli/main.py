@@ -11,12 +11,12 @@ from heedful.cli import (
     check,
     compare,
     demo,
-    diffmask,
     explain,
-    listing,
+    list_parts,
     report,
     reproduce,
     train,
+    train_diffmask,
 )
 from heedful.core.errors import HeedfulError
 
@@ -31,11 +31,11 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
-app.command("diffmask")(diffmask.diffmask)
+app.command("diffmask")(train_diffmask.diffmask)
 app.command("audit")(audit.audit)
 app.command("explain")(explain.explain)
 app.command("check")(check.check)
-app.command("list")(listing.listing)
+app.command("list")(list_parts.listing)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("reproduce")(reproduce.reproduce)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.common import Quiet
+from heedful.cli.options import Quiet
 
 
 def report(
@@ -22,8 +22,8 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write the report of RUN again: RUN/report.html, or what is asked for; no model is needed."""
-    from heedful.core.files import write_atomic
-    from heedful.runner.run import Run
+    from heedful.api.run import Run
+    from heedful.core.atomic_files import write_atomic
 
     found = Run(run)
     written = []

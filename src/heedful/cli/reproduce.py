@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.common import Quiet, names, progress_bar
+from heedful.cli.options import Quiet, names, progress_bar
 from heedful.core.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
-    from heedful.reproducing.claims import Judged
+    from heedful.studies.results.claims import Judged
 
 Named = Annotated[str, typer.Argument(metavar="STUDY", help="See `heedful list studies`.")]
 Root = Annotated[Path, typer.Option(help="The folder that data sets lie in, by their usual names.")]
@@ -49,9 +49,9 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Run a published study again on every data set found, and write its page."""
-    from heedful.report.safe import printable
-    from heedful.reproducing.api import reproduce as run_again
-    from heedful.reproducing.parts import several
+    from heedful.report.escaping import printable
+    from heedful.studies.page.page_parts import several
+    from heedful.studies.reproduce import reproduce as run_again
 
     def say(line: str) -> None:
         if not quiet:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import CleaningName, Fields, Limit, Quiet, Seed, progress_bar
+from heedful.cli.options import CleaningName, Fields, Limit, Quiet, Seed, progress_bar
 from heedful.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from heedful.core.progress import Progress
-    from heedful.data.base import Dataset
-    from heedful.models.base import Subject
+    from heedful.core.timing import Progress
+    from heedful.data.dataset import Dataset
+    from heedful.models.protocols import Subject
+    from heedful.training.loop.transformer_trainer import FineTuning
     from heedful.training.recipe import Recipe
-    from heedful.training.tuning import FineTuning
 
 OWN = (
     "attention",
@@ -97,8 +97,8 @@ def train_to(
     quiet: bool = False,
 ) -> "Subject":
     """Train on the train split, choose on dev, save, and say in two lines what came out."""
-    from heedful.data.base import DEV
-    from heedful.data.resolve import read, splits
+    from heedful.data.dataset import DEV
+    from heedful.data.read import read, splits
 
     known = read(data, split="train", fields=fields, limit=limit, cleaning=cleaning)
     dev = None
@@ -133,12 +133,12 @@ def _trained(
     from heedful.training.recipe import Recipe
 
     if isinstance(recipe, Recipe):
-        from heedful.models.store import save
+        from heedful.models.recurrent.model_folder import save
 
         fitted = fit(known, dev, recipe, progress=progress)
         save(fitted, out)
         return fitted, fitted.history
-    from heedful.runner.lock import locked
+    from heedful.pipeline.audit.run_lock import locked
     from heedful.training.finetune import HISTORY, finetune
 
     with locked(out):  # two that continue one training would be in each other's way
@@ -154,13 +154,13 @@ def _recipe(
     A model of words keeps to the cleaning of its data where it reads other texts, as far as its
     own ways of splitting them go, and counts words as the paper did.
     """
-    from heedful.models.encoders import encoders
-    from heedful.models.words import WordTokenizer
+    from heedful.models.recurrent.encoders import encoders
+    from heedful.models.recurrent.vocabulary import WordTokenizer
     from heedful.training.recipe import Recipe
 
     near = not Path(encoder).exists() and get_close_matches(encoder, encoders, n=1)
     if encoder not in encoders and not near:
-        from heedful.training.tuning import FineTuning
+        from heedful.training.loop.transformer_trainer import FineTuning
 
         _refuse(given, OWN, f"for {', '.join(encoders)}; {encoder} is a transformer")
         return FineTuning(encoder, **given)
@@ -171,7 +171,7 @@ def _recipe(
 
 
 def _as_cleaned(name: str | None) -> dict[str, Any]:
-    from heedful.data.cleanings import cleaning_named
+    from heedful.data.cleaning.presets import cleaning_named
 
     if name is None:
         return {}

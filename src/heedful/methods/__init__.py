@@ -1,39 +1,16 @@
-"""Ways to explain a prediction; importing this room registers them all."""
+"""Ways to explain a prediction; importing this package registers them all."""
 
-# methods are shown in the order they are registered in
+# ruff: noqa: F401 - importing a module registers its methods, listed in this order
 # isort: off
-from heedful.methods import attention, rollout, flow, gradient_rollout, relevance_rollout, blocks
-from heedful.methods import effective_attention, decomposed
-from heedful.methods import gradient, one_hot_gradient, smoothgrad, integrated_gradients
-from heedful.methods import lrp, decompx, leave_one_out, occlusion, lime, kernel_shap, shapley
-from heedful.methods import diffmask
-from heedful.methods import controls
+from heedful.methods.attention import attention, rollout, flow, gradient_rollout
+from heedful.methods.attention import relevance_rollout, block_methods
+from heedful.methods.attention import effective_attention, decomposed
+from heedful.methods.gradient import gradient, one_hot_gradient, smoothgrad, integrated_gradients
+from heedful.methods.gradient import lrp, decompx
+from heedful.methods.erasure import leave_one_out, occlusion, lime, kernel_shap, shapley
+from heedful.methods import diffmask, baselines
 
 # isort: on
 from heedful.methods.base import Method, methods
 
-__all__ = [
-    "Method",
-    "attention",
-    "blocks",
-    "controls",
-    "decomposed",
-    "decompx",
-    "diffmask",
-    "effective_attention",
-    "flow",
-    "gradient",
-    "gradient_rollout",
-    "integrated_gradients",
-    "kernel_shap",
-    "leave_one_out",
-    "lime",
-    "lrp",
-    "methods",
-    "occlusion",
-    "one_hot_gradient",
-    "relevance_rollout",
-    "rollout",
-    "shapley",
-    "smoothgrad",
-]
+__all__ = ["Method", "methods"]

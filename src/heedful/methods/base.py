@@ -8,7 +8,7 @@ from torch import Tensor
 from heedful.core.errors import ConfigError
 from heedful.core.registry import Registry
 from heedful.core.values import Explanation
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
 
 Kind = Literal["attention", "sensitivity", "saliency", "control"]
 Join = Literal["sum", "norm"]

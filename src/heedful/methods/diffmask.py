@@ -9,8 +9,8 @@ from torch import Tensor
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Explanation
 from heedful.methods.base import Join, Kind, methods, on_words
-from heedful.models.explainer import HOW, load_explainer
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
+from heedful.models.diffmask.explainer_folder import HOW, load_explainer
 
 UNTRAINED = (
     f"diffmask needs an explainer that was trained for this model: {HOW}, then --set "

@@ -10,16 +10,16 @@ from typing import Any
 
 from torch.nn import CrossEntropyLoss
 
-from heedful.core.progress import Progress, silent
-from heedful.data.base import Dataset
-from heedful.models.classifier import new_classifier, save_classifier
-from heedful.models.transformer import TransformerSubject
-from heedful.training.checkpoint import Identity, State, drop
+from heedful.core.timing import Progress, silent
+from heedful.data.dataset import Dataset
+from heedful.models.transformer.new_classifier import new_classifier, save_classifier
+from heedful.models.transformer.subject import TransformerSubject
 from heedful.training.fit import data_told, named_alike, require_every_class, split_dev
-from heedful.training.loop import Kept, Until, run_epochs
-from heedful.training.objectives import OwnTask
-from heedful.training.score import require_dev
-from heedful.training.tuning import FineTuning, TunedCourse, optimiser_for
+from heedful.training.loop.checkpoint import Identity, State, drop
+from heedful.training.loop.dev_scores import require_dev
+from heedful.training.loop.epochs import Kept, Until, run_epochs
+from heedful.training.loop.transformer_trainer import FineTuning, TunedCourse, optimiser_for
+from heedful.training.variants.objectives import OwnTask
 
 HISTORY = "training.json"
 VERSIONED = ("heedful", "torch", "transformers", "tokenizers")

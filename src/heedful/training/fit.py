@@ -11,20 +11,20 @@ import torch
 
 from heedful.core.batch import Encoded
 from heedful.core.errors import DataError
-from heedful.core.progress import Progress, silent
+from heedful.core.timing import Progress, silent
 from heedful.core.values import Example
-from heedful.data.base import Dataset
-from heedful.data.resolve import read
-from heedful.models.network import Shape
-from heedful.models.networks import new_network
-from heedful.models.recurrent import RecurrentSubject
-from heedful.models.vectors import initial_vectors
-from heedful.models.words import Vocabulary, WordTokenizer
-from heedful.training.checkpoint import Identity, State, drop
-from heedful.training.course import RecurrentCourse
-from heedful.training.loop import Kept, Until
-from heedful.training.objectives import OwnTask
+from heedful.data.dataset import Dataset
+from heedful.data.read import read
+from heedful.models.recurrent.classifier import Shape
+from heedful.models.recurrent.query_classifier import new_network
+from heedful.models.recurrent.subject import RecurrentSubject
+from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
+from heedful.models.recurrent.word_vectors import initial_vectors
+from heedful.training.loop.checkpoint import Identity, State, drop
+from heedful.training.loop.epochs import Kept, Until
+from heedful.training.loop.recurrent_trainer import RecurrentCourse
 from heedful.training.recipe import Recipe
+from heedful.training.variants.objectives import OwnTask
 
 
 def fit(

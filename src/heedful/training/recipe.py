@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
-from heedful.models.networks import Network
-from heedful.models.words import WordTokenizer
+from heedful.models.recurrent.query_classifier import Network
+from heedful.models.recurrent.vocabulary import WordTokenizer
 
 
 @dataclass(frozen=True)

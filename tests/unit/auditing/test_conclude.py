@@ -6,8 +6,8 @@ from math import isnan, nan
 import numpy as np
 import pytest
 
-from heedful.auditing.conclude import Columns, conclude, whole_columns
-from heedful.auditing.plan import Plan
+from heedful.pipeline.plan.plan import Plan
+from heedful.pipeline.verdict.estimate import Columns, conclude, whole_columns
 from trusted import WHERE
 
 PLAN = Plan("m", "d", checks=("permutation",), resamples=200)

@@ -5,12 +5,12 @@ import torch
 
 import helpers
 from explaining import pieced, registered
-from heedful.auditing.explain import explain_text
-from heedful.auditing.explain_request import Request
 from heedful.core.errors import ConfigError, DataError, NotApplicable
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
+from heedful.pipeline.explain.explain_text import explain_text
+from heedful.pipeline.explain.request import Request
 
 TEXT = "w1-w2 w3 w4-w5-w6"
 

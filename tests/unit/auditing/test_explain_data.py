@@ -4,13 +4,13 @@ import pytest
 
 import helpers
 from explaining import forgetful, pieced, registered
-from heedful.auditing import explain_data
-from heedful.auditing.batches import in_halves
-from heedful.auditing.explain import explain_text
-from heedful.auditing.explain_data import Counts, explain_batches
-from heedful.auditing.explain_request import Request, usual_methods
 from heedful.core.errors import ConfigError
 from heedful.core.values import Example
+from heedful.pipeline.audit.halve_on_oom import in_halves
+from heedful.pipeline.explain import explain_dataset
+from heedful.pipeline.explain.explain_dataset import Counts, explain_batches
+from heedful.pipeline.explain.explain_text import explain_text
+from heedful.pipeline.explain.request import Request, usual_methods
 
 LENGTHS = (5, 1, 3, 0, 8, 2, 3, 1)
 TEXTS = [
@@ -92,7 +92,7 @@ def test_cut_texts_are_counted(made_up):
 
 
 def test_only_some_texts_are_held_at_once(made_up, monkeypatch):
-    monkeypatch.setattr(explain_data, "TOGETHER", 3)
+    monkeypatch.setattr(explain_dataset, "TOGETHER", 3)
     read = []
 
     def texts():

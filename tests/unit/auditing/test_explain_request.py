@@ -3,15 +3,15 @@
 import pytest
 
 from explaining import MADE_UP, registered
-from heedful.auditing.explain_request import (
+from heedful.core.errors import ConfigError, UnknownName
+from heedful.methods import methods
+from heedful.pipeline.explain.request import (
     PATENTED,
     SLOW,
     Request,
     chosen_methods,
     usual_methods,
 )
-from heedful.core.errors import ConfigError, UnknownName
-from heedful.methods import methods
 
 
 @pytest.fixture

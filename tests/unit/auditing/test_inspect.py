@@ -6,10 +6,11 @@ import pytest
 
 import helpers
 import seams
-from heedful.auditing import inspect as room
-from heedful.auditing.inspect import inspect
-from heedful.checks import Findings, identifiability
-from heedful.models.sitting import Sitting
+from heedful.checks import Findings
+from heedful.checks.attention.identifiability.check import ONE
+from heedful.models.batch_context import Sitting
+from heedful.pipeline.audit import capabilities as room
+from heedful.pipeline.audit.capabilities import inspect
 
 FIVE = ("encode", "batch", "embed", "forward", "decoder")
 
@@ -29,7 +30,7 @@ def told(subject, check):
 @pytest.mark.parametrize("made", [helpers.subject, lambda: bare(helpers.subject())])
 def test_a_check_that_measures_nothing_says_why(made):
     found = inspect(made())["checks"]
-    assert found["identifiability"] == identifiability.ONE
+    assert found["identifiability"] == ONE
     assert found["agreement"] == found["mechanism"] == "ok"
 
 

@@ -5,11 +5,11 @@ from math import isnan, nan
 import numpy as np
 import pytest
 
-from heedful.auditing.conclude import Columns, conclude
-from heedful.auditing.instead import Rival, best, may_stand_in, rivals
-from heedful.auditing.plan import Plan
 from heedful.core.records import Estimate, Instead
 from heedful.methods import methods
+from heedful.pipeline.plan.plan import Plan
+from heedful.pipeline.verdict.alternatives import Rival, best, may_stand_in, rivals
+from heedful.pipeline.verdict.estimate import Columns, conclude
 from trusted import WHERE
 
 PLAN = Plan("m", "d", checks=("agreement",), resamples=400)

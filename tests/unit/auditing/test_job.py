@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import helpers
-from heedful.auditing.job import Beside, run_job
 from heedful.checks import Findings, checks
 from heedful.core.records import Measurement
 from heedful.core.values import Example
+from heedful.pipeline.audit.job import Beside, run_job
 
 LENGTHS = (9, 2, 5, 1, 9, 3, 12, 2, 7)
 INDICES = (30, 4, 17, 8, 2, 99, 1, 50, 25)  # neither from 0 nor in order

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from heedful.auditing.methods_asked import cost_told, described
-from heedful.auditing.plan import Plan
-from heedful.checks.asked import every_method
+from heedful.checks.requested_methods import every_method
 from heedful.core.errors import ConfigError
-from heedful.methods.lacking import ready_methods
-from heedful.methods.lime import Lime
-from heedful.runner.store import jobs_of
+from heedful.methods.erasure.lime import Lime
+from heedful.methods.prerequisites import ready_methods
+from heedful.pipeline.audit.run_store import jobs_of
+from heedful.pipeline.plan.method_settings import cost_told, described
+from heedful.pipeline.plan.plan import Plan
 
 
 def plan(*names, **tables):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from heedful.auditing.conclude import Columns, conclude, weigh
-from heedful.auditing.multiverse import multiverse
-from heedful.auditing.plan import Plan
+from heedful.pipeline.plan.plan import Plan
+from heedful.pipeline.verdict.estimate import Columns, conclude, weigh
+from heedful.pipeline.verdict.multiverse import multiverse
 from trusted import WHERE, trusted
 
 PLAN = Plan("m", "d", checks=("agreement", "permutation"), resamples=400)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.auditing.plan import QUICK_LIMIT, Plan, parse_plan
 from heedful.checks import checks
 from heedful.core.errors import ConfigError, UnknownName
+from heedful.pipeline.plan.plan import QUICK_LIMIT, Plan, parse_plan
 
 PLAN = Plan("model", "data.csv")
 FULL = Plan(

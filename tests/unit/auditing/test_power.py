@@ -5,12 +5,12 @@ from importlib.resources import files
 
 import pytest
 
-from heedful.auditing.bearing import TABLE
-from heedful.auditing.further import further_texts
-from heedful.auditing.power import NOT_MEASURED, Powers, Where, powers, shipped, told
 from heedful.checks import checks, usual_checks
 from heedful.core.records import Estimate
-from heedful.models.planting import ASKED_KINDS, KINDS, PLANTED_VERSION, Case
+from heedful.pipeline.verdict.check_power import NOT_MEASURED, Powers, Where, powers, shipped, told
+from heedful.pipeline.verdict.claim_table import TABLE
+from heedful.pipeline.verdict.sample_size import further_texts
+from heedful.planted.closed_form import ASKED_KINDS, KINDS, PLANTED_VERSION, Case
 from trusted import row, trusted
 
 ROWS = tuple(

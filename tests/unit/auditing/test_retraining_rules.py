@@ -2,11 +2,11 @@
 
 import pytest
 
-from heedful.auditing.evidence import Evidence
-from heedful.auditing.verdict import judge
 from heedful.checks import checks
 from heedful.core.records import CheckResult, Estimate
-from heedful.stats.interval import Place
+from heedful.numerics.stats.bootstrap import Place
+from heedful.pipeline.verdict.evidence import Evidence
+from heedful.pipeline.verdict.judge import judge
 from trusted import trusted
 
 NAN = float("nan")

@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import pytest
 
-from heedful.auditing.evidence import Evidence
-from heedful.auditing.instead import Rival
-from heedful.auditing.power import Where
-from heedful.auditing.rules import RULES
-from heedful.auditing.verdict import NO_RULES, judge
 from heedful.checks import Findings, checks
 from heedful.core.records import CLAIMS, CheckResult, Estimate, Instead
-from heedful.stats.interval import Place
+from heedful.numerics.stats.bootstrap import Place
+from heedful.pipeline.verdict.alternatives import Rival
+from heedful.pipeline.verdict.batch_rules import RULES
+from heedful.pipeline.verdict.check_power import Where
+from heedful.pipeline.verdict.evidence import Evidence
+from heedful.pipeline.verdict.judge import NO_RULES, judge
 from trusted import row, trusted
 
 NOTHING = Estimate(nan, nan, nan, 0)

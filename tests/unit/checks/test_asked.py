@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 
 import helpers
-from heedful.checks.asked import scores_of
+from heedful.checks.requested_methods import scores_of
 from heedful.core.values import Explanation
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
 
 ASKED = []
 

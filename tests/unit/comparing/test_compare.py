@@ -9,13 +9,13 @@ import pytest
 
 import heedful
 from comparisons import taus, write_run
-from heedful.checks.agreement import Agreement
-from heedful.comparing.columns import Key, gather_columns
-from heedful.comparing.gates import parse_gate
-from heedful.comparing.sides import AGREEMENT, BY_METHOD, shared_name
+from heedful.checks.attention.agreement.check import Agreement
 from heedful.core.errors import ConfigError, RunError
-from heedful.core.tables import Tables
-from heedful.stats.correction import benjamini_hochberg_adjusted, holm_adjusted
+from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted, holm_adjusted
+from heedful.results.comparison.columns import Key, gather_columns
+from heedful.results.comparison.requirements import parse_gate
+from heedful.results.comparison.sides import AGREEMENT, BY_METHOD, shared_name
+from heedful.results.tables import Tables
 from unit.report.made_up import by_layer
 
 N = 60

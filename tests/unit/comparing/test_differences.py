@@ -8,15 +8,20 @@ from scipy import stats
 
 from comparisons import TAUS, taus
 from heedful.checks import checks
-from heedful.checks.retrains import Retrains
-from heedful.comparing import seeded
-from heedful.comparing.columns import Columns, Key
-from heedful.comparing.degrees import PARTS, degree_difference
-from heedful.comparing.means import SAME, Draw, mean_differences
-from heedful.comparing.records import DEGREE, SEEDS
-from heedful.comparing.seeded import BETWEEN, MEDIANS, seeded_difference, seeded_keys
+from heedful.checks.retraining_base import Retrains
 from heedful.core.rng import generator
-from heedful.stats.interval import estimate_place
+from heedful.numerics.stats.bootstrap import estimate_place
+from heedful.results.comparison import seed_differences
+from heedful.results.comparison.columns import Columns, Key
+from heedful.results.comparison.degree_differences import PARTS, degree_difference
+from heedful.results.comparison.mean_differences import SAME, Draw, mean_differences
+from heedful.results.comparison.records import DEGREE, SEEDS
+from heedful.results.comparison.seed_differences import (
+    BETWEEN,
+    MEDIANS,
+    seeded_difference,
+    seeded_keys,
+)
 from helpers import tails
 
 ONE, TWO = Key("permutation", "median_tvd"), Key("permutation", "leverage")
@@ -236,7 +241,7 @@ def test_what_is_known_of_seeds_is_what_the_checks_say():
             pairs |= {Key(name, key): pair for key, pair in one.differences.items()}
             medians |= {Key(name, key) for key, how in one.over_seeds.items() if how == "median"}
     assert set(BETWEEN) < set(pairs)
-    assert {key: seeded.between(key) for key in pairs} == pairs
-    assert seeded.between(Key("roar", "score_random")) is None
+    assert {key: seed_differences.between(key) for key in pairs} == pairs
+    assert seed_differences.between(Key("roar", "score_random")) is None
     assert medians == MEDIANS
-    assert seeded.__doc__
+    assert seed_differences.__doc__

@@ -2,8 +2,8 @@
 
 import pytest
 
-from heedful.core import clock as room
-from heedful.core.clock import Clock, add_seconds
+from heedful.core import timing as room
+from heedful.core.timing import Clock, add_seconds
 
 
 class FakeTime:

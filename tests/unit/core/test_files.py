@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from heedful.core.atomic_files import save_atomic, write_atomic
 from heedful.core.errors import RunError
-from heedful.core.files import save_atomic, write_atomic
 
 
 def names(folder):

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.core.errors import RunError
-from heedful.core.explained import Explained, MethodScores
 from heedful.core.records import (
     ANSWERS,
     CLAIMS,
@@ -18,6 +17,7 @@ from heedful.core.records import (
     Instead,
     Verdict,
 )
+from heedful.results.explanation import Explained, MethodScores
 
 TAU = Estimate(0.35, 0.33, 0.37, 1725)
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from heedful.core.errors import ConfigError, DataError
 from heedful.data import Dataset, read
-from heedful.data.base import pick_split, rows_sha256
-from heedful.data.fields import columns_of
-from heedful.data.memory import RowsSource
-from heedful.data.rows import BadLine, read_row
-from heedful.data.scan import BadRows
+from heedful.data.columns import columns_of
+from heedful.data.dataset import pick_split, rows_sha256
+from heedful.data.sources.in_memory import RowsSource
+from heedful.data.sources.row_schema import BadLine, read_row
+from heedful.data.sources.validation import BadRows
 
 GOOD = [{"text": f"text {i}", "label": i % 2} for i in range(300)]
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.core.errors import UnknownName
-from heedful.core.splitting import word_patterns, words_and_signs
-from heedful.data.cleaning import Cleaning, length
-from heedful.data.cleanings import CLEANINGS, cleaning_named
-from heedful.data.rows import Row
+from heedful.core.word_split import word_patterns, words_and_signs
+from heedful.data.cleaning.presets import CLEANINGS, cleaning_named
+from heedful.data.cleaning.steps import Cleaning, length
+from heedful.data.sources.row_schema import Row
 
 SETS = ["sst", "imdb", "20news", "agnews", "adr", "mimic", "mimic-diabetes", "mimic-anemia"]
 SETS += ["snli", "cnn", "babi"]

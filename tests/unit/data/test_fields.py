@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from heedful.core.errors import ConfigError, DataError
 from heedful.data import read
-from heedful.data.fields import KNOWN, parse_fields
+from heedful.data.columns import KNOWN, parse_fields
 
 columns = st.text(
     st.characters(exclude_characters=",", exclude_categories=["Cs"]), min_size=1

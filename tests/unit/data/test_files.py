@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from heedful.core.errors import DataError
 from heedful.data import read
-from heedful.data.files import FileSource, jsonl_rows
-from heedful.data.rows import BadLine, read_row
+from heedful.data.sources.files import FileSource, jsonl_rows
+from heedful.data.sources.row_schema import BadLine, read_row
 
 ROWS = [{"text": f'a fine, "round" film\nno {i} \0 é', "label": i % 3} for i in range(150)]
 LINES = b"".join(json.dumps(row).encode() + b"\n" for row in ROWS)

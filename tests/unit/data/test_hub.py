@@ -6,7 +6,8 @@ import datasets
 import pytest
 
 from heedful.core.errors import DataError
-from heedful.data import hub, read, splits
+from heedful.data import read, splits
+from heedful.data.sources import hub
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from heedful.core.errors import DataError
-from heedful.data import movies, read, splits
+from heedful.data import read, splits
+from heedful.data.corpora import movies
 
 HEADER = "text,label,source\n"
 

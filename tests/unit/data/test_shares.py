@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
-from heedful.data.cleaning import Cleaning
-from heedful.data.selection import Selection
-from heedful.data.shares import Shares
+from heedful.data.cleaning.filters import Selection
+from heedful.data.cleaning.split_ratios import Shares
+from heedful.data.cleaning.steps import Cleaning
 
 CLASSES = st.lists(st.sampled_from("abb"), min_size=20, max_size=200).filter(
     lambda labels: min(labels.count("a"), labels.count("b")) >= 5

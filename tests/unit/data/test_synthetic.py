@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 from heedful.data import corpora, read
-from heedful.data.words import (
+from heedful.data.corpora.word_lists import (
     FILLERS,
     NEGATIVE,
     PEOPLE,

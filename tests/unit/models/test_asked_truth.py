@@ -15,10 +15,10 @@ from scipy.stats import kendalltau
 
 from heedful.core.errors import DataError
 from heedful.core.values import Example, QueryDecoder
-from heedful.models.planting import ASKED_KINDS, Case
-from heedful.models.planting.asked import FARTHEST, SLOPE
-from heedful.models.planting.asking import APART, QUESTIONS, SHIFT
-from heedful.models.planting.rows import example_of
+from heedful.planted.closed_form import ASKED_KINDS, Case
+from heedful.planted.closed_form.question_subject import APART, QUESTIONS, SHIFT
+from heedful.planted.closed_form.texts import example_of
+from heedful.planted.closed_form.with_question import FARTHEST, SLOPE
 from plants import SEED, Seen, cells_of
 
 SAME = 0.05  # outputs that lie no farther apart count as the same

@@ -12,7 +12,7 @@ import seams
 import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
-from heedful.models.calling import (
+from heedful.models.attention_access.layer_hooks import (
     around,
     entering,
     leaving,
@@ -21,10 +21,10 @@ from heedful.models.calling import (
     stub,
     with_states,
 )
-from heedful.models.pretrained import from_model
-from heedful.models.replay import RowReplay
-from heedful.models.sitting import Sitting
-from heedful.models.states import Watch
+from heedful.models.batch_context import Sitting
+from heedful.models.internals.hidden_states import Watch
+from heedful.models.transformer.from_pretrained import from_model
+from heedful.models.transformer.last_layer_replay import RowReplay
 
 BATCH = helpers.batch(helpers.subject(), [3, 2])
 

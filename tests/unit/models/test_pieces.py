@@ -12,7 +12,7 @@ import tiny_tokenizers
 from heedful.core.batch import collate
 from heedful.core.errors import DataError, ModelError
 from heedful.core.values import Example
-from heedful.models.pieces import Pieces
+from heedful.models.transformer.tokenization import Pieces
 
 LONG = 1000
 

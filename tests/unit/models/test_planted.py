@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from heedful.core.batch import collate
 from heedful.core.values import Example
-from heedful.models.base import Fingerprinted, Subject
-from heedful.models.planted import CUES, WORDS, planted, texts
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
+from heedful.models.protocols import Fingerprinted, Subject
+from heedful.planted.hand_built import CUES, WORDS, planted, texts
 
 KINDS = tuple(planted)
 HONEST = tuple(kind for kind in KINDS if kind.startswith("honest"))

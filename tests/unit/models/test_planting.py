@@ -12,9 +12,9 @@ from benchmarks.planted_cases import section
 import heedful
 from heedful.core.errors import ConfigError, UnknownName
 from heedful.core.values import Example
-from heedful.models.base import Fingerprinted, Subject
-from heedful.models.planting import ASKED_KINDS, KINDS, PLANTED_VERSION, Case, cases
-from heedful.models.planting import kinds as registry
+from heedful.models.protocols import Fingerprinted, Subject
+from heedful.planted.closed_form import ASKED_KINDS, KINDS, PLANTED_VERSION, Case, cases
+from heedful.planted.closed_form import kinds as registry
 from plants import CELLS, TEXTS, cells_of, odds, seen
 
 TRUTH = {  # committed before any rule was held against it: used, ranks, exclusive

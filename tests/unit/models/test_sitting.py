@@ -7,11 +7,11 @@ import torch
 
 import helpers
 from heedful.checks import checks, usual_checks
-from heedful.core.clock import Clock
 from heedful.core.errors import AttentionUnavailable, NotApplicable
+from heedful.core.timing import Clock
 from heedful.methods import methods
-from heedful.models.base import DeletesQuickly
-from heedful.models.sitting import Sitting
+from heedful.models.batch_context import Sitting
+from heedful.models.protocols import DeletesQuickly
 
 
 class FiveVerbs:

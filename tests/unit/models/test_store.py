@@ -11,9 +11,9 @@ from safetensors.torch import load_file, save_file
 import asking
 from heedful.core.errors import ModelError, RunError
 from heedful.core.values import Example
-from heedful.models.recurrent import RecurrentSubject
-from heedful.models.store import SETTINGS, WEIGHTS, WORDS, load, save
-from heedful.models.words import SPECIALS, Vocabulary, WordTokenizer
+from heedful.models.recurrent.model_folder import SETTINGS, WEIGHTS, WORDS, load, save
+from heedful.models.recurrent.subject import RecurrentSubject
+from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary, WordTokenizer
 from helpers import WORDS as KNOWN
 from helpers import batch, subject
 
@@ -253,7 +253,7 @@ def test_a_save_cut_off_over_an_older_model_leaves_no_mixture(folder, monkeypatc
     def full_disk(*_):
         raise RunError("Cannot write: No space left on device.")
 
-    monkeypatch.setattr("heedful.models.store.write_atomic", full_disk)
+    monkeypatch.setattr("heedful.models.recurrent.model_folder.write_atomic", full_disk)
     with pytest.raises(RunError, match="No space"):
         save(small("cnn"), folder)
     assert "heedful.json is missing" in refused(folder)

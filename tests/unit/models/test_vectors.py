@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from heedful.core.errors import DataError
-from heedful.models import vectors
-from heedful.models.vectors import initial_vectors
-from heedful.models.words import SPECIALS, Vocabulary
+from heedful.models.recurrent import word_vectors
+from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary
+from heedful.models.recurrent.word_vectors import initial_vectors
 
 WORDS = Vocabulary((*SPECIALS, "film", "fine", ". . .", "rare"))
 FILM, FINE, DOTS, RARE = range(4, 8)
@@ -129,7 +129,7 @@ def test_bytes_that_are_not_utf8_do_not_stop_the_others(written):
 
 
 def test_without_the_package_glove_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(vectors, "find_spec", lambda name: None)
+    monkeypatch.setattr(word_vectors, "find_spec", lambda name: None)
     with pytest.raises(DataError) as caught:
         initial_vectors("glove", WORDS)
     assert str(caught.value) == (

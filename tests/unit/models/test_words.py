@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from heedful.core.batch import collate
 from heedful.core.errors import ConfigError
 from heedful.core.values import Example
-from heedful.models.words import SPECIALS, Vocabulary, WordTokenizer
+from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary, WordTokenizer
 from helpers import subject
 
 SPLIT, DROP = WordTokenizer(), WordTokenizer(punctuation="drop")

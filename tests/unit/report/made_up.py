@@ -14,8 +14,8 @@ from heedful.core.records import (
     Instead,
     Verdict,
 )
-from heedful.core.tables import Tables
-from heedful.report.evidence import Records
+from heedful.report.run_records import Records
+from heedful.results.tables import Tables
 
 MEASURES = {
     "agreement": (

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.core.records import Estimate
-from heedful.core.tables import Tables
+from heedful.results.tables import Tables
 
 from .made_up import records
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.core.records import CLAIMS, CheckResult, ClaimResult, Estimate
-from heedful.core.tables import Tables
+from heedful.results.tables import Tables
 
 from .made_up import records
 

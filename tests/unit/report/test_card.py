@@ -19,7 +19,15 @@ from heedful.core.records import (
     Verdict,
     Vote,
 )
-from heedful.report.card import CLAIM_WORDS, COLOURS, CONTROLS, HEADLINES, TOLD, WIDTH, print_card
+from heedful.report.terminal.verdict_card import (
+    CLAIM_WORDS,
+    COLOURS,
+    CONTROLS,
+    HEADLINES,
+    TOLD,
+    WIDTH,
+    print_card,
+)
 
 TAU = Estimate(0.35, 0.33, 0.37, 1725)
 MEASURES = {name: (*(one := checks.build(name)).measures, *one.of_heads) for name in checks}

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from heedful.core.records import CheckResult, ClaimResult, Verdict
-from heedful.report.choices import choices_of
-from heedful.report.html import render_html
-from heedful.report.markdown import to_markdown
-from heedful.report.power import power_told, powers_told
+from heedful.report.pages.run_html import render_html
+from heedful.report.pages.run_markdown import to_markdown
+from heedful.report.sections.check_power import power_told, powers_told
+from heedful.report.sections.multiverse import choices_of
 
 from .made_up import records
 

@@ -7,8 +7,8 @@ import pytest
 
 from heedful.checks import checks
 from heedful.core.records import CheckResult, ClaimResult, Estimate
-from heedful.report.claims import LEADING, claims_of
-from heedful.report.html import render_html
+from heedful.report.pages.run_html import render_html
+from heedful.report.sections.claims import LEADING, claims_of
 
 from .made_up import NASTY, records
 from .made_up_retrained import retrained

@@ -12,12 +12,12 @@ from rich.console import Console
 
 import heedful
 from comparisons import taus, write_run
-from heedful.comparing.columns import Key
-from heedful.report.compared import print_compared
-from heedful.report.compared_html import compared_page
-from heedful.report.compared_markdown import compared_markdown
-from heedful.report.compared_pictures import MOST, forests_of
-from heedful.report.compared_rows import COLUMNS, csv_of
+from heedful.report.figures.comparison import MOST, forests_of
+from heedful.report.pages.comparison_html import compared_page
+from heedful.report.pages.comparison_markdown import compared_markdown
+from heedful.report.pages.comparison_rows import COLUMNS, csv_of
+from heedful.report.terminal.comparison import print_compared
+from heedful.results.comparison.columns import Key
 
 from .made_up import NASTY
 from .test_html import LOADING, Read

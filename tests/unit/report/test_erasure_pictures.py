@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from heedful.core.tables import Tables
-from heedful.report.erasure_pictures import ORDERS, erasure_pictures_of
-from heedful.report.figures import chart_of, svg_of
-from heedful.report.look import GRID, INK, QUIET, SERIES
+from heedful.report.figures.draw import chart_of, svg_of
+from heedful.report.figures.erasure import ORDERS, erasure_pictures_of
+from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
+from heedful.results.tables import Tables
 
 from .made_up import records
 

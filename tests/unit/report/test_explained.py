@@ -6,11 +6,11 @@ import sys
 import pytest
 
 from heedful.core.errors import RunError
-from heedful.core.explained import Explained, MethodScores
-from heedful.report.explained import groups_of, shown_of
-from heedful.report.explained_html import MOST, explained_fragment, explained_page, view_of
-from heedful.report.html import STEPS
-from heedful.report.offline import TEMPLATES, joined
+from heedful.report.pages.explanation_content import groups_of, shown_of
+from heedful.report.pages.explanation_html import MOST, explained_fragment, explained_page, view_of
+from heedful.report.pages.run_html import STEPS
+from heedful.report.pages.self_contained_html import TEMPLATES, joined
+from heedful.results.explanation import Explained, MethodScores
 
 from .made_up import NASTY
 from .test_html import LOADING, Read

@@ -10,10 +10,10 @@ import pytest
 
 from heedful.core.errors import RunError
 from heedful.core.records import Estimate
-from heedful.report.figures import chart_of, svg_of, write_figures
-from heedful.report.look import GRID, INK, QUIET, SERIES
-from heedful.report.offline import TEMPLATES
-from heedful.report.pictures import LONGEST, MOST_CLASSES, pictures_of, short_named
+from heedful.report.figures.draw import chart_of, svg_of, write_figures
+from heedful.report.figures.figure_data import LONGEST, MOST_CLASSES, pictures_of, short_named
+from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
+from heedful.report.pages.self_contained_html import TEMPLATES
 
 from .made_up import records
 

@@ -12,8 +12,8 @@ import pytest
 
 from heedful.core.errors import RunError
 from heedful.core.records import Estimate
-from heedful.report.html import render_html, script_json
-from heedful.report.offline import TEMPLATES
+from heedful.report.pages.run_html import render_html, script_json
+from heedful.report.pages.self_contained_html import TEMPLATES
 
 from .made_up import MEASURES, NASTY, manifest, records
 
@@ -182,8 +182,8 @@ def test_a_missing_library_is_named_with_its_cure(monkeypatch):
 def test_a_page_is_made_without_torch():
     code = (
         "import sys; sys.path.insert(0, 'tests/unit');"
-        "from report.made_up import records; from heedful.report.html import render_html;"
-        "from heedful.report.markdown import to_markdown;"
+        "from report.made_up import records; from heedful.report.pages.run_html import render_html;"
+        "from heedful.report.pages.run_markdown import to_markdown;"
         "one = records(); render_html(one); to_markdown(one);"
         "sys.exit('torch' in sys.modules)"
     )

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 from heedful.core.records import CheckResult, Estimate
-from heedful.core.tables import Tables
-from heedful.report.figures import svg_of, write_figures
-from heedful.report.html import render_html
-from heedful.report.identified import MEASURES, identified_of
-from heedful.report.identified_pictures import identified_pictures_of
-from heedful.report.markdown import to_markdown
+from heedful.report.figures.draw import svg_of, write_figures
+from heedful.report.figures.identifiability import identified_pictures_of
+from heedful.report.pages.run_html import render_html
+from heedful.report.pages.run_markdown import to_markdown
+from heedful.report.sections.identifiability import MEASURES, identified_of
+from heedful.results.tables import Tables
 
 from .made_up import records, transformer
 from .test_html import Read

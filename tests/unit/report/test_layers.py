@@ -12,18 +12,18 @@ import pyarrow.compute as pc
 import pytest
 from rich.console import Console
 
-from heedful.core.tables import Tables
-from heedful.report.audited import audited_of
-from heedful.report.card import print_card
-from heedful.report.evidence import Records
-from heedful.report.figures import chart_of, svg_of, write_figures
-from heedful.report.html import STEPS, depth, render_html
-from heedful.report.layer_pictures import layer_pictures_of
-from heedful.report.layers import layers_of, summary_of
-from heedful.report.look import GRID, INK, QUIET, SERIES
-from heedful.report.markdown import to_markdown
-from heedful.report.offline import TEMPLATES, joined
-from heedful.report.page import page_of
+from heedful.report.figures.draw import chart_of, svg_of, write_figures
+from heedful.report.figures.layers import layer_pictures_of
+from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
+from heedful.report.pages.run_html import STEPS, depth, render_html
+from heedful.report.pages.run_markdown import to_markdown
+from heedful.report.pages.self_contained_html import TEMPLATES, joined
+from heedful.report.run_records import Records
+from heedful.report.sections.layers import layers_of, summary_of
+from heedful.report.sections.page import page_of
+from heedful.report.sections.provenance import audited_of
+from heedful.report.terminal.verdict_card import print_card
+from heedful.results.tables import Tables
 
 from .made_up import NASTY, records, traced, transformer
 from .test_html import Read

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import heedful.report.maps as module
-from heedful.core.tables import Tables
-from heedful.report.html import render_html
-from heedful.report.maps import BUDGET, maps_of
+import heedful.report.sections.attention_maps as module
+from heedful.report.pages.run_html import render_html
+from heedful.report.sections.attention_maps import BUDGET, maps_of
+from heedful.results.tables import Tables
 
 from .made_up import NASTY, maps, records, transformer
 from .test_html import Read

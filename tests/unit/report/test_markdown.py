@@ -5,7 +5,7 @@ from math import nan
 import pytest
 
 from heedful.core.records import Estimate
-from heedful.report.markdown import escaped, to_markdown
+from heedful.report.pages.run_markdown import escaped, to_markdown
 
 from .made_up import MEASURES, NASTY, manifest, records
 

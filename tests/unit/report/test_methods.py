@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from heedful.report.card import print_card
-from heedful.report.figures import chart_of, svg_of, write_figures
-from heedful.report.html import render_html
-from heedful.report.look import GRID, INK, QUIET, SERIES
-from heedful.report.markdown import to_markdown
-from heedful.report.measures import meaning_of
-from heedful.report.method_pictures import method_pictures_of
-from heedful.report.methods import limits_told, methods_of, nearest
-from heedful.report.offline import joined
-from heedful.report.page import page_of
+from heedful.report.figures.draw import chart_of, svg_of, write_figures
+from heedful.report.figures.method_agreement import method_pictures_of
+from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
+from heedful.report.measure_labels import meaning_of
+from heedful.report.pages.run_html import render_html
+from heedful.report.pages.run_markdown import to_markdown
+from heedful.report.pages.self_contained_html import joined
+from heedful.report.sections.method_agreement import limits_told, methods_of, nearest
+from heedful.report.sections.page import page_of
+from heedful.report.terminal.verdict_card import print_card
 
 from .made_up import NASTY, records
 from .made_up_methods import KINDS, with_methods

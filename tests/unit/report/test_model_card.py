@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from heedful.core.errors import ShapeError
 from heedful.core.records import CLAIMS, ClaimResult, Estimate, Instead
-from heedful.report import front_matter as written
-from heedful.report import model_card, model_index
-from heedful.report.front_matter import front_matter
-from heedful.report.model_card import MARK, card_of
+from heedful.report.pages import model_card, model_index
+from heedful.report.pages import yaml_block as written
+from heedful.report.pages.model_card import MARK, card_of
+from heedful.report.pages.yaml_block import front_matter
 
 from .made_up import MEASURES, NASTY, manifest, verdict
 

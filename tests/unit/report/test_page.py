@@ -11,14 +11,14 @@ import pytest
 
 from heedful.checks import checks
 from heedful.core.records import Estimate
-from heedful.core.tables import Tables
-from heedful.report.card import CONTROLS, TOLD
-from heedful.report.evidence import visible
-from heedful.report.measures import MEANINGS, OF_METHODS, QUESTIONS, meaning_of, of_a_method
-from heedful.report.page import page_of
-from heedful.report.pictures import BINS, MOST_CLASSES, OTHER, pictures_of
-from heedful.report.sentences import MOST, MOST_WORDS, sentences_of
-from heedful.report.slices import slices_of
+from heedful.report.figures.figure_data import BINS, MOST_CLASSES, OTHER, pictures_of
+from heedful.report.measure_labels import MEANINGS, OF_METHODS, QUESTIONS, meaning_of, of_a_method
+from heedful.report.run_records import visible
+from heedful.report.sections.example_texts import MOST, MOST_WORDS, sentences_of
+from heedful.report.sections.page import page_of
+from heedful.report.sections.slices import slices_of
+from heedful.report.terminal.verdict_card import CONTROLS, TOLD
+from heedful.results.tables import Tables
 
 from .made_up import MEASURES, measurements, records
 

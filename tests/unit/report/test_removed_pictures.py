@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from heedful.core.records import CheckResult
-from heedful.core.tables import Tables, gather_every_setting, gather_settings
-from heedful.report.figures import chart_of, svg_of, write_figures
-from heedful.report.html import render_html
-from heedful.report.look import GRID, INK, QUIET, SERIES
-from heedful.report.removed_pictures import PANELS, first_way, removed_pictures_of
-from heedful.stats.interval import estimate_means
+from heedful.numerics.stats.bootstrap import estimate_means
+from heedful.report.figures.draw import chart_of, svg_of, write_figures
+from heedful.report.figures.faithfulness import PANELS, first_way, removed_pictures_of
+from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
+from heedful.report.pages.run_html import render_html
+from heedful.results.tables import Tables, gather_every_setting, gather_settings
 
 from .made_up import records
 

@@ -9,14 +9,14 @@ import pytest
 from rich.console import Console
 
 from heedful.core.records import CheckResult, Estimate
-from heedful.report.card import print_card
-from heedful.report.html import render_html
-from heedful.report.markdown import to_markdown
-from heedful.report.offline import joined
-from heedful.report.page import page_of
-from heedful.report.retrained import CHECKS, retrained_of
-from heedful.report.retrained_told import SCALES, SHARED, TWO_QUESTIONS, section_of
-from heedful.report.taught import models_of, models_told
+from heedful.report.pages.run_html import render_html
+from heedful.report.pages.run_markdown import to_markdown
+from heedful.report.pages.self_contained_html import joined
+from heedful.report.sections.page import page_of
+from heedful.report.sections.retrained_models import models_of, models_told
+from heedful.report.sections.retraining import CHECKS, retrained_of
+from heedful.report.sections.retraining_text import SCALES, SHARED, TWO_QUESTIONS, section_of
+from heedful.report.terminal.verdict_card import print_card
 
 from .made_up import NASTY, records, transformer
 from .made_up_retrained import CLAIM_OF, MODELS, N, retrained

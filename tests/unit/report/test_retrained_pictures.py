@@ -7,10 +7,10 @@ from math import log
 import numpy as np
 import pytest
 
-from heedful.report.figures import chart_of, svg_of, write_figures
-from heedful.report.look import GRID, INK, QUIET, SERIES
-from heedful.report.retrained import retrained_of
-from heedful.report.retrained_pictures import CELLS, EVERYONE, around, retrained_pictures_of
+from heedful.report.figures.draw import chart_of, svg_of, write_figures
+from heedful.report.figures.retraining import CELLS, EVERYONE, around, retrained_pictures_of
+from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
+from heedful.report.sections.retraining import retrained_of
 
 from .made_up import NASTY
 from .made_up_retrained import N, retrained
@@ -190,7 +190,7 @@ def test_curves_have_every_method_and_share_with_intervals_over_seeds_and_texts(
 
 def test_a_run_that_kept_no_rows_by_share_has_no_curves():
     bare = retrained(("roar",))
-    from heedful.core.tables import Tables
+    from heedful.results.tables import Tables
 
     from .made_up_retrained import flat, rows
 

@@ -5,9 +5,9 @@ from math import nan
 import pytest
 
 from heedful.core.records import CLAIMS, ClaimResult, Estimate
-from heedful.report.power import UNKNOWN
-from heedful.report.review import DECISIONS, FIELDS, review_of
-from heedful.report.review_pages import CONDITIONS, review_html, review_markdown
+from heedful.report.pages.review_content import DECISIONS, FIELDS, review_of
+from heedful.report.pages.review_render import CONDITIONS, review_html, review_markdown
+from heedful.report.sections.check_power import UNKNOWN
 
 from .made_up import MEASURES, NASTY, manifest, records
 from .test_html import LOADING, Read

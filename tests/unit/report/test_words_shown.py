@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.style import Style
 
 from browsing import contrast
-from heedful.core.explained import Explained, MethodScores
-from heedful.report.explained import KINDS
-from heedful.report.words import AGAINST, FOR, coloured, print_words, printable
+from heedful.report.pages.explanation_content import KINDS
+from heedful.report.terminal.coloured_words import AGAINST, FOR, coloured, print_words, printable
+from heedful.results.explanation import Explained, MethodScores
 
 
 def backgrounds(tokens, scores):

@@ -8,9 +8,15 @@ import pytest
 from scipy import stats
 
 from heedful.core.records import Estimate
-from heedful.reproducing.background import cost_of
-from heedful.reproducing.claims import Judged, judged
-from heedful.reproducing.estimating import (
+from heedful.studies.page.figures import figures_of
+from heedful.studies.page.page_parts import Outcome, Section, Table, counted, number, told
+from heedful.studies.page.render import Heading, html_of, markdown_of
+from heedful.studies.page.setup_section import cost_of
+from heedful.studies.published_numbers import Figure, Key, Published
+from heedful.studies.results.cell_results import Made
+from heedful.studies.results.claims import Judged, judged
+from heedful.studies.results.comparison_table import Row, csv_of, estimate_of, rows_of
+from heedful.studies.results.estimates import (
     SHARE,
     STATISTICS,
     ends_of,
@@ -18,13 +24,7 @@ from heedful.reproducing.estimating import (
     mean,
     over_seeds,
 )
-from heedful.reproducing.figures import figures_of
-from heedful.reproducing.made import Made
-from heedful.reproducing.parts import Outcome, Section, Table, counted, number, told
-from heedful.reproducing.published import Figure, Key, Published
-from heedful.reproducing.rendering import Heading, html_of, markdown_of
-from heedful.reproducing.rows import Row, csv_of, estimate_of, rows_of
-from heedful.reproducing.study import Claim, Quick, SetOfTexts, Study
+from heedful.studies.study import Claim, Quick, SetOfTexts, Study
 
 MAIN, OTHER = ("bilstm", "additive"), ("bilstm", "dot")
 TAU, REFERENCE = "agreement.tau_leave_one_out", "agreement.tau_gradient_leave_one_out"

@@ -5,17 +5,17 @@ from dataclasses import fields
 
 import pytest
 
-from heedful.auditing.plan import Plan
 from heedful.checks import checks
 from heedful.core.errors import ConfigError, UnknownName
-from heedful.core.tables import Tables, gather
-from heedful.data.cleanings import CLEANINGS
+from heedful.data.cleaning.presets import CLEANINGS
 from heedful.data.readers import readers
-from heedful.reproducing import study as studying
-from heedful.reproducing.estimating import BINS, STATISTICS
-from heedful.reproducing.made import derived
-from heedful.reproducing.published import FOLDER, SOURCES, Key, Published
-from heedful.reproducing.study import Study, studies
+from heedful.pipeline.plan.plan import Plan
+from heedful.results.tables import Tables, gather
+from heedful.studies import study as studying
+from heedful.studies.published_numbers import FOLDER, SOURCES, Key, Published
+from heedful.studies.results.cell_results import derived
+from heedful.studies.results.estimates import BINS, STATISTICS
+from heedful.studies.study import Study, studies
 from heedful.training.recipe import Recipe
 from unit.report.made_up import by_layer
 

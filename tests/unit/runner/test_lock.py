@@ -12,12 +12,12 @@ import pytest
 import heedful
 import helpers
 from heedful.core.errors import RunError
-from heedful.runner import lock
-from heedful.runner.lock import locked
+from heedful.pipeline.audit import run_lock
+from heedful.pipeline.audit.run_lock import locked
 
 HOLD = """
 import sys, pathlib
-from heedful.runner.lock import locked
+from heedful.pipeline.audit.run_lock import locked
 with locked(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -51,14 +51,14 @@ def test_an_audit_is_refused_and_writes_nothing(holder, tmp_path):
     rows = [{"text": "w1 w2", "label": "class0"}]
     with pytest.raises(RunError, match=f"in use by another heedful \\(process {holder.pid}\\)"):
         heedful.audit(helpers.subject(), rows, checks=("permutation",), out=tmp_path / "run")
-    assert [one.name for one in (tmp_path / "run").iterdir()] == [lock.LOCK]
+    assert [one.name for one in (tmp_path / "run").iterdir()] == [run_lock.LOCK]
 
 
 def test_a_killed_process_leaves_no_lock(holder, tmp_path):
     holder.kill()
     holder.wait()
     with locked(tmp_path / "run"):
-        assert (tmp_path / "run" / lock.LOCK).read_text() == str(os.getpid())
+        assert (tmp_path / "run" / run_lock.LOCK).read_text() == str(os.getpid())
 
 
 def test_the_lock_is_given_back_also_after_an_error(tmp_path):
@@ -69,7 +69,7 @@ def test_the_lock_is_given_back_also_after_an_error(tmp_path):
 
 
 def test_an_owner_that_has_not_signed_yet(tmp_path, monkeypatch):
-    monkeypatch.setattr(lock, "_sign", lambda folder, handle: None)
+    monkeypatch.setattr(run_lock, "_sign", lambda folder, handle: None)
     with locked(tmp_path):
         assert "(process unknown)" in refusal(tmp_path)
 

@@ -9,8 +9,8 @@ import pytest
 
 import heedful
 import helpers
+from heedful.api.run import Run
 from heedful.core.errors import ConfigError, RunError
-from heedful.runner.run import Run
 
 ROWS = [
     {

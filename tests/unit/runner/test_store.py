@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from heedful.auditing.job import Beside, Block, JobResult
-from heedful.auditing.plan import Plan
 from heedful.core.errors import HeedfulError, RunError
-from heedful.runner.folder import Folder
-from heedful.runner.store import Job, Store, jobs_of
+from heedful.pipeline.audit.job import Beside, Block, JobResult
+from heedful.pipeline.audit.run_store import Job, Store, jobs_of
+from heedful.pipeline.plan.plan import Plan
+from heedful.results.run_folder import Folder
 
 PLAN = Plan("model", "data", checks=("permutation",), instances_per_job=4)
 ORIGIN = {"model": "m", "data": "d"}

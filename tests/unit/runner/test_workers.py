@@ -10,9 +10,9 @@ from safetensors.torch import load_file
 
 import processes
 from heedful.core.errors import ConfigError, ModelError, RunError
-from heedful.runner.rooms import open_room, write_room
-from heedful.runner.workers import Worker, cores, teach_all, teach_here
-from heedful.training.lessons import Adversary, Guided, Pace, Retrained
+from heedful.pipeline.retrain.process_pool import Worker, cores, teach_all, teach_here
+from heedful.pipeline.retrain.worker_input import open_room, write_room
+from heedful.training.variants.variants import Adversary, Guided, Pace, Retrained
 from schooling import school
 
 SHORT = Pace(2, 2)
@@ -103,7 +103,8 @@ def test_a_worker_that_is_killed_is_told_of_and_nothing_is_lost(tmp_path):
 def test_a_worker_ends_with_its_parent(tmp_path):
     room = write_room(school(tmp_path), model="", choices={})
     code = (
-        "import sys; from pathlib import Path; from heedful.runner.workers import Worker\n"
+        "import sys; from pathlib import Path\n"
+        "from heedful.pipeline.retrain.process_pool import Worker\n"
         "worker = Worker(Path(sys.argv[1])); print(worker.process.pid, flush=True)\n"
         "import time; time.sleep(60)"
     )

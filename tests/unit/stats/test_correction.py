@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from heedful.stats import correction
-from heedful.stats.correction import benjamini_hochberg, holm
+from heedful.numerics.stats import multiple_testing
+from heedful.numerics.stats.multiple_testing import benjamini_hochberg, holm
 
 # Benjamini & Hochberg (1995), section 4: fifteen p-values, of which their procedure rejects the
 # four smallest at 0.05, and Bonferroni's (Holm's too) the three smallest.
@@ -80,6 +80,6 @@ def test_a_table_of_p_values_keeps_its_shape(correct):
 
 
 def test_examples_in_documentation():
-    found = doctest.testmod(correction)
+    found = doctest.testmod(multiple_testing)
     assert found.attempted
     assert not found.failed

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from heedful.stats.crossed import (
+from heedful.numerics.stats.bootstrap import bootstrap_means
+from heedful.numerics.stats.crossed_bootstrap import (
     crossed_draws,
     equivalence,
     estimate_draws,
     mean_of_seeds,
     median_of_seeds,
 )
-from heedful.stats.interval import bootstrap_means
 
 DRAW = np.random.default_rng(0)
 

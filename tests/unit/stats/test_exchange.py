@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from heedful.core.rng import generator
-from heedful.stats import correction, exchange, signs
-from heedful.stats.correction import benjamini_hochberg_adjusted
-from heedful.stats.exchange import dealt_means, reached_p, swapped_means
-from heedful.stats.signs import sign_flips_p
+from heedful.numerics.stats import multiple_testing, permutation_tests
+from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted
+from heedful.numerics.stats.permutation_tests import (
+    dealt_means,
+    reached_p,
+    sign_flips_p,
+    swapped_means,
+)
 
 MANY = 20_000
 
@@ -107,7 +111,7 @@ def test_adjusted_p_values_are_those_of_scipy_and_gaps_stay():
     assert isnan(benjamini_hochberg_adjusted([nan])[0])
 
 
-@pytest.mark.parametrize("module", [correction, exchange, signs])
+@pytest.mark.parametrize("module", [multiple_testing, permutation_tests])
 def test_examples_in_documentation(module):
     found = doctest.testmod(module)
     assert found.attempted

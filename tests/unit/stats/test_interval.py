@@ -10,8 +10,8 @@ from scipy import stats
 
 from heedful.core.errors import ShapeError
 from heedful.core.rng import generator
-from heedful.stats import interval
-from heedful.stats.interval import (
+from heedful.numerics.stats import bootstrap
+from heedful.numerics.stats.bootstrap import (
     bootstrap_means,
     estimate_means,
     estimate_place,
@@ -198,6 +198,6 @@ def test_a_reference_no_better_than_the_control_shows_in_the_gap():
 
 
 def test_examples_in_documentation():
-    found = doctest.testmod(interval)
+    found = doctest.testmod(bootstrap)
     assert found.attempted
     assert not found.failed

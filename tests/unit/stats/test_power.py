@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from heedful.stats.power import Trials, rates, roc_auc
+from heedful.numerics.stats.detection_skill import Trials, rates, roc_auc
 
 
 def test_rates_by_hand_with_kinds_alike():

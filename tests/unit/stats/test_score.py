@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.stats import score
-from heedful.stats.score import accuracy, f1, macro_f1, roc_auc
+from heedful.numerics.stats import classification_scores
+from heedful.numerics.stats.classification_scores import accuracy, f1, macro_f1, roc_auc
 
 labels = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30)
 scored = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1)), min_size=1, max_size=30)
@@ -58,6 +58,6 @@ def test_nothing_to_score_has_no_score():
 
 
 def test_examples_in_documentation():
-    found = doctest.testmod(score)
+    found = doctest.testmod(classification_scores)
     assert found.attempted
     assert not found.failed

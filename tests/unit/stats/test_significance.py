@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from heedful.stats import significance
-from heedful.stats.significance import Ties, kendall_p
+from heedful.numerics.stats import kendall_test
+from heedful.numerics.stats.kendall_test import Ties, kendall_p
 
 
 def facts(x, y):
@@ -67,11 +67,11 @@ def test_the_exact_distribution_is_that_of_all_orders(n):
         sum(a > b for i, a in enumerate(order) for b in order[i + 1 :])
         for order in permutations(range(n))
     ]
-    assert list(significance._orders(n)) == np.bincount(out_of_order).tolist()
+    assert list(kendall_test._orders(n)) == np.bincount(out_of_order).tolist()
 
 
 def test_the_exact_counts_are_whole_and_complete():
-    orders = significance._orders(33)
+    orders = kendall_test._orders(33)
     assert sum(orders) == factorial(33)
     assert (orders == orders[::-1]).all()
 
@@ -112,6 +112,6 @@ def test_under_the_null_one_in_twenty_is_significant():
 
 
 def test_examples_in_documentation():
-    found = doctest.testmod(significance)
+    found = doctest.testmod(kendall_test)
     assert found.attempted
     assert not found.failed

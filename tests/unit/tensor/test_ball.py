@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from heedful.tensor.ball import TOGETHER, Program, best_in_balls
+from heedful.numerics.tensor.linear_programs import TOGETHER, Program, best_in_balls
 
 
 def program(rng, words, classes, *, shift=0.0):

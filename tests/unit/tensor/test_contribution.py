@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-from heedful.tensor.contribution import Parts, rows_of_one
+from heedful.numerics.tensor.vector_parts import Parts, rows_of_one
 
 
 def drawn(*shape, seed=0):

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from heedful.tensor.divergence import kl, kl_of_logits
-from heedful.tensor.gates import dimmed, hard_concrete, log_open
+from heedful.numerics.tensor.distributions import kl, kl_of_logits
+from heedful.numerics.tensor.hard_concrete import dimmed, hard_concrete, log_open
 
 DRAWS = 200_000
 

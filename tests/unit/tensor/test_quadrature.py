@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from heedful.tensor.quadrature import even_rule, rule
+from heedful.numerics.tensor.quadrature import even_rule, rule
 
 
 @pytest.mark.parametrize("make", [rule, even_rule])

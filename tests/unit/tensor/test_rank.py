@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from heedful.core.errors import ConfigError
-from heedful.tensor import rank
-from heedful.tensor.rank import (
+from heedful.numerics.tensor import ranking
+from heedful.numerics.tensor.ranking import (
     dense_ranks,
     kendall,
     spearman,
@@ -124,7 +124,7 @@ def test_tau_does_not_depend_on_the_size_of_blocks(text, block):
     values, mask = text
     want = kendall(ranked(values, mask), mask)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank, "SIGNS_AT_A_TIME", block)
+        patch.setattr(ranking, "SIGNS_AT_A_TIME", block)
         assert torch.equal(kendall(ranked(values, mask), mask).balance, want.balance)
 
 
@@ -224,6 +224,6 @@ def test_the_order_of_tokens_never_matters(text, random):
 
 
 def test_examples_in_documentation():
-    found = doctest.testmod(rank)
+    found = doctest.testmod(ranking)
     assert found.attempted
     assert not found.failed

@@ -10,9 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
-from heedful.tensor import divergence, erasing, simplex, slab
-from heedful.tensor.divergence import jsd, jsd_to_pair, jsd_to_point, kl, tvd
-from heedful.tensor.simplex import masked_softmax, permuted, positions_first, uniform
+from heedful.numerics.tensor import distributions as simplex
+from heedful.numerics.tensor import linear_programs, weight_removal
+from heedful.numerics.tensor.distributions import (
+    jsd,
+    jsd_to_pair,
+    jsd_to_point,
+    kl,
+    masked_softmax,
+    permuted,
+    positions_first,
+    tvd,
+    uniform,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -188,8 +198,8 @@ def test_to_pair_is_the_jsd_from_the_explicit_vector(rows, share, seed):
     assert found == pytest.approx(jsd(on(a), on(q)).item(), abs=1e-12)
 
 
-@pytest.mark.parametrize("module", [simplex, divergence, erasing, slab])
+@pytest.mark.parametrize("module", [simplex, weight_removal, linear_programs])
 def test_examples_of_the_documentation_run(module):
     found = doctest.testmod(module)
     assert found.failed == 0
-    assert found.attempted or module is slab
+    assert found.attempted or module is linear_programs

@@ -10,9 +10,9 @@ from safetensors.torch import load_file, save_file
 
 from encoder import DEV, TRAIN, told, weights
 from heedful.core.errors import RunError
-from heedful.training.checkpoint import FILE
 from heedful.training.finetune import finetune
-from heedful.training.tuning import TunedCourse
+from heedful.training.loop.checkpoint import FILE
+from heedful.training.loop.transformer_trainer import TunedCourse
 
 
 class Killed(Exception):

@@ -14,8 +14,13 @@ import heedful
 from encoder import DEV, TRAIN, WORDS, rows, told, weights, write_encoder
 from heedful.core.errors import ConfigError, DataError, ModelError
 from heedful.training.finetune import finetune
-from heedful.training.score import dev_score
-from heedful.training.tuning import FineTuning, TunedCourse, optimiser_for, rate_at
+from heedful.training.loop.dev_scores import dev_score
+from heedful.training.loop.transformer_trainer import (
+    FineTuning,
+    TunedCourse,
+    optimiser_for,
+    rate_at,
+)
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(recipe, whole, tmp_path):

@@ -13,7 +13,7 @@ from heedful import Recipe, fit
 from heedful.cli.train import train_to
 from heedful.core.errors import ConfigError, DataError
 from heedful.core.rng import generator
-from heedful.training.score import dev_score
+from heedful.training.loop.dev_scores import dev_score
 
 RECIPE = Recipe(epochs=2, hidden=8, embedding=6, batch=8, rate=0.01)
 
@@ -86,12 +86,16 @@ def test_the_score_of_the_subject_is_the_best_of_all_epochs():
 )
 def test_the_weights_of_the_epoch_that_is_named_are_kept(scores, monkeypatch):
     told = iter(scores)
-    monkeypatch.setattr("heedful.training.course.score_of", lambda *_: (next(told), 0.0))
+    monkeypatch.setattr(
+        "heedful.training.loop.recurrent_trainer.score_of", lambda *_: (next(told), 0.0)
+    )
     subject = fit(TRAIN, DEV, replace(RECIPE, epochs=3))
     best = subject.history["best_epoch"]
     assert best == scores.index(max(scores)) + 1
     rising = count(0.1)
-    monkeypatch.setattr("heedful.training.course.score_of", lambda *_: (next(rising), 0.0))
+    monkeypatch.setattr(
+        "heedful.training.loop.recurrent_trainer.score_of", lambda *_: (next(rising), 0.0)
+    )
     at = [fit(TRAIN, DEV, replace(RECIPE, epochs=epoch)) for epoch in (1, 2, 3)]
     assert [same(subject, one) for one in at] == [epoch == best for epoch in (1, 2, 3)]
 

@@ -12,11 +12,11 @@ from heedful import Recipe, fit
 from heedful.core.batch import Encoded
 from heedful.core.errors import DataError
 from heedful.core.rng import generator
-from heedful.models.query import QueryClassifier
-from heedful.models.store import load, save
+from heedful.models.recurrent.model_folder import load, save
+from heedful.models.recurrent.query_classifier import QueryClassifier
+from heedful.training.loop.dev_scores import require_dev, score_of
+from heedful.training.loop.sparse_step import Step
 from heedful.training.recipe import loss_for, optimiser_for
-from heedful.training.score import require_dev, score_of
-from heedful.training.step import Step
 
 RECIPE = Recipe("cnn", "dot", epochs=4, hidden=16, embedding=16, batch=16, rate=0.02)
 PEOPLE, PLACES = ("mary", "john", "sandra"), ("garden", "kitchen", "office")

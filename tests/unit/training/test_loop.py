@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from heedful.core.errors import ConfigError, RunError
-from heedful.core.progress import silent
-from heedful.training.checkpoint import State
-from heedful.training.loop import Kept, Until, outcome, run_epochs
+from heedful.core.timing import silent
+from heedful.training.loop.checkpoint import State
+from heedful.training.loop.epochs import Kept, Until, outcome, run_epochs
 
 
 class Rising:

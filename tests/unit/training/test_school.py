@@ -8,11 +8,16 @@ import torch
 
 from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, NotApplicable, RunError
-from heedful.tensor.divergence import jsd, tvd
+from heedful.numerics.tensor.distributions import jsd, tvd
 from heedful.training.fit import fit
-from heedful.training.guided import by_words, outputs_under, word_weights
-from heedful.training.hidden import Hidden, without
-from heedful.training.lessons import (
+from heedful.training.loop.predictions import outlook
+from heedful.training.variants.context import recipe_of
+from heedful.training.variants.guided_model import by_words, outputs_under, word_weights
+from heedful.training.variants.hidden_words import Hidden, without
+from heedful.training.variants.masked_copy import Holes
+from heedful.training.variants.serialisation import from_dict, to_dict
+from heedful.training.variants.variant_store import DONE, in_order
+from heedful.training.variants.variants import (
     Adversary,
     Deceived,
     Guided,
@@ -22,11 +27,6 @@ from heedful.training.lessons import (
     Shuffled,
     WithoutWords,
 )
-from heedful.training.masked import Holes
-from heedful.training.outlook import outlook
-from heedful.training.room import recipe_of
-from heedful.training.school import DONE, in_order
-from heedful.training.written import from_dict, to_dict
 from schooling import RECIPE, base, data, school
 
 SHORT = Pace(3, 3)
@@ -155,7 +155,7 @@ def test_a_guide_is_obeyed(taught):
 
 def test_words_weigh_what_their_pieces_weigh():
     from heedful.core.batch import Encoded
-    from heedful.training.outlook import Outlook
+    from heedful.training.loop.predictions import Outlook
 
     one = Encoded(0, 1, (9, 1, 2, 3, 9), (-1, 0, 0, 1, -1), ("unlike", "it"))
     seen = Outlook(torch.ones(1, 2) / 2, (torch.tensor([0.3, 0.1, 0.2, 0.4, 0.0]),))

@@ -6,7 +6,7 @@ import torch
 import helpers
 from heedful.core.batch import Encoded, collate
 from heedful.core.errors import DataError
-from heedful.training.score import dev_score, probabilities
+from heedful.training.loop.dev_scores import dev_score, probabilities
 
 
 def texts(subject, gold):

@@ -3,9 +3,9 @@
 import torch
 
 from heedful.core.batch import Batch
-from heedful.models.network import AttentionClassifier, Shape
+from heedful.models.recurrent.classifier import AttentionClassifier, Shape
+from heedful.training.loop.sparse_step import Step
 from heedful.training.recipe import Recipe, loss_for, optimiser_for
-from heedful.training.step import Step
 
 WORDS = 30
 

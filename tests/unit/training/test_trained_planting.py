@@ -12,14 +12,14 @@ from benchmarks.known import alone, examined
 from scipy.special import expit, logit
 
 from heedful.core.errors import ConfigError, UnknownName
-from heedful.models.planted import CUES
-from heedful.models.planting.base import Plant
-from heedful.training.planting import TRAINED, TRAINED_LENGTHS, TrainedCase, trained_cases
-from heedful.training.planting import case as module
-from heedful.training.planting.base import Kind
-from heedful.training.planting.proof import BOUNDS, proof
-from heedful.training.planting.teaching import finished, fresh
-from heedful.training.planting.trial import Tried, tried
+from heedful.planted.closed_form.base import Plant
+from heedful.planted.hand_built import CUES
+from heedful.planted.trained import TRAINED, TRAINED_LENGTHS, TrainedCase, trained_cases
+from heedful.planted.trained import case as module
+from heedful.planted.trained.base import Kind
+from heedful.planted.trained.bounds import BOUNDS, proof
+from heedful.planted.trained.measure import Tried, tried
+from heedful.planted.trained.train import finished, fresh
 from plants import SEED, trained
 
 TRUTH = {  # committed before any rule was held against it: used, ranks, exclusive

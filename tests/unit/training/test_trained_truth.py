@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import expit, logit
 
-from heedful.models.planted import CUES
-from heedful.training.planting import TRAINED
-from heedful.training.planting.trial import SAME, SPAN, tried
+from heedful.planted.hand_built import CUES
+from heedful.planted.trained import TRAINED
+from heedful.planted.trained.measure import SAME, SPAN, tried
 from plants import Seen, trained
 
 

@@ -10,11 +10,22 @@ import heedful
 from encoder import rows
 from heedful.checks import mark
 from heedful.core.errors import NotApplicable
-from heedful.models.pretrained import from_model
-from heedful.models.scope import Scope
+from heedful.models.attention_access.scope import Scope
+from heedful.models.transformer.from_pretrained import from_model
 from heedful.training.finetune import finetune
-from heedful.training.hidden import Hidden
-from heedful.training.lessons import (
+from heedful.training.loop.predictions import outlook
+from heedful.training.variants.context import Texts
+from heedful.training.variants.hidden_words import Hidden
+from heedful.training.variants.masked_copy import Echo, Holes, hole_of
+from heedful.training.variants.transformer_variants import (
+    Blocked,
+    Evened,
+    blocked,
+    of_kind,
+    tuned_again,
+)
+from heedful.training.variants.variant_store import School
+from heedful.training.variants.variants import (
     Adversary,
     Deceived,
     Guided,
@@ -23,11 +34,6 @@ from heedful.training.lessons import (
     Retrained,
     WithoutWords,
 )
-from heedful.training.masked import Echo, Holes, hole_of
-from heedful.training.outlook import outlook
-from heedful.training.room import Texts
-from heedful.training.school import School
-from heedful.training.tuned import Blocked, Evened, blocked, of_kind, tuned_again
 
 CUES = Hidden("list", ("dull", "fine"))
 # enough texts that the cues are learnt whatever the order of float operations on a machine
@@ -99,7 +105,7 @@ def test_uniform_rows_let_gradients_through(here):
 
 
 def room(school):
-    from heedful.training.room import Room
+    from heedful.training.variants.context import Room
 
     return Room(school.base, school.train, school.dev, lambda _: None, school.tuning)
 
@@ -107,7 +113,7 @@ def room(school):
 def test_an_adversary_attends_elsewhere(here):
     lesson = Adversary(0.05, "base")
     seen, own = outlook(taught(here, lesson).subject, here.dev.encoded), here.dev.outlook
-    from heedful.tensor.divergence import jsd, tvd
+    from heedful.numerics.tensor.distributions import jsd, tvd
 
     assert float(jsd(seen.padded(), own.padded()).mean()) > 0.05
     assert float(tvd(seen.probabilities, own.probabilities).mean()) < 0.3
@@ -163,7 +169,7 @@ def test_without_blocking_the_other_words_know(here):
 
 def test_without_the_words_a_model_guesses(here):
     subject = taught(here, WithoutWords(CUES)).subject
-    from heedful.training.hidden import blank_id
+    from heedful.training.variants.hidden_words import blank_id
 
     seen = outlook(subject, here.dev.without(CUES, blank_id(subject)))
     assert accuracy(here, seen) < 0.8
@@ -200,7 +206,7 @@ def test_models_that_pool_all_tokens_cannot_be_blocked(here):
 
 
 def test_a_recipe_that_cannot_be_followed_is_said(here):
-    from heedful.training.pupils import anew
+    from heedful.training.variants.recurrent_variants import anew
 
     for tuning in ({}, {"encoder": "x", "colour": "red"}, {"encoder": "x", "epochs": 0}):
         with pytest.raises(NotApplicable, match="cannot be followed"):

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from heedful.training.checkpoint import State
-from heedful.training.loop import Until
+from heedful.training.loop.checkpoint import State
+from heedful.training.loop.epochs import Until
 
 
 def state(scores, accuracies):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from heedful.data.base import Numbered
+from heedful.data.dataset import Numbered
 from heedful.data.readers.base import (
     LONE,
     Splits,
@@ -18,7 +18,7 @@ from heedful.data.readers.base import (
     split_files,
     text_lines,
 )
-from heedful.data.rows import BadLine, LeftOut
+from heedful.data.sources.row_schema import BadLine, LeftOut
 
 NAMES = {split: (f"{split}.tsv",) for split in ("train", "dev", "test")}
 LABELS = ("0", "1")  # 1: somebody tells of a reaction

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from heedful.core.errors import DataError
-from heedful.data.base import Numbered
+from heedful.data.dataset import Numbered
 from heedful.data.labels import shown
 from heedful.data.readers.base import (
     Splits,
@@ -16,7 +16,7 @@ from heedful.data.readers.base import (
     readers,
     text_lines,
 )
-from heedful.data.rows import BadLine
+from heedful.data.sources.row_schema import BadLine
 
 ENDS = {"train": "_train.txt", "dev": "_valid.txt", "test": "_test.txt"}
 WANTED = "a folder of tasks, with files such as qa1_single-supporting-fact_train.txt"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from heedful.core.errors import DataError
 from heedful.core.registry import Registry
-from heedful.data.base import Numbered, pick_split, rows_sha256
-from heedful.data.files import BOM, open_bytes, readable
+from heedful.data.dataset import Numbered, pick_split, rows_sha256
 from heedful.data.labels import shown
-from heedful.data.rows import BadLine
+from heedful.data.sources.files import BOM, open_bytes, readable
+from heedful.data.sources.row_schema import BadLine
 
 Rows = Callable[[], Iterator[Numbered]]
 LONE = ("all",)

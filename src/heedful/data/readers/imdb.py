@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from heedful.data.base import Numbered
+from heedful.data.dataset import Numbered
 from heedful.data.readers.base import (
     Splits,
     decoded,
@@ -15,7 +15,7 @@ from heedful.data.readers.base import (
     readers,
     whole_file,
 )
-from heedful.data.rows import BadLine
+from heedful.data.sources.row_schema import BadLine
 
 CLASSES = {"neg": "negative", "pos": "positive"}
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from heedful.data.base import Numbered
-from heedful.data.files import csv_rows
+from heedful.data.dataset import Numbered
 from heedful.data.readers.base import (
     LONE,
     Splits,
@@ -17,6 +16,7 @@ from heedful.data.readers.base import (
     readers,
     split_files,
 )
+from heedful.data.sources.files import csv_rows
 
 NAMES = {
     split: tuple(f"{one}.csv" for one in names)

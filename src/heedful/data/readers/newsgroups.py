@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from heedful.data.base import Numbered
+from heedful.data.dataset import Numbered
 from heedful.data.readers.base import (
     LONE,
     Splits,
@@ -18,7 +18,7 @@ from heedful.data.readers.base import (
     readers,
     whole_file,
 )
-from heedful.data.rows import BadLine, LeftOut
+from heedful.data.sources.row_schema import BadLine, LeftOut
 
 CLASSES = {"rec.sport.baseball": "baseball", "rec.sport.hockey": "hockey"}
 QUOTING = ("writes in", "writes:", "wrote:", "says:", "said:")

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from heedful.data.base import Numbered
-from heedful.data.files import jsonl_rows
+from heedful.data.dataset import Numbered
 from heedful.data.readers.base import (
     Splits,
     existing,
@@ -14,7 +13,8 @@ from heedful.data.readers.base import (
     readers,
     split_files,
 )
-from heedful.data.rows import BadLine, LeftOut
+from heedful.data.sources.files import jsonl_rows
+from heedful.data.sources.row_schema import BadLine, LeftOut
 
 NAMES = {
     split: (f"snli_1.0_{split}.jsonl", f"snli_1.0_{split}.jsonl.gz")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from heedful.data.base import Numbered
+from heedful.data.dataset import Numbered
 from heedful.data.readers.base import (
     Splits,
     existing,
@@ -15,7 +15,7 @@ from heedful.data.readers.base import (
     split_files,
     text_lines,
 )
-from heedful.data.rows import BadLine, LeftOut
+from heedful.data.sources.row_schema import BadLine, LeftOut
 
 NAMES = {split: (f"{split}.txt", f"{split}.txt.gz") for split in ("train", "dev", "test")}
 ROOT = re.compile(r"\(([0-4]) ")

@@ -5,7 +5,7 @@ import pytest
 from heedful.core.errors import DataError
 from heedful.data import read, splits
 from heedful.data.readers.adr import tweet_rows
-from heedful.data.rows import BadLine, LeftOut
+from heedful.data.sources.row_schema import BadLine, LeftOut
 
 TWEETS = """\
 tweet_id\tuser_id\tlabel\ttext

@@ -5,7 +5,7 @@ import pytest
 from heedful.core.errors import DataError
 from heedful.data import read, splits
 from heedful.data.readers.agnews import article_rows
-from heedful.data.rows import BadLine, LeftOut
+from heedful.data.sources.row_schema import BadLine, LeftOut
 
 ARTICLES = """"3","Shares up","Oil\\prices, ""again"" up."
 "1","Talks","Peace talks

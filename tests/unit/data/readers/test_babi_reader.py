@@ -6,7 +6,7 @@ from heedful.core.errors import DataError
 from heedful.data import read, splits
 from heedful.data.readers import open_reader
 from heedful.data.readers.babi import story_rows
-from heedful.data.rows import BadLine
+from heedful.data.sources.row_schema import BadLine
 
 STORY = """\
 1 Mary moved to the bathroom.

@@ -5,7 +5,7 @@ import pytest
 from heedful.core.errors import DataError
 from heedful.data import read, splits
 from heedful.data.readers import open_reader
-from heedful.data.rows import BadLine
+from heedful.data.sources.row_schema import BadLine
 
 
 def question(passage, query, answer):

@@ -8,7 +8,7 @@ import pytest
 from heedful.core.errors import DataError
 from heedful.data import read, splits
 from heedful.data.readers.snli import pair_rows
-from heedful.data.rows import BadLine, LeftOut
+from heedful.data.sources.row_schema import BadLine, LeftOut
 
 PAIRS = [
     ("A man sleeps.", "A man is awake.", "contradiction"),

@@ -7,7 +7,7 @@ import pytest
 from heedful.core.errors import DataError
 from heedful.data import read, splits
 from heedful.data.readers.sst import tree_rows
-from heedful.data.rows import BadLine, LeftOut
+from heedful.data.sources.row_schema import BadLine, LeftOut
 
 TREES = """\
 (3 (2 It) (4 (2 -LRB-) (4 (3 really) (2 -RRB-))))

@@ -1,0 +1,1 @@
+"""The public Python functions and the objects they return."""

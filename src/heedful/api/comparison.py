@@ -1,0 +1,130 @@
+"""`heedful.compare`: runs, or methods of one run, held side by side from their records."""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heedful.api.run import Run
+from heedful.core.atomic_files import write_atomic
+from heedful.core.errors import RunError
+from heedful.numerics.stats.bootstrap import RESAMPLES
+from heedful.report.pages.comparison_rows import COLUMNS, csv_of, flat_rows
+from heedful.report.terminal.comparison import print_compared
+from heedful.results.comparison.columns import gather_columns
+from heedful.results.comparison.compare import Question, compare_records
+from heedful.results.comparison.records import Compared
+from heedful.results.comparison.requirements import Judged, judged, parse_gate
+from heedful.results.comparison.sides import Recorded
+from heedful.results.run_folder import MANIFEST, PLAN, Folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KINDS: dict[str, type] = {
+    "data": dict,
+    "model": dict,
+    "versions": dict,
+    "level": float,
+    "seed": int,
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two or more runs, or methods of one, side by side; `record` holds the numbers."""
+
+    record: Compared
+    required: tuple[Judged, ...] = ()
+
+    @property
+    def met(self) -> bool:
+        """Whether all that was required holds."""
+        return all(one.met for one in self.required)
+
+    def require(self, *rules: str) -> "Comparison":
+        """The same comparison held against further requirements, such as "degree>=-0.05"."""
+        gates = [parse_gate(one) for one in rules]
+        more = tuple(judged(one, self.record) for one in gates)
+        return replace(self, required=(*self.required, *more))
+
+    def show(self) -> None:
+        """Print answers, claims and differences as tables."""
+        print_compared(self.record, self.required)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as `heedful compare --json` prints it."""
+        required = [{"rule": one.rule, "met": one.met, "found": one.found} for one in self.required]
+        return {**self.record.to_dict(), "required": required}
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per pair and measure; what does not exist is NaN."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise RunError("to_dataframe needs pandas: pip install pandas.") from None
+        return pd.DataFrame(list(flat_rows(self.record)), columns=list(COLUMNS))
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write these rows as CSV; gives the path."""
+        return _written(path, csv_of(self.record))
+
+    def to_markdown(self, path: str | Path) -> Path:
+        """Write the tables as Markdown; gives the path."""
+        from heedful.report.pages.comparison_markdown import compared_markdown
+
+        return _written(path, compared_markdown(self.record, self.required))
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write one page that opens offline; gives the path."""
+        from heedful.report.pages.comparison_html import compared_page
+
+        return _written(path, compared_page(self.record, self.required))
+
+
+def compare(
+    *runs: Run | str | Path,
+    methods: Sequence[str] = (),
+    paired: bool = True,
+    correction: str = "holm",
+    level: float | None = None,
+    resamples: int = RESAMPLES,
+    seed: int | None = None,
+) -> Comparison:
+    """Hold runs against the first of them, text by text; or, of one run, methods.
+
+    Every measure both have comes with the paired difference, its bootstrap interval, and a p-value
+    by exchanging the two, corrected over all of them. Runs on other texts are refused unless
+    `paired` is False. No model is needed.
+    """
+    question = Question(paired, correction, level, resamples, seed)
+    records = [recorded(one if isinstance(one, Run) else Run(Path(one))) for one in runs]
+    return Comparison(compare_records(records, question, methods=tuple(methods)))
+
+
+def recorded(run: Run) -> Recorded:
+    """What a comparison reads of a run."""
+    folder = Folder(run.folder)
+    manifest = run.manifest
+    try:
+        verdict = run.verdict
+    except RunError as error:  # of several runs it must be said which
+        raise RunError(f"{run.folder}: {error}") from error
+    try:
+        plan = tomllib.loads(folder.text(PLAN))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise RunError(f"{run.folder / PLAN} is damaged: {error}.") from error
+    for name, kind in KINDS.items():
+        if not isinstance(manifest.get(name, kind()), kind):
+            raise RunError(f"{run.folder / MANIFEST} is damaged: {name} is no {kind.__name__}.")
+    for name in ("fields", "settings"):
+        if not isinstance(plan.get(name, {}), dict):
+            raise RunError(f"{run.folder / PLAN} is damaged: {name} is no table.")
+    columns = gather_columns(folder.measurements())
+    return Recorded(str(run.folder), verdict, manifest, columns, plan)
+
+
+def _written(path: str | Path, text: str) -> Path:
+    write_atomic(Path(path), text)
+    return Path(path)

@@ -1,0 +1,53 @@
+"""What `heedful.explain` and `heedful.explain_all` give back."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heedful.core.atomic_files import write_atomic
+from heedful.core.errors import RunError
+from heedful.report.terminal.coloured_words import print_words
+from heedful.results.explanation import Explained
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Explanations:
+    """What several methods say of one text; `record` holds the numbers.
+
+    At the end of a notebook's cell it shows itself.
+    """
+
+    record: Explained
+    model: str = ""
+
+    def show(self, *, numbers: bool = False) -> None:
+        """Print the words coloured by their scores, a line per method, or a table of numbers."""
+        print_words(self.record, numbers=numbers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as `heedful explain --json` prints it."""
+        return self.record.to_dict()
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per word, one column per method."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise RunError("to_dataframe needs pandas: pip install pandas.") from None
+        columns = {name: one.scores for name, one in self.record.methods.items()}
+        return pd.DataFrame({"token": self.record.tokens, **columns})
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write one page that opens offline; gives its path."""
+        from heedful.report.pages.explanation_html import explained_page
+
+        write_atomic(Path(path), explained_page(self.record, model=self.model))
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        from heedful.report.pages.explanation_html import explained_fragment
+
+        return explained_fragment(self.record, model=self.model)

@@ -1,0 +1,163 @@
+"""The functions that Python users call: load, audit, explain, explain_all."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from heedful.api.explanations import Explanations
+from heedful.api.run import Run
+from heedful.core.errors import ConfigError
+from heedful.core.timing import Progress, silent
+from heedful.data.dataset import Dataset
+from heedful.data.read import Data, read
+from heedful.models.load import load_live, load_named
+from heedful.models.protocols import Subject
+from heedful.pipeline.audit.run_audit import run
+from heedful.pipeline.explain.explain_text import explain_text
+from heedful.pipeline.explain.request import Request, Wanted, chosen_methods
+from heedful.pipeline.explain.write_parquet import DataExplanations, Source, explain_to_file
+from heedful.pipeline.plan.plan import Plan
+from heedful.pipeline.retrain.run_retraining import Front
+from heedful.pipeline.retrain.training_data import training_data
+
+Model = str | Path | Subject | Any  # a live transformers model too; its type needs transformers
+
+
+def load(model: Model, tokenizer: Any = None, **choices: Any) -> Subject:
+    """A subject from a model folder, a hub id, or a live transformers model with its tokenizer.
+
+    A subject of your own is given back as it is. For transformers models `choices` are `layer`,
+    `head` and `position` (which attention is under audit), `answers`, `prefix`, `chat`,
+    `max_length`, and for those that are loaded `dtype`, `device` and `revision`.
+    """
+    if isinstance(model, str | Path):
+        return load_named(model, **choices)
+    if isinstance(model, Subject):
+        if choices:
+            raise ConfigError(f"A subject is used as it is; {', '.join(choices)} cannot be set.")
+        return model
+    if hasattr(model, "config") and hasattr(model, "named_modules"):
+        if tokenizer is None:
+            raise ConfigError("A live model comes with its tokenizer: load(model, tokenizer).")
+        return load_live(model, tokenizer, **choices)
+    raise ConfigError(
+        f"A model is a folder or an object with the verbs of heedful.Subject, not a "
+        f"{type(model).__name__}. See docs/your-own-model.md for a 30-line adapter."
+    )
+
+
+def audit(
+    model: Model,
+    data: Data,
+    *,
+    checks: Sequence[str] = (),
+    out: str | Path | None = None,
+    plan: Plan | None = None,
+    train: Data | None = None,
+    dev: Data | None = None,
+    progress: Progress = silent,
+    announce: Callable[[str], None] = lambda _: None,
+    **settings: Any,
+) -> Run:
+    """Audit a model on data and return the run; a run interrupted in `out` is continued.
+
+    `settings` are those of `heedful.Plan` (limit, seed, split, max_batch_tokens, …). A plan given
+    whole is followed as it is. Without `out` the run lies in a temporary folder: `Run.save` it.
+    Checks that have models made anew take `train` and `dev`, or the splits of that name that the
+    data has; `announce` hears what that will cost.
+    """
+    chosen = plan.subject if plan else settings.get("subject", {})
+    subject = load(model, **chosen)
+    if plan is None:
+        if isinstance(data, Dataset):  # which says itself how it was cleaned
+            settings.setdefault("cleaning", data.cleaning)
+        plan = Plan(_name(model, subject), _data_name(data), checks=tuple(checks), **settings)
+    elif checks or settings:
+        raise ConfigError("Give a plan or settings, not both; dataclasses.replace changes a plan.")
+    rows = read(
+        data,
+        split=plan.split,
+        fields=plan.fields or None,
+        labels=subject.labels,
+        limit=plan.limit,
+        labelled=getattr(subject, "labelled", True),
+        cleaning=plan.cleaning,
+    )
+    known = subject.labels if getattr(subject, "labelled", True) else ()  # a next token has none
+    training = training_data(data, plan, known, train=train, dev=dev)
+    desk = Front(progress, announce)
+    place = Path(out) if out else None
+    return Run(run(subject, rows, plan, out=place, training=training, front=desk))
+
+
+def explain(
+    model: Model,
+    text: str,
+    *,
+    question: str | None = None,
+    method: str | None = None,
+    methods: Wanted = None,
+    target: str | None = None,
+    granularity: str = "word",
+    of: str | None = None,
+    seed: int = 0,
+    **choices: Any,
+) -> Explanations:
+    """Explain the prediction for one text by one method, several, or the usual ones.
+
+    `question` is what is asked about it, or the other text of a pair, for models that read two.
+    `methods` are names, a mapping from names to settings, or "all"; the usual ones are all but
+    the slow and the controls. `of` (probability, log_odds or logit) is what methods explain that
+    know the choice. `choices` are those of `load`.
+    """
+    asked = _request(method, methods, target=target, granularity=granularity, of=of, seed=seed)
+    subject = load(model, **choices)
+    return Explanations(
+        explain_text(subject, text, asked, question=question), _name(model, subject)
+    )
+
+
+def explain_all(
+    model: Model,
+    data: Data,
+    *,
+    out: str | Path = "explanations.parquet",
+    methods: Wanted = None,
+    target: str | None = None,
+    granularity: str = "word",
+    of: str | None = None,
+    split: str = "test",
+    fields: str | Mapping[str, str] | None = None,
+    limit: int | None = None,
+    cleaning: str | None = None,
+    seed: int = 0,
+    max_batch_tokens: int = 20_000,
+    progress: Progress = silent,
+    **choices: Any,
+) -> DataExplanations:
+    """Explain every text of a data set, into one Parquet file with a row per text and method.
+
+    Memory does not grow with the data. Labels are kept where the data has some; under a paper's
+    `cleaning` it must. The rest is as for `explain`.
+    """
+    asked = _request(None, methods, target=target, granularity=granularity, of=of, seed=seed)
+    source = Source(data, split, fields, limit, cleaning, max_batch_tokens)
+    subject = load(model, **choices)
+    return explain_to_file(subject, source, asked, out=Path(out), progress=progress)
+
+
+def _request(method: str | None, methods: Wanted, **rest: Any) -> Request:
+    if method and methods:
+        raise ConfigError("Give method or methods, not both.")
+    return Request(chosen_methods((method,) if method else methods), **rest)
+
+
+def _name(model: Model, subject: Subject) -> str:
+    return subject.family if isinstance(model, Subject) else str(model)
+
+
+def _data_name(data: Data) -> str:
+    name = getattr(data, "name", None)
+    if isinstance(data, str | Path):
+        return str(data)
+    return name if isinstance(name, str) else f"a {type(data).__name__} in memory"

@@ -1,0 +1,126 @@
+"""A finished run: a folder of records, its verdict and its rows."""
+
+import json
+import shutil
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heedful.core.atomic_files import write_atomic
+from heedful.core.errors import ConfigError, RunError
+from heedful.core.records import Verdict
+from heedful.report.run_records import Records
+from heedful.report.terminal.verdict_card import print_card
+from heedful.results.run_folder import MANIFEST, PLAN, REPORT, VERDICT, Folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Run:
+    """What an audit left behind. Holds no model."""
+
+    folder: Path
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The answer, with the claims and estimates it rests on."""
+        return Verdict.from_json(Folder(self.folder).text(VERDICT))
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Versions, fingerprints, seeds, counts and cost."""
+        try:
+            found: Any = json.loads(Folder(self.folder).text(MANIFEST))
+        except (ValueError, RecursionError) as error:
+            raise RunError(f"{self.folder / MANIFEST} is damaged: {error}.") from error
+        if not isinstance(found, dict):
+            raise RunError(f"{self.folder / MANIFEST} is damaged: it must hold a JSON object.")
+        return dict(found)
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """All measurements as tidy rows; undefined values are NaN."""
+        try:
+            import pandas  # noqa: F401 - pyarrow makes the frame
+        except ImportError:
+            raise RunError("to_dataframe needs pandas: pip install pandas.") from None
+        frame: pd.DataFrame = Folder(self.folder).measurements().whole().to_pandas()
+        return frame
+
+    def show(self) -> None:
+        """Print the verdict card."""
+        print_card(self.verdict, self.manifest)
+
+    @property
+    def records(self) -> Records:
+        """All that a report is made from."""
+        folder = Folder(self.folder)
+        plan = folder.text(PLAN)
+        kept = folder.measurements(), folder.texts(), plan, folder.maps()
+        return Records(self.verdict, self.manifest, *kept)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the page, one file that opens offline; RUN/report.html unless said."""
+        from heedful.report.pages.run_html import render_html
+
+        target = Path(path) if path else self.folder / REPORT
+        write_atomic(target, render_html(self.records))
+        return target
+
+    def markdown(self) -> str:
+        """A section for a model card."""
+        from heedful.report.pages.run_markdown import to_markdown
+
+        return to_markdown(self.records)
+
+    def card(self) -> str:
+        """A model card's section on attention in plain words, with its block of figures on top."""
+        from heedful.report.pages.model_card import card_of
+
+        return card_of(self.verdict, self.manifest)
+
+    def write_card(self, path: str | Path) -> Path:
+        """Write the card; a file that is not one of ours is never written over."""
+        from heedful.report.pages.model_card import MARK
+
+        target = Path(path)
+        if target.exists() and MARK not in Folder(target.parent).text(target.name):
+            raise RunError(
+                f"{target} exists and was not written by this command. Write to another file and "
+                "copy the section and its figures from there."
+            )
+        write_atomic(target, self.card())
+        return target
+
+    def reviewer_page(self, path: str | Path) -> Path:
+        """Write a page for whoever has to sign: data, method, results, limits, sign-off fields.
+
+        Its ending says whether it is HTML (.html) or Markdown (.md).
+        """
+        from heedful.report.pages.review_render import review_html, review_markdown
+
+        target, kinds = Path(path), {".html": review_html, ".md": review_markdown}
+        if target.suffix not in kinds:
+            raise ConfigError(f"A reviewer's page ends in .html or .md, not {target.name!r}.")
+        digest = sha256(Folder(self.folder).text(VERDICT).encode()).hexdigest()
+        write_atomic(target, kinds[target.suffix](self.records, digest=digest))
+        return target
+
+    def figures(self, folder: str | Path | None = None) -> list[Path]:
+        """Write every figure as SVG and PNG, to figures/ in the run folder unless said."""
+        from heedful.report.figures.draw import write_figures
+
+        return write_figures(self.records, Path(folder) if folder else self.folder / "figures")
+
+    def save(self, folder: str | Path) -> "Run":
+        """Copy the run to a folder that does not exist yet."""
+        if Path(folder).exists():
+            raise RunError(f"{folder} exists already; save to a new folder.")
+        try:
+            shutil.copytree(self.folder, folder)
+        except OSError as error:
+            raise RunError(f"Cannot write {folder}: {error.strerror or error}.") from error
+        return Run(Path(folder))

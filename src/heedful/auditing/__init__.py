@@ -1,1 +1,0 @@
-"""Wires the parts: a plan, its jobs, and what follows from what they found."""

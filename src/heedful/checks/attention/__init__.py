@@ -1,0 +1,1 @@
+"""Checks of the attention weights themselves."""

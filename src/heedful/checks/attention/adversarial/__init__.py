@@ -1,0 +1,1 @@
+"""How far can attention change without changing the output?"""

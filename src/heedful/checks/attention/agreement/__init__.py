@@ -1,0 +1,1 @@
+"""Do attention and feature importance rank tokens alike?"""

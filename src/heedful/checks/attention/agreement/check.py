@@ -1,0 +1,198 @@
+"""Do attention and feature importance rank tokens alike? (Jain & Wallace, 2019, experiment 1)"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heedful.checks.attention.agreement.method_pairs import OF_PAIRS, by_pair, of_references
+from heedful.checks.attention.agreement.per_layer import by_layer
+from heedful.checks.base import Column, Findings, checks, measurement
+from heedful.checks.interventions.simple import Permute
+from heedful.checks.requested_methods import OWN, Asked, built, in_order, name_of, sizes
+from heedful.core.errors import ConfigError
+from heedful.core.records import Claim, Measurement
+from heedful.methods import methods
+from heedful.methods.erasure.leave_one_out import LeaveOneOut
+from heedful.methods.gradient.one_hot_gradient import OneHotGradient
+from heedful.models.batch_context import Sitting
+from heedful.numerics.stats.kendall_test import Ties, kendall_p
+from heedful.numerics.stats.multiple_testing import benjamini_hochberg
+from heedful.numerics.tensor.ranking import (
+    Concordance,
+    dense_ranks,
+    kendall,
+    top1_match,
+    top_k_overlaps,
+)
+
+ATTENTION, GRADIENT, LEAVE_ONE_OUT, SHUFFLED_GRADIENT, SHUFFLED = range(5)
+SIGNIFICANT = {
+    "gradient": (ATTENTION, GRADIENT),
+    "leave_one_out": (ATTENTION, LEAVE_ONE_OUT),
+    "gradient_leave_one_out": (GRADIENT, LEAVE_ONE_OUT),
+}
+RENAMED = {"gradient": "gradient_norm"}  # tau_gradient… is the one-hot gradient, as published
+
+
+@checks.register("agreement")
+@dataclass(frozen=True)
+class Agreement:
+    """Do attention and feature importance rank tokens alike?
+
+    Kendall's τ-b between attention, the one-hot gradient (attention held fixed) and leave-one-out.
+    The gradient's agreement with leave-one-out is the reference: what a ranking can reach here. The
+    control is attention shuffled among the words (`shuffles` draws, averaged). Because the gradient
+    holds the factor α, `tau_gradient_shuffled` shows what that factor alone makes: the agreement of
+    a shuffled attention with the gradient taken under it.
+
+    Further `methods` (names, methods ready made, or "all") are ranked beside them by absolute
+    score, each against leave-one-out and against every other: τ, and the share of the `top` words
+    that two have in common (of at most half of the words).
+    """
+
+    shuffles: int = 10
+    level: float = 0.05
+    methods: tuple[Asked, ...] = ()
+    top: int = 5
+    claim: ClassVar[Claim | None] = "ranks"
+    published: ClassVar[tuple[str, ...]] = (
+        "tau_gradient",
+        "tau_leave_one_out",
+        "tau_gradient_leave_one_out",
+        "tau_shuffled_leave_one_out",
+        "tau_gradient_shuffled",
+        "top1_leave_one_out",
+        "top1_gradient",
+        "significant_gradient",
+        "significant_leave_one_out",
+        "significant_gradient_bh",
+        "significant_leave_one_out_bh",
+    )
+    of_heads: ClassVar[tuple[str, ...]] = ()
+    beside: ClassVar[tuple[str, ...]] = (
+        "p_gradient",
+        "p_leave_one_out",
+        "significant_gradient_leave_one_out",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "methods", in_order(self.methods))
+        if self.top < 1:
+            raise ConfigError(f"top must be at least 1, not {self.top}.")
+        if self.shuffles < 1:
+            raise ConfigError(f"shuffles must be at least 1, not {self.shuffles}.")
+        if not 0.0 < self.level < 1.0:
+            raise ConfigError(f"level must lie between 0 and 1, not {self.level}.")
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The published ones, and for each further method its agreement with leave-one-out."""
+        of_pairs = OF_PAIRS if self.methods else ()
+        return (*self.published, *self.of_methods.values(), *of_pairs)
+
+    @property
+    def of_methods(self) -> dict[str, str]:
+        """For each further method the measure of its agreement with leave-one-out."""
+        names = map(name_of, self.methods)
+        return {name: f"tau_{RENAMED.get(name, name)}_leave_one_out" for name in names}
+
+    def __call__(self, sitting: Sitting) -> Findings:
+        scores, missing = self._scores(sitting)
+        mask = sitting.batch.mask
+        with sitting.clock("ranking"):
+            ranks = dense_ranks(scores, mask[:, None].expand_as(scores))
+            found = kendall(ranks, mask)
+        tau, others = found.tau, SHUFFLED + self.shuffles
+        columns = {
+            "tau_gradient": tau[:, ATTENTION, GRADIENT],
+            "tau_leave_one_out": tau[:, ATTENTION, LEAVE_ONE_OUT],
+            "tau_gradient_leave_one_out": tau[:, GRADIENT, LEAVE_ONE_OUT],
+            "tau_shuffled_leave_one_out": tau[:, SHUFFLED:others, LEAVE_ONE_OUT].mean(-1),
+            "tau_gradient_shuffled": tau[:, SHUFFLED, SHUFFLED_GRADIENT],
+            "top1_leave_one_out": _top1(scores, tau, LEAVE_ONE_OUT, mask),
+            "top1_gradient": _top1(scores, tau, GRADIENT, mask),
+        }
+        for place, measure in enumerate(self.of_methods.values(), others):
+            columns[measure] = tau[:, place, LEAVE_ONE_OUT]
+        measured = [measurement(name, column) for name, column in columns.items()]
+        if self.methods:
+            measured += self._between_methods(ranks, tau, mask)
+        layers = by_layer(sitting, scores[:, LEAVE_ONE_OUT])
+        return Findings((*measured, *self._significance(found), *layers), missing)
+
+    def _between_methods(
+        self, ranks: Int[Tensor, "B K T"], tau: Float[Tensor, "B K K"], mask: Bool[Tensor, "B T"]
+    ) -> Iterator[Measurement]:
+        """Every two of the methods, in the order they are registered, and the references."""
+        known = {name: SHUFFLED + self.shuffles + i for i, name in enumerate(self.of_methods)}
+        known |= dict(zip(OWN, (ATTENTION, GRADIENT, LEAVE_ONE_OUT), strict=True))
+        names = [name for name in methods if name in known]
+        places = [known[name] for name in names]
+        among, k = tau[:, places][:, :, places], (mask.sum(-1) // 2).clamp(max=self.top)
+        for name, column in of_references(names, among).items():
+            yield measurement(name, column)
+        yield from by_pair(names, among, top_k_overlaps(ranks[:, places], mask, k=k))
+
+    def whole(self, columns: Mapping[str, Column]) -> dict[str, Column]:
+        """Significance with the false discoveries among all instances held at the level."""
+        return {
+            f"significant_{name}_bh": _where_defined(
+                benjamini_hochberg(columns[f"p_{name}"], self.level), columns[f"p_{name}"]
+            )
+            for name in ("gradient", "leave_one_out")
+        }
+
+    def _scores(self, sitting: Sitting) -> tuple[Float[Tensor, "B K T"], dict[str, str]]:
+        """Attention, two measures of importance, controls, in the order above, then the methods.
+
+        Beside them stands for each measure why it lacks a value.
+        """
+        target = sitting.predicted
+        gradient = OneHotGradient()(sitting, target).scores
+        leave = LeaveOneOut(of="output")(sitting, target).scores
+        shuffled = Permute(draws=self.shuffles, purpose="shuffled")(sitting)
+        with sitting.clock("gradient"):
+            slope = sitting.gradient(target, attention=shuffled[0])
+        under = (sitting.embedded.detach() * slope).sum(-1).abs()
+        rows = [sitting.forward.attention, gradient, leave, under, *sitting.reading(shuffled)]
+        missing = {}
+        for method, measure in zip(self.methods, self.of_methods.values(), strict=True):
+            scores, reason = sizes(built(method), sitting, target)
+            rows.append(scores.to(gradient.device))
+            if reason is not None:
+                missing[measure] = reason
+        return torch.stack([row.double() for row in rows], dim=1), missing
+
+    def _significance(self, found: Concordance) -> list[Measurement]:
+        ties = Ties(
+            *(one.numpy() for one in (found.tie_pairs, found.tie_triples, found.tie_spread))
+        )
+        n, balance = found.n.numpy(), found.balance.numpy()
+        measured = []
+        for name, (one, other) in SIGNIFICANT.items():
+            p = kendall_p(n, balance[:, one, other], ties[:, one], ties[:, other])
+            measured.append(Measurement(f"significant_{name}", _where_defined(p <= self.level, p)))
+            if f"p_{name}" in self.beside:  # to be corrected for the number of texts
+                measured.append(Measurement(f"p_{name}", p))
+        return measured
+
+
+def _top1(
+    scores: Float[Tensor, "B K T"],
+    tau: Float[Tensor, "B K K"],
+    other: int,
+    mask: Bool[Tensor, "B T"],
+) -> Float[Tensor, "B"]:
+    """Whether attention's top word is a top word of the other; NaN where all words tie in one."""
+    same = top1_match(scores[:, ATTENTION], scores[:, other], mask)
+    return same.masked_fill(tau[:, ATTENTION, other].isnan(), torch.nan)
+
+
+def _where_defined(flags: np.ndarray, p: Column) -> Column:
+    """1 and 0 for the flags, NaN where there was nothing to test."""
+    return np.where(np.isnan(p), np.nan, flags.astype(np.float64))

@@ -1,0 +1,31 @@
+"""Attention layer by layer, head by head: what it holds, and whether it ranks as deletion does."""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.checks.base import measurement
+from heedful.core.records import Measurement
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.ranking import dense_ranks, kendall
+
+
+def by_layer(sitting: Sitting, leave: Float[Tensor, "B T"]) -> Iterator[Measurement]:
+    """For every layer, and every head of it: τ with leave-one-out and the weight on words.
+
+    Read at the position under audit; nothing where the subject has but one attention.
+    """
+    mask = sitting.batch.mask
+    for layer, rows in enumerate(sitting.layer_rows):
+        scores = (
+            torch.cat([leave[:, None], rows.mean(1, keepdim=True), rows], dim=1) * mask[:, None]
+        )
+        tau = kendall(dense_ranks(scores, mask[:, None].expand_as(scores)), mask).tau[:, 0]
+        mass = scores.sum(-1)
+        names = ["", *(f", head {head}" for head in range(rows.shape[1]))]
+        for place, name in enumerate(names, start=1):
+            setting = f"layer {layer}{name}"
+            yield measurement("tau_leave_one_out", tau[:, place], setting)
+            yield measurement("word_mass", mass[:, place], setting)

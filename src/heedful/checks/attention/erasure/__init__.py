@@ -1,0 +1,1 @@
+"""Do the highest attention weights decide the prediction?"""

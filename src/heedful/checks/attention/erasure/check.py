@@ -1,0 +1,224 @@
+"""Do the highest weights decide? (Serrano & Smith, 2019)"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, autograd
+
+from heedful.checks.base import Findings, checks, measurement
+from heedful.core.errors import ConfigError
+from heedful.core.records import Claim
+from heedful.core.rng import uniform_keys
+from heedful.core.values import LinearDecoder
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.distributions import jsd, positions_first
+from heedful.numerics.tensor.weight_removal import (
+    descending,
+    fewest_flips,
+    first_of,
+    first_true,
+    flips_in_order,
+    top_word,
+    without,
+)
+
+DRAWS = ("position", "as_published")
+NOT_LINEAR = "The smallest set is known for linear decoders only; this one is not linear."
+
+
+@checks.register("erasure")
+@dataclass(frozen=True)
+class Erasure:
+    """Do the highest weights decide?
+
+    Weights of words are set to 0 and the others scaled up; states stay. `flip_top` and
+    `flip_random` say whether the decision flips without the top weight and without another word's,
+    drawn at random; `js_top_minus_random` how much farther the first moves the output. Then weights
+    go one after the other until the decision flips: `fraction_to_flip_…` is the share of the words
+    gone by then, in the order of attention, of gradients or at random, and with the smallest set
+    there is. Texts that cannot be flipped have none; `can_flip` counts the others.
+    """
+
+    orders: int = 5
+    draw: str = "position"
+    claim: ClassVar[Claim | None] = "ranks"
+    measures: ClassVar[tuple[str, ...]] = (
+        "flip_top",
+        "flip_random",
+        "js_top_minus_random",
+        "can_flip",
+        "fraction_to_flip_attention",
+        "fraction_to_flip_gradient",
+        "fraction_to_flip_attention_x_gradient",
+        "fraction_to_flip_random",
+        "fraction_to_flip_optimal",
+    )
+    of_heads: ClassVar[tuple[str, ...]] = ()
+    beside: ClassVar[tuple[str, ...]] = ("attention_gap",)
+
+    def __post_init__(self) -> None:
+        if self.orders < 1:
+            raise ConfigError(f"orders must be at least 1, not {self.orders}.")
+        if self.draw not in DRAWS:
+            raise ConfigError(f"draw must be {' or '.join(DRAWS)}, not {self.draw!r}.")
+
+    def __call__(self, sitting: Sitting) -> Findings:
+        fractions, missing = self._sets(sitting)
+        columns = self._single(sitting) | fractions
+        measured = (measurement(name, column) for name, column in columns.items())
+        return Findings(tuple(measured), missing)
+
+    def _single(self, sitting: Sitting) -> dict[str, Float[Tensor, "B"]]:
+        """Without the top weight, and without another."""
+        mask, own = sitting.batch.mask, sitting.forward.attention
+        top = top_word(own, mask)
+        pair = torch.stack([top, self._other(sitting, top)])
+        places = torch.arange(mask.shape[1], device=mask.device)
+        rows, left = _erased(sitting, places == pair[..., None])
+        logits = sitting.decode(rows).double()
+        before = sitting.forward.logits.double().softmax(-1)
+        moved = jsd(logits.softmax(-1), before)
+        flipped = _flipped(sitting, logits).double()
+        gap = own.gather(1, pair.T[:, :1]) - own.gather(1, pair.T[:, 1:])
+        several = sitting.batch.lengths > 1
+        defined = several & left.all(0)  # all weight on the top word: nothing else was attended to
+        return {
+            "flip_top": torch.where(defined, flipped[0], torch.nan),
+            "flip_random": torch.where(defined, flipped[1], torch.nan),
+            "js_top_minus_random": torch.where(defined, moved[0] - moved[1], torch.nan),
+            "attention_gap": torch.where(several, gap[:, 0], torch.nan),
+        }
+
+    def _other(self, sitting: Sitting, top: Int[Tensor, "B"]) -> Int[Tensor, "B"]:
+        """Another word than the top one, each as likely.
+
+        The published code drew a rank from 1 to T − 1 and used it as a position: the first word
+        was never drawn, and the top one could be.
+        """
+        batch = sitting.batch
+        drawn = uniform_keys(
+            sitting.seed, "erasure", batch.instances, draws=1, lengths=[1] * len(batch)
+        )
+        share = torch.from_numpy(drawn[:, 0, 0]).to(batch.mask.device)
+        others = (batch.lengths - 1).clamp(min=0)
+        number = (share * others).long()
+        if self.draw == "position":
+            place_of_top = batch.mask.cumsum(-1).gather(1, top[:, None])[:, 0] - 1
+            number = number + (number >= place_of_top).long()
+        else:
+            number = number + 1
+        chosen = torch.minimum(number, others)[:, None]
+        return positions_first(batch.mask).gather(1, chosen)[:, 0]
+
+    def _sets(self, sitting: Sitting) -> tuple[dict[str, Float[Tensor, "B"]], dict[str, str]]:
+        """How many words go until the decision flips, in every order, as shares of the words."""
+        named = {name: _count(sitting, order) for name, order in _orders(sitting).items()}
+        drawn = [_count(sitting, order) for order in self._random_orders(sitting)]
+        tried, missing = [*named.values(), *drawn], {"fraction_to_flip_optimal": NOT_LINEAR}
+        decoder = sitting.decode
+        if isinstance(decoder, LinearDecoder):
+            tried.append(fewest_flips(*_parts(sitting, decoder), sitting.predicted))
+            missing = {}
+        counts = torch.stack(tried)
+        can, lengths = (counts > 0).any(0), sitting.batch.lengths.double()
+        # an order that never flips a text that others flip would have to remove all of it
+        needed = torch.where(counts > 0, counts / lengths, 1.0)
+        needed = torch.where(can, needed, torch.nan)
+        columns = dict(zip(named, needed, strict=False))
+        columns["random"] = needed[len(named) : len(named) + self.orders].mean(0)
+        if not missing:
+            columns["optimal"] = needed.amin(0)  # rounding may see a tie first on another way
+        told = {f"fraction_to_flip_{name}": column for name, column in columns.items()}
+        can_flip = torch.where(lengths > 1, can.double(), torch.nan)
+        return {"can_flip": can_flip} | told, missing
+
+    def _random_orders(self, sitting: Sitting) -> Int[Tensor, "K B T"]:
+        batch = sitting.batch
+        keys = uniform_keys(
+            sitting.seed,
+            "orders of erasure",
+            batch.instances,
+            draws=self.orders,
+            lengths=batch.lengths.tolist(),
+        )
+        drawn = torch.from_numpy(keys).to(batch.mask.device).transpose(0, 1)
+        home = positions_first(batch.mask)[:, : drawn.shape[-1]].expand_as(drawn)
+        scores = drawn.new_zeros(*drawn.shape[:2], batch.mask.shape[1]).scatter(-1, home, drawn)
+        return descending(scores, batch.mask)
+
+
+def _orders(sitting: Sitting) -> dict[str, Int[Tensor, "B T"]]:
+    """Words by attention, by gradient and by their product, the largest first."""
+    slope = _slope(sitting)
+    product = sitting.rows * slope
+    if slope.dim() == 3:
+        slope, product = slope.sum(1), product.sum(1)
+    scores = {
+        "attention": sitting.forward.attention,
+        "gradient": slope,
+        "attention_x_gradient": product,
+    }
+    return {name: descending(one, sitting.batch.mask) for name, one in scores.items()}
+
+
+def _slope(sitting: Sitting) -> Float[Tensor, "B *R T"]:
+    """Gradient of the predicted class's log-odds at the weights of words.
+
+    It is that of the probability divided by p(1 − p): the order is the same, and stays where p is
+    so near to 1 that its own gradient would round to 0.
+    """
+    chosen = sitting.predicted[:, None]
+    with torch.enable_grad():
+        leaf = sitting.rows.clone().requires_grad_()
+        logits = sitting.decode(leaf)
+        rivals = logits.scatter(-1, chosen, float("-inf")).logsumexp(-1)
+        odds = logits.gather(-1, chosen)[:, 0] - rivals
+        (slope,) = autograd.grad(odds.sum(), leaf)
+    return slope.masked_fill(~sitting.words, 0.0)
+
+
+def _count(sitting: Sitting, order: Int[Tensor, "B T"]) -> Int[Tensor, "B"]:
+    """How many words go in this order until the decision flips; 0 where it never does."""
+    decoder = sitting.decode
+    if isinstance(decoder, LinearDecoder):
+        return flips_in_order(*_parts(sitting, decoder), sitting.predicted, order=order)
+    return _count_by_decoding(sitting, order)
+
+
+def _parts(
+    sitting: Sitting, decoder: LinearDecoder
+) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T C"]]:
+    """Weights and what each word says, bias included, in double precision."""
+    weights = sitting.forward.attention.masked_fill(~sitting.batch.mask, 0.0)
+    return weights.double(), (decoder.contributions + decoder.bias).double()
+
+
+def _count_by_decoding(sitting: Sitting, order: Int[Tensor, "B T"]) -> Int[Tensor, "B"]:
+    """The same for any decoder, some removals at a time, until every text has flipped."""
+    lengths, found = sitting.batch.lengths, torch.zeros_like(sitting.predicted)
+    size = max(1, sitting.budget // sitting.batch.ids.numel())
+    for first in range(1, int(lengths.max()), size):
+        last = min(first + size, int(lengths.max()))
+        counts = torch.arange(first, last, device=order.device)
+        rows, left = _erased(sitting, first_of(order, counts) & sitting.batch.mask)
+        flipped = first_true((_flipped(sitting, sitting.decode(rows)) & left).T)
+        here = torch.where(flipped > 0, flipped + first - 1, 0)
+        found = torch.where(found > 0, found, here)
+        if bool(((found > 0) | (lengths <= last)).all()):
+            break
+    return found
+
+
+def _erased(
+    sitting: Sitting, removed: Bool[Tensor, "K B T"]
+) -> tuple[Float[Tensor, "K B *R T"], Bool[Tensor, "K B"]]:
+    """Rows without some words, and whether any word is left with weight."""
+    gone = removed if sitting.rows.dim() == 2 else removed[:, :, None]
+    kept = without(sitting.rows.masked_fill(~sitting.words, 0.0), gone)
+    return sitting.with_words(kept), kept.flatten(2).any(-1)
+
+
+def _flipped(sitting: Sitting, logits: Float[Tensor, "K B C"]) -> Bool[Tensor, "K B"]:
+    return logits.argmax(-1) != sitting.predicted

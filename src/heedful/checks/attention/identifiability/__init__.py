@@ -1,0 +1,1 @@
+"""Which part of attention can affect the output?"""

@@ -1,0 +1,1 @@
+"""Where do attention and influence diverge?"""

@@ -1,0 +1,75 @@
+"""What tokens contribute to each layer, and traced down through the layers, beside influence.
+
+Three rankings of the words at the position under audit: the weights of a layer; what each token
+contributes to the state there, values, residual and norm included; and the same traced through the
+layers below, where a position no longer stands for its own token. Between the first two lies the
+weighting, between the second and the third the mixing; leave-one-out is what all are held against.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.checks.base import measurement
+from heedful.core.errors import NotApplicable
+from heedful.core.records import Measurement
+from heedful.methods.attention.block_methods import Zeroed
+from heedful.methods.attention.layer_stack import require_layers
+from heedful.models.batch_context import Sitting
+from heedful.models.internals.alti_globenc import Contributions
+from heedful.numerics.tensor.ranking import dense_ranks, kendall
+from heedful.numerics.tensor.vector_parts import rows_of_one
+
+OF_LAYERS = ("tau_weighting", "tau_mixing", "tau_unrolled")
+
+
+def contributions(sitting: Sitting, *, zeroing: bool) -> list[Float[Tensor, "B T T"]]:
+    """Each layer's contributions, rows summing to 1: by ALTI in one pass, or by value zeroing.
+
+    The latter takes a variant per token, as leave-one-out does.
+    """
+    try:
+        return [rows_of_one(one) for one in sitting.once(Contributions("alti"))]
+    except NotApplicable as reason:
+        if not zeroing or sitting.forward.decoder_maps:
+            raise
+        try:
+            return sitting.once(Zeroed())
+        except NotApplicable as other:
+            raise NotApplicable(f"{reason} {other}") from None
+
+
+def traced(
+    sitting: Sitting, layers: Sequence[Float[Tensor, "B T T"]], leave: Float[Tensor, "B T"]
+) -> Iterator[Measurement]:
+    """The three τ of the layers under audit, then of every layer."""
+    read = require_layers(sitting, "mechanism").at_position
+    alone = [read(sitting.batch, one) for one in layers]
+    rolled, down = layers[0], [alone[0]]
+    for layer in layers[1:]:
+        rolled = layer @ rolled
+        down.append(read(sitting.batch, rolled))
+    audited = [number for number in range(len(layers)) if _holds(sitting, number)]
+    own = torch.stack([alone[number] for number in audited]).mean(0)
+    rows = [sitting.forward.attention, own, down[audited[-1]], leave]
+    yield from _taus(rows, sitting.batch.mask, None)
+    for number, weights in enumerate(sitting.layer_rows):
+        rows = [weights.mean(1), alone[number], down[number], leave]
+        yield from _taus(rows, sitting.batch.mask, f"layer {number}")
+
+
+def _holds(sitting: Sitting, layer: int) -> bool:
+    scope = getattr(sitting.subject, "scope", None)
+    return scope is None or scope.holds(layer)
+
+
+def _taus(
+    rows: Sequence[Float[Tensor, "B T"]], mask: Bool[Tensor, "B T"], setting: str | None
+) -> Iterator[Measurement]:
+    """Weights, contributions, contributions traced, and leave-one-out, two by two."""
+    scores = torch.stack([one.double() for one in rows], dim=1) * mask[:, None]
+    tau = kendall(dense_ranks(scores, mask[:, None].expand_as(scores)), mask).tau
+    for measure, (one, other) in zip(OF_LAYERS, ((0, 1), (2, 3), (1, 3)), strict=True):
+        yield measurement(measure, tau[:, one, other], setting)

@@ -1,0 +1,1 @@
+"""Does shuffled attention change the output?"""

@@ -1,0 +1,98 @@
+"""Does shuffled attention change the output? (Jain & Wallace, 2019, experiment 2.1)"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.checks.base import Findings, checks, measurement
+from heedful.checks.interventions.leverage import Leverage
+from heedful.checks.interventions.simple import Permute, shuffle_rows
+from heedful.core.errors import ConfigError
+from heedful.core.records import Claim
+from heedful.core.rng import generator, uniform_keys
+from heedful.models.batch_context import Sitting
+from heedful.models.protocols import HasOtherRows
+from heedful.numerics.tensor.distributions import positions_first, tvd
+
+NO_LEVERAGE = 1e-9  # below this no attention does anything, and a share of it means nothing
+
+
+@checks.register("permutation")
+@dataclass(frozen=True)
+class Permutation:
+    """Does shuffled attention change the output?
+
+    `median_tvd` is the median change over the shuffles; `leverage` the largest change that any
+    attention could cause on the same states, and `median_of_leverage` the share of it. Where a
+    model has many attentions, the weight on special tokens stays where it is; `…_all_keys` moves
+    that too, and `…_random_rows` gives scale: the same shuffle put to the rows of another position
+    and layer, drawn at random (`elsewhere` draws).
+    """
+
+    draws: int = 100
+    elsewhere: int = 10
+    claim: ClassVar[Claim | None] = "used"
+    measures: ClassVar[tuple[str, ...]] = (
+        "median_tvd",
+        "leverage",
+        "median_of_leverage",
+    )
+    of_heads: ClassVar[tuple[str, ...]] = ("median_tvd_all_keys", "median_tvd_random_rows")
+    beside: ClassVar[tuple[str, ...]] = ("max_attention",)
+
+    def __post_init__(self) -> None:
+        Permute(draws=self.draws)  # wrong settings are said before the work begins
+        if self.elsewhere < 1:
+            raise ConfigError(f"elsewhere must be at least 1, not {self.elsewhere}.")
+
+    def __call__(self, sitting: Sitting) -> Findings:
+        before = sitting.forward.probabilities
+        shuffled = sitting.decode(Permute(draws=self.draws)(sitting)).softmax(-1)
+        median = tvd(shuffled, before).quantile(0.5, dim=0)
+        extreme = sitting.decode(Leverage()(sitting)).softmax(-1)
+        leverage = torch.maximum(tvd(extreme, before)[0], median)
+        share = torch.where(leverage > NO_LEVERAGE, median / leverage, torch.nan)
+        words = sitting.forward.attention.masked_fill(~sitting.batch.mask, 0.0)
+        columns = {
+            "median_tvd": median,
+            "leverage": leverage,
+            "median_of_leverage": share,
+            "max_attention": words.amax(-1),
+        }
+        if sitting.forward.maps:
+            everywhere = Permute(self.draws, "permutation of all keys", "all")(sitting)
+            moved = tvd(sitting.decode(everywhere).softmax(-1), before)
+            columns["median_tvd_all_keys"] = moved.quantile(0.5, dim=0)
+            square = sitting.forward.maps[0].shape[2] == sitting.batch.ids.shape[1]
+            if isinstance(sitting.subject, HasOtherRows) and square:
+                moved = self._elsewhere(sitting, sitting.subject)
+                columns["median_tvd_random_rows"] = moved.quantile(0.5, dim=0)
+        return Findings(tuple(measurement(name, column) for name, column in columns.items()))
+
+    def _elsewhere(self, sitting: Sitting, subject: HasOtherRows) -> Float[Tensor, "K B"]:
+        """Change of output when rows drawn at random are shuffled instead."""
+        batch, seed, changes = sitting.batch, sitting.seed, []
+        lengths = batch.present.sum(-1).tolist()
+        drawn, keys = (
+            uniform_keys(seed, purpose, batch.instances, draws=self.elsewhere, lengths=lengths)
+            for purpose in ("random rows", "shuffle of random rows")
+        )
+        layers = generator(seed, "random layers").integers(
+            len(sitting.forward.maps), size=self.elsewhere
+        )
+        for draw, layer in enumerate(layers.tolist()):
+            scores = torch.from_numpy(drawn[:, draw])
+            inside = torch.arange(scores.shape[1]) < batch.present.sum(-1, keepdim=True)
+            number = scores.masked_fill(~inside, -1.0).argmax(-1)
+            position = positions_first(batch.present).gather(1, number[:, None]).squeeze(1)
+            rows, decode = subject.rows_elsewhere(
+                batch, sitting.forward, layer=layer, position=position
+            )
+            movable = batch.mask[:, None] & (rows > 0)
+            one = torch.from_numpy(keys[:, draw : draw + 1]).to(rows)
+            shuffled = decode(shuffle_rows(rows, movable, keys=one)).softmax(-1)
+            changes.append(tvd(shuffled, sitting.forward.probabilities))
+        return torch.cat(changes)

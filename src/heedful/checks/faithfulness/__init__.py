@@ -1,0 +1,1 @@
+"""Checks that remove or keep the words a method ranks highest."""

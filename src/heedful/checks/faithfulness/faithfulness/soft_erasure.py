@@ -1,0 +1,122 @@
+"""Words dimmed, not removed: each element of a vector stays by chance (Zhao & Aletras, 2023)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from heedful.checks.faithfulness.removal_metrics import Columns
+from heedful.checks.faithfulness.word_removal import Words
+from heedful.core.rng import uniform_keys
+from heedful.numerics.tensor import erasure_metrics
+from heedful.numerics.tensor.distributions import positions_first
+
+OF_SOFT = ("soft_sufficiency", "soft_comprehensiveness", "soft_beyond_random")
+FEWEST = 10  # draws: the spread of one is as large as what is to be measured
+
+
+@dataclass(frozen=True, eq=False)
+class SoftTrial:
+    """Every method's scores as chances to stay; the last of the scores are equal.
+
+    a is |score| as a share of the text's largest. Each element of the word's vector stays with
+    probability a (sufficiency) or 1 − a (comprehensiveness), else it is 0; all methods get the same
+    draws. More is kept, or taken, the larger a is throughout, whatever it ranks: equal scores keep
+    and take everything. So the evidence is what a method's scores do beyond the same scores
+    shuffled among the words.
+    """
+
+    words: Words
+    scores: Float64[Tensor, "K B W"]
+    draws: int
+
+    def columns(self) -> Columns:
+        """Every measure: of the methods, of equal scores, of random ones."""
+        own = erasure_metrics.as_shares(self.scores, self.words.real.expand_as(self.scores))
+        found = torch.stack([self._once(own, draw) for draw in range(self.draws)]).mean(0)
+        keeps, takes, shuffled = torch.split(found, [len(own) + 1, len(own) + 1, len(own)])
+        beyond = torch.where(self.words.counts > 1, takes[: len(own)] - shuffled, torch.nan)
+        return dict(zip(OF_SOFT, (keeps, takes, beyond), strict=True))
+
+    def _once(self, own: Float64[Tensor, "K B W"], draw: int) -> Float64[Tensor, "N B"]:
+        """Shares of the text's worth kept, taken, and taken by shuffled scores, in one draw."""
+        real, chance = self.words.real, self._keys[draw]
+        random = erasure_metrics.as_shares(chance, real)
+        staying = torch.cat([own, random[None]])
+        away = erasure_metrics.places(chance, real).expand_as(own)  # whose score each word gets
+        sets = torch.cat([staying, 1 - staying, 1 - own.gather(-1, away)])
+        p = self._said(sets, self._elements(draw))
+        whole, nothing = self._ends
+        kept, taken = torch.split(p, [len(staying), len(sets) - len(staying)])
+        return torch.cat(
+            [
+                erasure_metrics.normalised(whole, kept, nothing, keeps=True),
+                erasure_metrics.normalised(whole, taken, nothing, keeps=False),
+            ]
+        )
+
+    @cached_property
+    def _ends(self) -> tuple[Float64[Tensor, "B"], Float64[Tensor, "B"]]:
+        """p of the text as it is, and of all its words' vectors at zero."""
+        sitting = self.words.sitting
+        chosen = sitting.predicted.cpu()[:, None]
+        whole = sitting.logits.detach().cpu().double().softmax(-1).gather(-1, chosen)[:, 0]
+        rows = torch.arange(len(whole))
+        none = torch.zeros(self.words.real.shape, dtype=torch.float64)
+        return whole, self._run(rows, none, torch.zeros(sitting.embedded.shape).double())
+
+    def _said(
+        self, staying: Float64[Tensor, "N B W"], drawn: Float64[Tensor, "B T E"]
+    ) -> Float64[Tensor, "N B"]:
+        """p where each word's elements stay by these chances; certain ones need no pass."""
+        whole, nothing = self._ends
+        other = ~self.words.real
+        all_stay, none_stays = ((staying >= 1) | other).all(-1), ((staying <= 0) | other).all(-1)
+        found = torch.where(all_stay, whole, torch.where(none_stays, nothing, torch.nan))
+        asked = ~all_stay & ~none_stays & staying.isfinite().all(-1)
+        rows = torch.arange(asked.shape[-1]).expand(asked.shape)[asked]
+        if len(rows):
+            found[asked] = self._run(rows, staying[asked], drawn)
+        return found
+
+    def _run(
+        self,
+        rows: Tensor,
+        staying: Float64[Tensor, "N W"],
+        drawn: Float64[Tensor, "B T E"],
+    ) -> Float64[Tensor, "N"]:
+        sitting, parts = self.words.sitting, []
+        for some, chances in sitting.cut(rows, staying):
+            seat = self.words.seat[some]
+            stays = chances.gather(1, seat.clamp(min=0)).masked_fill(seat < 0, torch.inf)
+            kept = drawn[some] < stays[..., None]
+            with sitting.clock("dimming"), torch.no_grad():
+                vectors = sitting.embedded.detach()[some]
+                logits = sitting.outputs(sitting.batch.chosen(some), vectors * kept.to(vectors))
+            mine = sitting.predicted.cpu()[some, None]
+            parts.append(logits.cpu().double().softmax(-1).gather(-1, mine)[:, 0])
+        return torch.cat(parts)
+
+    @cached_property
+    def _keys(self) -> Float64[Tensor, "R B W"]:
+        """Random scores of the words, for each draw others."""
+        counts, real = self.words.counts.tolist(), self.words.real
+        keys = self._drawn("scores of faithfulness", counts, self.draws)
+        return keys.transpose(0, 1)[..., : real.shape[1]]
+
+    def _elements(self, draw: int) -> Float64[Tensor, "B T E"]:
+        """A number in [0, 1) for each element of each word's vector, in the order of the text."""
+        mask, width = self.words.sitting.batch.mask, self.words.sitting.embedded.shape[-1]
+        lengths = [width * count for count in mask.sum(-1).tolist()]
+        keys = self._drawn(f"elements of faithfulness, draw {draw}", lengths, 1)
+        keys = keys.reshape(len(mask), -1, width)
+        home = positions_first(mask)[:, : keys.shape[1], None].expand_as(keys)
+        return keys.new_zeros(*mask.shape, width).scatter(1, home, keys)
+
+    def _drawn(self, purpose: str, lengths: list[int], draws: int) -> Float64[Tensor, "B R _"]:
+        sitting = self.words.sitting
+        instances = sitting.batch.instances
+        drawn = uniform_keys(sitting.seed, purpose, instances, draws=draws, lengths=lengths)
+        return torch.from_numpy(drawn)

@@ -1,0 +1,162 @@
+"""Words replaced by what a language model puts in their place, so that texts stay texts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from jaxtyping import Bool, Float64, Int
+from torch import Tensor
+
+from heedful.core.batch import Encoded
+from heedful.core.errors import NotApplicable
+from heedful.core.rng import uniform_keys
+from heedful.core.values import Example
+from heedful.models.batch_context import Ask, Passed, Sitting
+from heedful.models.protocols import Subject
+from heedful.models.transformer.infiller import Gap, Infiller
+
+WAY = "infilled"
+AT_ONCE = 2**22  # numbers of an output
+UNKNOWN = "the texts came without their words, so that there is nothing to infill"
+
+
+def texts_of(sitting: Sitting) -> Sequence[Encoded]:
+    """The texts with their words."""
+    if len(sitting.texts) != len(sitting.batch):
+        raise NotApplicable(UNKNOWN)
+    if getattr(sitting.subject, "chat", False):
+        raise NotApplicable("it reads chats; single words cannot be put into their template")
+    return sitting.texts
+
+
+@dataclass(frozen=True, eq=False)
+class Infilled:
+    """A way to remove words: others stand in their place, `samples` draws of them.
+
+    Logits are the logarithm of the mean probabilities over the samples. What is asked for instead
+    of logits is that of the first sample.
+    """
+
+    infiller: Infiller
+    samples: int
+    tried: dict[int, list[int]] = field(default_factory=dict)  # by text: words gone, not replaced
+    spelled: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def __call__(
+        self,
+        sitting: Sitting,
+        rows: Int[Tensor, "N"],
+        gone: Bool[Tensor, "N T"],
+        *,
+        ask: Ask = Sitting.outputs,
+    ) -> Iterator[Passed]:
+        size = max(1, AT_ONCE // (self.samples * max(len(sitting.subject.labels), 2**10)))
+        for some in torch.split(torch.arange(len(rows)), size):
+            gaps = [*self.gaps(sitting, rows[some], gone[some])]
+            variants = self.variants(sitting, rows[some], gaps)
+            if ask is not Sitting.outputs:
+                first = [one[0] for one in variants]
+                yield some, torch.arange(len(some)), _asked(sitting, first, ask)
+                continue
+            flat = [text for one in variants for text in one]
+            said = _asked(sitting, flat, ask).double().softmax(-1)
+            mean = said.reshape(len(some), self.samples, -1).mean(1)
+            yield some, torch.arange(len(some)), mean.log()
+
+    def gaps(
+        self, sitting: Sitting, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N T"]
+    ) -> Iterator[Gap]:
+        """Every text with its missing words, and the numbers that they are drawn by."""
+        texts, batch = texts_of(sitting), sitting.batch
+        lengths = [len(one.seen_words) for one in texts]
+        keys = torch.from_numpy(
+            uniform_keys(sitting.seed, WAY, batch.instances, draws=self.samples, lengths=lengths)
+        )
+        for row, marks in zip(rows.tolist(), gone, strict=True):
+            text = texts[row]
+            here = marks[batch.present[row]].tolist()
+            missing = {word for word, mark in zip(text.word, here, strict=True) if mark}
+            yield Gap(text.seen_words, frozenset(missing), keys[row])
+
+    def variants(
+        self, sitting: Sitting, rows: Int[Tensor, "N"], gaps: Sequence[Gap]
+    ) -> list[list[Encoded]]:
+        """The texts with other words in the place of those that are gone, sample by sample."""
+        texts, subject, found = texts_of(sitting), sitting.subject, list[list[Encoded]]()
+        for row, gap, drawn in zip(rows.tolist(), gaps, self.infiller.fill(gaps), strict=True):
+            text, made = texts[row], list[Encoded]()
+            for words in drawn:
+                room = getattr(subject, "max_length", None)
+                new = {
+                    word: self._spelled(subject, words[word]) if word in words else ()
+                    for word in sorted(gap.gone)
+                }
+                made.append(replaced(text, new, room=room))
+            self._count(text.index, gap, made[0])
+            found.append(made)
+        return found
+
+    def not_infilled(self, sitting: Sitting) -> Float64[Tensor, "B"]:
+        """The share of the words gone, over all that was tried, with nothing in their place."""
+        each = [self.tried.get(number, [0, 0]) for number in sitting.batch.instances]
+        return torch.tensor([less / all_ if all_ else torch.nan for all_, less in each]).double()
+
+    def _count(self, number: int, gap: Gap, made: Encoded) -> None:
+        tried = self.tried.setdefault(number, [0, 0])
+        tried[0] += len(gap.gone)
+        tried[1] += len(gap.gone - set(made.word))
+
+    def _spelled(self, subject: Subject, word: str) -> tuple[int, ...]:
+        """A word as the subject reads it after another one."""
+        if word not in self.spelled:
+            both = subject.encode(Example(0, f"a {word}", -1, tokens=("a", word)))
+            pairs = zip(both.ids, both.word, strict=True)
+            self.spelled[word] = tuple(number for number, place in pairs if place == 1)
+        return self.spelled[word]
+
+
+def replaced(one: Encoded, new: dict[int, tuple[int, ...]], *, room: int | None = None) -> Encoded:
+    """The text with other tokens for some words; none for those that would not fit into the room.
+
+    >>> one = Encoded(0, 1, (2, 7, 8, 3), (-1, 0, 0, -1), ("unlike",))
+    >>> replaced(one, {0: (9,)}).ids, replaced(one, {0: ()}).ids
+    ((2, 9, 3), (2, 3))
+    """
+    free = float("inf") if room is None else room - sum(word not in new for word in one.word)
+    ids, words, types = list[int](), list[int](), list[int]()
+    done = set[int]()
+    for place, (number, word) in enumerate(zip(one.ids, one.word, strict=True)):
+        given: tuple[int, ...] = (number,)
+        if word in new:
+            given = new[word] if word not in done and len(new[word]) <= free else ()
+            free -= len(given)
+            done.add(word)
+        ids += given
+        words += [word] * len(given)
+        types += [one.types[place] if one.types else 0] * len(given)
+    return replace(
+        one,
+        ids=tuple(ids),
+        word=tuple(words),
+        pieces=None,
+        types=None if one.types is None else tuple(types),
+    )
+
+
+def _asked(sitting: Sitting, texts: Sequence[Encoded], ask: Ask) -> Tensor:
+    """What is asked, of each text; those of one length together, equal ones once; NaN of none."""
+    first: dict[object, int] = {}
+    alike = [first.setdefault((one.ids, one.types), row) for row, one in enumerate(texts)]
+    parts: dict[int, Tensor] = {}
+    for length in sorted({len(one.ids) for one in texts} - {0}):
+        chosen = [row for row in first.values() if len(texts[row].ids) == length]
+        size = max(1, sitting.budget // length)
+        for start in range(0, len(chosen), size):
+            rows = chosen[start : start + size]
+            with torch.no_grad():
+                batch = sitting.subject.batch([texts[row] for row in rows])
+                answers = ask(sitting, batch, None).cpu()
+            parts |= dict(zip(rows, answers, strict=True))
+    width = len(next(iter(parts.values()))) if parts else len(sitting.subject.labels)
+    nothing = torch.full((width,), torch.nan, dtype=torch.float64)
+    return torch.stack([parts.get(row, nothing).double() for row in alike])

@@ -1,0 +1,77 @@
+"""Whole texts of the data, that texts with words removed are held against."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+import torch
+from jaxtyping import Float64, Int
+from torch import Tensor
+
+from heedful.core.batch import Encoded
+from heedful.core.errors import NotApplicable
+from heedful.core.values import Example
+from heedful.models.perturbed.attended_state import attended
+from heedful.models.protocols import Subject
+from heedful.numerics.tensor.nearest_neighbours import nearest, share_nearer
+from heedful.training.loop.batching import batches_for
+
+MOST = 256  # the first texts of the data: enough to see where whole texts lie
+FEWEST = 20  # of fewer, shares would be too coarse
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """The first whole texts, read when they are first asked for, and how near to each other.
+
+    A text's state is Σ_t α_t h_t, what attention makes of it. It lies as far off as its nearest
+    neighbour among the whole texts, itself left out.
+    """
+
+    subject: Subject
+    examples: Callable[[], Iterable[Example]]
+    min_words: int = 1
+
+    def nearer(
+        self, states: Float64[Tensor, "M D"], instances: Int[Tensor, "M"]
+    ) -> Float64[Tensor, "M"]:
+        """The share of whole texts with a nearer neighbour than these have; ½ is as whole texts."""
+        defined = states.isfinite().all(-1)
+        found = torch.full((len(states),), torch.nan, dtype=torch.float64)
+        others = self.instances != instances[defined, None]
+        far = nearest(states[defined], self.states, others)
+        found[defined] = share_nearer(far, self.usual)
+        return found
+
+    @cached_property
+    def encoded(self) -> Sequence[Encoded]:
+        """The texts; NotApplicable where they are too few."""
+        texts = (self.subject.encode(one) for one in self.examples())
+        found = [*islice((one for one in texts if one.explained >= self.min_words), MOST)]
+        if len(found) < FEWEST:
+            raise NotApplicable(
+                f"the data has {len(found)} texts; it takes {FEWEST} whole ones to say how far "
+                "others lie from them"
+            )
+        return found
+
+    @cached_property
+    def instances(self) -> Int[Tensor, "N"]:
+        """Their numbers."""
+        return torch.tensor([one.index for one in self.encoded])
+
+    @cached_property
+    def states(self) -> Float64[Tensor, "N D"]:
+        """What attention makes of each."""
+        found: dict[int, Tensor] = {}
+        with torch.no_grad():
+            for rows in batches_for(self.subject, self.encoded):
+                batch = self.subject.batch([self.encoded[row] for row in rows])
+                found |= dict(zip(rows, attended(self.subject, batch), strict=True))
+        return torch.stack([found[row] for row in range(len(found))])
+
+    @cached_property
+    def usual(self) -> Float64[Tensor, "N"]:
+        """How far each is from the nearest of the others."""
+        return nearest(self.states, self.states, self.instances != self.instances[:, None])

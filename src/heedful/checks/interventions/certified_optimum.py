@@ -1,0 +1,72 @@
+"""Adversarial attention found exactly, and upper bounds on what any search can find."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.checks.interventions.base import interventions, require_epsilon
+from heedful.core.errors import NotApplicable
+from heedful.core.values import LinearDecoder
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.distributions import jsd_to_point
+from heedful.numerics.tensor.linear_programs import farthest_in_slab, odds_slab
+
+SLACK = 1e-9  # relative: the exact adversary stays this far inside ε, bounds this far outside
+COARSE_SLACK = 1e-4  # the same for models in float32, whose attention is rounded to it
+
+
+@interventions.register("certified")
+@dataclass(frozen=True)
+class CertifiedAdversary:
+    """The farthest attention in JSD whose output differs by at most `epsilon` in TVD: an optimum.
+
+    For two classes and a linear decoder only; `heedful.numerics.tensor.linear_programs`
+    says why it is exact.
+    """
+
+    epsilon: float = 0.05
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+
+    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B T"]:
+        decoder = two_class_decoder(sitting)
+        p = sitting.forward.probabilities.double()
+        own, mask = sitting.forward.attention, sitting.batch.mask
+        slack = SLACK if own.dtype == torch.float64 else COARSE_SLACK
+        low, high = odds_slab(p[:, 1], p[:, 0], self.epsilon * (1 - slack))
+        farthest = farthest_in_slab(own, decoder.difference(1, 0), mask, low=low, high=high)
+        found = (farthest.jsd > 0)[:, None]  # one word, say: its own attention is all there is
+        return torch.where(found, farthest.attention(own.shape[1]).to(own), own)[None]
+
+
+def two_class_decoder(sitting: Sitting) -> LinearDecoder:
+    """The sitting's decoder where the exact answer exists; NotApplicable says why not."""
+    decoder = sitting.decode
+    if not isinstance(decoder, LinearDecoder):
+        raise NotApplicable("its decoder is not linear in the attended states")
+    if len(sitting.subject.labels) != 2:
+        raise NotApplicable(f"it has {len(sitting.subject.labels)} classes; exact only for two")
+    return decoder
+
+
+def jsd_bound(sitting: Sitting, *, epsilon: float) -> Float[Tensor, "B"]:
+    """No attention with output within ε lies farther than this from the model's own.
+
+    For any decoder: the point on the least weighted token, J(min α). For a linear one with more
+    than two classes also the smallest exact optimum over class pairs: staying within ε confines the
+    log-odds of each pair to a slab.
+    """
+    own, mask = sitting.forward.attention, sitting.batch.mask
+    bound = jsd_to_point(own.masked_fill(~mask, 1.0).amin(-1))
+    decoder = sitting.decode
+    if isinstance(decoder, LinearDecoder) and len(sitting.subject.labels) > 2:
+        p = sitting.forward.probabilities.double()
+        for one, other in combinations(range(p.shape[1]), 2):
+            low, high = odds_slab(p[:, one], p[:, other], epsilon * (1 + SLACK))
+            s = decoder.difference(one, other)
+            bound = torch.minimum(bound, farthest_in_slab(own, s, mask, low=low, high=high).jsd)
+    return bound.clamp(min=0.0)  # a text without words has no vertex at all

@@ -1,0 +1,116 @@
+"""Adversarial attention by the published gradient search (Jain & Wallace, 2019, section 4.2.2)."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, autograd
+
+from heedful.checks.interventions.base import interventions, require_epsilon
+from heedful.core.errors import ConfigError
+from heedful.core.rng import normal_keys
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.distributions import jsd, masked_softmax, positions_first, tvd
+
+TINY = 1e-10  # inside logarithms, as published
+
+
+@interventions.register("adversarial")
+@dataclass(frozen=True)
+class AdversarialSearch:
+    """The farthest attention that Adam finds without moving the output by more than `epsilon`.
+
+    Minimises Σ_k [−JSD(α_k, α) + penalty · max(0, TVD_k − hinge)] − mean_{k,k′} JSD(α_k, α_k′) over
+    `candidates` free logits that start at log 1/T + spread · N(0, 1). Of the last step's candidates
+    those with TVD ≤ epsilon count, and the model's own attention always does. Settings are those of
+    the released code; the hinge acts on TVD for any number of classes.
+    """
+
+    epsilon: float = 0.05
+    candidates: int = 5
+    steps: int = 500
+    rate: float = 0.01
+    penalty: float = 500.0
+    hinge: float = 0.01
+    spread: float = 3.0
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        if self.candidates < 1 or self.steps < 1 or self.rate <= 0:
+            raise ConfigError(
+                "candidates and steps must be at least 1 and rate above 0, not "
+                f"{self.candidates}, {self.steps} and {self.rate}."
+            )
+
+    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]:
+        logits = self._start(sitting)
+        adam = torch.optim.Adam([logits], lr=self.rate, amsgrad=True)
+        for _ in range(self.steps):
+            weights = masked_softmax(logits.detach(), sitting.words)
+            pull = self._slope(sitting, weights)
+            # through the softmax: ∂/∂logit = α (g − Σ α g)
+            logits.grad = weights * (pull - (weights * pull).sum(-1, keepdim=True))
+            adam.step()
+        weights = masked_softmax(logits.detach(), sitting.words)
+        return self._best(sitting, sitting.with_words(weights))[None]
+
+    def _start(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]:
+        batch, rows = sitting.batch, sitting.rows
+        lengths, several = batch.lengths.tolist(), rows.shape[1:-1]
+        draws = self.candidates * math.prod(several)
+        noise = normal_keys(
+            sitting.seed, "adversarial", batch.instances, draws=draws, lengths=lengths
+        )
+        drawn = self.spread * torch.from_numpy(noise).to(rows)
+        even = torch.tensor([-math.log(max(1, length)) for length in lengths]).to(rows)
+        home = positions_first(batch.mask)[:, None, : drawn.shape[-1]]
+        start = rows.new_zeros(len(batch), draws, rows.shape[-1])
+        start = start.scatter(-1, home.expand_as(drawn), drawn) + even[:, None, None]
+        start = start.reshape(len(batch), self.candidates, *several, rows.shape[-1])
+        return start.transpose(0, 1).contiguous().requires_grad_()
+
+    def _slope(
+        self, sitting: Sitting, weights: Float[Tensor, "K B *R T"]
+    ) -> Float[Tensor, "K B *R T"]:
+        """Gradient of the loss at the weights of each row."""
+        if sitting.forward.rows is None:
+            away = self._distance_slope(sitting, weights)
+        else:  # what the rows read as is their mean, each weighed by its mass on words
+            share = sitting.mass / sitting.mass.sum(1, keepdim=True).clamp(min=TINY)
+            away = share * self._distance_slope(sitting, (share * weights).sum(-2))[:, :, None]
+        return away + self.penalty * self._output_slope(sitting, weights)
+
+    def _distance_slope(
+        self, sitting: Sitting, weights: Float[Tensor, "K B T"]
+    ) -> Float[Tensor, "K B T"]:
+        """Of the distances in the loss; ∂JSD(α, q)/∂α = ½ log 2α/(α+q) in closed form."""
+        logs = torch.log(weights + TINY)
+        slope = 0.5 * (torch.log(0.5 * (weights + sitting.forward.attention) + TINY) - logs)
+        for one in range(self.candidates):
+            for other in range(one + 1, self.candidates):
+                middle = torch.log(0.5 * (weights[one] + weights[other]) + TINY)
+                # each unordered pair stands twice in the mean over k² ordered ones
+                slope[one] += (middle - logs[one]) / self.candidates**2
+                slope[other] += (middle - logs[other]) / self.candidates**2
+        return slope
+
+    def _output_slope(
+        self, sitting: Sitting, weights: Float[Tensor, "K B *R T"]
+    ) -> Float[Tensor, "K B *R T"]:
+        with torch.enable_grad():
+            leaf = weights.requires_grad_()
+            output = sitting.decode(sitting.with_words(leaf)).softmax(-1)
+            excess = (tvd(output, sitting.forward.probabilities) - self.hinge).relu()
+            (slope,) = autograd.grad(excess.sum(), leaf)
+        weights.requires_grad_(False)
+        return slope
+
+    def _best(self, sitting: Sitting, rows: Float[Tensor, "K B *R T"]) -> Float[Tensor, "B *R T"]:
+        own = sitting.rows
+        change = tvd(sitting.decode(rows).softmax(-1), sitting.forward.probabilities)
+        away = jsd(sitting.reading(rows), sitting.forward.attention)
+        top, which = away.masked_fill(change > self.epsilon, -1.0).max(0)
+        chosen = rows[which, torch.arange(len(own))]
+        found = (top >= 0) & sitting.batch.mask.any(-1)
+        return torch.where(found.reshape(-1, *[1] * (own.dim() - 1)), chosen, own)

@@ -1,0 +1,174 @@
+"""Adversarial attention by linear programs, for outputs of any kind and any number of classes.
+
+JSD from the model's own attention is convex in the weights, so its largest value lies on the rim of
+what is allowed. Near any weights both JSD and the output are nearly linear: a linear program goes
+to the best weights on that view, where the view is taken anew. Nothing is believed of the views:
+what counts is found by decoding, and stays within ε there.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import torch
+from jaxtyping import Bool, Float, Float64
+from torch import Tensor, autograd
+
+from heedful.checks.interventions.base import interventions, require_epsilon
+from heedful.core.errors import ConfigError, NotApplicable
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.distributions import jsd, jsd_to_point, tvd
+from heedful.numerics.tensor.linear_programs import Program, best_in_balls
+
+INSIDE = 1e-6  # relative: what is found stays this far inside ε
+FLOOR = 1e-3  # the least weight in a slope of JSD, which is endless at 0
+SHARES = 32  # places that are tried on the way between two weights
+
+
+@interventions.register("ascent")
+@dataclass(frozen=True)
+class Ascent:
+    """The farthest attention in JSD that linear programs find within `epsilon` in TVD.
+
+    Tried are all weight on one word, two of the `lightest` words together, and `rounds` of linear
+    programs, from
+    several weights. The model's own attention always counts, so that the result is never worse than
+    not moving. It is a lower bound of what exists.
+    """
+
+    epsilon: float = 0.05
+    rounds: int = 3
+    lightest: int = 8
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        if self.rounds < 1 or self.lightest < 2:
+            raise ConfigError(
+                f"rounds start at 1 and lightest at 2, not {self.rounds} and {self.lightest}."
+            )
+
+    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B T"]:
+        if sitting.forward.rows is not None:
+            raise NotApplicable("it has many rows of weights, and the linear program moves one")
+        found = _Found(sitting, self.epsilon)
+        if bool(sitting.batch.mask.any()):
+            found.try_points()
+            found.try_pairs(self.lightest)
+            for goal in found.goals():
+                self._climb(found, found.own, goal)
+            self._climb(found, found.best, None)
+        return found.best[None]
+
+    def _climb(
+        self, found: "_Found", here: Float[Tensor, "B T"], goal: Float[Tensor, "B T"] | None
+    ) -> None:
+        """From view to view, first towards the goal, at last to wherever JSD rises most.
+
+        Views are also taken from weights that go too far: the next one brings them back.
+        """
+        for left in reversed(range(self.rounds)):
+            wanted = goal if goal is not None and left else _slope(here, found.own)
+            here = found.linear_best(here, wanted)
+            found.try_way_to(here)
+
+
+class _Found:
+    """The best weights so far, and what may count as better."""
+
+    def __init__(self, sitting: Sitting, epsilon: float) -> None:
+        self.sitting, self.epsilon = sitting, epsilon * (1 - INSIDE)
+        self.own: Float[Tensor, "B T"] = sitting.forward.attention
+        self.mask: Bool[Tensor, "B T"] = sitting.batch.mask
+        self.before: Float64[Tensor, "B C"] = sitting.forward.probabilities.double()
+        self.best = self.own
+        self.away: Float[Tensor, B] = torch.zeros_like(self.own[:, 0])
+
+    def consider(self, tried: Float[Tensor, "K B T"]) -> None:
+        """Keep the farthest whose decoded output lies within ε."""
+        with torch.no_grad():
+            output = self.sitting.decode(tried).double().softmax(-1)
+        near = tvd(output, self.before) <= self.epsilon
+        away, which = jsd(tried, self.own).masked_fill(~near, -1.0).max(0)
+        better = (away > self.away) & self.mask.any(-1)
+        chosen = tried[which, torch.arange(len(self.own))]
+        self.best = torch.where(better[:, None], chosen, self.best)
+        self.away = torch.where(better, away, self.away)
+
+    def try_points(self) -> None:
+        """All weight on one word, every word in its turn."""
+        order = self._by_weight()
+        for places in torch.split(order[:, : int(self.mask.sum(-1).max())], SHARES, dim=1):
+            self.consider(self._points(places.T))
+
+    def try_pairs(self, lightest: int) -> None:
+        """Two of the lightest words, at several shares."""
+        order = self._by_weight()[:, :lightest]
+        share = torch.linspace(0, 1, SHARES + 2)[1:-1].to(self.own)[:, None, None]
+        for one, other in combinations(range(order.shape[1]), 2):
+            ends = self._points(order[:, [one, other]].T)
+            self.consider(share * ends[:1] + (1 - share) * ends[1:])
+
+    def goals(self) -> Iterator[Float[Tensor, "B T"]]:
+        """Where to go from the model's own weights, at which JSD has no slope.
+
+        To every word by its distance alone, which is more than JSD anywhere between words; and to
+        each of the two lightest.
+        """
+        yield jsd_to_point(self.own)
+        yield from self._points(self._by_weight()[:, :2].T)
+
+    def try_way_to(self, there: Float[Tensor, "B T"]) -> None:
+        """Some weights, and places on the way to them from the best so far."""
+        share = torch.linspace(0, 1, SHARES + 1)[1:].to(self.own)[:, None, None]
+        self.consider(share * there + (1 - share) * self.best)
+
+    def linear_best(
+        self, here: Float[Tensor, "B T"], goal: Float[Tensor, "B T"]
+    ) -> Float[Tensor, "B T"]:
+        """What the linear view from `here` says is best; `here` itself where nothing is near."""
+        output, slopes = self._view(here)
+        rest = self.before - output + torch.einsum("bt,btc->bc", here.double(), slopes)
+        result = here.clone()
+        farthest = jsd_to_point(self.own.masked_fill(~self.mask, 1.0).amin(-1))
+        asked, programs = [], []
+        for text, words in enumerate(self.mask):
+            if self.away[text] < farthest[text] * (1 - INSIDE):
+                classes = self.before[text] + output[text] > 0  # others are not allowed here
+                seen = slopes[text][words][:, classes].numpy()
+                wanted = goal[text, words].double().numpy()
+                programs.append(Program(wanted, seen, rest[text, classes].numpy()))
+                asked.append(text)
+        answers = best_in_balls(programs, epsilon=self.epsilon)
+        for text, found in zip(asked, answers, strict=True):
+            if found is not None:
+                result[text, self.mask[text]] = torch.from_numpy(found).to(result)
+        return result
+
+    def _view(
+        self, here: Float[Tensor, "B T"]
+    ) -> tuple[Float64[Tensor, "B C"], Float64[Tensor, "B T C"]]:
+        """The output at some weights, and how each class's chance moves with each weight."""
+        with torch.enable_grad():
+            leaf = here.clone().requires_grad_()
+            chances = self.sitting.decode(leaf).softmax(-1)
+            slopes = [
+                autograd.grad(one.sum(), leaf, retain_graph=True)[0] for one in chances.unbind(-1)
+            ]
+        return chances.detach().double(), torch.stack(slopes, dim=-1).double()
+
+    def _by_weight(self) -> Tensor:
+        """Words by their weight, the least first."""
+        return self.own.masked_fill(~self.mask, 2.0).argsort(-1)
+
+    def _points(self, places: Tensor) -> Float[Tensor, "K B T"]:
+        """All weight on one place each; on the lightest word where the place is no word."""
+        light = self._by_weight()[:, 0]
+        word = self.mask.gather(1, places.T).T
+        places = torch.where(word, places, light)
+        return torch.nn.functional.one_hot(places, self.own.shape[1]).to(self.own)
+
+
+def _slope(here: Float[Tensor, "B T"], own: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+    """∂JSD(α, q)/∂α = ½ log 2α/(α + q), from a least weight on."""
+    weights = here.clamp(min=FLOOR)
+    return 0.5 * torch.log(2 * weights / (weights + own))

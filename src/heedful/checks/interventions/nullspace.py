@@ -1,0 +1,91 @@
+"""Other weights, the very same output of a head: what the null space of its values allows.
+
+A head gives out Σ α_t v_t. Over T tokens with values of d < T − 1 dimensions there are other
+distributions α′ with Σ α′_t v_t the same (Brunner et al., 2020): everything after the head is then
+the same too, whatever the model. A linear program finds those with the most weight on a token that
+has little. They are exact in output but not the farthest in JSD, so never called certified; and
+since T ≫ d makes them nearly free, what they reach is told beside T/d.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from torch import Tensor
+
+from heedful.checks.interventions.base import interventions
+from heedful.core.errors import ConfigError, NotApplicable
+from heedful.models.batch_context import Sitting
+from heedful.models.protocols import HeadValues
+from heedful.numerics.tensor.distributions import jsd
+
+RANK = 1e-9  # singular values below this share of the largest count as none
+
+
+@interventions.register("nullspace")
+@dataclass(frozen=True)
+class NullSpace:
+    """The farthest alternative that puts most weight on one of the `targets` least tokens."""
+
+    targets: int = 3
+
+    def __post_init__(self) -> None:
+        if self.targets < 1:
+            raise ConfigError(f"targets must be at least 1, not {self.targets}.")
+
+    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B R T"]:
+        values, rows = head_values(sitting), sitting.rows
+        found = rows.clone()
+        for text in range(len(rows)):
+            words = sitting.words[text, 0]
+            own = rows[text, 0, words].double()
+            for other in self._alternatives(own.numpy(), values[text, words].double().numpy()):
+                candidate = rows[text : text + 1].clone()
+                candidate[0, 0, words] = torch.from_numpy(other).to(rows)
+                if _away(sitting, text, candidate) > _away(sitting, text, found[text : text + 1]):
+                    found[text] = candidate[0]
+        return found[None]
+
+    def _alternatives(
+        self, own: NDArray[np.float64], values: NDArray[np.float64]
+    ) -> list[NDArray[np.float64]]:
+        """Most weight on each of the least attended tokens, head output and mass unchanged."""
+        if len(own) < 2:
+            return []
+        same = np.column_stack([_column_space(values), np.ones(len(own))]).T
+        found = []
+        for target in np.argsort(own, kind="stable")[: self.targets]:
+            goal = np.zeros(len(own))
+            goal[target] = -1.0
+            answer = linprog(goal, A_eq=same, b_eq=same @ own, bounds=(0, None), method="highs")
+            if answer.success and answer.x is not None:
+                found.append(np.maximum(answer.x, 0.0))
+        return found
+
+
+def head_values(sitting: Sitting) -> Float[Tensor, "B T D"]:
+    """The values of the one head under audit; NotApplicable where it is not one, or unseen."""
+    subject = sitting.subject
+    if not isinstance(subject, HeadValues):
+        raise NotApplicable("it has no heads")
+    values = subject.head_values(sitting.batch, sitting.forward)
+    if values is None:
+        raise NotApplicable("it needs one head of one layer, whose values can be seen")
+    return values
+
+
+def _column_space(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """An orthonormal basis: equal sums in it are equal sums of the values, without the noise."""
+    basis, sizes, _ = np.linalg.svd(values, full_matrices=False)
+    space: NDArray[np.float64] = basis[:, sizes > RANK * sizes.max(initial=0.0)]
+    return space
+
+
+def _away(sitting: Sitting, text: int, row: Float[Tensor, "1 1 T"]) -> float:
+    mask = sitting.batch.mask[text : text + 1]
+    weights = row[:, 0] * mask
+    own = sitting.forward.attention[text : text + 1]
+    return float(jsd(weights / weights.sum(-1, keepdim=True).clamp(min=1e-30), own))

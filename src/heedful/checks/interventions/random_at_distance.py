@@ -1,0 +1,86 @@
+"""A random attention as far from the model's own as another is: the scale of what it does."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.core.rng import uniform_keys
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.distributions import jsd, positions_first
+
+HALVINGS = 50
+TINY = 1e-30
+
+
+@dataclass(frozen=True)
+class RandomAtDistance:
+    """The model's own attention moved towards a random word until it lies at the given JSD.
+
+    Where all weight on that word is not far enough, it is moved on towards the least attended one.
+    Every row is moved by the same share, so what the rows read as is moved so too; a row to which
+    the word is closed stays.
+    """
+
+    draws: int = 10
+
+    def __call__(self, sitting: Sitting, distance: Float[Tensor, "B"]) -> Float[Tensor, "K B *R T"]:
+        own, mask = sitting.forward.attention, sitting.batch.mask
+        drawn = uniform_keys(
+            sitting.seed,
+            "random at distance",
+            sitting.batch.instances,
+            draws=self.draws,
+            lengths=sitting.batch.lengths.tolist(),
+        )
+        home = positions_first(mask)[:, None, : drawn.shape[-1]].expand(-1, self.draws, -1)
+        keys = own.new_full((len(own), self.draws, own.shape[1]), -1.0)
+        keys = keys.scatter(-1, home, torch.from_numpy(drawn).to(own)).masked_fill(
+            ~mask[:, None], -1.0
+        )
+        first = _points(keys.transpose(0, 1)) * mask
+        last = _points(-own.masked_fill(~mask, 2.0)) * mask
+        return self._moved(sitting, _path(own, first, last, distance))
+
+    def _moved(self, sitting: Sitting, steps: "tuple[Tensor, Tensor]") -> Float[Tensor, "K B *R T"]:
+        """Every row with the given share of its own weights, and the rest as said."""
+        share, added = steps
+        if sitting.rows.dim() == 2:
+            return share * sitting.forward.attention + added
+        weights = sitting.rows.masked_fill(~sitting.words, 0.0) / sitting.mass.clamp(min=TINY)
+        moved = share[:, :, None] * weights + added[:, :, None] * sitting.words
+        total = moved.sum(-1, keepdim=True)
+        return sitting.with_words(torch.where(total > TINY, moved / total.clamp(min=TINY), weights))
+
+
+def _points(scores: Float[Tensor, "*K T"]) -> Float[Tensor, "*K T"]:
+    """All weight on the token with the highest score."""
+    return torch.zeros_like(scores).scatter(-1, scores.argmax(-1, keepdim=True), 1.0)
+
+
+def _path(
+    own: Float[Tensor, "B T"],
+    first: Float[Tensor, "K B T"],
+    last: Float[Tensor, "B T"],
+    distance: Float[Tensor, "B"],
+) -> "tuple[Tensor, Tensor]":
+    """Where the way own → first → last reaches the distance: the share of own, and what is added.
+
+    Halving finds a place, because the way ends at the point farthest from own.
+    """
+    low, high = torch.zeros_like(first[..., :1]), torch.full_like(first[..., :1], 2.0)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        share, added = _at(middle, first, last)
+        near = (jsd(share * own + added, own) < distance)[..., None]
+        low, high = torch.where(near, middle, low), torch.where(near, high, middle)
+    return _at(low, first, last)
+
+
+def _at(
+    step: Float[Tensor, "K B 1"], first: Float[Tensor, "K B T"], last: Float[Tensor, "B T"]
+) -> "tuple[Tensor, Tensor]":
+    beyond = (step - 1).clamp(min=0.0)
+    share = (1 - step).clamp(min=0.0)
+    return share, (1 - share - beyond) * first + beyond * last

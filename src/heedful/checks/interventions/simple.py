@@ -1,0 +1,69 @@
+"""Shuffled and uniform attention."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.checks.interventions.base import interventions
+from heedful.core.errors import ConfigError
+from heedful.core.rng import uniform_keys
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.distributions import permuted, uniform
+
+
+@interventions.register("permute")
+@dataclass(frozen=True)
+class Permute:
+    """The model's own weights, shuffled among the words of the text, `draws` times.
+
+    With keys="all" they are shuffled among all tokens that a row attends to. Special tokens often
+    hold most of the weight while they have little to say; to move it is rather to do damage.
+    """
+
+    draws: int = 100
+    purpose: str = "permutation"
+    keys: Literal["words", "all"] = "words"
+
+    def __post_init__(self) -> None:
+        if self.draws < 1:
+            raise ConfigError(f"draws must be at least 1, not {self.draws}.")
+        if self.keys not in ("words", "all"):
+            raise ConfigError(f"keys must be words or all, not {self.keys!r}.")
+
+    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]:
+        batch, rows = sitting.batch, sitting.rows
+        movable = batch.mask if self.keys == "words" else batch.present
+        lengths = movable.sum(-1).tolist()
+        drawn = uniform_keys(
+            sitting.seed, self.purpose, batch.instances, draws=self.draws, lengths=lengths
+        )
+        keys = torch.from_numpy(drawn).to(rows)
+        if rows.dim() == 2:
+            return permuted(rows, movable, keys=keys)
+        return shuffle_rows(rows, movable[:, None] & (rows > 0), keys=keys)
+
+
+def shuffle_rows(
+    rows: Float[Tensor, "B R T"],
+    movable: Bool[Tensor, "B R T"],
+    *,
+    keys: Float[Tensor, "B K L"],
+) -> Float[Tensor, "K B R T"]:
+    """Every row of a text shuffled alike, so that what they read as together is shuffled too."""
+    pairs = zip(rows.unbind(1), movable.unbind(1), strict=True)
+    return torch.stack([permuted(row, allowed, keys=keys) for row, allowed in pairs], dim=2)
+
+
+@interventions.register("uniform")
+@dataclass(frozen=True)
+class Uniform:
+    """The mass that the words hold, spread evenly over them."""
+
+    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]:
+        mask, rows = sitting.words, sitting.rows
+        mass = rows.masked_fill(~mask, 0.0).sum(-1, keepdim=True)
+        even = mass * uniform(mask, dtype=rows.dtype)
+        return torch.where(mask, even, rows)[None]

@@ -1,0 +1,1 @@
+"""Checks that retrain the model."""

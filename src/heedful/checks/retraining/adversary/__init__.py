@@ -1,0 +1,1 @@
+"""Can a retrained model attend elsewhere with the same outputs?"""

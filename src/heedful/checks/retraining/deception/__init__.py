@@ -1,0 +1,1 @@
+"""Can attention be trained to hide the decisive words?"""

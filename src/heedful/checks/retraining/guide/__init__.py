@@ -1,0 +1,1 @@
+"""Does the attention help a model without context?"""

@@ -1,0 +1,91 @@
+"""Which words of a text are to be hidden: from a list, from people, or from an explanation."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.core.batch import Encoded
+from heedful.core.errors import NotApplicable
+from heedful.core.rationales import people_of
+from heedful.core.values import Example
+from heedful.methods import methods
+from heedful.methods.base import joined
+from heedful.models.batch_context import Sitting
+from heedful.models.protocols import Subject
+from heedful.models.recurrent.subject import RecurrentSubject
+from heedful.training.loop.batching import batches_for
+from heedful.training.variants.hidden_words import Hidden, Scored
+
+
+def mark(
+    hidden: Hidden,
+    base: Subject,
+    examples: Sequence[Example],
+    encoded: Sequence[Encoded],
+    scored: Scored,
+) -> list[Bool[Tensor, "_"]]:
+    """For each text which of its tokens are hidden; a word is hidden whole.
+
+    Scores that a method gave are kept in `scored`.
+    """
+    if hidden.source == "list":
+        _require_single(hidden, base)
+        listed = {word.lower() for word in hidden.words}
+        words = [[word.lower() in listed for word in one.words] for one in encoded]
+    elif hidden.source == "rationale":
+        words = [_rationale(*pair) for pair in zip(examples, encoded, strict=True)]
+    else:
+        whose = (hidden.method, hidden.settings)
+        if whose not in scored:
+            scored[whose] = _scores(hidden, base, encoded)
+        words = [_highest(one, hidden.share) for one in scored[whose]]
+    return [
+        torch.tensor([place >= 0 and marks[place] for place in one.word])
+        for one, marks in zip(encoded, words, strict=True)
+    ]
+
+
+def _require_single(hidden: Hidden, base: Subject) -> None:
+    """Refuse a listed word that the model reads as several: it would never be found."""
+    if not isinstance(base, RecurrentSubject):
+        return
+    for word in hidden.words:
+        if len(parts := base.tokenizer(word)) != 1:
+            raise NotApplicable(
+                f"{word!r} is read as {len(parts)} words here ({', '.join(parts)}): list words as "
+                "the model reads them"
+            )
+
+
+def _rationale(example: Example, one: Encoded) -> list[bool]:
+    if example.rationale is None:
+        raise NotApplicable(f"text {example.index} has no rationale")
+    people = people_of(example, one.words)
+    if people.marked is None:
+        raise NotApplicable(f"text {example.index}: {people.why}")
+    return [*people.marked]
+
+
+def _scores(hidden: Hidden, base: Subject, encoded: Sequence[Encoded]) -> list[Float[Tensor, "_"]]:
+    """What the method gives each word of each text, for the class that the base model predicts."""
+    method = methods.build(hidden.method, **dict(hidden.settings))
+    found = [torch.zeros(0)] * len(encoded)
+    for rows in batches_for(base, encoded):
+        sitting = Sitting(base, base.batch([encoded[row] for row in rows]))
+        scores, here = method(sitting, sitting.predicted).scores.detach(), sitting.batch.present
+        for place, row in enumerate(rows):
+            one = encoded[row]
+            word, own = torch.tensor(one.word), scores[place][here[place]]
+            count = len(one.seen_words)
+            found[row] = joined(own[word >= 0], word[word >= 0], count, method.join)
+    return found
+
+
+def _highest(scores: Float[Tensor, "_"], share: float) -> list[bool]:
+    """The words with the highest scores by size, at least one and never all."""
+    count = min(max(1, math.ceil(share * len(scores) - 1e-9)), len(scores) - 1)
+    top = set(scores.abs().argsort(descending=True, stable=True)[: max(count, 0)].tolist())
+    return [place in top for place in range(len(scores))]

@@ -1,0 +1,1 @@
+"""Does learned attention beat uniform attention?"""

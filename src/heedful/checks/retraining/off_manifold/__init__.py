@@ -1,0 +1,1 @@
+"""Do deletion results hold for a copy trained on masked texts?"""

@@ -1,0 +1,141 @@
+"""Do removals tell the same of a copy that has learnt to read texts with holes?"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from heedful.checks.base import Column, Findings, checks, measurement
+from heedful.checks.faithfulness.faithfulness.check import BY_WAY, Faithfulness
+from heedful.checks.faithfulness.faithfulness.off_distribution import OFF
+from heedful.checks.faithfulness.removal_metrics import Trial as Removing
+from heedful.checks.faithfulness.removal_metrics import beyond_chance
+from heedful.checks.faithfulness.word_removal import Removals, Words
+from heedful.checks.faithfulness.word_scores import USUAL
+from heedful.checks.requested_methods import Asked
+from heedful.checks.retraining_base import OverSeeds, Trial
+from heedful.core.records import Claim, Measurement
+from heedful.models.batch_context import Sitting
+from heedful.models.protocols import Subject
+from heedful.numerics.tensor.distributions import tvd
+from heedful.training.loop.batching import batches_for
+from heedful.training.variants.masked_copy import Holes, hole_of
+from heedful.training.variants.variants import Masked, Pace
+
+WAY = "masking"
+ALIKE = ("same_prediction", "copy_tvd")
+
+
+@checks.register("off_manifold")
+@dataclass(frozen=True)
+class OffManifold:
+    """Do removals tell the same of a copy that has learnt to read texts with holes?
+
+    Texts with words removed are unlike any the model saw, so what it loses there may be the fault
+    of the hole. A copy of the model is trained on with a random share of each text's words masked,
+    from none to all, to say what the model says of the whole text. Then the words that methods
+    name *in the model* are masked from what the copy reads. Its answer to a text with holes is the
+    mean of what the model says of whole texts that look so. `same_prediction` says whether it is
+    still a copy. Rows with the setting "masking" are of the model itself, for comparison.
+    """
+
+    methods: tuple[Asked, ...] = USUAL
+    bins: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
+    orders: int = 5
+    steps: int = 20
+    copies: int = 4
+    epochs: int = 20
+    patience: int = 5
+    claim: ClassVar[Claim | None] = "ranks"
+    of_heads: ClassVar[tuple[str, ...]] = ()
+    beside: ClassVar[tuple[str, ...]] = ()
+    over_seeds: ClassVar[OverSeeds] = {}
+    differences: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "methods", self.removing.methods)
+        Holes(copies=self.copies)  # wrong settings are said now
+        Pace(self.epochs, self.patience)
+
+    @property
+    def removing(self) -> Faithfulness:
+        """The same removals as of the model itself."""
+        return Faithfulness(
+            self.methods, self.bins, self.orders, self.steps, (WAY,), draws=0, perturbations=0
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The methods under test."""
+        return self.removing.names
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """How alike the copy is, then all that removals measure.
+
+        But not how strange texts with holes are beside whole ones: the copy knows both.
+        """
+        return (*ALIKE, *(one for one in self.removing.measures if not one.startswith(OFF)))
+
+    def lessons(self, trial: Trial) -> list[Masked]:
+        """One copy."""
+        hole_of(trial.base)  # which refuses a model that has none
+        return [self._lesson(trial)]
+
+    def examine(self, trial: Trial) -> Findings:
+        """What masking does to the copy, and to the model."""
+        encoded = trial.texts.encoded
+        gathered: dict[tuple[str, str | None], Column] = {}
+        missing: dict[str, str] = {}
+        pair = _Pair(trial, trial.taught(self._lesson(trial)).subject)
+        for rows in batches_for(trial.base, encoded, max_batch_tokens=trial.max_batch_tokens):
+            findings = self._batch(pair, rows)
+            missing = {**findings.missing, **missing}
+            for one in findings.measurements:
+                place = one.measure, one.setting
+                column = gathered.setdefault(place, np.full(len(encoded), np.nan))
+                column[rows] = one.values
+        measured = (Measurement(name, one, setting) for (name, setting), one in gathered.items())
+        return Findings(tuple(measured), missing)
+
+    def tested(
+        self, columns: Mapping[str, Column], *, resamples: int, seed: int
+    ) -> dict[str, float]:
+        """p-values of "no more than random removal does", of the copy."""
+        return beyond_chance(self.names, columns, resamples=resamples, seed=seed)
+
+    def _lesson(self, trial: Trial) -> Masked:
+        return Masked(Holes(trial.seed, self.copies), Pace(self.epochs, self.patience))
+
+    def _batch(self, pair: "_Pair", rows: Sequence[int]) -> Findings:
+        base, copy = pair.sittings(rows)
+        check, words = self.removing, Words(base)
+        scores, missing = check.scores(words)
+        chance, target = check.chance(words), base.predicted.cpu()
+        found = [measurement(*one) for one in zip(ALIKE, _alike(base, copy), strict=True)]
+        for sitting, setting in ((copy, None), (base, WAY)):
+            removals = Removals(Words(sitting), WAY, target)
+            removing = Removing(removals, scores, chance, self.bins, self.steps)
+            found += check.measured(BY_WAY, removing.columns(), setting)
+        return Findings(tuple(found), missing)
+
+
+def _alike(base: Sitting, copy: Sitting) -> Iterator[torch.Tensor]:
+    yield (base.predicted == copy.predicted).double()
+    yield tvd(copy.forward.probabilities.double(), base.forward.probabilities.double())
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """The model and its copy before the same texts."""
+
+    trial: Trial
+    copy: Subject
+
+    def sittings(self, rows: Sequence[int]) -> tuple[Sitting, Sitting]:
+        trial = self.trial
+        batch = trial.base.batch([trial.texts.encoded[row] for row in rows])
+        settled = batch, trial.seed, trial.max_batch_tokens, trial.clock
+        return Sitting(trial.base, *settled), Sitting(self.copy, *settled)

@@ -1,0 +1,1 @@
+"""Does retraining without the top-ranked words hurt accuracy?"""

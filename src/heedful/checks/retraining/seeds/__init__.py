@@ -1,0 +1,1 @@
+"""How much does attention vary with the seed?"""

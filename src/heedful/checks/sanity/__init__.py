@@ -1,0 +1,1 @@
+"""Sanity checks: random weights, random labels, human rationales."""

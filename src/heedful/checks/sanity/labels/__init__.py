@@ -1,0 +1,1 @@
+"""Does the explanation depend on the training labels?"""

@@ -1,0 +1,1 @@
+"""Do people point at the same words?"""

@@ -1,0 +1,77 @@
+"""`heedful list`: what exists, one line each."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from heedful.core.registry import Registry
+
+FORMS = {
+    "FILE": "a .jsonl, .jsonl.gz, .csv or .parquet file with the columns text and label",
+    "FOLDER": "a folder with train, dev and test files of those endings",
+    "hf:NAME[@CONFIG]": "a data set of the hub, or a folder written by `datasets`",
+}
+
+
+class What(StrEnum):
+    """Kinds of things that can be listed."""
+
+    methods = "methods"
+    interventions = "interventions"
+    checks = "checks"
+    data = "data"
+    cleanings = "cleanings"
+    families = "families"
+    studies = "studies"
+
+
+def listing(what: Annotated[What, typer.Argument(help="Which kind of thing.")]) -> None:
+    """List methods, interventions, checks, data, cleanings, families or studies, a line each."""
+    width = 37 if what is What.cleanings else 22
+    for name, line in _lines(what):
+        typer.echo(f"{name:{width}} {line}")
+
+
+def _lines(what: What) -> Iterator[tuple[str, str]]:
+    if what is What.data:
+        from heedful.data import corpora
+        from heedful.data.readers import readers
+
+        yield from FORMS.items()
+        yield from ((name, corpora.summary(name)) for name in corpora)
+        yield from ((f"{name}:PATH", readers.summary(name)) for name in readers)
+    elif what is What.cleanings:
+        from heedful.data.cleaning.presets import CLEANINGS
+
+        yield from ((name, str(one)) for name, one in CLEANINGS.items())
+    elif what is What.families:
+        from heedful.models.attention_access.supported_families import PATHS, REFUSED, WORDS
+        from heedful.models.recurrent.attention import attentions
+        from heedful.models.recurrent.encoders import encoders
+
+        for encoder in encoders:
+            for attention in attentions:
+                yield f"{encoder}-{attention}", f"{encoders.summary(encoder)}"
+        yield from ((name, WORDS[path]) for name, path in PATHS.items())
+        yield from ((name, f"refused: {why}") for name, why in REFUSED.items())
+    elif what is What.studies:
+        from heedful.studies.study import Study, studies
+
+        for name in studies():
+            study = Study.read(name)
+            yield name, f"{study.title}. {study.reference}"
+    else:
+        registry = _registry(what)
+        yield from ((name, registry.summary(name)) for name in registry)
+
+
+def _registry(what: What) -> Registry:
+    if what is What.methods:
+        from heedful.methods import methods as registry
+    elif what is What.interventions:
+        from heedful.checks.interventions import interventions as registry
+    else:
+        from heedful.checks import checks as registry
+    return registry

@@ -1,0 +1,95 @@
+"""What the commands share: options, progress bars."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from heedful.core.errors import ConfigError
+from heedful.core.timing import Progress, silent
+
+ModelName = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A heedful or transformers folder, or a hub id.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress and no card.")]
+Seed = Annotated[int, typer.Option(help="Every random draw follows from it.")]
+Fields = Annotated[str | None, typer.Option(help="Columns, as text=review,label=stars.")]
+CleaningName = Annotated[
+    str | None,
+    typer.Option("--cleaning", help="What a paper did to the texts; see list cleanings."),
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="Use the first N texts only.")]
+
+
+Choices = Annotated[
+    str | None,
+    typer.Option(
+        "--subject",
+        help="Of a transformers model: layer=-1,head=3,position=last,dtype=float32,answers=yes|no.",
+    ),
+]
+
+
+def choices(text: str | None) -> dict[str, Any]:
+    """`layer=-1,dtype=float32` as {"layer": -1, "dtype": "float32"}; `yes|no` is a list.
+
+    >>> choices("layer=-1,answers=yes|no,chat=true")
+    {'layer': -1, 'answers': ['yes', 'no'], 'chat': True}
+    """
+    found: dict[str, Any] = {}
+    for pair in (text or "").split(",") if text else ():
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        if not (name and equals and value):
+            raise ConfigError(f"--subject got {pair!r}; each part must be NAME=VALUE.")
+        found[name] = _value(name, value)
+    return found
+
+
+def _value(name: str, text: str) -> Any:
+    if name == "answers":
+        return [one.strip() for one in text.split("|")]
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if text.lstrip("-").isdecimal() else text
+
+
+def names(text: str | None) -> tuple[str, ...]:
+    """Names separated by commas."""
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+@contextmanager
+def progress_bar(words: str, *, quiet: bool) -> Iterator[Progress]:
+    """A bar with rate and time left on stderr; nothing when that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield silent
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(words, total=None, rate="")
+
+        def tell(done: int, total: int, what: str) -> None:
+            speed = bar.tasks[0].speed
+            rate = f"{speed:.1f}/s" if speed else ""
+            bar.update(task, completed=done, total=total, description=what, rate=rate)
+
+        yield tell

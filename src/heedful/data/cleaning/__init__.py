@@ -1,0 +1,1 @@
+"""Filters and splits, and the presets of the published studies."""

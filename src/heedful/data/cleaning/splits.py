@@ -1,0 +1,76 @@
+"""Where the rows of a split come from when a cleaning draws its splits itself."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from heedful.core.errors import ConfigError
+from heedful.data.cleaning.filters import Selection
+from heedful.data.cleaning.steps import Cleaning
+from heedful.data.dataset import DEV, Numbered, Source, pick_split
+
+LONE = ("all",)  # the splits of a file or table that serves any
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """All splits of the data, one after the other; rows are numbered through."""
+
+    sources: tuple[Source, ...]
+
+    @property
+    def name(self) -> str:
+        """What the user called it."""
+        return self.sources[0].name
+
+    def sha256(self) -> str:
+        """Hex digest over those of the splits."""
+        digests = " ".join(source.sha256() for source in self.sources)
+        return hashlib.sha256(digests.encode()).hexdigest()
+
+    def __iter__(self) -> Iterator[Numbered]:
+        rows = (row for source in self.sources for _, row in source)
+        yield from enumerate(rows, start=1)
+
+
+def cleaned_splits(cleaning: Cleaning, there: tuple[str, ...]) -> tuple[str, ...]:
+    """The splits the data has once it is cleaned."""
+    shares = cleaning.shares
+    if shares is None or (there == LONE and not shares.pooled):
+        return there
+    if shares.pooled:
+        return shares.splits
+    if not shares.dev or set(DEV) & set(there) or "train" not in there:
+        return there
+    return tuple(
+        one for split in there for one in ((split, "dev") if split == "train" else (split,))
+    )
+
+
+def portion(
+    cleaning: Cleaning, split: str, there: tuple[str, ...], source: Callable[[str], Source]
+) -> tuple[Source, Selection]:
+    """The source that holds the split's rows, and which of them to take."""
+    shares = cleaning.shares
+    if shares is None or (there == LONE and not shares.pooled):
+        return source(split), Selection(cleaning)
+    wanted = "dev" if split in DEV else split
+    if shares.pooled:
+        sources = tuple(source(one) for one in there)
+        part = pick_split(wanted, shares.splits, name=f"{sources[0].name} under {cleaning.name}")
+        return Pool(sources), Selection(cleaning, part)
+    drawn = "dev" in cleaned_splits(cleaning, there) and not set(DEV) & set(there)
+    if wanted in ("train", "dev") and drawn:
+        return source("train"), Selection(cleaning, wanted)
+    some = wanted == "test" and shares.test
+    return source(split), Selection(cleaning, "test" if some else None)
+
+
+def require_same(cleaning: str | None, before: str | None) -> None:
+    """Refuse to clean in another way what has been read already."""
+    if cleaning is not None and cleaning != before:
+        came = f"cleaned by {before}" if before else "read without a cleaning"
+        raise ConfigError(
+            f"The data set was {came}; {cleaning} cannot be laid upon it. "
+            "Give the data by its path or name, with the cleaning."
+        )

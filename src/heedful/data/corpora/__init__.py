@@ -1,0 +1,1 @@
+"""Corpora that heedful ships or generates."""

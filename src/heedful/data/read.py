@@ -1,0 +1,157 @@
+"""From what a user calls data to a `Dataset`: a path, a name, a DataFrame, rows."""
+
+import hashlib
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
+
+from heedful.core.errors import ConfigError
+from heedful.data.cleaning.filters import Selection
+from heedful.data.cleaning.presets import cleaning_named
+from heedful.data.cleaning.splits import cleaned_splits, portion, require_same
+from heedful.data.columns import parse_fields
+from heedful.data.dataset import Corpus, Dataset, Source, corpora
+from heedful.data.readers import open_reader, readers
+from heedful.data.sources.folders import path_source, path_splits
+from heedful.data.sources.hub import PREFIX, hub_source, hub_splits
+from heedful.data.sources.in_memory import FrameSource, RowsSource
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Data = Union[str, Path, Dataset, "pd.DataFrame", Iterable[Mapping[str, Any]]]
+
+
+def read(
+    data: Data,
+    *,
+    split: str = "test",
+    fields: str | Mapping[str, str] | None = None,
+    labels: Sequence[str] | None = None,
+    limit: int | None = None,
+    labelled: bool = True,
+    cleaning: str | None = None,
+) -> Dataset:
+    """Read data of any form; nothing but counts and labels is kept in memory.
+
+    `data` is a file, a folder, `hf:NAME[@CONFIG]`, `sample:NAME`, `synthetic:NAME`, `READER:PATH`
+    (such as `sst:trees`), a DataFrame, an iterable of dicts, or a data set that was read before
+    (which keeps its split). `fields` maps columns, `labels` are the class names of the model
+    under audit, `limit` keeps some rows, `labelled` is False for texts without labels. `cleaning`
+    is what a paper did to the texts, by name (`heedful list cleanings`).
+
+    >>> [e.label for e in read([{"text": "fine", "label": 1}, {"text": "dull", "label": 0}])]
+    [1, 0]
+    """
+    mapped = parse_fields(fields) if isinstance(fields, str) else fields
+    if isinstance(data, Dataset):
+        require_same(cleaning, data.cleaning)
+        found = _again(data, mapped, labels, labelled=labelled)
+    else:
+        source, selection = _cleaned_source(data, split, cleaning)
+        found = Dataset.build(
+            source,
+            split=split,
+            fields=mapped,
+            labels=labels,
+            labelled=labelled,
+            selection=selection,
+        )
+    return found if limit is None else found.sample(limit)
+
+
+def splits(data: Data, *, cleaning: str | None = None) -> tuple[str, ...]:
+    """Which splits there are; `("all",)` where one file or table serves any.
+
+    >>> splits("synthetic:needle")
+    ('train', 'dev', 'test')
+    """
+    if isinstance(data, Dataset):
+        return (data.split,)
+    there = _splits(data)
+    return there if cleaning is None else cleaned_splits(cleaning_named(cleaning), there)
+
+
+def digest(data: str) -> str:
+    """sha256 over every split of named data: the same for the same rows, wherever they lie.
+
+    >>> digest("synthetic:needle") == digest("synthetic:needle") != digest("synthetic:votes")
+    True
+    """
+    parts = " ".join(f"{split} {_source(data, split).sha256()}" for split in _splits(data))
+    return hashlib.sha256(parts.encode()).hexdigest()
+
+
+def _splits(data: Any) -> tuple[str, ...]:
+    if not isinstance(data, str | Path):
+        return ("all",)
+    name = str(data)
+    if (corpus := _corpus(name)) is not None:
+        return corpus.splits
+    return hub_splits(name) if name.startswith(PREFIX) else path_splits(name, also=_names())
+
+
+def _again(
+    data: Dataset,
+    fields: Mapping[str, str] | None,
+    labels: Sequence[str] | None,
+    *,
+    labelled: bool,
+) -> Dataset:
+    """The same source under other columns or labels; as long as it was, if some rows were taken."""
+    same = labels is None or tuple(labels) == data.labels
+    if fields is None and same and labelled == data.labelled:
+        return data
+    columns = data.columns if fields is None else fields
+    whole = Dataset.build(
+        data.source,
+        split=data.split,
+        fields=columns,
+        labels=labels,
+        labelled=labelled,
+        selection=data.selection,
+    )
+    return whole.sample(len(data))
+
+
+def _cleaned_source(data: Any, split: str, cleaning: str | None) -> tuple[Source, Selection | None]:
+    if cleaning is None:
+        return _source(data, split), None
+    return portion(cleaning_named(cleaning), split, _splits(data), partial(_source, data))
+
+
+def _source(data: Any, split: str) -> Source:
+    if isinstance(data, str | Path):
+        return _named_source(str(data), split)
+    pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas is loaded
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        return FrameSource(data)
+    if isinstance(data, Iterable) and not isinstance(data, Mapping | bytes):
+        return RowsSource(tuple(data))
+    raise ConfigError(
+        f"Data must be a path, a name, a DataFrame or a list of dicts; got {type(data).__name__}."
+    )
+
+
+def _named_source(name: str, split: str) -> Source:
+    if (corpus := _corpus(name)) is not None:
+        return corpus(split)
+    if name.startswith(PREFIX):
+        return hub_source(name, split)
+    return path_source(name, split, also=_names())
+
+
+def _names() -> tuple[str, ...]:
+    return (*corpora, *(f"{reader}:PATH" for reader in readers))
+
+
+def _corpus(name: str) -> Corpus | None:
+    reader, colon, path = name.partition(":")
+    if colon and reader in readers:
+        return open_reader(reader, path)
+    if name in corpora or name.startswith(("sample:", "synthetic:")):
+        corpus: Corpus = corpora.build(name)
+        return corpus
+    return None

@@ -1,0 +1,1 @@
+"""Files, folders, the hub and Python objects as rows of text."""

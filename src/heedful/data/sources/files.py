@@ -1,0 +1,188 @@
+"""Files as sources: JSON lines (plain or gzip), CSV, Parquet."""
+
+import csv
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedIOBase
+from pathlib import Path
+from typing import IO, Any
+
+from heedful.core.errors import DataError
+from heedful.data.dataset import Numbered
+from heedful.data.labels import encodable, shown
+from heedful.data.sources.row_schema import BadLine
+
+BOM = b"\xef\xbb\xbf"
+PARQUET_BATCH = 1024
+LONGEST_CELL = 2**31 - 1  # what csv takes on every platform
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Inside the block, what goes wrong with the file becomes a DataError that names it."""
+    try:
+        yield
+    except EOFError as why:
+        raise DataError(
+            f"{path} ends in the middle: the gzip file is cut off. Get it anew."
+        ) from why
+    except (gzip.BadGzipFile, zlib.error) as why:
+        raise DataError(f"{path} is not a sound gzip file ({why}). Get it anew.") from why
+    except OSError as why:
+        name = shown(str(path), most=1000)
+        raise DataError(f"{name} cannot be read: {why.strerror or why}.") from why
+
+
+def jsonl_rows(path: Path) -> Iterator[Numbered]:
+    """One JSON object a line; blank lines are skipped."""
+    with readable(path), open_bytes(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            bare = line.removeprefix(BOM) if number == 1 else line
+            if bare.strip():
+                yield number, _json_row(bare)
+
+
+def open_bytes(path: Path) -> BufferedIOBase:
+    """The file's bytes; those within, where it is gzip."""
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+def _json_row(line: bytes) -> dict[str, object] | BadLine:
+    try:
+        row = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        return BadLine("not UTF-8")
+    except (ValueError, RecursionError):  # recursion: a line of ten thousand brackets
+        return BadLine("not JSON")
+    return row if isinstance(row, dict) else BadLine("not an object")
+
+
+def csv_rows(path: Path) -> Iterator[Numbered]:
+    """Comma-separated rows under a header; a row's number is the line on which it begins."""
+    # Bytes that are not UTF-8 pass as surrogates, so that one bad line stays one bad row.
+    with (
+        readable(path),
+        path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream,
+    ):
+        lines = csv_lines(path, stream)
+        _, first = next(lines, (0, list[str]()))
+        header = _header(path, first)
+        for number, cells in lines:
+            yield number, cells if isinstance(cells, BadLine) else _csv_row(header, cells)
+
+
+def csv_lines(path: Path, stream: IO[str]) -> Iterator[tuple[int, list[str] | BadLine]]:
+    """The cells of each row, with the line on which it begins."""
+    reader = csv.reader(stream, strict=True)
+    while True:
+        number = reader.line_num + 1
+        # The limit belongs to the whole process: raised for one row at a time, always put back.
+        before = csv.field_size_limit(LONGEST_CELL)
+        try:
+            cells = next(reader, None)
+        except csv.Error as why:
+            if "unexpected end of data" in str(why):
+                raise DataError(
+                    f"{path}: a quote that opens in the row at line {number} never closes, "
+                    "so the rows after it cannot be told apart. Close it."
+                ) from why
+            yield number, BadLine("not CSV")
+            continue
+        finally:
+            csv.field_size_limit(before)
+        if cells is None:
+            return
+        if cells:
+            yield number, cells
+
+
+def _header(path: Path, header: list[str] | BadLine) -> list[str]:
+    if isinstance(header, BadLine) or not is_utf8(header):
+        raise DataError(f"{path}: the first line must name the columns, as CSV in UTF-8.")
+    if twice := sorted({name for name in header if header.count(name) > 1}):
+        name = shown(twice[0])
+        raise DataError(f"{path} has two columns named {name!r}; column names must differ.")
+    return header
+
+
+def _csv_row(header: Sequence[str], cells: list[str]) -> dict[str, object] | BadLine:
+    if not is_utf8(cells):
+        return BadLine("not UTF-8")
+    if len(cells) > len(header):
+        return BadLine("too many cells")
+    return dict(zip(header, cells, strict=False))  # cells left out at the end are missing
+
+
+def is_utf8(cells: Sequence[str]) -> bool:
+    """False where bytes of the file were no UTF-8 and came through as surrogates."""
+    return encodable("".join(cells))
+
+
+def parquet_rows(path: Path) -> Iterator[Numbered]:
+    """Rows of a Parquet file, numbered from 1, a batch in memory at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        with readable(path), pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=PARQUET_BATCH):
+                for row in _batch_rows(batch):
+                    number += 1
+                    yield number, row
+    except (pa.ArrowException, UnicodeDecodeError) as why:  # names of columns are not checked there
+        first = str(why).splitlines()[0]
+        raise DataError(f"{path} is not a sound Parquet file: {first} Write it anew.") from why
+
+
+def _batch_rows(batch: Any) -> Iterator[dict[str, object] | BadLine]:
+    try:
+        yield from batch.to_pylist()
+    except (UnicodeDecodeError, OverflowError):  # one bad cell spoils the batch: find whose it is
+        for start in range(batch.num_rows):
+            try:
+                yield from batch.slice(start, 1).to_pylist()
+            except UnicodeDecodeError:
+                yield BadLine("not UTF-8")
+            except OverflowError:  # a date or a duration that Python cannot hold
+                yield BadLine("a date out of range")
+
+
+READERS: dict[str, Callable[[Path], Iterator[Numbered]]] = {
+    ".jsonl": jsonl_rows,
+    ".jsonl.gz": jsonl_rows,
+    ".csv": csv_rows,
+    ".parquet": parquet_rows,
+}
+
+
+def ending_of(path: Path) -> str | None:
+    """The known ending of a file's name, or None."""
+    return next((ending for ending in READERS if path.name.lower().endswith(ending)), None)
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """The rows of one file; `name` is what the user called it."""
+
+    name: str
+    path: Path
+
+    def __post_init__(self) -> None:
+        if ending_of(self.path) is None:
+            raise DataError(
+                f"{self.path} has an ending that is not known. Known: {', '.join(READERS)}."
+            )
+
+    def sha256(self) -> str:
+        """Hex digest of the file's bytes."""
+        with readable(self.path), self.path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+
+    def __iter__(self) -> Iterator[Numbered]:
+        return READERS[ending_of(self.path) or ""](self.path)

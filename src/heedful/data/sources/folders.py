@@ -1,0 +1,82 @@
+"""Paths as sources: a lone file, or a folder with one file per split."""
+
+import os
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+from heedful.core.errors import DataError
+from heedful.data.dataset import DEV, pick_split
+from heedful.data.sources.files import READERS, FileSource, ending_of, readable
+
+SPLITS = ("train", "dev", "test")
+SAVED_BY_DATASETS = ("dataset_dict.json", "state.json")
+
+
+def path_source(name: str, split: str, *, also: Iterable[str] = ()) -> FileSource:
+    """The file that holds a split; a lone file serves whatever split is asked for.
+
+    `also` are names that are no paths, offered as well where `name` looks like a slip.
+    """
+    path = _existing(name, also)
+    if not path.is_dir():
+        return FileSource(name, path)
+    files = _split_files(path)
+    wanted = pick_split(_canonical(split), files, name=name) if files else None
+    if wanted is None:
+        raise DataError(_no_files(name, path))
+    if len(files[wanted]) > 1:
+        found = ", ".join(file.name for file in files[wanted])
+        raise DataError(f"{name} has several files for split {split!r}: {found}. Keep one.")
+    return FileSource(name, files[wanted][0])
+
+
+def path_splits(name: str, *, also: Iterable[str] = ()) -> tuple[str, ...]:
+    """The splits a folder has; `("all",)` for a lone file."""
+    path = _existing(name, also)
+    if not path.is_dir():
+        return ("all",)
+    if not (files := _split_files(path)):
+        raise DataError(_no_files(name, path))
+    return tuple(files)
+
+
+def _existing(name: str, also: Iterable[str]) -> Path:
+    path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path's own fails on a ~user unknown here
+    with readable(path):  # a name may be too long, or a folder above may be closed to us
+        if path.exists():
+            return path
+        beside = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
+    near = get_close_matches(path.name, [one.name for one in beside], n=1)
+    hints = [str(path.parent / one) for one in near] or get_close_matches(name, list(also), n=1)
+    hint = f" Did you mean {hints[0]!r}?" if hints else ""
+    raise DataError(
+        f"There is no file or folder {name!r}.{hint} DATA is a path, hf:NAME, sample:NAME, "
+        "synthetic:NAME or READER:PATH; see `heedful list data`."
+    )
+
+
+def _canonical(split: str) -> str:
+    return "dev" if split in DEV else split
+
+
+def _split_files(folder: Path) -> dict[str, list[Path]]:
+    """Files by split, in the order train, dev, test."""
+    found: dict[str, list[Path]] = {split: [] for split in SPLITS}
+    with readable(folder):
+        files = sorted(folder.iterdir())
+    for file in files:
+        ending = ending_of(file)
+        split = _canonical(file.name[: -len(ending)]) if ending else None
+        if split in found and file.is_file():
+            found[split].append(file)
+    return {split: files for split, files in found.items() if files}
+
+
+def _no_files(name: str, folder: Path) -> str:
+    if any((folder / mark).exists() for mark in SAVED_BY_DATASETS):
+        return f"{name} is a folder written by `datasets`. Ask for it as hf:{name}."
+    return (
+        f"{name} has no train, dev or test file. A folder must hold one file for each split, "
+        f"such as test.jsonl; endings: {', '.join(READERS)}."
+    )

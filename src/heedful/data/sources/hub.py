@@ -1,0 +1,95 @@
+"""Data sets of the Hugging Face hub, or of a folder written by `datasets`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from heedful.core.errors import DataError
+from heedful.data.dataset import Numbered, pick_split, rows_sha256
+
+PREFIX = "hf:"
+
+
+@dataclass(frozen=True, eq=False)
+class HubSource:
+    """The rows of one split as `datasets` maps them from disk; class labels by their names."""
+
+    name: str
+    rows: Any  # a datasets.Dataset, which has no types
+
+    def sha256(self) -> str:
+        """Hex digest of the rows as canonical JSON."""
+        return rows_sha256(self)
+
+    def __iter__(self) -> Iterator[Numbered]:
+        classes = {
+            column: feature.names
+            for column, feature in self.rows.features.items()
+            if type(feature).__name__ == "ClassLabel"
+        }
+        for number, row in enumerate(self.rows, start=1):
+            yield number, {column: _named(classes, column, row[column]) for column in row}
+
+
+def _named(classes: dict[str, list[str]], column: str, value: Any) -> Any:
+    if column not in classes or not isinstance(value, int):
+        return value
+    return classes[column][value] if value >= 0 else None  # −1 stands for a label kept secret
+
+
+def hub_source(name: str, split: str) -> HubSource:
+    """The rows of `hf:NAME[@CONFIG]`."""
+    found = _load(name)
+    if isinstance(found, dict):
+        found = found[pick_split(split, found, name=name)]
+    return HubSource(name, found)
+
+
+def hub_splits(name: str) -> tuple[str, ...]:
+    """The splits of `hf:NAME[@CONFIG]`; `("all",)` for a folder that holds one only."""
+    found = _load(name)
+    return tuple(found) if isinstance(found, dict) else ("all",)
+
+
+def _load(name: str) -> Any:
+    """A datasets.Dataset, or a dict of them by split."""
+    library = _library()
+    wanted = name.removeprefix(PREFIX)
+    folder = Path(wanted).expanduser()
+    try:
+        if folder.is_dir():
+            return library.load_from_disk(str(folder))
+        repository, _, config = wanted.partition("@")
+        return library.load_dataset(repository, config or None, **_no_remote_code(library))
+    except Exception as why:  # `datasets` raises whatever its many readers raise
+        raise DataError(_explain(name, why, local=folder.is_dir())) from why
+
+
+def _library() -> ModuleType:
+    try:
+        import datasets
+    except ImportError as why:
+        raise DataError(
+            f"hf: needs the `datasets` package ({why}). Run: pip install 'heedful[datasets]'."
+        ) from why
+    return datasets  # type: ignore[no-any-return]
+
+
+def _no_remote_code(library: ModuleType) -> dict[str, bool]:
+    # From version 4 on, code of a repository is never run and the setting is gone.
+    old = int(library.__version__.split(".")[0]) < 4
+    return {"trust_remote_code": False} if old else {}
+
+
+def _explain(name: str, why: Exception, *, local: bool) -> str:
+    first = next(iter(str(why).splitlines()), type(why).__name__)
+    if local:
+        return (
+            f"{name} is not a folder that `datasets` wrote with save_to_disk: {first} "
+            "For a folder of files leave out hf:."
+        )
+    if isinstance(why, ConnectionError):
+        return f"{name} cannot be had: the hub was not reached. {first}. Check the connection."
+    return f"{name} cannot be had from the hub: {first} Give hf:NAME or hf:NAME@CONFIG."

@@ -1,0 +1,141 @@
+"""The first pass over a source: count, find the labels, note what has to be left out."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from sys import intern
+
+from heedful.core.errors import DataError
+from heedful.data.cleaning.steps import Cleaning, length
+from heedful.data.columns import require_columns
+from heedful.data.labels import label_finder, shown
+from heedful.data.sources.row_schema import BadLine, LeftOut, Row, read_row
+
+MAX_BAD_PERCENT = 1  # more bad rows than this is an error
+KEPT_LINES = 20  # line numbers kept for each reason
+FIRST_ROWS = 100  # rows in which the needed columns must appear
+
+
+@dataclass(frozen=True)
+class BadRows:
+    """Rows that were left out: how many for each reason, and the first line numbers of each."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    lines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All bad rows."""
+        return sum(self.counts.values())
+
+    def describe(self, *, shown: int = 5) -> str:
+        """One line for people, with at most `shown` line numbers for each reason."""
+        if not self.total:
+            return "no bad rows"
+        parts = []
+        for reason, count in self.counts.items():
+            numbers = ", ".join(map(str, self.lines[reason][:shown]))
+            more = ", …" if count > min(shown, len(self.lines[reason])) else ""
+            parts.append(f"{count} {reason} (line{'s' * (count > 1)} {numbers}{more})")
+        return f"{self.total} bad row{'s' * (self.total > 1)}: {'; '.join(parts)}"
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+@dataclass(frozen=True)
+class LeftOutRows:
+    """Sound rows that a reader or a cleaning leaves out: how many for each reason."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.counts.values())
+
+    def __str__(self) -> str:
+        if not self.total:
+            return "no rows left out"
+        parts = "; ".join(f"{count} {reason}" for reason, count in self.counts.items())
+        return f"{self.total} row{'s' * (self.total > 1)} left out: {parts}"
+
+
+class Scan:
+    """Counts what one pass over a source finds; `cleaned` are the rows to be chosen from."""
+
+    def __init__(
+        self,
+        name: str,
+        columns: Mapping[str, str],
+        allowed: tuple[str, ...] | None,
+        *,
+        labelled: bool = True,
+        cleaning: Cleaning | None = None,
+    ) -> None:
+        self.name, self.columns, self.allowed = name, columns, allowed if labelled else None
+        self.labelled, self.cleaning = labelled, cleaning
+        self.left_out, self.cleaned = Counter[str](), list[tuple[int, str]]()
+        self.good, self.labels = 0, set[str]()
+        self._find = label_finder(self.allowed) if self.allowed else None
+        self._first, self._present = 0, dict[str, None]()  # a dict, to keep the columns' order
+        self._counts, self._lines = Counter[str](), defaultdict[str, list[int]](list)
+        self._unknown = dict[str, None]()
+
+    def add(self, line: int, raw: Mapping[str, object] | BadLine | LeftOut) -> None:
+        if isinstance(raw, LeftOut):
+            self.left_out[raw.reason] += 1
+            return
+        if not isinstance(raw, BadLine) and self._first < FIRST_ROWS:
+            self._first += 1
+            self._present.update(dict.fromkeys(raw))
+            if self._first == FIRST_ROWS:
+                self._require_columns()
+        row = self._read(raw)
+        if isinstance(row, BadLine):
+            self._leave_out(line, row.reason)
+        elif self._find and self._find(row.label) is None:
+            self._unknown.update({row.label: None} if len(self._unknown) < 5 else {})
+            self._leave_out(line, "unknown label")
+        else:
+            self.good += 1
+            self.labels.add(row.label)
+            if self.cleaning:
+                self.cleaned.append((length(self.cleaning.row(row)), intern(row.label)))
+
+    def _read(self, raw: Mapping[str, object] | BadLine) -> Row | BadLine:
+        if isinstance(raw, BadLine):
+            return raw
+        return read_row(raw, self.columns, labelled=self.labelled)
+
+    def _require_columns(self) -> None:
+        require_columns(self.name, self._present, self.columns, labelled=self.labelled)
+
+    def _leave_out(self, line: int, reason: str) -> None:
+        self._counts[reason] += 1
+        if len(self._lines[reason]) < KEPT_LINES:
+            self._lines[reason].append(line)
+
+    def finish(self) -> BadRows:
+        """What was left out; an error when that is too much, or all there was."""
+        if 0 < self._first < FIRST_ROWS:
+            self._require_columns()
+        bad = BadRows(dict(self._counts), {r: tuple(n) for r, n in self._lines.items()})
+        total = self.good + bad.total
+        if not total:
+            told = f": {LeftOutRows(self.left_out)}" if self.left_out else ""
+            raise DataError(f"{self.name} is empty{told}; it must have at least one row.")
+        if 100 * bad.total > MAX_BAD_PERCENT * total:
+            raise DataError(
+                f"{self.name}: {bad.total} of {total} rows cannot be used; at most "
+                f"{MAX_BAD_PERCENT} % may be bad. {bad.describe(shown=KEPT_LINES)}. "
+                f"{self._advice()}"
+            )
+        return bad
+
+    def _advice(self) -> str:
+        if not self._unknown:
+            return "Mend or remove these rows."
+        came = ", ".join(repr(shown(name)) for name in self._unknown)
+        known = shown(", ".join(map(shown, self.allowed or ())), most=500)
+        return f"Labels must be among {known}; came {came}."

@@ -1,0 +1,1 @@
+"""Methods that remove or mask words."""

@@ -1,0 +1,74 @@
+"""Shapley values (Shapley, 1953), exactly, for short texts."""
+
+from dataclasses import dataclass
+from math import comb
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float64, Int
+from torch import Tensor
+
+from heedful.core.errors import NotApplicable
+from heedful.core.values import Explanation
+from heedful.methods.base import Join, Kind, methods
+from heedful.methods.erasure.coalitions import (
+    Coalitions,
+    Game,
+    Players,
+    counts,
+    play,
+    require_settings,
+    seats,
+)
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.target import Of
+
+
+@methods.register("shapley")
+@dataclass(frozen=True)
+class Shapley:
+    """φ_i = Σ_S |S|! (M − |S| − 1)! / M! · (v(S ∪ i) − v(S)): what i adds, over all orders of M.
+
+    Takes 2^M passes, so texts have at most `most_players`; a batch with a longer one is refused.
+    """
+
+    of: Of = "probability"
+    players: Players = "tokens"
+    kind: ClassVar[Kind] = "saliency"
+    join: ClassVar[Join] = "sum"
+    signed: ClassVar[bool] = True
+    most_players: ClassVar[int] = 12
+
+    def __post_init__(self) -> None:
+        require_settings(self.of, self.players)
+
+    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
+        longest = max(counts(seats(sitting.batch, self.players)))
+        if longest > self.most_players:
+            raise NotApplicable(
+                f"Exact Shapley values of {longest} {self.players} would take {2**longest:,} "
+                f"passes; a text may have at most {self.most_players}, kernel_shap takes more."
+            )
+        everything = Coalitions(tuple(target.tolist()), 2**self.most_players, self.players)
+        return play("shapley", sitting, everything, self._solved)
+
+    def _solved(self, game: Game) -> Float64[Tensor, "M"]:
+        return shapley_values(game.values(self.of).flip(0))
+
+
+def shapley_values(values: Float64[Tensor, "N"]) -> Float64[Tensor, "M"]:
+    """From the values of all 2^M coalitions; player i is in number n where its digit i is 1.
+
+    >>> shapley_values(torch.tensor([0.0, 1.0, 2.0, 7.0], dtype=torch.float64))
+    tensor([3., 4.], dtype=torch.float64)
+    """
+    players = len(values).bit_length() - 1
+    number = torch.arange(len(values))
+    size = (number[:, None] >> torch.arange(players) & 1).sum(-1)
+    orders = values.new_tensor([1.0 / (players * comb(players - 1, s)) for s in range(players)])
+    found = []
+    for player in range(players):
+        without = number[number >> player & 1 == 0]
+        added = values[without + 2**player] - values[without]
+        found.append((orders[size[without]] * added).sum())
+    return torch.stack(found)

@@ -1,0 +1,1 @@
+"""Methods that propagate gradients or relevance."""

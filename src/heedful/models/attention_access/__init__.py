@@ -1,0 +1,1 @@
+"""Reading and replacing the attention of any transformer."""

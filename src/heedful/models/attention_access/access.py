@@ -1,0 +1,234 @@
+"""The seam: read, replace and differentiate the attention weights of any transformers model.
+
+transformers 5 computes attention by fused kernels that never form the weights; asked for them it
+returns an empty tuple. Two paths lead to them. *interface*: our attention function, registered
+with transformers, calls the family's own eager arithmetic, so that soft-caps, position biases,
+sinks, grouped queries and windows stay what they are. *tap*: for families outside that registry,
+softmax is intercepted (see `softmax_hook`). What neither serves is refused.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any, Literal
+from weakref import finalize
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from heedful.core.errors import AttentionUnavailable
+from heedful.models.attention_access.recorder import Edit, Hearing, Mixed, current
+from heedful.models.attention_access.softmax_hook import FusedWatch, tapped
+
+KEY = "heedful"
+PATHS: tuple[Literal["interface", "tap"], ...] = ("interface", "tap")
+KNOWN = {
+    *("dropout", "scaling", "sliding_window", "softcap", "position_bias", "s_aux", "is_causal"),
+    *("position_ids", "position_embeddings", "token_type_ids", "past_key_values", "use_cache"),
+    *("cache_position", "deterministic", "output_attentions", "output_hidden_states"),
+    *("output_router_logits", "return_dict", "num_items_in_batch", "logits_to_keep"),
+    *("encoder_hidden_states", "encoder_attention_mask"),
+}
+"""What families hand to their attention that their own eager arithmetic heeds or may ignore."""
+# How far the seam's logits may lie from the untouched model's, as a share of the largest of them:
+# rounding of another order of summation, not a lost mask, which moves them by their own size.
+EXACT, COARSE = 1e-4, 0.05
+
+_locks: dict[int, RLock] = {}  # by config, which models may share and which the seam switches
+
+
+@dataclass(eq=False)
+class Seam:
+    """The way into one model's attention.
+
+    `parity` is the largest difference of its logits from the untouched model's when it was proved,
+    `modules` who computes the attentions of one pass, in order.
+    """
+
+    model: nn.Module
+    path: Literal["interface", "tap"]
+    parity: float = 0.0
+    modules: tuple[str, ...] = ()
+    tokens_first: bool = False  # what enters the attention modules has texts on its second axis
+
+    @property
+    def calls(self) -> int:
+        """How many attentions one pass computes."""
+        return len(self.modules)
+
+    @contextmanager
+    def open(self, edit: Edit | None = None, *, keep: bool = True) -> Iterator[Hearing]:
+        """Inside the block the model's attentions are heard and edited; after it all is as before.
+
+        One thread at a time per model; another model, or another thread's edit, is never touched.
+        """
+        if self.model.training:
+            raise AttentionUnavailable(
+                "The model is in training mode, where dropout changes its attention; "
+                "call model.eval() first."
+            )
+        names = {id(module): name for name, module in self.model.named_modules()}
+        hearing = Hearing(names, edit, keep)
+        tap = tapped(self.model, hearing) if self.path == "tap" else nullcontext()
+        with lock_of(self.model):
+            token = current.set(hearing if self.path == "interface" else None)
+            try:
+                with self._switched(), tap:
+                    yield hearing
+            finally:
+                current.reset(token)
+        if self.modules and hearing.count % self.calls:
+            raise AttentionUnavailable(
+                f"A pass computed {hearing.count} attentions where {self.calls} were expected; "
+                "some of them were not heard."
+            )
+
+    @contextmanager
+    def _switched(self) -> Iterator[None]:
+        """The model told to attend through us (interface), or at least without fused kernels."""
+        configs = _configs(self.model)
+        before = [one._attn_implementation_internal for one in configs]
+        try:
+            for one in configs:
+                one._attn_implementation_internal = KEY if self.path == "interface" else "eager"
+            yield
+        finally:
+            for one, old in zip(configs, before, strict=True):
+                one._attn_implementation_internal = old
+
+
+def find_seam(model: nn.Module, run: Callable[[], Float[Tensor, "B C"]]) -> Seam:
+    """The first path that is proved right on this model; AttentionUnavailable where none is.
+
+    `run` passes texts of unequal length through the model and gives their logits, so that a lost
+    padding mask shows.
+    """
+    _register()
+    reasons = []
+    for path in PATHS:
+        seam = Seam(model, path)
+        try:
+            return _proved(seam, run)
+        except AttentionUnavailable as reason:
+            reasons.append(f"{path}: {reason}")
+    raise AttentionUnavailable(
+        f"The attention of {type(model).__name__} cannot be reached ({' '.join(reasons)}) Load it "
+        "with attn_implementation='eager', or write a heedful.Subject for it: "
+        "docs/your-own-model.md shows how."
+    )
+
+
+def _proved(seam: Seam, run: Callable[[], Float[Tensor, "B C"]]) -> Seam:
+    with torch.no_grad():
+        before = run()
+    nudges: list[Tensor] = []
+
+    def nudge(call: Any) -> Tensor:
+        nudges.append(torch.zeros_like(call.weights).requires_grad_())
+        weights: Tensor = call.weights + nudges[-1]
+        return weights
+
+    watch = FusedWatch()
+    with seam.open(nudge) as hearing, torch.enable_grad(), watch:
+        after = run()
+        if not hearing.count:
+            raise AttentionUnavailable("no attention was heard.")
+        if watch.seen:
+            raise AttentionUnavailable("some attention is computed by a fused kernel, unheard.")
+        slopes = torch.autograd.grad(after.sum(), nudges, allow_unused=True)
+    if any(one is None for one in slopes):
+        raise AttentionUnavailable("some attention was heard but does not lead to the output.")
+    for call in hearing.calls:
+        _require_weights(call.module, call.weights.detach())
+    parity = float((after.detach() - before).abs().max())
+    exact = before.dtype in (torch.float32, torch.float64)
+    if not parity <= (EXACT if exact else COARSE) * max(1.0, float(before.abs().max())):
+        raise AttentionUnavailable(f"the logits differ from the untouched model's by {parity:.2g}.")
+    modules = tuple(call.module for call in hearing.calls)
+    return Seam(seam.model, seam.path, parity, modules, _tokens_first(hearing))
+
+
+def _tokens_first(hearing: Hearing) -> bool:
+    """Whether what entered the first attention has tokens before texts, as XLNet has it."""
+    call = hearing.calls[0]
+    texts, keys = call.weights.shape[0], call.weights.shape[-1]
+    return call.entered is not None and texts != keys and call.entered.shape[:2] == (keys, texts)
+
+
+def _require_weights(module: str, weights: Tensor) -> None:
+    """Rows that sum to one, or to less where a learned sink takes the rest."""
+    total = weights.sum(-1)
+    if weights.dim() != 4 or bool((weights < 0).any()) or not bool((total <= 1.01).all()):
+        raise AttentionUnavailable(f"what {module} computes is no attention of texts × heads.")
+
+
+def _attend(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **more: Any
+) -> tuple[Tensor, Tensor]:
+    """The family's own attention, its weights heard and perhaps replaced."""
+    own = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
+    if own is None:
+        raise AttentionUnavailable(f"the family of {type(module).__name__} has no eager attention.")
+    if unknown := sorted(name for name in more.keys() - KNOWN if more[name] is not None):
+        raise AttentionUnavailable(
+            f"{type(module).__name__} hands its attention {unknown[0]!r}, which heedful does not "
+            "know; an edit could be wrong where this matters."
+        )
+    output, weights = own(module, query, key, value, mask, **more)
+    hearing = current.get()
+    if hearing is None:
+        return output, weights
+    groups = weights.shape[1] // value.shape[1]  # grouped queries share keys and values
+    values = value if groups == 1 else value.repeat_interleave(groups, dim=1)
+    new = hearing.hear(module, weights, values)
+    if new is None:
+        return output, weights
+    if isinstance(new, Mixed):
+        return new.output.transpose(1, 2).contiguous(), weights
+    mixed = new.to(values.dtype) @ values
+    return mixed.transpose(1, 2).contiguous(), new
+
+
+def lock_of(model: nn.Module) -> RLock:
+    """Who holds it has the model to itself, among those who ask for it."""
+    config = getattr(model, "config", model)
+    if id(config) not in _locks:
+        finalize(config, _locks.pop, id(config), None)
+    return _locks.setdefault(id(config), RLock())
+
+
+def _configs(model: nn.Module) -> list[Any]:
+    """Every config that says how some part of the model attends."""
+    found: dict[int, Any] = {}
+    for module in model.modules():
+        config = getattr(module, "config", None)
+        if hasattr(config, "_attn_implementation_internal"):
+            found[id(config)] = config
+    return list(found.values())
+
+
+def _register() -> None:
+    """Make our attention known to transformers; to do so again changes nothing.
+
+    Without the mask a model would get none at all, silently: padding attended to, causality lost.
+    """
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    AttentionInterface.register(KEY, _attend)
+    AttentionMaskInterface.register(KEY, _mask)
+
+
+def _mask(*given: Any, **more: Any) -> Tensor | None:
+    """The eager mask, kept within float32: many families take their softmax in it.
+
+    Below its range the row of a padding token, with every key masked, would become NaN, and through
+    it all the rest.
+    """
+    from transformers.masking_utils import eager_mask
+
+    mask: Tensor | None = eager_mask(*given, **more)
+    lowest = torch.finfo(torch.float32).min
+    return mask.clamp(min=lowest) if mask is not None and mask.dtype == torch.float64 else mask

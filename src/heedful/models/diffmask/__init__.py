@@ -1,0 +1,1 @@
+"""The gates of DiffMask and the folder they are saved in."""

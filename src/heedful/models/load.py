@@ -1,0 +1,70 @@
+"""From a name to a subject: a folder of ours, a transformers folder, or a hub id."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heedful.core.errors import ConfigError, ModelError
+from heedful.models.attention_access.scope import Scope
+from heedful.models.protocols import Subject
+from heedful.models.recurrent.model_folder import SETTINGS
+from heedful.models.recurrent.model_folder import load as load_own
+
+if TYPE_CHECKING:
+    from heedful.models.transformer.subject import TransformerSubject
+
+HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+SCOPE = ("layer", "head", "position")
+LOADED = ("dtype", "device", "revision")
+LIVE = ("answers", "prefix", "chat", "max_length")
+
+
+def load_named(name: str | Path, **choices: Any) -> Subject:
+    """Whatever lies in the folder, or at the hub where there is no such folder."""
+    folder = Path(name)
+    if _exists(folder / "config.json") and not _exists(folder / SETTINGS):
+        return _pretrained(folder, choices)
+    if not _exists(folder) and HUB_ID.fullmatch(str(name)):
+        try:
+            return _pretrained(name, choices)
+        except ModelError as error:
+            raise ModelError(
+                f"{name} is no folder here, and as a hub id it did not work: {error}"
+            ) from error
+    if choices:
+        raise ConfigError(
+            f"{', '.join(choices)} can be chosen for transformers models only; {name} is none."
+        )
+    return load_own(folder)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name too long for any file, say
+        return False
+
+
+def load_live(model: Any, tokenizer: Any, **choices: Any) -> "TransformerSubject":
+    """A live transformers model."""
+    from heedful.models.transformer.from_pretrained import from_model
+
+    if refused := [name for name in choices if name in LOADED]:
+        raise ConfigError(f"A live model is used as it is; {refused[0]} cannot be set.")
+    return from_model(model, tokenizer, **_checked(choices))
+
+
+def _pretrained(name: str | Path, choices: dict[str, Any]) -> "TransformerSubject":
+    from heedful.models.transformer.from_pretrained import load_pretrained
+
+    return load_pretrained(name, **_checked(choices))
+
+
+def _checked(choices: dict[str, Any]) -> dict[str, Any]:
+    """The choices with those of the scope gathered; an unknown one is an error."""
+    known = (*SCOPE, *LOADED, *LIVE)
+    if unknown := sorted(choices.keys() - set(known)):
+        raise ConfigError(f"No choice is named {unknown[0]!r}. Known: {', '.join(known)}.")
+    scope = {name: choices[name] for name in SCOPE if name in choices}
+    rest = {name: value for name, value in choices.items() if name not in SCOPE}
+    return {**rest, "scope": Scope(**scope)}

@@ -1,0 +1,1 @@
+"""Subjects with words deleted or masked, moved embeddings or random weights."""

@@ -1,0 +1,22 @@
+"""What attention makes of a text: one state."""
+
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor
+
+from heedful.core.batch import Batch
+from heedful.core.values import Forward
+from heedful.models.protocols import Subject
+
+
+def attended(
+    subject: Subject, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None
+) -> Float64[Tensor, "B D"]:
+    """What attention makes of each text, by a pass of its own."""
+    return state_of(batch, subject.forward(batch, embedded))
+
+
+def state_of(batch: Batch, forward: Forward) -> Float64[Tensor, "B D"]:
+    """What attention makes of each text: Σ_t α_t h_t over its words."""
+    weights = forward.attention.masked_fill(~batch.mask, 0.0)
+    return torch.einsum("bt,btd->bd", weights, forward.states).double().cpu()

@@ -1,0 +1,83 @@
+"""Whole words deleted from a text: all their pieces at once, later tokens move up."""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heedful.core.batch import Batch
+from heedful.core.errors import NotApplicable
+from heedful.models.batch_context import Ask, Passed, Sitting
+
+
+def same_word(batch: Batch) -> Bool[Tensor, "B T T"]:
+    """Which tokens of a text are pieces of one word; special tokens are nobody's."""
+    pairs = batch.mask[:, :, None] & batch.mask[:, None, :]
+    if batch.word is None:
+        return pairs & torch.eye(batch.ids.shape[1], dtype=torch.bool)
+    return pairs & (batch.word[:, :, None] == batch.word[:, None, :])
+
+
+def without_each_word(sitting: Sitting) -> Float[Tensor, "B T C"]:
+    """Logits with the whole word of token t deleted, for each t in the mask; zeros elsewhere."""
+    together, mask = same_word(sitting.batch), sitting.batch.mask
+    if int(together.sum()) == int(mask.sum()):  # every word is one token: there is a quicker way
+        return sitting.without_each
+    first = together.byte().argmax(-1)  # every piece of a word looks its result up at the first one
+    rows, heads = (mask & (first == torch.arange(mask.shape[1]))).nonzero(as_tuple=True)
+    with sitting.clock("leave_one_out"), torch.no_grad():
+        logits = logits_deleting(sitting, rows, together[rows, heads])
+    result = logits.new_zeros(*mask.shape, logits.shape[-1])
+    result[rows, heads] = logits
+    result = result[torch.arange(len(mask))[:, None], first]
+    return result.masked_fill(~mask[..., None].to(result.device), 0.0)
+
+
+def logits_deleting(
+    sitting: Sitting, rows: Int[Tensor, "N"], deleted: Bool[Tensor, "N T"]
+) -> Float[Tensor, "N C"]:
+    """The logits of texts rows[n] without the tokens deleted[n]."""
+    _require_something_left(sitting, rows, deleted)
+    found = sitting.logits.new_zeros(len(rows), len(sitting.subject.labels))
+    for variants, which, logits in passes_deleting(sitting, rows, deleted):
+        found[variants] = logits[which]
+    return found
+
+
+def passes_deleting(
+    sitting: Sitting,
+    rows: Int[Tensor, "N"],
+    deleted: Bool[Tensor, "N T"],
+    *,
+    ask: Ask = Sitting.outputs,
+) -> Iterator[Passed]:
+    """Every distinct variant once: which of the N it is, by its row among the logits of the pass.
+
+    Variants that are equally long are run together, so none needs padding, and as short as they
+    are. One of which nothing is left is in no pass.
+    """
+    left = sitting.batch.present[rows] & ~deleted
+    lengths = left.sum(-1)
+    for length in torch.unique(lengths[lengths > 0]).tolist():
+        variants = (lengths == length).nonzero().squeeze(-1)
+        shorter = sitting.batch.keeping(rows[variants], left[variants])
+        first, which = shorter.distinct()
+        size = max(1, sitting.budget // length)
+        for start, some in zip(range(0, len(first), size), torch.split(first, size), strict=True):
+            here = (which >= start) & (which < start + size)
+            with torch.no_grad():
+                logits = ask(sitting, shorter.chosen(some), None)
+            yield variants[here], which[here] - start, logits
+
+
+def _require_something_left(
+    sitting: Sitting, rows: Int[Tensor, "N"], deleted: Bool[Tensor, "N T"]
+) -> None:
+    left = (sitting.batch.present[rows] & ~deleted).any(-1)
+    if not bool(left.all()):
+        text = sitting.batch.instances[int(rows[~left][0])]
+        raise NotApplicable(
+            f"Without its only word, text {text} leaves nothing for "
+            f"{sitting.subject.family} to read; such a text can only lose tokens (players=tokens)."
+        )

@@ -1,0 +1,89 @@
+"""One backward pass for every method that wants a gradient: at the input and at every attention."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, autograd
+
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.target import Of, steepness, value_of
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """Gradients of a target's value: at the word vectors, and at each map of the pass.
+
+    Where a model has no maps its `attention` is the one distribution it decodes under.
+    """
+
+    inputs: Float[Tensor, "B T E"]
+    maps: tuple[Float[Tensor, "B H Q K"], ...] = ()
+    encoder_maps: tuple[Float[Tensor, "B H K K"], ...] = ()
+    decoder_maps: tuple[Float[Tensor, "B H Q Q"], ...] = ()
+
+    def times(self, factor: Float[Tensor, "B"]) -> "Slopes":
+        """All of them, each text's by its factor."""
+        wide = factor[:, None, None, None]
+        return Slopes(
+            self.inputs * factor[:, None, None].to(self.inputs),
+            *(
+                tuple(one * wide.to(one) for one in maps)
+                for maps in (self.maps, self.encoder_maps, self.decoder_maps)
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class SlopesOf:
+    """The gradients for one target class per text; probability and log-odds share one pass.
+
+    Without `maps` the pass need not form any.
+    """
+
+    target: tuple[int, ...]
+    of: Of = "probability"
+    maps: bool = True
+
+    def __call__(self, sitting: Sitting) -> Slopes:
+        target = torch.tensor(self.target)
+        if self.of == "probability":
+            shared = sitting.once(SlopesOf(self.target, "log_odds", self.maps))
+            return shared.times(steepness(sitting.logits.detach(), target, "probability"))
+        found: tuple[tuple[Tensor, ...], ...] = ()
+        logits, kept = _logits(sitting, maps=self.maps)
+        if self.maps:
+            graph = sitting.graph
+            found = (graph.maps, graph.encoder_maps, graph.decoder_maps)
+        with sitting.clock("gradient"), torch.enable_grad():
+            value = value_of(logits, target.to(logits.device), self.of).sum()
+            leaves = (sitting.embedded, *(one for maps in found for one in maps))
+            # what the output does not depend on has slope 0, not none
+            inputs, *slopes = autograd.grad(
+                value, leaves, retain_graph=kept, allow_unused=True, materialize_grads=True
+            )
+        ends = iter(slopes)
+        return Slopes(inputs, *(tuple(next(ends) for _ in maps) for maps in found))
+
+
+def _logits(sitting: Sitting, *, maps: bool) -> tuple[Float[Tensor, "B C"], bool]:
+    """The output, and whether its graph must outlive the gradient.
+
+    That of a lean pass is given up, which is faster; another target makes another pass.
+    """
+    if maps:
+        return sitting.graph.logits, True
+    if "spent" in sitting.kept:
+        return sitting.lean_pass(), False
+    sitting.kept["spent"] = True
+    return sitting.logits, False
+
+
+def slopes(sitting: Sitting, target: Int[Tensor, "B"], of: Of = "probability") -> Slopes:
+    """The gradients at inputs and maps, computed once however many methods ask."""
+    return sitting.once(SlopesOf(tuple(target.tolist()), of))
+
+
+def input_slope(sitting: Sitting, target: Int[Tensor, "B"], of: Of) -> Float[Tensor, "B T E"]:
+    """The gradient at the word vectors, by the same pass unless the sitting is lean."""
+    return sitting.once(SlopesOf(tuple(target.tolist()), of, maps=not sitting.lean)).inputs

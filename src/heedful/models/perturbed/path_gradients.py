@@ -1,0 +1,75 @@
+"""Gradients at vectors other than the texts' own, and along the way to them, in flat batches."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, autograd
+
+from heedful.models.batch_context import Sitting
+from heedful.numerics.tensor.target import Of, value_of
+
+
+def gradients_at(
+    sitting: Sitting,
+    rows: Int[Tensor, "N"],
+    vectors: Float[Tensor, "N T E"],
+    target: Int[Tensor, "B"],
+    of: Of,
+) -> tuple[Float[Tensor, "N T E"], Float[Tensor, "N"]]:
+    """∂f/∂x of texts rows[n] at vectors[n], and f there."""
+    found = [
+        _at_once(sitting, some, here, target[some], of) for some, here in sitting.cut(rows, vectors)
+    ]
+    slopes, values = zip(*found, strict=True)
+    return torch.cat(slopes), torch.cat(values)
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """The straight way from other vectors to the texts' own."""
+
+    sitting: Sitting
+    begins: Float[Tensor, "B T E"]
+    target: Int[Tensor, "B"]
+    of: Of
+
+    def grid(
+        self, texts: Int[Tensor, "M"], nodes: Float[Tensor, "N"]
+    ) -> tuple[Float[Tensor, "N M T"], Float[Tensor, "N M"]]:
+        """As `at`, at every node of every text."""
+        parts, values = self.at(texts.repeat(len(nodes)), nodes.repeat_interleave(len(texts)))
+        shape = (len(nodes), len(texts))
+        return parts.reshape(*shape, -1), values.reshape(shape)
+
+    def at(
+        self, rows: Int[Tensor, "K"], steps: Float[Tensor, "K"]
+    ) -> tuple[Float[Tensor, "K T"], Float[Tensor, "K"]]:
+        """⟨way, ∂f/∂x⟩ of each token of texts rows[k] at steps[k] of the way, and f there."""
+        found = [self._some(some, step) for some, step in self.sitting.cut(rows, steps)]
+        parts, values = zip(*found, strict=True)
+        return torch.cat(parts), torch.cat(values)
+
+    def _some(
+        self, rows: Int[Tensor, "K"], steps: Float[Tensor, "K"]
+    ) -> tuple[Float[Tensor, "K T"], Float[Tensor, "K"]]:
+        begins = self.begins[rows]
+        way = self.sitting.embedded.detach()[rows] - begins
+        here = begins + steps[:, None, None] * way
+        slope, value = _at_once(self.sitting, rows, here, self.target[rows], self.of)
+        return (way * slope).sum(-1), value
+
+
+def _at_once(
+    sitting: Sitting,
+    rows: Int[Tensor, "N"],
+    vectors: Float[Tensor, "N T E"],
+    target: Int[Tensor, "N"],
+    of: Of,
+) -> tuple[Float[Tensor, "N T E"], Float[Tensor, "N"]]:
+    with torch.enable_grad():
+        leaf = vectors.detach().requires_grad_()
+        logits = sitting.outputs(sitting.batch.chosen(rows), leaf)
+        value = value_of(logits, target.to(logits.device), of)
+        (slope,) = autograd.grad(value.sum(), leaf)
+    return slope, value.detach()

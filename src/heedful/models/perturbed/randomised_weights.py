@@ -1,0 +1,162 @@
+"""The weights of a model in groups, from the output down."""
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from heedful.core.errors import NotApplicable
+from heedful.core.rng import generator
+from heedful.models.protocols import Subject
+from heedful.models.recurrent.query_classifier import Network, new_network
+from heedful.models.recurrent.subject import RecurrentSubject
+
+Groups = Mapping[str, tuple[str, ...]]
+"""The names of the weights by the name of the group, the group nearest to the output first."""
+HEAD, EMBEDDINGS = "head", "embeddings"
+
+
+def recurrent_groups(network: Network) -> Groups:
+    """Output layer, attention, encoders, word vectors; a part without weights is left out."""
+    question = ("question",) if network.shape.query else ()
+    parts = ("decoder", "attention", "encoder", *question, "embedding")
+    named = {
+        part: tuple(f"{part}.{name}" for name, _ in getattr(network, part).named_parameters())
+        for part in parts
+    }
+    return {part: names for part, names in named.items() if names}
+
+
+def transformer_groups(model: nn.Module, attentions: Sequence[str]) -> Groups:
+    """The head, every layer that one of the attentions is in, and the embeddings.
+
+    Tables of vectors outside of layers, and what is named after embeddings, are embeddings; what
+    stands between two stacks of layers goes with the layer before it; all else is the head.
+    Weights that head and embeddings share go with the embeddings.
+    """
+    layers = _layers(attentions)
+    names = [name for name, _ in model.named_parameters()]
+    tables = {name for name, one in model.named_modules() if isinstance(one, nn.Embedding)}
+    own = [next((one for one in layers if name.startswith(f"{one}.")), None) for name in names]
+    last = max((place for place, one in enumerate(own) if one), default=-1)
+    groups: dict[str, list[str]] = {}
+    before = HEAD  # some name their head first
+    for place, name in enumerate(names):
+        if layer := own[place]:
+            before = group = layers[layer]
+        elif name.rpartition(".")[0] in tables or "emb" in name.lower():
+            group = EMBEDDINGS
+        else:
+            group = HEAD if place > last else before
+        groups.setdefault(group, []).append(name)
+    order = (HEAD, *reversed(layers.values()), EMBEDDINGS)
+    return {name: tuple(groups[name]) for name in dict.fromkeys(order) if groups.get(name)}
+
+
+def _layers(attentions: Sequence[str]) -> dict[str, str]:
+    """The module of each layer and its name, in the order of the pass; shared ones once."""
+    modules = dict.fromkeys(map(_layer_of, attentions))
+    stacks = dict.fromkeys(name.rpartition(".")[0] for name in modules)
+    found: dict[str, str] = {}
+    for stack in stacks:
+        parts = stack.split(".")
+        side = f"{parts[-2]} " if len(stacks) > 1 and len(parts) > 1 else ""
+        mine = [name for name in modules if name.rpartition(".")[0] == stack]
+        found |= {name: f"{side}layer {place}" for place, name in enumerate(mine, start=1)}
+    return found
+
+
+def _layer_of(attention: str) -> str:
+    """From the name of an attention to that of its layer, which ends in the first number.
+
+    >>> _layer_of("bert.encoder.layer.0.attention.self")
+    'bert.encoder.layer.0'
+    """
+    parts = attention.split(".")
+    stack = list(takewhile(lambda part: not part.isdigit(), parts))
+    return ".".join(parts[: len(stack) + 1])
+
+
+_kept: WeakKeyDictionary[Subject, tuple[int, "Redrawn"]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, eq=False)
+class Redrawn:
+    """A copy of a subject, fresh weights for it, and its weights in groups from the output down."""
+
+    copied: Subject
+    fresh: Mapping[str, Tensor]
+    groups: Groups
+
+    def of(self, subject: Subject, anew: Iterable[str]) -> Subject:
+        """The subject with the weights of these groups drawn anew; good until the next is asked."""
+        chosen = {name for group in anew for name in self.groups[group]}
+        own = dict(_module(subject).named_parameters())
+        with torch.no_grad():
+            for name, weight in _module(self.copied).named_parameters():
+                weight.copy_(self.fresh[name] if name in chosen else own[name])
+        # a subject remembers what it made of its weights: each gets one that remembers nothing
+        made: Subject = replace(self.copied)  # type: ignore[type-var]
+        return made
+
+
+def redrawn(subject: Subject, *, seed: int) -> Redrawn:
+    """The copy of a subject, made once; NotApplicable where nobody knows how to draw its weights.
+
+    Draws follow from the seed, whatever state torch's own stream is in, and leave that as it was.
+    """
+    if subject in _kept and _kept[subject][0] == seed:
+        return _kept[subject][1]
+    number = int(generator(seed, "weights drawn anew").integers(2**63))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(number)
+        made = _recurrent(subject) if isinstance(subject, RecurrentSubject) else _other(subject)
+    _kept[subject] = seed, made
+    return made
+
+
+def _recurrent(subject: RecurrentSubject) -> Redrawn:
+    fresh = new_network(subject.network.shape)
+    network = copy.deepcopy(subject.network).requires_grad_(False)
+    return Redrawn(
+        replace(subject, network=network), _like(fresh, network), recurrent_groups(network)
+    )
+
+
+def _other(subject: Subject) -> Redrawn:
+    from heedful.models.transformer.subject import TransformerSubject
+
+    if not isinstance(subject, TransformerSubject):
+        raise NotApplicable(f"nobody knows how the weights of {subject.family} were drawn")
+    from heedful.models.transformer.from_pretrained import with_model
+    from heedful.models.transformer.quiet_loading import quiet
+
+    model = subject.model
+    with quiet():
+        try:
+            fresh = type(model)(copy.deepcopy(model.config))
+        except (TypeError, ValueError, AttributeError) as error:
+            raise NotApplicable(
+                f"{type(model).__name__} cannot be made anew from its config: {error}"
+            ) from error
+        copied = with_model(subject, copy.deepcopy(model).requires_grad_(False))
+    return Redrawn(copied, _like(fresh, model), transformer_groups(model, subject.seam.modules))
+
+
+def _like(fresh: nn.Module, own: nn.Module) -> dict[str, Tensor]:
+    """The fresh weights, each of the type and in the place of the one it may stand for."""
+    drawn, wanted = dict(fresh.named_parameters()), dict(own.named_parameters())
+    if {name: one.shape for name, one in drawn.items()} != {
+        name: one.shape for name, one in wanted.items()
+    }:
+        raise NotApplicable(f"a fresh {type(own).__name__} has other weights than this one")
+    return {name: drawn[name].detach().to(one) for name, one in wanted.items()}
+
+
+def _module(subject: Subject) -> nn.Module:
+    found: nn.Module = getattr(subject, "network", None) or subject.model  # type: ignore[attr-defined]
+    return found

@@ -1,0 +1,1 @@
+"""The recurrent models of the 2019 papers as subjects."""

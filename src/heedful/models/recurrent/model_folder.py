@@ -1,0 +1,136 @@
+"""A model folder: weights as safetensors, everything else as JSON, never pickle."""
+
+import json
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from heedful.core.atomic_files import remove, save_atomic, write_atomic
+from heedful.core.errors import HeedfulError, ModelError
+from heedful.models.recurrent.classifier import Shape
+from heedful.models.recurrent.query_classifier import new_network
+from heedful.models.recurrent.subject import RecurrentSubject
+from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
+
+SCHEMA, WITH_QUERY = 1, 2  # of models with a query: older versions cannot read them
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # not those of 8 bits
+WEIGHTS, SETTINGS, WORDS = "model.safetensors", "heedful.json", "vocabulary.json"
+
+
+def save(subject: RecurrentSubject, folder: Path) -> None:
+    """Write the model folder."""
+    weights = {
+        name: one.detach().float().contiguous()
+        for name, one in subject.network.state_dict().items()
+    }
+    shape = asdict(subject.network.shape)
+    settings = {
+        "schema": WITH_QUERY if shape["query"] else SCHEMA,
+        "family": subject.family,
+        "shape": shape if shape["query"] else {k: v for k, v in shape.items() if k != "query"},
+        "labels": subject.labels,
+        "tokenizer": asdict(subject.tokenizer),
+        "max_words": subject.max_words,
+        "history": subject.history,
+    }
+    # a folder without settings is no model: one cut off half-way is never half old, half new
+    remove(folder / SETTINGS)
+    save_atomic(folder / WEIGHTS, partial(_save_weights, weights))
+    write_atomic(folder / WORDS, json.dumps(subject.vocabulary.words, indent=0))
+    write_atomic(folder / SETTINGS, json.dumps(settings, indent=1))
+
+
+def _save_weights(weights: dict[str, Tensor], draft: str) -> None:
+    try:
+        save_file(weights, draft)
+    except SafetensorError as error:  # its word for a full disk, too
+        raise OSError(str(error)) from error
+
+
+def load(folder: Path, *, dtype: torch.dtype = torch.float64) -> RecurrentSubject:
+    """Read a model folder.
+
+    Audits run in float64: ranks of importances must not depend on how texts were batched, and in
+    float32 the last bits of a matrix product do.
+    """
+    settings = _read_json(folder / SETTINGS, kind=dict)
+    if settings.get("schema") not in (SCHEMA, WITH_QUERY):
+        raise ModelError(
+            f"{folder / SETTINGS} has schema {settings.get('schema')!r}; "
+            f"this reads {SCHEMA} and {WITH_QUERY}."
+        )
+    try:
+        shape = Shape(**settings["shape"])
+        vocabulary = Vocabulary(tuple(map(str, _read_json(folder / WORDS, kind=list))))
+        tokenizer = WordTokenizer(**settings["tokenizer"])
+        labels = tuple(map(str, _like(settings, "labels", list)))
+        limit, history = settings["max_words"], _like(settings, "history", dict)
+        if limit is not None:
+            limit = _like(settings, "max_words", int)
+        weights = _read_weights(shape, folder / WEIGHTS)
+        network = new_network(shape)
+        network.load_state_dict(weights)
+        subject = RecurrentSubject(network, vocabulary, tokenizer, labels, limit, history)
+    except (KeyError, TypeError) as error:
+        raise ModelError(f"{folder / SETTINGS} is incomplete or damaged: {error}.") from error
+    except (RuntimeError, MemoryError) as error:  # torch's words for sizes beyond this machine
+        raise ModelError(f"{folder / SETTINGS} asks for a network that cannot be made.") from error
+    except ModelError:
+        raise
+    except HeedfulError as error:
+        raise ModelError(f"{folder} is not a usable model folder: {error}") from error
+    network.to(dtype).eval().requires_grad_(False)
+    return subject
+
+
+def _read_weights(shape: Shape, path: Path) -> dict[str, Tensor]:
+    """The weights, fit for a network of this shape."""
+    with torch.device("meta"):  # sizes alone: damaged settings could ask for all the memory
+        expected = new_network(shape).state_dict()
+    if not path.is_file():
+        raise ModelError(f"{path} is missing; a model folder holds {WEIGHTS}, {SETTINGS}, {WORDS}.")
+    try:
+        weights: dict[str, Tensor] = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"{path} cannot be read as safetensors: {error}.") from error
+    if wrong := sorted(expected.keys() ^ weights.keys()):
+        raise ModelError(f"{path} and {SETTINGS} name different weights, such as {wrong[0]!r}.")
+    for name, tensor in weights.items():
+        if tensor.shape != expected[name].shape or tensor.dtype not in FLOATS:
+            raise ModelError(
+                f"{path}: {name} is {tuple(tensor.shape)} {tensor.dtype}; "
+                f"{SETTINGS} asks for {tuple(expected[name].shape)} of floating point."
+            )
+        if not bool(tensor.isfinite().all()):
+            raise ModelError(f"{path}: {name} holds values that are not finite.")
+    return weights
+
+
+def _like(settings: dict[str, Any], key: str, kind: type) -> Any:
+    if not isinstance(settings[key], kind):
+        raise TypeError(f"{key} must be a {kind.__name__}, not {settings[key]!r}")
+    return settings[key]
+
+
+def _read_json(path: Path, *, kind: type) -> Any:
+    try:
+        if not path.is_file():
+            raise ModelError(
+                f"No heedful model at {path.parent}: {path.name} is missing. Make one with "
+                f"`heedful train DATA --out {path.parent}`, or give the folder of one."
+            )
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        end = str(path)[-500:]
+        raise ModelError(f"{end} cannot be read: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:  # recursion: ten thousand brackets
+        raise ModelError(f"{path} is not readable JSON: {error}.") from error
+    if not isinstance(found, kind):
+        raise ModelError(f"{path} must hold a JSON {kind.__name__}, not {type(found).__name__}.")
+    return found

@@ -1,0 +1,102 @@
+"""Words and their numbers, as the 2019 papers had them: split, lower case, count, number."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Literal
+
+from heedful.core.errors import ConfigError
+from heedful.core.word_split import word_patterns
+
+PAD, UNKNOWN, START, END = "<PAD>", "<UNK>", "<SOS>", "<EOS>"
+SPECIALS = (PAD, UNKNOWN, START, END)
+
+_DIGIT = re.compile(r"\d")
+
+
+@dataclass(frozen=True)
+class WordTokenizer:
+    """Splits a text into words.
+
+    `punctuation="drop"` is the papers' cleaning of SST (every sign that is not a word character
+    becomes a space); `digits="qqq"` their treatment of numbers in 20News, MIMIC and SNLI.
+    """
+
+    lower: bool = True
+    punctuation: Literal["split", "drop"] = "split"
+    digits: Literal["keep", "qqq"] = "keep"
+
+    def __post_init__(self) -> None:
+        if self.punctuation not in ("split", "drop"):
+            raise ConfigError(f"punctuation must be split or drop, not {self.punctuation!r}.")
+        if self.digits not in ("keep", "qqq"):
+            raise ConfigError(f"digits must be keep or qqq, not {self.digits!r}.")
+
+    def __call__(self, text: str, most: int | None = None) -> tuple[str, ...]:
+        """The words of the text as written, or the first of them: a book need not be read whole.
+
+        >>> WordTokenizer()("It isn't Bond's best.")
+        ('It', 'is', "n't", 'Bond', "'s", 'best', '.')
+        >>> WordTokenizer(punctuation="drop")("It isn't Bond's best.")
+        ('It', 'isn', 't', 'Bond', 's', 'best')
+        """
+        return tuple(text[start:end] for start, end in islice(self.spans(text), most))
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where each word of the text begins and ends."""
+        alone, split = word_patterns()
+        found = (alone if self.punctuation == "drop" else split).finditer(text)
+        return (match.span() for match in found)
+
+    def normal(self, word: str) -> str:
+        """The form of a word that the vocabulary knows.
+
+        >>> WordTokenizer(digits="qqq").normal("B2B")
+        'qqq'
+        """
+        if self.digits == "qqq" and _DIGIT.search(word):
+            return "qqq"
+        return word.lower() if self.lower else word
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words by number: 0 padding, 1 unknown, 2 start, 3 end, then those of the training texts."""
+
+    words: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.words[: len(SPECIALS)] != SPECIALS:
+            raise ConfigError(f"A vocabulary starts with {SPECIALS}, not {self.words[:4]}.")
+        if len(self.numbers) != len(self.words):
+            raise ConfigError("A vocabulary holds every word once; this one repeats some.")
+
+    @classmethod
+    def count(cls, texts: Iterable[Iterable[str]], *, min_df: int = 1) -> "Vocabulary":
+        """Keep words found in at least `min_df` texts, most frequent first.
+
+        >>> Vocabulary.count([["good", "film"], ["good"]], min_df=2).words[4:]
+        ('good',)
+        """
+        found = Counter(word for words in texts for word in set(words))
+        kept = sorted(
+            (word for word, df in found.items() if df >= min_df and word not in SPECIALS),
+            key=lambda word: (-found[word], word),
+        )
+        return cls((*SPECIALS, *kept))
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """From word to number."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    def number(self, word: str) -> int:
+        """The word's number, or that of the unknown word."""
+        found = self.numbers.get(word, 1)
+        return found if found >= len(SPECIALS) else 1  # "<PAD>" in a text is a word, not padding
+
+    def __len__(self) -> int:
+        return len(self.words)

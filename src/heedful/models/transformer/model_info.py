@@ -1,0 +1,74 @@
+"""What a transformers model says of itself: its task, its classes, its longest text."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from heedful.core.errors import ConfigError, ModelError
+from heedful.models.transformer.forward import Task
+
+TASKS: dict[str, Task] = {
+    "ForSequenceClassification": "classification",
+    "ForCausalLM": "next token",
+    "LMHeadModel": "next token",
+    "ForConditionalGeneration": "next target token",
+    "MTModel": "next target token",
+}
+WITHOUT_END = 1_000_000  # tokenizers say 10³⁰ where they know no limit
+
+
+def task_of(config: Any, name: str, architectures: Sequence[str] = ()) -> Task:
+    for architecture in architectures or config.architectures or ():
+        for ending, task in TASKS.items():
+            if architecture.endswith(ending):
+                if config.is_encoder_decoder and task == "classification":
+                    raise ModelError(f"{name}: encoder–decoder classifiers are not supported.")
+                return task
+    raise ModelError(
+        f"{name} has no head for classes or tokens (it is {config.architectures}). Make a "
+        f"classifier of it: heedful train DATA --encoder {name} --out MODEL."
+    )
+
+
+def labels_of(model: Any, tokenizer: Any, task: Task) -> tuple[str, ...]:
+    if task != "classification":
+        count = model.config.get_text_config().vocab_size
+        names = tokenizer.convert_ids_to_tokens(range(min(count, len(tokenizer))))
+        more = (f"<token {number}>" for number in range(len(names), count))
+        return (*(_told_apart(number, one) for number, one in enumerate(names)), *more)
+    config = model.config
+    if config.num_labels < 2 or config.problem_type in ("regression", "multi_label_classification"):
+        raise ModelError("The model gives no distribution over classes (regression, multi-label).")
+    return tuple(str(config.id2label[number]) for number in range(config.num_labels))
+
+
+def _told_apart(number: int, token: str | None) -> str:
+    return f"<token {number}>" if token is None else token
+
+
+def answer_token(tokenizer: Any, text: str) -> int:
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    if not ids:
+        raise ConfigError(f"The answer {text!r} has no token.")
+    return int(ids[0])
+
+
+def prefix_tokens(model: Any, tokenizer: Any, text: str) -> tuple[int, ...]:
+    start = model.config.decoder_start_token_id
+    if start is None:
+        raise ModelError("The model does not say with which token its decoder starts.")
+    written = tokenizer(text_target=text, add_special_tokens=False)["input_ids"] if text else []
+    return (int(start), *map(int, written))
+
+
+def longest_of(model: Any, tokenizer: Any) -> int:
+    known = [tokenizer.model_max_length]
+    config = model.config.get_text_config()
+    positions = getattr(config, "max_position_embeddings", None)
+    if positions and positions > 0:
+        offset = 0
+        for name, module in model.named_modules():
+            if name.endswith("position_embeddings") and getattr(module, "padding_idx", None):
+                offset = module.padding_idx + 1  # RoBERTa's places begin after the padding's
+        known.append(positions - offset)
+    longest = min(known)
+    return 1024 if longest > WITHOUT_END else int(longest)

@@ -1,0 +1,1 @@
+"""Pure arithmetic: tensors and statistics; no models, no files, no state."""

@@ -1,0 +1,1 @@
+"""Intervals, tests and scores on NumPy arrays; no torch."""

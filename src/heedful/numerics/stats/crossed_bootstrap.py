@@ -1,0 +1,120 @@
+"""Intervals where two things were drawn: texts, and the seeds of the models that read them.
+
+Resampling texts alone would take the few models at hand for all there are. Here both are drawn
+anew, each from its own, and crossed (Owen, 2007): the interval tells how another set of seeds on
+another sample of texts might come out. With S seeds the part that is due to them is too small by
+about (S − 1)/S, as for any bootstrap of few.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from heedful.core.records import Estimate
+from heedful.core.rng import generator
+from heedful.numerics.stats.bootstrap import RESAMPLES, percentile_interval
+
+Table = Float64[np.ndarray, "S n"]  # one row per seed, one column per text
+Centre = Callable[[Table], Float64[np.ndarray, "n"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """Two one-sided tests of a difference against a margin (Schuirmann, 1987).
+
+    `not_more` is the p-value of "it is at least the margin", `not_less` of "it is at most minus the
+    margin"; where both are small the difference lies within the margin.
+    """
+
+    not_more: float
+    not_less: float
+
+    @property
+    def p(self) -> float:
+        """The p-value of "it lies outside the margin"."""
+        return max(self.not_more, self.not_less)
+
+
+def mean_of_seeds(table: Table) -> Float64[np.ndarray, "n"]:
+    """Each text's mean over the seeds."""
+    return np.asarray(table.mean(0))
+
+
+def median_of_seeds(table: Table) -> Float64[np.ndarray, "n"]:
+    """Each text's median over the seeds, as Wiegreffe & Pinter plot it."""
+    return np.asarray(np.median(table, axis=0))
+
+
+def crossed_draws(
+    tables: Mapping[str, Table],
+    *,
+    centre: Centre = mean_of_seeds,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> dict[str, Float64[np.ndarray, "resamples"]]:
+    """What the mean over texts of each table becomes in each resample.
+
+    All tables share the resampled texts, so that differences are paired; each has seeds of its
+    own, drawn on their own. A text that is undefined under any of the seeds drawn is left out.
+
+    >>> same = {"a": np.array([[1.0, 0.0]]), "b": np.array([[1.0, 0.0]])}
+    >>> draws = crossed_draws(same, resamples=100)
+    >>> bool((draws["a"] == draws["b"]).all())
+    True
+    """
+    draws = {name: np.full(resamples, np.nan) for name in tables}
+    for number, (texts, seeds) in enumerate(_resampled(tables, resamples, seed)):
+        for name, table in tables.items():
+            chosen = table if len(table) == 1 else table[seeds[name]]
+            values = centre(chosen)
+            known = ~np.isnan(values)
+            if total := texts[known].sum():
+                draws[name][number] = float(values[known] @ texts[known]) / total
+    return draws
+
+
+def _resampled(
+    tables: Mapping[str, Table], resamples: int, seed: int
+) -> Iterator[tuple[Float64[np.ndarray, "n"], dict[str, Int64[np.ndarray, "S"]]]]:
+    """How often each text was drawn, and which seeds."""
+    n = next(iter(tables.values())).shape[1]
+    of_texts = generator(seed, "bootstrap")
+    of_seeds = {name: generator(seed, f"bootstrap of seeds, {name}") for name in tables}
+    for _ in range(resamples):
+        times = np.bincount(of_texts.integers(n, size=n), minlength=n) if n else np.zeros(0)
+        chosen = {
+            name: of_seeds[name].integers(len(table), size=len(table))
+            for name, table in tables.items()
+        }
+        yield times.astype(np.float64), chosen
+
+
+def estimate_draws(
+    value: float, draws: Float64[np.ndarray, "R"], *, n: int, level: float = 0.95
+) -> Estimate:
+    """A value with the middle of its draws; without an interval where it rests on one text."""
+    low, high = percentile_interval(draws[:, None], level, n=n)
+    if n < 2:
+        return Estimate(value, float("nan"), float("nan"), n)
+    return Estimate(value, float(low[0]), float(high[0]), n)
+
+
+def equivalence(draws: Float64[np.ndarray, "R"], margin: float, *, n: int) -> Equivalence:
+    """The two one-sided tests of a difference of accuracies, from its resamples over n texts.
+
+    A p-value is (1 + draws beyond) / (1 + draws), so that none is zero; a draw that is undefined
+    counts as beyond. Where all texts come out alike resamples do not vary, yet n of them may by
+    chance hold none of the share `margin` that would not: (1 − margin)ⁿ is the least p there is.
+
+    >>> equivalence(np.zeros(99), 0.01, n=1000).p
+    0.01
+    >>> round(equivalence(np.zeros(99), 0.01, n=100).p, 2)
+    0.37
+    """
+    count, least = len(draws) + 1, (1.0 - margin) ** n
+    return Equivalence(
+        not_more=max(least, (1 + int((~(draws < margin)).sum())) / count),
+        not_less=max(least, (1 + int((~(draws > -margin)).sum())) / count),
+    )

@@ -1,0 +1,198 @@
+"""A linear goal over attentions whose output stays near: one linear program.
+
+Outputs are taken as linear in the weights: p(α) = p₀ + Σ_t α_t s_t. "Within ε in TVD of p" is then
+Σ_c max(0, p(α)_c − p_c) ≤ ε, because what some classes gain the others lose; with u_c in the place
+of each maximum this is linear, and so is all else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float64, Int
+from numpy import ndarray
+from scipy.optimize import linprog
+from scipy.sparse import block_diag
+from torch import Tensor
+
+from heedful.numerics.tensor.distributions import jsd_to_pair, jsd_to_point
+
+TOGETHER = 16  # programs solved as one: small ones cost more to set up than to solve
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The largest Σ α_t goal_t with Σ_c max(0, Σ_t α_t slope_tc − room_c) ≤ ε.
+
+    `room` is p − p₀: how far each class may rise for nothing.
+    """
+
+    goal: Float64[ndarray, "T"]
+    slope: Float64[ndarray, "T C"]
+    room: Float64[ndarray, "C"]
+
+    @property
+    def costs(self) -> Float64[ndarray, "TC"]:
+        """Of the weights, then of what each class rises."""
+        return np.concatenate([-self.goal, np.zeros(len(self.room))])
+
+    @property
+    def bounds(self) -> Float64[ndarray, "C1 TC"]:
+        """How each class rises above its room, and all of them together."""
+        T, C = self.slope.shape
+        rises = np.hstack([self.slope.T, -np.eye(C)])
+        return np.vstack([rises, np.concatenate([np.zeros(T), np.ones(C)])])
+
+    @property
+    def whole(self) -> Float64[ndarray, "1 TC"]:
+        """What must sum to 1."""
+        T, C = self.slope.shape
+        return np.concatenate([np.ones(T), np.zeros(C)])[None]
+
+
+def best_in_balls(
+    programs: Sequence[Program], *, epsilon: float
+) -> list[Float64[ndarray, "_"] | None]:
+    """The best weights of each program; None where no weights stay within ε.
+
+    >>> slope = np.array([[0.3, -0.3], [-0.3, 0.3], [0.0, 0.0]])
+    >>> one = Program(np.array([2.0, 0.0, 1.0]), slope, np.zeros(2))
+    >>> [found.round(3).tolist() for found in best_in_balls([one, one], epsilon=0.1)]
+    [[0.667, 0.333, 0.0], [0.667, 0.333, 0.0]]
+    """
+    found: list[Any] = []
+    for start in range(0, len(programs), TOGETHER):
+        found += _together(programs[start : start + TOGETHER], epsilon)
+    return found
+
+
+def _together(programs: Sequence[Program], epsilon: float) -> list[Float64[ndarray, "_"] | None]:
+    """All as blocks of one program; if one of them cannot be served, halves apart."""
+    below: Any = block_diag([one.bounds for one in programs], format="csc")
+    equal: Any = block_diag([one.whole for one in programs], format="csc")
+    answer = linprog(
+        np.concatenate([one.costs for one in programs]),
+        A_ub=below,
+        b_ub=np.concatenate([[*one.room, epsilon] for one in programs]),
+        A_eq=equal,
+        b_eq=np.ones(len(programs)),
+        bounds=(0, None),
+        method="highs",
+    )
+    if answer.x is None:
+        if len(programs) == 1:
+            return [None]
+        half = len(programs) // 2
+        return _together(programs[:half], epsilon) + _together(programs[half:], epsilon)
+    ends = np.cumsum([len(one.costs) for one in programs])[:-1]
+    parts = zip(programs, np.split(answer.x, ends), strict=True)
+    return [_normal(part[: len(one.goal)]) for one, part in parts]
+
+
+def _normal(weights: Float64[ndarray, "T"]) -> Float64[ndarray, "T"]:
+    positive = np.maximum(weights, 0.0)
+    return np.asarray(positive / positive.sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Farthest:
+    """`share` of the weight on token `one`, the rest on token `other`, and its JSD from q."""
+
+    one: Int[Tensor, "B"]
+    other: Int[Tensor, "B"]
+    share: Float[Tensor, "B"]
+    jsd: Float[Tensor, "B"]
+
+    def attention(self, width: int) -> Float[Tensor, "B T"]:
+        """The distribution itself."""
+        weights = self.share.new_zeros(len(self.share), width)
+        weights.scatter_add_(1, self.one[:, None], self.share[:, None])
+        return weights.scatter_add_(1, self.other[:, None], 1.0 - self.share[:, None])
+
+
+def odds_slab(
+    p_one: Float[Tensor, "B"], p_other: Float[Tensor, "B"], epsilon: float
+) -> tuple[Float[Tensor, "B"], Float[Tensor, "B"]]:
+    """Bounds on log p′_one/p′_other for outputs with TVD(p′, p) ≤ ε; infinite where p runs out.
+
+    Necessary for any number of classes (neither probability moves by more than ε); for two classes
+    the two conditions are one, and the slab is exactly the ball.
+    """
+    low = torch.log((p_one - epsilon).clamp(min=0.0)) - torch.log(p_other + epsilon)
+    high = torch.log(p_one + epsilon) - torch.log((p_other - epsilon).clamp(min=0.0))
+    return low, high
+
+
+def farthest_in_slab(
+    q: Float[Tensor, "B T"],
+    s: Float[Tensor, "B T"],
+    mask: Bool[Tensor, "B T"],
+    *,
+    low: Float[Tensor, "B"],
+    high: Float[Tensor, "B"],
+) -> Farthest:
+    """The distribution farthest from q in JSD among those with low ≤ Σ α s ≤ high.
+
+    Pruned scan: on an edge JSD ≤ J(min(q_i, q_j)) with J decreasing, so tokens are taken by
+    ascending q as the lighter end, and a text is done when its best beats J of its next token.
+    Needs q itself inside the slab, which makes it non-empty; float64 throughout.
+    """
+    order = q.masked_fill(~mask, float("inf")).argsort(-1)
+    length = mask.sum(-1)
+    q, s = q.gather(-1, order).double(), s.gather(-1, order).double()
+    best = _best_point(q, s, length, low, high)
+    for lighter in range(q.shape[1] - 1):
+        promising = (lighter + 1 < length) & (jsd_to_point(q[:, lighter]) > best.jsd)
+        rows = promising.nonzero().squeeze(-1)
+        if not len(rows):
+            break
+        for face in (low, high):
+            _try_edges(best, rows, lighter, q[rows], s[rows], length[rows], face[rows])
+    restore = (order.gather(-1, best.one[:, None]), order.gather(-1, best.other[:, None]))
+    return Farthest(restore[0].squeeze(-1), restore[1].squeeze(-1), best.share, best.jsd)
+
+
+def _best_point(
+    q: Float[Tensor, "B T"],
+    s: Float[Tensor, "B T"],
+    length: Int[Tensor, "B"],
+    low: Float[Tensor, "B"],
+    high: Float[Tensor, "B"],
+) -> Farthest:
+    """The lightest single token inside the slab; JSD −1 where there is none."""
+    inside = (s >= low[:, None]) & (s <= high[:, None])
+    inside &= torch.arange(q.shape[1], device=q.device) < length[:, None]
+    found = inside.any(-1)
+    first = inside.int().argmax(-1)  # tokens are sorted by q, so the first is the farthest
+    away = jsd_to_point(q.gather(-1, first[:, None]).squeeze(-1).clamp(max=1.0))
+    away = torch.where(found, away, torch.full_like(away, -1.0))
+    return Farthest(first, first.clone(), torch.ones_like(away), away)
+
+
+def _try_edges(
+    best: Farthest,
+    rows: Int[Tensor, "R"],
+    lighter: int,
+    q: Float[Tensor, "R T"],
+    s: Float[Tensor, "R T"],
+    length: Int[Tensor, "R"],
+    face: Float[Tensor, "R"],
+) -> None:
+    """Improve `best` on `rows` by edges from token `lighter` to each heavier one, on one face."""
+    here, others = s[:, lighter, None], s[:, lighter + 1 :]
+    gap, bounded = here - others, face.isfinite()[:, None]
+    share = (face[:, None] - others) / torch.where(gap == 0, torch.ones_like(gap), gap)
+    heavier = torch.arange(lighter + 1, s.shape[1], device=s.device)
+    usable = bounded & (gap != 0) & (share > 0) & (share < 1) & (heavier < length[:, None])
+    share = torch.where(usable, share, torch.zeros_like(share))
+    q_here, q_others = q[:, lighter, None].expand_as(share), q[:, lighter + 1 :].clamp(max=1.0)
+    away = torch.where(usable, jsd_to_pair(share, q_here, q_others), -torch.ones_like(share))
+    top, where = away.max(-1)
+    better = top > best.jsd[rows]
+    chosen, where = rows[better], where[better]
+    best.jsd[chosen] = top[better]
+    best.one[chosen] = lighter
+    best.other[chosen] = where + lighter + 1
+    best.share[chosen] = share[better].gather(-1, where[:, None]).squeeze(-1)

@@ -1,0 +1,118 @@
+"""How alike scores are to what people marked: the arithmetic.
+
+Axes: K rankings, B texts, W words. `ranks` are those of `dense_ranks`, smallest first and −1 where
+there is no word; `marked` is True where people marked a word.
+"""
+
+import torch
+from jaxtyping import Bool, Float64, Int
+from torch import Tensor
+from torch.nn.functional import pad
+
+from heedful.numerics.tensor.ranking import FLOOR, TOLERANCE, top_k_places
+
+
+def average_precision(
+    ranks: Int[Tensor, "K B W"], marked: Bool[Tensor, "B W"]
+) -> Float64[Tensor, "K B"]:
+    """Σ over thresholds of (recall gained there) · (precision there), in [0, 1]; NaN: none marked.
+
+    The area under the curve of precision and recall by steps, so that nothing is drawn between two
+    points; tied words pass a threshold together. Expected of a random order: the share marked.
+
+    >>> ranks, marked = torch.tensor([[[2, 1, 0]]]), torch.tensor([[True, False, True]])
+    >>> round(average_precision(ranks, marked).item(), 3)
+    0.833
+    """
+    named = marked.expand_as(ranks)
+    words, hits = (_by_rank(ranks, one) for one in (ranks >= 0, named))
+    passed, found = (one.flip(-1).cumsum(-1).flip(-1) for one in (words, hits))
+    total = named.sum(-1, keepdim=True)
+    return (hits * found / passed.clamp(min=1.0) / total).sum(-1)
+
+
+def hits_at(
+    ranks: Int[Tensor, "K B W"], marked: Bool[Tensor, "B W"], k: Int[Tensor, "B"]
+) -> Float64[Tensor, "K B"]:
+    """How many of the k highest words are marked; words tied at the border share its places."""
+    places = top_k_places(ranks, ranks >= 0, k=k[:, None])
+    return (places * marked).sum(-1)
+
+
+def token_f1(
+    ranks: Int[Tensor, "K B W"], marked: Bool[Tensor, "B W"], k: Int[Tensor, "B"]
+) -> Float64[Tensor, "K B"]:
+    """F1 of the k highest words as a guess of those marked, in [0, 1]; NaN where none is.
+
+    2 · hits / (k + marked): where words are tied at the border, the mean over all their orders.
+
+    >>> ranks, marked = torch.tensor([[[2, 1, 0]]]), torch.tensor([[True, False, True]])
+    >>> token_f1(ranks, marked, torch.tensor([2])).item()
+    0.5
+    """
+    total = marked.sum(-1)
+    share = 2 * hits_at(ranks, marked, k) / (k + total)
+    return share.masked_fill(total == 0, torch.nan)
+
+
+def span_f1(
+    chosen: Bool[Tensor, "K B W"], marked: Bool[Tensor, "B W"], *, least: float = 0.5
+) -> Float64[Tensor, "K B"]:
+    """F1 of spans, in [0, 1]; NaN where none is marked.
+
+    Spans are words in a row. One of those chosen is right where it shares at least `least` (½ or
+    more, so that no span can be right twice) of its union with one that is marked.
+
+    >>> chosen = torch.tensor([[[True, True, False, True]]])
+    >>> round(span_f1(chosen, torch.tensor([[True, True, True, False]])).item(), 3)
+    0.667
+    """
+    # where two spans meet they share words in a row: each meeting is one span of the words in both
+    both = chosen & marked
+    shared, mine, theirs = (_run_sizes(one) for one in (both, chosen, marked))
+    near = shared >= least * (mine + theirs - shared) - 1e-9
+    right = (_starts(both) & near).sum(-1)
+    spans = _starts(chosen).sum(-1) + _starts(marked).sum(-1)
+    return (2 * right / spans.double()).masked_fill(~marked.any(-1), torch.nan)
+
+
+def sign_agreement(
+    scores: Float64[Tensor, "K B W"], told: Float64[Tensor, "B W"]
+) -> Float64[Tensor, "K B"]:
+    """The share of the words whose score has the sign of what people told; NaN where none counts.
+
+    Words count that have a score and of which people told something else than 0.
+    """
+    least = TOLERANCE * scores.abs().amax(-1, keepdim=True) + FLOOR
+    counted = (scores.abs() > least) & (told != 0)
+    same = counted & ((scores > 0) == (told > 0))
+    return same.sum(-1).double() / counted.sum(-1)
+
+
+def sizes_of(words: Int[Tensor, "B"], share: float) -> Int[Tensor, "B"]:
+    """The share of the words as a whole number, halves up, at least one and at most all.
+
+    >>> sizes_of(torch.tensor([1, 5, 10]), 0.25)
+    tensor([1, 1, 3])
+    """
+    near = (share * words.double() + 0.5 + 1e-9).floor().long()
+    return torch.minimum(near.clamp(min=1), words)
+
+
+def _by_rank(ranks: Int[Tensor, "K B W"], counted: Bool[Tensor, "K B W"]) -> Float64[Tensor, "..."]:
+    """How many of the counted words have rank 0, 1, …"""
+    found = torch.zeros(*ranks.shape[:-1], ranks.shape[-1] + 1, dtype=torch.float64)
+    return found.scatter_add(-1, ranks + 1, counted.double())[..., 1:]
+
+
+def _starts(here: Bool[Tensor, "*K W"]) -> Bool[Tensor, "*K W"]:
+    """True at the first word of each span."""
+    return here & ~pad(here, (1, 0))[..., :-1]
+
+
+def _run_sizes(here: Bool[Tensor, "*K W"]) -> Int[Tensor, "*K W"]:
+    """For each word the length of the span that it is in; 0 outside."""
+    number = _starts(here).long().cumsum(-1).masked_fill(~here, 0)
+    counts = torch.zeros(*here.shape[:-1], here.shape[-1] + 1, dtype=torch.long)
+    counts = counts.scatter_add(-1, number, here.long())
+    return counts.gather(-1, number).masked_fill(~here, 0)

@@ -1,0 +1,124 @@
+"""Attention with some of its weights removed, and how many must go until a decision flips.
+
+Removing a set S of words sets their weights to 0 and gives the rest back the mass they all had. If
+the logits are Σ α_t v_t with Σ α = 1 (a bias stands inside v), they become Σ_{t∉S} α_t v_t divided
+by a positive number, so the decision is that of the plain sum of what is left: each removal takes
+its own term away and changes no other.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heedful.numerics.tensor.ranking import TOLERANCE
+
+
+def descending(scores: Float[Tensor, "*K T"], mask: Bool[Tensor, "*#K T"]) -> Int[Tensor, "*K T"]:
+    """Positions of the words from the highest score down, equal ones as they stand; then the rest.
+
+    >>> descending(torch.tensor([[0.2, 0.9, 0.2]]), torch.tensor([[True, True, True]]))
+    tensor([[1, 0, 2]])
+    """
+    ranked = scores.masked_fill(~mask, float("-inf"))
+    return ranked.argsort(dim=-1, descending=True, stable=True)
+
+
+def top_word(weights: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Int[Tensor, "B"]:
+    """The first of the words with the largest weight.
+
+    Weights that rounding alone tells apart are equal, or the answer would hang on the batch.
+
+    >>> top_word(torch.tensor([[0.2, 0.4, 0.4]]), torch.tensor([[True, True, True]]))
+    tensor([1])
+    """
+    largest = weights.masked_fill(~mask, 0.0).amax(-1, keepdim=True)
+    return ((weights >= (1 - TOLERANCE) * largest) & mask).int().argmax(-1)
+
+
+def first_of(order: Int[Tensor, "B T"], counts: Int[Tensor, "K"]) -> Bool[Tensor, "K B T"]:
+    """Marks the first `counts` positions of each order.
+
+    >>> first_of(torch.tensor([[2, 0, 1]]), torch.tensor([2]))
+    tensor([[[ True, False,  True]]])
+    """
+    return order.argsort(dim=-1) < counts[:, None, None]
+
+
+def without(
+    weights: Float[Tensor, "*#K T"], removed: Bool[Tensor, "*#K T"]
+) -> Float[Tensor, "*#K T"]:
+    """The distribution over what is left; zeros where nothing is.
+
+    >>> without(torch.tensor([[0.5, 0.3, 0.2]]), torch.tensor([[True, False, False]]))
+    tensor([[0.0000, 0.6000, 0.4000]])
+    """
+    left = weights.masked_fill(removed, 0.0)
+    total = left.sum(-1, keepdim=True)
+    return left / torch.where(total > 0, total, torch.ones_like(total))
+
+
+def flips_in_order(
+    weights: Float[Tensor, "B T"],
+    values: Float[Tensor, "B T C"],
+    predicted: Int[Tensor, "B"],
+    *,
+    order: Int[Tensor, "B T"],
+) -> Int[Tensor, "B"]:
+    """How many words go, one after the other, until another class is decided for; 0 if none is.
+
+    >>> weights, values = torch.tensor([[0.6, 0.4]]), torch.tensor([[[0.0, 1.0], [1.0, 0.0]]])
+    >>> flips_in_order(weights, values, torch.tensor([1]), order=torch.tensor([[0, 1]]))
+    tensor([1])
+    """
+    terms = _leads(weights, values, predicted).gather(1, order[..., None].expand_as(values))
+    flipped = _behind(_rest(terms), predicted).any(-1)
+    return first_true(flipped & (_rest(weights.gather(1, order)) > 0))
+
+
+def fewest_flips(
+    weights: Float[Tensor, "B T"], values: Float[Tensor, "B T C"], predicted: Int[Tensor, "B"]
+) -> Int[Tensor, "B"]:
+    """The size of the smallest set of words whose removal flips the decision; 0 if none does.
+
+    Against one rival class the lead left by k removals is least when the k largest terms go, so
+    sorting finds the smallest set; a flip needs one rival only. When the terms above 0 are gone
+    the lead is as small as it gets, so it does not matter where padding stands.
+
+    >>> weights = torch.tensor([[0.5, 0.3, 0.2]])
+    >>> values = torch.tensor([[[0.0, 1.0], [0.0, 2.0], [1.0, 0.0]]])
+    >>> fewest_flips(weights, values, torch.tensor([1]))
+    tensor([2])
+    """
+    terms, spread = _leads(weights, values, predicted), weights[..., None].expand_as(values)
+    order = terms.argsort(dim=1, descending=True)
+    flipped = _behind(_rest(terms.gather(1, order)), predicted)
+    return first_true((flipped & (_rest(spread.gather(1, order)) > 0)).any(-1))
+
+
+def first_true(flipped: Bool[Tensor, "B K"]) -> Int[Tensor, "B"]:
+    """The place of the first True of each row, counted from 1; 0 where there is none.
+
+    >>> first_true(torch.tensor([[False, True, True], [False, False, False]]))
+    tensor([2, 0])
+    """
+    before = (flipped.cumsum(-1) == 0).sum(-1)
+    return torch.where(flipped.any(-1), before + 1, 0)
+
+
+def _leads(
+    weights: Float[Tensor, "B T"], values: Float[Tensor, "B T C"], predicted: Int[Tensor, "B"]
+) -> Float[Tensor, "B T C"]:
+    """What each word adds to the lead of the predicted class over each class."""
+    chosen = predicted[:, None, None].expand(-1, values.shape[1], 1)
+    return weights[..., None] * (values.gather(-1, chosen) - values)
+
+
+def _rest(terms: Float[Tensor, "B T *C"]) -> Float[Tensor, "B K *C"]:
+    """Sums of what is left after 1, 2, … removals: added up from the end, so 0 is exactly 0."""
+    return terms.flip(1).cumsum(1).flip(1)[:, 1:]
+
+
+def _behind(lead: Float[Tensor, "B K C"], predicted: Int[Tensor, "B"]) -> Bool[Tensor, "B K C"]:
+    """Which classes win: of equal ones the first does, as in torch.argmax."""
+    earlier = torch.arange(lead.shape[-1], device=lead.device) < predicted[:, None]
+    return (lead < 0) | ((lead == 0) & earlier[:, None])

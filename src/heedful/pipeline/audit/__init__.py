@@ -1,0 +1,1 @@
+"""Running an audit and storing its results."""

@@ -1,0 +1,112 @@
+"""What works for a subject: attention path, parity, methods, checks, and what they cost."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from heedful.checks import Findings, Retrains, checks, usual_checks
+from heedful.core.errors import HeedfulError, NotApplicable
+from heedful.core.values import Example
+from heedful.methods import methods
+from heedful.models.batch_context import Sitting
+from heedful.models.protocols import Subject
+from heedful.pipeline.audit.job import run_job
+from heedful.training.variants.context import recipe_of
+
+PROBE = "a film that is so fine , and in places so very dull , that nobody could say why it works"
+SHORT = "so fine , so very dull"  # for methods: some take few words only
+PROBES = 16
+
+
+def inspect(subject: Subject) -> dict[str, Any]:
+    """Try everything on a probe text, and say what happened."""
+    sitting, short = (
+        Sitting(subject, subject.batch([subject.encode(Example(0, text, 0))]))
+        for text in (PROBE, SHORT)
+    )
+    maps = sitting.forward.maps
+    return {
+        "family": subject.family,
+        "attention_path": getattr(subject, "attention_path", "own"),
+        "attention": str(getattr(subject, "scope", "the model's one attention")),
+        "parity": max(sitting.parity, getattr(subject, "parity", 0.0)),
+        "layers": len(maps) or 1,
+        "heads": maps[0].shape[1] if maps else 1,
+        "max_length": getattr(subject, "max_length", getattr(subject, "max_words", None)),
+        "dtype": str(sitting.forward.logits.dtype).removeprefix("torch."),
+        "labels": list(subject.labels),
+        "methods": {name: _tried(_method(name, short)) for name in methods},
+        "checks": {name: _tried(_check(name, sitting)) for name in checks},
+        **_cost(subject),
+    }
+
+
+def _method(name: str, sitting: Sitting) -> Callable[[], object]:
+    few = {"samples": 8} if "samples" in methods[name].__dict__ else {}  # serving is asked for only
+    return lambda: methods.build(name, **few)(sitting, sitting.predicted)
+
+
+def _check(name: str, sitting: Sitting) -> Callable[[], object]:
+    check = checks.build(name)
+    if isinstance(check, Retrains):
+        return lambda: _anew(sitting.subject)
+    return lambda: _require_something(check(sitting))
+
+
+def _require_something(findings: Findings) -> None:
+    """A check that refuses a model raises nothing: it has no figure, and a reason for each."""
+    if not findings.measurements:
+        reasons = dict.fromkeys(findings.missing.values()) or ["It measures nothing here."]
+        raise NotApplicable(" ".join(f"{one[0].upper()}{one[1:].rstrip('.')}." for one in reasons))
+
+
+def _anew(subject: Subject) -> None:
+    """Whether the like of it can be made; what from is not known here."""
+    if getattr(subject, "task", None) != "classification":  # a transformer is tuned if allowed
+        recipe_of(subject)
+
+
+def _tried(work: Callable[[], object]) -> str:
+    try:
+        with torch.no_grad():
+            work()
+    except HeedfulError as reason:
+        return str(reason)
+    return "ok"
+
+
+def _cost(subject: Subject) -> dict[str, Any]:
+    """Measured on texts of the probe's length, no two alike; longer texts cost more."""
+    words = PROBE.split()
+    texts = [Example(n, " ".join(words[n:] + words[:n]), 0) for n in range(PROBES)]
+    parts = {name: checks.build(name) for name in usual_checks()}
+    with _counting(subject) as tokens:
+        seconds = run_job(subject, texts, parts, seed=0, max_batch_tokens=20_000).beside.seconds
+    per_text = {name: round(one["cpu"] * 1000 / PROBES, 2) for name, one in seconds.items()}
+    found: dict[str, Any] = {"cpu_seconds_per_1000_texts": per_text}
+    found["cpu_minutes_per_1000_texts"] = round(sum(per_text.values()) / 60, 1)
+    if tokens:
+        length = sum(len(subject.encode(one).ids) for one in texts)
+        found["token_passes_per_token"] = round(sum(tokens) / length, 1)
+    return found
+
+
+@contextmanager
+def _counting(subject: Subject) -> Iterator[list[int]]:
+    """How many tokens go into a transformers model inside the block, pass by pass."""
+    tokens: list[int] = []
+    if not hasattr(subject, "model") or not hasattr(subject.model, "register_forward_pre_hook"):
+        yield tokens
+        return
+
+    def count(_: object, __: object, given: dict[str, Any]) -> None:
+        if isinstance(ids := given.get("input_ids"), torch.Tensor):
+            tokens.append(ids.numel())
+
+    handle = subject.model.register_forward_pre_hook(count, with_kwargs=True)
+    try:
+        yield tokens
+    finally:
+        handle.remove()

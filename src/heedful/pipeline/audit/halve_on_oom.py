@@ -1,0 +1,30 @@
+"""Batches that are cut in two where memory runs out."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from heedful.core.oom import out_of_memory
+
+Made = TypeVar("Made")
+
+
+def in_halves(
+    rows: Iterable[list[int]],
+    work: Callable[[list[int]], Made],
+    *,
+    halved: Callable[[], None] = lambda: None,
+) -> Iterator[Made]:
+    """What `work` makes of each batch; one that needs too much memory is cut in two, and told."""
+    left = deque(rows)
+    while left:
+        batch = left.popleft()
+        try:
+            made = work(batch)
+        except (MemoryError, RuntimeError) as error:
+            if len(batch) < 2 or not out_of_memory(error):
+                raise
+            halved()
+            left.extendleft((batch[len(batch) // 2 :], batch[: len(batch) // 2]))
+        else:
+            yield made

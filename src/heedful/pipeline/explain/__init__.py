@@ -1,0 +1,1 @@
+"""Explaining a text or a data set."""

@@ -1,0 +1,216 @@
+"""The scores of a data set, written to one Parquet file as they are found."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from heedful.core.atomic_files import save_atomic
+from heedful.core.errors import ConfigError, DataError, NotApplicable, RunError
+from heedful.core.timing import Progress, silent
+from heedful.data.dataset import Dataset
+from heedful.data.read import Data, read
+from heedful.models.protocols import Subject
+from heedful.pipeline.explain.explain_dataset import Counts, ScoreRow, explain_batches
+from heedful.pipeline.explain.request import Request
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROWS = pa.schema(
+    [
+        ("instance", pa.int64()),
+        ("predicted", pa.string()),
+        ("label", pa.string()),
+        ("target", pa.string()),
+        ("method", pa.string()),
+        ("kind", pa.string()),
+        ("signed", pa.bool_()),
+        ("of", pa.string()),
+        ("tokens", pa.list_(pa.string())),
+        ("scores", pa.list_(pa.float64())),
+    ]
+)
+ENDING = ".parquet"
+GROUP = 1000  # rows at least in a group: smaller ones would be mostly headings
+FIRST_ROWS = 100  # rows in which a column of labels would show
+
+
+@dataclass(frozen=True)
+class DataExplanations:
+    """Where the scores of a data set lie, and what became of its texts."""
+
+    path: Path
+    counts: Counts
+    bad_rows: str
+    left_out: str = ""
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """The rows of the file, one per text and method, in the order of the data."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise RunError("to_dataframe needs pandas: pip install pandas.") from None
+        frame = pd.read_parquet(self.path)
+        return frame.sort_values("instance", kind="stable", ignore_index=True)
+
+    def __str__(self) -> str:
+        """What was written, and every text that is not in it, told."""
+        counts = self.counts
+        size = f"{self.path.stat().st_size / 1e6:.1f} MB"
+        told = [f"{_texts(counts.texts)} explained, {counts.rows} rows: {self.path} ({size})"]
+        if counts.no_words:
+            told.append(f"{_texts(counts.no_words)} without any word left out")
+        if counts.truncated:
+            told.append(f"{_texts(counts.truncated)} cut at the model's limit")
+        if counts.halved:
+            told.append(f"batches halved because memory ran out: {counts.halved}")
+        for name, (count, reason) in counts.refused.items():
+            told.append(f"{name} refused {count} of {_texts(counts.texts)}: {reason}")
+        if self.bad_rows != "no bad rows":
+            told.append(self.bad_rows)
+        if self.left_out:
+            told.append(self.left_out)
+        return "\n".join(told)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Which rows of which data are explained, and how many tokens at once."""
+
+    data: Data
+    split: str = "test"
+    fields: str | Mapping[str, str] | None = None
+    limit: int | None = None
+    cleaning: str | None = None
+    max_batch_tokens: int = 20_000
+
+    def read(self, subject: Subject) -> Dataset:
+        """The texts; with labels where the data has some: an explanation needs none.
+
+        A paper's cleaning may draw its texts by label, so that there labels must be.
+        """
+        given = partial(read, self.data, split=self.split, fields=self.fields, limit=self.limit)
+        if self.cleaning is not None:
+            return given(labels=subject.labels, cleaning=self.cleaning)
+        plain = given(labelled=False)
+        column = plain.columns.get("label")
+        first = (raw for _, raw in islice(plain.source, FIRST_ROWS))
+        known = any(isinstance(raw, Mapping) and column in raw for raw in first)
+        if not known or not getattr(subject, "labelled", True):
+            return plain
+        return read(plain, labels=subject.labels)
+
+
+def explain_to_file(
+    subject: Subject,
+    source: Source,
+    request: Request,
+    *,
+    out: Path,
+    progress: Progress = silent,
+) -> DataExplanations:
+    """Explain every text; the file appears whole or not at all."""
+    _require_file(out)
+    data, total = source.read(subject), Counts()
+
+    def save(draft: str) -> None:
+        nonlocal total
+        found = explain_batches(subject, data, request, max_batch_tokens=source.max_batch_tokens)
+        with _Writer(draft) as writer:
+            for rows, counts in found:
+                total += counts
+                writer.add(rows)
+                progress(total.texts + total.no_words, len(data), "explain")
+            _require_some(total)
+            writer.tell(_origin(subject, data, request, total))
+
+    save_atomic(out, save)
+    left_out = str(data.left_out) if data.left_out.total else ""
+    return DataExplanations(out, total, str(data.bad), left_out)
+
+
+class _Writer:
+    """Gathers rows into groups of some size."""
+
+    def __init__(self, path: str) -> None:
+        self._file = pq.ParquetWriter(path, ROWS, compression="zstd")
+        self._waiting: list[pa.Table] = []
+
+    def __enter__(self) -> "_Writer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, rows: Sequence[ScoreRow]) -> None:
+        if rows:
+            self._waiting.append(_table(rows))
+        if sum(one.num_rows for one in self._waiting) >= GROUP:
+            self._flush()
+
+    def tell(self, origin: dict[str, Any]) -> None:
+        """Write what is left, and where all of it comes from."""
+        self._flush()
+        self._file.add_key_value_metadata({"heedful": json.dumps(origin, default=str)})
+
+    def _flush(self) -> None:
+        if self._waiting:
+            group = pa.concat_tables(self._waiting)
+            self._file.write_table(group, row_group_size=group.num_rows)
+            self._waiting = []
+
+
+def _table(rows: Iterable[ScoreRow]) -> pa.Table:
+    plain = [
+        {
+            "instance": one.instance,
+            "predicted": one.predicted,
+            "label": one.label,
+            "target": one.target,
+            "method": one.method,
+            "kind": one.scores.kind,
+            "signed": one.scores.signed,
+            "of": one.scores.of,
+            "tokens": one.tokens,
+            "scores": one.scores.scores,
+        }
+        for one in rows
+    ]
+    return pa.Table.from_pylist(plain, schema=ROWS)
+
+
+def _origin(subject: Subject, data: Dataset, request: Request, total: Counts) -> dict[str, Any]:
+    """What the rows depend on, and what was counted, for whoever finds the file alone."""
+    return {
+        "schema": 1,
+        "family": subject.family,
+        "data": {"name": data.name, "split": data.split, "sha256": data.sha256},
+        "request": asdict(request),
+        "counts": asdict(total),
+    }
+
+
+def _require_file(out: Path) -> None:
+    if out.suffix != ENDING:
+        raise ConfigError(f"out must name a file that ends in {ENDING}, not {str(out)!r}.")
+    if out.is_dir():
+        raise RunError(f"{out} is a folder; --out must name a file.")
+
+
+def _require_some(total: Counts) -> None:
+    if total.rows:
+        return
+    if not total.texts:
+        raise DataError("No text holds a word to explain; nothing was written.")
+    raise NotApplicable(" ".join(reason for _, reason in total.refused.values()))
+
+
+def _texts(count: int) -> str:
+    return f"{count} text{'' if count == 1 else 's'}"

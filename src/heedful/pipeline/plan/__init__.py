@@ -1,0 +1,1 @@
+"""The plan of an audit and its settings."""

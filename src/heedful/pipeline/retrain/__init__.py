@@ -1,0 +1,1 @@
+"""Retraining the variants that checks ask for."""

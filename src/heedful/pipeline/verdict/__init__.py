@@ -1,0 +1,1 @@
+"""From measurements to estimates, votes and the verdict."""

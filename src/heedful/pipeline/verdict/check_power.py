@@ -1,0 +1,179 @@
+"""The power of each check: how often it was right about subjects whose truth is known.
+
+The table `power.json` is made by `python -m benchmarks.power` over the planted benchmark and ships
+with the package. A check has a vote on a claim where it was measured on subjects like the one
+under audit, and was right clearly more often than wrong there.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from math import log
+from typing import Any
+
+from heedful.core.records import Estimate, Vote
+from heedful.numerics.stats.detection_skill import Trials, rates
+
+# of the skill, at the lower end of its interval: right less wrong in half of the cases, which is
+# what a witness has who is always right about one side and silent about the other
+ENOUGH = 0.5
+SHORTEST, LONGEST = 5, 300  # words: the planted texts'
+NOT_MEASURED = "power not measured"
+ANSWERS: Mapping[Vote, int] = {"for": 1, "against": -1}
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What kind of subject is audited, on texts of how many words on average, and how many texts.
+
+    An architecture is "recurrent" (one attention over states, whatever made them), "recurrent with
+    a question" (that attention is asked with a second text) or "transformer".
+    """
+
+    architecture: str
+    words: float
+    texts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """How a check did on one claim where subjects are alike, with intervals over kinds."""
+
+    claim: str
+    check: str
+    like: str
+    cases: int
+    skill: Estimate
+    miss: Estimate
+    false_alarm: Estimate
+    undecided: Estimate
+    auc: Estimate | None
+    kinds: Mapping[str, Trials] = field(default_factory=dict)
+
+    @property
+    def weight(self) -> float:
+        """What its vote weighs: the lower end of its skill; 0 where that is not enough."""
+        return self.skill.low if self.skill.low >= ENOUGH else 0.0
+
+    def without(self, kind: str) -> "Power | None":
+        """The same, measured without one kind; None where no kind of that truth is left."""
+        left = {name: one for name, one in self.kinds.items() if name != kind}
+        found = rates(list(left.values()))
+        if found is None:
+            return None
+        cases = sum(len(one.answers) for one in left.values())
+        parts = found.skill, found.miss, found.false_alarm, found.undecided
+        return Power(self.claim, self.check, self.like, cases, *parts, None, left)
+
+    def __str__(self) -> str:
+        auc = "" if self.auc is None else f"ROC-AUC {self.auc}, "
+        return (
+            f"{auc}misses {self.miss.value:.0%}, false alarms {self.false_alarm.value:.0%}, "
+            f"undecided {self.undecided.value:.0%} ({self.cases} cases of known truth: {self.like})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What verdict.json keeps of it."""
+        named = {"miss": self.miss, "false_alarm": self.false_alarm, "undecided": self.undecided}
+        shares = {name: [one.value, one.low, one.high] for name, one in named.items()}
+        auc = self.auc and [self.auc.value, self.auc.low, self.auc.high]
+        told = {"auc": auc, **shares, "cases": self.cases, "like": self.like}
+        return {**told, "weight": self.weight, "told": str(self)}
+
+
+@dataclass(frozen=True)
+class Powers:
+    """The powers that hold for a subject like the one under audit; `spared` kinds are left out."""
+
+    where: Where
+    rows: tuple[Mapping[str, Any], ...]
+    spared: str | None = None
+    known: dict[tuple[str, str], Power | None] = field(default_factory=dict, compare=False)
+
+    def of(self, claim: str, check: str) -> Power | None:
+        """The power of a check on a claim; None where it was not measured on such subjects."""
+        if (claim, check) not in self.known:
+            self.known[claim, check] = self._measured(claim, check)
+        return self.known[claim, check]
+
+    def _measured(self, claim: str, check: str) -> Power | None:
+        mine = [one for one in self.rows if one["claim"] == claim and one["check"] == check]
+        row = self._nearest(mine)
+        found = None if row is None else _power(row)
+        return found.without(self.spared) if found and self.spared else found
+
+    def _nearest(self, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        """Of the same architecture, the nearest length, and no more texts than there are."""
+        alike = [
+            one
+            for one in rows
+            if one["architecture"] == self.where.architecture and one["texts"] <= self.where.texts
+        ]
+        lengths = {one["words"] for one in alike} - {None}
+        if lengths and SHORTEST <= self.where.words <= LONGEST:
+            nearest = min(lengths, key=lambda words: abs(log(words / self.where.words)))
+            alike = [one for one in alike if one["words"] == nearest]
+        else:
+            alike = [one for one in alike if one["words"] is None]  # measured whatever the length
+        return max(alike, key=lambda one: int(one["texts"]), default=None)
+
+
+def powers(where: Where, *, spared: str | None = None) -> Powers:
+    """The shipped table as it holds for such a subject."""
+    return Powers(where, tuple(shipped()["rows"]), spared)
+
+
+@cache
+def shipped() -> Mapping[str, Any]:
+    """The table that ships with the package."""
+    found: Mapping[str, Any] = json.loads(
+        files("heedful.pipeline.verdict").joinpath("power.json").read_text(encoding="utf-8")
+    )
+    return found
+
+
+def row_of(
+    claim: str,
+    check: str,
+    like: Mapping[str, Any],
+    kinds: Mapping[str, Trials],
+    auc: Estimate | None,
+) -> dict[str, Any]:
+    """A row of the table: answers by kind, as they were given."""
+    return {
+        "claim": claim,
+        "check": check,
+        **like,
+        "auc": auc and [round(one, 4) for one in (auc.value, auc.low, auc.high)],
+        "kinds": {
+            name: [one.truth, *(sum(a == b for a in one.answers) for b in (1, -1, 0))]
+            for name, one in kinds.items()
+        },
+    }
+
+
+def _power(row: Mapping[str, Any]) -> Power | None:
+    kinds = {name: _trials(*counts) for name, counts in row["kinds"].items()}
+    found = rates(list(kinds.values()))
+    if found is None:
+        return None
+    cases = sum(len(one.answers) for one in kinds.values())
+    auc = row["auc"] and Estimate(row["auc"][0], row["auc"][1], row["auc"][2], cases)
+    parts = found.skill, found.miss, found.false_alarm, found.undecided
+    return Power(row["claim"], row["check"], _like(row), cases, *parts, auc, kinds)
+
+
+def _trials(truth: bool, said_for: int, against: int, undecided: int) -> Trials:
+    return Trials(truth, (1,) * said_for + (-1,) * against + (0,) * undecided)
+
+
+def _like(row: Mapping[str, Any]) -> str:
+    words = "" if row["words"] is None else f" of about {row['words']} words"
+    return f"{row['architecture']}, {row['texts']} texts{words}"
+
+
+def told(power: Power | None) -> str:
+    """In words, or that it was not measured."""
+    return NOT_MEASURED if power is None else str(power)

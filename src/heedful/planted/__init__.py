@@ -1,0 +1,1 @@
+"""The planted benchmark: models whose truth is known."""

@@ -1,0 +1,240 @@
+"""Pictures as Altair charts, and as files good enough for a paper."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heedful.core.errors import RunError
+from heedful.report.figures.comparison import forest_chart
+from heedful.report.figures.erasure import boxes_chart, erasure_pictures_of, gap_chart
+from heedful.report.figures.faithfulness import removed_pictures_of, whiskers_chart
+from heedful.report.figures.figure_data import Picture, Row, pictures_of, short_named, told
+from heedful.report.figures.identifiability import identified_pictures_of
+from heedful.report.figures.layer_charts import heads_chart, layers_chart, lines_chart
+from heedful.report.figures.layers import layer_pictures_of
+from heedful.report.figures.method_agreement import matrix_chart, method_pictures_of
+from heedful.report.figures.retraining import (
+    dumbbell_chart,
+    plane_chart,
+    retrained_pictures_of,
+    scores_chart,
+    spread_chart,
+)
+from heedful.report.figures.roar import curves_chart
+from heedful.report.figures.theme import INK, QUIET, SERIES, data, look
+from heedful.report.run_records import Records
+from heedful.report.sections.identifiability import identified_of
+from heedful.report.sections.layers import layers_of
+from heedful.report.sections.method_agreement import methods_of
+from heedful.report.sections.retraining import retrained_of
+
+if TYPE_CHECKING:
+    import altair as alt
+
+HALF = 0.11  # the width of a station
+PIXELS_PER_POINT = 3.0  # 300 dpi at the size of a column
+
+
+def write_figures(records: Records, folder: Path) -> list[Path]:
+    """Write every figure as SVG and PNG; the paths written, in order."""
+    vl_convert, written = _library("vl_convert"), []
+    pictures = (
+        *pictures_of(records),
+        *erasure_pictures_of(records),
+        *removed_pictures_of(records),
+        *method_pictures_of(methods_of(records)),
+        *layer_pictures_of(records, layers_of(records)),
+        *identified_pictures_of(records, identified_of(records)),
+        *retrained_pictures_of(records, retrained_of(records)),
+    )
+    drawn = {one.name: chart_of(one, title=True) for one in pictures}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, chart in drawn.items():
+            spec = chart.to_json()
+            svg, png = folder / f"{name}.svg", folder / f"{name}.png"
+            svg.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
+            png.write_bytes(vl_convert.vegalite_to_png(spec, scale=PIXELS_PER_POINT))
+            written += [svg, png]
+    except OSError as error:
+        raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error
+    return written
+
+
+def svg_of(picture: Picture) -> str:
+    """The figure as text to stand in a page, without ground or title of its own."""
+    vl_convert = _library("vl_convert")
+    chart = chart_of(picture).configure(**look(background="transparent"))
+    svg: str = vl_convert.vegalite_to_svg(chart.to_json())
+    return svg
+
+
+def chart_of(picture: Picture, *, title: bool = False) -> Any:
+    """The picture as an Altair chart."""
+    chart = DRAWN[picture.kind](short_named(picture))
+    if title:
+        chart = chart.properties(title=picture.title).configure(**look(background="white"))
+    return chart
+
+
+def _histogram(picture: Picture) -> Any:
+    import altair as alt
+
+    colour = _colour(picture, legend=alt.Legend(title="predicted", orient="top", offset=4))
+    base = alt.Chart(data(picture.rows), width=300, height=190)
+    halves = alt.Axis(values=[-1, -0.5, 0, 0.5, 1], format="~g")
+    x = alt.X("x:Q", title=picture.x, scale=alt.Scale(domain=picture.span), axis=halves)
+    y = alt.Y("share:Q", title="share of texts", axis=alt.Axis(format="%", tickCount=4), stack=None)
+    bars = base.mark_rect(opacity=0.3, stroke=None).encode(
+        x=x, x2="x2:Q", y=y, y2=alt.datum(0.0), color=colour
+    )
+    outline = base.mark_line(interpolate="step-after", strokeWidth=1.6).encode(
+        x=x, y=y, color=colour
+    )
+    mean = alt.Chart(data(picture.marks))
+    rule = mean.mark_rule(strokeDash=[4, 3], strokeWidth=1.2, color=INK).encode(x="x:Q")
+    return bars + outline + rule
+
+
+def _density(picture: Picture) -> Any:
+    import altair as alt
+
+    width = {1: 300, 2: 215}.get(len(picture.classes), 190)
+    scale = alt.Scale(domain=picture.span, nice=False)
+    x = alt.X("x:Q", title=picture.x, scale=scale, axis=alt.Axis(tickCount=4, format="~g"))
+    y = alt.Y("y:Q", title="largest attention weight", scale=alt.Scale(domain=(0, 1)))
+    panels = []
+    for name in picture.classes:
+        rows = [row for row in picture.rows if row["class"] == name]
+        line = [row for row in picture.marks if row["class"] == name]
+        cells = alt.Chart(data(rows), width=width, height=width)
+        strength = alt.FillOpacity(
+            "strength:Q", scale=alt.Scale(domain=(0, 1), range=(0.08, 1)), legend=None
+        )
+        colour = SERIES[picture.classes.index(name)]
+        cells = cells.mark_rect(fill=colour, stroke=None).encode(
+            x=x, x2="x2:Q", y=y, y2="y2:Q", fillOpacity=strength
+        )
+        median = alt.Chart(data(line)).mark_line(
+            color=INK, strokeWidth=1.5, point={"color": INK, "size": 22, "filled": True}
+        )
+        median = median.encode(x=x, y=y, order="y:Q")
+        panels.append((cells + median).properties(title=f"predicted {name}"))
+        y = alt.Y("y:Q", title=None, scale=alt.Scale(domain=(0, 1)))
+    return alt.concat(*panels, columns=4 if len(panels) == 4 else 3, spacing=18)
+
+
+def _flow(picture: Picture) -> Any:
+    import altair as alt
+
+    across = alt.Scale(domain=(-0.2, 3.05), nice=False)
+    x = alt.X("station:Q", scale=across, axis=None)
+    y = alt.Y("tau:Q", title="Kendall's τ", scale=alt.Scale(domain=picture.span))
+    # level at each station: only there was anything measured, the slopes just join them
+    level = [
+        row | {"station": row["station"] + side} for row in picture.rows for side in (-HALF, HALF)
+    ]
+    base = alt.Chart(data(level), width=520, height=250)
+    lost = base.mark_area(color=SERIES[1], opacity=0.25).encode(x=x, y=y, y2=alt.datum(1.0))
+    kept = base.mark_area(color=SERIES[0], opacity=0.25).encode(x=x, y=y, y2=alt.datum(0.0))
+    posts = alt.Chart(data([_post(row) for row in picture.rows]))
+    posts = posts.mark_rect(color=SERIES[0], opacity=0.85)
+    posts = posts.encode(x=x, x2="to:Q", y=y, y2=alt.datum(0.0))
+    spread = alt.Chart(data(picture.rows[1:])).mark_rule(color=INK, strokeWidth=2)
+    spread = spread.encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
+    words = (*_stations(picture, x), *_losses(picture, x), *_rulers(picture, across))
+    return alt.layer(lost, kept, posts, spread, *words)
+
+
+def _post(row: Row) -> Row:
+    return row | {"station": row["station"] - HALF, "to": row["station"] + HALF}
+
+
+def _stations(picture: Picture, x: "alt.X") -> list["alt.Chart"]:
+    import altair as alt
+
+    names = ("attention", "contributions", "leave-one-out")
+    rows = [
+        row | {"name": name, "told": f"τ {told(row['tau'])}"}
+        for row, name in zip(picture.rows, names, strict=True)
+    ]
+    name = alt.Chart(data(rows)).mark_text(
+        baseline="top", dy=7, fontWeight=600, fontSize=12, color=INK
+    )
+    value = alt.Chart(data(rows[1:])).mark_text(
+        baseline="bottom", dy=-7, fontWeight=600, fontSize=13, color=INK
+    )
+    at_foot = alt.datum(picture.span[0])
+    return [
+        name.encode(x=x, y=at_foot, text="name:N"),
+        value.encode(x=x, y="high:Q", text="told:N"),  # above the interval, not across it
+    ]
+
+
+def _losses(picture: Picture, x: "alt.X") -> list["alt.Chart"]:
+    """How much goes missing between one station and the next, named."""
+    import altair as alt
+
+    taus = [row["tau"] for row in picture.rows]
+    rows = [
+        {"station": place, "told": [name, told(after - before, "+")]}
+        for place, name, before, after in zip(
+            (0.5, 1.5), ("weighting", "mixing"), taus[:-1], taus[1:], strict=True
+        )
+    ]
+    text = alt.Chart(data(rows)).mark_text(
+        baseline="bottom", dy=-20, fontSize=12, color=SERIES[1], lineHeight=15
+    )
+    return [text.encode(x=x, y=alt.datum(1.0), text="told:N")]
+
+
+def _rulers(picture: Picture, across: "alt.Scale") -> list["alt.Chart"]:
+    import altair as alt
+
+    rows = [mark | {"from": 2.2, "to": 2.28, "station": 2.33} for mark in picture.marks]
+    base = alt.Chart(data(rows))
+    start, end = (alt.X(f"{name}:Q", scale=across, axis=None) for name in ("from", "station"))
+    tick = base.mark_rule(strokeWidth=2.5, color=QUIET).encode(x=start, x2="to:Q", y="tau:Q")
+    text = base.mark_text(align="left", fontSize=12, color=QUIET)
+    return [tick, text.encode(x=end, y="words_at:Q", text="what:N")]
+
+
+def _colour(picture: Picture, legend: Any) -> "alt.Color":
+    import altair as alt
+
+    colours = list(SERIES[: len(picture.classes)])
+    scale = alt.Scale(domain=list(picture.classes), range=colours)
+    return alt.Color("class:N", scale=scale, legend=legend)
+
+
+DRAWN: dict[str, Callable[[Picture], Any]] = {
+    "histogram": _histogram,
+    "density": _density,
+    "flow": _flow,
+    "layers": layers_chart,
+    "lines": lines_chart,
+    "heads": heads_chart,
+    "matrix": matrix_chart,
+    "boxes": boxes_chart,
+    "gap": gap_chart,
+    "whiskers": whiskers_chart,
+    "scores": scores_chart,
+    "spread": spread_chart,
+    "plane": plane_chart,
+    "dumbbell": dumbbell_chart,
+    "forest": forest_chart,
+    "curves": curves_chart,
+}
+
+
+def _library(name: str) -> Any:
+    """A library of the extra `report`, or a line that says how to get it."""
+    from importlib import import_module
+
+    try:
+        import_module("altair")
+        return import_module(name)
+    except ImportError as error:
+        raise RunError(
+            f"Reports and figures need {error.name}: pip install 'heedful[report]'."
+        ) from None

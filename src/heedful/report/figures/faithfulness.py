@@ -1,0 +1,183 @@
+"""What the figure of faithfulness shows: every method beside its controls, by every way."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from math import isnan
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from heedful.core.records import Estimate
+from heedful.numerics.stats.bootstrap import estimate_means
+from heedful.report.figures.figure_data import Picture, Row
+from heedful.report.figures.theme import INK, QUIET, SERIES, data
+from heedful.report.measure_labels import CONTROL_NAMES
+from heedful.report.run_records import Records, visible
+
+CHECK, COPY = "faithfulness", "off_manifold"
+COPIED = "masking, of the copy"
+TITLES = {CHECK: "The words that a method names", COPY: "The same of a copy that knows holes"}
+PANELS = {
+    "beyond_random": "lost beyond random removal",
+    "comprehensiveness": "lost without the top words",
+    "sufficiency": "lost with the top words alone",
+}
+WORST = "worst"  # comprehensiveness of the order from its end
+KINDS = ("a method", "control", "its order from the end")
+STEP = 0.05  # of the ends of an axis
+Column = Float64[np.ndarray, "n"]
+
+
+def removed_pictures_of(records: Records) -> tuple[Picture, ...]:
+    """Methods with intervals, by every way to remove words; none without the check."""
+    picture = removal_picture(records, CHECK, first_way(records.plan))
+    return (picture,) if picture.rows else ()
+
+
+def copy_picture(records: Records) -> Picture:
+    """The same of a copy of the model that can read texts with holes, and of the model."""
+    return removal_picture(records, COPY, COPIED)
+
+
+def removal_picture(records: Records, check: str, way: str) -> Picture:
+    """A figure of the removals of a check; `way` is that of its plain rows."""
+    rows = _rows(records, check, way)
+    ends = [row[end] for row in rows for end in ("low", "high")] or [0.0]
+    low, high = np.floor(min(ends) / STEP) * STEP, np.ceil(max(ends) / STEP) * STEP
+    ways = dict.fromkeys(row["way"] for row in rows)
+    return Picture(
+        name=check,
+        kind="whiskers",
+        title=TITLES[check],
+        caption="Probability of the predicted class that is lost, mean over texts and shares of "
+        "the words, with intervals. Only what lies beyond random removal is evidence: any removal "
+        f"harms. Words go by {' and by '.join(ways)}. Hollow: controls.",
+        x="probability lost",
+        span=(round(float(min(low, 0.0)), 2), round(float(max(high, STEP)), 2)),
+        classes=tuple(dict.fromkeys(row["method"] for row in rows)),
+        rows=tuple(rows),
+        marks=tuple({"way": way} for way in ways),
+    )
+
+
+def _rows(records: Records, check: str, way: str) -> list[Row]:
+    result = records.verdict.checks.get(check)
+    if result is None:
+        return []
+    first = f"{next(iter(PANELS))}_"
+    known = [name for name in result.estimates if name.startswith(first)]
+    order = [*(name.removeprefix(first) for name in known), *CONTROL_NAMES]
+    measures = [f"{one}_{name}" for one in (*PANELS, WORST) for name in order]
+    by_way = {way: result.estimates} | _elsewhere(records, check, measures)
+    return [
+        row
+        for one, estimates in by_way.items()
+        for panel in PANELS
+        for name in order
+        for row in _points(panel, name, one, estimates)
+    ]
+
+
+def _points(panel: str, name: str, way: str, estimates: Mapping[str, Estimate]) -> list[Row]:
+    """The mean of a method in a panel, and that of its order from the end beside it."""
+    kind = KINDS[1] if name in CONTROL_NAMES else KINDS[0]
+    asked = {f"{panel}_{name}": kind}
+    if panel == "comprehensiveness":
+        asked[f"{WORST}_{name}"] = KINDS[2]
+    found = []
+    for measure, what in asked.items():
+        one = estimates.get(measure)
+        if one is None or isnan(one.value):
+            continue
+        low, high = (one.value if isnan(end) else end for end in (one.low, one.high))
+        place = {"method": visible(name), "panel": PANELS[panel], "way": visible(way)}
+        found.append(place | {"what": what, "value": one.value, "low": low, "high": high})
+    return found
+
+
+def _elsewhere(
+    records: Records, check: str, measures: Sequence[str]
+) -> dict[str, dict[str, Estimate]]:
+    """Estimates of the rows that stand under a setting: the other ways."""
+    columns: dict[str, dict[str, Column]] = {}
+    for measure, by_setting in records.by_every_setting(check, measures).items():
+        for setting, values in by_setting.items():
+            columns.setdefault(setting, {})[measure] = values
+    level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
+    return {
+        way: estimate_means(found, seed=seed, level=level) for way, found in sorted(columns.items())
+    }
+
+
+def first_way(plan: str) -> str:
+    """The way of the plain rows."""
+    try:
+        way = tomllib.loads(plan)["settings"][CHECK]["ways"][0]
+    except (ValueError, RecursionError, KeyError, TypeError, IndexError):
+        return "deletion"  # no plan was kept
+    return way if isinstance(way, str) else "deletion"
+
+
+WIDTH, HIGH = 210, 15  # of a panel; of a way within a method's row
+SHAPES = ("circle", "diamond", "triangle-left")
+
+
+def whiskers_chart(picture: Picture) -> Any:
+    """A panel for each figure: dots with their intervals, methods as rows, ways as colours."""
+    import altair as alt
+
+    panels = list(dict.fromkeys(row["panel"] for row in picture.rows))
+    drawn = [_panel(picture, panel, named=not place) for place, panel in enumerate(panels)]
+    return alt.hconcat(*drawn, spacing=22)
+
+
+def _panel(picture: Picture, panel: str, *, named: bool) -> Any:
+    import altair as alt
+
+    rows = [row for row in picture.rows if row["panel"] == panel]
+    ways, names = [mark["way"] for mark in picture.marks], list(picture.classes)
+    bare: dict[str, Any] = {"domain": False, "ticks": False, "labelLimit": 200, "labelColor": INK}
+    axis = alt.Axis(**bare, labelPadding=8, grid=True) if named else alt.Axis(labels=False, **bare)
+    places = alt.Scale(domain=names, paddingInner=0.25)
+    y = alt.Y("method:N", sort=names, title=None, axis=axis, scale=places)
+    beside = alt.YOffset("way:N", sort=ways, scale=alt.Scale(domain=ways, paddingOuter=0.3))
+    x = alt.X(
+        "value:Q",
+        title=panel,
+        scale=alt.Scale(domain=picture.span, nice=False),
+        axis=alt.Axis(tickCount=4, format="~g"),
+    )
+    base = alt.Chart(data(rows), width=WIDTH, height=HIGH * len(names) * (len(ways) + 1))
+    base = base.encode(y=y, yOffset=beside)
+    zero = alt.Chart(data([{"value": 0.0}])).mark_rule(color=QUIET, strokeWidth=1).encode(x=x)
+    spread = base.mark_rule(strokeWidth=2, opacity=0.75)
+    spread = spread.encode(
+        x=alt.X("low:Q", title=panel), x2="high:Q", stroke=alt.Stroke("way:N", **_colours(ways))
+    )
+    point = base.mark_point(size=50, strokeWidth=1.6).encode(x=x, **_marks(ways))
+    return alt.layer(zero, spread, point)
+
+
+def _colours(ways: list[str]) -> dict[str, Any]:
+    import altair as alt
+
+    scale = alt.Scale(domain=ways, range=list(SERIES[: len(ways)]))
+    return {"scale": scale, "legend": alt.Legend(title=None, orient="top", offset=6)}
+
+
+def _marks(ways: list[str]) -> dict[str, Any]:
+    """Methods are filled dots, controls hollow ones."""
+    import altair as alt
+
+    shape = alt.Scale(domain=list(KINDS), range=list(SHAPES))
+    filled = alt.Scale(domain=list(KINDS), range=[1, 0, 0])
+    legend = alt.Legend(
+        title=None, orient="top", offset=6, symbolStrokeColor=QUIET, symbolFillColor=QUIET
+    )
+    return {
+        "stroke": alt.Stroke("way:N", **_colours(ways)),
+        "fill": alt.Fill("way:N", **_colours(ways) | {"legend": None}),
+        "shape": alt.Shape("what:N", scale=shape, legend=legend),
+        "fillOpacity": alt.FillOpacity("what:N", scale=filled, legend=legend),
+    }

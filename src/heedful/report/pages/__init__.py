@@ -1,0 +1,1 @@
+"""Whole pages: HTML, Markdown, model cards."""

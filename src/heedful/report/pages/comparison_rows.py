@@ -1,0 +1,155 @@
+"""A comparison as rows: for data frames and CSV, and in the words of a reader."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from io import StringIO
+from typing import Any
+
+from heedful.report.measure_labels import REMOVING, Meaning, meaning_of
+from heedful.report.run_records import visible
+from heedful.results.comparison.columns import Key
+from heedful.results.comparison.records import DEGREE, MAIN, Compared, Difference, Pair
+
+SIDES = ("first", "second", "difference")
+COLUMNS = (
+    *("first", "second", "check", "measure", "setting", "n"),
+    *(f"{side}_{part}" for side in SIDES for part in ("value", "low", "high")),
+    *("p", "p_corrected", "certain", "family", "over", "undefined_first", "undefined_second"),
+)
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
+DEGREE_WORDS = "attention between shuffled (0) and gradient (1)"
+FEW = 20  # rows of a check by setting that are shown beside its measures
+THE_METHOD = "the method"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One check's differences: the measures, and of those by setting as many as can be read."""
+
+    check: str
+    rows: tuple[Difference, ...]
+    more: tuple[Difference, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """What is left out here, in a sentence."""
+        if not self.more:
+            return ""
+        sure = sum(one.certain for one in self.more)
+        return f"{len(self.more)} more by setting (layers, heads, pairs), {sure} of them certain."
+
+
+def groups_of(pair: Pair) -> tuple[Group, ...]:
+    """The differences of a pair, check by check; the degree has no check."""
+    found = []
+    for check in dict.fromkeys(one.key.check for one in pair.differences):
+        rows = [one for one in pair.differences if one.key.check == check]
+        main = [one for one in rows if one.family == MAIN]
+        rest = [one for one in rows if one.family != MAIN]
+        shown, more = ((*main, *rest), ()) if len(rest) <= FEW else (tuple(main), tuple(rest))
+        found.append(Group(visible(check), shown, more))
+    return tuple(found)
+
+
+def meaning_for(key: Key, kind: str) -> Meaning:
+    """How to read a row; where methods are compared, measures are those of any method.
+
+    >>> meaning_for(Key("faithfulness", "flip"), "methods").words
+    'words to remove until the decision flips, by the method'
+    """
+    if key == DEGREE:
+        return Meaning(DEGREE_WORDS, "up")
+    if kind == "methods":
+        if found := REMOVING.get(key.measure):
+            return replace(found, words=found.words.format(THE_METHOD))
+        if key.check == "agreement":
+            return Meaning(f"{THE_METHOD} and leave-one-out, τ", "up", span=(-1.0, 1.0))
+    return meaning_of(key.measure, key.check)
+
+
+def name_of(key: Key) -> str:
+    """The measure with its setting, fit for a page."""
+    return visible(key.measure if key.setting is None else f"{key.measure} [{key.setting}]")
+
+
+def p_told(p: float) -> str:
+    """A p-value to three decimals, or that it is smaller; a dash where there is none.
+
+    >>> p_told(0.0004), p_told(0.25), p_told(float("nan"))
+    ('<0.001', '0.250', '–')
+    """
+    if p != p:
+        return "–"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def corrected_told(compared: Compared) -> str:
+    """How the p-values were corrected, in a sentence."""
+    how = {"holm": "Holm's correction", "bh": "Benjamini and Hochberg's correction"}
+    counts: dict[str, int] = {}
+    for _, one in compared.rows:
+        counts[one.family] = counts.get(one.family, 0) + 1
+    if compared.correction == "none":
+        return f"p-values are not corrected, though {sum(counts.values())} questions are asked."
+    told = ", ".join(f"{count} ({visible(name)})" for name, count in counts.items())
+    return f"p-values by {how[compared.correction]} over each family of questions: {told}."
+
+
+def method_told(compared: Compared) -> str:
+    """Where intervals and p-values come from, in a sentence."""
+    paired = all(pair.pairing.paired for pair in compared.pairs)
+    how = "turning signs" if paired else "dealing texts anew"
+    return (
+        f"{100 * compared.level:g} % expanded percentile bootstrap over "
+        f"{'texts, paired' if paired else 'the texts of each'}, {compared.resamples} resamples; "
+        f"p-values by {how}; what rests on models made anew also over their seeds."
+    )
+
+
+def flat_rows(compared: Compared) -> Iterator[dict[str, Any]]:
+    """One row per pair and measure, with the columns above."""
+    for pair, one in compared.rows:
+        row: dict[str, Any] = {"first": pair.first, "second": pair.second}
+        row |= {"check": one.key.check or None, "measure": one.key.measure}
+        row |= {"setting": one.key.setting, "n": one.difference.n}
+        for side in SIDES:
+            estimate = getattr(one, side)
+            row |= {f"{side}_{part}": getattr(estimate, part) for part in ("value", "low", "high")}
+        row |= {"p": one.p, "p_corrected": one.corrected, "certain": one.certain}
+        row |= {"family": one.family, "over": one.over}
+        row |= {"undefined_first": one.undefined[0], "undefined_second": one.undefined[1]}
+        yield row
+
+
+def csv_of(compared: Compared) -> str:
+    """The rows as CSV; numbers in full, nothing where there is none."""
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in flat_rows(compared):
+        writer.writerow(_cell(row[name]) for name in COLUMNS)
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if value is None or value != value:
+        return ""
+    if isinstance(value, str):  # a name may come from others, and a spreadsheet may run it
+        return f"'{visible(value)}" if value.startswith(FORMULA) else visible(value)
+    return repr(value) if isinstance(value, float) else value
+
+
+def names_of(keys: Sequence[str], *, most: int = 8) -> str:
+    """Some names, and how many more there are."""
+    shown = ", ".join(map(visible, keys[:most]))
+    return shown if len(keys) <= most else f"{shown} and {len(keys) - most} more"
+
+
+def lacking_told(pair: Pair) -> Iterator[str]:
+    """What was not compared, and why, a sentence for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for key, why in pair.only_one.items():
+        reasons.setdefault(why, []).append(key)
+    for why, keys in reasons.items():
+        yield f"Not compared: {names_of(keys)} ({visible(why)})."

@@ -1,0 +1,99 @@
+"""What a reviewer has to see before signing: records → a neutral page, in words and numbers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+from heedful.core.records import Estimate, Verdict
+from heedful.report.run_records import Records, visible
+from heedful.report.sections.check_power import powers_told
+from heedful.report.sections.claims import ClaimRow, claims_of
+from heedful.report.sections.page import CheckTable, check_of, visible_lines
+from heedful.report.sections.provenance import Facts, audited_of, facts_of, limits_of
+from heedful.report.sections.retrained_models import models_told
+from heedful.report.terminal.verdict_card import HEADLINES
+
+MOST_LABELS = 20
+QUESTION = "Does the attention of this model tell which words its predictions rest on?"
+DECISIONS = (
+    "accepted: attention may be shown as explanation",
+    "accepted with the conditions below",
+    "rejected: attention must not be shown as explanation",
+    "more evidence is needed, as below",
+)
+FIELDS = ("Reviewer", "Role", "Date", "Use of the explanations that was considered")
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """Everything the page shows. Texts in it come from users: whoever writes them out escapes."""
+
+    model: str
+    answer: str
+    headline: str
+    why: str
+    audited: str
+    degree: Estimate | None
+    level: float
+    instead: str
+    facts: tuple[Facts, ...]
+    claims: tuple[ClaimRow, ...]
+    checks: tuple[tuple[CheckTable, str], ...]  # each with its power in words
+    limits: tuple[str, ...]
+    made: str
+    plan: str
+    digest: str
+
+
+def review_of(records: Records, *, digest: str = "") -> Review:
+    """The page of one run; `digest` names the verdict that is signed for."""
+    verdict, manifest = records.verdict, records.manifest
+    degree, audited = verdict.degree, audited_of(manifest)
+    return Review(
+        model=visible(str(manifest["model"]["name"])),
+        answer=visible(verdict.answer),
+        headline=HEADLINES.get(verdict.answer, visible(verdict.answer)),
+        why=visible(verdict.why),
+        audited=audited.sentence if audited else "",
+        degree=degree if degree and degree.n and not isnan(degree.value) else None,
+        level=manifest.get("level", 0.95),
+        instead=visible(str(verdict.instead)) if verdict.instead else "",
+        facts=tuple(_facts(verdict, manifest)),
+        claims=claims_of(verdict),
+        checks=tuple(
+            (check_of(name, one), powers_told(one)) for name, one in verdict.checks.items()
+        ),
+        limits=(*limits_of(verdict, manifest), *_gaps(verdict)),
+        made=models_told(manifest),
+        plan=visible_lines(records.plan),
+        digest=digest,
+    )
+
+
+def _facts(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[Facts]:
+    """All but what it cost, and which checks were run."""
+    for group in facts_of(_fewer_labels(manifest)):
+        if group.title == "Method":
+            checks = ("checks", visible(", ".join(verdict.checks)))
+            yield Facts(group.title, (checks, *group.rows))
+        elif not group.title.startswith("Cost"):
+            yield group
+
+
+def _fewer_labels(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A language model has a class for every token; nobody reads them all."""
+    labels = list(manifest.get("labels", ()))
+    if len(labels) > MOST_LABELS:
+        labels = [*labels[:MOST_LABELS], f"and {len(labels) - MOST_LABELS} more"]
+    return {**manifest, "labels": labels}
+
+
+def _gaps(verdict: Verdict) -> Iterator[str]:
+    """Values that do not exist, and measures that could not be made."""
+    for check, result in verdict.checks.items():
+        if result.undefined:
+            told = ", ".join(f"{name} {count}" for name, count in result.undefined.items())
+            yield visible(f"{check}: texts on which a measure is undefined and left out: {told}.")
+        for measure, why in result.missing.items():
+            yield visible(f"{check}: no {measure}: {why}.")

@@ -1,0 +1,132 @@
+"""The page as one HTML file that opens offline and asks nothing of anyone."""
+
+import json
+from dataclasses import asdict, fields
+from math import isnan
+from typing import Any
+
+from heedful.core.records import Estimate
+from heedful.report.figures.draw import svg_of
+from heedful.report.figures.figure_data import told
+from heedful.report.pages.self_contained_html import joined, policy, templates
+from heedful.report.run_records import Records
+from heedful.report.sections.example_texts import SCORES, Sentence
+from heedful.report.sections.layers import summary_of
+from heedful.report.sections.method_agreement import limits_told, nearest
+from heedful.report.sections.page import Page, page_of
+
+# what could end a script element or a line of it, in any reading of HTML or JavaScript
+UNSAFE_IN_SCRIPT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+STEPS = 20  # of colour in a table; the style sheet has a class for each
+ARROWS = {"up": "↑", "down": "↓", "none": ""}
+
+
+def render_html(records: Records) -> str:
+    """One self-contained page from the records of a run; no model, no network."""
+    environment = templates()
+    environment.filters |= {"number": number, "place": place, "depth": depth}
+    environment.filters |= {"summary": summary_of, "short": short}
+    environment.filters |= {"nearest": nearest, "limits_told": limits_told}
+    page = page_of(records)
+    return environment.get_template("page.html.j2").render(**_shown(page))
+
+
+def _shown(page: Page) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    more = ("layers",) if page.layers or page.maps else ()
+    looked = more or (("layers",) if page.identified else ())
+    styled = ("methods", *looked) if page.methods else looked
+    styled = (*styled, "retrained") if page.retraining else styled
+    css, js = joined(("page", *styled), "css"), joined(("theme", "page", *more), "js")
+    # these are ours, or made by ours from escaped text; all else is escaped by the template
+    own = {"css": css, "js": js}
+    own |= {"data": script_json(_sentences(page)), "maps": script_json(_maps(page))}
+    drawn = [one for one in page.layer_pictures if one.kind != "heads"]  # those are a table
+    return {
+        "page": page,
+        "arrows": ARROWS,
+        "policy": policy(css=css, js=js),
+        "figures": [(one, Markup(svg_of(one))) for one in page.pictures],  # noqa: S704
+        "method_figures": [(one, Markup(svg_of(one))) for one in page.method_pictures],  # noqa: S704
+        "layer_figures": [(one, Markup(svg_of(one))) for one in drawn],  # noqa: S704
+        "identified_figures": [(one, Markup(svg_of(one))) for one in page.identified_pictures],  # noqa: S704
+        "retrained_figures": {
+            one.name: (one, Markup(svg_of(one)))  # noqa: S704
+            for one in page.retrained_pictures
+        },
+        **{name: Markup(text) for name, text in own.items()},  # noqa: S704
+    }
+
+
+def _sentences(page: Page) -> dict[str, Any]:
+    names = [one.name for one in fields(Sentence)]  # asdict would copy every score
+    shown = [{name: getattr(one, name) for name in names} for one in page.sentences]
+    return {"scores": SCORES, "sentences": shown}
+
+
+def _maps(page: Page) -> dict[str, Any]:
+    if page.maps is None:
+        return {}
+    layers = page.layers.layers if page.layers else ()
+    taus = {f"{one.number} {head.number}": head.tau.value for one in layers for head in one.heads}
+    return {
+        "layer": page.audited.layer if page.audited else None,
+        "position": page.audited.position if page.audited else None,
+        "tau": {place: round(tau, 4) for place, tau in taus.items() if not isnan(tau)},
+        "texts": [asdict(one) for one in page.maps.texts],
+    }
+
+
+def script_json(value: Any) -> str:
+    """JSON that can stand inside a script element, whatever text it holds.
+
+    >>> script_json({"text": "</script>"})
+    '{"text":"\\\\u003c/script\\\\u003e"}'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(UNSAFE_IN_SCRIPT)
+
+
+def number(value: float | None) -> str:
+    """Three decimals with a true minus sign; a dash where there is no number.
+
+    >>> number(-0.25), number(-1e-9), number(float("nan"))
+    ('−0.250', '0.000', '–')
+    """
+    return "–" if value is None or isnan(value) else f"{value:z.3f}".replace("-", "\u2212")
+
+
+def short(value: float) -> str:
+    """Two decimals, for where there is room for no more.
+
+    >>> short(-0.25), short(float("nan"))
+    ('−0.25', '–')
+    """
+    return "–" if isnan(value) else told(value)
+
+
+def depth(value: float, strongest: float) -> str:
+    """The class of a colour: its kind by the sign, its depth as a share of the strongest.
+
+    >>> depth(-0.1, 0.2), depth(float("nan"), 0.2)
+    ('minus s10', 'none')
+    """
+    if isnan(value):
+        return "none"
+    return f"{'minus' if value < 0 else 'plus'} s{round(STEPS * min(1.0, abs(value) / strongest))}"
+
+
+def place(estimate: Estimate, span: tuple[float, float]) -> dict[str, float]:
+    """Where an estimate and its interval lie on a ruler of length 100.
+
+    >>> place(Estimate(0.5, 0.25, 0.75, 9), (0.0, 1.0))
+    {'value': 50.0, 'low': 25.0, 'high': 75.0}
+    """
+    low, high = span
+    ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    ends = {name: estimate.value if isnan(one) else one for name, one in ends.items()}
+    return {
+        name: round(100 * min(1.0, max(0.0, (one - low) / (high - low))), 2)
+        for name, one in ends.items()
+    }

@@ -1,0 +1,46 @@
+"""What makes a page one file that opens offline and asks nothing of anyone."""
+
+from base64 import b64encode
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from heedful.core.errors import RunError
+
+if TYPE_CHECKING:
+    import jinja2
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+
+
+def templates() -> "jinja2.Environment":
+    """Our templates, under which every text is escaped unless it is ours."""
+    try:
+        import jinja2
+    except ImportError:
+        raise RunError("The HTML report needs jinja2: pip install 'heedful[report]'.") from None
+    # autoescape is on for every template: nothing here is named .html by chance
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+
+
+def joined(names: Iterable[str], kind: str) -> str:
+    """Our style sheets or scripts as one."""
+    return "".join((TEMPLATES / f"{name}.{kind}").read_text(encoding="utf-8") for name in names)
+
+
+def policy(*, css: str, js: str) -> str:
+    """A Content-Security-Policy under which only our own style and script work."""
+    return (
+        f"default-src 'none'; style-src '{_hash(css)}'; script-src '{_hash(js)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()

@@ -1,0 +1,118 @@
+"""Which sentences a reader gets to see, and what each method says of their words."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64, Int64
+from scipy.special import rel_entr
+
+from heedful.core.rng import generator
+from heedful.report.run_records import Records, visible
+
+MOST = 240  # half at random, a quarter from either end
+MOST_WORDS = 200  # of one text; what is beyond is counted, so that a page of books stays a page
+LONGEST_WORD = 60
+LONGEST_QUESTION = 1000  # signs
+SCORES = {
+    "attention": "Attention",
+    "adversarial": "Another attention, same output",
+    "one_hot_gradient": "Gradient",
+    "leave_one_out": "Leave-one-out",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One text with its scores; `why` says how it came into the sample."""
+
+    instance: int
+    why: str
+    predicted: str
+    label: str
+    probability: float | None
+    tau: float | None
+    jsd: float | None
+    words: tuple[str, ...]
+    more_words: int
+    scores: dict[str, tuple[float, ...]]
+    question: str | None = None
+
+
+def sentences_of(records: Records) -> tuple[Sentence, ...]:
+    """At most MOST texts: random ones, those where τ with leave-one-out is lowest, and highest."""
+    kept = ~np.isnan(records.lengths)
+    instances = records.instances[kept]
+    tau = records.column("agreement", "tau_leave_one_out")[kept]
+    rows = _chosen(instances, tau, seed=records.manifest.get("seed", 0))
+    why = {int(instances[row]): (reason, float(tau[row])) for row, reason in rows.items()}
+    return tuple(
+        _sentence(row, why=why[row["instance"]][0], tau=_number(why[row["instance"]][1]))
+        for row in records.words_of(why)
+    )
+
+
+def _chosen(
+    instances: Int64[np.ndarray, "n"], tau: Float64[np.ndarray, "n"], *, seed: int
+) -> dict[int, str]:
+    """Rows to show and why, in the order of the data; the same records give the same rows."""
+    if len(instances) <= MOST:
+        return dict.fromkeys(np.argsort(instances, kind="stable").tolist(), "all")
+    defined = np.flatnonzero(~np.isnan(tau))
+    ranked = defined[np.lexsort((instances[defined], tau[defined]))].tolist()
+    quarter = MOST // 4
+    why = dict.fromkeys(ranked[:quarter], "damning")
+    why |= {row: "innocent" for row in ranked[-quarter:] if row not in why}
+    by_instance = np.argsort(instances, kind="stable")
+    drawn = generator(seed, "report sentences").permutation(len(instances))
+    rest = [row for row in by_instance[drawn].tolist() if row not in why]
+    why |= dict.fromkeys(rest[: MOST - len(why)], "random")
+    return dict(sorted(why.items(), key=lambda one: int(instances[one[0]])))
+
+
+def _sentence(row: dict[str, Any], *, why: str, tau: float | None) -> Sentence:
+    words = row["words"][:MOST_WORDS]
+    scores = {name: row[name] for name in SCORES if row.get(name) is not None}
+    scores = {name: one for name, one in scores.items() if len(one) == len(row["words"])}
+    asked = row.get("question")
+    return Sentence(
+        instance=row["instance"],
+        why=why,
+        predicted=visible(row["predicted"] or ""),
+        label=visible(row["label"] or ""),
+        probability=_number(row.get("probability")),
+        tau=tau,
+        jsd=_jsd(scores.get("attention"), scores.get("adversarial")),
+        words=tuple(_short(visible(word)) for word in words),
+        more_words=len(row["words"]) - len(words),
+        scores={name: _relative(one)[:MOST_WORDS] for name, one in scores.items()},
+        question=None if asked is None else visible(asked[:LONGEST_QUESTION]),
+    )
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
+
+
+def _relative(scores: list[float | None]) -> tuple[float, ...]:
+    """Scores as shares of the strongest of the text, so that every method uses the whole colour."""
+    values = np.nan_to_num(np.array(scores, dtype=np.float64), posinf=0.0, neginf=0.0)
+    strongest = np.abs(values).max(initial=0.0) or 1.0
+    return tuple(round(float(one), 3) + 0.0 for one in values / strongest)
+
+
+def _jsd(one: list[float] | None, other: list[float] | None) -> float | None:
+    """Jensen–Shannon divergence in nats of two rows of weights."""
+    if one is None or other is None:
+        return None
+    both = np.array([one, other], dtype=np.float64)
+    return _number(0.5 * float(rel_entr(both, both.mean(0)).sum()))
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else round(float(value), 4)
+
+
+def total_of(records: Records) -> int:
+    """How many texts there were to choose from."""
+    return int((~np.isnan(records.lengths)).sum())

@@ -1,0 +1,196 @@
+"""Whether methods agree with each other: what to know before attention is judged by any of them."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isnan
+
+import numpy as np
+from jaxtyping import Float64
+
+from heedful.core.records import Estimate
+from heedful.numerics.stats.bootstrap import estimate_means
+from heedful.report.run_records import Records, visible
+
+KINDS = ("attention", "sensitivity", "saliency", "control")
+BETWEEN = " ~ "
+YARDSTICK = "leave_one_out"
+COVERED = 0.95  # of the texts: what ranks only the short ones is not compared with the others
+Column = Float64[np.ndarray, "n"]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A method: its name, its kind, the longest text it takes and how many texts it ranked."""
+
+    name: str
+    kind: str
+    at_most: str
+    texts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two methods: how alike they rank, and how many of their top words they share."""
+
+    one: str
+    other: str
+    tau: Estimate
+    overlap: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """All methods by kind, their pairs, and a sentence on whether the references agree.
+
+    `refused` ranked no text, `top` is how many top words are compared where that is known.
+    """
+
+    methods: tuple[Compared, ...]
+    pairs: tuple[Pair, ...]
+    refused: tuple[str, ...]
+    sentence: str
+    top: int | None
+    level: float
+
+    @property
+    def few(self) -> dict[str, Compared]:
+        """The methods that ranked clearly fewer texts than others."""
+        most = max((one.texts for one in self.methods), default=0)
+        return {one.name: one for one in self.methods if one.texts < COVERED * most}
+
+    def with_yardstick(self) -> dict[str, Estimate]:
+        """Each method's τ with leave-one-out, the nearest first; of those that rank most texts."""
+        found = {
+            other: pair.tau
+            for pair in self.pairs
+            for one, other in ((pair.one, pair.other), (pair.other, pair.one))
+            if one == YARDSTICK and other not in self.few
+        }
+        return dict(sorted(found.items(), key=lambda item: -item[1].value))
+
+
+def methods_of(records: Records) -> Methods | None:
+    """How the methods of a run agree; None where it was asked for none beside its own."""
+    taus = _pairs(records, "tau_pair")
+    if not taus:
+        return None
+    overlaps = _pairs(records, "overlap_pair")
+    texts: dict[str, int] = {}
+    for names, tau in taus.items():
+        for name in names:
+            texts[name] = max(texts.get(name, 0), tau.n)
+    told = records.manifest.get("methods", {})
+    compared = [
+        Compared(visible(name), *_described(told, name), texts=n) for name, n in texts.items() if n
+    ]
+    pairs = [
+        Pair(visible(one), visible(other), tau, overlaps[one, other])
+        for (one, other), tau in taus.items()
+        if texts[one] and texts[other] and (one, other) in overlaps
+    ]
+    return Methods(
+        methods=tuple(sorted(compared, key=_by_kind)),
+        pairs=tuple(pairs),
+        refused=tuple(visible(name) for name, n in texts.items() if not n),
+        sentence=_sentence(records),
+        top=_top(records.plan),
+        level=records.manifest.get("level", 0.95),
+    )
+
+
+def _pairs(records: Records, measure: str) -> dict[tuple[str, str], Estimate]:
+    columns = records.by_setting("agreement", measure)
+    known = {setting: one for setting, one in columns.items() if setting.count(BETWEEN) == 1}
+    longest = max(map(len, known.values()), default=0)
+    whole = {setting: _filled(one, longest) for setting, one in known.items()}
+    found = _estimates(records, whole)
+    return {tuple(setting.split(BETWEEN)): one for setting, one in found.items()}  # type: ignore[misc]
+
+
+def _filled(values: Column, length: int) -> Column:
+    return np.concatenate((values, np.full(length - len(values), np.nan)))
+
+
+def _estimates(records: Records, columns: Mapping[str, Column]) -> dict[str, Estimate]:
+    level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
+    return estimate_means(columns, seed=seed, level=level)
+
+
+def _described(told: Mapping[str, Mapping[str, str]], name: str) -> tuple[str, str]:
+    own = told.get(name, {})
+    return visible(str(own.get("kind", ""))), visible(str(own.get("at_most", "")))
+
+
+def _by_kind(one: Compared) -> int:
+    """Kinds in their order, unknown ones last; within a kind methods stay as registered."""
+    return KINDS.index(one.kind) if one.kind in KINDS else len(KINDS)
+
+
+def _top(plan: str) -> int | None:
+    try:
+        top = tomllib.loads(plan)["settings"]["agreement"]["top"]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None  # an older run, or no plan at all
+    return top if isinstance(top, int) else None
+
+
+def _sentence(records: Records) -> str:
+    """Whether the references are near enough to each other to say anything of attention."""
+    among, attention = (
+        records.column("agreement", name) for name in ("tau_references", "tau_attention_references")
+    )
+    columns = {"among": among, "attention": attention, "gap": among - attention}
+    found = _estimates(records, columns)
+    if any(isnan(one.value) for one in found.values()):
+        return "No text has words that differ, so nothing can be ranked."
+    return (
+        "Methods that erase words and methods that follow gradients agree with each other at τ "
+        f"{told(found['among'])}; attention agrees with them at τ {told(found['attention'])}. "
+        f"{_meaning(found['among'], found['gap'])}"
+    )
+
+
+def _meaning(among: Estimate, gap: Estimate) -> str:
+    if isnan(among.low) or isnan(gap.low):
+        return "Too few texts to say more."
+    if among.low <= 0:
+        return (
+            "These references do not agree with each other beyond chance, so to agree with them, "
+            "or not to, proves nothing about attention."
+        )
+    if gap.low > 0:
+        return (
+            f"They are nearer to each other than attention is to them, by {told(gap)}: it is "
+            "attention that stands apart."
+        )
+    return (
+        f"They are no nearer to each other than attention is to them (difference {told(gap)}). "
+        "Where references differ this much, low agreement with attention proves little, and so "
+        "does a verdict for it."
+    )
+
+
+def told(estimate: Estimate) -> str:
+    """An estimate with true minus signs.
+
+    >>> told(Estimate(-0.25, -0.5, 0.0, 9))
+    '−0.250 [−0.500, 0.000]'
+    """
+    return str(estimate).replace("-", "\N{MINUS SIGN}")
+
+
+def nearest(methods: Methods, most: int = 3) -> str:
+    """The methods that rank most as leave-one-out does, in words."""
+    taus = methods.with_yardstick()
+    some = [f"{name} {told(tau)}" for name, tau in list(taus.items())[:most]]
+    return f"Nearest to leave-one-out, τ: {', '.join(some)}." if some else ""
+
+
+def limits_told(methods: Methods) -> str:
+    """Which methods ranked only some of the texts, and why."""
+    some = [
+        f"{one.name} {one.texts}" + (f" (those of at most {one.at_most})" if one.at_most else "")
+        for one in methods.few.values()
+    ]
+    return f"Ranked fewer texts: {', '.join(some)}." if some else ""

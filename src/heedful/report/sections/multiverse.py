@@ -1,0 +1,57 @@
+"""The answers under other choices, beside the one that was given."""
+
+from dataclasses import dataclass
+
+from heedful.core.records import Verdict
+from heedful.report.run_records import visible
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is said of a claim, and whether that is something else than in the verdict."""
+
+    answer: str
+    other: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One choice made otherwise."""
+
+    words: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The table: claims across, choices down; the first row is the verdict's own."""
+
+    claims: tuple[str, ...]
+    rows: tuple[Choice, ...]
+    sentence: str
+
+
+def choices_of(verdict: Verdict) -> Choices | None:
+    """The table of the claims that were examined; None for a run that kept none."""
+    claims = tuple(name for name, one in verdict.claims.items() if one.answer != "not examined")
+    if not verdict.multiverse or not claims:
+        return None
+    own = {name: verdict.claims[name].answer for name in claims}
+    rows = [Choice("as in the verdict", tuple(Cell(own[name], other=False) for name in claims))]
+    for row in verdict.multiverse:
+        said = [row.get(name, "not examined") for name in claims]
+        cells = (
+            Cell(visible(one), other=one != own[name])
+            for name, one in zip(claims, said, strict=True)
+        )
+        rows.append(Choice(visible(row["choice"]), tuple(cells)))
+    return Choices(tuple(map(visible, claims)), tuple(rows), _sentence(verdict))
+
+
+def _sentence(verdict: Verdict) -> str:
+    """How many of the other choices leave the answer on ranks as it is."""
+    own = verdict.claims["ranks"].answer
+    same = sum(row.get("ranks") == own for row in verdict.multiverse)
+    turned = [row["choice"] for row in verdict.multiverse if row.get("ranks") not in (own, None)]
+    told = f"{same} of {len(verdict.multiverse)} other choices leave the answer on ranks as it is"
+    return visible(f"{told}; it changes with: {', '.join(turned)}." if turned else f"{told}.")

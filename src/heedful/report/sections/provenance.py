@@ -1,0 +1,185 @@
+"""Where the numbers come from, what they cost, and what they do not show."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from heedful.core.records import Verdict
+from heedful.report.run_records import visible
+
+ALWAYS = (
+    "Leave-one-out is itself an intervention: a text with a word deleted may be unlike any text "
+    "the model has seen, and two redundant words can each be left out at no cost.",
+    "Gradient and leave-one-out can agree with each other and both be wrong about what a person "
+    "means by importance. This is about influence on the output, not about plausibility to people.",
+    "The intervals are over texts of this data set, for this one trained model. Another training "
+    "seed is another model.",
+    "A degree near 1 can come from a weak reference: compare the τ of gradient and leave-one-out.",
+    "Slices and sentences are for looking, not for testing: nothing is corrected for their number.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A small table of names and values."""
+
+    title: str
+    rows: tuple[tuple[str, str], ...]
+
+
+def limits_of(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a reader could wrongly take from the page."""
+    open_claims = [name for name, one in verdict.claims.items() if one.answer == "not examined"]
+    told = []
+    if open_claims:
+        told.append(f"Not examined at all: {', '.join(open_claims)}.")
+    no_vote = [name for name, one in verdict.checks.items() if one.answer == "no vote"]
+    if no_vote:
+        told.append(f"Reported without a vote on the answer: {', '.join(map(visible, no_vote))}.")
+    if manifest.get("too_short"):
+        told.append(f"{manifest['too_short']} texts were too short to be ranked and are left out.")
+    if manifest.get("truncated"):
+        told.append(f"{manifest['truncated']} texts were cut to the length the model can read.")
+    if left := manifest["data"].get("left_out"):
+        told.append(f"The data has more rows than were audited: {visible(str(left))}.")
+    audited = audited_of(manifest)
+    return (*told, *(audited.limits if audited else ()), *ALWAYS)
+
+
+def facts_of(manifest: Mapping[str, Any]) -> tuple[Facts, ...]:
+    """Model, data, method, versions and cost, as far as the manifest has them."""
+    model, data = manifest["model"], manifest["data"]
+    groups = {
+        "Model": {
+            "name": model["name"],
+            "family": model.get("family"),
+            "sha256": model.get("sha256"),
+            "labels": ", ".join(map(str, manifest.get("labels", ()))),
+        },
+        "Data": {
+            "name": data["name"],
+            "split": data["split"],
+            "texts": data["texts"],
+            "too short": manifest.get("too_short"),
+            "cut": manifest.get("truncated"),
+            "rows": data.get("bad_rows"),
+            "cleaning": data.get("cleaning"),
+            "left out": data.get("left_out"),
+            "sha256": data.get("sha256"),
+        },
+        "Method": {
+            "intervals": manifest.get("interval"),
+            "seed": manifest.get("seed"),
+            "arithmetic": manifest.get("dtype"),
+            "device": manifest.get("device"),
+            "threads": manifest.get("threads"),
+            **_attention(manifest),
+        },
+        "Versions": dict(manifest.get("versions", {})),
+        "Cost in CPU seconds (wall)": _cost(manifest.get("seconds", {})),
+    }
+    return tuple(Facts(title, _shown(rows)) for title, rows in groups.items() if _shown(rows))
+
+
+def _attention(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Which attention it was, how it was reached, and whether reaching it moved the output."""
+    path, audited = manifest.get("attention_path"), audited_of(manifest)
+    return {
+        "attention under audit": audited.words if audited else None,
+        "attention path": path_told(path) if path else None,
+        "parity with the untouched model": manifest.get("parity"),
+        "batches halved for memory": manifest.get("batches_halved") or None,
+    }
+
+
+def _cost(seconds: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
+    total = {kind: sum(one[kind] for one in seconds.values()) for kind in ("cpu", "wall")}
+    spent = {**seconds, "total": total} if seconds else {}
+    return {name: f"{one['cpu']:.1f} ({one['wall']:.1f})" for name, one in spent.items()}
+
+
+def _shown(rows: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (visible(str(name)), visible(str(value)))
+        for name, value in rows.items()
+        if value is not None and value != ""
+    )
+
+
+# how the attention was reached (see heedful.models.attention_access.access), in a reader's words
+PATHS = {
+    "interface": "interface: the weights as the model's own attention function gives them",
+    "tap": "tap: the weights as they leave the model's softmax",
+}
+OTHERS = (
+    "The other layers attend too, and what they do is not in the verdict: a word can reach the "
+    "output through them whatever weight it has here."
+)
+LAYERS_JOINED = "Layers are averaged: what single layers rank differently can cancel out."
+HEADS_JOINED = (
+    "Heads are averaged before words are ranked: one that follows influence can be drowned by "
+    "the others, and none of them alone need rank as their mean does."
+)
+WORDS_ONLY = (
+    "Words are ranked by the weight that words have. Weight on special tokens is left out of the "
+    "ranking, however much of it there is."
+)
+BEST_OF_MANY = (
+    "Layers and heads are for looking too: of many heads some agree with leave-one-out by chance."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """The attention under audit, in the manifest's words and by number where it has one."""
+
+    words: str
+    layer: int | None
+    head: int | None
+    position: Literal["first", "last"] | None
+
+    @property
+    def sentence(self) -> str:
+        """What stands beside the verdict."""
+        return f"The attention under audit: {self.words}."
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What the choice of this attention leaves open."""
+        told = [self._rows()]
+        if self.layer is None and "layers" in self.words:
+            told.append(LAYERS_JOINED)
+        if self.head is None and "heads" in self.words:
+            told.append(HEADS_JOINED)
+        return (*told, WORDS_ONLY, BEST_OF_MANY)
+
+    def _rows(self) -> str:
+        rows = "One row of {} layer is" if self.position else "The rows of {} layer are"
+        whose, rest = ("every", "") if self.layer is None else ("one", f" {OTHERS}")
+        return f"{rows.format(whose)} under audit ({self.words}).{rest}"
+
+
+def audited_of(manifest: Mapping[str, Any]) -> Audited | None:
+    """The attention a run has audited; None where the model has but its own one.
+
+    >>> audited_of({"attention_path": "tap", "attention": "layer 5, head 2, last position"})
+    Audited(words='layer 5, head 2, last position', layer=5, head=2, position='last')
+    """
+    path, words = manifest.get("attention_path", "own"), manifest.get("attention")
+    if path == "own" or not words:
+        return None
+    words = visible(str(words))
+    found = re.search(r"\b(first|last) position\b", words)
+    position: Any = found[1] if found else None
+    return Audited(words, _number("layer", words), _number("head", words), position)
+
+
+def _number(name: str, words: str) -> int | None:
+    found = re.search(rf"\b{name} (\d+)\b", words)
+    return int(found[1]) if found else None
+
+
+def path_told(path: str) -> str:
+    """The way to the attention, in words where it is one of ours."""
+    return PATHS.get(path, path)

@@ -1,0 +1,158 @@
+"""What the checks found that had models made anew: seed by seed, λ by λ."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, isclose, isnan
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from heedful.core.records import CheckResult, Estimate
+from heedful.numerics.stats.bootstrap import estimate_means
+from heedful.report.run_records import Records, visible
+
+CHECKS = ("necessity", "seeds", "adversary", "guide", "deception", "roar", "off_manifold")
+NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0)
+Column = Float64[np.ndarray, "n"]
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One way of training: its mean with its interval, and the mean of every seed."""
+
+    name: str
+    estimate: Estimate
+    seeds: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One λ, of one start where there are several; `told` is the one the check speaks of."""
+
+    weight: str
+    start: str
+    found: Mapping[str, Estimate]
+    told: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One check: its result, its settings, and what it has by seed or by λ."""
+
+    name: str
+    result: CheckResult
+    settings: Mapping[str, Any]
+    arms: tuple[Arm, ...] = ()
+    tried: tuple[Tried, ...] = ()
+
+    def estimate(self, measure: str) -> Estimate:
+        """An estimate of the check; one without a value where it has none."""
+        return self.result.estimates.get(measure, NOTHING)
+
+    def setting(self, name: str) -> float | None:
+        """A number of the plan; None where the run has no plan, or an odd one."""
+        found = self.settings.get(name)
+        return float(found) if isinstance(found, int | float) else None
+
+
+ARMS = {
+    "necessity": {"score_trained": "own attention", "score_uniform": "uniform"},
+    "seeds": {"jsd_seeds": "other seeds"},
+    "guide": {
+        "score_uniform": "uniform",
+        "score_own": "its own",
+        "score_base": "under audit",
+        "score_adversary": "adversary",
+    },
+}
+BY_WEIGHT = {"adversary": ("jsd", "tvd", "score"), "deception": ("mass_after", "score_after")}
+
+
+def retrained_of(records: Records) -> dict[str, Found]:
+    """By check; empty where none was run that has models made anew."""
+    results, settings = records.verdict.checks, _settings(records.plan)
+    return {
+        name: Found(
+            name,
+            results[name],
+            settings.get(name, {}),
+            _arms(records, name),
+            _tried(records, name),
+        )
+        for name in CHECKS
+        if name in results
+    }
+
+
+def known(estimate: Estimate) -> bool:
+    """Whether there is a value."""
+    return not isnan(estimate.value)
+
+
+def _settings(plan: str) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(plan)["settings"]
+        return {name: one for name, one in found.items() if isinstance(one, dict)}
+    except (tomllib.TOMLDecodeError, KeyError, AttributeError):
+        return {}  # an older run, or no plan at all
+
+
+def _arms(records: Records, check: str) -> tuple[Arm, ...]:
+    estimates = records.verdict.checks[check].estimates
+    return tuple(
+        Arm(name, estimates[measure], _means(records.by_setting(check, measure)))
+        for measure, name in ARMS.get(check, {}).items()
+        if measure in estimates and known(estimates[measure])
+    )
+
+
+def _means(by_seed: Mapping[str, Column]) -> tuple[float, ...]:
+    means = (float(np.nanmean(one)) for one in by_seed.values() if not np.isnan(one).all())
+    return tuple(means)
+
+
+def _tried(records: Records, check: str) -> tuple[Tried, ...]:
+    """Every λ from the least up, start by start."""
+    columns = {
+        (setting, measure): values
+        for measure in BY_WEIGHT.get(check, ())
+        for setting, values in records.by_setting(check, measure).items()
+    }
+    found = _estimates(records, columns)
+    settings = dict.fromkeys(setting for setting, _ in columns)
+    every = [_one(records, check, setting, found) for setting in settings]
+    return tuple(sorted(every, key=lambda one: (one.start != "scratch", one.start, order_of(one))))
+
+
+def _one(
+    records: Records, check: str, setting: str, found: Mapping[tuple[str, str], Estimate]
+) -> Tried:
+    here = {one: found.get((setting, one), NOTHING) for one in BY_WEIGHT[check]}
+    told = records.verdict.checks[check].estimates
+    weight, _, start = setting.partition(", ")
+    same = all(one in told and isclose(told[one].value, here[one].value) for one in here)
+    return Tried(visible(weight), visible(start), here, same)
+
+
+def order_of(one: Tried) -> float:
+    """The number of a λ; what is none comes last."""
+    try:
+        value = float(one.weight.removeprefix("λ "))
+    except ValueError:
+        return inf
+    return inf if isnan(value) else value
+
+
+def _estimates(
+    records: Records, columns: Mapping[tuple[str, str], Column]
+) -> dict[tuple[str, str], Estimate]:
+    longest = max(map(len, columns.values()), default=0)
+    padded = (
+        np.pad(one, (0, longest - len(one)), constant_values=np.nan) for one in columns.values()
+    )
+    named = {str(number): one for number, one in enumerate(padded)}
+    level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
+    found = estimate_means(named, seed=seed, level=level)
+    return dict(zip(columns, found.values(), strict=True))

@@ -1,0 +1,79 @@
+"""What training without words found, share by share."""
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Float64
+
+from heedful.core.records import Estimate
+from heedful.numerics.stats.crossed_bootstrap import crossed_draws, estimate_draws
+from heedful.report.figures.figure_data import Picture, Row
+from heedful.report.run_records import Records, visible
+from heedful.report.sections.retraining import Found, known
+
+PATTERN = (
+    "Models are trained for texts such as these, so that what is left is no surprise to them. But "
+    "a model made anew may find other ways, and what is missing may itself tell what was there."
+)
+SETTING = re.compile(r"share ([0-9.e+-]+), seed \d+")
+RANDOM, WHOLE = "random", "whole"
+Column = Float64[np.ndarray, "n"]
+Tables = Mapping[tuple[str, float], Float64[np.ndarray, "S n"]]
+
+
+def methods_of(found: Found) -> list[str]:
+    """The methods that have an accuracy, the control last."""
+    scores = [name for name, one in found.result.estimates.items() if known(one)]
+    names = [name.removeprefix("score_") for name in scores if name.startswith("score_")]
+    return [visible(name) for name in names if name != WHOLE]
+
+
+def curves_of(records: Records, found: Found) -> Picture:
+    """Accuracy by the share of the words that went, for each method and the control."""
+    estimates = _estimates(records, _tables(records, methods_of(found)))
+    rows: list[Row] = [
+        {"method": name, "share": share, "value": one.value, "low": one.low, "high": one.high}
+        for (name, share), one in estimates.items()
+    ]
+    whole = found.estimate(f"score_{WHOLE}")
+    marks = [{"whole": whole.value}] if known(whole) and rows else []
+    ends = [row[end] for row in rows for end in ("low", "high")] + [m["whole"] for m in marks]
+    low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
+    return Picture(
+        name="roar",
+        kind="curves",
+        title="Trained without the words",
+        caption="Accuracy of models that never had the words which a method ranks highest, with "
+        "intervals over seeds and texts. Below random: what went carried more than words at "
+        "random do. Dashed: models of whole texts.",
+        x="share of the words that went",
+        span=(float(np.floor(10 * low) / 10), float(np.ceil(10 * high) / 10)),
+        classes=tuple(dict.fromkeys(row["method"] for row in rows)),
+        rows=tuple(rows),
+        marks=tuple(marks),
+    )
+
+
+def _tables(records: Records, names: list[str]) -> Tables:
+    """For each method and share the texts' scores, a row for each seed."""
+    found: dict[tuple[str, float], list[Column]] = {}
+    measures = [f"score_{name}" for name in names]
+    for measure, by_setting in records.by_every_setting("roar", measures).items():
+        for setting, values in by_setting.items():
+            if one := SETTING.fullmatch(setting):
+                place = measure.removeprefix("score_"), float(one[1])
+                found.setdefault(place, []).append(values)
+    return {place: np.stack(rows) for place, rows in sorted(found.items(), key=lambda one: one[0])}
+
+
+def _estimates(records: Records, tables: Tables) -> dict[tuple[str, float], Estimate]:
+    if not tables:
+        return {}
+    level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
+    named = {f"{name} {share:g}": one for (name, share), one in tables.items()}
+    draws = crossed_draws(named, seed=seed)
+    return {
+        place: estimate_draws(float(one.mean()), draw, n=one.shape[1], level=level)
+        for (place, one), draw in zip(tables.items(), draws.values(), strict=True)
+    }

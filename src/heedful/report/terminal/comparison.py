@@ -1,0 +1,142 @@
+"""A comparison in the terminal."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from heedful.core.records import Estimate
+from heedful.report.escaping import printable
+from heedful.report.pages.comparison_rows import (
+    corrected_told,
+    groups_of,
+    lacking_told,
+    meaning_for,
+    method_told,
+    name_of,
+    p_told,
+)
+from heedful.report.pages.run_html import ARROWS
+from heedful.report.terminal.verdict_card import COLOURS
+from heedful.results.comparison.records import SEEDS, Compared, Difference, Pair
+from heedful.results.comparison.requirements import Judged
+
+CERTAIN = "●"
+LONGEST = 18  # signs of a name at the head of a column
+
+
+def print_compared(
+    compared: Compared, required: Sequence[Judged] = (), *, console: Console | None = None
+) -> None:
+    """Print the answers side by side, then what each differs by from the first."""
+    out = console or Console()
+    if compared.kind == "runs":
+        out.print(_sides(compared))
+    else:
+        one = compared.sides[0]
+        out.print(Text(f"Methods of {printable(one.folder)}, {one.texts} texts", style="bold"))
+    for pair in compared.pairs:
+        _print_pair(out, compared, pair)
+    out.print()
+    legend = f"{CERTAIN} differs beyond chance. ↑ higher, ↓ lower values speak for attention."
+    if compared.kind == "methods":
+        legend = legend.replace("attention", "a method")
+    for line in (legend, method_told(compared), corrected_told(compared)):
+        out.print(Text(line, style="dim"))
+    for gate in required:
+        out.print(Text(printable(str(gate)), style="green" if gate.met else "bold red"))
+
+
+def _sides(compared: Compared) -> Table:
+    """A column for each run: model, data, answer, degree, claims."""
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
+    table.add_column("")
+    for side in compared.sides:
+        table.add_column(Text(printable(side.name)), overflow="fold")
+    sides = compared.sides
+    table.add_row("model", *(Text(printable(one.model)) for one in sides))
+    if len({one.attention for one in sides}) > 1:
+        table.add_row("attention", *(Text(printable(one.attention)) for one in sides))
+    table.add_row("texts", *(Text(f"{one.texts} of {printable(one.data)}") for one in sides))
+    table.add_row("answer", *(_answer(one.answer) for one in sides))
+    table.add_row("degree", *(Text(str(one.degree) if one.degree else "–") for one in sides))
+    for claim in dict.fromkeys(name for one in sides for name in one.claims):
+        cells = (_answer(one.claims.get(claim, "–")) for one in sides)
+        table.add_row(Text(f"  {printable(claim)}"), *cells)
+    return table
+
+
+def _answer(answer: str) -> Text:
+    return Text(printable(answer), style=COLOURS.get(answer, ""))
+
+
+def _print_pair(out: Console, compared: Compared, pair: Pair) -> None:
+    title = f"\n{printable(pair.second)} against {printable(pair.first)}: {pair.pairing}"
+    out.print(Text(title, style="bold"))
+    for note in pair.notes:
+        out.print(Text(printable(note), style="yellow"))
+    out.print(_differences(compared, pair))
+    told = [f"{one.check}: {one.told}" for one in groups_of(pair) if one.told]
+    for line in (*told, *lacking_told(pair)):
+        out.print(Text(printable(line), style="dim"))
+
+
+def _differences(compared: Compared, pair: Pair) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("", width=1)
+    table.add_column("measure", overflow="fold", min_width=24)
+    table.add_column("")
+    table.add_column(Text(_short(pair.first)), justify="right", no_wrap=True)
+    table.add_column(Text(_short(pair.second)), justify="right", no_wrap=True)
+    table.add_column(f"difference [{100 * compared.level:g}%]", no_wrap=True)
+    table.add_column("p", justify="right", no_wrap=True)
+    table.add_column("n", justify="right", no_wrap=True)
+    for group in groups_of(pair):
+        if group.check:
+            table.add_row("", Text(printable(group.check), style="bold"))
+        for one in group.rows:
+            _add(table, one, compared.kind)
+    return table
+
+
+def _add(table: Table, one: Difference, kind: str) -> None:
+    meaning = meaning_for(one.key, kind)
+    name = Text(printable(name_of(one.key)))
+    if any(one.undefined):
+        first, second = one.undefined
+        name.append(f" ({first}, {second} undefined)", style="dim")
+    if one.over == SEEDS:
+        name.append(" (over seeds too)", style="dim")
+    table.add_row(
+        Text(CERTAIN if one.certain else "", style="bold cyan"),
+        name,
+        ARROWS[meaning.direction],
+        *(_value(side) for side in (one.first, one.second)),
+        Text(signed(one.difference), style="bold" if one.certain else ""),
+        p_told(one.corrected),
+        str(one.difference.n),
+        style="dim" if meaning.role == "control" else "",
+    )
+
+
+def _value(estimate: Estimate) -> str:
+    return "–" if estimate.value != estimate.value else f"{estimate.value:z.3f}"
+
+
+def signed(estimate: Estimate) -> str:
+    """A difference with its sign and interval.
+
+    >>> signed(Estimate(0.25, 0.1, 0.4, 9)), signed(Estimate(0.25, 0.1, 0.4, 1))
+    ('+0.250 [+0.100, +0.400]', '+0.250')
+    """
+    if estimate.value != estimate.value:
+        return "–"
+    if estimate.low != estimate.low or estimate.n < 2:
+        return f"{estimate.value:+z.3f}"
+    return f"{estimate.value:+z.3f} [{estimate.low:+z.3f}, {estimate.high:+z.3f}]"
+
+
+def _short(name: str) -> str:
+    shown = printable(name)
+    return shown if len(shown) <= LONGEST else "…" + shown[1 - LONGEST :]

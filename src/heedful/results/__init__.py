@@ -1,0 +1,1 @@
+"""What a run keeps, and how it is read and compared."""

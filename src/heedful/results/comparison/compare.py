@@ -1,0 +1,166 @@
+"""Two or more sides against the first of them: every measure both have, corrected for all."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from heedful.core.errors import ConfigError
+from heedful.numerics.stats.bootstrap import RESAMPLES
+from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted, holm_adjusted
+from heedful.results.comparison.columns import OF_SEED, Columns, Key
+from heedful.results.comparison.degree_differences import degree_difference, has_degree
+from heedful.results.comparison.mean_differences import Draw, mean_differences
+from heedful.results.comparison.pairing import notes_of, pairing_of, shared_texts
+from heedful.results.comparison.records import (
+    CORRECTIONS,
+    DEGREE,
+    Compared,
+    Correction,
+    Difference,
+    Kind,
+    Pair,
+)
+from heedful.results.comparison.seed_differences import seeded_difference, seeded_keys
+from heedful.results.comparison.sides import Recorded, Side, method_sides, run_sides
+
+ENOUGH = 40  # draws for each question of a family: a corrected p can then fall to 1/40
+OF_ALL = "_bh"  # ends the names of measures whose value on a text depends on all the others
+ADJUSTED: dict[Correction, Callable[[Sequence[float]], list[float]]] = {
+    "holm": holm_adjusted,
+    "bh": benjamini_hochberg_adjusted,
+    "none": list,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How to compare; the level and the seed are those of the first run unless said."""
+
+    paired: bool = True
+    correction: str = "holm"
+    level: float | None = None
+    resamples: int = RESAMPLES
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.correction not in CORRECTIONS:
+            raise ConfigError(
+                f"A correction is one of {', '.join(CORRECTIONS)}, not {self.correction!r}."
+            )
+        if self.level is not None and not 0.0 < self.level < 1.0:
+            raise ConfigError(f"level must lie between 0 and 1, not {self.level}.")
+        if self.resamples < 100:
+            raise ConfigError(f"resamples must be at least 100, not {self.resamples}.")
+
+
+def compare_records(
+    records: Sequence[Recorded], question: Question, *, methods: Sequence[str] = ()
+) -> Compared:
+    """Each run against the first; or, of one run, each method against the first."""
+    if methods and len(records) > 1:
+        raise ConfigError("Methods are compared within one run; give one run with --methods.")
+    if methods and not question.paired:
+        raise ConfigError("Methods of one run are on the same texts; leave out --unpaired.")
+    if len(methods or records) < 2:
+        raise ConfigError(
+            "A comparison takes two runs or more, or one run and two methods or more (--methods)."
+        )
+    sides = method_sides(records[0], methods) if methods else run_sides(records)
+    manifest = records[0].manifest
+    level = question.level or manifest.get("level", 0.95)
+    seed = manifest.get("seed", 0) if question.seed is None else question.seed
+    draw = Draw(question.paired, level, question.resamples, question.resamples, seed)
+    found = [_pair(sides[0], one, draw, len(sides) - 1) for one in sides[1:]]
+    correction = cast(Correction, question.correction)
+    pairs = _corrected(found, correction, level)
+    if not any(pair.differences for pair in pairs):
+        raise ConfigError(f"{' and '.join(one.name for one in sides)} have no measure in common.")
+    kind: Kind = "methods" if methods else "runs"
+    told = tuple(one.told() for one in sides)
+    return Compared(kind, told, pairs, level, correction, question.resamples, seed)
+
+
+def _pair(first: Side, second: Side, draw: Draw, pairs: int) -> Pair:
+    shared = shared_texts(first, second, paired=draw.paired)
+    pairing = pairing_of(first, second, shared, paired=draw.paired)
+    one, other = first.columns, second.columns
+    if draw.paired:
+        one, other = one.at(shared), other.at(shared)
+    plain, by_setting = _keys(first, second)
+    whole = [key for key in plain if key.measure.endswith(OF_ALL) and pairing.apart]
+    plain = [key for key in plain if key not in whole]
+    asked = Counter(key.check for key in by_setting) + Counter({DEGREE.check: 1 + len(plain)})
+    seeded = seeded_keys(one, other) & set(plain)
+    found = _seeded(one, other, seeded, _tried(draw, pairs * asked[DEGREE.check]))
+    draw = _tried(draw, pairs * max(asked.values()))
+    rest = [key for key in (*plain, *by_setting) if key not in seeded]
+    found |= {row.key: row for row in mean_differences(one, other, rest, draw)}
+    rows = [found[key] for key in (*plain, *by_setting)]
+    lacking = _only_one(first, second)
+    lacking |= dict.fromkeys(map(str, whole), "it rests on all texts of a run, and they are others")
+    degree = _degree(one, other, first, second, draw)
+    if isinstance(degree, Difference):
+        rows = [degree, *rows]
+    elif degree:
+        lacking[str(DEGREE)] = degree
+    return Pair(first.name, second.name, pairing, tuple(rows), lacking, notes_of(first, second))
+
+
+def _tried(draw: Draw, questions: int) -> Draw:
+    return replace(draw, tries=max(draw.resamples, ENOUGH * questions))
+
+
+def _seeded(one: Columns, other: Columns, keys: set[Key], draw: Draw) -> dict[Key, Difference]:
+    more = replace(draw, resamples=draw.tries)  # p-values come from the resamples themselves
+    return {key: seeded_difference(one, other, key, more) for key in keys}
+
+
+def _degree(
+    one: Columns, other: Columns, first: Side, second: Side, draw: Draw
+) -> Difference | str:
+    if first.record is second.record:  # methods of one run
+        return ""
+    if not (has_degree(one) and has_degree(other)):
+        return "agreement was not run on both"
+    found, reason = degree_difference(one, other, draw)
+    return found or reason
+
+
+def _keys(first: Side, second: Side) -> tuple[list[Key], list[Key]]:
+    """What both have: measures as in the verdict, and those of a setting other than a seed."""
+    plain = [key for key in first.averaged if key in second.averaged]
+    by_setting = [
+        key
+        for key in first.columns.values
+        if key.setting is not None
+        and not OF_SEED.fullmatch(key.setting)
+        and key in second.columns.values
+    ]
+    return plain, by_setting
+
+
+def _only_one(first: Side, second: Side) -> dict[str, str]:
+    """Measures that only one of them has, and which."""
+    found: dict[str, str] = {}
+    for side, other in ((first, second), (second, first)):
+        found |= {
+            str(key): f"only in {side.name}" for key in side.averaged if key not in other.averaged
+        }
+    return found
+
+
+def _corrected(pairs: Sequence[Pair], correction: Correction, level: float) -> tuple[Pair, ...]:
+    """Raise the p-values for all questions of a family, those of all pairs together."""
+    rows = [one for pair in pairs for one in pair.differences]
+    families: dict[str, list[int]] = {}
+    for place, one in enumerate(rows):
+        families.setdefault(one.family, []).append(place)
+    for places in families.values():
+        adjusted = ADJUSTED[correction]([rows[place].p for place in places])
+        for place, p in zip(places, adjusted, strict=True):
+            rows[place] = replace(rows[place], corrected=p, certain=p <= 1 - level + 1e-12)
+    left = iter(rows)
+    return tuple(
+        replace(pair, differences=tuple(next(left) for _ in pair.differences)) for pair in pairs
+    )

@@ -1,0 +1,155 @@
+"""What is kept of a comparison: differences with intervals and p-values; versioned JSON."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+from heedful.core.records import Estimate, finite
+from heedful.results.comparison.columns import Key
+
+SCHEMA = 1
+Kind = Literal["runs", "methods"]
+Correction = Literal["holm", "bh", "none"]
+CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
+DEGREE = Key("", "degree")
+TEXTS, SEEDS = "texts", "texts and seeds"
+MAIN = "measures"  # the family of all that has no setting
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One measure of the second less that of the first, on the same texts unless unpaired.
+
+    `over` is what was resampled; `corrected` is p raised for the number of questions in `family`;
+    `undefined` counts the texts without a value, on either side.
+    """
+
+    key: Key
+    first: Estimate
+    second: Estimate
+    difference: Estimate
+    p: float
+    over: str = TEXTS
+    undefined: tuple[int, int] = (0, 0)
+    corrected: float = float("nan")
+    certain: bool = False
+
+    @property
+    def family(self) -> str:
+        """The questions that were asked together with this one."""
+        return MAIN if self.key.setting is None else f"{self.key.check} by setting"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The difference as JSON has it."""
+        return {
+            "check": self.key.check or None,
+            "measure": self.key.measure,
+            "setting": self.key.setting,
+            "first": asdict(self.first),
+            "second": asdict(self.second),
+            "difference": asdict(self.difference),
+            "p": self.p,
+            "p_corrected": self.corrected,
+            "certain": self.certain,
+            "family": self.family,
+            "over": self.over,
+            "undefined": {"first": self.undefined[0], "second": self.undefined[1]},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Which texts two sides share."""
+
+    paired: bool
+    shared: int
+    only_first: int
+    only_second: int
+
+    @property
+    def apart(self) -> bool:
+        """Whether one has texts that the other lacks."""
+        return bool(self.only_first or self.only_second)
+
+    def __str__(self) -> str:
+        if not self.paired:
+            first, second = self.only_first, self.only_second
+            return f"unpaired: {first} texts against {second} others, as independent samples"
+        apart = ((self.only_first, "first"), (self.only_second, "second"))
+        told = [f"{count} only in the {which}" for count, which in apart if count]
+        return "; ".join((f"paired over {self.shared} texts", *told))
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The second side held against the first."""
+
+    first: str
+    second: str
+    pairing: Pairing
+    differences: tuple[Difference, ...]
+    only_one: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def find(self, key: Key) -> Difference | None:
+        """The difference of this key, if both sides have it."""
+        return next((one for one in self.differences if one.key == key), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pair as JSON has it."""
+        return {
+            "first": self.first,
+            "second": self.second,
+            "texts": asdict(self.pairing),
+            "differences": [one.to_dict() for one in self.differences],
+            "not_compared": dict(self.only_one),
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One side as its records tell of it: a run, or a method of one."""
+
+    name: str
+    folder: str
+    model: str
+    attention: str
+    data: str
+    texts: int
+    answer: str
+    degree: Estimate | None
+    claims: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two or more sides, each of the others held against the first."""
+
+    kind: Kind
+    sides: tuple[Told, ...]
+    pairs: tuple[Pair, ...]
+    level: float
+    correction: Correction
+    resamples: int
+    seed: int
+
+    @property
+    def rows(self) -> Iterator[tuple[Pair, Difference]]:
+        """Every difference with the pair it belongs to."""
+        return ((pair, one) for pair in self.pairs for one in pair.differences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as `heedful compare --json` prints it; what does not exist is null."""
+        settings = ("level", "correction", "resamples", "seed")
+        told: dict[str, Any] = {"schema": SCHEMA, "kind": self.kind}
+        told |= {name: getattr(self, name) for name in settings}
+        told["sides"] = [asdict(one) for one in self.sides]
+        told["pairs"] = [one.to_dict() for one in self.pairs]
+        found: dict[str, Any] = finite(told)
+        return found
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False)

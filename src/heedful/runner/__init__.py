@@ -1,1 +1,0 @@
-"""Where and when jobs run, and what is already done."""

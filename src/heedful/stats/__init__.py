@@ -1,1 +1,0 @@
-"""Pure arithmetic over numpy arrays: intervals, p-values, corrections, scores; no torch."""

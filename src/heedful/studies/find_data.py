@@ -1,0 +1,59 @@
+"""Where the data sets of a study lie under a folder, and why those do that are not there."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.core.errors import ConfigError, HeedfulError
+from heedful.data.read import splits
+from heedful.studies.study import SetOfTexts
+
+NEEDED = ("train", "test")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found: the data of each set by name, and of the others why they are not run."""
+
+    data: dict[str, str]
+    absent: dict[str, str]
+
+
+def find(sets: Sequence[SetOfTexts], root: Path) -> Found:
+    """Look for each set under its usual names, in our form or as it is distributed."""
+    if not root.is_dir():
+        raise ConfigError(f"{root} is no folder; --data-root names the one that data sets lie in.")
+    found = Found({}, {})
+    for one in sets:
+        tried = [_looked(one, name) for name in _names(one, root)]
+        if data := next((data for data, _ in tried if data), None):
+            found.data[one.name] = data
+        else:
+            reasons = [why for _, why in tried] or [f"not found under {', '.join(one.folders)}."]
+            found.absent[one.name] = " ".join((*dict.fromkeys(reasons), one.absent)).strip()
+    return found
+
+
+def _names(one: SetOfTexts, root: Path) -> Iterator[str]:
+    """What its data may be called: our form first, unless the reader knows files alike better."""
+    for place in (root / folder for folder in one.folders):
+        table = place.with_name(f"{place.name}.csv")
+        if one.reader_first and table.is_file():
+            yield f"{one.reader}:{table}"
+        if not place.exists():
+            continue
+        read = f"{one.reader}:{place}{f'@{one.part}' if one.part else ''}"
+        own, theirs = [str(place)], [read] if one.reader else []
+        yield from (*theirs, *own) if one.reader_first else (*own, *theirs)
+
+
+def _looked(one: SetOfTexts, name: str) -> tuple[str | None, str]:
+    """The name if data lies there, or why there is none."""
+    try:
+        there = splits(name, cleaning=one.cleaning or None)
+    except HeedfulError as error:
+        return None, f"{name}: {error}"
+    if set(NEEDED) <= set(there):
+        return name, ""
+    lacks = [split for split in NEEDED if split not in there]
+    return None, f"{name} has no {' and no '.join(lacks)} split."

@@ -1,0 +1,90 @@
+"""The page of a study as HTML that opens offline, and as Markdown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.report.figures.draw import svg_of
+from heedful.report.pages.self_contained_html import joined, policy, templates
+from heedful.studies.page.page_parts import Section, Table
+from heedful.studies.study import Study
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What stands above the sections."""
+
+    study: Study
+    line: str  # date, versions, seeds
+    warnings: tuple[str, ...] = ()
+
+
+def html_of(heading: Heading, sections: Sequence[Section]) -> str:
+    """One self-contained page; every word in it is escaped by the template."""
+    environment = templates()
+    from markupsafe import Markup
+
+    css, js = joined(("page", "compared", "reproduced"), "css"), joined(("theme",), "js")
+    drawn = {
+        picture.name: Markup(svg_of(picture))  # noqa: S704 - drawn here
+        for one in sections
+        for picture in one.figures
+    }
+    return environment.get_template("reproduced.html.j2").render(
+        heading=heading,
+        sections=sections,
+        drawn=drawn,
+        policy=policy(css=css, js=js),
+        css=Markup(css),  # noqa: S704 - ours
+        js=Markup(js),  # noqa: S704 - ours
+    )
+
+
+def markdown_of(heading: Heading, sections: Sequence[Section], *, figures: str = "") -> str:
+    """The same in Markdown; `figures` is the folder the figures lie in, seen from the page."""
+    study = heading.study
+    parts = [f"# {study.title}, run again", f"{study.reference}. {heading.line}"]
+    parts += [f"**{one}**" for one in heading.warnings]
+    for one in sections:
+        parts += [f"## {one.title}", *one.words]
+        parts += [_table(table) for table in one.tables]
+        for summary, table in one.folded:
+            parts.append(
+                f"<details><summary>{_escaped(summary)}</summary>\n\n{_table(table)}\n\n</details>"
+            )
+        if figures:
+            parts += [
+                f"![{_escaped(picture.title)}]({figures}/{picture.name}.svg)\n\n"
+                f"*{_escaped(picture.title)}. {_escaped(picture.caption)}*"
+                for picture in one.figures
+            ]
+    return "\n\n".join(parts) + "\n"
+
+
+def write_svgs(sections: Sequence[Section], folder: Path) -> list[Path]:
+    """Every figure as a file of its own; those of an earlier page go."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.svg"):
+        old.unlink()
+    written = []
+    for picture in (picture for one in sections for picture in one.figures):
+        path = folder / f"{picture.name}.svg"
+        path.write_text(svg_of(picture), encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def _table(table: Table) -> str:
+    lines = [
+        "| " + " | ".join(map(_escaped, table.head)) + " |",
+        "| " + " | ".join("---" for _ in table.head) + " |",
+        *("| " + " | ".join(map(_escaped, row)) + " |" for row in table.rows),
+    ]
+    caption = f"{_escaped(table.caption)}\n\n" if table.caption else ""
+    return caption + "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    """Nothing in a cell may end it, or be read as HTML."""
+    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
+    return " ".join(plain.split())

@@ -1,0 +1,81 @@
+"""Published numbers, from CSV files that say of each where it was read.
+
+Sources: `repo`, in the authors' own result files; `svg`, digitised from their plots (± 0.01);
+`seed`, in notes on the paper; `recalled`, from memory and not verified.
+"""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from heedful.studies.study import Model
+
+FOLDER = Path(__file__).parent / "published"
+SOURCES = {
+    "repo": "read in the authors' result files",
+    "svg": "digitised from the authors' plots, ± 0.01",
+    "seed": "read in notes on the paper",
+    "recalled": "recalled, not verified",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a number is of: all texts of a set, or those predicted as one class."""
+
+    texts: str
+    model: Model
+    measure: str
+    statistic: str
+    of_class: str = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A published number and where it was read."""
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Published:
+    """The published numbers of one study."""
+
+    figures: Mapping[Key, Figure]
+
+    @classmethod
+    def of(cls, study: str, renamed: Mapping[Model, Model] | None = None) -> "Published":
+        """Read them; a study without a file has none.
+
+        `renamed` says beside which of our models the numbers of another shall stand.
+
+        >>> key = Key("sst", ("bilstm", "additive"), "agreement.tau_gradient", "mean")
+        >>> Published.of("jain-wallace-2019").figures[key]
+        Figure(value=0.351, source='repo')
+        """
+        path, ours = FOLDER / f"{study}.csv", renamed or {}
+        if not path.exists():
+            return cls({})
+        with path.open(encoding="utf-8", newline="") as file:
+            read = [(_key(row), _figure(row)) for row in csv.DictReader(file)]
+        return cls({replace(key, model=ours.get(key.model, key.model)): one for key, one in read})
+
+    def classes(self, texts: str, model: Model, measure: str) -> list[str]:
+        """The classes that numbers of a measure are given for, all texts first."""
+        found = {
+            key.of_class: None
+            for key in self.figures
+            if (key.texts, key.model, key.measure) == (texts, model, measure)
+        }
+        return sorted(found, key=lambda one: (one != "all", one))
+
+
+def _key(row: Mapping[str, str]) -> Key:
+    model = row["encoder"], row["attention"]
+    return Key(row["set"], model, row["measure"], row["statistic"], row["class"])
+
+
+def _figure(row: Mapping[str, str]) -> Figure:
+    return Figure(float(row["value"]), row["source"])

@@ -1,0 +1,171 @@
+"""`heedful.reproduce`: a published study run again, its numbers beside ours."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from heedful.core.atomic_files import write_atomic
+from heedful.core.errors import ConfigError, DataError
+from heedful.core.timing import Progress, silent
+from heedful.pipeline.audit.run_lock import locked
+from heedful.studies.find_data import find
+from heedful.studies.page.figures import figures_of
+from heedful.studies.page.page_parts import Outcome, several
+from heedful.studies.page.render import Heading, html_of, markdown_of, write_svgs
+from heedful.studies.page.sections import sections_of
+from heedful.studies.published_numbers import Published
+from heedful.studies.results.cell_results import Made, made_of
+from heedful.studies.results.claims import Judged, judged
+from heedful.studies.results.comparison_table import Row, csv_of, rows_of
+from heedful.studies.run.grid import TRANSFORMER, Asked, cells_of, model_name
+from heedful.studies.run.run_grid import work_all
+from heedful.studies.study import Model, Study, among
+
+PAGE, MARKDOWN, NUMBERS, FIGURES = "study.html", "study.md", "study.csv", "figures"
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came of a study; `failed` says of cells without numbers why."""
+
+    folder: Path
+    rows: Sequence[Row]
+    claims: Sequence[Judged]
+    absent: Mapping[str, str]
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def page(self) -> Path:
+        """The page, one file that opens offline."""
+        return self.folder / PAGE
+
+
+def reproduce(
+    study: str,
+    *,
+    data_root: str | Path,
+    out: str | Path,
+    quick: bool = False,
+    seeds: int | None = None,
+    main_seeds: int = 0,
+    sets: Sequence[str] = (),
+    encoders: Sequence[str] = (),
+    attentions: Sequence[str] = (),
+    transformers: Sequence[str] = (),
+    train: Mapping[str, int] | None = None,
+    test: Mapping[str, int] | None = None,
+    workers: int = 2,
+    page_only: bool = False,
+    progress: Progress = silent,
+    announce: Callable[[str], None] = lambda _: None,
+) -> Reproduction:
+    """Run a study on every data set found under `data_root`, and write its page to `out`.
+
+    Every model on every set under every seed is a cell of its own, made once: the same call again
+    goes on where the last one stopped. The study's main model may have more seeds (`main_seeds`)
+    than the others. `quick` takes a sample of the texts, `train` and `test` at
+    most so many texts of a set, `transformers` are "minilm", folders or hub ids of models to be
+    tuned and asked the same. `page_only` makes no cell: the page is of those that are there, and
+    names the others.
+    """
+    read = Study.read(study)
+    limits = {"train": dict(train or {}), "test": dict(test or {})}
+    _require(read, transformers, limits, least=(workers, 1 if seeds is None else seeds))
+    picked, models = read.chosen(sets=sets, encoders=encoders, attentions=attentions)
+    found = find(picked, Path(data_root))
+    if not found.data:
+        told = "; ".join(f"{name}: {why}" for name, why in found.absent.items())
+        raise DataError(f"None of the study's data is under {data_root}: {told}")
+    many = seeds or (1 if quick else read.seeds)
+    asked = Asked(models, many, quick, tuple(transformers), limits, main_seeds)
+    cells = cells_of(read, picked, found.data, asked)
+    folder = Path(out)
+    for name, why in found.absent.items():
+        announce(f"{name}: {why}")
+    done = sum(one.done(folder) for one in cells)
+    announce(f"{several(len(cells), 'cells')}, {done} done.")
+    left = {one.name: "not asked for" for one in read.sets if one not in picked}
+    with locked(folder):
+        waiting = () if page_only else cells
+        failed = work_all(waiting, folder, workers=workers, progress=progress)
+        made = made_of(cells, folder, read.sets)
+        missing = tuple(one.name for one in cells if not one.done(folder))
+        outcome = _outcome(read, made, {**found.absent, **left})
+        outcome = replace(outcome, failed=failed, quick=quick, missing=missing)
+        return _written(outcome, folder)
+
+
+def _require(
+    study: Study,
+    transformers: Sequence[str],
+    limits: Mapping[str, Mapping[str, int]],
+    *,
+    least: Sequence[int],
+) -> None:
+    """Refuse what cannot be done, before anything is."""
+    if min(least) < 1:
+        raise ConfigError(f"workers and seeds start at 1; got {least[0]} and {least[1]}.")
+    for most in limits.values():
+        among("set", tuple(most), tuple(one.name for one in study.sets))
+    if transformers and not study.transformers:
+        raise ConfigError(f"{study.name} trains its models anew; it takes no transformers.")
+    names = [model_name((one, TRANSFORMER)) for one in dict.fromkeys(transformers)]
+    if twice := [one for one in names if names.count(one) > 1]:
+        raise ConfigError(
+            f"Two transformers are named {twice[0]!r}, so that none could tell their numbers "
+            "apart; rename one of the folders."
+        )
+
+
+def _outcome(
+    study: Study, made: Mapping[tuple[str, Model], Made], absent: Mapping[str, str]
+) -> Outcome:
+    """Numbers, claims and figures of the cells that are done."""
+    renamed = {} if study.published_as is None else {study.published_as: study.main}
+    known = Published.of(study.name, renamed)
+    rows, claims = rows_of(made, known), judged(study, made, known)
+    return Outcome(study, made, rows, claims, figures_of(study, made, claims, rows), absent)
+
+
+def _written(outcome: Outcome, folder: Path) -> Reproduction:
+    """Page, Markdown, CSV and figures."""
+    rows, sections = list(outcome.rows), sections_of(outcome)
+    heading = Heading(outcome.study, _line(outcome), _warnings(outcome))
+    write_atomic(folder / NUMBERS, csv_of(rows))
+    write_svgs(sections, folder / FIGURES)
+    write_atomic(folder / MARKDOWN, markdown_of(heading, sections, figures=FIGURES))
+    write_atomic(folder / PAGE, html_of(heading, sections))
+    return Reproduction(folder, rows, outcome.claims, outcome.absent, outcome.failed)
+
+
+def _line(outcome: Outcome) -> str:
+    """When the cells were made, by what, how often."""
+    told = [one for cells in outcome.made.values() for one in cells.told]
+    if not told:
+        return "Nothing has been made yet."
+    days = sorted({one["finished"][:10] for one in told})
+    parts = [days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"]
+    for name in ("heedful", "torch", "python"):
+        versions = sorted({one["versions"][name] for one in told})
+        parts.append(f"{name.replace('python', 'Python')} {' and '.join(versions)}")
+    many = {model: len(one.seeds) for (_, model), one in outcome.made.items()}
+    main = max((n for model, n in many.items() if model == outcome.study.main), default=0)
+    others = max((n for model, n in many.items() if model != outcome.study.main), default=main)
+    seeds = "one seed" if others == 1 else f"{others} seeds"
+    if main > others:
+        seeds += f", of the main model {main}"
+    return f"{', '.join(parts)}; {seeds}."
+
+
+def _warnings(outcome: Outcome) -> tuple[str, ...]:
+    found = []
+    if outcome.quick:
+        found.append(
+            "A quick run: models are trained on samples for a few epochs and audited on a few "
+            "texts. Its numbers show that everything runs, not what the paper found."
+        )
+    if outcome.failed:
+        found.append(f"{several(len(outcome.failed), 'cells')} failed; see Set-up for why.")
+    if untried := [one for one in outcome.missing if one not in outcome.failed]:
+        found.append(f"Not made yet: {several(len(untried), 'cells')}: {', '.join(untried)}.")
+    return tuple(found)

@@ -1,0 +1,116 @@
+"""What finished cells hold: of every model on a set its numbers, text by text and seed by seed."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+from numpy.typing import NDArray
+
+from heedful.api.run import Run
+from heedful.core.errors import RunError
+from heedful.core.records import Estimate
+from heedful.results.run_folder import Folder
+from heedful.results.tables import Measured, gather
+from heedful.studies.run.grid import DONE, Cell
+from heedful.studies.study import Model, SetOfTexts
+
+Table = Float64[np.ndarray, "S n"]  # one row for each seed, one column for each text
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """The finished cells of one model on one set, a seed each, and their folder.
+
+    `named` gives for each class as the paper numbers it the names it may have in the data.
+    """
+
+    cells: tuple[Cell, ...]
+    out: Path
+    named: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds that are there."""
+        return tuple(one.seed for one in self.cells)
+
+    @cached_property
+    def told(self) -> tuple[dict[str, Any], ...]:
+        """What each cell says of itself."""
+        return tuple(_told(one.place(self.out) / DONE) for one in self.cells)
+
+    @cached_property
+    def measured(self) -> tuple[Measured, ...]:
+        """Every measure of every text, for each seed."""
+        runs = (Folder(one.place(self.out) / "run") for one in self.cells)
+        return tuple(gather(run.measurements()) for run in runs)
+
+    @cached_property
+    def instances(self) -> NDArray[np.int64]:
+        """The texts that all seeds were measured on."""
+        common = self.measured[0].instances
+        for one in self.measured[1:]:
+            common = np.intersect1d(common, one.instances)
+        return common
+
+    def table(self, measure: str, of_class: str = "all") -> Table:
+        """A measure such as "agreement.tau_gradient"; NaN where a text is of another class."""
+        check, name = measure.split(".", 1)
+        wanted = self.named.get(of_class, (of_class,))
+        rows = []
+        for one in self.measured:
+            kept = np.isin(one.instances, self.instances)
+            values = derived(one, check, name)[kept]
+            if of_class != "all":
+                values = np.where(np.isin(one.predicted[kept], wanted), values, np.nan)
+            rows.append(values)
+        return np.stack(rows)
+
+    def concluded(self, measure: str) -> tuple[Estimate, ...]:
+        """What each run says of a measure as a whole; nothing where it does not have it."""
+        check, name = measure.split(".", 1)
+        verdicts = (Run(one.place(self.out) / "run").verdict for one in self.cells)
+        found = (one.checks[check].estimates.get(name) for one in verdicts if check in one.checks)
+        return tuple(one for one in found if one is not None)
+
+    def performance(self, name: str) -> Float64[np.ndarray, "S"]:
+        """One score on the test texts for each seed; NaN where there is none."""
+        return np.array([one["performance"].get(name, np.nan) for one in self.told])
+
+
+def made_of(
+    cells: Sequence[Cell], out: Path, sets: Sequence[SetOfTexts] = ()
+) -> dict[tuple[str, Model], Made]:
+    """The finished cells by set and model."""
+    named = {one.name: one.classes for one in sets}
+    found: dict[tuple[str, Model], list[Cell]] = {}
+    for cell in cells:
+        if cell.done(out):
+            found.setdefault((cell.texts, cell.model), []).append(cell)
+    return {key: Made(tuple(some), out, named.get(key[0], {})) for key, some in found.items()}
+
+
+def derived(measured: Measured, check: str, name: str) -> Float64[np.ndarray, "n"]:
+    """A measure as it was kept, or one that follows from several: both, one or no flip."""
+    top, random = (measured.column(check, f"flip_{one}") for one in ("top", "random"))
+    either = {
+        "flip_both": top * random,
+        "flip_only_top": top * (1 - random),
+        "flip_only_random": (1 - top) * random,
+        "flip_neither": (1 - top) * (1 - random),
+    }
+    return either[name] if name in either else measured.column(check, name)
+
+
+def _told(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError("it must hold a JSON object")
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} is damaged: {error}. Remove {path.parent}.") from error
+    return found

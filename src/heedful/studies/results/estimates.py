@@ -1,0 +1,122 @@
+"""From texts and seeds to a number with its interval.
+
+Of several seeds the interval is Student's over seeds: the test texts stay, what would come out
+otherwise another time is the training. Of one seed there is only the bootstrap over texts, which
+says nothing of training; which of the two it is stands beside.
+"""
+
+from collections.abc import Callable
+from math import inf, log, nan
+
+import numpy as np
+from jaxtyping import Float64
+from scipy.stats import t
+
+from heedful.core.records import Estimate
+from heedful.core.rng import generator
+from heedful.numerics.stats.bootstrap import percentile_interval
+
+Column = Float64[np.ndarray, "n"]
+Columns = Float64[np.ndarray, "*many n"]
+Statistic = Callable[[Columns], Float64[np.ndarray, "*many"]]
+RESAMPLES = 1000
+AT_ONCE = 2_000_000  # numbers of redrawn texts held together
+LEVEL = 0.95
+BINS = {"0.00-0.25": (0.0, 0.25), "0.25-0.50": (0.25, 0.5), "0.50-0.75": (0.5, 0.75)}
+BINS |= {"0.75-1.00": (0.75, 1.0 + 1e-9)}
+Ends = tuple[float, float]
+ANY: Ends = (-inf, inf)
+SHARE: Ends = (0.0, 1.0)  # no share and no score lies beyond
+RANK: Ends = (-1.0, 1.0)
+FAR: Ends = (0.0, log(2.0))  # Jensen–Shannon divergences
+OF_MEASURES = {  # by how a measure's name begins, or ends
+    **dict.fromkeys(("tau_", "rank_"), RANK),
+    **dict.fromkeys(("_jsd", "jsd_seeds", "jsd"), FAR),
+    **dict.fromkeys(("flip_", "score_", "significant_", "top1_", "fraction_", "mass_"), SHARE),
+    **dict.fromkeys(("_tvd", "tvd", "leverage", "max_attention", "median_of_"), SHARE),
+}
+
+DIFFERENCES = ("beyond", "minus", "gain", "lost")
+
+
+def ends_of(measure: str, statistic: str = "mean") -> Ends:
+    """Between which ends a statistic of a measure can lie at all.
+
+    >>> ends_of("agreement.tau_gradient"), ends_of("agreement.tau_gradient", "sd")
+    ((-1.0, 1.0), (0.0, 1.0))
+    >>> ends_of("necessity.gain")
+    (-inf, inf)
+    """
+    name = measure.rpartition(".")[2]
+    if any(word in name for word in DIFFERENCES):
+        return ANY
+    if statistic.startswith("share") or statistic == "significant":
+        return SHARE
+    for word, ends in OF_MEASURES.items():
+        if name.startswith(word) or (word.startswith("_") and name.endswith(word)):
+            return (0.0, ends[1]) if statistic == "sd" else ends
+    return ANY
+
+
+def over_seeds(values: Float64[np.ndarray, "S"], within: Ends = ANY) -> Estimate:
+    """Mean and Student's interval; n is the number of seeds.
+
+    What cannot lie beyond two ends has an interval within them.
+
+    >>> str(over_seeds(np.array([0.30, 0.32, 0.34])))
+    '0.320 [0.270, 0.370]'
+    >>> str(over_seeds(np.array([0.94, 0.96, 0.98]), SHARE))
+    '0.960 [0.910, 1.000]'
+    """
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Estimate(nan, nan, nan, 0)
+    mean, n = float(known.mean()), len(known)
+    if n < 2:
+        return Estimate(mean, nan, nan, n)
+    half = float(t.ppf((1 + LEVEL) / 2, n - 1) * known.std(ddof=1) / np.sqrt(n))
+    return Estimate(mean, max(mean - half, within[0]), min(mean + half, within[1]), n)
+
+
+def estimate(
+    table: Float64[np.ndarray, "S n"], statistic: Statistic, within: Ends = ANY
+) -> Estimate:
+    """A statistic of texts for each seed: over seeds where there are several, else over texts."""
+    values = np.array([_of(statistic, row) for row in table])
+    return over_seeds(values, within) if len(table) > 1 else _over_texts(table[0], statistic)
+
+
+def _over_texts(column: Column, statistic: Statistic) -> Estimate:
+    known = column[~np.isnan(column)]
+    n = len(known)
+    if n < 2:
+        return Estimate(_of(statistic, known), nan, nan, n)
+    random = generator(0, "texts of a study")
+    some = max(1, AT_ONCE // n)
+    sizes = [min(some, RESAMPLES - begun) for begun in range(0, RESAMPLES, some)]
+    draws = [statistic(known[random.integers(n, size=(size, n))]) for size in sizes]
+    low, high = percentile_interval(np.concatenate(draws)[:, None], LEVEL, n=n)
+    return Estimate(float(statistic(known)), float(low[0]), float(high[0]), n)
+
+
+def _of(statistic: Statistic, column: Column) -> float:
+    known = column[~np.isnan(column)]
+    return float(statistic(known)) if len(known) else nan
+
+
+def _share_from(line: float) -> Statistic:
+    return lambda values: np.asarray(np.mean(values >= line, axis=-1))
+
+
+def mean(values: Columns) -> Float64[np.ndarray, "*many"]:
+    """Of texts."""
+    return np.asarray(np.mean(values, axis=-1))
+
+
+STATISTICS: dict[str, Statistic] = {
+    "mean": mean,
+    "sd": lambda values: np.asarray(np.std(values, axis=-1)),
+    "median": lambda values: np.asarray(np.median(values, axis=-1)),
+    "share 0.5": _share_from(0.5),
+    "share 0.6": _share_from(0.6),
+}

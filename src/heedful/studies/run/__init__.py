@@ -1,0 +1,1 @@
+"""Running the cells of a study."""

@@ -1,0 +1,169 @@
+"""One cell from nothing to numbers: train, test, audit. Runs as a process of its own.
+
+    python -m heedful.studies.run.run_cell OUT
+
+The cell is one line of JSON on its input, which stays open while the cell is wanted: when whoever
+asked for it is gone, however it went, so is this process. What is there already is not made again,
+so that a cell cut off goes on where it stopped.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from heedful.api.functions import audit
+from heedful.checks import Retrains
+from heedful.core.atomic_files import write_atomic
+from heedful.core.batch import Encoded
+from heedful.core.errors import HeedfulError
+from heedful.data.dataset import DEV, Dataset
+from heedful.data.read import read, splits
+from heedful.models.load import load_named
+from heedful.models.protocols import Subject
+from heedful.models.recurrent.model_folder import save
+from heedful.models.recurrent.subject import RecurrentSubject
+from heedful.numerics.stats.classification_scores import accuracy, f1, roc_auc
+from heedful.pipeline.plan.plan import Plan
+from heedful.studies.run.grid import DONE, TRANSFORMER, Cell
+from heedful.training.fit import fit
+from heedful.training.loop.dev_scores import probabilities
+from heedful.training.recipe import Recipe
+
+MODEL, RUN, TRAINED = "model", "run", "trained.json"
+
+
+def work(cell: Cell, out: Path) -> dict[str, Any]:
+    """Make the cell, write its numbers last, and give them."""
+    place = cell.place(out)
+    trained = _trained(cell, place)
+    subject = load_named(place / MODEL)
+    if isinstance(subject, RecurrentSubject):
+        subject.network.double()  # ties and tiny differences must not hang on float32
+    test = _read(cell, "test", subject.labels)
+    started = time.process_time()
+    performance = _performance(subject, [subject.encode(one) for one in test])
+    plan = Plan(
+        str(place / MODEL),
+        cell.data,
+        checks=cell.checks,
+        settings=cell.settings,
+        limit=cell.limits.get("test"),
+        **_cleaned(cell),
+    )
+    run = audit(subject, test, plan=plan, out=place / RUN, **_teaching(cell, plan, subject.labels))
+    told = {
+        **asdict(cell),
+        "performance": performance,
+        "texts": {**trained["texts"], "test": len(test)},
+        "epochs": trained["epochs"],
+        "best_epoch": trained["best_epoch"],
+        "cpu_seconds": {
+            "training": trained["cpu_seconds"],
+            "audit": round(time.process_time() - started, 1),
+            **{name: round(one["cpu"], 1) for name, one in run.manifest["seconds"].items()},
+        },
+        "versions": run.manifest["versions"],
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    write_atomic(place / DONE, json.dumps(told, indent=1))
+    return told
+
+
+def _read(cell: Cell, split: str, labels: Sequence[str] | None = None) -> Dataset:
+    limit = cell.limits.get(split)
+    return read(cell.data, split=split, labels=labels, limit=limit, **_cleaned(cell))
+
+
+def _cleaned(cell: Cell) -> dict[str, Any]:
+    return {"cleaning": cell.cleaning} if cell.cleaning else {}
+
+
+def _teaching(cell: Cell, plan: Plan, labels: Sequence[str]) -> dict[str, Any]:
+    """What models are made anew from, where a check asks for that."""
+    if not any(isinstance(one, Retrains) for one in plan.build_checks().values()):
+        return {}
+    return {"train": _read(cell, "train", labels), "dev": _dev(cell, labels)}
+
+
+def _dev(cell: Cell, labels: Sequence[str]) -> Dataset | None:
+    there = splits(cell.data, cleaning=cell.cleaning or None)
+    return _read(cell, "dev", labels) if set(DEV) & set(there) else None
+
+
+def _trained(cell: Cell, place: Path) -> dict[str, Any]:
+    """What is told of the model's training; it is trained where that was not done."""
+    if (place / TRAINED).exists():
+        found: dict[str, Any] = json.loads((place / TRAINED).read_text(encoding="utf-8"))
+        return found
+    train = _read(cell, "train")
+    dev = _dev(cell, train.labels)
+    history = (_tune if cell.attention == TRANSFORMER else _fit)(cell, train, dev, place / MODEL)
+    told = {
+        "texts": {"train": history["data"]["texts"], "dev": history["dev"]["texts"]},
+        "epochs": len(history["dev_scores"]),
+        "best_epoch": history["best_epoch"],
+        "cpu_seconds": history["cpu_seconds"],
+        "torch": version("torch"),
+    }
+    write_atomic(place / TRAINED, json.dumps(told, indent=1))
+    return told
+
+
+def _fit(cell: Cell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
+    given = {**cell.recipe, "embeddings": cell.recipe.get("embeddings") or None}
+    recipe = Recipe(encoder=cell.encoder, attention=cell.attention, seed=cell.seed, **given)
+    subject = fit(train, dev, recipe, kept=out.parent / "training")
+    save(subject, out)
+    return subject.history
+
+
+def _tune(cell: Cell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
+    from heedful.training.finetune import HISTORY, finetune
+    from heedful.training.loop.transformer_trainer import FineTuning
+
+    finetune(train, dev, FineTuning(cell.encoder, seed=cell.seed, **cell.recipe), out=out)
+    history: Mapping[str, Any] = json.loads((out / HISTORY).read_text(encoding="utf-8"))
+    return history
+
+
+def _performance(subject: Subject, texts: Sequence[Encoded]) -> dict[str, float]:
+    """Accuracy; of two classes F1 of the second and ROC-AUC too."""
+    outputs, gold = probabilities(subject, texts).numpy(), np.array([one.label for one in texts])
+    found = {"accuracy": accuracy(outputs.argmax(1), gold)}
+    if outputs.shape[1] == 2:
+        found |= {"f1": f1(outputs.argmax(1), gold), "roc_auc": roc_auc(outputs[:, 1], gold)}
+    return found
+
+
+def main() -> int:
+    """The exit code; what is wrong with a request is one line on stderr."""
+    torch.set_num_threads(1)
+    try:
+        cell = Cell.from_json(sys.stdin.readline())
+        threading.Thread(target=_end_with_input, daemon=True).start()
+        work(cell, Path(sys.argv[1]))
+    except HeedfulError as error:
+        print(f"heedful: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    return 0
+
+
+def _end_with_input() -> None:
+    """Nobody waits for a cell whose input has ended; another process may want to make it."""
+    sys.stdin.read()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""Cells made side by side, each in a process of its own: one that fails harms no other."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from time import sleep
+
+from heedful.core.timing import Progress
+from heedful.studies.run.grid import Cell
+
+LOOK = 0.2  # seconds between two looks at the workers
+LAST = 2000  # signs of what a failed one said
+
+
+def work_all(
+    cells: Sequence[Cell], out: Path, *, workers: int, progress: Progress
+) -> dict[str, str]:
+    """Make the cells that are not there; of those that failed, by name, why."""
+    waiting = deque(one for one in cells if not one.done(out))
+    done, total = len(cells) - len(waiting), len(cells)
+    running: dict[Path, tuple[Cell, subprocess.Popen[bytes], Path]] = {}
+    failed: dict[str, str] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                cell = waiting.popleft()
+                running[cell.place(out)] = cell, *_started(cell, out)
+            progress(done, total, ", ".join(one.name for one, _, _ in running.values()))
+            sleep(LOOK)
+            for place, (cell, process, log) in list(running.items()):
+                if process.poll() is not None:
+                    _ended(process)
+                    del running[place]
+                    done += 1
+                    if process.returncode:
+                        failed[cell.name] = _why(process.returncode, log)
+    finally:  # also when interrupted: nobody works on for a study that has ended
+        for _, process, _ in running.values():
+            process.terminate()
+        for _, process, _ in running.values():
+            _ended(process)
+    progress(done, total, "done")
+    return failed
+
+
+def _started(cell: Cell, out: Path) -> tuple["subprocess.Popen[bytes]", Path]:
+    place = cell.place(out)
+    place.mkdir(parents=True, exist_ok=True)
+    log = place / "log.txt"
+    with log.open("wb") as told:
+        process = subprocess.Popen(  # noqa: S603 - our own module
+            [sys.executable, "-m", "heedful.studies.run.run_cell", str(out)],
+            stdin=subprocess.PIPE,
+            stdout=told,
+            stderr=told,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+    assert process.stdin is not None  # noqa: S101 - it is a pipe
+    process.stdin.write(json.dumps(asdict(cell)).encode() + b"\n")
+    process.stdin.flush()  # and stays open: a worker ends with its input
+    return process, log
+
+
+def _ended(process: "subprocess.Popen[bytes]") -> None:
+    process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def _why(code: int, log: Path) -> str:
+    """The last line that a failed process said, or that it said none."""
+    said = log.read_bytes()[-LAST:].decode("utf-8", "replace").strip().splitlines()
+    if code < 0:
+        return f"killed by signal {-code}; is there enough memory?"
+    return said[-1].removeprefix("heedful: ") if said else f"ended with code {code}"

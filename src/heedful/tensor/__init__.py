@@ -1,1 +1,0 @@
-"""Pure arithmetic over torch tensors: no model, no device, no state."""

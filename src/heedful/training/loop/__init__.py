@@ -1,0 +1,1 @@
+"""The training loop: batches, steps, checkpoints, dev scores."""

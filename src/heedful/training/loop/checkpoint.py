@@ -1,0 +1,131 @@
+"""What a training that was cut off needs to go on: one file, whole or not there at all."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from heedful.core.atomic_files import remove, save_atomic
+from heedful.core.errors import RunError
+
+FILE = "checkpoint.safetensors"
+SCHEMA = 1
+Identity = Mapping[str, Any]  # what the result depends on, as JSON
+
+
+@dataclass(eq=False)
+class State:
+    """Everything that a training changes as it goes; random draws follow from seed and epoch."""
+
+    model: nn.Module
+    optimiser: torch.optim.Optimizer
+    scores: list[float] = field(default_factory=list)
+    accuracies: list[float] = field(default_factory=list)
+    best: dict[str, Tensor] = field(default_factory=dict)
+    seconds: float = 0.0
+    sittings: int = 1
+
+    @property
+    def marks(self) -> list[tuple[float, float]]:
+        """What epochs are compared by: score, and among equals accuracy.
+
+        ROC-AUC is 1 as soon as the classes are apart, long before they lie on their own sides.
+        """
+        return list(zip(self.scores, self.accuracies, strict=True))
+
+    @property
+    def best_epoch(self) -> int:
+        """The first of the best epochs, from 0."""
+        return self.marks.index(max(self.marks))
+
+    def judged(self, score: float, accuracy: float) -> None:
+        """An epoch has ended with this score; its weights are kept if none was better."""
+        self.scores.append(score)
+        self.accuracies.append(accuracy)
+        if self.best_epoch == len(self.scores) - 1:
+            self.best = _copies(self.model)
+
+
+def keep(state: State, folder: Path, identity: Identity) -> None:
+    """Write the state; the one before it is there until this one is."""
+    tensors = {f"model.{name}": one for name, one in _copies(state.model).items()}
+    if state.best_epoch != len(state.scores) - 1:
+        tensors |= {f"best.{name}": one for name, one in state.best.items()}
+    for number, own in state.optimiser.state_dict()["state"].items():
+        tensors |= {f"optimiser.{number}.{name}": one.clone() for name, one in own.items()}
+    told = {
+        "schema": SCHEMA,
+        "identity": identity,
+        "scores": state.scores,
+        "accuracies": state.accuracies,
+        "seconds": state.seconds,
+        "sittings": state.sittings,
+    }
+    save_atomic(folder / FILE, partial(_save, tensors, json.dumps(told)))
+
+
+def take_up(state: State, folder: Path, identity: Identity) -> None:
+    """Set the state to what the folder's checkpoint holds, if there is one."""
+    path = folder / FILE
+    if not path.exists():
+        return
+    try:
+        with safe_open(path, framework="pt") as file:
+            told = json.loads(file.metadata()["training"])
+            if told["schema"] != SCHEMA:
+                raise ValueError(f"its schema is {told['schema']!r}, not {SCHEMA}")
+            _require_same(told["identity"], identity, path)
+            _fill(state, told, {name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise RunError(f"{path} cannot be continued: {error}. Remove it to start anew.") from error
+
+
+def drop(folder: Path) -> None:
+    """Remove the checkpoint of a training that has ended."""
+    remove(folder / FILE)
+
+
+def _fill(state: State, told: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimiser": {}}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition(".")
+        parts[part][rest] = tensor
+    state.model.load_state_dict(parts["model"])
+    own: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in parts["optimiser"].items():
+        number, _, rest = name.partition(".")
+        own.setdefault(int(number), {})[rest] = tensor
+    groups = state.optimiser.state_dict()["param_groups"]
+    state.optimiser.load_state_dict({"state": own, "param_groups": groups})
+    state.scores, state.accuracies = list(told["scores"]), list(told["accuracies"])
+    state.best = parts["best"] or _copies(state.model)
+    state.seconds, state.sittings = float(told["seconds"]), int(told["sittings"]) + 1
+
+
+def _require_same(found: Identity, identity: Identity, path: Path) -> None:
+    expected = json.loads(json.dumps(identity))
+    keys = (*expected, *(key for key in found if key not in expected))
+    if other := [key for key in keys if found.get(key) != expected.get(key)]:
+        raise RunError(
+            f"{path} belongs to another training: it differs in {', '.join(other)}. Give the same "
+            "settings to continue that one, choose another --out, or remove the file."
+        )
+
+
+def _copies(model: nn.Module) -> dict[str, Tensor]:
+    """Copies, because safetensors keeps no two weights that share their memory."""
+    return {name: one.detach().clone() for name, one in model.state_dict().items()}
+
+
+def _save(tensors: dict[str, Tensor], told: str, draft: str) -> None:
+    try:
+        save_file(tensors, draft, metadata={"training": told})
+    except SafetensorError as error:  # its word for a full disk, too
+        raise OSError(str(error)) from error

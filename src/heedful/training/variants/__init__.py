@@ -1,0 +1,1 @@
+"""Retrained variants of a model: other seeds, adversaries, masked words."""
