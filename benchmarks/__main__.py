@@ -22,13 +22,13 @@ from heedful.core.batch import Batch
 from heedful.core.values import Example
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
 from heedful.methods.gradient.one_hot_gradient import OneHotGradient
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.classifier import AttentionClassifier, Shape
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary, WordTokenizer
+from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary, WordTokenizer
 from heedful.numerics.tensor.distributions import tvd
-from heedful.training.loop.sparse_step import Step
-from heedful.training.recipe import Recipe, loss_for, optimiser_for
+from heedful.training.loop.sparse_step import SparseStep
+from heedful.training.recipe import Recipe, build_recurrent_optimiser, loss_for
 
 WORDS = tuple(f"w{n}" for n in range(2000))
 OURS = 4 * plain.BATCH  # texts at once, as an audit batches them
@@ -37,11 +37,11 @@ OURS = 4 * plain.BATCH  # texts at once, as an audit batches them
 def subject(dtype):
     """A BiLSTM with additive attention of the published size."""
     torch.manual_seed(0)
-    network = AttentionClassifier(Shape(len(SPECIALS) + len(WORDS), 2)).requires_grad_(False)
+    network = AttentionClassifier(Shape(len(SPECIAL_TOKENS) + len(WORDS), 2)).requires_grad_(False)
     network.embedding.weight.mul_(5)
     network.attention.out.weight.mul_(20)
     network.decoder.weight.mul_(10)
-    vocabulary = Vocabulary((*SPECIALS, *WORDS))
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, *WORDS))
     return RecurrentSubject(network.to(dtype), vocabulary, WordTokenizer(), ("no", "yes"))
 
 
@@ -67,13 +67,13 @@ def jobs(length):
     states = theirs.forward(batch).states
 
     def fresh():
-        sitting = Sitting(ours, many)
-        sitting.forward, sitting.decode  # noqa: B018 - the shared pass is not what is timed
-        return sitting
+        context = BatchContext(ours, many)
+        context.forward, context.decode  # noqa: B018 - the shared pass is not what is timed
+        return context
 
-    def permutation(sitting):
-        shuffled = sitting.decode(Permute()(sitting)).softmax(-1)
-        tvd(shuffled, sitting.forward.probabilities).quantile(0.5, dim=0)
+    def permutation(context):
+        shuffled = context.decode(Permute()(context)).softmax(-1)
+        tvd(shuffled, context.forward.probabilities).quantile(0.5, dim=0)
 
     mask = batch.mask
     can = erasure.proved(ours, batch)
@@ -107,7 +107,7 @@ def jobs(length):
         "gradient (with its forward)": (
             lambda: plain.gradient(network, lstm, embedded, mask, lengths),
             lambda s: OneHotGradient()(s, s.predicted),
-            lambda: Sitting(ours, many),
+            lambda: BatchContext(ours, many),
         ),
     }
 
@@ -123,7 +123,10 @@ def training(length, words=14_000):
     made[1].load_state_dict(made[0].state_dict())
     draw = torch.Generator().manual_seed(2)
     batches = [_batch(length, words, draw) for _ in range(steps)]
-    step, loss = Step(made[1], optimiser_for(made[1], Recipe())), loss_for([0, 1], 2)
+    step, loss = (
+        SparseStep(made[1], build_recurrent_optimiser(made[1], Recipe())),
+        loss_for([0, 1], 2),
+    )
 
     def ours(batch, gold):
         return float(step(batch, lambda forward: loss(forward.logits, gold)))
@@ -169,8 +172,8 @@ def main():
             theirs, mine = [], []
             for _ in range(rounds):
                 theirs.append(seconds(reference))
-                sitting = prepare()
-                mine.append(seconds(lambda: ours(sitting)))  # noqa: B023 - called at once
+                context = prepare()
+                mine.append(seconds(lambda: ours(context)))  # noqa: B023 - called at once
             a = statistics.median(theirs) * 100 / plain.BATCH
             b = statistics.median(mine) * 100 / OURS
             print(f"| {name} | {length} | {a:.3f} | {b:.4f} | {a / b:.1f}× |", flush=True)

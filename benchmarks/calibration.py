@@ -21,9 +21,9 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.known import USUAL, Said, all_examined
-from heedful.pipeline.verdict.check_power import ANSWERS, powers, shipped
-from heedful.pipeline.verdict.claim_table import bearings
-from heedful.pipeline.verdict.judge import answers
+from heedful.pipeline.verdict.check_power import VOTE_SIGNS, powers_for, read_bundled_powers
+from heedful.pipeline.verdict.claim_table import checks_on_claim
+from heedful.pipeline.verdict.judge import claim_answers
 from heedful.planted.closed_form import ASKED_KINDS, cases
 from heedful.planted.trained import TRAINED, TrainedCase, trained_cases
 
@@ -59,7 +59,7 @@ def main() -> int:
     asked.add_argument("--trained", type=int, default=TRAINED_CASES)
     asked.add_argument("--workers", type=int, default=2)
     given = asked.parse_args()
-    if given.seed == shipped()["seed"]:
+    if given.seed == read_bundled_powers()["seed"]:
         print(f"Powers were measured on seed {given.seed}; choose another.", file=sys.stderr)
         return 2
     start, found = perf_counter(), list[Said]()
@@ -94,15 +94,15 @@ def _redrawn(trained: Sequence[Said]) -> str:
 
 
 def _scored(said: Said, found: Sequence[Said]) -> list[Scored]:
-    known = powers(said.where, spared=said.case.kind)
-    judged = answers(said.evidence, known)
+    known = powers_for(said.where, left_out_kind=said.case.kind)
+    judged = claim_answers(said.evidence, known)
     scored = []
     for claim in CLAIMS:
         truth = said.case.truth[claim]
         if truth is not None:
             side = 1 if truth else -1
             votes = (
-                ANSWERS.get(judged[claim], 0),
+                VOTE_SIGNS.get(judged[claim], 0),
                 _single(claim, said),
                 _by_tau(claim, said, found),
             )
@@ -112,8 +112,8 @@ def _scored(said: Said, found: Sequence[Said]) -> list[Scored]:
 
 def _single(claim: str, said: Said) -> int:
     """What the check says that is best on the other kinds."""
-    known = powers(said.where, spared=said.case.kind)
-    mine = [one.check for one in bearings(claim) if (claim, one.check) in said.answers]
+    known = powers_for(said.where, left_out_kind=said.case.kind)
+    mine = [one.check for one in checks_on_claim(claim) if (claim, one.check) in said.answers]
     skilled = {check: power for check in mine if (power := known.of(claim, check))}
     if not skilled:
         return 0

@@ -6,12 +6,12 @@ import numpy as np
 import torch
 
 from heedful.checks import checks
-from heedful.checks.faithfulness.removal_metrics import Trial
-from heedful.checks.faithfulness.word_removal import Removals, Words
+from heedful.checks.faithfulness.removal_metrics import RemovalMetrics
+from heedful.checks.faithfulness.word_removal import Removals, WordView
 from heedful.core.rng import generator
 from heedful.core.values import Example
-from heedful.models.batch_context import Sitting
-from heedful.numerics.tensor.erasure_metrics import places
+from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.erasure_metrics import removal_ranks
 
 AT_ONCE = 64
 
@@ -23,11 +23,11 @@ def random_losses(
     check, found, draw = checks.build("faithfulness"), [], generator(0, "null orders")
     for start in range(0, len(examples), AT_ONCE):
         encoded = [subject.encode(one) for one in examples[start : start + AT_ONCE]]
-        words = Words(Sitting(subject, subject.batch(encoded)))
+        words = WordView(BatchContext(subject, subject.batch(encoded)))
         keys = torch.from_numpy(draw.random((orders, *words.real.shape)))
-        chance = places(keys, words.real.expand_as(keys))
+        chance = removal_ranks(keys, words.real.expand_as(keys))
         even = words.real[None].double()
-        trial = Trial(Removals(words, way), even, chance, check.bins, check.steps)
-        whole = words.sitting.forward.probabilities.double().amax(-1)
+        trial = RemovalMetrics(Removals(words, way), even, chance, check.bins, check.steps)
+        whole = words.context.forward.probabilities.double().amax(-1)
         found.append((whole - trial.both()[0]).mean(1)[1:])
     return torch.cat(found, dim=1).numpy()

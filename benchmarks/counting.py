@@ -13,7 +13,7 @@ from torch import nn
 from heedful.core.batch import Encoded, collate
 from heedful.core.rng import generator
 from heedful.core.values import Forward, LinearDecoder
-from heedful.data.corpora.counting import ANSWERS, draw_counting
+from heedful.data.corpora.counting import COUNTING_LABELS, draw_counting
 from heedful.data.corpora.word_lists import SYMBOLS
 from heedful.numerics.tensor.distributions import masked_softmax
 
@@ -29,7 +29,7 @@ class Counter(nn.Module):
         self.feed = nn.Sequential(nn.Linear(3 * width, 2 * width), nn.ReLU())
         self.count = nn.GRU(2 * width, width, batch_first=True)
         self.attention = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 1))
-        self.decoder = nn.Linear(width, len(ANSWERS))
+        self.decoder = nn.Linear(width, len(COUNTING_LABELS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class CounterSubject:
     """A counter under audit."""
 
     network: Counter
-    labels: tuple[str, ...] = ANSWERS
+    labels: tuple[str, ...] = COUNTING_LABELS
     family: str = "counter"
 
     def fingerprint(self) -> str:

@@ -20,8 +20,8 @@ import heedful
 from benchmarks.counting import accuracy, trained
 from heedful import Masking, Recipe
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
-from heedful.training.fit_diffmask import fit_diffmask, measure
+from heedful.models.batch_context import BatchContext
+from heedful.training.fit_diffmask import evaluate_gates, fit_diffmask
 
 SPLITS = ("train", "dev", "test")
 NAMES = ("attention", "input_x_gradient", "integrated_gradients", "leave_one_out")
@@ -35,8 +35,8 @@ def share_on_truth(method, subject, data):
     A text without any score counts for nothing; in float32 there would be some.
     """
     known = [subject.encode(one) for one in data]
-    sitting = Sitting(subject, subject.batch(known))
-    scores = method(sitting, sitting.predicted).scores.abs().double()
+    context = BatchContext(subject, subject.batch(known))
+    scores = method(context, context.predicted).scores.abs().double()
     truth = torch.zeros_like(scores)
     for row, one in enumerate(data):
         truth[row, list(one.rationale)] = 1.0
@@ -55,7 +55,7 @@ def toy(folder: Path, *, seed: int = 0):
     parts["diffmask"] = methods.build("diffmask", explainer=str(folder))
     shares = {name: share_on_truth(part, exact, texts) for name, part in parts.items()}
     told = {"accuracy": accuracy(subject, test), "model seconds": model, **made.history}
-    return shares, told, measure(made, subject, texts)
+    return shares, told, evaluate_gates(made, subject, texts)
 
 
 def movies(folder: Path):
@@ -65,7 +65,7 @@ def movies(folder: Path):
     )
     subject = heedful.fit(train, dev, Recipe(embeddings="glove", min_words=6, epochs=4))
     made = fit_diffmask(subject, train, MOVIES, out=folder, dev=dev)
-    return subject.history, made.history, measure(made, subject, test)
+    return subject.history, made.history, evaluate_gates(made, subject, test)
 
 
 def main():

@@ -5,7 +5,7 @@ import torch
 from benchmarks import plain
 from heedful.checks.attention.erasure.check import Erasure
 from heedful.core.rng import uniform_keys
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 NAMES = ("attention", "gradient", "attention_x_gradient")
 
@@ -30,7 +30,7 @@ def proved(subject, batch):
     """The plain loop finds what the check finds, in the same precision; how many texts can flip."""
     found = {
         one.measure: torch.from_numpy(one.values)
-        for one in Erasure()(Sitting(subject, batch)).measurements
+        for one in Erasure()(BatchContext(subject, batch)).measurements
     }
     network, states = subject.network, subject.forward(batch).states
     counts = plain.erasure(network, states, batch.mask, orders(network, batch, states))

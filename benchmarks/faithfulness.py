@@ -16,34 +16,36 @@ import torch
 
 from benchmarks.methods import seconds, subject, texts
 from heedful.checks.faithfulness.faithfulness.check import Faithfulness
-from heedful.checks.faithfulness.removal_metrics import Trial
-from heedful.checks.faithfulness.word_removal import Removals, Words
+from heedful.checks.faithfulness.removal_metrics import RemovalMetrics
+from heedful.checks.faithfulness.word_removal import Removals, WordView
 from heedful.data.batching import batches
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 NAMES = ("attention", "input_x_gradient", "one_hot_gradient", "leave_one_out", "gradient")
 CLOSE = 1e-5
 
 
-def sittings(one, encoded):
+def contexts(one, encoded):
     """Sittings on the texts as an audit batches them, with the scores of the words."""
     check, found = Faithfulness(methods=NAMES), []
     for rows in batches(encoded, max_batch_tokens=one.max_batch_tokens):
-        sitting = Sitting(one, one.batch([encoded[row] for row in rows]))
+        context = BatchContext(one, one.batch([encoded[row] for row in rows]))
         with torch.no_grad():
-            scores, _ = check.scores(Words(sitting))
-        found.append((sitting, scores, check))
+            scores, _ = check.scores(WordView(context))
+        found.append((context, scores, check))
     return found
 
 
 def ours(many):
     """Both figures of every method and text, all variants of a batch together."""
     found = []
-    for sitting, scores, check in many:
-        removals = Removals(Words(sitting), "deletion")
-        trial = Trial(removals, scores, check.chance(removals.words)[:0], check.bins, check.steps)
+    for context, scores, check in many:
+        removals = Removals(WordView(context), "deletion")
+        trial = RemovalMetrics(
+            removals, scores, check.chance(removals.words)[:0], check.bins, check.steps
+        )
         whole = removals.at(
-            torch.zeros_like(removals.words.real), torch.ones(len(sitting.batch)).bool()
+            torch.zeros_like(removals.words.real), torch.ones(len(context.batch)).bool()
         )
         without, alone = trial.both()
         both = torch.stack([(whole.p - one).mean(1)[: len(NAMES)] for one in (without, alone)])
@@ -54,19 +56,19 @@ def ours(many):
 def theirs(many):
     """The same, text by text and method by method."""
     found = [
-        torch.stack([_loop(sitting, row, one[row], check) for one in scores[:-1]])
-        for sitting, scores, check in many
-        for row in range(len(sitting.batch))
+        torch.stack([_loop(context, row, one[row], check) for one in scores[:-1]])
+        for context, scores, check in many
+        for row in range(len(context.batch))
     ]
     return torch.stack(found)
 
 
-def _loop(sitting, row, scores, check):
-    batch, one = sitting.batch.chosen(torch.tensor([row])), sitting.subject
+def _loop(context, row, scores, check):
+    batch, one = context.batch.chosen(torch.tensor([row])), context.subject
     ids, word = batch.ids[0][batch.present[0]], batch.word[0][batch.present[0]]
     names = [w for w in dict.fromkeys(word.tolist()) if w >= 0]
     order = sorted(range(len(names)), key=lambda w: -float(scores[w]))
-    target, variants = int(sitting.predicted[row]), [[]]
+    target, variants = int(context.predicted[row]), [[]]
     for share in check.bins:
         k = max(1, math.ceil(share * len(names) - 1e-9))
         variants += [order[:k], order[k:]]
@@ -91,7 +93,7 @@ def main():
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     one = subject()
-    many = sittings(one, texts(one, 20, chosen.texts))
+    many = contexts(one, texts(one, 20, chosen.texts))
     gap = float((ours(many) - theirs(many)).abs().max())
     assert gap < CLOSE, f"unequal results have no ratio: {gap}"
     times = [

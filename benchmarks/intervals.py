@@ -22,9 +22,9 @@ from heedful.checks import checks
 from heedful.core.rng import generator
 from heedful.core.values import Example
 from heedful.numerics.stats.bootstrap import estimate_means, estimate_place
-from heedful.numerics.stats.crossed_bootstrap import crossed_draws, estimate_draws
+from heedful.numerics.stats.crossed_bootstrap import estimate_from_draws, resample_crossed
 from heedful.numerics.stats.multiple_testing import holm_adjusted
-from heedful.numerics.stats.permutation_tests import sign_flip_p
+from heedful.numerics.stats.permutation_tests import one_sided_sign_flip_p
 from heedful.pipeline.audit.job import run_job
 from heedful.planted.closed_form import Case
 
@@ -120,9 +120,9 @@ def _crossed(audits: int) -> Iterator[tuple[str, int]]:
             shift = draw.normal(0.0, 0.08, (SEEDS, 1))  # 0.08 in log-odds is 0.02 in accuracy
             odds = ease + shift + draw.normal(0.0, 1.0, (SEEDS, TEXTS))
             tables[arm] = (odds > 0).astype(np.float64)
-        draws = crossed_draws(tables, resamples=RESAMPLES, seed=audit)
+        draws = resample_crossed(tables, resamples=RESAMPLES, seed=audit)
         gain = float(tables["one"].mean() - tables["other"].mean())
-        one = estimate_draws(gain, draws["one"] - draws["other"], n=TEXTS)
+        one = estimate_from_draws(gain, draws["one"] - draws["other"], n=TEXTS)
         hits += one.low <= 0.0 <= one.high
     yield f"coverage of a gain over {SEEDS} seeds", hits
 
@@ -135,7 +135,7 @@ def _alarms(case: Case, audits: int) -> Iterator[tuple[str, int]]:
     draw = generator(0, "simulated nulls")
     for audit in range(audits):
         here = draw.integers(POPULATION, size=TEXTS)
-        p = [sign_flip_p(one[here], resamples=RESAMPLES, seed=audit) for one in beyond]
+        p = [one_sided_sign_flip_p(one[here], resamples=RESAMPLES, seed=audit) for one in beyond]
         alone += p[0] <= 0.05
         together += min(holm_adjusted(p)) <= 0.05
     yield "false alarms of beyond random, one method", alone

@@ -9,21 +9,21 @@ import numpy as np
 import torch
 
 from heedful.checks import checks
-from heedful.checks.interventions.simple import Uniform
+from heedful.checks.interventions.simple import UniformWeights
 from heedful.core.records import CheckResult
 from heedful.core.values import Example
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.stats.bootstrap import estimate_means
 from heedful.numerics.tensor.distributions import tvd
 from heedful.pipeline.audit.job import run_job
-from heedful.pipeline.audit.run_audit import architecture_of
+from heedful.pipeline.audit.run_audit import power_architecture
 from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.verdict.check_power import ANSWERS, Where
-from heedful.pipeline.verdict.claim_table import TABLE
-from heedful.pipeline.verdict.estimate import Columns, weigh, whole_columns
+from heedful.pipeline.verdict.check_power import VOTE_SIGNS, AuditSetting
+from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
+from heedful.pipeline.verdict.estimate import MeasuredColumns, dataset_measures, estimate_all
 from heedful.pipeline.verdict.evidence import Evidence
 from heedful.planted.closed_form import Case
-from heedful.planted.closed_form.texts import example_of
+from heedful.planted.closed_form.texts import row_to_example
 from heedful.planted.trained import TrainedCase
 
 CHECKS = ("agreement", "permutation", "adversarial", "erasure", "faithfulness")
@@ -40,7 +40,7 @@ class Said:
     """Of one case and so many of its texts: each witness's answer and score, by claim and check."""
 
     case: Known
-    where: Where
+    where: AuditSetting
     answers: Mapping[tuple[str, str], int]
     scores: Mapping[tuple[str, str], float]
     evidence: Evidence = field(repr=False)
@@ -50,7 +50,7 @@ def examined(case: Known, counts: Sequence[int], plan: Plan = EVERY) -> list[Sai
     """All checks put to a case once; what they say of its first texts, for each count."""
     rows, subject = case.texts(max(counts)), case.subject
     examples = [
-        example_of(row, number, subject.labels.index(row["label"]))
+        row_to_example(row, number, subject.labels.index(row["label"]))
         for number, row in enumerate(rows)
     ]
     parts = plan.build_checks()
@@ -66,25 +66,27 @@ def examined(case: Known, counts: Sequence[int], plan: Plan = EVERY) -> list[Sai
     said = []
     for count in counts:
         some = {c: {m: one[:count] for m, one in own.items()} for c, own in values.items()}
-        columns = Columns(names[:count], some, found.beside.missing)
-        columns = columns.with_whole(whole_columns(plan, columns))
-        evidence = weigh(plan, columns, subject.labels)
+        columns = MeasuredColumns(names[:count], some, found.beside.missing)
+        columns = columns.with_whole(dataset_measures(plan, columns))
+        evidence = estimate_all(plan, columns, subject.labels)
         if len(swapped):
             evidence = _with_swap(evidence, swapped[:count])
-        where = Where(architecture_of(subject), words, count)
+        where = AuditSetting(power_architecture(subject), words, count)
         said.append(_said(case, where, evidence))
     return said
 
 
-def _said(case: Known, where: Where, evidence: Evidence) -> Said:
+def _said(case: Known, where: AuditSetting, evidence: Evidence) -> Said:
     trained = ("needed", "necessity")  # of which there is the swap only
     mine = [
-        one for one in TABLE if one.check in evidence.results and (one.claim, one.check) != trained
+        one
+        for one in CLAIM_TABLE
+        if one.check in evidence.results and (one.claim, one.check) != trained
     ]
     return Said(
         case,
         where,
-        {(one.claim, one.check): ANSWERS.get(one.vote(evidence)[0], 0) for one in mine},
+        {(one.claim, one.check): VOTE_SIGNS.get(one.vote(evidence)[0], 0) for one in mine},
         {(one.claim, one.check): one.score(evidence) for one in mine},
         evidence,
     )
@@ -95,10 +97,10 @@ def _swap(case: Known, examples: Sequence[Example]) -> np.ndarray:
     subject, moved = case.subject, []
     for start in range(0, len(examples), 16):
         encoded = [subject.encode(one) for one in examples[start : start + 16]]
-        sitting = Sitting(subject, subject.batch(encoded))
+        context = BatchContext(subject, subject.batch(encoded))
         with torch.no_grad():
-            even = sitting.decode(Uniform()(sitting))[0].softmax(-1)
-        moved.append(tvd(even, sitting.forward.probabilities).double())
+            even = context.decode(UniformWeights()(context))[0].softmax(-1)
+        moved.append(tvd(even, context.forward.probabilities).double())
     return torch.cat(moved).numpy()
 
 

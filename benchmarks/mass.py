@@ -15,7 +15,7 @@ import torch
 import heedful
 from heedful.core.rng import generator
 from heedful.methods import methods
-from heedful.planted.hand_built import CUES, WORDS, Planted, texts
+from heedful.planted.hand_built import CUE_WORDS, VOCABULARY_SIZE, HandBuiltSubject, draw_texts
 
 CORPUS = "synthetic:needle"
 
@@ -23,18 +23,25 @@ CORPUS = "synthetic:needle"
 def hidden(seed=0):
     """A planted model that hides: one word decides, and attention looks everywhere else."""
     draw = generator(seed, "hidden")
-    table = np.stack([draw.normal(0, 1.5, WORDS), np.zeros(WORDS), draw.normal(0, 0.05, WORDS)], 1)
-    table[:CUES, 0] = -5.0
-    table[:CUES, 2] = 3.0 * np.where(np.arange(CUES) % 2, 1.0, -1.0)
-    return Planted("hidden", torch.from_numpy(table), inert=True, cues=CUES)
+    table = np.stack(
+        [
+            draw.normal(0, 1.5, VOCABULARY_SIZE),
+            np.zeros(VOCABULARY_SIZE),
+            draw.normal(0, 0.05, VOCABULARY_SIZE),
+        ],
+        1,
+    )
+    table[:CUE_WORDS, 0] = -5.0
+    table[:CUE_WORDS, 2] = 3.0 * np.where(np.arange(CUE_WORDS) % 2, 1.0, -1.0)
+    return HandBuiltSubject("hidden", torch.from_numpy(table), inert=True, cues=CUE_WORDS)
 
 
 def hidden_rows(subject, count):
     """Texts of the planted words, the one that decides marked."""
     rows = []
-    for one in texts(subject, count):
+    for one in draw_texts(subject, count):
         words = one.text.split()
-        decisive = [place for place, word in enumerate(words) if int(word[1:]) < CUES]
+        decisive = [place for place, word in enumerate(words) if int(word[1:]) < CUE_WORDS]
         label = subject.labels[one.label]
         rows.append({"text": one.text, "label": label, "tokens": words, "rationale": decisive})
     return rows

@@ -18,7 +18,7 @@ import numpy as np
 
 import heedful
 from heedful.data.corpora.word_lists import FILLERS, NEGATIVE, POSITIVE
-from heedful.models.recurrent.model_folder import save
+from heedful.models.recurrent.model_folder import save_model
 
 SIZES = (1_000, 5_000, 10_000, 20_000, 50_000)
 DOCS = Path(__file__).parent.parent / "docs"
@@ -78,7 +78,7 @@ def main():
         home = Path(folder)
         train, dev = (heedful.read("synthetic:needle", split=s) for s in ("train", "dev"))
         subject = heedful.fit(train, dev, heedful.Recipe(embedding=50, hidden=32, epochs=4))
-        save(subject, home / "model")
+        save_model(subject, home / "model")
         for size in sizes:
             texts = home / f"{size}.jsonl"
             write_texts(texts, size)

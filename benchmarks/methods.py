@@ -28,7 +28,7 @@ from benchmarks.peak import measured_peak, own_peak
 from heedful.core.values import Example
 from heedful.data.batching import batches
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 SHARED = (
     *("gradient", "input_x_gradient", "attention"),
@@ -70,9 +70,9 @@ def ours(one, encoded, *names, **settings):
     parts = [methods.build(name, **settings) for name in names]
     lean = all(part.kind != "attention" for part in parts)
     for rows in batches(encoded, max_batch_tokens=one.max_batch_tokens):
-        sitting = Sitting(one, one.batch([encoded[row] for row in rows]), lean=lean)
+        context = BatchContext(one, one.batch([encoded[row] for row in rows]), lean=lean)
         with torch.no_grad():
-            found, *_ = [part(sitting, sitting.predicted) for part in parts]
+            found, *_ = [part(context, context.predicted) for part in parts]
         for row, line, mask in zip(rows, found.scores, found.mask, strict=True):
             scores[row] = line[mask].double()
     return scores

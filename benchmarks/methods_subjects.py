@@ -9,10 +9,10 @@ import heedful
 from heedful.data.dataset import Dataset
 from heedful.methods import methods
 from heedful.models.protocols import Subject
-from heedful.models.recurrent.model_folder import save
+from heedful.models.recurrent.model_folder import save_model
 from heedful.planted.closed_form import Case
 from heedful.planted.trained import TrainedCase
-from heedful.training.fit_diffmask import measure
+from heedful.training.fit_diffmask import evaluate_gates
 
 FEWER = {"lime": {"samples": 300}, "kernel_shap": {"samples": 300}}
 LEFT_OUT = ("uniform", "shapley")  # a control by itself; 2^20 passes for a text of 20 words
@@ -56,7 +56,7 @@ def planted() -> Iterator[Group]:
 
 def _case(case: Case | TrainedCase, name: str) -> tuple[str, tuple[Subject, Dataset]]:
     """The subject, and its texts with the decisive word marked."""
-    plant = case.plant if isinstance(case, Case) else case.grown.plant
+    plant = case.plant if isinstance(case, Case) else case.accepted_attempt.plant
     rows = []
     for row in case.texts(PLANTED_TEXTS):
         words = row["text"].split()
@@ -79,7 +79,7 @@ def sst(data: Path, work: Path) -> Iterator[Group]:
         )
         recipe = MASKING[name]
         made = heedful.fit_diffmask(subject, train, recipe, dev=dev, out=gates)
-        kl, left = measure(made, subject, test)
+        kl, left = evaluate_gates(made, subject, test)
         yield Group(
             f"SST, {name}",
             {name: (subject, test)},
@@ -98,7 +98,7 @@ def _row(numbers: Sequence[float]) -> str:
 def _bilstm(data: Path, out: Path) -> Path:
     if not (out / "heedful.json").exists():
         train, dev = (heedful.read(str(data), split=split) for split in ("train", "dev"))
-        save(heedful.fit(train, dev, heedful.Recipe(embeddings="glove", epochs=8)), out)
+        save_model(heedful.fit(train, dev, heedful.Recipe(embeddings="glove", epochs=8)), out)
     return out
 
 

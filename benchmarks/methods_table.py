@@ -25,7 +25,7 @@ from heedful.core.errors import NotApplicable
 from heedful.core.records import Estimate
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.numerics.stats.bootstrap import estimate_means
 
@@ -108,12 +108,12 @@ def _faithful(group: Group, work: Path) -> tuple[dict[str, Estimate], dict[str, 
 def _refused(group: Group, asked: Sequence[str], known: Mapping[str, Any]) -> dict[str, str]:
     """Why a method has no row: what it says of the first subject."""
     subject, data = next(iter(group.members.values()))
-    sitting = _sitting(subject, list(data)[:1])
+    context = _sitting(subject, list(data)[:1])
     reasons = {}
     for name in asked:
         if f"comprehensiveness_{name}" not in known:
             try:
-                methods.build(name, **group.asked[name])(sitting, sitting.predicted)
+                methods.build(name, **group.asked[name])(context, context.predicted)
             except NotApplicable as reason:
                 reasons[name] = str(reason)
     return reasons
@@ -141,14 +141,14 @@ def _costs(group: Group) -> dict[str, tuple[float, float]]:
     spent: dict[str, list[float]] = {}
     for _ in range(ROUNDS):
         for name, part in {"": None, **parts}.items():
-            sitting = _sitting(subject, texts)
+            context = _sitting(subject, texts)
             began = time.process_time()
             try:
                 if part is None:
                     with torch.no_grad():
-                        sitting.outputs(sitting.batch)
+                        context.outputs(context.batch)
                 else:
-                    part(sitting, sitting.predicted)
+                    part(context, context.predicted)
             except NotApplicable:
                 continue
             spent.setdefault(name, []).append((time.process_time() - began) / len(texts))
@@ -157,9 +157,9 @@ def _costs(group: Group) -> dict[str, tuple[float, float]]:
     return {name: (1000 * one, one / one_pass) for name, one in medians.items()}
 
 
-def _sitting(subject: Subject, texts: Sequence[Example]) -> Sitting:
+def _sitting(subject: Subject, texts: Sequence[Example]) -> BatchContext:
     encoded = [subject.encode(one) for one in texts]
-    return Sitting(subject, subject.batch(encoded), texts=encoded)
+    return BatchContext(subject, subject.batch(encoded), texts=encoded)
 
 
 INTRODUCTION = """# Every method beside every metric, and what a text costs it

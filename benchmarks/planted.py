@@ -7,7 +7,7 @@ from datetime import date
 
 import heedful
 from benchmarks.planted_cases import section
-from heedful.planted.hand_built import planted, texts
+from heedful.planted.hand_built import draw_texts, hand_built_subjects
 
 TRUTH = {  # by construction: used, ranks
     "honest-peaked": ("yes", "yes"),
@@ -32,8 +32,10 @@ def main():
     """Audit every kind and print the page."""
     verdicts = {}
     for kind in TRUTH:
-        subject = planted.build(kind)
-        rows = [{"text": e.text, "label": subject.labels[e.label]} for e in texts(subject, TEXTS)]
+        subject = hand_built_subjects.build(kind)
+        rows = [
+            {"text": e.text, "label": subject.labels[e.label]} for e in draw_texts(subject, TEXTS)
+        ]
         verdicts[kind] = heedful.audit(subject, rows).verdict
     print(INTRODUCTION.format(count=TEXTS, today=date.today().isoformat()))
     print("| kind | used: truth | `permutation` says | ranks: truth | `agreement` says | degree |")

@@ -2,7 +2,7 @@
 
 from heedful.planted.closed_form import ASKED_KINDS, Case
 from heedful.planted.closed_form.question_subject import QUESTIONS
-from heedful.planted.closed_form.with_question import SLOPE
+from heedful.planted.closed_form.with_question import MIN_SLOPE
 
 WORDS = {True: "yes", False: "no", None: "·"}
 WHY = {  # what it is for each question; why the truth holds
@@ -30,7 +30,7 @@ def section() -> str:
     for kind in ASKED_KINDS:
         truth = [WORDS[one] for one in Case(kind, "easy", 10, 0).truth.values()]
         rows.append(f"| {' | '.join((kind, *truth, *WHY[kind]))} |")
-    return TEXT.format(questions=QUESTIONS, slope=SLOPE, table="\n".join(rows))
+    return TEXT.format(questions=QUESTIONS, slope=MIN_SLOPE, table="\n".join(rows))
 
 
 TEXT = """

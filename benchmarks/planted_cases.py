@@ -4,7 +4,7 @@ from benchmarks import planted_asked
 from heedful.planted.closed_form import KINDS, PLANTED_VERSION, Case
 from heedful.planted.trained import TRAINED, TRAINED_VERSION
 from heedful.planted.trained.bounds import BOUNDS
-from heedful.planted.trained.case import ATTEMPTS, TRIAL
+from heedful.planted.trained.case import MAX_ATTEMPTS, PROOF_TEXTS
 
 WORDS = {True: "yes", False: "no", None: "·"}
 WHY = {  # how it is built; what grows harder; why the truth holds, and by which margin
@@ -148,8 +148,8 @@ def _trained() -> str:
         version=TRAINED_VERSION,
         table="\n".join(rows),
         proofs="\n".join(proofs),
-        texts=TRIAL,
-        attempts=ATTEMPTS,
+        texts=PROOF_TEXTS,
+        attempts=MAX_ATTEMPTS,
     )
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchmarks.known import EVERY, Said, all_examined, alone
 from heedful.core.atomic_files import write_atomic
-from heedful.numerics.stats.detection_skill import Trials, roc_auc
-from heedful.pipeline.verdict.check_power import row_of
+from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_auc
+from heedful.pipeline.verdict.check_power import make_power_row
 from heedful.planted.closed_form import (
     ASKED_KINDS,
     DIFFICULTIES,
@@ -78,7 +78,7 @@ def _row(cell: tuple[object, ...], some: list[Said]) -> dict[str, object]:
         if one.case.truth[claim] is not None:
             by_kind[one.case.kind].append(one)
     kinds = {
-        kind: Trials(
+        kind: KnownTruthAnswers(
             bool(mine[0].case.truth[claim]),
             tuple(one.answers[claim, check] for one in mine),
             tuple(one.scores[claim, check] for one in mine),
@@ -86,7 +86,7 @@ def _row(cell: tuple[object, ...], some: list[Said]) -> dict[str, object]:
         for kind, mine in by_kind.items()
     }
     like = {"architecture": architecture, "words": words, "texts": texts}
-    return row_of(str(claim), str(check), like, kinds, roc_auc(list(kinds.values())))
+    return make_power_row(str(claim), str(check), like, kinds, detection_auc(list(kinds.values())))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,13 @@ python -m benchmarks.power_page > docs/power.md
 
 from collections.abc import Iterator
 
-from heedful.pipeline.verdict.check_power import Power, Where, powers, shipped
-from heedful.pipeline.verdict.claim_table import TABLE
+from heedful.pipeline.verdict.check_power import (
+    AuditSetting,
+    CheckPower,
+    powers_for,
+    read_bundled_powers,
+)
+from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
 
 LENGTHS = (10, 20, 60, 200)
 ARCHITECTURES = {
@@ -19,7 +24,7 @@ MOST = 10**6  # texts: as many as were measured
 
 def main() -> None:
     """Print the page."""
-    print(INTRODUCTION.format(**shipped()))
+    print(INTRODUCTION.format(**read_bundled_powers()))
     for architecture, title in ARCHITECTURES.items():
         print(f"\n## {title}\n")
         print(
@@ -32,16 +37,18 @@ def main() -> None:
 
 
 def _lines(architecture: str) -> Iterator[str]:
-    for bearing in TABLE:
+    for bearing in CLAIM_TABLE:
         seen: set[str] = set()
         for words in LENGTHS:
-            found = powers(Where(architecture, words, MOST)).of(bearing.claim, bearing.check)
+            found = powers_for(AuditSetting(architecture, words, MOST)).of(
+                bearing.claim, bearing.check
+            )
             if found is not None and found.like not in seen:
                 seen.add(found.like)
                 yield _line(found)
 
 
-def _line(found: Power) -> str:
+def _line(found: CheckPower) -> str:
     texts, _, words = found.like.partition(", ")[2].partition(" texts of about ")
     auc = "–" if found.auc is None else f"{found.auc}"
     shares = (found.miss, found.false_alarm, found.undecided)

@@ -25,9 +25,14 @@ import heedful
 from benchmarks.power import TABLE
 from heedful.core.atomic_files import write_atomic
 from heedful.core.rng import generator
-from heedful.numerics.stats.detection_skill import Trials, roc_auc
+from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_auc
 from heedful.pipeline.verdict import estimate
-from heedful.pipeline.verdict.check_power import ANSWERS, Powers, Where, row_of
+from heedful.pipeline.verdict.check_power import (
+    VOTE_SIGNS,
+    AuditSetting,
+    PowerTable,
+    make_power_row,
+)
 from heedful.training.fit import fit
 from heedful.training.recipe import Recipe
 
@@ -107,16 +112,16 @@ def _work(task: tuple[Kind, int]) -> dict[tuple[str, str], tuple[int, float]]:
     for claim, check, figure in BEARS:
         result = verdict.checks[check]
         score = result.estimates[figure].value if figure in result.estimates else float("nan")
-        found[claim, check] = ANSWERS.get(result.answer, 0), score
+        found[claim, check] = VOTE_SIGNS.get(result.answer, 0), score
     return found
 
 
-def _every_vote(where: Where) -> Powers:
+def _every_vote(where: AuditSetting) -> PowerTable:
     """A table where all three are always right."""
-    right = {"yes": Trials(True, (1,)), "no": Trials(False, (-1,))}
+    right = {"yes": KnownTruthAnswers(True, (1,)), "no": KnownTruthAnswers(False, (-1,))}
     like = {**LIKE, "texts": 0}
-    return Powers(
-        where, tuple(row_of(claim, check, like, right, None) for claim, check, _ in BEARS)
+    return PowerTable(
+        where, tuple(make_power_row(claim, check, like, right, None) for claim, check, _ in BEARS)
     )
 
 
@@ -124,10 +129,12 @@ def _row(
     claim: str, check: str, kinds: dict[str, list[tuple[bool, int, float]]]
 ) -> dict[str, object]:
     trials = {
-        name: Trials(some[0][0], tuple(a for _, a, _ in some), tuple(s for *_, s in some))
+        name: KnownTruthAnswers(
+            some[0][0], tuple(a for _, a, _ in some), tuple(s for *_, s in some)
+        )
         for name, some in kinds.items()
     }
-    return row_of(claim, check, LIKE, trials, roc_auc(list(trials.values())))
+    return make_power_row(claim, check, LIKE, trials, detection_auc(list(trials.values())))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import torch
 
 import heedful
 from benchmarks.chance import random_losses
-from heedful.models.recurrent.model_folder import save
+from heedful.models.recurrent.model_folder import save_model
 from heedful.numerics.stats.bootstrap import estimate_means
 from heedful.numerics.tensor.erasure_metrics import diagnosticity
 from heedful.training.finetune import finetune
@@ -57,7 +57,7 @@ def _models(corpus: str, given: argparse.Namespace) -> dict[str, Path]:
     if not (bilstm / "heedful.json").exists():
         epochs = 8 if corpus == "sst" else 4
         recipe = heedful.Recipe(embeddings="glove", epochs=epochs, max_words=1000)
-        save(heedful.fit(*_splits(given.data_root / corpus), recipe), bilstm)
+        save_model(heedful.fit(*_splits(given.data_root / corpus), recipe), bilstm)
     if not (minilm / "config.json").exists():
         train, dev = _splits(given.data_root / "sst", TUNED_ON)
         finetune(train, dev, FineTuning(encoder=given.minilm, epochs=2), out=minilm)

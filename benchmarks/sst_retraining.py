@@ -24,12 +24,12 @@ def study(data, work):
     """Train the base model unless it is there, audit it, and give the run."""
     model = Path(work) / "model"
     if not (model / "heedful.json").exists():
-        from heedful.models.recurrent.model_folder import save
+        from heedful.models.recurrent.model_folder import save_model
 
         train = heedful.read(data, split="train")
         dev = heedful.read(data, split="dev", labels=train.labels)
         recipe = heedful.Recipe(embeddings="glove", min_words=WORDS)
-        save(heedful.fit(train, dev, recipe), model)
+        save_model(heedful.fit(train, dev, recipe), model)
     plan = heedful.Plan(str(model), str(data), checks=CHECKS, min_words=WORDS)
     return heedful.audit(str(model), str(data), plan=plan, out=Path(work) / "run")
 

@@ -14,19 +14,24 @@ from pathlib import Path
 from typing import Any
 
 from heedful.core.atomic_files import write_atomic
-from heedful.core.timing import silent
-from heedful.data.cleaning.presets import cleaning_named
+from heedful.core.timing import no_progress
+from heedful.data.cleaning.presets import get_cleaning
 from heedful.data.cleaning.steps import Cleaning
 from heedful.data.read import read
 from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
-from heedful.models.recurrent.word_vectors import initial_vectors
-from heedful.studies.find_data import find
-from heedful.studies.page.page_parts import number, told
-from heedful.studies.published_numbers import Key, Published
-from heedful.studies.results.cell_results import Made, made_of
-from heedful.studies.results.estimates import SHARE, estimate, mean, over_seeds
-from heedful.studies.run.grid import Asked, Cell, cells_of
-from heedful.studies.run.run_grid import work_all
+from heedful.models.recurrent.word_vectors import load_word_vectors
+from heedful.studies.find_data import find_data
+from heedful.studies.page.page_parts import format_estimate, three_decimals
+from heedful.studies.published_numbers import NumberKey, PublishedNumbers
+from heedful.studies.results.cell_results import CellResults, collect_results
+from heedful.studies.results.estimates import (
+    UNIT_RANGE,
+    estimate_statistic,
+    mean,
+    t_interval_over_seeds,
+)
+from heedful.studies.run.grid import StudyCell, StudyRequest, build_cells
+from heedful.studies.run.run_grid import run_cells
 from heedful.studies.study import Study
 
 STUDY = "jain-wallace-2019"
@@ -73,7 +78,7 @@ def main() -> None:
     chosen = [one for one in VARIANTS if not given.sets or one.texts in given.sets]
     many = {one: variant_cells(one, given.data_root, given.out, given.seeds) for one in chosen}
     cells = [cell for some in many.values() for cell in some]
-    failed = work_all(cells, given.out, workers=2, progress=silent)
+    failed = run_cells(cells, given.out, workers=2, progress=no_progress)
     if failed:
         raise SystemExit(f"Some failed: {failed}")
     page = page_of(many, given.out)
@@ -82,20 +87,20 @@ def main() -> None:
         write_atomic(given.page, page)
 
 
-def variant_cells(variant: Variant, root: Path, out: Path, seeds: int) -> list[Cell]:
+def variant_cells(variant: Variant, root: Path, out: Path, seeds: int) -> list[StudyCell]:
     """The study's cells of its main model on this set, but for the one choice."""
     study = Study.read(STUDY)
     picked, _ = study.chosen(sets=[variant.texts])
-    data = find(picked, root).data
+    data = find_data(picked, root).data
     own = {}
     if variant.by_date:
         own = split_by_date(Path(data[variant.texts]), picked[0].cleaning, out / "by-date")
     recipe = dict(variant.recipe)
     if variant.scale != 1.0:
-        clean = cleaning_named(picked[0].cleaning)
+        clean = get_cleaning(picked[0].cleaning)
         recipe["embeddings"] = scaled(Path(data[variant.texts]), clean, variant, out / "glove.txt")
-    asked = Asked((study.main,), seeds, limits={"test": {variant.texts: AUDITED}})
-    cells = cells_of(study, picked, data, asked)
+    asked = StudyRequest((study.main,), seeds, limits={"test": {variant.texts: AUDITED}})
+    cells = build_cells(study, picked, data, asked)
     # the name of the set tells cells of different variants apart in progress and errors
     return [
         replace(
@@ -112,7 +117,7 @@ def variant_cells(variant: Variant, root: Path, out: Path, seeds: int) -> list[C
 
 def split_by_date(folder: Path, cleaning: str, out: Path) -> dict[str, str]:
     """Cleaned as in the study, split as distributed; every fifth training text is for dev."""
-    clean = cleaning_named(cleaning)
+    clean = get_cleaning(cleaning)
     low, high = clean.longer_than or 0, clean.shorter_than or float("inf")
     kept: dict[str, list[dict[str, Any]]] = {}
     for split in ("train", "test"):
@@ -130,7 +135,7 @@ def scaled(folder: Path, clean: Cleaning, variant: Variant, path: Path) -> str:
     split = WordTokenizer()
     texts = [row["text"] for part in ("train", "test") for row in _rows(folder, part)]
     words = Vocabulary.count([[split.normal(word) for word in clean.words(one)] for one in texts])
-    table, _ = initial_vectors("glove", words)
+    table, _ = load_word_vectors("glove", words)
     known = ((word, table[number]) for word, number in words.numbers.items())
     lines = [
         " ".join([word, *map(str, (variant.scale * row).tolist())])
@@ -152,9 +157,9 @@ def _write(path: Path, rows: list[dict[str, Any]]) -> None:
     write_atomic(path, "".join(json.dumps(row) + "\n" for row in rows))
 
 
-def page_of(many: Mapping[Variant, list[Cell]], out: Path) -> str:
+def page_of(many: Mapping[Variant, list[StudyCell]], out: Path) -> str:
     """Every variant, its score and its τ, beside what was published."""
-    published, study = Published.of(STUDY), Study.read(STUDY)
+    published, study = PublishedNumbers.of(STUDY), Study.read(STUDY)
     lines = [
         "# Where our τ is not the published one",
         f"Main model (BiLSTM, additive attention), {AUDITED} test texts, one choice changed at a "
@@ -163,21 +168,24 @@ def page_of(many: Mapping[Variant, list[Cell]], out: Path) -> str:
     ]
     for texts in dict.fromkeys(one.texts for one in many):
         rows = ["| | accuracy | " + " | ".join(MEASURES) + " |", "| --- | --- | --- | --- | --- |"]
-        keys = [Key(texts, study.main, f"agreement.{one}", "mean") for one in MEASURES]
-        score = Key(texts, study.main, "performance.accuracy", "value")
-        known = [number(published.figures[one].value) for one in (score, *keys)]
+        keys = [NumberKey(texts, study.main, f"agreement.{one}", "mean") for one in MEASURES]
+        score = NumberKey(texts, study.main, "performance.accuracy", "value")
+        known = [three_decimals(published.figures[one].value) for one in (score, *keys)]
         rows.append(f"| published | {' | '.join(known)} |")
         for variant, cells in many.items():
             if variant.texts == texts:
-                ((_, made),) = made_of(cells, out).items()
+                ((_, made),) = collect_results(cells, out).items()
                 rows.append(f"| {variant.what} | {' | '.join(_numbers(made))} |")
         lines += [f"## {texts}", "\n".join(rows)]
     return "\n\n".join(lines) + "\n"
 
 
-def _numbers(made: Made) -> list[str]:
-    taus = [estimate(made.table(f"agreement.{one}"), mean) for one in MEASURES]
-    return [told(one) for one in (over_seeds(made.performance("accuracy"), SHARE), *taus)]
+def _numbers(made: CellResults) -> list[str]:
+    taus = [estimate_statistic(made.table(f"agreement.{one}"), mean) for one in MEASURES]
+    return [
+        format_estimate(one)
+        for one in (t_interval_over_seeds(made.performance("accuracy"), UNIT_RANGE), *taus)
+    ]
 
 
 if __name__ == "__main__":

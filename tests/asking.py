@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from heedful.core.values import Example
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.classifier import Shape
 from heedful.models.recurrent.query_classifier import QueryClassifier
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary, WordTokenizer
+from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary, WordTokenizer
 from helpers import WORDS
 
 ENCODERS, ATTENTIONS = ("bilstm", "cnn", "average", "mlp"), ("additive", "dot", "uniform")
@@ -21,7 +21,7 @@ ALLOWED = (None, (0, 2), None, (1,), (0, 1, 2, 3))
 
 def subject(encoder="bilstm", attention="additive", *, classes=4, seed=0):
     """A random network in float64 whose weights are large enough for attention to matter."""
-    size = len(SPECIALS) + len(WORDS)
+    size = len(SPECIAL_TOKENS) + len(WORDS)
     shape = Shape(size, classes, encoder, attention, embedding=6, hidden=8, query=True)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -31,7 +31,7 @@ def subject(encoder="bilstm", attention="additive", *, classes=4, seed=0):
         network.embedding.weight.data[0].zero_()
     network.eval().requires_grad_(False)
     labels = tuple(f"class{number}" for number in range(classes))
-    return RecurrentSubject(network, Vocabulary((*SPECIALS, *WORDS)), WordTokenizer(), labels)
+    return RecurrentSubject(network, Vocabulary((*SPECIAL_TOKENS, *WORDS)), WordTokenizer(), labels)
 
 
 def examples(lengths=LENGTHS, allowed=None, *, seed=0):
@@ -48,7 +48,7 @@ def examples(lengths=LENGTHS, allowed=None, *, seed=0):
     ]
 
 
-def sitting(one, lengths=LENGTHS, allowed=None, **settings):
+def context(one, lengths=LENGTHS, allowed=None, **settings):
     """A batch of such texts before a subject."""
     encoded = [one.encode(example) for example in examples(lengths, allowed)]
-    return Sitting(one, one.batch(encoded), texts=encoded, **settings)
+    return BatchContext(one, one.batch(encoded), texts=encoded, **settings)

@@ -29,8 +29,8 @@ class Counting:
         if self.scale == 0:
             raise ConfigError("scale must not be 0.")
 
-    def __call__(self, sitting, target):
-        mask = sitting.batch.mask
+    def __call__(self, context, target):
+        mask = context.batch.mask
         scores = mask.cumsum(-1).double() * self.scale * (-1 if self.how == "minus" else 1)
         return Explanation("counting", scores.masked_fill(~mask, 0.0), mask)
 
@@ -52,11 +52,11 @@ class Short:
     join: ClassVar[str] = "sum"
     signed: ClassVar[bool] = False
 
-    def __call__(self, sitting, target):
-        longest = int(sitting.batch.lengths.max())
+    def __call__(self, context, target):
+        longest = int(context.batch.lengths.max())
         if longest > 3:
             raise NotApplicable(f"short reads three tokens at most, not {longest}.")
-        mask = sitting.batch.mask
+        mask = context.batch.mask
         return Explanation("short", mask.double(), mask)
 
 
@@ -64,7 +64,7 @@ class Short:
 class Never(Short):
     """Serves nobody."""
 
-    def __call__(self, sitting, target):
+    def __call__(self, context, target):
         raise NotApplicable("never serves nobody.")
 
 

@@ -12,8 +12,8 @@ import tiny_tokenizers
 from heedful.core.batch import Batch, collate
 from heedful.core.values import Example, Forward, LinearDecoder
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.mask_words import blank_of
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.mask_words import get_mask_embedding
 from heedful.models.transformer.from_pretrained import from_model
 
 OF = ("probability", "log_odds", "logit")
@@ -48,7 +48,7 @@ def texts_of(name):
 
 def sitting_of(name, **more):
     """A sitting on those texts, and one target class for each."""
-    one = Sitting(subject(name), subject(name).batch(texts_of(name)), **more)
+    one = BatchContext(subject(name), subject(name).batch(texts_of(name)), **more)
     other = torch.arange(len(one.batch)) % 2  # every second text is explained for another class
     return one, (one.predicted + other) % len(one.subject.labels)
 
@@ -124,7 +124,7 @@ def value_hiding(one, text, places, target, of):
     batch = one.batch([text])
     x = one.embed(batch).clone()
     for place in places:
-        x[0, place] = blank_of(Sitting(one, batch)).vector
+        x[0, place] = get_mask_embedding(BatchContext(one, batch)).vector
     with torch.no_grad():
         return value(one.forward(batch, x).logits[0], target, of)
 
@@ -160,18 +160,18 @@ def on_tokens(text, players, scores):
     return found
 
 
-def explained(name, sitting, target, **settings):
+def explained(name, context, target, **settings):
     """A method's scores, text by text, without padding."""
-    found = methods.build(name, **settings)(sitting, target)
+    found = methods.build(name, **settings)(context, target)
     assert found.method == name
-    assert not found.scores[~sitting.batch.mask].any()
-    pairs = zip(found.scores, sitting.batch.present, strict=True)
+    assert not found.scores[~context.batch.mask].any()
+    pairs = zip(found.scores, context.batch.present, strict=True)
     return [scores[present].double() for scores, present in pairs]
 
 
 def alone(one, text, target):
     """A sitting on one text."""
-    return Sitting(one, one.batch([text])), torch.tensor([target])
+    return BatchContext(one, one.batch([text])), torch.tensor([target])
 
 
 def linear(lengths, seed=0, **more):
@@ -179,7 +179,7 @@ def linear(lengths, seed=0, **more):
     one = Linear(seed)
     batch: Batch = helpers.batch(one, lengths, seed=seed)
     added = (one.embed(batch) @ one.weight).masked_fill(~batch.mask, 0.0)
-    return Sitting(one, batch, **more), added
+    return BatchContext(one, batch, **more), added
 
 
 def grouped(values):

@@ -9,7 +9,7 @@ from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.values import Example
 from heedful.models.recurrent.classifier import AttentionClassifier, Shape
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary, WordTokenizer
+from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary, WordTokenizer
 
 WORDS = tuple(f"w{number}" for number in range(30))
 
@@ -18,7 +18,9 @@ def subject(
     encoder: str = "bilstm", attention: str = "additive", *, classes: int = 2, seed: int = 0
 ) -> RecurrentSubject:
     """A random classifier in float64 whose weights are large enough for attention to matter."""
-    shape = Shape(len(SPECIALS) + len(WORDS), classes, encoder, attention, embedding=6, hidden=8)
+    shape = Shape(
+        len(SPECIAL_TOKENS) + len(WORDS), classes, encoder, attention, embedding=6, hidden=8
+    )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network = AttentionClassifier(shape).double()
@@ -27,7 +29,7 @@ def subject(
         network.embedding.weight.data[0].zero_()
     network.eval().requires_grad_(False)
     labels = tuple(f"class{number}" for number in range(classes))
-    return RecurrentSubject(network, Vocabulary((*SPECIALS, *WORDS)), WordTokenizer(), labels)
+    return RecurrentSubject(network, Vocabulary((*SPECIAL_TOKENS, *WORDS)), WordTokenizer(), labels)
 
 
 def encoded(subject: RecurrentSubject, lengths: list[int], *, seed: int = 0) -> list[Encoded]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from jaxtyping import config
 
 import helpers
-from heedful.models.recurrent.model_folder import save
+from heedful.models.recurrent.model_folder import save_model
 
 SCRIPT = "</script><script>alert('w1')</script><img src=x onerror=alert(1)>"
 
@@ -21,7 +21,7 @@ def as_in_use():
 def small_model(tmp_path_factory):
     """A model folder that reads fifty words at most."""
     folder = tmp_path_factory.mktemp("hostile") / "model"
-    save(replace(helpers.subject(), max_words=50), folder)
+    save_model(replace(helpers.subject(), max_words=50), folder)
     return folder
 
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 from scipy.stats import kendalltau
 
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.planted.closed_form import DIFFICULTIES, LENGTHS, Case
-from heedful.planted.closed_form.texts import example_of
+from heedful.planted.closed_form.texts import row_to_example
 from heedful.planted.trained import TrainedCase
 
 CELLS = list(product(DIFFICULTIES, LENGTHS))
@@ -46,16 +46,16 @@ class Seen:
         return self.case.texts(few if self.case.kind.startswith("compiled") else TEXTS)
 
     @cached_property
-    def sitting(self):
+    def context(self):
         subject = self.case.subject
-        encoded = [subject.encode(example_of(row, i)) for i, row in enumerate(self.rows)]
-        return Sitting(subject, subject.batch(encoded))
+        encoded = [subject.encode(row_to_example(row, i)) for i, row in enumerate(self.rows)]
+        return BatchContext(subject, subject.batch(encoded))
 
     @cached_property
     def texts(self):
         """Of each text: the numbers of its words, their weights, and the log-odds."""
-        forward, found = self.sitting.forward, []
-        for row, mask in enumerate(self.sitting.batch.mask):
+        forward, found = self.context.forward, []
+        for row, mask in enumerate(self.context.batch.mask):
             ids = np.array([int(word[1:]) for word in self.rows[row]["text"].split()])
             z = float(odds(forward.logits[row]))
             found.append((ids, forward.attention[row][mask].numpy(), z))
@@ -64,8 +64,8 @@ class Seen:
     @cached_property
     def moved(self):
         """Of each text: how far deleting each word moves the log-odds."""
-        moved = (odds(self.sitting.without_each) - odds(self.sitting.forward.logits)[:, None]).abs()
-        return [moved[row][mask].numpy() for row, mask in enumerate(self.sitting.batch.mask)]
+        moved = (odds(self.context.without_each) - odds(self.context.forward.logits)[:, None]).abs()
+        return [moved[row][mask].numpy() for row, mask in enumerate(self.context.batch.mask)]
 
     @cached_property
     def taus(self):
@@ -74,10 +74,10 @@ class Seen:
 
     def output(self, weights):
         """Probability of the second class under weights over the words."""
-        rows = self.sitting.forward.rows
+        rows = self.context.forward.rows
         given = weights if rows is None else weights[:, None]
         with torch.no_grad():
-            return self.sitting.decode(self.sitting.with_words(given)).softmax(-1)[:, 1]
+            return self.context.decode(self.context.place_on_words(given)).softmax(-1)[:, 1]
 
     @cached_property
     def farthest(self):
@@ -85,19 +85,19 @@ class Seen:
 
         Log-odds are linear in the weights, so nothing moves the output farther.
         """
-        mask, own = self.sitting.batch.mask, self.sitting.forward.probabilities[:, 1]
+        mask, own = self.context.batch.mask, self.context.forward.probabilities[:, 1]
         worst = torch.zeros_like(own)
         for place in range(mask.shape[1]):
             inside = mask[:, place]
             alone = torch.zeros(mask.shape, dtype=torch.float64)
             alone[:, place] = 1.0
-            alone = torch.where(inside[:, None], alone, self.sitting.forward.attention)
+            alone = torch.where(inside[:, None], alone, self.context.forward.attention)
             worst = torch.maximum(worst, (self.output(alone) - own).abs())
         return worst.numpy()
 
     def shuffled(self, draws=10):
         """How far the output moves when the weights change places: of each text the median."""
-        attention, mask = self.sitting.forward.attention, self.sitting.batch.mask
+        attention, mask = self.context.forward.attention, self.context.batch.mask
         draw, moved = np.random.default_rng(0), []
         for _ in range(draws):
             other = attention.clone()
@@ -105,7 +105,7 @@ class Seen:
                 places = inside.nonzero()[:, 0]
                 other[row, places] = attention[row, places[draw.permutation(len(places))]]
             moved.append(
-                (self.output(other) - self.sitting.forward.probabilities[:, 1]).abs().numpy()
+                (self.output(other) - self.context.forward.probabilities[:, 1]).abs().numpy()
             )
         return np.median(moved, axis=0)
 

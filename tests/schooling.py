@@ -4,12 +4,12 @@ from dataclasses import replace
 from functools import cache
 
 import heedful
-from heedful.checks import mark
+from heedful.checks import mark_hidden_words
 from heedful.data.read import read
 from heedful.training.fit import fit
 from heedful.training.recipe import Recipe
-from heedful.training.variants.context import Texts
-from heedful.training.variants.variant_store import School
+from heedful.training.variants.context import EncodedTexts
+from heedful.training.variants.variant_store import VariantStore
 
 RECIPE = Recipe(hidden=8, embedding=12, epochs=3, batch=16, rate=0.02)
 
@@ -26,18 +26,19 @@ def base(encoder="bilstm", attention="additive"):
     return fit(data("train", 160), data("dev", 60), recipe)
 
 
-def school(folder, subject=None):
+def variant_store(folder, subject=None):
     """A school in a folder."""
     subject = subject or base()
     train, dev = (
-        Texts(subject, list(data(*one)), 1, mark) for one in (("train", 160), ("dev", 60))
+        EncodedTexts(subject, list(data(*one)), 1, mark_hidden_words)
+        for one in (("train", 160), ("dev", 60))
     )
-    return School(folder, subject, train, dev, {"model": subject.fingerprint()})
+    return VariantStore(folder, subject, train, dev, {"model": subject.fingerprint()})
 
 
 def model(folder):
     """The base model in a folder of its own."""
-    from heedful.models.recurrent.model_folder import save
+    from heedful.models.recurrent.model_folder import save_model
 
-    save(base(), folder)
+    save_model(base(), folder)
     return heedful.load(folder)

@@ -167,7 +167,7 @@ def by_hand(subject, rows, new):
                 at += 1
         return changed
 
-    with subject.seam.open(edit):
+    with subject.access.open(edit):
         return untouched(subject.model, subject, rows)
 
 

@@ -1,22 +1,25 @@
 """Powers by hand: checks that are always right, or as often as said."""
 
-from heedful.numerics.stats.detection_skill import Trials
-from heedful.pipeline.verdict.check_power import Powers, Where, row_of
-from heedful.pipeline.verdict.claim_table import TABLE
+from heedful.numerics.stats.detection_skill import KnownTruthAnswers
+from heedful.pipeline.verdict.check_power import AuditSetting, PowerTable, make_power_row
+from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
 
-WHERE = Where("recurrent", 20.0, 100)
+WHERE = AuditSetting("recurrent", 20.0, 100)
 LIKE = {"architecture": "recurrent", "words": 20, "texts": 10}
 
 
 def row(claim, check, right=30, wrong=0, undecided=0, **like):
     """A row of the table where both truths were told right, wrong and not at all so often."""
     said = (1,) * right + (-1,) * wrong + (0,) * undecided
-    kinds = {"yes": Trials(True, said), "no": Trials(False, tuple(-one for one in said))}
-    return row_of(claim, check, {**LIKE, **like}, kinds, None)
+    kinds = {
+        "yes": KnownTruthAnswers(True, said),
+        "no": KnownTruthAnswers(False, tuple(-one for one in said)),
+    }
+    return make_power_row(claim, check, {**LIKE, **like}, kinds, None)
 
 
 def trusted(*rows, where=WHERE):
     """Everybody is an oracle, save those who have a row of their own."""
     own = {(one["claim"], one["check"]) for one in rows}
-    others = [row(b.claim, b.check) for b in TABLE if (b.claim, b.check) not in own]
-    return Powers(where, (*rows, *others))
+    others = [row(b.claim, b.check) for b in CLAIM_TABLE if (b.claim, b.check) not in own]
+    return PowerTable(where, (*rows, *others))

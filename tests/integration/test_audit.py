@@ -12,7 +12,7 @@ import helpers
 from heedful.checks import checks
 from heedful.core.errors import AttentionUnavailable, DataError, RunError
 from heedful.core.records import ANSWERS, CLAIMS
-from heedful.models.recurrent.model_folder import save
+from heedful.models.recurrent.model_folder import save_model
 
 SEARCHED = {"epsilon_max_jsd"}
 
@@ -203,7 +203,7 @@ def test_a_decoder_that_hears_nothing_is_an_error_not_a_zero():
 
 def test_loading_a_saved_model_gives_the_same_audit(tmp_path):
     subject = helpers.subject()
-    save(subject, tmp_path / "model")
+    save_model(subject, tmp_path / "model")
     loaded = heedful.load(tmp_path / "model")
     data = rows(15)
     one, two = (heedful.audit(s, data, checks=["agreement"]).verdict for s in (subject, loaded))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from browsing import CLASSES, COLOURS, COUNT, contrast, ground, made_up, started, visits, written
-from heedful.report.sections.example_texts import MOST, sentences_of
+from heedful.report.sections.example_texts import MOST, choose_examples
 from unit.report.made_up import NASTY, measurements
 
 browser = pytest.fixture(scope="module")(started)
@@ -121,7 +121,7 @@ def test_search_narrows_says_when_nothing_is_found_and_gives_all_back(opened, ma
     assert everything[0] == f"{STEP} of {MOST} shown"
     page.keyboard.press("/")
     page.keyboard.type("NAÏVE")
-    found = sum("naïve" in " ".join(one.words) for one in sentences_of(made))
+    found = sum("naïve" in " ".join(one.words) for one in choose_examples(made))
     assert 0 < found < MOST
     assert count.inner_text() == f"{min(found, STEP)} of {found} shown"
     for text in page.locator("#list > li").all_inner_texts():
@@ -140,7 +140,7 @@ def test_filters_keep_what_they_name(opened, made):
     page.select_option("#why", "random")
     kept = [
         one.instance
-        for one in sentences_of(made)
+        for one in choose_examples(made)
         if one.predicted == CLASSES[1] != one.label and one.why == "random"
     ]
     assert page.locator("#count").inner_text() == f"{STEP} of {len(kept)} shown"

@@ -3,8 +3,11 @@
 import pytest
 
 from browsing import COLOURS, contrast, ground, started, visits
-from heedful.report.pages.explanation_html import explained_fragment, explained_page
-from heedful.results.explanation import Explained, MethodScores
+from heedful.report.pages.explanation_html import (
+    render_explanation_fragment,
+    render_explanation_html,
+)
+from heedful.results.explanation import MethodScores, TextExplanation
 from unit.report.made_up import NASTY
 
 browser = pytest.fixture(scope="module")(started)
@@ -24,13 +27,13 @@ def explained(tokens=TOKENS, text=None):
     }
     refused = {"flow": NASTY[0]}
     text = " ".join(tokens) if text is None else text
-    return Explained(text, NASTY[2], "word", tokens, methods, "other", 0.25, refused, True)
+    return TextExplanation(text, NASTY[2], "word", tokens, methods, "other", 0.25, refused, True)
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     path = tmp_path_factory.mktemp("explained") / "page.html"
-    path.write_text(explained_page(explained(), model=NASTY[1]), encoding="utf-8")
+    path.write_text(render_explanation_html(explained(), model=NASTY[1]), encoding="utf-8")
     return path.as_uri()
 
 
@@ -110,7 +113,7 @@ def test_without_script_all_is_there(opened):
 
 def test_right_to_left_texts_run_from_right_to_left(opened, tmp_path):
     path = tmp_path / "page.html"
-    path.write_text(explained_page(explained(("שלום", "עולם", "טוב"))), encoding="utf-8")
+    path.write_text(render_explanation_html(explained(("שלום", "עולם", "טוב"))), encoding="utf-8")
     page = opened()
     page.goto(path.as_uri())
     boxes = [one.bounding_box()["x"] for one in page.locator(".words").first.locator("span").all()]
@@ -119,7 +122,7 @@ def test_right_to_left_texts_run_from_right_to_left(opened, tmp_path):
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_notebook_keeps_its_own_look_and_the_words_theirs(opened, tmp_path, dark):
-    fragment = explained_fragment(explained()).replace("<details>", "<details open>")
+    fragment = render_explanation_fragment(explained()).replace("<details>", "<details open>")
     side = 'data-jp-theme-light="false" style="background: #111"' if dark else ""
     path = tmp_path / "notebook.html"
     page = opened(viewport={"width": 700, "height": 800})

@@ -5,7 +5,7 @@ import pytest
 import heedful
 from browsing import COLOURS, contrast, made_up, started, visits
 from comparisons import taus, write_run
-from heedful.report.pages.review_render import review_html
+from heedful.report.pages.review_render import render_review_html
 from unit.report.made_up import NASTY
 
 browser = pytest.fixture(scope="module")(started)
@@ -19,7 +19,7 @@ def address(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     path = folder / "page.html"
     if request.param == "review":
-        path.write_text(review_html(made_up(), digest="ab" * 32), encoding="utf-8")
+        path.write_text(render_review_html(made_up(), digest="ab" * 32), encoding="utf-8")
         return path.as_uri()
     pytest.importorskip("altair")
     sides = [

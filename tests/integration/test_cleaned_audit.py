@@ -8,8 +8,8 @@ import pytest
 
 import heedful
 from heedful.core.errors import ConfigError
-from heedful.models.recurrent.model_folder import save
-from heedful.pipeline.retrain.training_data import training_data
+from heedful.models.recurrent.model_folder import save_model
+from heedful.pipeline.retrain.training_data import read_training_data
 from hostile import as_in_use
 
 SST, NEWS = "jain-wallace-2019/sst", "jain-wallace-2019/20news"
@@ -44,7 +44,7 @@ def model(trees):
 
 def test_train_and_audit_by_the_command_line(run, trees, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "heedful.cli.audit._report", lambda run: "none"
+        "heedful.cli.audit._write_report", lambda run: "none"
     )  # the page is not asked for
     words = ("train", f"sst:{trees}", "--out", tmp_path / "model", "--cleaning", SST,
              "--encoder", "average", "--epochs", "1")  # fmt: skip
@@ -86,7 +86,7 @@ def test_instances_are_row_numbers_and_words_the_cleaned_ones(trees, model, tmp_
 
 
 def test_explanations_are_of_the_cleaned_texts(run, trees, model, tmp_path):
-    save(model, tmp_path / "model")
+    save_model(model, tmp_path / "model")
     out = tmp_path / "scores.parquet"
     words = ("explain", tmp_path / "model", "--data", f"sst:{trees}", "--out", out)
     code, told, _ = run(*words, "--methods", "attention", "--cleaning", SST)
@@ -119,12 +119,12 @@ def test_texts_that_models_are_made_from_are_cleaned_and_apart(tmp_path):
     for split, its in (("train", rows[:120]), ("test", rows[120:])):
         (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, its)))
     plan = heedful.Plan("m", str(tmp_path), checks=("necessity",), cleaning=NEWS)
-    made = training_data(str(tmp_path), plan, ("0", "1"), train=None, dev=None)
+    made = read_training_data(str(tmp_path), plan, ("0", "1"), train=None, dev=None)
     tested = heedful.read(tmp_path, cleaning=NEWS)
-    made.require_apart(tested)
+    made.require_disjoint(tested)
     assert [len(made.train), len(made.dev), len(tested)] == [128, 32, 40]
     assert made.train.cleaning == made.dev.cleaning == NEWS
-    plain = training_data(
+    plain = read_training_data(
         str(tmp_path),
         heedful.Plan("m", "d", checks=("necessity",)),
         ("0", "1"),

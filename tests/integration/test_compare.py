@@ -10,7 +10,7 @@ import pytest
 
 import heedful
 from comparisons import taus, write_run
-from heedful.planted.hand_built import planted, texts
+from heedful.planted.hand_built import draw_texts, hand_built_subjects
 from hostile import as_in_use, refused
 
 as_in_use = pytest.fixture(autouse=True)(as_in_use)
@@ -26,8 +26,11 @@ assert "torch" not in sys.modules and "transformers" not in sys.modules
 def runs(tmp_path_factory):
     """The same texts read by an honest subject and by one whose attention is drawn at random."""
     out = tmp_path_factory.mktemp("runs")
-    honest, inert = planted.build("honest-graded"), planted.build("inert-random")
-    rows = [{"text": one.text, "label": one.label} for one in texts(honest, 60)]
+    honest, inert = (
+        hand_built_subjects.build("honest-graded"),
+        hand_built_subjects.build("inert-random"),
+    )
+    rows = [{"text": one.text, "label": one.label} for one in draw_texts(honest, 60)]
     settings = {"checks": ("agreement", "permutation"), "resamples": 200}
     faithful = {**settings, "checks": ("agreement", "faithfulness", "permutation")}
     return (

@@ -12,9 +12,9 @@ import pytest
 import heedful
 import helpers
 from heedful.core.rng import generator
-from heedful.methods.diffmask import UNTRAINED
-from heedful.methods.prerequisites import tell_left_out
-from heedful.models.recurrent.model_folder import save
+from heedful.methods.diffmask import NO_EXPLAINER
+from heedful.methods.prerequisites import warn_left_out
+from heedful.models.recurrent.model_folder import save_model
 from masks import write_explainer
 
 TEXT = "w1 w2 w3 w4 w5"
@@ -25,8 +25,8 @@ def files(tmp_path_factory):
     """A model, rows, and an explainer of each."""
     folder = tmp_path_factory.mktemp("diffmask")
     subject = replace(helpers.subject(), labels=("no", "yes"))
-    save(subject, folder / "model")
-    save(helpers.subject(seed=1), folder / "other")
+    save_model(subject, folder / "model")
+    save_model(helpers.subject(seed=1), folder / "other")
     draw = generator(0, "rows of a test")
     for split, count in (("train", 40), ("test", 6)):
         texts = [" ".join(draw.choice(helpers.WORDS, draw.integers(3, 9))) for _ in range(count)]
@@ -104,7 +104,7 @@ def test_among_all_methods_it_is_refused_with_its_reason(files, run):
     told = ("explain", files / "model", TEXT, "--methods", "all", "--json")
     found = json.loads(run(*told, "--set", "lime.samples=16", "--set", "kernel_shap.samples=16")[1])
     assert "diffmask" not in found["methods"]
-    assert found["refused"]["diffmask"] == UNTRAINED
+    assert found["refused"]["diffmask"] == NO_EXPLAINER
 
 
 def test_unless_asked_for_it_is_left_out(files, run):
@@ -114,7 +114,7 @@ def test_unless_asked_for_it_is_left_out(files, run):
 
 @pytest.mark.parametrize("methods", ["diffmask,gradient", "all"])
 def test_audits_take_it_from_a_plan(files, run, tmp_path, methods, caplog):
-    tell_left_out.cache_clear()
+    warn_left_out.cache_clear()
     plan = tmp_path / "plan.toml"
     plan.write_text(f'[methods.diffmask]\nexplainer = "{files / "made"}"\n')
     words = ("audit", files / "model", files / "data", "--checks", "agreement", "--plan", plan)

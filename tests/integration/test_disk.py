@@ -10,7 +10,7 @@ import pytest
 import heedful
 import helpers
 from heedful.core.errors import RunError
-from heedful.models.recurrent.model_folder import save
+from heedful.models.recurrent.model_folder import save_model
 
 ROWS = [
     {"text": " ".join(helpers.WORDS[number % 7 : 8 + number % 9]), "label": number % 2}
@@ -157,5 +157,5 @@ def test_a_read_only_disk(disk, assert_same):
 def test_a_model_on_a_full_disk(disk):
     fill(disk)
     with pytest.raises(RunError, match=r"^Cannot write .*model\.safetensors: .*No space left"):
-        save(helpers.subject(), disk / "model")
+        save_model(helpers.subject(), disk / "model")
     assert not list((disk / "model").iterdir())

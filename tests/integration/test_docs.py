@@ -30,10 +30,10 @@ def after_the_demo(tmp_path, monkeypatch):
     from dataclasses import replace
 
     import helpers
-    from heedful.models.recurrent.model_folder import save
+    from heedful.models.recurrent.model_folder import save_model
 
     subject = replace(helpers.subject(), labels=("negative", "positive"))
-    save(subject, tmp_path / "runs/demo/model")
+    save_model(subject, tmp_path / "runs/demo/model")
     monkeypatch.chdir(tmp_path)
 
 
@@ -108,7 +108,7 @@ def test_every_check_and_measure_is_documented():
         assert f"`{name}`" in text
         one = checks.build(name)
         each = sorted(getattr(one, "names", ()), key=len)  # of methods; any may end in another
-        for measure in (*one.measures, *one.of_heads):
+        for measure in (*one.measures, *one.head_measures):
             whose = [part for part in (*each, "random", "uniform") if measure.endswith(f"_{part}")]
             of_any = {measure.removesuffix(part) + "M" for part in whose}
             told = {f"`{any_of}`" for any_of in (measure, *of_any)}

@@ -10,9 +10,9 @@ import heedful
 import helpers
 from heedful.core.errors import ConfigError, RunError
 from heedful.methods import methods
-from heedful.methods.patent_notice import REMARK, tell_patent
-from heedful.models.recurrent.model_folder import save
-from heedful.pipeline.explain.request import PATENTED, SLOW
+from heedful.methods.patent_notice import PATENT_NOTICE, warn_patent
+from heedful.models.recurrent.model_folder import save_model
+from heedful.pipeline.explain.request import PATENTED_METHODS, SLOW_METHODS
 from hostile import SCRIPT, refused
 
 TEXT = "w1 w2 w3 w4 w5"
@@ -22,7 +22,7 @@ HOSTILE = (SCRIPT, "שלום עולם w1", "👩‍👩‍👧‍👦 😀 w2", 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explain") / "model"
-    save(replace(helpers.subject(), max_words=50), folder)
+    save_model(replace(helpers.subject(), max_words=50), folder)
     return folder
 
 
@@ -47,7 +47,7 @@ def test_json_has_the_promised_shape(run, model):
         assert one["kind"] in {"attention", "sensitivity", "saliency"}
         assert len(one["scores"]) == 5
     asked = set(found["methods"]) | set(found["refused"])
-    assert asked == set(methods) - {*SLOW, *PATENTED, "random", "uniform"}
+    assert asked == set(methods) - {*SLOW_METHODS, *PATENTED_METHODS, "random", "uniform"}
 
 
 def test_all_methods_are_all(run, model):
@@ -57,9 +57,9 @@ def test_all_methods_are_all(run, model):
 
 
 def test_the_patent_is_told_on_stderr_once_and_json_stays_json(run, model, monkeypatch):
-    tell_patent.cache_clear()
+    warn_patent.cache_clear()
     monkeypatch.setattr(logging.getLogger(), "handlers", [])  # pytest's own
-    for told in (REMARK, ""):
+    for told in (PATENT_NOTICE, ""):
         code, out, err = run("explain", model, TEXT, "--methods", "lrp", "--json")
         assert (code, err.strip()) == (0, told)
         assert list(json.loads(out)["methods"]) == ["lrp"]

@@ -11,7 +11,7 @@ import helpers
 import tiny
 from explaining import forgetful
 from heedful.core.errors import DataError, NotApplicable
-from heedful.models.recurrent.model_folder import save
+from heedful.models.recurrent.model_folder import save_model
 from heedful.pipeline.explain import write_parquet
 
 COLUMNS = ["instance", "predicted", "label", "target", "method", "kind", "signed", "of", "tokens",
@@ -24,7 +24,7 @@ ROWS = [
 
 def test_data_become_one_parquet_file(run, tmp_path):
     model, data = tmp_path / "model", tmp_path / "data.jsonl"
-    save(helpers.subject(), model)
+    save_model(helpers.subject(), model)
     data.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     out = tmp_path / "deep" / "scores.parquet"
     words = ("explain", model, "--data", data, "--out", out, "--limit", 12)
@@ -106,7 +106,7 @@ def test_labels_are_kept_where_there_are_any_and_never_needed(tmp_path):
 
 
 def test_rows_are_written_group_by_group(tmp_path, monkeypatch):
-    monkeypatch.setattr(write_parquet, "GROUP", 5)
+    monkeypatch.setattr(write_parquet, "MIN_GROUP_ROWS", 5)
     out, told = tmp_path / "o.parquet", []
     heedful.explain_all(
         helpers.subject(),

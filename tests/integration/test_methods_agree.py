@@ -8,10 +8,10 @@ import pytest
 import heedful
 import helpers
 import tiny
-from heedful.checks.requested_methods import every_method
+from heedful.checks.requested_methods import rankable_methods
 from heedful.core.errors import ConfigError
-from heedful.methods.prerequisites import tell_left_out
-from heedful.models.recurrent.model_folder import save
+from heedful.methods.prerequisites import warn_left_out
+from heedful.models.recurrent.model_folder import save_model
 
 FEW = {"lime": {"samples": 16}, "kernel_shap": {"samples": 16}}
 ALL = {"agreement": {"methods": ("all",), "shuffles": 2}}
@@ -35,14 +35,14 @@ def rows(count=6):
 def files(tmp_path_factory):
     """A model folder, a file of texts and a plan."""
     folder = tmp_path_factory.mktemp("agree")
-    save(helpers.subject(), folder / "model")
+    save_model(helpers.subject(), folder / "model")
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
     (folder / "plan.toml").write_text(PLAN)
     return folder
 
 
 def test_all_methods_from_the_command_line(files, run, tmp_path, caplog):
-    tell_left_out.cache_clear()
+    warn_left_out.cache_clear()
     out = tmp_path / "run"
     words = ("audit", files / "model", files / "rows.jsonl", "--checks", "agreement", "--out", out)
     code, told, errors = run(*words, "--methods", "all", "--plan", files / "plan.toml")
@@ -124,7 +124,7 @@ def test_methods_of_a_transformer_do_not_depend_on_the_batch():
     one, other = (frame.sort_values(keys, ignore_index=True) for frame in frames)
     assert one[keys].equals(other[keys])
     np.testing.assert_allclose(one["value"], other["value"], atol=1e-6, rtol=0, equal_nan=True)
-    pairs, count = one[one["measure"] == "tau_pair"], len(every_method()) + 3
+    pairs, count = one[one["measure"] == "tau_pair"], len(rankable_methods()) + 3
     assert pairs["setting"].nunique() == count * (count - 1) // 2
     assert pairs.groupby("setting")["value"].count().min() > 0
 
@@ -141,9 +141,9 @@ def test_settings_of_methods_in_python():
 
 
 def test_methods_reach_roar_where_it_is_named():
-    from heedful.cli.audit import _with_methods
+    from heedful.cli.audit import _checks_with_methods
 
-    assert _with_methods(("roar",)) == ("roar",)
-    assert _with_methods(("faithfulness", "roar")) == ("faithfulness", "roar")
-    assert "roar" not in _with_methods(("all",))
-    assert _with_methods(()) == ("agreement",)
+    assert _checks_with_methods(("roar",)) == ("roar",)
+    assert _checks_with_methods(("faithfulness", "roar")) == ("faithfulness", "roar")
+    assert "roar" not in _checks_with_methods(("all",))
+    assert _checks_with_methods(()) == ("agreement",)

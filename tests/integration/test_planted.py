@@ -6,15 +6,15 @@ import torch
 
 import heedful
 from heedful.checks import checks
-from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftTrial
-from heedful.checks.faithfulness.removal_metrics import Trial
-from heedful.checks.faithfulness.word_removal import Removals, Words
+from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftErasureMetrics
+from heedful.checks.faithfulness.removal_metrics import RemovalMetrics
+from heedful.checks.faithfulness.word_removal import Removals, WordView
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.pipeline.verdict.check_power import Where, powers
-from heedful.pipeline.verdict.claim_table import TABLE
-from heedful.planted.hand_built import planted, texts
+from heedful.pipeline.verdict.check_power import AuditSetting, powers_for
+from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
+from heedful.planted.hand_built import draw_texts, hand_built_subjects
 
 # truth by construction: claim → answer
 TRUTH = {
@@ -23,10 +23,10 @@ TRUTH = {
     "inert-random": {"used": "against", "ranks": "against"},
     "inert-proportional": {"used": "against", "ranks": "for"},
 }
-KNOWN = powers(Where("recurrent", 20.0, 200))
+KNOWN = powers_for(AuditSetting("recurrent", 20.0, 200))
 VOTING = {
     one.check: one.claim
-    for one in TABLE
+    for one in CLAIM_TABLE
     if one.claim in ("used", "ranks")
     and checks.build(one.check).claim == one.claim
     and KNOWN.of(one.claim, one.check).weight
@@ -34,7 +34,7 @@ VOTING = {
 
 
 def test_every_planted_kind_has_its_truth():
-    assert set(TRUTH) == set(planted)
+    assert set(TRUTH) == set(hand_built_subjects)
     assert VOTING == {"permutation": "used", "agreement": "ranks"}
 
 
@@ -42,10 +42,10 @@ def test_every_planted_kind_has_its_truth():
 @pytest.mark.parametrize("check", VOTING)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_planted_subjects_get_their_verdict(kind, check, seed):
-    subject = planted.build(kind) if seed == 0 else planted[kind](seed=seed)
+    subject = hand_built_subjects.build(kind) if seed == 0 else hand_built_subjects[kind](seed=seed)
     rows = [
         {"text": one.text, "label": subject.labels[one.label]}
-        for one in texts(subject, 200, seed=seed)
+        for one in draw_texts(subject, 200, seed=seed)
     ]
     verdict = heedful.audit(subject, rows, checks=[check], seed=seed).verdict
     assert verdict.checks[check].answer == TRUTH[kind][VOTING[check]]
@@ -55,8 +55,10 @@ def test_planted_subjects_get_their_verdict(kind, check, seed):
 def test_the_answer_follows_ranks():
     answers = {}
     for kind in TRUTH:
-        subject = planted.build(kind)
-        rows = [{"text": e.text, "label": subject.labels[e.label]} for e in texts(subject, 100)]
+        subject = hand_built_subjects.build(kind)
+        rows = [
+            {"text": e.text, "label": subject.labels[e.label]} for e in draw_texts(subject, 100)
+        ]
         answers[kind] = heedful.audit(subject, rows, checks=["agreement"]).verdict.answer
     assert answers == {
         "honest-peaked": "faithful",
@@ -67,9 +69,10 @@ def test_the_answer_follows_ranks():
 
 
 def erasure(kind, seed=0):
-    subject = planted[kind](seed=seed)
+    subject = hand_built_subjects[kind](seed=seed)
     rows = [
-        {"text": e.text, "label": subject.labels[e.label]} for e in texts(subject, 200, seed=seed)
+        {"text": e.text, "label": subject.labels[e.label]}
+        for e in draw_texts(subject, 200, seed=seed)
     ]
     return heedful.audit(subject, rows, checks=["erasure"], seed=seed).verdict.checks["erasure"]
 
@@ -102,25 +105,25 @@ def test_inert_attention_flips_nothing(kind):
 @pytest.mark.parametrize("kind", TRUTH)
 def test_words_of_honest_attention_move_the_output_beyond_chance_and_random_ones_do_not(kind):
     """By every way, dimmed too; orders drawn at random do as random orders do."""
-    subject, seed = planted[kind](seed=0), 4
-    encoded = [subject.encode(one) for one in texts(subject, 120, seed=seed)]
+    subject, seed = hand_built_subjects[kind](seed=0), 4
+    encoded = [subject.encode(one) for one in draw_texts(subject, 120, seed=seed)]
     check = checks.build("faithfulness", methods=("random",), orders=6)
     found = {"attention": [], "random": [], "soft": []}
     with torch.no_grad():
         for start in range(0, 120, 40):
             batch = subject.batch(encoded[start : start + 40])
-            words = Words(Sitting(subject, batch, seed=seed))
+            words = WordView(BatchContext(subject, batch, seed=seed))
             scores, _ = check.scores(words)
-            drawn = methods.build("random")(words.sitting, words.sitting.predicted).scores
+            drawn = methods.build("random")(words.context, words.context.predicted).scores
             both = torch.stack([scores[0], words.joined(drawn.double(), "sum"), scores[-1]])
             trials = [
-                Trial(Removals(words, way), both, check.chance(words), check.bins, 1)
+                RemovalMetrics(Removals(words, way), both, check.chance(words), check.bins, 1)
                 for way in check.ways
             ]
             beyond = torch.stack([one.columns()["beyond_random"] for one in trials]).mean(0)
             found["attention"] += [beyond[0].numpy()]
             found["random"] += [beyond[1].numpy()]
-            soft = SoftTrial(words, scores, 10).columns()["soft_beyond_random"]
+            soft = SoftErasureMetrics(words, scores, 10).columns()["soft_beyond_random"]
             found["soft"] += [soft[0].numpy()]
     intervals = estimate_means({name: np.concatenate(one) for name, one in found.items()})
     assert intervals["random"].low < 0 < intervals["random"].high

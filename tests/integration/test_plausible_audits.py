@@ -8,17 +8,17 @@ from scipy.stats import kendalltau
 
 import heedful
 from heedful.pipeline.verdict.sentences.plausibility import NO_EVIDENCE
-from heedful.planted.hand_built import CUES, planted, texts
-from heedful.report.sections.page import page_of
+from heedful.planted.hand_built import CUE_WORDS, draw_texts, hand_built_subjects
+from heedful.report.sections.page import build_page
 
-WORDS = [f"w{number}" for number in range(CUES)]
+WORDS = [f"w{number}" for number in range(CUE_WORDS)]
 
 
 def rows(kind, count=60, **more):
     """Texts of a planted subject; people mark its decisive words, or any of the same names."""
-    subject = planted[kind](seed=1)
+    subject = hand_built_subjects[kind](seed=1)
     made = []
-    for example in texts(subject, count, seed=2):
+    for example in draw_texts(subject, count, seed=2):
         tokens = example.text.split()
         marked = [place for place, word in enumerate(tokens) if word in WORDS]
         row = {"text": example.text, "label": subject.labels[example.label]}
@@ -101,7 +101,7 @@ def test_scores_of_single_words():
 
 
 def test_the_page_shows_it_apart(honest):
-    (one,) = page_of(honest.records).apart
+    (one,) = build_page(honest.records).apart
     assert one.heads[:3] == ("AUPRC", "AUPRC beyond random", "words chosen, F1")
     assert one.heads[3:] == ("spans chosen, F1", "among as many highest")
     assert one.rows[0].name == "attention"

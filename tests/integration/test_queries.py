@@ -13,12 +13,12 @@ from heedful import Recipe
 from heedful.checks import checks
 from heedful.cli.main import app
 from heedful.core.values import Example
-from heedful.models.batch_context import Sitting
-from heedful.models.recurrent.model_folder import save
+from heedful.models.batch_context import BatchContext
+from heedful.models.recurrent.model_folder import save_model
 from heedful.planted.closed_form import Case
 from heedful.report.pages.run_html import _sentences, script_json
-from heedful.report.sections.page import page_of
-from heedful.results.run_folder import Folder
+from heedful.report.sections.page import build_page
+from heedful.results.run_folder import RunFolder
 
 PER_TEXT = [name for name in checks if not hasattr(checks[name], "lessons")]
 QUICK = {"adversarial": {"steps": 5}, "faithfulness": {"draws": 0, "steps": 4}}
@@ -69,10 +69,10 @@ def test_subjects_with_a_question_and_a_known_truth_get_their_verdict(kind, answ
 
 
 def test_the_question_is_kept_and_shown_with_its_text(run):
-    rows = Folder(run.folder).texts().whole().to_pylist()
+    rows = RunFolder(run.folder).texts().whole().to_pylist()
     assert [row["question"] for row in rows] == [row["question"] for row in ROWS]
     assert [row["words"] for row in rows] == [row["paragraph"].split() for row in ROWS]
-    shown = script_json(_sentences(page_of(run.records)))
+    shown = script_json(_sentences(build_page(run.records)))
     assert ROWS[0]["question"].replace("<b>", "\\u003cb\\u003e") in shown
     assert "<b>" not in shown
 
@@ -98,7 +98,7 @@ def test_checks_that_train_anew_serve_models_with_a_query(tmp_path):
         for split, count in (("train", 60), ("dev", 24), ("test", 6))
     )
     recipe = Recipe("average", "additive", embedding=4, hidden=4, epochs=1, batch=16)
-    save(heedful.fit(train, dev, recipe), tmp_path / "model")
+    save_model(heedful.fit(train, dev, recipe), tmp_path / "model")
     names = ["necessity", "guide"]
     fewer = {name: {"seeds": 2, "epochs": 1, "patience": 1} for name in names}
     run = heedful.audit(
@@ -116,15 +116,15 @@ def test_checks_that_train_anew_serve_models_with_a_query(tmp_path):
 
 
 def test_one_text_is_explained_with_its_question(tmp_path, capsys):
-    save(asking.subject(), tmp_path)
+    save_model(asking.subject(), tmp_path)
     words = ["explain", str(tmp_path), "w1 w2 w3", "--question", "w4 w5", "--methods", "attention"]
     app([*words, "--json"], standalone_mode=False)
     found = json.loads(capsys.readouterr().out)
     assert (found["question"], found["tokens"]) == ("w4 w5", ["w1", "w2", "w3"])
     one = heedful.load(tmp_path)
-    sitting = Sitting(one, one.batch([one.encode(Example(0, "w1 w2 w3", 0, pair="w4 w5"))]))
+    context = BatchContext(one, one.batch([one.encode(Example(0, "w1 w2 w3", 0, pair="w4 w5"))]))
     np.testing.assert_allclose(
-        found["methods"]["attention"]["scores"], sitting.forward.attention[0, 1:-1], atol=1e-12
+        found["methods"]["attention"]["scores"], context.forward.attention[0, 1:-1], atol=1e-12
     )
     shown = heedful.explain(one, "w1 w2", question="<i>w4", method="attention")
     shown.to_html(tmp_path / "page.html")

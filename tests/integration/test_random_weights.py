@@ -11,7 +11,7 @@ from rich.console import Console
 import heedful
 from heedful.core.values import Explanation
 from heedful.methods import methods
-from heedful.report.sections.page import page_of
+from heedful.report.sections.page import build_page
 from heedful.report.terminal.verdict_card import print_card
 from heedful.training.fit import fit
 from schooling import RECIPE, base, data, model
@@ -28,8 +28,8 @@ class Early:
     signed: ClassVar[bool] = False
     join: ClassVar[str] = "sum"
 
-    def __call__(self, sitting, target):
-        mask = sitting.batch.mask
+    def __call__(self, context, target):
+        mask = context.batch.mask
         places = (1.0 / (1 + torch.arange(mask.shape[1]))).double().expand(mask.shape)
         return Explanation("early", places.masked_fill(~mask, 0.0), mask)
 
@@ -75,7 +75,7 @@ def test_a_layer_that_a_method_does_not_read_leaves_it_as_it_was(run):
 
 
 def test_the_page_has_every_setting(run):
-    (one,) = page_of(run.records).apart
+    (one,) = build_page(run.records).apart
     assert one.heads == ("with all weights drawn anew, ρ",)
     assert len(one.settings) == 8
     assert {"attention", "early"} <= {*one.across}
@@ -108,7 +108,7 @@ def test_labels_that_taught_nothing_leave_what_reads_no_model(early):
         assert found.estimates[f"learned_{name}"].low > 0
     assert "No nearer to the model with the labels than without: early." in found.why
     assert "Hardly dependent on what the labels taught (ρ above 0.5): early (1.000" in found.why
-    (one,) = page_of(run.records).apart
+    (one,) = build_page(run.records).apart
     assert one.heads[0] == "with labels shuffled, ρ"
     names = [told["name"] for told in run.manifest["retrained"]]
     assert names.count("shuffled labels, seed 1") == 1

@@ -13,16 +13,16 @@ from benchmarks import gallery
 import encoder
 import heedful
 import processes
-from heedful.cli.reproduce import _told as told_claims
+from heedful.cli.reproduce import _claim_lines as told_claims
 from heedful.cli.reproduce import reproduce as command
 from heedful.core.errors import ConfigError, DataError
 from heedful.core.records import Estimate
 from heedful.studies import published_numbers, reproduce, study
-from heedful.studies.find_data import find
-from heedful.studies.results.claims import Judged
+from heedful.studies.find_data import find_data
+from heedful.studies.results.claims import ClaimFinding
 from heedful.studies.run import run_cell, run_grid
-from heedful.studies.run.grid import Asked, Cell, cells_of
-from heedful.studies.study import Claim, Study
+from heedful.studies.run.grid import StudyCell, StudyRequest, build_cells
+from heedful.studies.study import Study, StudyClaim
 
 TOML = """
 title = "A tiny study"
@@ -108,7 +108,7 @@ def in_process(cells, out, *, workers, progress):
     """The same cells, without the seconds that each process takes to begin."""
     for one in cells:
         if not one.done(out):
-            run_cell.work(one, out)
+            run_cell.run_cell(one, out)
     return {}
 
 
@@ -162,11 +162,11 @@ def test_a_cell_cut_off_goes_on_without_training_again(tiny, tmp_path, monkeypat
     with monkeypatch.context() as cut:
         cut.setattr(run_cell, "audit", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            run_cell.work(cell, out)
+            run_cell.run_cell(cell, out)
     assert not cell.done(out)
     with monkeypatch.context() as cut:
         cut.setattr(run_cell, "fit", interrupted)
-        told = run_cell.work(cell, out)
+        told = run_cell.run_cell(cell, out)
     assert cell.done(out)
     assert told["texts"]["test"] == 8
     assert 0 <= told["performance"]["accuracy"] <= 1
@@ -174,9 +174,9 @@ def test_a_cell_cut_off_goes_on_without_training_again(tiny, tmp_path, monkeypat
 
 def test_processes_make_cells_and_failures_are_told(tiny, tmp_path):
     (cell,) = _cells(tiny, encoders=["mlp"])
-    bad = Cell(**{**asdict(cell), "data": str(tmp_path / "nowhere"), "texts": "bad"})
+    bad = StudyCell(**{**asdict(cell), "data": str(tmp_path / "nowhere"), "texts": "bad"})
     told = []
-    failed = run_grid.work_all(
+    failed = run_grid.run_cells(
         [cell, bad], tmp_path / "out", workers=2, progress=lambda *one: told.append(one)
     )
     assert cell.done(tmp_path / "out")
@@ -187,7 +187,7 @@ def test_processes_make_cells_and_failures_are_told(tiny, tmp_path):
 
 def test_a_worker_ends_with_its_study(tiny, tmp_path):
     (cell,) = _cells(tiny, encoders=["mlp"])
-    long = Cell(**{**asdict(cell), "recipe": {**cell.recipe, "epochs": 100_000}})
+    long = StudyCell(**{**asdict(cell), "recipe": {**cell.recipe, "epochs": 100_000}})
     code = (
         "import sys, time; from pathlib import Path\n"
         "from heedful.studies.run.grid import Cell; from heedful.studies import working\n"
@@ -204,16 +204,18 @@ def test_a_worker_ends_with_its_study(tiny, tmp_path):
 
 def test_another_choice_is_another_cell(tiny):
     (cell,) = _cells(tiny, encoders=["mlp"])
-    same, other = (Cell(**{**asdict(cell), "seed": seed}) for seed in (cell.seed, cell.seed + 1))
+    same, other = (
+        StudyCell(**{**asdict(cell), "seed": seed}) for seed in (cell.seed, cell.seed + 1)
+    )
     assert cell.place(tiny) == same.place(tiny) != other.place(tiny)
-    assert Cell.from_json(json.dumps(asdict(cell))) == cell
+    assert StudyCell.from_json(json.dumps(asdict(cell))) == cell
 
 
 def test_the_main_model_may_have_more_seeds(tiny):
     read = Study.read("tiny")
     picked, models = read.chosen(sets=["needles"])
-    asked = Asked(models, 1, quick=True, main_seeds=3)
-    cells = cells_of(read, picked, find(picked, tiny).data, asked)
+    asked = StudyRequest(models, 1, quick=True, main_seeds=3)
+    cells = build_cells(read, picked, find_data(picked, tiny).data, asked)
     made = [(one.encoder, one.seed) for one in cells]
     assert made == [("average", 0), ("mlp", 0), ("average", 1), ("average", 2)]
 
@@ -268,8 +270,8 @@ def test_limits_of_a_set_its_sample_and_what_was_asked(tiny):
         read = Study.read("tiny")
         picked, models = read.chosen(sets=["needles"], encoders=["mlp"])
         sampled = [replace(one, limits={"test": 50}) for one in picked]
-        asked = Asked(models, 1, quick=quick, limits=given)
-        (cell,) = cells_of(read, sampled, find(picked, tiny).data, asked)
+        asked = StudyRequest(models, 1, quick=quick, limits=given)
+        (cell,) = build_cells(read, sampled, find_data(picked, tiny).data, asked)
         assert cell.limits == want
 
 
@@ -292,19 +294,19 @@ def test_the_command_says_what_is_wrong():
 def _cells(root, **asked):
     read = Study.read("tiny")
     picked, models = read.chosen(sets=["needles"], **asked)
-    found = find(picked, root)
-    return cells_of(read, picked, found.data, Asked(models, 1, quick=True))
+    found = find_data(picked, root)
+    return build_cells(read, picked, found.data, StudyRequest(models, 1, quick=True))
 
 
 def test_the_terminal_tells_each_claim_once_with_its_sets_below():
-    claim = Claim("one", "Up is above down", "measures", "agreement.tau_gradient")
-    other = Claim("two", "There is another", "share", "adversarial.epsilon_max_jsd")
+    claim = StudyClaim("one", "Up is above down", "measures", "agreement.tau_gradient")
+    other = StudyClaim("two", "There is another", "share", "adversarial.epsilon_max_jsd")
     lines = list(
         told_claims(
             [
-                Judged(claim, "sst", "held", Estimate(0.3, 0.2, 0.4, 3), 0.25),
-                Judged(claim, "babi1", "not examined", why="bilstm dot was not run"),
-                Judged(other, "sst", "held", Estimate(0.9, 0.8, 1.0, 3), beyond="minilm"),
+                ClaimFinding(claim, "sst", "held", Estimate(0.3, 0.2, 0.4, 3), 0.25),
+                ClaimFinding(claim, "babi1", "not examined", why="bilstm dot was not run"),
+                ClaimFinding(other, "sst", "held", Estimate(0.9, 0.8, 1.0, 3), beyond="minilm"),
             ]
         )
     )

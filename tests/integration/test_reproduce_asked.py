@@ -9,9 +9,9 @@ import pytest
 
 import heedful
 from heedful.core.errors import ConfigError, UnknownName
-from heedful.studies.find_data import find
-from heedful.studies.run.grid import Asked, cells_of
-from heedful.studies.run.run_grid import work_all
+from heedful.studies.find_data import find_data
+from heedful.studies.run.grid import StudyRequest, build_cells
+from heedful.studies.run.run_grid import run_cells
 from heedful.studies.study import Study
 
 JAIN = "jain-wallace-2019"
@@ -41,7 +41,7 @@ def test_groups_of_news_as_they_are_distributed_are_found(tmp_path):
     for number in range(12):
         for group in ("rec.sport.baseball", "rec.sport.hockey"):
             post(tmp_path / "20news", group, number, f"the team of {group} won {number} games here")
-    found = find(sets_of("20news"), tmp_path)
+    found = find_data(sets_of("20news"), tmp_path)
     assert found.data == {"20news": f"20news:{tmp_path / '20news'}"}
     assert len(heedful.read(found.data["20news"], split="train", cleaning=f"{JAIN}/20news"))
 
@@ -55,7 +55,7 @@ def test_each_task_of_babi_is_found_in_the_folder_of_all(tmp_path):
     for task in ("qa1_single-supporting-fact", "qa2_two-supporting-facts"):
         for split in ("train", "test"):
             (folder / f"{task}_{split}.txt").write_text(story)
-    found = find(sets_of("babi1", "babi2", "babi3"), tmp_path)
+    found = find_data(sets_of("babi1", "babi2", "babi3"), tmp_path)
     assert {name: one.rpartition("@")[2] for name, one in found.data.items()} == {
         "babi1": "qa1",
         "babi2": "qa2",
@@ -71,7 +71,7 @@ def test_notes_are_found_as_one_table_and_with_their_own_columns(tmp_path):
     (tmp_path / "diabetes").mkdir()
     for split in ("train", "test"):
         (tmp_path / "diabetes" / f"{split}.csv").write_text("\n".join(["TEXT,LABEL", *lines]))
-    found = find(sets_of("anemia", "diabetes"), tmp_path)
+    found = find_data(sets_of("anemia", "diabetes"), tmp_path)
     assert found.absent == {}
     assert found.data["anemia"] == f"mimic:{tmp_path / 'anemia.csv'}"
     for name, data in found.data.items():
@@ -81,15 +81,15 @@ def test_notes_are_found_as_one_table_and_with_their_own_columns(tmp_path):
 def test_what_cannot_be_read_says_so_by_every_way_that_was_tried(tmp_path):
     (tmp_path / "snli").mkdir()
     (tmp_path / "snli" / "notes.txt").write_text("nothing")
-    told = find(sets_of("snli"), tmp_path).absent["snli"]
+    told = find_data(sets_of("snli"), tmp_path).absent["snli"]
     assert f"snli:{tmp_path / 'snli'}" in told
 
 
 def cells(root, **asked):
     study = Study.read(JAIN)
     picked, models = study.chosen(sets=["sst"], encoders=["average"], attentions=["dot"])
-    asked = Asked(models, 1, quick=True, **asked)
-    return cells_of(study, picked, find(picked, root).data, asked)
+    asked = StudyRequest(models, 1, quick=True, **asked)
+    return build_cells(study, picked, find_data(picked, root).data, asked)
 
 
 def test_a_cell_is_known_by_its_rows_not_by_where_they_lie(tmp_path, monkeypatch):
@@ -142,7 +142,7 @@ def test_two_failures_of_one_name_are_both_counted(tmp_path):
     (one,) = cells(tmp_path)
     broken = [replace(one, data=str(tmp_path / "gone"), sha256=name) for name in "ab"]
     told = []
-    work_all(broken, tmp_path / "out", workers=2, progress=lambda *now: told.append(now))
+    run_cells(broken, tmp_path / "out", workers=2, progress=lambda *now: told.append(now))
     assert told[-1][:2] == (2, 2)
 
 

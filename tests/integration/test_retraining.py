@@ -14,7 +14,7 @@ import pytest
 import heedful
 from heedful.api.run import Run
 from heedful.core.errors import ConfigError
-from heedful.models.recurrent.model_folder import save
+from heedful.models.recurrent.model_folder import save_model
 from schooling import base, data
 
 SETTINGS = {
@@ -57,7 +57,7 @@ MEASURES = {
 def place(tmp_path_factory):
     """A model, a plan, and the run that an undisturbed command makes of them."""
     folder = tmp_path_factory.mktemp("retraining")
-    save(base(), folder / "model")
+    save_model(base(), folder / "model")
     (folder / "plan.toml").write_text(plan(2, ALL))
     (folder / "one.toml").write_text(plan(1, FEW))
     (folder / "two.toml").write_text(plan(2, FEW))

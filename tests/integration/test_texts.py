@@ -5,7 +5,7 @@ import pytest
 
 import heedful
 import helpers
-from heedful.results.run_folder import TEXT_ROWS, Folder
+from heedful.results.run_folder import TEXT_SCHEMA, RunFolder
 
 ROWS = [
     {"text": "w1 w2 w3 w4", "label": "class0"},
@@ -19,8 +19,8 @@ QUICK = {"adversarial": {"steps": 5}}
 def test_every_text_keeps_its_words_and_scores(classes):
     subject = helpers.subject(classes=classes)
     run = heedful.audit(subject, ROWS, settings=QUICK, instances_per_job=2)
-    table = Folder(run.folder).texts().whole()
-    assert table.schema.equals(TEXT_ROWS)
+    table = RunFolder(run.folder).texts().whole()
+    assert table.schema.equals(TEXT_SCHEMA)
     rows = table.to_pylist()
     assert [row["instance"] for row in rows] == [0, 1, 2]
     for row, given in zip(rows, ROWS, strict=True):
@@ -36,7 +36,7 @@ def test_every_text_keeps_its_words_and_scores(classes):
 
 def test_what_no_check_asked_for_is_not_computed():
     run = heedful.audit(helpers.subject(), ROWS, checks=["permutation"])
-    row = Folder(run.folder).texts().whole().to_pylist()[0]
+    row = RunFolder(run.folder).texts().whole().to_pylist()[0]
     assert row["attention"] is not None
     assert row["adversarial"] is row["one_hot_gradient"] is row["leave_one_out"] is None
     assert not {"leave_one_out", "gradient"} & set(run.manifest["seconds"])
@@ -45,7 +45,7 @@ def test_what_no_check_asked_for_is_not_computed():
 def test_a_part_with_equal_settings_works_once_in_a_sitting():
     from dataclasses import dataclass
 
-    from heedful.models.batch_context import Sitting
+    from heedful.models.batch_context import BatchContext
 
     worked = []
 
@@ -53,12 +53,12 @@ def test_a_part_with_equal_settings_works_once_in_a_sitting():
     class Part:
         setting: int = 0
 
-        def __call__(self, sitting):
+        def __call__(self, context):
             worked.append(self.setting)
-            return sitting.forward.attention
+            return context.forward.attention
 
     subject = helpers.subject()
-    sitting = Sitting(subject, helpers.batch(subject, [3, 4]))
+    context = BatchContext(subject, helpers.batch(subject, [3, 4]))
     for part in (Part(), Part(), Part(1), Part(0)):
-        sitting.once(part)
+        context.cached(part)
     assert worked == [0, 1]

@@ -15,8 +15,8 @@ import tiny_tokenizers
 from heedful.core.errors import AttentionUnavailable, ConfigError, ModelError
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.attention_access.supported_families import PATHS, REFUSED
-from heedful.models.batch_context import Sitting
+from heedful.models.attention_access.supported_families import PATH_BY_FAMILY, REFUSED_FAMILIES
+from heedful.models.batch_context import BatchContext
 
 ROWS = [
     {"text": text, "label": label}
@@ -103,8 +103,10 @@ def test_states_are_taken_apart_in_full_precision(folder, name):
     found = []
     for dtype in ("float32", "bfloat16"):
         subject = heedful.load(folder, dtype=dtype)
-        sitting = Sitting(subject, subject.batch([subject.encode(Example(0, "so fine a film", 0))]))
-        found.append(methods.build(name)(sitting, sitting.predicted).scores)
+        context = BatchContext(
+            subject, subject.batch([subject.encode(Example(0, "so fine a film", 0))])
+        )
+        found.append(methods.build(name)(context, context.predicted).scores)
     torch.testing.assert_close(*found)
 
 
@@ -227,10 +229,10 @@ def test_pairs_are_read_with_their_types(tmp_path):
 
 def test_the_table_of_families_is_the_tested_one(run):
     tested = {tiny.build(name).config.model_type for name in tiny.FAMILIES}
-    assert tested <= PATHS.keys()
-    assert {"longformer", "funnel"} == REFUSED.keys()
+    assert tested <= PATH_BY_FAMILY.keys()
+    assert {"longformer", "funnel"} == REFUSED_FAMILIES.keys()
     _, told, _ = run("list", "families")
-    for name in (*PATHS, *REFUSED):
+    for name in (*PATH_BY_FAMILY, *REFUSED_FAMILIES):
         assert f"\n{name} " in told
 
 

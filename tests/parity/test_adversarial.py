@@ -13,8 +13,8 @@ from heedful.checks.interventions import interventions
 from heedful.checks.interventions.certified_optimum import jsd_bound
 from heedful.core.errors import NotApplicable
 from heedful.core.rng import normal_keys
-from heedful.models.batch_context import Sitting
-from heedful.numerics.tensor.linear_programs import farthest_in_slab, odds_slab
+from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.linear_programs import farthest_in_slab, log_odds_bounds
 
 KINDS = [("bilstm", "additive"), ("average", "dot"), ("cnn", "additive")]
 
@@ -61,7 +61,7 @@ def farthest(problems):
         inside = slice(1, len(weights) + 1)
         q[b, inside], s[b, inside], mask[b, inside] = weights, scores, True
         z = torch.tensor([[0.0, float(weights @ scores)]], dtype=torch.float64).softmax(-1)
-        ends = odds_slab(z[:, 1], z[:, 0], epsilon)
+        ends = log_odds_bounds(z[:, 1], z[:, 0], epsilon)
         low[b], high[b] = ends[0].item(), ends[1].item()
     found = farthest_in_slab(
         *map(torch.from_numpy, (q, s, mask)), low=torch.from_numpy(low), high=torch.from_numpy(high)
@@ -154,7 +154,9 @@ def test_slab_holds_every_output_in_the_ball_and_for_two_classes_no_other(epsilo
         if C == 3:
             near = np.clip(p + (near - 1 / 3) * 2 * epsilon, 1e-12, 1)
             near /= near.sum(1, keepdims=True)
-        low, high = (end.item() for end in odds_slab(*torch.tensor(p)[[1, 0]].split(1), epsilon))
+        low, high = (
+            end.item() for end in log_odds_bounds(*torch.tensor(p)[[1, 0]].split(1), epsilon)
+        )
         odds, inside = np.log(near[:, 1] / near[:, 0]), np.abs(near - p).sum(1) / 2 <= epsilon
         assert inside.any()
         assert (odds[inside] >= low - 1e-12).all()
@@ -162,13 +164,13 @@ def test_slab_holds_every_output_in_the_ball_and_for_two_classes_no_other(epsilo
         assert C == 3 or (inside == ((odds >= low) & (odds <= high))).all()
 
 
-def sitting(kind, lengths, *, classes=2, seed=0, sharper=1.0):
+def context(kind, lengths, *, classes=2, seed=0, sharper=1.0):
     """Random texts before a random subject; `sharper` weights saturate outputs and attention."""
     subject = helpers.subject(*kind, classes=classes, seed=seed)
     for name, parameter in subject.network.named_parameters():
         if name.startswith(("decoder", "attention.out", "attention.query")):
             parameter.data.mul_(sharper)
-    return Sitting(subject, helpers.batch(subject, lengths, seed=seed + 1))
+    return BatchContext(subject, helpers.batch(subject, lengths, seed=seed + 1))
 
 
 def texts(found):
@@ -197,7 +199,7 @@ def judged(found, attention):
 @pytest.mark.parametrize("sharper", [1.0, 8.0])
 @pytest.mark.parametrize("epsilon", [0.05, 0.3])
 def test_certified_is_the_best_of_all_vertices_of_each_text(kind, sharper, epsilon):
-    found = sitting(kind, [1, 2, 3, 7, 12, 5, 9, 4], sharper=sharper, seed=3)
+    found = context(kind, [1, 2, 3, 7, 12, 5, 9, 4], sharper=sharper, seed=3)
     attention = interventions.build("certified", epsilon=epsilon)(found)
     assert attention.shape[0] == 1
     reached, change = judged(found, attention[0])
@@ -209,13 +211,13 @@ def test_certified_is_the_best_of_all_vertices_of_each_text(kind, sharper, epsil
 
 def test_certified_refuses_more_than_two_classes():
     with pytest.raises(NotApplicable):
-        interventions.build("certified")(sitting(KINDS[0], [3], classes=3))
+        interventions.build("certified")(context(KINDS[0], [3], classes=3))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.05, 0.3])
 def test_no_random_attention_exceeds_the_bound(kind, epsilon):
-    found, random, met = sitting(kind, [2, 3, 4, 6], classes=3, seed=6), np.random.default_rng(1), 0
+    found, random, met = context(kind, [2, 3, 4, 6], classes=3, seed=6), np.random.default_rng(1), 0
     bound = jsd_bound(found, epsilon=epsilon).tolist()
     for limit, (q, values, p) in zip(bound, texts(found), strict=True):
         sharp = [random.dirichlet(np.full(len(q), k), 7_000) for k in (0.1, 0.4, 1.0)]
@@ -235,13 +237,13 @@ def test_no_random_attention_exceeds_the_bound(kind, epsilon):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bound_for_two_classes_is_the_point_on_the_lightest_token(kind):
-    found = sitting(kind, [1, 2, 5, 9])
+    found = context(kind, [1, 2, 5, 9])
     for limit, (q, _, _) in zip(jsd_bound(found, epsilon=0.05).tolist(), texts(found), strict=True):
         assert limit == pytest.approx(float(jsd(np.eye(len(q))[q.argmin()], q)), abs=1e-12)
 
 
 def test_bound_of_a_text_without_words_is_zero_for_three_classes():
-    assert jsd_bound(sitting(KINDS[0], [0, 3], classes=3), epsilon=0.05)[0].item() == 0.0
+    assert jsd_bound(context(KINDS[0], [0, 3], classes=3), epsilon=0.05)[0].item() == 0.0
 
 
 def plain_search(found, *, steps, candidates=5, rate=0.01, penalty=500.0, hinge=0.01, spread=3.0):
@@ -276,7 +278,7 @@ def plain_search(found, *, steps, candidates=5, rate=0.01, penalty=500.0, hinge=
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("epsilon", [1.0, 0.05])
 def test_search_is_that_of_plain_autograd(kind, classes, epsilon):
-    found = sitting(kind, [1, 2, 5, 9, 6], classes=classes, seed=11)
+    found = context(kind, [1, 2, 5, 9, 6], classes=classes, seed=11)
     attention = interventions.build("adversarial", epsilon=epsilon, steps=30)(found)[0].numpy()
     rows = zip(plain_search(found, steps=30), texts(found), found.batch.mask.numpy(), strict=True)
     for b, ((a, change), (q, _, _), mask) in enumerate(rows):
@@ -286,7 +288,7 @@ def test_search_is_that_of_plain_autograd(kind, classes, epsilon):
 
 
 def test_every_setting_of_the_search_is_heard():
-    found = sitting(KINDS[0], [4, 7], seed=2)
+    found = context(KINDS[0], [4, 7], seed=2)
     settings = {"candidates": 3, "rate": 0.07, "penalty": 20.0, "hinge": 0.1, "spread": 1.5}
     attention = interventions.build("adversarial", epsilon=1.0, steps=12, **settings)(found)[0]
     rows = zip(plain_search(found, steps=12, **settings), texts(found), strict=True)
@@ -300,7 +302,7 @@ def test_every_setting_of_the_search_is_heard():
 @pytest.mark.parametrize("tuned", [{}, {"candidates": 10, "rate": 0.1, "penalty": 20.0}])
 def test_no_search_finds_more_than_the_certificate(kind, tuned):
     lengths = np.random.default_rng(4).integers(1, 16, 50).tolist()
-    found = sitting(kind, lengths, seed=21)
+    found = context(kind, lengths, seed=21)
     steps = 200 if tuned else 500
     searched = interventions.build("adversarial", steps=steps, **tuned)(found)[0]
     certified, bound = interventions.build("certified")(found)[0], jsd_bound(found, epsilon=0.05)
@@ -314,7 +316,7 @@ def test_no_search_finds_more_than_the_certificate(kind, tuned):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_search_stays_within_epsilon_and_the_bound_for_three_classes(kind):
-    found = sitting(kind, [1, 3, 8, 12, 5], classes=3, seed=22)
+    found = context(kind, [1, 3, 8, 12, 5], classes=3, seed=22)
     attention = interventions.build("adversarial", rate=0.1, steps=200)(found)[0]
     reached, change = judged(found, attention)
     assert change.max() <= 0.05 + 1e-12

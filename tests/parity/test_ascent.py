@@ -12,7 +12,7 @@ from heedful.checks.attention.adversarial.check import Adversarial
 from heedful.checks.interventions.certified_optimum import CertifiedAdversary, jsd_bound
 from heedful.checks.interventions.lp_ascent import Ascent
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, tvd
 
 EPSILON = 0.05
@@ -27,9 +27,9 @@ def sitting_of(kind, length, seed):
     if kind == "query":
         encoder, attention = ("bilstm", "average")[seed % 2], ("additive", "dot")[seed // 2 % 2]
         subject = asking.subject(encoder, attention, classes=2 + seed % 4, seed=seed)
-        return asking.sitting(subject, (length,) * 6)
+        return asking.context(subject, (length,) * 6)
     subject = helpers.subject(classes=3 + seed % 4, seed=seed)
-    return Sitting(subject, helpers.batch(subject, [length] * 6, seed=seed))
+    return BatchContext(subject, helpers.batch(subject, [length] * 6, seed=seed))
 
 
 def every_attention(length, steps):
@@ -48,26 +48,26 @@ def every_attention(length, steps):
 @cache
 def farthest(kind, length, seed, within):
     """The largest JSD of any attention on a fine grid whose output stays within some TVD."""
-    sitting = sitting_of(kind, length, seed)
+    context = sitting_of(kind, length, seed)
     grid = every_attention(length, 120 if length == 3 else 44)
     rows = torch.zeros(len(grid), 6, length + 2, dtype=torch.float64)
     rows[:, :, 1:-1] = grid[:, None]
-    near = tvd(sitting.decode(rows).softmax(-1), sitting.forward.probabilities) <= within
-    return jsd(rows, sitting.forward.attention).masked_fill(~near, 0.0).amax(0)
+    near = tvd(context.decode(rows).softmax(-1), context.forward.probabilities) <= within
+    return jsd(rows, context.forward.attention).masked_fill(~near, 0.0).amax(0)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_found_exists_and_is_feasible(case):
-    sitting = sitting_of(*case)
-    found = sitting.once(Ascent())[0]
-    assert not found[~sitting.batch.mask].any()
+    context = sitting_of(*case)
+    found = context.cached(Ascent())[0]
+    assert not found[~context.batch.mask].any()
     torch.testing.assert_close(found.sum(-1), torch.ones(6, dtype=torch.float64))
     assert bool((found >= 0).all())
     # logits again, by hand of the subject's own decoder, weight by weight in float64
-    output = sitting.subject.decoder(sitting.batch, sitting.forward)(found).softmax(-1)
-    assert float(tvd(output, sitting.forward.probabilities).max()) <= EPSILON
-    away = jsd(found, sitting.forward.attention)
-    assert bool((away <= jsd_bound(sitting, epsilon=EPSILON) + 1e-9).all())
+    output = context.subject.decoder(context.batch, context.forward)(found).softmax(-1)
+    assert float(tvd(output, context.forward.probabilities).max()) <= EPSILON
+    away = jsd(found, context.forward.attention)
+    assert bool((away <= jsd_bound(context, epsilon=EPSILON) + 1e-9).all())
     # between points of the grid it may go a little farther than the grid, never beyond a wider ball
     assert bool((away <= farthest(*case, within=2 * EPSILON) + 0.02).all())
 
@@ -75,7 +75,7 @@ def test_what_is_found_exists_and_is_feasible(case):
 def test_it_goes_nearly_as_far_as_any_attention_on_a_fine_grid():
     gaps = [
         farthest(*case, within=EPSILON)
-        - jsd(sitting_of(*case).once(Ascent())[0], sitting_of(*case).forward.attention)
+        - jsd(sitting_of(*case).cached(Ascent())[0], sitting_of(*case).forward.attention)
         for case in CASES
     ]
     gaps = torch.cat(gaps)
@@ -85,19 +85,19 @@ def test_it_goes_nearly_as_far_as_any_attention_on_a_fine_grid():
 
 def test_two_classes_and_a_linear_decoder_reach_the_exact_optimum():
     subject = helpers.subject(seed=2)
-    sitting = Sitting(subject, helpers.batch(subject, [3, 5, 9, 14], seed=2))
-    exact = jsd(CertifiedAdversary()(sitting)[0], sitting.forward.attention)
-    found = jsd(Ascent()(sitting)[0], sitting.forward.attention)
+    context = BatchContext(subject, helpers.batch(subject, [3, 5, 9, 14], seed=2))
+    exact = jsd(CertifiedAdversary()(context)[0], context.forward.attention)
+    found = jsd(Ascent()(context)[0], context.forward.attention)
     assert bool((found <= exact + 1e-9).all())
     torch.testing.assert_close(found, exact, rtol=0, atol=0.02)
 
 
 def test_long_texts_and_classes_that_are_not_allowed():
-    sitting = asking.sitting(asking.subject(seed=1), (40, 1, 25), [(0, 2), None, (1,)])
-    found = Ascent()(sitting)[0]
-    away, own = jsd(found, sitting.forward.attention), sitting.forward.attention
+    context = asking.context(asking.subject(seed=1), (40, 1, 25), [(0, 2), None, (1,)])
+    found = Ascent()(context)[0]
+    away, own = jsd(found, context.forward.attention), context.forward.attention
     assert float(away[1]) == 0.0  # one word: nothing else to attend to
-    least = own[2][sitting.batch.mask[2]].min()  # one class: every attention gives the same output
+    least = own[2][context.batch.mask[2]].min()  # one class: every attention gives the same output
     assert float(away[2]) == pytest.approx(point(float(least)), abs=1e-9)
     assert float(away[0]) > 0
 
@@ -109,26 +109,26 @@ def point(q):
 
 def test_company_never_matters():
     subject = asking.subject(seed=4)
-    sitting = asking.sitting(subject, (7, 12, 5))
-    together = jsd(Ascent()(sitting)[0], sitting.forward.attention)
-    for row, one in enumerate(sitting.texts):
-        alone = Sitting(subject, subject.batch([one]))
+    context = asking.context(subject, (7, 12, 5))
+    together = jsd(Ascent()(context)[0], context.forward.attention)
+    for row, one in enumerate(context.texts):
+        alone = BatchContext(subject, subject.batch([one]))
         found = jsd(Ascent()(alone)[0], alone.forward.attention)
         assert float(found[0]) == pytest.approx(float(together[row]), abs=1e-6)
 
 
 def test_the_check_tells_it_where_nothing_exact_is_known():
-    sitting = asking.sitting(asking.subject(seed=5), (6, 8))
-    found = Adversarial(steps=20)(sitting)
+    context = asking.context(asking.subject(seed=5), (6, 8))
+    found = Adversarial(steps=20)(context)
     told = {one.measure: one.values for one in found.measurements}
     assert bool((told["ascent_jsd"] <= told["bound_jsd"] + 1e-9).all())
     best = torch.maximum(*(torch.tensor(told[one]) for one in ("ascent_jsd", "epsilon_max_jsd")))
     torch.testing.assert_close(torch.tensor(told["of_bound"] * told["bound_jsd"]), best)
-    away = jsd(Adversarial(steps=20).best(sitting), sitting.forward.attention)
+    away = jsd(Adversarial(steps=20).best(context), context.forward.attention)
     torch.testing.assert_close(away, best)
     assert "No exact adversary" in found.missing["certified_jsd"]
     two = helpers.subject()
-    exact = Adversarial(steps=20)(Sitting(two, helpers.batch(two, [4])))
+    exact = Adversarial(steps=20)(BatchContext(two, helpers.batch(two, [4])))
     assert exact.missing == {"ascent_jsd": "The exact adversary is known: certified_jsd."}
 
 
@@ -137,13 +137,13 @@ def test_wrong_settings_and_many_rows_are_refused():
         Ascent(rounds=0)
     with pytest.raises(ConfigError, match="epsilon must be above 0"):
         Ascent(epsilon=0.0)
-    sitting = asking.sitting(asking.subject(), (3,))
-    many = type(sitting.forward)(
-        sitting.forward.logits,
-        sitting.forward.attention,
-        sitting.forward.states,
-        sitting.forward.attention[:, None],
+    context = asking.context(asking.subject(), (3,))
+    many = type(context.forward)(
+        context.forward.logits,
+        context.forward.attention,
+        context.forward.states,
+        context.forward.attention[:, None],
     )
-    object.__setattr__(sitting, "__dict__", {**sitting.__dict__, "forward": many})
+    object.__setattr__(context, "__dict__", {**context.__dict__, "forward": many})
     with pytest.raises(NotApplicable, match="many rows of weights"):
-        Ascent()(sitting)
+        Ascent()(context)

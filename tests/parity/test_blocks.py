@@ -12,7 +12,7 @@ import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from tiny import H
 
 
@@ -96,9 +96,9 @@ def at(matrix, position):
 def explained(method, name, scope=None):
     """Texts with their scores out of a padded batch, cut to their tokens, and which are words."""
     subject = seams.subject(name, scope)
-    sitting = Sitting(subject, seams.batch(subject))
-    scores = methods.build(method)(sitting, sitting.predicted).scores
-    batch = sitting.batch
+    context = BatchContext(subject, seams.batch(subject))
+    scores = methods.build(method)(context, context.predicted).scores
+    batch = context.batch
     assert not scores[~batch.mask].any()
     rows = zip(seams.TEXTS, scores, batch.present, batch.mask, strict=True)
     return [(text, row[present], mask[present]) for text, row, present, mask in rows]
@@ -144,16 +144,16 @@ def test_attention_norm_of_all_layers_or_positions_is_a_mean(name):
 @pytest.mark.parametrize("encoder", ["bilstm", "cnn"])
 def test_attention_norm_of_one_attention_is_its_weight_times_what_a_state_adds(encoder, classes):
     subject = helpers.subject(encoder, "additive", classes=classes, seed=4)
-    sitting = Sitting(subject, helpers.batch(subject, [6, 2, 3]))
-    found = methods.build("attention_norm")(sitting, sitting.predicted).scores
+    context = BatchContext(subject, helpers.batch(subject, [6, 2, 3]))
+    found = methods.build("attention_norm")(context, context.predicted).scores
     weight = subject.network.decoder.weight
     if classes == 2:  # one output, against zero
         weight = torch.cat([torch.zeros_like(weight), weight])
-    for b, t in sitting.batch.mask.nonzero().tolist():
-        added = weight @ sitting.forward.states[b, t]
-        wanted = sitting.forward.attention[b, t] * (added - added.mean()).norm()
+    for b, t in context.batch.mask.nonzero().tolist():
+        added = weight @ context.forward.states[b, t]
+        wanted = context.forward.attention[b, t] * (added - added.mean()).norm()
         close(found[b, t], wanted, rtol=1e-10, atol=1e-12)
-    assert not found[~sitting.batch.mask].any()
+    assert not found[~context.batch.mask].any()
 
 
 def erase(name, values, block):
@@ -245,6 +245,6 @@ def test_models_that_cannot_be_looked_into_are_refused_with_a_sentence(method, n
 
 def test_value_zeroing_refuses_a_model_of_one_attention():
     subject = helpers.subject()
-    sitting = Sitting(subject, helpers.batch(subject, [4, 2]))
+    context = BatchContext(subject, helpers.batch(subject, [4, 2]))
     with pytest.raises(NotApplicable, match=r"^value_zeroing .*this model has one attention\.$"):
-        methods.build("value_zeroing")(sitting, sitting.predicted)
+        methods.build("value_zeroing")(context, context.predicted)

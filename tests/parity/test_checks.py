@@ -17,7 +17,7 @@ from heedful.core.batch import collate
 from heedful.core.rng import uniform_keys
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 KINDS = [
     ("bilstm", "additive", 2),
@@ -117,7 +117,9 @@ def case(kind, lengths=LENGTHS):
     encoder, attention, classes = kind
     subject = helpers.subject(encoder, attention, classes=classes, seed=12)
     encoded = helpers.encoded(subject, lengths, seed=13)
-    return Sitting(subject, collate(encoded), seed=SEED), [Text(subject, one) for one in encoded]
+    return BatchContext(subject, collate(encoded), seed=SEED), [
+        Text(subject, one) for one in encoded
+    ]
 
 
 def same(found, want, **tolerance):
@@ -135,11 +137,11 @@ def test_every_registered_check_is_worked_out_here():
 
 @kinds
 def test_agreement(kind):
-    sitting, texts = case(kind)
+    context, texts = case(kind)
     check = checks.build("agreement", shuffles=4, level=0.2, methods=("random", "leave_one_out"))
-    found = columns(check(sitting))
+    found = columns(check(context))
     want = {name: [] for name in found}
-    draws = methods.build("random")(sitting, sitting.predicted).scores
+    draws = methods.build("random")(context, context.predicted).scores
     for row, text in enumerate(texts):
         gradient, loo = text.gradient(text.alpha), text.leave_one_out()
         shuffled = text.shuffles("shuffled", 4)
@@ -177,8 +179,8 @@ def test_agreement(kind):
 @kinds
 @pytest.mark.parametrize("draws", [6, 7])
 def test_permutation(kind, draws):
-    sitting, texts = case(kind)
-    found = columns(checks.build("permutation", draws=draws)(sitting))
+    context, texts = case(kind)
+    found = columns(checks.build("permutation", draws=draws)(context))
     for row, text in enumerate(texts):
         median = np.median([text.change(a) for a in text.shuffles("permutation", draws)])
         same(found["median_tvd"][row], median)
@@ -194,7 +196,7 @@ def test_permutation(kind, draws):
 
 @kinds
 def test_adversarial(kind):
-    sitting, texts = case(kind, [1, 2, 3, 6, 9, 14])
+    context, texts = case(kind, [1, 2, 3, 6, 9, 14])
     settings = {
         "epsilon": 0.08,
         "steps": 25,
@@ -203,11 +205,11 @@ def test_adversarial(kind):
         "penalty": 50.0,
         "hinge": 0.02,
     }
-    findings = checks.build("adversarial", **settings)(sitting)
+    findings = checks.build("adversarial", **settings)(context)
     found = columns(findings)
-    searched = interventions.build("adversarial", **settings)(sitting)[0].numpy()
-    ascended = interventions.build("ascent", epsilon=0.08)(sitting)[0].numpy()
-    bound = jsd_bound(sitting, epsilon=0.08).tolist()  # itself under test in test_adversarial
+    searched = interventions.build("adversarial", **settings)(context)[0].numpy()
+    ascended = interventions.build("ascent", epsilon=0.08)(context)[0].numpy()
+    bound = jsd_bound(context, epsilon=0.08).tolist()  # itself under test in test_adversarial
     for row, text in enumerate(texts):
         best, moved = jsd(searched[row, 1 : text.n + 1], text.alpha), searched[row, 1 : text.n + 1]
         same(found["epsilon_max_jsd"][row], best)
@@ -216,7 +218,7 @@ def test_adversarial(kind):
             s = text.parts[:, 1] + text.bias[1]
             exact = all_vertices(text.alpha, s, *slab_of(text.p[1], 0.08))
             same(found["certified_jsd"][row], exact, atol=1e-8)
-            exactly = interventions.build("certified", epsilon=0.08)(sitting)[
+            exactly = interventions.build("certified", epsilon=0.08)(context)[
                 0, row, 1 : text.n + 1
             ]
             best, moved = exact, exactly.numpy()
@@ -234,8 +236,8 @@ def test_adversarial(kind):
 
 @kinds
 def test_mechanism(kind):
-    sitting, texts = case(kind)
-    found = columns(checks.build("mechanism")(sitting))
+    context, texts = case(kind)
+    found = columns(checks.build("mechanism")(context))
     for row, text in enumerate(texts):
         spread = text.parts - text.parts.mean(1, keepdims=True)  # softmax sees differences only
         weighted = text.alpha * np.sqrt((spread**2).sum(1))
@@ -250,10 +252,10 @@ def test_mechanism(kind):
 
 @pytest.mark.parametrize("encoder", ["bilstm", "average"])
 def test_an_undefined_tau_is_no_number(encoder):
-    sitting, texts = case((encoder, "uniform", 2), [1, 1, 2, 8, 15])
+    context, texts = case((encoder, "uniform", 2), [1, 1, 2, 8, 15])
     found = {}
     for name in ("agreement", "mechanism"):
-        found |= columns(checks.build(name)(sitting))
+        found |= columns(checks.build(name)(context))
     of_attention = ["tau_gradient", "tau_leave_one_out", "tau_shuffled_leave_one_out"]
     of_attention += ["tau_gradient_shuffled", "tau_weighting", "p_gradient", "p_leave_one_out"]
     of_attention += ["significant_gradient", "significant_leave_one_out"]
@@ -268,9 +270,9 @@ def test_an_undefined_tau_is_no_number(encoder):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_one_word_has_no_share_of_anything(classes):
-    sitting, _ = case(("bilstm", "additive", classes), [1, 1])
-    found = columns(checks.build("permutation")(sitting))
-    found |= columns(checks.build("adversarial", steps=3)(sitting))
+    context, _ = case(("bilstm", "additive", classes), [1, 1])
+    found = columns(checks.build("permutation")(context))
+    found |= columns(checks.build("adversarial", steps=3)(context))
     for name in ("median_tvd", "leverage", "epsilon_max_jsd", "bound_jsd", "output_tvd"):
         same(found[name], 0.0, atol=1e-12)
     for name in ("median_of_leverage", "of_bound"):

@@ -11,12 +11,12 @@ import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
-from heedful.models.batch_context import Sitting
-from heedful.models.internals.alti_globenc import Contributions
-from heedful.models.internals.layer_structure import Anatomy
+from heedful.models.batch_context import BatchContext
+from heedful.models.internals.alti_globenc import ContributionsComputation
+from heedful.models.internals.layer_structure import LayerStructure
 from heedful.models.transformer.from_pretrained import from_model
-from heedful.numerics.tensor.attention_maps import product
-from heedful.numerics.tensor.vector_parts import rows_of_one
+from heedful.numerics.tensor.attention_maps import multiply_layers
+from heedful.numerics.tensor.vector_parts import normalise_rows
 
 POST = ("bert", "roberta", "distilbert", "albert", "electra")
 PRE = ("modernbert", "gpt2", "gpt-neox", "opt", "llama", "mistral", "qwen2", "gemma2", "gpt-oss")
@@ -27,21 +27,21 @@ TEXTS = ("so fine , and dull .", "not bad", "it was the best")
 
 def sat(name, scope=None, texts=TEXTS, **more):
     subject = seams.subject(name, scope)
-    return Sitting(subject, seams.batch(subject, texts), **more)
+    return BatchContext(subject, seams.batch(subject, texts), **more)
 
 
-def ids_of(sitting):
+def ids_of(context):
     """The texts of a padded batch, without the padding."""
-    both = zip(sitting.batch.ids, sitting.batch.present, strict=True)
+    both = zip(context.batch.ids, context.batch.present, strict=True)
     return [tuple(ids[present].tolist()) for ids, present in both]
 
 
 @ways
 @pytest.mark.parametrize("name", HAND)
 def test_contributions_are_those_of_plain_loops(name, way):
-    sitting = sat(name)
-    found = sitting.once(Contributions(way))
-    for row, ids in enumerate(ids_of(sitting)):
+    context = sat(name)
+    found = context.cached(ContributionsComputation(way))
+    for row, ids in enumerate(ids_of(context)):
         for layer, wanted in enumerate(apart_by_hand.contributions(name, ids, way)):
             close(found[layer][row, : len(ids), : len(ids)], wanted, rtol=1e-9, atol=1e-9)
 
@@ -50,25 +50,25 @@ def test_contributions_are_those_of_plain_loops(name, way):
 @pytest.mark.parametrize("name", HAND)
 @pytest.mark.parametrize("position", ["first", "last", "mean"])
 def test_scores_are_rows_of_the_layers_multiplied_last_to_first(name, way, position):
-    sitting = sat(name, Scope(position=position))
-    found = methods.build(way)(sitting, sitting.predicted).scores
-    for row, ids in enumerate(ids_of(sitting)):
+    context = sat(name, Scope(position=position))
+    found = methods.build(way)(context, context.predicted).scores
+    for row, ids in enumerate(ids_of(context)):
         layers = apart_by_hand.contributions(name, ids, way)
         if way == "alti":
             layers = [one / one.sum(-1, keepdim=True) for one in layers]
         whole = layers[1] @ layers[0]
         wanted = {"first": whole[0], "last": whole[-1], "mean": whole.mean(0)}[position]
-        words = sitting.batch.mask[row, : len(ids)]
+        words = context.batch.mask[row, : len(ids)]
         if way == "globenc":  # but for its scale
             wanted = wanted / (layers[0].sum(-1).max() * layers[1].sum(-1).max())
         close(found[row, : len(ids)], wanted * words, rtol=1e-9, atol=1e-9)
 
 
 def test_rows_of_globenc_can_be_made_to_sum_to_one():
-    sitting = sat("gpt2")
-    found = methods.build("globenc", normalise="row")(sitting, sitting.predicted).scores
+    context = sat("gpt2")
+    found = methods.build("globenc", normalise="row")(context, context.predicted).scores
     close(found.sum(-1), torch.ones(len(TEXTS)).double())
-    for row, ids in enumerate(ids_of(sitting)):
+    for row, ids in enumerate(ids_of(context)):
         layers = apart_by_hand.contributions("gpt2", ids, "globenc")
         layers = [one / one.sum(-1, keepdim=True) for one in layers]
         close(found[row, : len(ids)], (layers[1] @ layers[0])[-1], rtol=1e-9, atol=1e-9)
@@ -76,16 +76,16 @@ def test_rows_of_globenc_can_be_made_to_sum_to_one():
 
 @pytest.mark.parametrize("name", [*POST, *PRE])
 def test_parts_and_biases_make_up_every_layer(name, monkeypatch):
-    ours, gaps, norms = Anatomy.mixed, [], []
+    ours, gaps, norms = LayerStructure.mixed, [], []
 
     def noted(self):
         parts, whole = ours(self)
         gaps.append(float((parts.whole() - whole)[self.present].abs().max()))
-        norms.append(len(self._way[1]))
+        norms.append(len(self._residual_structure[1]))
         return parts, whole
 
-    monkeypatch.setattr(Anatomy, "mixed", noted)
-    sat(name).once(Contributions("alti"))
+    monkeypatch.setattr(LayerStructure, "mixed", noted)
+    sat(name).cached(ContributionsComputation("alti"))
     assert max(gaps) < (1e-5 if tiny.FAMILIES[name].dtype == torch.float32 else 1e-12)
     assert norms == [2 if name in POST else 0] * tiny.FAMILIES[name].layers
 
@@ -93,30 +93,32 @@ def test_parts_and_biases_make_up_every_layer(name, monkeypatch):
 @ways
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
 def test_rows_sum_to_one_and_look_back_only_where_the_model_does(name, way):
-    sitting = sat(name)
-    for one in sitting.once(Contributions(way)):
-        rows = rows_of_one(one)
+    context = sat(name)
+    for one in context.cached(ContributionsComputation(way)):
+        rows = normalise_rows(one)
         close(rows.sum(-1), torch.ones_like(rows[..., 0]))
         assert (rows >= 0).all()
-        for row, present in zip(rows, sitting.batch.present, strict=True):
+        for row, present in zip(rows, context.batch.present, strict=True):
             assert not row[present][:, ~present].any()
             assert not tiny.FAMILIES[name].causal or not row[present].triu(1).any()
-    found = methods.build(way)(sitting, sitting.predicted).scores
-    wanted = product([rows_of_one(one) for one in sitting.once(Contributions("alti"))])
+    found = methods.build(way)(context, context.predicted).scores
+    wanted = multiply_layers(
+        [normalise_rows(one) for one in context.cached(ContributionsComputation("alti"))]
+    )
     if way == "alti":
-        read = sitting.subject.at_position(sitting.batch, wanted)
-        close(found, read.masked_fill(~sitting.batch.mask, 0.0))
+        read = context.subject.row_at_position(context.batch, wanted)
+        close(found, read.masked_fill(~context.batch.mask, 0.0))
 
 
 @ways
 def test_one_pass_is_all_it_takes(way):
-    sitting = sat("bert", max_batch_tokens=9)
-    sitting.forward  # noqa: B018 - the pass that all methods share
+    context = sat("bert", max_batch_tokens=9)
+    context.forward  # noqa: B018 - the pass that all methods share
     passes = []
-    model = sitting.subject.model
+    model = context.subject.model
     with model.register_forward_pre_hook(lambda *_: passes.append(1)):
-        methods.build(way)(sitting, sitting.predicted)
-        methods.build(way)(sitting, sitting.predicted)
+        methods.build(way)(context, context.predicted)
+        methods.build(way)(context, context.predicted)
     assert len(passes) == 1
 
 
@@ -132,17 +134,17 @@ def test_one_pass_is_all_it_takes(way):
 )
 def test_models_that_cannot_be_looked_into_are_refused_with_a_sentence(names, reason):
     for name in names:
-        sitting = sat(name)
+        context = sat(name)
         with pytest.raises(NotApplicable, match=reason):
-            methods.build("alti")(sitting, sitting.predicted)
+            methods.build("alti")(context, context.predicted)
 
 
 @ways
 def test_a_model_of_one_attention_is_refused(way):
     subject = helpers.subject()
-    sitting = Sitting(subject, helpers.batch(subject, [4, 2]))
+    context = BatchContext(subject, helpers.batch(subject, [4, 2]))
     with pytest.raises(NotApplicable, match=rf"^{way} follows .* this model has one attention\.$"):
-        methods.build(way)(sitting, sitting.predicted)
+        methods.build(way)(context, context.predicted)
 
 
 def bend(_, __, output):
@@ -172,10 +174,10 @@ def test_something_unseen_in_a_block_is_refused_and_the_model_left_alone(
         hook = bent_if_bare(hook)
     block.get_submodule(path).register_forward_hook(hook)
     subject = from_model(model, tiny.tokenizer(name))
-    sitting = Sitting(subject, seams.batch(subject, TEXTS))
+    context = BatchContext(subject, seams.batch(subject, TEXTS))
     hooks = [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in model.modules()]
     with pytest.raises(NotApplicable, match=rf"^{way} is refused: .*{reason}"):
-        methods.build(way)(sitting, sitting.predicted)
+        methods.build(way)(context, context.predicted)
     after = [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in model.modules()]
     assert after == hooks
 
@@ -193,6 +195,6 @@ def test_states_that_change_between_layers_are_refused():
     model = tiny.build("bert")
     model.bert.encoder.layer[1].register_forward_pre_hook(stretch, with_kwargs=True)
     subject = from_model(model, tiny.tokenizer("bert"))
-    sitting = Sitting(subject, seams.batch(subject, TEXTS))
+    context = BatchContext(subject, seams.batch(subject, TEXTS))
     with pytest.raises(NotApplicable, match=r"states change between two layers\.$"):
-        methods.build("alti")(sitting, sitting.predicted)
+        methods.build("alti")(context, context.predicted)

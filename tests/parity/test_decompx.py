@@ -11,13 +11,17 @@ import seams
 import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.internals import decompx
-from heedful.models.internals.alti_globenc import Contributions
-from heedful.models.internals.decompx import Taken, parts_apart, shared_out
-from heedful.models.internals.layer_structure import Anatomy
+from heedful.models.internals.alti_globenc import ContributionsComputation
+from heedful.models.internals.decompx import (
+    LinearisedPass,
+    decompose_with_separate_bias,
+    distribute_bias,
+)
+from heedful.models.internals.layer_structure import LayerStructure
 from heedful.models.transformer.from_pretrained import from_model
-from heedful.numerics.tensor.target import direction
+from heedful.numerics.tensor.target import logit_direction
 
 FAMILIES = (
     *("bert", "distilbert", "albert", "modernbert", "deberta"),
@@ -29,40 +33,40 @@ biases = pytest.mark.parametrize("biases", ["shared", "apart"])
 
 def sat(name, texts=TEXTS, **more):
     subject = seams.subject(name)
-    return Sitting(subject, seams.batch(subject, texts), **more)
+    return BatchContext(subject, seams.batch(subject, texts), **more)
 
 
-def singles(sitting):
+def singles(context):
     """Each text alone, without padding."""
-    batch = sitting.batch
+    batch = context.batch
     return [
-        batch.keeping(torch.tensor([row]), present[None])
+        batch.keep_tokens(torch.tensor([row]), present[None])
         for row, present in enumerate(batch.present)
     ]
 
 
-def taken(sitting, row, single):
-    vectors = sitting.embedded[row, sitting.batch.present[row]]
-    return Taken.of(sitting.subject, single, vectors[None])
+def taken(context, row, single):
+    vectors = context.embedded[row, context.batch.present[row]]
+    return LinearisedPass.of(context.subject, single, vectors[None])
 
 
-def of_logit(sitting, target):
-    logits = getattr(sitting, "logits", sitting)
+def of_logit(context, target):
+    logits = getattr(context, "logits", context)
     return torch.nn.functional.one_hot(target, logits.shape[-1]).to(logits.dtype)
 
 
 @biases
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 def test_scores_are_those_of_plain_loops(name, biases):
-    sitting = sat(name, ("so fine", "dull"))
+    context = sat(name, ("so fine", "dull"))
     target = torch.tensor([1, 0])
-    found = methods.build("decompx", biases=biases, of="logit")(sitting, target).scores
-    for row, one in enumerate(singles(sitting)):
+    found = methods.build("decompx", biases=biases, of="logit")(context, target).scores
+    for row, one in enumerate(singles(context)):
         ids = tuple(one.ids[0].tolist())
         told, rest = apart_by_hand.carried(name, ids, int(target[row]), shared=biases == "shared")
         wanted = torch.tensor(told, dtype=torch.float64) * one.mask[0]
         close(found[row, : len(ids)], wanted, rtol=1e-8, atol=1e-9)
-        logit = float(sitting.forward.logits[row, target[row]])
+        logit = float(context.forward.logits[row, target[row]])
         assert sum(told) + rest == pytest.approx(logit, abs=1e-9)
         assert (rest != 0) == (biases == "apart")
 
@@ -73,67 +77,67 @@ def near(name):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_parts_make_up_every_layer_and_the_logit(name, monkeypatch):
-    sitting, gaps = sat(name), []
+    context, gaps = sat(name), []
 
     def noted(made, wanted, what):
         gaps.append((what, float((made - wanted).abs().max())))
 
-    monkeypatch.setattr(decompx, "_require", noted)
-    target = sitting.predicted
-    for row, one in enumerate(singles(sitting)):
-        parts = taken(sitting, row, one).parts(of_logit(sitting, target[row]), size=3)
+    monkeypatch.setattr(decompx, "_require_sum", noted)
+    target = context.predicted
+    for row, one in enumerate(singles(context)):
+        parts = taken(context, row, one).parts(of_logit(context, target[row]), size=3)
         close(
-            parts.sum(), sitting.logits[row, target[row]].detach(), rtol=near(name), atol=near(name)
+            parts.sum(), context.logits[row, target[row]].detach(), rtol=near(name), atol=near(name)
         )
     layers = tiny.FAMILIES[name].layers
     assert [what for what, _ in gaps[:layers]] == ["what enters a layer"] * layers
     assert max(gap for _, gap in gaps) < near(name)
-    parts, bias = parts_apart(
-        sitting.subject, sitting.batch, sitting.embedded, lambda found: of_logit(found, target)
+    parts, bias = decompose_with_separate_bias(
+        context.subject, context.batch, context.embedded, lambda found: of_logit(found, target)
     )
-    chosen = sitting.logits.gather(-1, target[:, None])[:, 0].detach()
+    chosen = context.logits.gather(-1, target[:, None])[:, 0].detach()
     close(parts.sum(-1) + bias, chosen, rtol=near(name), atol=near(name))
-    assert not parts[~sitting.batch.present].any()
+    assert not parts[~context.batch.present].any()
 
 
 def test_without_biases_both_are_one():
     """A Llama has none: nothing is shared, and the gradient of the held pass is the parts."""
-    sitting = sat("llama")
+    context = sat("llama")
     one, other = (
-        methods.build("decompx", biases=biases, of="logit")(sitting, sitting.predicted).scores
+        methods.build("decompx", biases=biases, of="logit")(context, context.predicted).scores
         for biases in ("shared", "apart")
     )
     close(one, other, rtol=1e-6, atol=1e-7)
-    close(one.sum(-1), sitting.logits.max(-1).values.detach(), rtol=1e-6, atol=1e-6)
+    close(one.sum(-1), context.logits.max(-1).values.detach(), rtol=1e-6, atol=1e-6)
 
 
 def test_log_odds_are_the_weighted_logits_and_know_both_classes():
     """Of two classes: the parts of one logit less those of the other, biases left out."""
-    sitting, target = sat("bert"), torch.tensor([1, 0])
+    context, target = sat("bert"), torch.tensor([1, 0])
     build = lambda of: methods.build("decompx", biases="apart", of=of)  # noqa: E731
-    own, other = (build("logit")(sitting, one).scores for one in (target, 1 - target))
-    found = build("log_odds")(sitting, target).scores
+    own, other = (build("logit")(context, one).scores for one in (target, 1 - target))
+    found = build("log_odds")(context, target).scores
     close(found, own - other, rtol=1e-9, atol=1e-11)
-    close(build("log_odds")(sitting, 1 - target).scores, -found, rtol=1e-9, atol=1e-11)
-    shared = methods.build("decompx")(sitting, target)
+    close(build("log_odds")(context, 1 - target).scores, -found, rtol=1e-9, atol=1e-11)
+    shared = methods.build("decompx")(context, target)
     assert methods.build("decompx").of == "log_odds"
-    logits = sitting.logits.detach()
-    for row, single in enumerate(singles(sitting)):
-        parts = taken(sitting, row, single).parts(
-            direction(logits, target, "log_odds")[row], size=9
+    logits = context.logits.detach()
+    for row, single in enumerate(singles(context)):
+        parts = taken(context, row, single).parts(
+            logit_direction(logits, target, "log_odds")[row], size=9
         )
         odds = logits[row, target[row]] - logits[row, 1 - target[row]]
         close(parts.sum(), odds, rtol=1e-9, atol=1e-9)
-        words = sitting.batch.mask[row]
+        words = context.batch.mask[row]
         close(shared.scores[row][words], parts[words[: len(parts)]], rtol=1e-9, atol=1e-11)
 
 
 def test_a_bias_goes_to_those_it_is_alike_or_to_all():
     parts = torch.tensor([[[1.0, 5.0]], [[-3.0, 5.0]]])
-    shared_out(parts, torch.tensor([[2.0, 0.0]]))
+    distribute_bias(parts, torch.tensor([[2.0, 0.0]]))
     close(parts, torch.tensor([[[1.5, 5.0]], [[-1.5, 5.0]]]))
     none = torch.tensor([[[0.0, 5.0]], [[0.0, 5.0]]])
-    shared_out(none, torch.tensor([[2.0, 0.0]]))
+    distribute_bias(none, torch.tensor([[2.0, 0.0]]))
     close(none, torch.tensor([[[1.0, 5.0]], [[1.0, 5.0]]]))
 
 
@@ -158,8 +162,8 @@ def test_a_layer_that_takes_one_text_at_a_time_is_run_so():
     ],
 )
 def test_what_a_layer_runs_into_is_told_as_it_is(words, error, told, monkeypatch):
-    sitting = sat("bert")
-    found = taken(sitting, 0, singles(sitting)[0])
+    context = sat("bert")
+    found = taken(context, 0, singles(context)[0])
     first = of_logit(found, torch.tensor(0))
 
     def fail(*_, **__):
@@ -171,10 +175,10 @@ def test_what_a_layer_runs_into_is_told_as_it_is(words, error, told, monkeypatch
 
 
 def test_a_text_too_long_for_its_parts_is_refused(monkeypatch):
-    monkeypatch.setattr(decompx, "MOST", 100)
-    sitting = sat("bert")
+    monkeypatch.setattr(decompx, "MAX_ELEMENTS", 100)
+    context = sat("bert")
     with pytest.raises(NotApplicable, match=r'numbers of this text.* biases="apart" keeps none'):
-        methods.build("decompx")(sitting, sitting.predicted)
+        methods.build("decompx")(context, context.predicted)
 
 
 REFUSED = {
@@ -186,9 +190,9 @@ REFUSED = {
 
 @pytest.mark.parametrize(("name", "reason"), REFUSED.items(), ids=REFUSED)
 def test_what_cannot_be_held_is_refused_with_a_sentence(name, reason):
-    sitting = sat(name)
+    context = sat(name)
     with pytest.raises(NotApplicable, match=reason):
-        methods.build("decompx")(sitting, sitting.predicted)
+        methods.build("decompx")(context, context.predicted)
 
 
 @biases
@@ -197,11 +201,11 @@ def test_something_unseen_is_refused_and_the_model_left_alone(biases):
     bend = model.bert.encoder.layer[0].output.dense
     bend.register_forward_hook(lambda _, __, out: out + 0.1 * out.exp())
     subject = from_model(model, tiny.tokenizer("bert"))
-    sitting = Sitting(subject, seams.batch(subject, TEXTS))
+    context = BatchContext(subject, seams.batch(subject, TEXTS))
     hooks = [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in model.modules()]
     trained = [one.requires_grad for one in model.parameters()]
     with pytest.raises(NotApplicable, match=r"^decompx is refused: .* do not make up "):
-        methods.build("decompx", biases=biases)(sitting, sitting.predicted)
+        methods.build("decompx", biases=biases)(context, context.predicted)
     after = [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in model.modules()]
     assert after == hooks
     assert [one.requires_grad for one in model.parameters()] == trained
@@ -210,9 +214,9 @@ def test_something_unseen_is_refused_and_the_model_left_alone(biases):
 
 def test_a_model_of_one_attention_is_refused():
     subject = helpers.subject()
-    sitting = Sitting(subject, helpers.batch(subject, [4, 2]))
+    context = BatchContext(subject, helpers.batch(subject, [4, 2]))
     with pytest.raises(NotApplicable, match=r"^decompx follows .* this model has one attention\.$"):
-        methods.build("decompx")(sitting, sitting.predicted)
+        methods.build("decompx")(context, context.predicted)
 
 
 def test_a_trained_encoder_is_made_up_of_its_parts(monkeypatch):
@@ -225,8 +229,8 @@ def test_a_trained_encoder_is_made_up_of_its_parts(monkeypatch):
         torch.manual_seed(0)
         model = transformers.AutoModelForSequenceClassification.from_pretrained(path, config=config)
     subject = from_model(model.eval(), transformers.AutoTokenizer.from_pretrained(path))
-    sitting = Sitting(subject, seams.batch(subject, ["a film that is so fine", "not bad"]))
-    ours, gaps = Anatomy.mixed, []
+    context = BatchContext(subject, seams.batch(subject, ["a film that is so fine", "not bad"]))
+    ours, gaps = LayerStructure.mixed, []
 
     def noted(self):
         parts, whole = ours(self)
@@ -234,11 +238,11 @@ def test_a_trained_encoder_is_made_up_of_its_parts(monkeypatch):
         gaps.append(float(gap / whole[self.present].abs().max()))
         return parts, whole
 
-    monkeypatch.setattr(Anatomy, "mixed", noted)
-    sitting.once(Contributions("alti"))
+    monkeypatch.setattr(LayerStructure, "mixed", noted)
+    context.cached(ContributionsComputation("alti"))
     assert len(gaps) == 6
     assert max(gaps) < 1e-5
-    target = sitting.predicted
-    for row, one in enumerate(singles(sitting)):
-        parts = taken(sitting, row, one).parts(of_logit(sitting, target[row]), size=64)
-        close(parts.sum(), sitting.logits[row, target[row]].detach(), rtol=1e-5, atol=1e-5)
+    target = context.predicted
+    for row, one in enumerate(singles(context)):
+        parts = taken(context, row, one).parts(of_logit(context, target[row]), size=64)
+        close(parts.sum(), context.logits[row, target[row]].detach(), rtol=1e-5, atol=1e-5)

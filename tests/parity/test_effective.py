@@ -17,12 +17,15 @@ from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.values import Forward, QueryDecoder
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.internals import effective_attention
-from heedful.models.internals.effective_attention import Blocks, SeenIn
-from heedful.models.perturbed.perturbed_embeddings import Moved
+from heedful.models.internals.effective_attention import (
+    AttentionBlocksComputation,
+    EffectiveAttentionComputation,
+)
+from heedful.models.perturbed.perturbed_embeddings import PerturbedSubject
 from heedful.models.transformer.from_pretrained import from_model
-from heedful.numerics.tensor.null_space import share, taken_apart
+from heedful.numerics.tensor.null_space import norm_share, split_null_space
 from tiny import H
 
 EXACT = ("bert", "albert", "gpt2", "bart")  # their weights are written out in test_blocks
@@ -31,7 +34,7 @@ D = 8  # of a head
 
 
 def sat(subject, texts=seams.TEXTS):
-    return Sitting(subject, seams.batch(subject, texts))
+    return BatchContext(subject, seams.batch(subject, texts))
 
 
 def everywhere(name):
@@ -82,9 +85,9 @@ def test_it_is_attention_less_its_part_in_the_null_space(name, layer, head):
 
 @pytest.mark.parametrize("name", EXACT)
 def test_what_a_head_gives_out_is_the_same_by_the_models_own_weights(name):
-    sitting, last = sat(everywhere(name)), slice(-1 if name == "bart" else 0, None)
-    for layer in range(len(sitting.forward.maps)):
-        seen = sitting.once(SeenIn(layer))
+    context, last = sat(everywhere(name)), slice(-1 if name == "bart" else 0, None)
+    for layer in range(len(context.forward.maps)):
+        seen = context.cached(EffectiveAttentionComputation(layer))
         for b, text in enumerate(seams.TEXTS):
             rows, carried = written_out(name, text, layer)
             ours = seen.effective[b][:, : rows.shape[1], : rows.shape[2]].numpy()
@@ -96,11 +99,11 @@ def test_what_a_head_gives_out_is_the_same_by_the_models_own_weights(name):
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_a_head_gives_out_is_the_same_by_what_the_block_adds(name):
-    sitting = sat(everywhere(name))
-    read = torch.tensor([[False, False, True]] * 3) if name == "marian" else sitting.batch.present
-    for layer, block in enumerate(sitting.once(Blocks())):
+    context = sat(everywhere(name))
+    read = torch.tensor([[False, False, True]] * 3) if name == "marian" else context.batch.present
+    for layer, block in enumerate(context.cached(AttentionBlocksComputation())):
         added, _ = block.added()
-        apart = sitting.once(SeenIn(layer)).effective - block.call.weights
+        apart = context.cached(EffectiveAttentionComputation(layer)).effective - block.call.weights
         gap = torch.einsum("bhqk,bkhd->bhqd", apart, added).abs().amax((1, 3))
         assert float(gap[read].max()) < 1e-10
 
@@ -108,19 +111,22 @@ def test_what_a_head_gives_out_is_the_same_by_what_the_block_adds(name):
 @pytest.mark.parametrize("name", ["bert", "gpt2", "mistral", "gpt-oss", "t5"])
 def test_the_model_says_the_same_without_the_part(name):
     subject = everywhere(name)
-    sitting = sat(subject)
-    layers = [sitting.once(SeenIn(layer)) for layer in range(len(sitting.forward.maps))]
+    context = sat(subject)
+    layers = [
+        context.cached(EffectiveAttentionComputation(layer))
+        for layer in range(len(context.forward.maps))
+    ]
     heard = []
 
     def edit(call):
-        if not subject.audited(call, sitting.batch):
+        if not subject.audited(call, context.batch):
             return None
         heard.append(call)
         ours = layers[len(heard) - 1].effective.to(call.weights)
         return torch.where((ours != 0).any(-1, keepdim=True), ours, call.weights)
 
-    logits, _ = subject.run(sitting.batch, edit)
-    close(logits, sitting.forward.logits, **tiny.FAMILIES[name].close)
+    logits, _ = subject.run(context.batch, edit)
+    close(logits, context.forward.logits, **tiny.FAMILIES[name].close)
     worst = max(float(one.unseen.max()) for one in layers)
     assert worst > 0.01 if name != "mistral" else worst < 1e-9  # whose windows are of 4 keys
 
@@ -130,16 +136,16 @@ def test_as_many_dimensions_as_keys_see_everything():
     for keys in (1, 3, 8, 9, 20):
         rows = torch.rand(H, 2, keys, dtype=torch.float64, generator=draw)
         carried = torch.randn(H, keys, D, dtype=torch.float64, generator=draw)
-        parts = taken_apart(rows, carried, tolerance=1e-10)
+        parts = split_null_space(rows, carried, tolerance=1e-10)
         close(parts.effective + parts.unseen, rows)
         null, free = max(0, keys - D), max(0, keys - D - 1)
         # a unit row for each key: what is left of them has the dimension of the null space
         every = torch.eye(keys, dtype=torch.float64).expand(H, -1, -1)
-        left = taken_apart(every, carried, tolerance=1e-10)
+        left = split_null_space(every, carried, tolerance=1e-10)
         for part, size in ((left.unseen, null), (left.free, free)):
             close(part.diagonal(dim1=1, dim2=2).sum(-1), torch.full((H,), size).double())
-        assert (share(parts.unseen, rows) < 1e-20).all() if keys <= D else True
-        assert (share(parts.unseen, rows) > 1e-8).all() if keys > D else True
+        assert (norm_share(parts.unseen, rows) < 1e-20).all() if keys <= D else True
+        assert (norm_share(parts.unseen, rows) > 1e-8).all() if keys > D else True
         close(parts.free.sum(-1), torch.zeros(H, 2).double(), atol=1e-12, rtol=0)
         close(parts.free @ carried, torch.zeros(H, 2, D).double(), atol=1e-12, rtol=0)
 
@@ -150,13 +156,13 @@ def test_equal_values_see_the_sum_and_values_of_zero_see_nothing(bias):
     value = model.bert.encoder.layer[1].attention.self.value
     value.weight.zero_()
     value.bias.fill_(bias)
-    sitting = sat(from_model(model, tiny.tokenizer("bert"), scope=Scope(position="first")))
-    found = methods.build("effective_attention")(sitting, sitting.predicted).scores
-    seen = sitting.once(SeenIn(1))
-    for b, keys in enumerate(sitting.batch.present.sum(-1).tolist()):
+    context = sat(from_model(model, tiny.tokenizer("bert"), scope=Scope(position="first")))
+    found = methods.build("effective_attention")(context, context.predicted).scores
+    seen = context.cached(EffectiveAttentionComputation(1))
+    for b, keys in enumerate(context.batch.present.sum(-1).tolist()):
         even = 1.0 / keys if bias else 0.0
-        close(found[b][sitting.batch.mask[b]], torch.full((keys - 2,), even).double())
-        for h, row in enumerate(sitting.forward.maps[1][b, :, 0]):
+        close(found[b][context.batch.mask[b]], torch.full((keys - 2,), even).double())
+        for h, row in enumerate(context.forward.maps[1][b, :, 0]):
             spread = 1 - 1 / (keys * float(row.square().sum()))  # all but the part along 1
             assert float(seen.free[b, h]) == pytest.approx(spread, abs=1e-12)
             assert float(seen.unseen[b, h]) == pytest.approx(spread if bias else 1.0, abs=1e-12)
@@ -164,27 +170,32 @@ def test_equal_values_see_the_sum_and_values_of_zero_see_nothing(bias):
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "mistral", "modernbert"])
 def test_keys_are_counted_that_the_row_may_see(name):
-    sitting = sat(seams.subject(name))
-    order = len(sitting.forward.maps) - 1
-    where = seams.subject(name).position(sitting.batch)
-    for b, row in enumerate(seams.allowed(name, sitting.batch, order)):
-        assert float(sitting.once(SeenIn(order)).keys[b]) == int(row[where[b]].sum()) / D
+    context = sat(seams.subject(name))
+    order = len(context.forward.maps) - 1
+    where = seams.subject(name).position(context.batch)
+    for b, row in enumerate(seams.allowed(name, context.batch, order)):
+        assert (
+            float(context.cached(EffectiveAttentionComputation(order)).keys[b])
+            == int(row[where[b]].sum()) / D
+        )
 
 
 @pytest.mark.parametrize("heads", ["mean", "max", "min"])
 def test_layers_and_heads_are_chosen_as_those_of_attention(heads):
-    sitting = sat(seams.subject("gpt2"))
-    where = sitting.subject.position(sitting.batch)
+    context = sat(seams.subject("gpt2"))
+    where = context.subject.position(context.batch)
     for layer in (0, 1, -1):
-        whole = sitting.once(SeenIn(layer % 2)).effective[torch.arange(3), :, where]
+        whole = context.cached(EffectiveAttentionComputation(layer % 2)).effective[
+            torch.arange(3), :, where
+        ]
         wanted = whole.mean(1) if heads == "mean" else getattr(whole, f"a{heads}")(1)
         part = methods.build("effective_attention", layer=layer, heads=heads)
-        close(part(sitting, sitting.predicted).scores, wanted * sitting.batch.mask)
+        close(part(context, context.predicted).scores, wanted * context.batch.mask)
         part = methods.build("effective_attention", layer=layer, head=2, heads=heads)
-        close(part(sitting, sitting.predicted).scores, whole[:, 2] * sitting.batch.mask)
+        close(part(context, context.predicted).scores, whole[:, 2] * context.batch.mask)
     for wrong in ({"layer": 2}, {"head": 4}):
         with pytest.raises(ConfigError, match="must lie between"):
-            methods.build("effective_attention", **wrong)(sitting, sitting.predicted)
+            methods.build("effective_attention", **wrong)(context, context.predicted)
 
 
 def test_all_layers_or_positions_are_a_mean():
@@ -205,35 +216,35 @@ def test_company_never_matters():
 
 
 def test_other_vectors_of_the_words_are_heard():
-    sitting = sat(seams.subject("bert"))
-    vectors, part = sitting.embedded.detach(), methods.build("effective_attention")
-    own = part(sitting, sitting.predicted).scores
+    context = sat(seams.subject("bert"))
+    vectors, part = context.embedded.detach(), methods.build("effective_attention")
+    own = part(context, context.predicted).scores
     for turned in (False, True):
         given = vectors.flip(0) if turned else vectors
-        moved = Sitting(Moved(sitting.subject, sitting.batch, given), sitting.batch)
-        gap = float((part(moved, sitting.predicted).scores - own).abs().max())
+        moved = BatchContext(PerturbedSubject(context.subject, context.batch, given), context.batch)
+        gap = float((part(moved, context.predicted).scores - own).abs().max())
         assert gap > 0.01 if turned else gap < 1e-12
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_one_attention_is_seen_through_its_classes(classes):
     subject = helpers.subject("bilstm", "additive", classes=classes, seed=4)
-    sitting = Sitting(subject, helpers.batch(subject, [6, 2, 3]))
-    found = methods.build("effective_attention")(sitting, sitting.predicted).scores
+    context = BatchContext(subject, helpers.batch(subject, [6, 2, 3]))
+    found = methods.build("effective_attention")(context, context.predicted).scores
     weight = subject.network.decoder.weight
     if classes == 2:
         weight = torch.cat([torch.zeros_like(weight), weight])
-    for b, mask in enumerate(sitting.batch.mask):
-        row = sitting.forward.attention[b, mask].numpy()
-        logits = (sitting.forward.states[b, mask] @ weight.T).numpy()
+    for b, mask in enumerate(context.batch.mask):
+        row = context.forward.attention[b, mask].numpy()
+        logits = (context.forward.states[b, mask] @ weight.T).numpy()
         apart = logits - logits.mean(-1, keepdims=True)
         null = null_space(apart)
         close(found[b, mask], torch.tensor(row - row @ null @ null.T), atol=1e-9, rtol=1e-9)
         if classes == 2:  # one number is seen: the row is a multiple of what states say
             says = logits[:, 1]
             close(found[b, mask], torch.tensor(says * (says @ row) / (says @ says)))
-    close(sitting.decode(found).softmax(-1), sitting.forward.probabilities)
-    assert not found[~sitting.batch.mask].any()
+    close(context.decode(found).softmax(-1), context.forward.probabilities)
+    assert not found[~context.batch.mask].any()
 
 
 class Asked:
@@ -265,20 +276,20 @@ def test_one_attention_with_a_question_is_seen_through_what_is_read():
         return QueryDecoder(forward.states @ reads.T, shift, weight.T, bias)
 
     subject = Asked(inner, decode)
-    sitting = Sitting(subject, helpers.batch(inner, [5, 7]))
-    found = methods.build("effective_attention")(sitting, sitting.predicted).scores
-    for b, mask in enumerate(sitting.batch.mask):
-        null = null_space(sitting.decode.read[b, mask].numpy())
+    context = BatchContext(subject, helpers.batch(inner, [5, 7]))
+    found = methods.build("effective_attention")(context, context.predicted).scores
+    for b, mask in enumerate(context.batch.mask):
+        null = null_space(context.decode.read[b, mask].numpy())
         assert null.shape[1] == int(mask.sum()) - 2
-        row = sitting.forward.attention[b, mask].numpy()
+        row = context.forward.attention[b, mask].numpy()
         close(found[b, mask], torch.tensor(row - row @ null @ null.T))
     bare = Asked(inner, lambda forward: lambda a: decode(forward)(a).sin())
     with pytest.raises(NotApplicable, match=r"this one does not say\.$"):
         methods.build("effective_attention")(
-            Sitting(bare, helpers.batch(inner, [5])), sitting.predicted[:1]
+            BatchContext(bare, helpers.batch(inner, [5])), context.predicted[:1]
         )
     with pytest.raises(NotApplicable, match=r"this model has one attention\.$"):
-        methods.build("effective_attention", layer=0)(sitting, sitting.predicted)
+        methods.build("effective_attention", layer=0)(context, context.predicted)
 
 
 def test_models_that_cannot_be_looked_into_are_refused_with_a_sentence():
@@ -288,24 +299,24 @@ def test_models_that_cannot_be_looked_into_are_refused_with_a_sentence():
 
 
 def test_a_part_that_has_an_effect_is_refused_and_the_model_is_left_as_it_was(monkeypatch):
-    sitting = sat(seams.subject("bert"))
+    context = sat(seams.subject("bert"))
 
     def wrong(rows, carried, *, tolerance):
-        parts = taken_apart(rows, carried, tolerance=tolerance)
+        parts = split_null_space(rows, carried, tolerance=tolerance)
         return parts._replace(effective=parts.effective * (1 + 1e-6))
 
-    monkeypatch.setattr(effective_attention, "taken_apart", wrong)
+    monkeypatch.setattr(effective_attention, "split_null_space", wrong)
     with pytest.raises(NotApplicable, match="refused: without the part that should have no effect"):
-        methods.build("effective_attention")(sitting, sitting.predicted)
-    assert not any(one._forward_hooks for one in sitting.subject.model.modules())
+        methods.build("effective_attention")(context, context.predicted)
+    assert not any(one._forward_hooks for one in context.subject.model.modules())
 
 
 def test_a_map_that_is_not_linear_is_refused():
-    sitting = sat(seams.subject("bert"))
-    last = sitting.once(Blocks())[1]
-    sitting.once(Blocks())[1] = replace(last, output=last.output * 1.1)
+    context = sat(seams.subject("bert"))
+    last = context.cached(AttentionBlocksComputation())[1]
+    context.cached(AttentionBlocksComputation())[1] = replace(last, output=last.output * 1.1)
     with pytest.raises(NotApplicable, match=r"^effective_attention is refused: what the keys add"):
-        methods.build("effective_attention")(sitting, sitting.predicted)
+        methods.build("effective_attention")(context, context.predicted)
 
 
 def test_on_a_trained_model():
@@ -323,12 +334,12 @@ def test_on_a_trained_model():
     head.bert.load_state_dict(model.state_dict(), strict=False)
     subject = from_model(head, transformers.AutoTokenizer.from_pretrained(folder))
     text = "the film is fine , and in places it is so very dull that nobody could say why . "
-    sitting = sat(subject, [3 * text, "so fine"])
-    for layer, block in enumerate(sitting.once(Blocks())):
+    context = sat(subject, [3 * text, "so fine"])
+    for layer, block in enumerate(context.cached(AttentionBlocksComputation())):
         added, _ = block.added()
-        seen = sitting.once(SeenIn(layer))
+        seen = context.cached(EffectiveAttentionComputation(layer))
         gap = seen.effective[:, :, 0] - block.call.weights[:, :, 0]
         assert float(torch.einsum("bhk,bkhd->bhd", gap, added.double()).abs().max()) < 1e-5
         assert (seen.unseen[0] > 0.001).all()  # 56 keys, 32 dimensions
         assert (seen.unseen[1] < 1e-9).all()
-        assert seen.keys.tolist() == [int(one) / 32 for one in sitting.batch.present.sum(-1)]
+        assert seen.keys.tolist() == [int(one) / 32 for one in context.batch.present.sum(-1)]

@@ -14,13 +14,13 @@ import heedful
 import helpers
 import tiny
 from heedful.checks import checks
-from heedful.checks.attention.erasure.check import _slope
+from heedful.checks.attention.erasure.check import _log_odds_gradient
 from heedful.core.batch import Batch, collate
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.core.values import Example, Forward, LinearDecoder
-from heedful.models.batch_context import Sitting
-from heedful.numerics.tensor.weight_removal import fewest_flips, flips_in_order
+from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.weight_removal import fewest_removals_to_flip, removals_to_flip
 
 ORDERS = ("attention", "gradient", "attention_x_gradient")
 
@@ -87,7 +87,7 @@ def test_the_smallest_set_is_that_of_all_subsets(C, exact):
     lengths = [*range(1, 9)] * (12 if exact else 6) + ([] if exact else [12] * 5)
     problems = [drawn_at_random(random, T, C, exact=exact) for T in lengths]
     want = [smallest(*one) for one in problems]
-    assert fewest_flips(*batched(problems)).tolist() == want
+    assert fewest_removals_to_flip(*batched(problems)).tolist() == want
     assert len(set(want)) > 3
     assert 0 in want
 
@@ -100,7 +100,7 @@ def test_an_order_is_followed_word_by_word(C, exact):
     weights, values, predicted = batched(problems)
     orders = [random.permutation(len(w)).tolist() for w, _ in problems]
     rest = [[*order, *range(len(order), weights.shape[1])] for order in orders]
-    found = flips_in_order(weights, values, predicted, order=torch.tensor(rest)).tolist()
+    found = removals_to_flip(weights, values, predicted, order=torch.tensor(rest)).tolist()
     want = [in_order(*one, order) for one, order in zip(problems, orders, strict=True)]
     assert found == want
     assert len(set(want)) > 4
@@ -127,8 +127,8 @@ def erased(alpha, position):
 
 @kinds
 def test_a_single_weight(kind):
-    sitting, texts = case(kind)
-    found = columns(checks.build("erasure")(sitting))
+    context, texts = case(kind)
+    found = columns(checks.build("erasure")(context))
     for row, text in enumerate(texts):
         names = ("flip_top", "flip_random", "js_top_minus_random", "attention_gap")
         if text.n == 1:
@@ -147,8 +147,8 @@ def test_a_single_weight(kind):
 
 @kinds
 def test_sets_of_weights(kind):
-    sitting, texts = case(kind, [*range(1, 12)] * 4)
-    found = columns(checks.build("erasure", orders=3)(sitting))
+    context, texts = case(kind, [*range(1, 12)] * 4)
+    found = columns(checks.build("erasure", orders=3)(context))
     met = 0
     for row, text in enumerate(texts):
         said, scores = of_text(text)
@@ -170,9 +170,9 @@ def test_sets_of_weights(kind):
 
 @kinds
 def test_the_draw_as_published_is_a_rank_used_as_a_position(kind):
-    sitting, texts = case(kind, [1, *[2, 3, 4, 5] * 12])
+    context, texts = case(kind, [1, *[2, 3, 4, 5] * 12])
     ours, theirs = (
-        columns(checks.build("erasure", draw=draw)(sitting))
+        columns(checks.build("erasure", draw=draw)(context))
         for draw in ("position", "as_published")
     )
     tops = 0
@@ -212,8 +212,8 @@ def test_every_other_word_is_drawn_equally_often():
     subject = helpers.subject(seed=3)
     (one,) = helpers.encoded(subject, [4], seed=2)
     many = [type(one)(i, 0, one.ids, one.word, one.words) for i in range(3000)]
-    found = columns(checks.build("erasure", orders=1)(Sitting(subject, collate(many))))
-    weights = Sitting(subject, collate([one])).forward.attention[0, 1:-1].sort().values.numpy()
+    found = columns(checks.build("erasure", orders=1)(BatchContext(subject, collate(many))))
+    weights = BatchContext(subject, collate([one])).forward.attention[0, 1:-1].sort().values.numpy()
     counts = [np.isclose(found["attention_gap"], weights[-1] - w).sum() for w in weights[:-1]]
     assert sum(counts) == 3000
     assert max(abs(count - 1000) for count in counts) < 120  # more than four deviations
@@ -229,10 +229,10 @@ class Written:
         self.values = torch.tensor(values, dtype=torch.float64)
         self.labels = tuple(f"class{c}" for c in range(self.values.shape[-1]))
 
-    def sitting(self):
+    def context(self):
         mask = torch.ones(self.weights.shape, dtype=torch.bool)
         ids = torch.zeros(self.weights.shape, dtype=torch.long)
-        return Sitting(self, Batch(ids, mask, mask, tuple(range(len(ids)))))
+        return BatchContext(self, Batch(ids, mask, mask, tuple(range(len(ids)))))
 
     def encode(self, example):
         raise NotImplementedError
@@ -270,7 +270,7 @@ def test_decoding_every_removal_finds_the_same_as_sums(budget):
     weights /= weights.sum(1, keepdims=True)
     values -= values.max(axis=(1, 2), keepdims=True)  # all classes are below 0, that of nothing
     straight, bent = (
-        checks.build("erasure")(Sitting(one, one.sitting().batch, max_batch_tokens=budget))
+        checks.build("erasure")(BatchContext(one, one.context().batch, max_batch_tokens=budget))
         for one in (Written(weights, values), Bent(weights, values))
     )
     assert "fraction_to_flip_optimal" not in columns(bent)
@@ -288,7 +288,7 @@ def test_decoding_every_removal_finds_the_same_as_sums(budget):
 
 
 def written(weights, values):
-    return columns(checks.build("erasure")(Written([weights], [values]).sitting()))
+    return columns(checks.build("erasure")(Written([weights], [values]).context()))
 
 
 def fractions(found):
@@ -325,7 +325,7 @@ def test_the_order_by_gradient_survives_a_saturated_output():
     values = [[0.0, 50.0], [0.0, 150.0], [0.0, 400.0], [800.0, 0.0]]
     found = written([0.4, 0.4, 0.19, 0.01], values)
     assert found["fraction_to_flip_gradient"][0] == 0.75
-    slope = _slope(Written([[0.4, 0.4, 0.19, 0.01]], [values]).sitting())
+    slope = _log_odds_gradient(Written([[0.4, 0.4, 0.19, 0.01]], [values]).context())
     same(slope[0].numpy(), [50.0, 150.0, 400.0, -800.0])
     swapped = [[0.0, 400.0], [300.0, 0.0], [300.0, 0.0]]
     found = written([0.5, 0.25, 0.25], swapped)
@@ -336,8 +336,8 @@ def test_the_order_by_gradient_survives_a_saturated_output():
 
 @kinds
 def test_the_gradient_is_that_of_finite_differences(kind):
-    sitting, texts = case(kind, [2, 5, 9])
-    found, step = _slope(sitting), 1e-5
+    context, texts = case(kind, [2, 5, 9])
+    found, step = _log_odds_gradient(context), 1e-5
     for row, text in enumerate(texts):
         p = text.p[text.target]
         for t in range(text.n):
@@ -353,7 +353,7 @@ def test_the_gradient_is_that_of_finite_differences(kind):
 def test_texts_without_words_and_of_one_word_have_no_figures():
     subject = helpers.subject(classes=3)
     batch = helpers.batch(subject, [0, 1])
-    for name, values in columns(checks.build("erasure")(Sitting(subject, batch))).items():
+    for name, values in columns(checks.build("erasure")(BatchContext(subject, batch))).items():
         assert np.isnan(values).all(), name
 
 
@@ -377,13 +377,13 @@ SCOPES = [
 def transformer(family, choices):
     subject = heedful.load(tiny.model(family), tiny.tokenizer(family), **choices)
     encoded = [subject.encode(Example(i, text, 0)) for i, text in enumerate(TEXTS)]
-    return Sitting(subject, subject.batch(encoded), seed=SEED)
+    return BatchContext(subject, subject.batch(encoded), seed=SEED)
 
 
 @torch.no_grad()
-def rows_without(sitting, text, gone):
+def rows_without(context, text, gone):
     """Every row of the text without some words, its mass handed to the words it has left."""
-    rows, words = sitting.rows.clone(), sitting.batch.mask[text].nonzero()[:, 0].tolist()
+    rows, words = context.rows.clone(), context.batch.mask[text].nonzero()[:, 0].tolist()
     left_any = False
     for row in rows[text]:
         mass = sum(float(row[t]) for t in words)
@@ -392,23 +392,23 @@ def rows_without(sitting, text, gone):
         left_any |= total > 0
         for t in words:
             row[t] = mass * left[t] / total if t in left and total > 0 else 0.0
-    logits = sitting.decode(rows)[text]
+    logits = context.decode(rows)[text]
     return logits if left_any else None
 
 
 @pytest.mark.parametrize(("family", "choices"), SCOPES, ids=str)
 def test_transformers_by_a_plain_loop(family, choices):
-    sitting = transformer(family, choices)
-    findings = checks.build("erasure", orders=2)(sitting)
+    context = transformer(family, choices)
+    findings = checks.build("erasure", orders=2)(context)
     found = columns(findings)
     assert set(findings.missing) == {"fraction_to_flip_optimal"}
     assert not set(findings.missing) & set(found)
     assert "not linear" in findings.missing["fraction_to_flip_optimal"]
-    slope = _slope(sitting)
+    slope = _log_odds_gradient(context)
     for text in range(len(TEXTS)):
-        words = sitting.batch.mask[text].nonzero()[:, 0].tolist()
-        predicted, own = int(sitting.forward.logits[text].argmax()), sitting.rows[text]
-        reading = sitting.forward.attention[text]
+        words = context.batch.mask[text].nonzero()[:, 0].tolist()
+        predicted, own = int(context.forward.logits[text].argmax()), context.rows[text]
+        reading = context.forward.attention[text]
         scores = {
             "attention": [float(reading[t]) for t in words],
             "gradient": [float(slope[text, :, t].sum()) for t in words],
@@ -420,7 +420,7 @@ def test_transformers_by_a_plain_loop(family, choices):
         for one in ways:
             order = sorted(words, key=lambda t, one=one: -one[words.index(t)])
             sizes = range(1, len(words))
-            after = ((k, rows_without(sitting, text, order[:k])) for k in sizes)
+            after = ((k, rows_without(context, text, order[:k])) for k in sizes)
             hits = (k for k, z in after if z is not None and int(z.argmax()) != predicted)
             counts.append(next(hits, 0))
         shares = [count / len(words) if count else 1.0 for count in counts]
@@ -432,8 +432,8 @@ def test_transformers_by_a_plain_loop(family, choices):
         share = generator(SEED, "erasure", text).random()
         others = [t for t in words if t != top]
         pair = (top, others[int(share * len(others))])
-        before = sitting.forward.logits[text].softmax(-1).numpy()
-        after = [rows_without(sitting, text, [t]) for t in pair]
+        before = context.forward.logits[text].softmax(-1).numpy()
+        after = [rows_without(context, text, [t]) for t in pair]
         moved = [js(before, one.softmax(-1).numpy()) for one in after]
         flipped = [float(int(one.argmax()) != predicted) for one in after]
         same([found["flip_top"][text], found["flip_random"][text]], flipped)
@@ -443,20 +443,20 @@ def test_transformers_by_a_plain_loop(family, choices):
 @torch.no_grad()
 @pytest.mark.parametrize(("family", "choices"), SCOPES[:3], ids=str)
 def test_the_gradient_at_rows_is_that_of_finite_differences(family, choices):
-    sitting = transformer(family, choices)
+    context = transformer(family, choices)
     # norms of llama are computed in float32, whatever the model's type: a longer step, less exact
     step, close = (1e-3, 1e-3) if family == "llama" else (1e-5, 1e-6)
-    found = _slope(sitting)
-    predicted = int(sitting.predicted[1])
+    found = _log_odds_gradient(context)
+    predicted = int(context.predicted[1])
 
     def odds(row, t, by):
-        rows = sitting.rows.clone()
+        rows = context.rows.clone()
         rows[1, row, t] += by
-        p = sitting.decode(rows)[1].softmax(-1)[predicted]
+        p = context.decode(rows)[1].softmax(-1)[predicted]
         return float(p.log() - (1 - p).log())
 
-    for t in sitting.batch.mask[1].nonzero()[:, 0].tolist():
-        for row in range(sitting.rows.shape[1]):
+    for t in context.batch.mask[1].nonzero()[:, 0].tolist():
+        for row in range(context.rows.shape[1]):
             want = (odds(row, t, step) - odds(row, t, -step)) / (2 * step)
             assert float(found[1, row, t]) == pytest.approx(want, rel=1e-4, abs=close)
 
@@ -464,7 +464,7 @@ def test_the_gradient_at_rows_is_that_of_finite_differences(family, choices):
 @pytest.mark.parametrize("size", [1, 30, 100_000])
 def test_how_many_removals_are_decoded_at_once_never_matters(size):
     usual = transformer("bert", {})
-    other = Sitting(usual.subject, usual.batch, SEED, max_batch_tokens=size)
+    other = BatchContext(usual.subject, usual.batch, SEED, max_batch_tokens=size)
     want, found = (columns(checks.build("erasure")(one)) for one in (usual, other))
     for name, values in want.items():
         same(found[name], values, atol=1e-7)

@@ -13,12 +13,16 @@ from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, ModelError, NotApplicable
 from heedful.core.values import Example
 from heedful.methods.diffmask import DiffMask
-from heedful.models.batch_context import Sitting
-from heedful.models.diffmask.explainer_folder import SETTINGS, WEIGHTS, load_explainer
-from heedful.models.internals.hidden_states import read_layers
-from heedful.models.perturbed.perturbed_embeddings import Moved
+from heedful.models.batch_context import BatchContext
+from heedful.models.diffmask.explainer_folder import (
+    EXPLAINER_SETTINGS_FILE,
+    EXPLAINER_WEIGHTS_FILE,
+    load_explainer,
+)
+from heedful.models.internals.hidden_states import read_hidden_states
+from heedful.models.perturbed.perturbed_embeddings import PerturbedSubject
 from heedful.models.transformer.from_pretrained import from_model
-from heedful.training.diffmask_trainer import Page
+from heedful.training.diffmask_trainer import FrozenPass
 from masks import write_explainer
 
 TEXTS = ("so fine a film w7", "dull film w1 w2 w3", "not so very fine , not dull w4 w5")
@@ -28,9 +32,9 @@ def transformer(name):
     return from_model(tiny.model(name), tiny.tokenizer(name))
 
 
-def sitting(subject, texts=TEXTS):
+def context(subject, texts=TEXTS):
     encoded = [subject.encode(Example(n, text, 0)) for n, text in enumerate(texts)]
-    return Sitting(subject, subject.batch(encoded))
+    return BatchContext(subject, subject.batch(encoded))
 
 
 def hooks(model):
@@ -40,9 +44,9 @@ def hooks(model):
 @pytest.mark.parametrize("name", ["bert", "albert", "gpt2", "deberta", "xlnet", "bart"])
 def test_states_are_the_hidden_states_that_transformers_gives(name):
     subject = transformer(name)
-    batch = sitting(subject).batch
+    batch = context(subject).batch
     before = hooks(subject.model)
-    logits, states = read_layers(subject, batch, subject.embed(batch))
+    logits, states = read_hidden_states(subject, batch, subject.embed(batch))
     assert hooks(subject.model) == before
     inputs = {"input_ids": batch.ids, "attention_mask": batch.present.long()}
     if batch.types is not None:
@@ -66,9 +70,9 @@ def by_hand(explainer, states, layer):
     for probe, state in list(zip(explainer.gates.probes, states, strict=True))[: layer + 1]:
         seen = np.concatenate([states[0], state])
         maps = [(one.weight.double().numpy(), one.bias.double().numpy()) for one in probe[::2]]
-        (inward, start), (outward, shift) = maps
+        (inward, start), (output_projection, shift) = maps
         inner = np.tanh(inward @ seen + start)
-        logit = 5 + 10 * math.tanh(float((outward @ inner + shift)[0]))
+        logit = 5 + 10 * math.tanh(float((output_projection @ inner + shift)[0]))
         found *= 1 / (1 + math.exp(-(logit - 0.2 * math.log(0.2))))
     return found
 
@@ -78,9 +82,9 @@ def by_hand(explainer, states, layer):
 def test_scores_are_the_chances_to_stay_open(name, layer, tmp_path):
     subject = helpers.subject(name) if name == "bilstm" else transformer(name)
     write_explainer(subject, tmp_path)
-    sat = sitting(subject)
+    sat = context(subject)
     explainer = load_explainer(tmp_path)
-    _, states = read_layers(subject, sat.batch, subject.embed(sat.batch))
+    _, states = read_hidden_states(subject, sat.batch, subject.embed(sat.batch))
     last = layer % len(states)
     scores = DiffMask(str(tmp_path), layer)(sat, sat.predicted).scores
     for row, column in sat.batch.mask.nonzero().tolist():
@@ -96,11 +100,11 @@ def test_company_order_and_padding_never_matter(name, tmp_path):
     subject = helpers.subject(name) if name == "bilstm" else transformer(name)
     write_explainer(subject, tmp_path)
     method = DiffMask(str(tmp_path))
-    sat = sitting(subject)
+    sat = context(subject)
     together = method(sat, sat.predicted)
-    turned = method(sitting(subject, TEXTS[::-1]), sat.predicted)
+    turned = method(context(subject, TEXTS[::-1]), sat.predicted)
     for row, text in enumerate(TEXTS):
-        alone = method(sitting(subject, [text]), sat.predicted[:1])
+        alone = method(context(subject, [text]), sat.predicted[:1])
         for other, place in ((alone, 0), (turned, len(TEXTS) - 1 - row)):
             torch.testing.assert_close(
                 other.scores[place][other.mask[place]],
@@ -113,7 +117,7 @@ def test_company_order_and_padding_never_matter(name, tmp_path):
 def test_deeper_layers_keep_no_more(tmp_path):
     subject = transformer("bert")
     write_explainer(subject, tmp_path)
-    sat = sitting(subject)
+    sat = context(subject)
     rows = [DiffMask(str(tmp_path), layer)(sat, sat.predicted).scores for layer in range(3)]
     assert bool((rows[1] <= rows[0]).all())
     assert bool((rows[2] <= rows[1]).all())
@@ -122,7 +126,7 @@ def test_deeper_layers_keep_no_more(tmp_path):
 @pytest.mark.parametrize("name", ["bilstm", "cnn", "bert", "gpt2", "xlnet", "bart"])
 def test_with_every_gate_open_the_model_says_what_it_says(name):
     subject = helpers.subject(name) if name in ("bilstm", "cnn") else transformer(name)
-    page = Page.of(subject, sitting(subject).batch)
+    page = FrozenPass.of(subject, context(subject).batch)
     blank, shape = torch.full((page.embedded.shape[-1],), 0.7), page.batch.ids.shape
     with torch.no_grad():
         moved, closed = (page.moved(gates(shape), blank) for gates in (torch.ones, torch.zeros))
@@ -134,9 +138,9 @@ def test_with_every_gate_open_the_model_says_what_it_says(name):
 def test_moved_vectors_are_heard(tmp_path):
     subject = transformer("bert")
     write_explainer(subject, tmp_path)
-    sat = sitting(subject)
-    moved = Moved(subject, sat.batch, subject.embed(sat.batch).roll(1, -1))
-    other = DiffMask(str(tmp_path))(Sitting(moved, sat.batch), sat.predicted).scores
+    sat = context(subject)
+    moved = PerturbedSubject(subject, sat.batch, subject.embed(sat.batch).roll(1, -1))
+    other = DiffMask(str(tmp_path))(BatchContext(moved, sat.batch), sat.predicted).scores
     assert not torch.allclose(other, DiffMask(str(tmp_path))(sat, sat.predicted).scores)
 
 
@@ -147,7 +151,7 @@ def test_which_attention_is_under_audit_does_not_matter(tmp_path):
 
     first = from_model(tiny.model("bert"), tiny.tokenizer("bert"), scope=Scope(layer=0))
     one, two = (
-        DiffMask(str(tmp_path))(sat, sat.predicted).scores for sat in map(sitting, (other, first))
+        DiffMask(str(tmp_path))(sat, sat.predicted).scores for sat in map(context, (other, first))
     )
     assert torch.equal(one, two)
 
@@ -155,11 +159,11 @@ def test_which_attention_is_under_audit_does_not_matter(tmp_path):
 def test_refusals_say_what_to_do(tmp_path):
     subject, other = helpers.subject(), helpers.subject(seed=1)
     write_explainer(subject, tmp_path / "made")
-    sat = sitting(subject)
+    sat = context(subject)
     with pytest.raises(NotApplicable, match="trained for this model: heedful diffmask MODEL DATA"):
         DiffMask()(sat, sat.predicted)
     with pytest.raises(NotApplicable, match="trained for another model"):
-        DiffMask(str(tmp_path / "made"))(sitting(other), sat.predicted)
+        DiffMask(str(tmp_path / "made"))(context(other), sat.predicted)
     with pytest.raises(ModelError, match=r"No explainer at .*nowhere: explainer.json is missing"):
         DiffMask(str(tmp_path / "nowhere"))(sat, sat.predicted)
     with pytest.raises(ConfigError, match="layer must be between -2 and 1, not 2"):
@@ -169,7 +173,7 @@ def test_refusals_say_what_to_do(tmp_path):
 def test_weights_written_to_are_another_model(tmp_path):
     subject = helpers.subject()
     write_explainer(subject, tmp_path)
-    sat = sitting(subject)
+    sat = context(subject)
     DiffMask(str(tmp_path))(sat, sat.predicted)
     with torch.no_grad():
         subject.network.decoder.bias.add_(1.0)
@@ -179,13 +183,13 @@ def test_weights_written_to_are_another_model(tmp_path):
 
 def damaged(folder, how):
     if how == "weights":
-        (folder / WEIGHTS).write_bytes(b"nothing")
+        (folder / EXPLAINER_WEIGHTS_FILE).write_bytes(b"nothing")
     elif how == "missing":
-        (folder / WEIGHTS).unlink()
+        (folder / EXPLAINER_WEIGHTS_FILE).unlink()
     else:
-        told = json.loads((folder / SETTINGS).read_text())
+        told = json.loads((folder / EXPLAINER_SETTINGS_FILE).read_text())
         told |= {"schema": {"schema": 9}, "widths": {"widths": [3, 4]}, "kind": {"kind": "x"}}[how]
-        (folder / SETTINGS).write_text(json.dumps(told))
+        (folder / EXPLAINER_SETTINGS_FILE).write_text(json.dumps(told))
 
 
 @pytest.mark.parametrize("how", ["weights", "missing", "schema", "widths", "kind"])
@@ -203,7 +207,7 @@ def test_a_query_is_read_and_never_hidden():
         torch.manual_seed(0)
         subject = CounterSubject(Counter().eval().requires_grad_(False))
     batch = collate([subject.encode(Example(0, "ant bee cat", 0, pair="bee cat"))])
-    page = Page.of(subject, batch)
+    page = FrozenPass.of(subject, batch)
     assert [one.shape[-1] for one in page.states] == [32, 64, 32]
     closed = torch.zeros(batch.ids.shape)
     vectors = subject.network.embedding.weight[0]

@@ -11,16 +11,16 @@ from captum.metrics import infidelity
 
 import helpers
 from games import Counted, linear, members, subject, texts_of
-from heedful.checks import checks, usual_checks
-from heedful.checks.faithfulness.faithfulness.check import OF_EACH, Faithfulness
+from heedful.checks import checks, default_checks
+from heedful.checks.faithfulness.faithfulness.check import METHOD_MEASURES, Faithfulness
 from heedful.core.batch import Encoded, collate
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.mask_words import blank_of
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.mask_words import get_mask_embedding
 from heedful.numerics.stats.multiple_testing import holm, holm_adjusted
-from heedful.numerics.stats.permutation_tests import sign_flip_p
+from heedful.numerics.stats.permutation_tests import one_sided_sign_flip_p
 from heedful.numerics.tensor.erasure_metrics import bin_sizes, grid_sizes
 
 BINS = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -54,7 +54,7 @@ def texts_and_sitting(name):
     if name == "bilstm":
         texts += helpers.encoded(one, [9, 23], seed=4)
     texts = [replace(text, index=7 + place) for place, text in enumerate(texts)]
-    return texts, Sitting(one, one.batch(texts), seed=SEED)
+    return texts, BatchContext(one, one.batch(texts), seed=SEED)
 
 
 def deleted(one, text, places):
@@ -77,7 +77,7 @@ def hidden(one, text, places):
     batch = one.batch([text])
     x = one.embed(batch).clone()
     for place in places:
-        x[0, place] = blank_of(Sitting(one, batch)).vector
+        x[0, place] = get_mask_embedding(BatchContext(one, batch)).vector
     with torch.no_grad():
         return one.forward(batch, x).logits[0].double().softmax(-1).tolist()
 
@@ -88,8 +88,8 @@ class Text:
     def __init__(self, one, text, way):
         self.one, self.text, self.way, self.kept = one, text, way, {}
         self.words = members(text, "words")
-        self.sitting = Sitting(one, one.batch([text]), seed=SEED)
-        self.target = int(self.sitting.predicted)
+        self.context = BatchContext(one, one.batch([text]), seed=SEED)
+        self.target = int(self.context.predicted)
 
     def said(self, gone):
         places = [t for word in sorted(gone) for t in self.words[word]]
@@ -103,7 +103,7 @@ class Text:
 
     def scores(self, name):
         part = methods.build(name)
-        tokens = part(self.sitting, torch.tensor([self.target])).scores[0].double()
+        tokens = part(self.context, torch.tensor([self.target])).scores[0].double()
         if part.join == "norm":
             return [math.sqrt(sum(float(tokens[t]) ** 2 for t in word)) for word in self.words]
         return [sum(float(tokens[t]) for t in word) for word in self.words]
@@ -218,11 +218,11 @@ def by_hand(text, names):
 @pytest.mark.parametrize("name", NAMES)
 @ways
 def test_every_measure_is_that_of_a_plain_loop(name, way):
-    texts, sitting = texts_and_sitting(name)
+    texts, context = texts_and_sitting(name)
     check = check_of(steps=30)
-    found = rows_of(check(sitting))
+    found = rows_of(check(context))
     setting = None if way == "deletion" else way
-    want = [by_hand(Text(sitting.subject, text, way), check.names) for text in texts]
+    want = [by_hand(Text(context.subject, text, way), check.names) for text in texts]
     promised = {one for one in check.measures if not one.startswith("off_distribution")}
     assert {measure for measure, at in found if at == setting} == set(want[0]) == promised
     for measure in promised:
@@ -231,9 +231,9 @@ def test_every_measure_is_that_of_a_plain_loop(name, way):
         same(found[measure, setting], hand, rtol=0, atol=1e-7, equal_nan=True, err_msg=measure)
 
 
-def losses(sitting, row):
+def losses(context, row):
     """Log-odds of a linear text, and p of its class when it has lost so much of them."""
-    odds = float(sitting.logits.detach()[row, 1])
+    odds = float(context.logits.detach()[row, 1])
     sign = 1.0 if odds > 0 else -1.0
     return odds, lambda gone: 1 / (1 + math.exp(-sign * (odds - gone)))
 
@@ -241,11 +241,11 @@ def losses(sitting, row):
 def test_a_bag_of_words_has_its_closed_form():
     """Deletion and blank vectors are one, and input × gradient ranks as the words' own terms do."""
     lengths = [1, 2, 7, 30]
-    sitting, added = linear(lengths, seed=2, max_batch_tokens=50)
-    found = rows_of(check_of(methods=("input_x_gradient", "leave_one_out"))(sitting))
+    context, added = linear(lengths, seed=2, max_batch_tokens=50)
+    found = rows_of(check_of(methods=("input_x_gradient", "leave_one_out"))(context))
     for row, length in enumerate(lengths):
-        terms = added[row][sitting.batch.mask[row]].tolist()
-        odds, p = losses(sitting, row)
+        terms = added[row][context.batch.mask[row]].tolist()
+        odds, p = losses(context, row)
         best = sorted(terms, reverse=odds > 0)
         sizes = [max(1, math.ceil(round(share * length, 9))) for share in BINS]
         comprehensive = np.mean([p(0.0) - p(sum(best[:k])) for k in sizes])
@@ -264,8 +264,8 @@ def test_a_bag_of_words_has_its_closed_form():
 
 
 def test_the_best_order_beats_all_others_and_its_reverse_none():
-    sitting, _ = linear([12, 20, 33], seed=5)
-    found = plain(check_of(orders=40, methods=("input_x_gradient", "occlusion"))(sitting))
+    context, _ = linear([12, 20, 33], seed=5)
+    found = plain(check_of(orders=40, methods=("input_x_gradient", "occlusion"))(context))
     best = found["comprehensiveness_input_x_gradient"]
     for name in ("random", "uniform", "attention"):
         assert (best >= found[f"comprehensiveness_{name}"] - 1e-12).all()
@@ -276,10 +276,10 @@ def test_the_best_order_beats_all_others_and_its_reverse_none():
 
 def test_random_orders_reach_their_expected_value():
     """A single word removed at random takes the mean of what each takes."""
-    sitting, added = linear([6], seed=3)
-    found = plain(check_of(methods=("leave_one_out",), orders=4000, bins=(0.1,))(sitting))
-    _, p = losses(sitting, 0)
-    each = [p(0.0) - p(float(one)) for one in added[0][sitting.batch.mask[0]]]
+    context, added = linear([6], seed=3)
+    found = plain(check_of(methods=("leave_one_out",), orders=4000, bins=(0.1,))(context))
+    _, p = losses(context, 0)
+    each = [p(0.0) - p(float(one)) for one in added[0][context.batch.mask[0]]]
     spread = np.std(each) / math.sqrt(4000)
     assert found["comprehensiveness_random"][0] == pytest.approx(np.mean(each), abs=4 * spread)
     top = max(each)
@@ -312,7 +312,7 @@ def test_infidelity_is_that_of_captum(scaled):
         max_examples_per_batch=len(sets),
         normalize=scaled,
     )
-    found = plain(check_of(ways=("masking",))(alone.sitting))
+    found = plain(check_of(ways=("masking",))(alone.context))
     measure = f"infidelity_scaled_{name}" if scaled else f"infidelity_{name}"
     assert found[measure][0] == pytest.approx(float(want), abs=1e-9)
 
@@ -328,12 +328,14 @@ def test_every_distinct_variant_is_run_once_without_padding_and_within_the_budge
 
     first, *more = helpers.encoded(subject("bilstm"), [6, 6, 9], seed=4)
     one = Watched(subject("bilstm"))
-    sitting = Sitting(one, collate([first, *more, replace(first, index=9)]), max_batch_tokens=40)
-    leave_one_out = sitting.without_each  # has passes of its own, with padding
+    context = BatchContext(
+        one, collate([first, *more, replace(first, index=9)]), max_batch_tokens=40
+    )
+    leave_one_out = context.without_each  # has passes of its own, with padding
     assert len(leave_one_out) == 4
     seen.clear()
     one.run = 0
-    check_of(ways=("deletion",), methods=("leave_one_out",))(sitting)
+    check_of(ways=("deletion",), methods=("leave_one_out",))(context)
     assert all(len(rows) * len(rows[0]) <= 40 for rows in seen)
     assert one.run == sum(map(len, seen)) > 100
     assert all(len(set(rows)) == len(rows) for rows in seen)
@@ -343,21 +345,21 @@ def test_every_distinct_variant_is_run_once_without_padding_and_within_the_budge
 
 @pytest.mark.parametrize("name", ["bilstm", "bert"])
 def test_company_and_budget_never_matter(name):
-    texts, sitting = texts_and_sitting(name)
+    texts, context = texts_and_sitting(name)
     check = check_of()
-    together = rows_of(check(sitting))
+    together = rows_of(check(context))
     for row, text in enumerate(texts):
-        one = sitting.subject
-        alone = rows_of(check(Sitting(one, one.batch([text]), seed=SEED, max_batch_tokens=9)))
+        one = context.subject
+        alone = rows_of(check(BatchContext(one, one.batch([text]), seed=SEED, max_batch_tokens=9)))
         for key, values in alone.items():
             np.testing.assert_allclose(values[0], together[key][row], atol=1e-6, err_msg=str(key))
 
 
 def test_words_that_tie_go_as_they_stand():
-    sitting = texts_and_sitting("bilstm")[1]
-    found = plain(check_of(methods=("uniform", "random"))(sitting))
+    context = texts_and_sitting("bilstm")[1]
+    found = plain(check_of(methods=("uniform", "random"))(context))
     assert check_of(methods=("uniform", "random")).names == ("attention",)
-    scored = Text(sitting.subject, texts_and_sitting("bilstm")[0][-1], "deletion")
+    scored = Text(context.subject, texts_and_sitting("bilstm")[0][-1], "deletion")
     first = averaged(scored, [*range(len(scored.words))])
     assert found["comprehensiveness_uniform"][-1] == pytest.approx(first)
 
@@ -374,8 +376,8 @@ def test_one_word_can_be_removed_but_not_ranked():
 
 def test_a_model_that_cannot_read_nothing_has_no_value_for_it():
     """GPT-2 adds no tokens of its own, so a text of one word leaves nothing when it goes."""
-    _, sitting = texts_and_sitting("gpt2")
-    found = rows_of(check_of(methods=(), steps=3)(sitting))
+    _, context = texts_and_sitting("gpt2")
+    found = rows_of(check_of(methods=(), steps=3)(context))
     assert np.isnan(found["comprehensiveness_attention", None][1])
     assert np.isnan(found["normalised_sufficiency_attention", None][1])
     assert not np.isnan(found["comprehensiveness_attention", None][0])
@@ -383,17 +385,17 @@ def test_a_model_that_cannot_read_nothing_has_no_value_for_it():
 
 
 def test_a_method_that_refuses_says_why_and_harms_no_other():
-    sitting = texts_and_sitting("bilstm")[1]
-    found = check_of(methods=("rollout", "shapley"))(sitting)
+    context = texts_and_sitting("bilstm")[1]
+    found = check_of(methods=("rollout", "shapley"))(context)
     missing = {name for name in found.missing if not name.startswith("off_distribution")}
-    assert missing == {f"{one}_{m}" for one in OF_EACH for m in ("rollout", "shapley")} | {
+    assert missing == {f"{one}_{m}" for one in METHOD_MEASURES for m in ("rollout", "shapley")} | {
         "violation_shapley"
     }
     columns = plain(found)
     assert np.isnan(columns["comprehensiveness_rollout"]).all()
     long = [len(text.words) > 12 for text in texts_and_sitting("bilstm")[0]]
     assert np.isnan(columns["comprehensiveness_shapley"]).tolist() == long
-    usual = plain(check_of(methods=())(sitting))
+    usual = plain(check_of(methods=())(context))
     for measure in ("comprehensiveness_attention", "comprehensiveness_random"):
         np.testing.assert_array_equal(columns[measure], usual[measure])
 
@@ -416,9 +418,9 @@ def test_p_values_are_those_of_all_signs_and_corrected_over_methods():
     defined = values[~np.isnan(values)]
     signs = np.array(np.meshgrid(*[[-1, 1]] * len(defined))).reshape(len(defined), -1)
     exact = np.mean(signs.T @ defined >= defined.sum() - 1e-12)
-    assert sign_flip_p(values, resamples=20_000) == pytest.approx(exact, abs=0.005)
-    assert sign_flip_p(-values) > 0.9
-    assert math.isnan(sign_flip_p(np.full(3, np.nan)))
+    assert one_sided_sign_flip_p(values, resamples=20_000) == pytest.approx(exact, abs=0.005)
+    assert one_sided_sign_flip_p(-values) > 0.9
+    assert math.isnan(one_sided_sign_flip_p(np.full(3, np.nan)))
     p = [0.04, 0.001, float("nan"), 0.02, 0.5, 0.02]
     for level in (0.01, 0.05, 0.07, 0.09, 0.2):
         adjusted = np.array(holm_adjusted(p))
@@ -428,7 +430,7 @@ def test_p_values_are_those_of_all_signs_and_corrected_over_methods():
     }
     check = Faithfulness(methods=())
     found = check.tested({"beyond_random_attention": values} | columns, resamples=200, seed=0)
-    assert found == {"p_beyond_random_attention": sign_flip_p(values, resamples=200)}
+    assert found == {"p_beyond_random_attention": one_sided_sign_flip_p(values, resamples=200)}
 
 
 @pytest.mark.parametrize(
@@ -452,5 +454,5 @@ def test_all_are_all_that_rank_and_the_check_is_run_when_asked_for():
     left_out = {"random", "uniform", "diffmask"}  # the last for want of an explainer
     assert set(Faithfulness(methods=("all",)).names) == set(methods) - left_out
     assert "faithfulness" in checks
-    assert "faithfulness" not in usual_checks()
-    assert "erasure" in usual_checks()
+    assert "faithfulness" not in default_checks()
+    assert "erasure" in default_checks()

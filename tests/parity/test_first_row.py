@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import seams
-from heedful.models.transformer.first_position_only import find_first_row
+from heedful.models.transformer.first_position_only import find_first_position_only
 
 
 def output_and_slope(subject, batch):
@@ -21,16 +21,17 @@ def test_output_and_slopes_are_those_of_the_whole_layer(name):
     subject = seams.subject(name)
     batch = seams.batch(subject)
     short, whole = (
-        output_and_slope(one, batch) for one in (subject, replace(subject, first_row=None))
+        output_and_slope(one, batch)
+        for one in (subject, replace(subject, first_position_only=None))
     )
-    assert subject.first_row is not None
+    assert subject.first_position_only is not None
     torch.testing.assert_close(short, whole, atol=1e-12, rtol=0)
 
 
 def test_behind_the_last_attention_one_row_is_left_and_afterwards_all_are():
     subject = seams.subject("bert")
     batch, rows = seams.batch(subject), []
-    inner = subject.first_row.layer.intermediate
+    inner = subject.first_position_only.layer.intermediate
     handle = inner.register_forward_hook(lambda _, given, __: rows.append(given[0].shape[1]))
     subject.outputs(batch)
     subject.run(batch)
@@ -42,5 +43,5 @@ def test_behind_the_last_attention_one_row_is_left_and_afterwards_all_are():
 def test_a_model_that_pools_another_position_or_has_one_layer_for_all_is_refused(name):
     subject = seams.subject(name)
     batch = seams.batch(subject)
-    assert subject.first_row is None
-    assert find_first_row(subject.seam, lambda: subject.logits(batch)) is None
+    assert subject.first_position_only is None
+    assert find_first_position_only(subject.access, lambda: subject.logits(batch)) is None

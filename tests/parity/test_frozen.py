@@ -14,7 +14,7 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm
 import seams
 import tiny
 from heedful.core.errors import NotApplicable
-from heedful.models.internals.linearised import frozen, held_at, hold
+from heedful.models.internals.linearised import freeze_attention, linearised, replay_attention
 
 SOME = ("bert", "distilbert", "albert", "modernbert", "gpt2", "llama", "t5", "deberta", "xlnet")
 RULES = pytest.mark.parametrize("held", [True, False], ids=["attention held", "softmax linear"])
@@ -29,14 +29,14 @@ def first_pass(name, held, texts=seams.TEXTS):
     subject = seams.subject(name)
     batch = seams.batch(subject, texts)
     vectors = subject.embed(batch).requires_grad_()
-    with frozen(subject.model) as parts:
-        logits, heard = subject.run(batch, hold if held else None, embedded=vectors)
+    with linearised(subject.model) as parts:
+        logits, heard = subject.run(batch, freeze_attention if held else None, embedded=vectors)
     return subject, batch, vectors, logits, heard, parts
 
 
 def again(subject, batch, vectors, parts, heard):
     with torch.no_grad(), parts.replayed():
-        return subject.run(batch, heard and held_at(heard.calls), embedded=vectors)[0]
+        return subject.run(batch, heard and replay_attention(heard.calls), embedded=vectors)[0]
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -67,7 +67,7 @@ def test_what_was_kept_serves_a_batch_that_has_the_texts_several_times(name, hel
     calls = heard if held else None
     many = draw((3, *vectors.shape), 2)
     alone = [again(subject, batch, one, parts, calls) for one in many]
-    together = again(subject, batch.repeated(3), many.flatten(0, 1), parts, calls)
+    together = again(subject, batch.repeat_texts(3), many.flatten(0, 1), parts, calls)
     close(together, torch.cat(alone), rtol=0, atol=1e-11)
 
 
@@ -99,7 +99,7 @@ class Named(nn.Module):
 def slope_of(part, x):
     """∂y/∂x of every output, (D, D), by the gradients inside the block."""
     model, x = Named(part).double(), x.clone().requires_grad_()
-    with frozen(model) as parts:
+    with linearised(model) as parts:
         y = model(x[None])[0]
     rows = [torch.autograd.grad(one, x, retain_graph=True)[0] for one in y]
     with torch.no_grad():
@@ -207,7 +207,7 @@ def test_what_is_only_called_a_norm_is_refused():
         slope_of(SizeNorm(), draw((6,), 7))
     x = draw((6,), 7).requires_grad_()
     model = TwoNorm()
-    with pytest.raises(NotApplicable, match=r"^TwoNorm takes 2 tensors;"), frozen(model):
+    with pytest.raises(NotApplicable, match=r"^TwoNorm takes 2 tensors;"), linearised(model):
         model(x, x)
 
 
@@ -225,7 +225,7 @@ class Moody(nn.Module):
 @pytest.mark.parametrize("other", [torch.relu, lambda x: torch.tanh(torch.tanh(x)), torch.abs])
 def test_a_model_whose_parts_change_with_its_input_is_refused(other):
     x = torch.ones(2, requires_grad=True)
-    with frozen(Moody(other)) as parts:
+    with linearised(Moody(other)) as parts:
         parts.model(x)
         parts.model(x)
     said = pytest.raises(NotApplicable, match=r"^The model ran other non-linear parts than those")
@@ -247,7 +247,7 @@ def test_a_model_is_as_before_also_after_an_error():
     assert mixed != before
     with torch.no_grad():
         own = subject.run(batch)[0]
-    with pytest.raises(ZeroDivisionError), frozen(subject.model):
+    with pytest.raises(ZeroDivisionError), linearised(subject.model):
         subject.run(batch, lambda _: 1 / 0, embedded=subject.embed(batch))
     assert state(subject.model) == mixed
     shared, *_, parts = first_pass("bert", held=True)
@@ -264,7 +264,7 @@ def test_another_thread_may_use_the_model_as_it_is():
     batch, found = seams.batch(subject), []
     with torch.no_grad():
         own = subject.outputs(batch)
-    with frozen(subject.model) as parts:
+    with linearised(subject.model) as parts:
 
         def other():
             with torch.no_grad():

@@ -8,7 +8,7 @@ from torch.testing import assert_close as close
 import helpers
 from heedful.core.batch import collate
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 KINDS = [
     ("bilstm", "additive", 2),
@@ -70,7 +70,7 @@ def test_one_hot_gradient_is_the_slope_along_each_words_own_vector(
     encoder, attention, classes, held
 ):
     subject, encoded, batch, target = case(encoder, attention, classes)
-    found = methods.build("one_hot_gradient", attention=held)(Sitting(subject, batch), target)
+    found = methods.build("one_hot_gradient", attention=held)(BatchContext(subject, batch), target)
     assert not found.scores[~batch.mask].any()
     for row, text in enumerate(encoded):
         alone, words = collate([text]), range(1, len(text.ids) - 1)
@@ -88,7 +88,7 @@ def test_one_hot_gradient_is_the_slope_along_each_words_own_vector(
 def test_one_hot_gradient_is_captums_input_x_gradient(encoder, attention, classes, held):
     captum = pytest.importorskip("captum.attr")
     subject, encoded, batch, target = case(encoder, attention, classes)
-    found = methods.build("one_hot_gradient", attention=held)(Sitting(subject, batch), target)
+    found = methods.build("one_hot_gradient", attention=held)(BatchContext(subject, batch), target)
     for row, text in enumerate(encoded):
         alone = collate([text])
         weights = subject.forward(alone).attention if held == "fixed" else None
@@ -107,10 +107,10 @@ def test_one_hot_gradient_is_captums_input_x_gradient(encoder, attention, classe
 @pytest.mark.parametrize("held", ["own", "shuffled", "free"])
 def test_gradient_is_the_slope_in_every_coordinate(encoder, attention, classes, held):
     subject, encoded, batch, target = case(encoder, attention, classes)
-    sitting = Sitting(subject, batch)
-    own = sitting.forward.attention
+    context = BatchContext(subject, batch)
+    own = context.forward.attention
     weights = {"own": own, "shuffled": shuffled(batch.mask, own), "free": None}[held]
-    found = sitting.gradient(target, attention=weights)
+    found = context.gradient(target, attention=weights)
     assert not found[~batch.present].any()
     assert not found.requires_grad
     for row, text in enumerate(encoded):
@@ -123,7 +123,7 @@ def test_gradient_is_the_slope_in_every_coordinate(encoder, attention, classes, 
 
 def test_holding_attention_fixed_matters_and_the_order_of_calls_does_not():
     subject, _, batch, target = case("bilstm", "additive", 2)
-    one, other = Sitting(subject, batch), Sitting(subject, batch)
+    one, other = BatchContext(subject, batch), BatchContext(subject, batch)
     own = one.forward.attention
     moved = shuffled(batch.mask, own)
     asked = [own, None, moved]
@@ -138,10 +138,10 @@ def test_holding_attention_fixed_matters_and_the_order_of_calls_does_not():
 @pytest.mark.parametrize("encoder", ["average", "mlp"])
 def test_held_fixed_the_gradient_of_a_word_wise_model_carries_the_factor_alpha(encoder):
     subject, _, batch, target = case(encoder, "additive", 2)
-    sitting = Sitting(subject, batch)
-    own = sitting.forward.attention
+    context = BatchContext(subject, batch)
+    own = context.forward.attention
     moved = shuffled(batch.mask, own, seed=3)
-    p, q = sitting.forward.probabilities[:, 1], sitting.decode(moved).softmax(-1)[:, 1]
+    p, q = context.forward.probabilities[:, 1], context.decode(moved).softmax(-1)[:, 1]
     factor = ((q * (1 - q)) / (p * (1 - p)))[:, None] * (moved / own.masked_fill(~batch.mask, 1.0))
-    want = sitting.gradient(target, attention=own) * factor[..., None]
-    close(sitting.gradient(target, attention=moved), want, atol=1e-12, rtol=1e-9)
+    want = context.gradient(target, attention=own) * factor[..., None]
+    close(context.gradient(target, attention=moved), want, atol=1e-12, rtol=1e-9)

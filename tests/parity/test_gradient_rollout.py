@@ -15,7 +15,7 @@ import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 CAUSAL = ("gpt2", "gpt2-classifier", "llama", "mistral", "gpt-oss", "gpt-j", "bloom")
 PLAIN = ("bert", "albert", "modernbert", "deberta", "mpnet", *CAUSAL)
@@ -94,13 +94,13 @@ def at(matrix, position):
 
 def sat(name, scope=None):
     subject = seams.subject(name, scope)
-    return Sitting(subject, seams.batch(subject))
+    return BatchContext(subject, seams.batch(subject))
 
 
-def scored(sitting, target, **settings):
+def scored(context, target, **settings):
     """Scores of each text, cut to its own tokens, and which of those are words."""
-    scores = methods.build("gradient_rollout", **settings)(sitting, target).scores
-    batch = sitting.batch
+    scores = methods.build("gradient_rollout", **settings)(context, target).scores
+    batch = context.batch
     assert not scores[~batch.mask].any()
     assert (scores >= 0).all()
     return [
@@ -122,21 +122,21 @@ def same(name, found, wanted, words):
 @pytest.mark.parametrize("name", [*PLAIN, *TRANSLATORS])
 @pytest.mark.parametrize("of", OF)
 def test_is_what_the_rules_say(name, of):
-    sitting = sat(name)
+    context = sat(name)
     other = torch.tensor([0, 1, 0])  # the second text is explained for another class
-    target = (sitting.predicted + other) % len(sitting.subject.labels)
-    found = scored(sitting, target, of=of)
+    target = (context.predicted + other) % len(context.subject.labels)
+    found = scored(context, target, of=of)
     assert max(float(scores.max()) for scores, _ in found) > 1e-3
     for text, chosen, (scores, words) in zip(seams.TEXTS, target, found, strict=True):
         whole = relevance(slopes(name, text, int(chosen), of))
-        same(name, scores, at(whole, sitting.subject.scope.position), words)
+        same(name, scores, at(whole, context.subject.scope.position), words)
 
 
 def test_log_odds_are_explained_unless_said():
-    sitting = sat("bert")
+    context = sat("bert")
     pairs = zip(
-        scored(sitting, sitting.predicted),
-        scored(sitting, sitting.predicted, of="log_odds"),
+        scored(context, context.predicted),
+        scored(context, context.predicted, of="log_odds"),
         strict=True,
     )
     assert all(torch.equal(one, other) for (one, _), (other, _) in pairs)
@@ -145,10 +145,10 @@ def test_log_odds_are_explained_unless_said():
 @pytest.mark.parametrize("position", ["first", "last", "mean"])
 def test_the_position_asked_for_is_explained(position):
     for name in ("bert", "gpt2"):
-        sitting = sat(name, Scope(position=position))
-        found = scored(sitting, sitting.predicted)
+        context = sat(name, Scope(position=position))
+        found = scored(context, context.predicted)
         for text, chosen, (scores, words) in zip(
-            seams.TEXTS, sitting.predicted, found, strict=True
+            seams.TEXTS, context.predicted, found, strict=True
         ):
             whole = relevance(slopes(name, text, int(chosen), "log_odds"))
             same(name, scores, at(whole, position), words)
@@ -165,16 +165,16 @@ def test_adding_up_is_multiplying_and_a_causal_model_looks_back_only(name):
     assert (product - wrong).abs().max() > 1e-4  # last to first, not first to last
     if name in CAUSAL:
         assert not relevance([stack]).triu(1).any()
-        sitting = sat(name, Scope(position="first"))
-        for scores, _ in scored(sitting, sitting.predicted):
+        context = sat(name, Scope(position="first"))
+        for scores, _ in scored(context, context.predicted):
             assert not scores[1:].any()
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5"])
 def test_classes_have_different_explanations(name):
-    sitting = sat(name)
-    one = torch.cat([row for row, _ in scored(sitting, torch.zeros(3, dtype=torch.long))])
-    two = torch.cat([row for row, _ in scored(sitting, torch.ones(3, dtype=torch.long))])
+    context = sat(name)
+    one = torch.cat([row for row, _ in scored(context, torch.zeros(3, dtype=torch.long))])
+    two = torch.cat([row for row, _ in scored(context, torch.ones(3, dtype=torch.long))])
     assert (one - two).abs().max() > 1e-3
 
 
@@ -189,28 +189,28 @@ def scaled(name, factor):
 @pytest.mark.parametrize("name", ["bert", "gpt2", "bart"])
 def test_where_nothing_moves_the_output_nothing_is_relevant(name):
     subject = seams.made(scaled(name, 0.0), name, scope=Scope(position="last"))
-    sitting = Sitting(subject, seams.batch(subject))
+    context = BatchContext(subject, seams.batch(subject))
     for of in OF:
-        for scores, _ in scored(sitting, sitting.predicted, of=of):
+        for scores, _ in scored(context, context.predicted, of=of):
             assert not scores.any()
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5", "bart"])
 def test_a_steeper_output_is_not_made_level(name):
-    once = relevance(slopes(name, seams.TEXTS[1], 1, "logit"))
+    cached = relevance(slopes(name, seams.TEXTS[1], 1, "logit"))
     twice = relevance(slopes(name, seams.TEXTS[1], 1, "logit", scale=2.0))
-    assert (twice - 2 * once).abs().max() > 1e-4
+    assert (twice - 2 * cached).abs().max() > 1e-4
     subject = seams.made(scaled(name, 2.0), name)
-    sitting = Sitting(subject, seams.batch(subject, [seams.TEXTS[1]]))
-    ((scores, words),) = scored(sitting, torch.tensor([1]), of="logit")
+    context = BatchContext(subject, seams.batch(subject, [seams.TEXTS[1]]))
+    ((scores, words),) = scored(context, torch.tensor([1]), of="logit")
     same(name, scores, at(twice, subject.scope.position), words)
 
 
 @pytest.mark.parametrize("name", ["bert", "llama", "deberta", *TRANSLATORS])
 def test_weights_that_are_not_to_be_trained_make_no_difference(name):
     frozen = seams.made(tiny.build(name).requires_grad_(False), name)  # as they come from a folder
-    sitting, other = Sitting(frozen, seams.batch(frozen)), sat(name)
-    found, wanted = scored(sitting, sitting.predicted), scored(other, sitting.predicted)
+    context, other = BatchContext(frozen, seams.batch(frozen)), sat(name)
+    found, wanted = scored(context, context.predicted), scored(other, context.predicted)
     for (scores, _), (expected, words) in zip(found, wanted, strict=True):
         same(name, scores, expected, words)
 
@@ -224,15 +224,15 @@ def test_one_pass_forward_and_one_back_serve_many_methods(name):
         out.logits.register_hook(lambda _: passes.append("back"))
 
     subject.model.register_forward_hook(count)
-    sitting = Sitting(subject, seams.batch(subject))
+    context = BatchContext(subject, seams.batch(subject))
     saliency = ("gradient", "input_x_gradient", "attention_x_gradient")
     for method in (*saliency, "attention", "rollout", "gradient_rollout"):
-        methods.build(method)(sitting, sitting.predicted)
+        methods.build(method)(context, context.predicted)
     assert passes == ["forward", "back"]
 
 
 def test_a_model_of_one_attention_is_refused_with_a_sentence():
     subject = helpers.subject()
-    sitting = Sitting(subject, helpers.batch(subject, [4, 2]))
+    context = BatchContext(subject, helpers.batch(subject, [4, 2]))
     with pytest.raises(NotApplicable, match=r"^gradient_rollout .*this model has one attention\.$"):
-        methods.build("gradient_rollout")(sitting, sitting.predicted)
+        methods.build("gradient_rollout")(context, context.predicted)

@@ -13,28 +13,32 @@ from torch.autograd.functional import jacobian
 import helpers
 import seams
 import tiny
-from heedful.checks import checks, usual_checks
+from heedful.checks import checks, default_checks
 from heedful.checks.attention.identifiability import check
 from heedful.core.errors import ConfigError
 from heedful.core.records import Estimate
 from heedful.models.attention_access.scope import Scope
-from heedful.models.batch_context import Sitting
-from heedful.models.internals.token_identifiability import contributions, identified, layer_states
+from heedful.models.batch_context import BatchContext
+from heedful.models.internals.token_identifiability import (
+    find_identifiable_tokens,
+    hidden_token_attribution,
+    record_hidden_states,
+)
 from heedful.models.transformer.from_pretrained import from_model
-from heedful.pipeline.verdict.sentences.identifiability import identifiability_told
+from heedful.pipeline.verdict.sentences.identifiability import describe_identifiability
 from tiny import H
 
 ALL = {"tokens": 99, "projections": 32}  # every word, and as many directions as dimensions
 
 
-def found(sitting, **settings):
+def found(context, **settings):
     with torch.no_grad():  # as audits do
-        findings = checks.build("identifiability", **settings)(sitting)
+        findings = checks.build("identifiability", **settings)(context)
     return {(one.measure, one.setting): one.values for one in findings.measurements}, findings
 
 
 def sat(subject, texts=seams.TEXTS, seed=0):
-    return Sitting(subject, seams.batch(subject, texts), seed)
+    return BatchContext(subject, seams.batch(subject, texts), seed)
 
 
 def apart(row, carried):
@@ -52,7 +56,7 @@ def test_shares_without_effect_are_those_of_every_layer_and_head(name):
         for layer in (0, 1):
             rows, carried = written_out(name, text, layer)
             wanted = np.array([apart(rows[h, place], carried[h]) for h in range(H)])
-            for measure, shares in zip(check.WEIGHTS, wanted.T, strict=False):
+            for measure, shares in zip(check.WEIGHT_MEASURES, wanted.T, strict=False):
                 for h, one in enumerate(shares):
                     value = columns[measure, f"layer {layer}, head {h}"][b]
                     assert value == pytest.approx(one, abs=1e-9)
@@ -97,11 +101,11 @@ def nearest(states, vectors):
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "mpnet"])
 def test_tokens_are_identified_by_the_nearest_word_vector(name):
-    sitting = sat(seams.subject(name))
-    columns, _ = found(sitting, tokens=0)
+    context = sat(seams.subject(name))
+    columns, _ = found(context, tokens=0)
     for b, text in enumerate(seams.TEXTS):
         states, vectors = states_of(name, text)
-        words = sitting.batch.mask[b, : len(vectors)].numpy()
+        words = context.batch.mask[b, : len(vectors)].numpy()
         settings = ["layer 0", "layer 1"] + ["output"] * (name != "gpt2")  # which adds a norm
         for setting, one in zip(settings, states, strict=False):
             wanted = nearest(one, vectors)[words].mean()
@@ -125,10 +129,10 @@ def test_a_word_written_twice_is_either_of_them_and_zeros_are_none():
     vectors = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [5.0, 5.0]]])
     states = torch.tensor([[[1.0, 0.2], [0.9, 0.1], [2.0, 0.0], [0.0, 0.0]]])
     here = torch.ones(1, 4, dtype=torch.bool)
-    assert identified(states, vectors, here).tolist() == [[True, False, True, False]]
+    assert find_identifiable_tokens(states, vectors, here).tolist() == [[True, False, True, False]]
     here[0, 0] = here[0, 2] = False  # then nothing but the second and the last is there
-    assert identified(states, vectors, here)[0, 1].item() is False
-    assert identified(states.flip(-1), vectors, here)[0, 1].item() is True
+    assert find_identifiable_tokens(states, vectors, here)[0, 1].item() is False
+    assert find_identifiable_tokens(states.flip(-1), vectors, here)[0, 1].item() is True
 
 
 @cache
@@ -147,20 +151,22 @@ def slopes(name, text):
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 def test_parts_of_a_state_are_norms_of_whole_jacobians(name):
-    sitting = sat(seams.subject(name))
-    columns, _ = found(sitting, **ALL)
-    states = layer_states(sitting.subject, sitting.batch, sitting.embedded, method="a test")
-    tokens = torch.arange(sitting.batch.ids.shape[1]).expand(3, -1)
+    context = sat(seams.subject(name))
+    columns, _ = found(context, **ALL)
+    states = record_hidden_states(context.subject, context.batch, context.embedded, method="a test")
+    tokens = torch.arange(context.batch.ids.shape[1]).expand(3, -1)
     every = torch.eye(32).double().expand(3, -1, -1)
     for layer in (0, 1):
-        parts = contributions(states[layer], sitting.embedded, tokens=tokens, directions=every)
+        parts = hidden_token_attribution(
+            states[layer], context.embedded, tokens=tokens, directions=every
+        )
         for b, text in enumerate(seams.TEXTS):
             sizes = slopes(name, text)[layer]
             wanted = sizes / sizes.sum(-1, keepdim=True)
             here = parts[b, : len(sizes), : len(sizes)]
             torch.testing.assert_close(here.sum(-1), torch.ones(len(sizes)).double())
             torch.testing.assert_close(here, wanted, rtol=1e-9, atol=1e-9)
-            words = sitting.batch.mask[b, : len(sizes)]
+            words = context.batch.mask[b, : len(sizes)]
             own = wanted.diagonal()[words]
             assert columns["own_share", f"layer {layer}"][b] == pytest.approx(float(own.mean()))
             first = (own == wanted.amax(-1)[words]).double().mean()
@@ -169,16 +175,16 @@ def test_parts_of_a_state_are_norms_of_whole_jacobians(name):
 
 def test_few_directions_and_words_come_near():
     texts = [" ".join(seams.TEXTS[0].split()[n:]) for n in range(8)]
-    sitting = sat(seams.subject("bert"), texts)
-    exact, some = found(sitting, **ALL)[0], found(sitting, tokens=8, projections=16)[0]
+    context = sat(seams.subject("bert"), texts)
+    exact, some = found(context, **ALL)[0], found(context, tokens=8, projections=16)[0]
     gap = some["own_share", "layer 1"] - exact["own_share", "layer 1"]
     assert 0 < np.abs(gap).max() < 0.1
     assert abs(gap.mean()) < 0.03
 
 
 def test_directions_are_orthonormal_and_point_everywhere_alike():
-    sitting = sat(seams.subject("bert"), ["so fine a film"] * 400)
-    drawn = check._directions(sitting, 4, 16).numpy()
+    context = sat(seams.subject("bert"), ["so fine a film"] * 400)
+    drawn = check._draw_directions(context, 4, 16).numpy()
     for one in drawn:
         np.testing.assert_allclose(one @ one.T, np.eye(4), atol=1e-12)
     mean = np.mean([one.T @ one for one in drawn], axis=0)  # unbiased: P/D on the diagonal
@@ -190,7 +196,7 @@ def test_draws_belong_to_the_seed_and_the_text_and_company_never_matters():
     together, _ = found(sat(subject))
     for b, text in enumerate(seams.TEXTS):
         encoded = subject.encode(helpers.Example(b, text, 0))
-        alone, _ = found(Sitting(subject, subject.batch([encoded]), max_batch_tokens=5))
+        alone, _ = found(BatchContext(subject, subject.batch([encoded]), max_batch_tokens=5))
         assert alone.keys() == together.keys()
         for key, values in alone.items():
             np.testing.assert_allclose(values[0], together[key][b], rtol=0, atol=1e-9)
@@ -200,10 +206,10 @@ def test_draws_belong_to_the_seed_and_the_text_and_company_never_matters():
 
 def test_models_without_layers_are_told_why_they_have_none():
     subject = helpers.subject()
-    _, findings = found(Sitting(subject, helpers.batch(subject, [4, 2])))
+    _, findings = found(BatchContext(subject, helpers.batch(subject, [4, 2])))
     assert not findings.measurements
     assert set(findings.missing) == set(checks.build("identifiability").measures)
-    assert set(findings.missing.values()) == {check.ONE}
+    assert set(findings.missing.values()) == {check.NO_LAYERS}
 
 
 def test_layers_of_a_subject_of_ones_own_cannot_be_heard():
@@ -212,16 +218,20 @@ def test_layers_of_a_subject_of_ones_own_cannot_be_heard():
     own = SimpleNamespace(family="own", **{name: getattr(inner, name) for name in verbs})
     _, findings = found(sat(own))
     assert not findings.measurements
-    assert set(findings.missing.values()) == {check.UNHEARD}
+    assert set(findings.missing.values()) == {check.NOT_A_TRANSFORMER}
 
 
 @pytest.mark.parametrize(
     ("name", "missing", "why"),
     [
-        ("albert", check.TOKENS, "Word vectors of 16 dimensions cannot be compared"),
-        ("deberta", check.WEIGHTS, "effective_attention needs the vectors"),
-        ("xlnet", check.WEIGHTS, "effective_attention needs the vectors"),
-        ("t5", (*check.TOKENS, *check.OWN), "States are followed through one"),
+        ("albert", check.TOKEN_MEASURES, "Word vectors of 16 dimensions cannot be compared"),
+        ("deberta", check.WEIGHT_MEASURES, "effective_attention needs the vectors"),
+        ("xlnet", check.WEIGHT_MEASURES, "effective_attention needs the vectors"),
+        (
+            "t5",
+            (*check.TOKEN_MEASURES, *check.OWN_PART_MEASURES),
+            "States are followed through one",
+        ),
     ],
 )
 def test_what_a_family_does_not_show_is_missing_with_its_reason(name, missing, why):
@@ -245,9 +255,9 @@ def test_it_leaves_the_model_as_it_was():
 
 def test_it_runs_when_asked_for():
     assert "identifiability" in checks
-    assert "identifiability" not in usual_checks()
+    assert "identifiability" not in default_checks()
     none = checks.build("identifiability", tokens=0)
-    assert not set(none.measures) & set(check.OWN)
+    assert not set(none.measures) & set(check.OWN_PART_MEASURES)
     for wrong in ({"tokens": -1}, {"projections": 0}):
         with pytest.raises(ConfigError, match="tokens must be at least 0 and projections"):
             checks.build("identifiability", **wrong)
@@ -257,13 +267,13 @@ def test_the_sentence_tells_what_there_is():
     half, few = Estimate(0.5, 0.4, 0.6, 9), Estimate(0.1, 0.0, 0.2, 9)
     weights = {"no_effect_share": half, "keys_per_dimension": Estimate(1.5, 1.4, 1.6, 9)}
     states = {"token_identified": half, "identified_by_chance": few, "own_share": few}
-    told = identifiability_told(weights | states)
+    told = describe_identifiability(weights | states)
     assert "a share of 0.500 [0.400, 0.600] has no effect whatever" in told
     assert "at 1.500 [1.400, 1.600] keys for each dimension of a head" in told
     assert "0.500 [0.400, 0.600] still point to their own word (by chance 0.100)" in told
     assert told.endswith("A word makes up 0.100 [0.000, 0.200] of its own state.")
-    assert identifiability_told(weights).endswith("the larger it must be.")
-    assert identifiability_told({}) == "Nothing of this could be measured for this model."
+    assert describe_identifiability(weights).endswith("the larger it must be.")
+    assert describe_identifiability({}) == "Nothing of this could be measured for this model."
 
 
 def test_a_plain_loop_finds_the_rows_that_the_method_gives():

@@ -13,13 +13,13 @@ import helpers
 from fillers import filler
 from games import members, subject
 from heedful.checks import checks
-from heedful.checks.faithfulness.infilling import replaced
+from heedful.checks.faithfulness.infilling import replace_words
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, ModelError
 from heedful.core.rng import generator
 from heedful.core.values import Example
-from heedful.models.batch_context import Sitting
-from heedful.models.transformer.infiller import Gap, Infiller
+from heedful.models.batch_context import BatchContext
+from heedful.models.transformer.infiller import Infiller, InfillRequest
 
 SEED, SAMPLES, BINS = 3, 2, (0.2, 0.5)
 TEXTS = {
@@ -42,7 +42,7 @@ def infiller(folder):
 def sitting_of(name, **more):
     one = subject(name)
     texts = [one.encode(Example(7 + n, text, 0)) for n, text in enumerate(TEXTS[name])]
-    return Sitting(one, one.batch(texts), seed=SEED, texts=texts, **more), texts
+    return BatchContext(one, one.batch(texts), seed=SEED, texts=texts, **more), texts
 
 
 def check(folder, **settings):
@@ -118,11 +118,11 @@ def p_of(one, text, new, target):
 
 @pytest.mark.parametrize("name", ["bilstm", "bert"])
 def test_losses_are_means_over_samples_of_texts_written_anew(name, folder):
-    sitting, texts = sitting_of(name)
-    one, plain = sitting.subject, Plain(folder)
-    found = rows_of(check(folder)(sitting))
+    context, texts = sitting_of(name)
+    one, plain = context.subject, Plain(folder)
+    found = rows_of(check(folder)(context))
     for row, text in enumerate(texts):
-        target, words = int(sitting.predicted[row]), members(text, "words")
+        target, words = int(context.predicted[row]), members(text, "words")
         keys = generator(SEED, "infilled", text.index).random((SAMPLES, len(words)))
         weights = one.forward(one.batch([text])).attention[0].detach().double()
         order = np.argsort([-sum(float(weights[t]) for t in word) for word in words], kind="stable")
@@ -146,9 +146,9 @@ def test_losses_are_means_over_samples_of_texts_written_anew(name, folder):
 
 @pytest.mark.parametrize("name", ["bilstm", "bert"])
 def test_perplexity_is_that_of_a_plain_loop(name, folder):
-    sitting, texts = sitting_of(name)
-    one, plain = sitting.subject, Plain(folder)
-    found = rows_of(check(folder)(sitting))
+    context, texts = sitting_of(name)
+    one, plain = context.subject, Plain(folder)
+    found = rows_of(check(folder)(context))
     for row, text in enumerate(texts):
         words = members(text, "words")
         weights = one.forward(one.batch([text])).attention[0].detach().double()
@@ -177,47 +177,47 @@ def test_candidates_are_whole_words_and_no_signs_of_the_tokenizer(infiller, fold
 def test_a_model_that_is_sure_gives_its_word_and_keys_choose_among_others(tmp_path, infiller):
     words, keys = ("the", "film", "was", "bad"), torch.rand(3, 4).double()
     sure = Infiller.load(filler(tmp_path / "sure", sure="good"))
-    (found,) = sure.fill([Gap(words, frozenset({1, 3}), keys)])
+    (found,) = sure.fill([InfillRequest(words, frozenset({1, 3}), keys)])
     assert found == [{1: "good", 3: "good"}] * 3
     draws = torch.rand(200, 4, generator=torch.Generator().manual_seed(0)).double()
-    (found,) = infiller.fill([Gap(words, frozenset({1}), draws)])
+    (found,) = infiller.fill([InfillRequest(words, frozenset({1}), draws)])
     assert len({one[1] for one in found}) > 5
-    assert infiller.fill([Gap(words, frozenset(), keys)]) == [[{}, {}, {}]]
+    assert infiller.fill([InfillRequest(words, frozenset(), keys)]) == [[{}, {}, {}]]
 
 
 def test_what_lies_beyond_the_model_is_not_infilled_and_counted(tmp_path):
     short = filler(tmp_path / "short", longest=5)  # three words between its signs
-    sitting, _ = sitting_of("bilstm")
-    found = rows_of(check(short)(sitting))
+    context, _ = sitting_of("bilstm")
+    found = rows_of(check(short)(context))
     share = found["not_infilled", None]
     assert 0 < share[0] < 1  # five words, of which some are w1, spelt w ##1: two pieces
     assert share[1] == 0
     text = Encoded(0, 1, (2, 7, 8, 9, 3), (-1, 0, 0, 1, -1), ("ab", "c"), types=(0, 0, 0, 1, 1))
-    full = replaced(text, {0: (5,), 1: (6, 6)}, room=5)
+    full = replace_words(text, {0: (5,), 1: (6, 6)}, room=5)
     assert (full.ids, full.word, full.types) == (
         (2, 5, 6, 6, 3),
         (-1, 0, 1, 1, -1),
         (0, 0, 1, 1, 1),
     )
-    tight = replaced(text, {0: (5,), 1: (6, 6)}, room=4)
+    tight = replace_words(text, {0: (5,), 1: (6, 6)}, room=4)
     assert (tight.ids, tight.word) == ((2, 5, 3), (-1, 0, -1))
 
 
 def test_company_and_budget_never_matter(folder):
     one_check = check(folder)
-    sitting, texts = sitting_of("bilstm")
-    together = rows_of(one_check(sitting))
+    context, texts = sitting_of("bilstm")
+    together = rows_of(one_check(context))
     for row, text in enumerate(texts):
-        one = sitting.subject
-        alone = Sitting(one, one.batch([text]), seed=SEED, texts=[text], max_batch_tokens=9)
+        one = context.subject
+        alone = BatchContext(one, one.batch([text]), seed=SEED, texts=[text], max_batch_tokens=9)
         for key, values in rows_of(one_check(alone)).items():
             wanted = pytest.approx(together[key][row], abs=1e-6, nan_ok=True)
             assert values[0] == wanted, key
 
 
 def test_texts_that_came_without_words_say_so(folder):
-    sitting, _ = sitting_of("bilstm")
-    bare = replace(sitting, texts=(), kept={})
+    context, _ = sitting_of("bilstm")
+    bare = replace(context, texts=(), kept={})
     findings = check(folder)(bare)
     rows = rows_of(findings)
     assert "infilled" not in {at for _, at in rows}

@@ -7,7 +7,7 @@ import games
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Forward
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 
 class Bent(games.Linear):
@@ -25,10 +25,10 @@ class Bent(games.Linear):
 def explained(bend, **settings):
     subject = Bent(bend)
     batch = games.linear([6, 3, 9])[0].batch
-    sitting = Sitting(subject, batch)
+    context = BatchContext(subject, batch)
     target = torch.ones(len(batch), dtype=torch.long)
     part = methods.build("integrated_gradients", of="log_odds", **settings)
-    return sitting, part(sitting, target).scores
+    return context, part(context, target).scores
 
 
 @pytest.mark.parametrize("steep", [30.0, 3e3, 1e5])
@@ -36,16 +36,16 @@ def test_a_rise_however_steep_is_accounted_for(steep):
     def rise(logits):
         return torch.stack([logits[:, 0] * 0, 4 * torch.tanh(steep * (logits[:, 1] - 0.37))], -1)
 
-    sitting, scores = explained(rise, tolerance=1e-5)
-    line = games.Linear().forward(sitting.batch).logits[:, 1]
-    blank = torch.zeros_like(sitting.embedded.detach()).where(
-        sitting.batch.mask[..., None], sitting.embedded.detach()
+    context, scores = explained(rise, tolerance=1e-5)
+    line = games.Linear().forward(context.batch).logits[:, 1]
+    blank = torch.zeros_like(context.embedded.detach()).where(
+        context.batch.mask[..., None], context.embedded.detach()
     )
-    start = games.Linear().forward(sitting.batch, blank).logits[:, 1]
+    start = games.Linear().forward(context.batch, blank).logits[:, 1]
     change = 4 * torch.tanh(steep * (line - 0.37)) - 4 * torch.tanh(steep * (start - 0.37))
     torch.testing.assert_close(scores.sum(-1), change, atol=1e-4, rtol=0)
     # all tokens move along one straight line: each has its share of the change
-    each = (sitting.embedded.detach() - blank) @ games.Linear().weight
+    each = (context.embedded.detach() - blank) @ games.Linear().weight
     share = each / each.sum(-1, keepdim=True)
     torch.testing.assert_close(scores, share * change[:, None], atol=1e-4, rtol=1e-4)
 

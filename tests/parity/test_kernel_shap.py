@@ -11,9 +11,9 @@ from torch.testing import assert_close as close
 import games
 import helpers
 from heedful.methods.erasure import coalitions
-from heedful.methods.erasure.coalitions import Game, pairs_by_size, visible_players
-from heedful.methods.erasure.kernel_shap import efficient, shapley_mass
-from heedful.models.batch_context import Sitting
+from heedful.methods.erasure.coalitions import CoalitionValues, pairs_by_size, sample_coalitions
+from heedful.methods.erasure.kernel_shap import constrained_least_squares, shapley_mass
+from heedful.models.batch_context import BatchContext
 
 SHAPES = [(players, samples) for players in (3, 6, 9, 12, 30, 101) for samples in (4, 7, 64, 1000)]
 
@@ -24,7 +24,7 @@ def test_documentation():
 
 @pytest.mark.parametrize(("players", "samples"), SHAPES)
 def test_drawn_coalitions_are_pairs_and_no_more_than_asked_for(players, samples):
-    drawn = visible_players(players, samples, 0, 5)
+    drawn = sample_coalitions(players, samples, 0, 5)
     assert drawn.shape[0] <= max(samples, 2)
     assert drawn[0].all()
     assert not drawn[-1].any()
@@ -46,7 +46,7 @@ def test_drawn_coalitions_are_pairs_and_no_more_than_asked_for(players, samples)
 
 
 def test_every_player_of_a_size_is_drawn_alike():
-    drawn = np.concatenate([visible_players(20, 400, 0, instance) for instance in range(60)])
+    drawn = np.concatenate([sample_coalitions(20, 400, 0, instance) for instance in range(60)])
     for size in (3, 10, 17):
         of_size = drawn[drawn.sum(1) == size]
         share, n = of_size.mean(0), len(of_size)
@@ -56,7 +56,7 @@ def test_every_player_of_a_size_is_drawn_alike():
 
 def test_draws_belong_to_the_seed_and_the_instance():
     one, same, seed, instance = (
-        visible_players(11, 100, *key) for key in ((0, 4), (0, 4), (1, 4), (0, 5))
+        sample_coalitions(11, 100, *key) for key in ((0, 4), (0, 4), (1, 4), (0, 5))
     )
     assert np.array_equal(one, same)
     assert not np.array_equal(one, seed)
@@ -64,9 +64,9 @@ def test_draws_belong_to_the_seed_and_the_instance():
 
 
 def test_weights_give_every_size_its_mass():
-    drawn = torch.from_numpy(visible_players(40, 24, 0, 1))  # too few for every size
+    drawn = torch.from_numpy(sample_coalitions(40, 24, 0, 1))  # too few for every size
     mass = torch.arange(1.0, 42.0, dtype=torch.float64)
-    weights = Game(drawn, torch.zeros(len(drawn), 2, dtype=torch.float64)).weights(mass)
+    weights = CoalitionValues(drawn, torch.zeros(len(drawn), 2, dtype=torch.float64)).weights(mass)
     sizes = drawn.sum(1)
     assert float(weights.sum()) == pytest.approx(float(mass.sum()))
     assert (float(weights[0]), float(weights[-1])) == (41.0, 1.0)
@@ -91,21 +91,21 @@ def constrained(visible, values, weights):
 
 @pytest.mark.parametrize(("players", "samples"), [(5, 32), (9, 64), (12, 1000), (30, 400)])
 def test_the_regression_is_least_squares_with_the_constraint_put_in(players, samples):
-    visible = visible_players(players, samples, 0, 3)
+    visible = sample_coalitions(players, samples, 0, 3)
     values = np.random.default_rng(players).normal(size=len(visible))
     given = torch.from_numpy(values)
     seen = torch.from_numpy(visible)
-    weights = Game(seen, torch.stack([given, given], -1)).weights(shapley_mass(players))
-    found = efficient(seen.double(), given, weights)
+    weights = CoalitionValues(seen, torch.stack([given, given], -1)).weights(shapley_mass(players))
+    found = constrained_least_squares(seen.double(), given, weights)
     close(found.numpy(), constrained(visible, values, weights.numpy()), atol=1e-10, rtol=1e-9)
     assert float(found.sum()) == pytest.approx(values[0] - values[-1], abs=1e-12)
 
 
 @pytest.mark.parametrize("samples", [4, 9, 20, 66])
 def test_with_any_number_of_samples_scores_add_up_and_a_linear_model_is_not_overstated(samples):
-    sitting, added = games.linear([15, 9, 1, 2])
+    context, added = games.linear([15, 9, 1, 2])
     found = games.explained(
-        "kernel_shap", sitting, torch.ones(4).long(), of="logit", samples=samples
+        "kernel_shap", context, torch.ones(4).long(), of="logit", samples=samples
     )
     for scores, want in zip(found, added, strict=True):
         assert float(scores.sum()) == pytest.approx(float(want.sum()))
@@ -119,9 +119,9 @@ def test_with_any_number_of_samples_scores_add_up_and_a_linear_model_is_not_over
 
 def test_an_estimate_from_a_quarter_of_all_coalitions_is_near():
     one = helpers.subject("bilstm", seed=3)
-    sitting = Sitting(one, helpers.batch(one, [12] * 4, seed=4))
-    exact = torch.stack(games.explained("shapley", sitting, sitting.predicted))
-    found = torch.stack(games.explained("kernel_shap", sitting, sitting.predicted))
+    context = BatchContext(one, helpers.batch(one, [12] * 4, seed=4))
+    exact = torch.stack(games.explained("shapley", context, context.predicted))
+    found = torch.stack(games.explained("kernel_shap", context, context.predicted))
     error = (found - exact).abs().amax(-1) / exact.abs().amax(-1)
     assert 0.0 < float(error.max()) < 0.04
 
@@ -132,11 +132,11 @@ def test_lime_and_kernel_shap_share_their_passes():
     ran = []
     for asked in (["lime"], ["kernel_shap"], ["lime", "kernel_shap"]):
         counted = games.Counted(one)
-        sitting = Sitting(counted, batch)
+        context = BatchContext(counted, batch)
         for name in asked:
             for of in games.OF:
-                games.explained(name, sitting, torch.tensor([0, 1]), samples=64, of=of)
+                games.explained(name, context, torch.tensor([0, 1]), samples=64, of=of)
         ran.append(counted.run)
     assert ran == [64 + 8] * 3
-    games.explained("lime", sitting, torch.tensor([0, 1]), samples=64, players="words")
+    games.explained("lime", context, torch.tensor([0, 1]), samples=64, players="words")
     assert counted.run == 2 * (64 + 8)

@@ -11,7 +11,7 @@ import helpers
 from heedful.core.batch import collate
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 ENCODERS = ("bilstm", "cnn", "average", "mlp")
 
@@ -60,33 +60,33 @@ def lost(one, text, places, target, of):
 @pytest.mark.parametrize("name", ["bilstm", "cnn", "bert", "xlnet", "gpt2"])
 @pytest.mark.parametrize("players", games.PLAYERS)
 def test_equals_a_loop_over_texts_without_one_player(name, players):
-    sitting, target = games.sitting_of(name, max_batch_tokens=40)
+    context, target = games.sitting_of(name, max_batch_tokens=40)
     texts = games.texts_of(name)
     if name == "gpt2":  # the second text is one word, and nothing else is there to read
         texts = [text for text in texts if players == "tokens" or len(text.words) > 1]
-        sitting = Sitting(sitting.subject, sitting.subject.batch(texts))
-        target = sitting.predicted
+        context = BatchContext(context.subject, context.subject.batch(texts))
+        target = context.predicted
     for of in (*games.OF, "output"):
-        found = games.explained("leave_one_out", sitting, target, of=of, players=players)
+        found = games.explained("leave_one_out", context, target, of=of, players=players)
         assert max(float(scores.abs().max()) for scores in found) > 1e-3
         for row, text in enumerate(texts):
             parties = games.members(text, players)
-            want = [lost(sitting.subject, text, some, int(target[row]), of) for some in parties]
+            want = [lost(context.subject, text, some, int(target[row]), of) for some in parties]
             close(found[row], games.on_tokens(text, players, want), atol=1e-10, rtol=1e-9)
 
 
 def test_words_of_one_token_are_tokens():
-    sitting, target = games.sitting_of("bilstm")
-    tokens = games.explained("leave_one_out", sitting, target)
-    words = games.explained("leave_one_out", sitting, target, players="words")
+    context, target = games.sitting_of("bilstm")
+    tokens = games.explained("leave_one_out", context, target)
+    words = games.explained("leave_one_out", context, target, players="words")
     for one, other in zip(tokens, words, strict=True):
         assert torch.equal(one, other)
 
 
 def test_a_text_that_deletion_would_empty_is_refused():
-    sitting, target = games.sitting_of("gpt2")
+    context, target = games.sitting_of("gpt2")
     with pytest.raises(NotApplicable, match=r"only word, text 8 leaves nothing for gpt2 to read"):
-        games.explained("leave_one_out", sitting, target, players="words")
+        games.explained("leave_one_out", context, target, players="words")
 
 
 def test_only_a_distance_has_no_sign():

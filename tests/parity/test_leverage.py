@@ -9,7 +9,7 @@ import helpers
 from heedful.checks.interventions import interventions
 from heedful.core.batch import collate
 from heedful.core.values import Example
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 KINDS = [("bilstm", "additive"), ("average", "dot"), ("cnn", "additive")]
 LENGTHS = [1, 2, 3, 5, 8, 12, 20]
@@ -28,7 +28,7 @@ def random_sitting(kind, sharper, *, classes, seed):
     subject = helpers.subject(*kind, classes=classes, seed=seed)
     for parameter in subject.network.decoder.parameters():
         parameter.data.mul_(sharper)
-    return Sitting(subject, helpers.batch(subject, LENGTHS, seed=seed))
+    return BatchContext(subject, helpers.batch(subject, LENGTHS, seed=seed))
 
 
 def given_sitting(values, weights):
@@ -44,19 +44,21 @@ def given_sitting(values, weights):
     network.attention.query.weight.data[0, :T] = torch.from_numpy(
         np.log(weights) * np.sqrt(8) / np.tanh(1)
     )
-    return Sitting(subject, collate([subject.encode(Example(0, " ".join(helpers.WORDS[:T]), 0))]))
+    return BatchContext(
+        subject, collate([subject.encode(Example(0, " ".join(helpers.WORDS[:T]), 0))])
+    )
 
 
-def judged(sitting, **settings):
+def judged(context, **settings):
     """Per text: change of output that leverage caused, its words' logits, the model's output."""
-    attention = interventions.build("leverage", **settings)(sitting)
-    assert attention.shape == (1, *sitting.batch.ids.shape)
+    attention = interventions.build("leverage", **settings)(context)
+    assert attention.shape == (1, *context.batch.ids.shape)
     assert (attention >= 0).all()
     np.testing.assert_allclose(attention[0].sum(-1).numpy(), 1.0, atol=1e-12)
-    decoder = sitting.subject.decoder(sitting.batch, sitting.forward)
-    moved, before = softmax(decoder(attention)[0].numpy()), softmax(sitting.forward.logits.numpy())
+    decoder = context.subject.decoder(context.batch, context.forward)
+    moved, before = softmax(decoder(attention)[0].numpy()), softmax(context.forward.logits.numpy())
     values = (decoder.contributions + decoder.bias).numpy()
-    for b, mask in enumerate(sitting.batch.mask.numpy()):
+    for b, mask in enumerate(context.batch.mask.numpy()):
         yield np.abs(moved[b] - before[b]).sum() / 2, values[b][mask], before[b]
 
 
@@ -168,6 +170,6 @@ def test_three_classes_on_problems_where_mixtures_matter():
 
 
 def test_more_rounds_never_find_less():
-    sitting = random_sitting(("bilstm", "dot"), 1.0, classes=3, seed=9)
-    found = [[value for value, _, _ in judged(sitting, rounds=rounds)] for rounds in (1, 5, 50)]
+    context = random_sitting(("bilstm", "dot"), 1.0, classes=3, seed=9)
+    found = [[value for value, _, _ in judged(context, rounds=rounds)] for rounds in (1, 5, 50)]
     assert (np.diff(found, axis=0) >= -1e-12).all()

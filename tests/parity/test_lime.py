@@ -9,9 +9,9 @@ from torch.testing import assert_close as close
 
 import games
 import helpers
-from heedful.methods.erasure.coalitions import Coalitions, visible_players
-from heedful.methods.erasure.lime import lime_mass, ridge
-from heedful.models.batch_context import Sitting
+from heedful.methods.erasure.coalitions import Coalitions, sample_coalitions
+from heedful.methods.erasure.lime import lime_mass, weighted_ridge
+from heedful.models.batch_context import BatchContext
 
 
 def kernel(size, players):
@@ -32,10 +32,10 @@ def weight(shown, samples):
 @pytest.mark.parametrize("players", games.PLAYERS)
 def test_is_a_weighted_ridge_regression_on_all_coalitions(name, players):
     linear_model = pytest.importorskip("sklearn.linear_model")
-    sitting, target = games.sitting_of(name)
-    found = games.explained("lime", sitting, target, samples=300, players=players)
+    context, target = games.sitting_of(name)
+    found = games.explained("lime", context, target, samples=300, players=players)
     for row, text in enumerate(games.texts_of(name)):
-        values = games.table(sitting.subject, text, players, int(target[row]), "probability")
+        values = games.table(context.subject, text, players, int(target[row]), "probability")
         shown, said = np.array(list(values), dtype=float), list(values.values())
         weights = [weight(one, 300) for one in values]
         fitted = linear_model.Ridge(alpha=1.0).fit(shown, said, sample_weight=weights)
@@ -46,10 +46,15 @@ def test_is_a_weighted_ridge_regression_on_all_coalitions(name, players):
 def test_a_drawn_regression_is_sklearns():
     linear_model = pytest.importorskip("sklearn.linear_model")
     draw = np.random.default_rng(0)
-    x = visible_players(30, 200, 0, 1).astype(float)
+    x = sample_coalitions(30, 200, 0, 1).astype(float)
     y, w = draw.normal(size=len(x)), draw.random(len(x))
     want = linear_model.Ridge(alpha=1.0).fit(x, y, sample_weight=w).coef_
-    close(ridge(*map(torch.from_numpy, (x, y, w))), torch.from_numpy(want), atol=1e-12, rtol=1e-9)
+    close(
+        weighted_ridge(*map(torch.from_numpy, (x, y, w))),
+        torch.from_numpy(want),
+        atol=1e-12,
+        rtol=1e-9,
+    )
 
 
 def test_sizes_have_the_mass_of_so_many_draws():
@@ -62,9 +67,9 @@ def test_sizes_have_the_mass_of_so_many_draws():
 @pytest.mark.parametrize("name", ["bilstm", "bert"])
 def test_the_lime_package_draws_around_our_scores(name):
     lime_text = pytest.importorskip("lime.lime_text")
-    sitting, target = games.sitting_of(name)
+    context, target = games.sitting_of(name)
     text, samples, rounds = games.texts_of(name)[0], 1000, 12
-    values = games.table(sitting.subject, text, "tokens", int(target[0]), "probability")
+    values = games.table(context.subject, text, "tokens", int(target[0]), "probability")
     words = [f"v{number}" for number in range(len(games.members(text, "tokens")))]
 
     def model(texts):
@@ -80,7 +85,7 @@ def test_the_lime_package_draws_around_our_scores(name):
             " ".join(words), model, num_features=len(words), num_samples=samples
         )
         drawn.append([dict(told.as_map()[1])[number] for number in range(len(words))])
-    found = games.explained("lime", sitting, target, samples=samples)[0]
+    found = games.explained("lime", context, target, samples=samples)[0]
     found = found[found != 0].numpy()
     mean, error = np.mean(drawn, 0), np.std(drawn, 0, ddof=1) / math.sqrt(rounds)
     assert (np.abs(found - mean) < 5 * error + 1e-3 * np.abs(mean)).all()
@@ -88,11 +93,11 @@ def test_the_lime_package_draws_around_our_scores(name):
 
 
 def test_one_player_and_two():
-    sitting, target = games.sitting_of("bilstm")
-    found = games.explained("lime", sitting, target, samples=50)
+    context, target = games.sitting_of("bilstm")
+    found = games.explained("lime", context, target, samples=50)
     for row, count in ((1, 1), (2, 2)):
         text = games.texts_of("bilstm")[row]
-        values = games.table(sitting.subject, text, "tokens", int(target[row]), "probability")
+        values = games.table(context.subject, text, "tokens", int(target[row]), "probability")
         x = torch.tensor([[*map(float, shown)] for shown in values], dtype=torch.float64)
         y = torch.tensor(list(values.values()), dtype=torch.float64)
         w = torch.tensor([weight(shown, 50) for shown in values], dtype=torch.float64)
@@ -104,13 +109,15 @@ def test_one_player_and_two():
 
 def test_drawn_coalitions_estimate_what_all_of_them_would_give():
     one = helpers.subject("cnn", "additive", seed=3)
-    sitting = Sitting(one, helpers.batch(one, [9] * 8, seed=2))
+    context = BatchContext(one, helpers.batch(one, [9] * 8, seed=2))
     target = torch.ones(8, dtype=torch.long)
-    found = games.explained("lime", sitting, target, samples=256)
+    found = games.explained("lime", context, target, samples=256)
     errors = []
-    for game, scores in zip(sitting.once(Coalitions((1,) * 8, 512, "tokens")), found, strict=True):
+    for game, scores in zip(
+        context.cached(Coalitions((1,) * 8, 512, "tokens")), found, strict=True
+    ):
         weights = [weight(shown.tolist(), 256) for shown in game.visible]
-        want = ridge(
+        want = weighted_ridge(
             game.visible.double(),
             game.values("probability"),
             torch.tensor(weights, dtype=torch.float64),

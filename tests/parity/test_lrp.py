@@ -18,13 +18,13 @@ import tiny_by_hand
 import tiny_tokenizers
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.methods import methods
-from heedful.methods.patent_notice import REMARK, tell_patent
-from heedful.models.batch_context import Sitting
-from heedful.models.internals.linearised import frozen, hold
-from heedful.models.perturbed.perturbed_embeddings import Moved
+from heedful.methods.patent_notice import PATENT_NOTICE, warn_patent
+from heedful.models.batch_context import BatchContext
+from heedful.models.internals.linearised import freeze_attention, linearised
+from heedful.models.perturbed.perturbed_embeddings import PerturbedSubject
 from heedful.models.transformer.from_pretrained import from_model
-from heedful.numerics.tensor.target import value_of
-from heedful.pipeline.explain.request import Request, chosen_methods
+from heedful.numerics.tensor.target import target_value
+from heedful.pipeline.explain.request import ExplainRequest, resolve_methods
 from heedful.planted import hand_built
 
 RULES = pytest.mark.parametrize("rule", ["cp", "attn"])
@@ -33,20 +33,20 @@ OF = pytest.mark.parametrize("of", ["log_odds", "logit"])
 
 def sat(name):
     subject = seams.subject(name)
-    return Sitting(subject, seams.batch(subject))
+    return BatchContext(subject, seams.batch(subject))
 
 
-def lrp(sitting, target=None, **settings):
-    target = sitting.predicted if target is None else target
-    return methods.build("lrp", **settings).relevance(sitting, target)
+def lrp(context, target=None, **settings):
+    target = context.predicted if target is None else target
+    return methods.build("lrp", **settings).relevance(context, target)
 
 
 @RULES
 @pytest.mark.parametrize("target", [0, 1])
 def test_bert_by_hand(rule, target):
-    sitting = sat("bert")
-    model, batch = tiny.build("bert").requires_grad_(False), sitting.batch
-    found = lrp(sitting, torch.full((3,), target), rule=rule, of="logit")
+    context = sat("bert")
+    model, batch = tiny.build("bert").requires_grad_(False), context.batch
+    found = lrp(context, torch.full((3,), target), rule=rule, of="logit")
     for b, count in enumerate(batch.present.sum(-1).tolist()):
         ids, types = batch.ids[b, :count], batch.types[b, :count]
         words, logit, book, maps = by_hand.bert(model, ids, types, target, attn=rule == "attn")
@@ -72,7 +72,7 @@ class Ledger:
     def __enter__(self):
         model, words = self.subject.model, self.subject.embedding
         layers = {
-            ".".join(one.split(".")[: k + 1]) for one, k in map(place, self.subject.seam.modules)
+            ".".join(one.split(".")[: k + 1]) for one, k in map(place, self.subject.access.modules)
         }
         self.handles = []
         for name, module in model.named_modules():
@@ -108,12 +108,14 @@ def place(name):
 @OF
 def test_in_every_layer_relevance_and_what_biases_took_make_up_the_value(name, of):
     """Held attention: its queries and keys take no part, so every bias on the way is seen."""
-    subject, sitting = seams.subject(name), sat(name)
-    batch, target = sitting.batch, sitting.predicted
+    subject, context = seams.subject(name), sat(name)
+    batch, target = context.batch, context.predicted
     vectors = subject.embed(batch).requires_grad_()
-    with frozen(subject.model), Ledger(subject, len(batch)) as ledger:
-        logits, _ = subject.run(batch, hold, embedded=vectors)
-    weights = torch.autograd.grad(value_of(logits, target, of).sum(), logits, retain_graph=True)[0]
+    with linearised(subject.model), Ledger(subject, len(batch)) as ledger:
+        logits, _ = subject.run(batch, freeze_attention, embedded=vectors)
+    weights = torch.autograd.grad(
+        target_value(logits, target, of).sum(), logits, retain_graph=True
+    )[0]
     value = (weights * logits).sum(-1).detach()
     leaves = [one for _, one, _ in ledger.entries]
     slopes = torch.autograd.grad(
@@ -129,7 +131,7 @@ def test_in_every_layer_relevance_and_what_biases_took_make_up_the_value(name, o
     assert layers == tiny.FAMILIES[name].layers
     inputs = (vectors * slopes[0]).detach()
     close(inputs.sum((1, 2)) + above, value, rtol=0, atol=1e-6)
-    found = lrp(sitting, of=of)
+    found = lrp(context, of=of)
     close(found.inputs, inputs, rtol=1e-9, atol=1e-11)
     close(found.rest, above, rtol=0, atol=1e-6)
     assert name == "llama" or float(above.abs().max()) > 1e-2  # which has no bias at all
@@ -148,13 +150,13 @@ SERVED = [name for name in tiny.FAMILIES if name != "gpt-oss"]
 @pytest.mark.parametrize("name", SERVED)
 @RULES
 def test_nothing_is_lost_in_any_family(name, rule):
-    sitting = sat(name)
-    found = lrp(sitting, rule=rule)
+    context = sat(name)
+    found = lrp(context, rule=rule)
     near = 1e-5 if tiny.FAMILIES[name].dtype == torch.float32 else 1e-6
     assert float(found.gap.abs().max()) < near
     assert float(found.inputs.abs().max()) > 1e-3
-    if len(sitting.subject.labels) == 2:
-        odds = value_of(sitting.forward.logits, sitting.predicted, "log_odds")
+    if len(context.subject.labels) == 2:
+        odds = target_value(context.forward.logits, context.predicted, "log_odds")
         close(found.value, odds, rtol=1e-6, atol=1e-9)
 
 
@@ -176,9 +178,9 @@ def test_a_part_that_nobody_knows_is_refused():
     model = tiny.build("bert")
     model.bert.encoder.layer[0].intermediate.intermediate_act_fn = Squared()
     subject = seams.made(model, "bert")
-    sitting = Sitting(subject, seams.batch(subject))
+    context = BatchContext(subject, seams.batch(subject))
     with pytest.raises(NotApplicable, match=r"^Relevance is not conserved"):
-        lrp(sitting)
+        lrp(context)
 
 
 @cache
@@ -193,19 +195,19 @@ def plain(*, even=False, biased=True):
         own.bias.zero_()
         model.classifier.bias.zero_()
     subject = from_model(model, tiny_tokenizers.words())
-    return subject, Sitting(subject, seams.batch(subject))
+    return subject, BatchContext(subject, seams.batch(subject))
 
 
 def test_held_attention_has_a_closed_form():
-    subject, sitting = plain()
-    found = lrp(sitting, of="logit").inputs.sum(-1)
+    subject, context = plain()
+    found = lrp(context, of="logit").inputs.sum(-1)
     model = subject.model
     values = model.layers[0].project.weight.view(2, 12, 8)[:, 8:]
-    out = model.classifier.weight.view(-1, 2, 4)[sitting.predicted]
-    for b, t in sitting.batch.present.nonzero().tolist():
-        x = model.embedding.weight[sitting.batch.ids[b, t]]
+    out = model.classifier.weight.view(-1, 2, 4)[context.predicted]
+    for b, t in context.batch.present.nonzero().tolist():
+        x = model.embedding.weight[context.batch.ids[b, t]]
         wanted = sum(
-            sitting.forward.maps[0][b, h, 0, t] * (out[b, h] @ values[h] @ x) for h in range(2)
+            context.forward.maps[0][b, h, 0, t] * (out[b, h] @ values[h] @ x) for h in range(2)
         )
         wanted = wanted + (t == 0) * (out[b].flatten() @ x)
         close(found[b, t], wanted, rtol=1e-9, atol=1e-12)
@@ -213,12 +215,12 @@ def test_held_attention_has_a_closed_form():
 
 @RULES
 def test_a_linear_model_without_biases_has_input_times_gradient(rule):
-    _, sitting = plain(even=True, biased=False)
-    target = sitting.predicted
-    found = lrp(sitting, rule=rule, of="logit")
-    product = methods.build("input_x_gradient", of="logit")(sitting, target).scores
+    _, context = plain(even=True, biased=False)
+    target = context.predicted
+    found = lrp(context, rule=rule, of="logit")
+    product = methods.build("input_x_gradient", of="logit")(context, target).scores
     if rule == "cp":
-        close(methods.build("lrp", of="logit")(sitting, target).scores, product)
+        close(methods.build("lrp", of="logit")(context, target).scores, product)
         close(found.inputs.sum((1, 2)), found.value, rtol=0, atol=1e-12)
         close(found.rest, torch.zeros(3).double(), rtol=0, atol=1e-12)
     else:  # half of what goes by the values goes to weights that say nothing of any word
@@ -229,26 +231,26 @@ def test_a_linear_model_without_biases_has_input_times_gradient(rule):
 @pytest.mark.parametrize(("bias_factor", "epsilon"), [(0.0, 1e-3), (1.0, 1e-3), (0.0, 0.2)])
 def test_recurrent_models_number_by_number(encoder, bias_factor, epsilon):
     subject = helpers.subject(encoder, "additive", classes=3, seed=2)
-    sitting = Sitting(subject, helpers.batch(subject, [5, 2]))
+    context = BatchContext(subject, helpers.batch(subject, [5, 2]))
     rules = by_hand.Arras(epsilon, bias_factor)
     settings = {"bias_factor": bias_factor, "epsilon": epsilon, "of": "logit"}
-    found, forward = lrp(sitting, **settings), sitting.forward
+    found, forward = lrp(context, **settings), context.forward
     network, shown = subject.network, methods.build("lrp", **settings)
-    for b, count in enumerate(sitting.batch.present.sum(-1).tolist()):
+    for b, count in enumerate(context.batch.present.sum(-1).tolist()):
         states, weights = forward.states[b, :count], forward.attention[b, :count]
         start = torch.zeros(3).double()
-        target = int(sitting.predicted[b])
+        target = int(context.predicted[b])
         start[target] = forward.logits[b, target]
         pooled = (weights[:, None] * states).sum(0).tolist()
         own = (network.decoder.weight.tolist(), network.decoder.bias.tolist())
         out = forward.logits[b].tolist()
         down = rules.linear(pooled, *own, out, start.tolist(), len(pooled))
         down = rules.pooled(weights, states, down)
-        x = network.embedding.weight[sitting.batch.ids[b, :count]]
+        x = network.embedding.weight[context.batch.ids[b, :count]]
         wanted = rules.encoder(network.encoder, x, down)
         close(found.inputs[b, :count], wanted, rtol=1e-8, atol=1e-10)
-    scores = shown(sitting, sitting.predicted).scores
-    close(scores, found.inputs.sum(-1) * sitting.batch.mask, rtol=0, atol=1e-12)
+    scores = shown(context, context.predicted).scores
+    close(scores, found.inputs.sum(-1) * context.batch.mask, rtol=0, atol=1e-12)
 
 
 @asking.everything
@@ -256,21 +258,21 @@ def test_recurrent_models_number_by_number(encoder, bias_factor, epsilon):
 def test_recurrent_models_lose_nothing(encoder, attention, bias_factor):
     for classes in (2, 3):
         subject = helpers.subject(encoder, attention, classes=classes)
-        sitting = Sitting(subject, helpers.batch(subject, [6, 2, 9]))
-        both = [lrp(sitting, torch.full((3,), one), bias_factor=bias_factor) for one in (0, 1)]
+        context = BatchContext(subject, helpers.batch(subject, [6, 2, 9]))
+        both = [lrp(context, torch.full((3,), one), bias_factor=bias_factor) for one in (0, 1)]
         for found in both:
             assert float(found.gap.abs().max()) < 1e-9
         if classes == 2:  # one output speaks for one class and against the other
             close(both[0].inputs, -both[1].inputs)
-            close(both[1].value, sitting.forward.logits[:, 1], rtol=0, atol=1e-12)
+            close(both[1].value, context.forward.logits[:, 1], rtol=0, atol=1e-12)
         if bias_factor and encoder in ("average", "mlp"):  # here words are all there is
             close(both[0].inputs.sum((1, 2)), both[0].value, rtol=0, atol=1e-9)
 
 
 @asking.everything
 def test_models_with_a_question_lose_nothing_and_the_question_has_its_part(encoder, attention):
-    sitting = asking.sitting(asking.subject(encoder, attention), allowed=asking.ALLOWED)
-    found = lrp(sitting)
+    context = asking.context(asking.subject(encoder, attention), allowed=asking.ALLOWED)
+    found = lrp(context)
     assert float(found.gap.abs().max()) < 1e-9
     assert found.inputs.isfinite().all()
 
@@ -278,10 +280,10 @@ def test_models_with_a_question_lose_nothing_and_the_question_has_its_part(encod
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3])
 def test_a_question_takes_its_share_of_the_output(epsilon):
     subject = asking.subject("average", "dot")
-    sitting = asking.sitting(subject, lengths=(3, 4))
-    found, forward = lrp(sitting, of="logit", epsilon=epsilon), sitting.forward
+    context = asking.context(subject, lengths=(3, 4))
+    found, forward = lrp(context, of="logit", epsilon=epsilon), context.forward
     rules, output = by_hand.Arras(epsilon, 0.0), subject.network.decoder
-    for b, target in enumerate(sitting.predicted.tolist()):
+    for b, target in enumerate(context.predicted.tolist()):
         pooled = (forward.attention[b][:, None] * forward.states[b]).sum(0)
         bias = output.text.bias + output.question.bias
         inner = output.text.weight @ pooled + output.question.weight @ forward.question[b] + bias
@@ -294,40 +296,42 @@ def test_a_question_takes_its_share_of_the_output(epsilon):
         down = rules.pooled(
             forward.attention[b], forward.states[b], rules.linear(pooled.tolist(), *given, 1)
         )
-        x = subject.network.embedding.weight[sitting.batch.ids[b]]
+        x = subject.network.embedding.weight[context.batch.ids[b]]
         wanted = rules.encoder(subject.network.encoder, x, down)
         close(found.inputs[b], wanted, rtol=1e-7, atol=1e-9)
 
 
 def test_what_the_rules_are_not_made_for_is_refused_with_a_sentence():
     subject = helpers.subject()
-    recurrent = Sitting(subject, helpers.batch(subject, [4, 2]))
+    recurrent = BatchContext(subject, helpers.batch(subject, [4, 2]))
     with pytest.raises(NotApplicable, match=r"^rule='attn' is of transformers; .*\.$"):
         lrp(recurrent, rule="attn")
     for settings in ({"epsilon": 0.1}, {"bias_factor": 1.0}):
         with pytest.raises(NotApplicable, match=r"^epsilon and bias_factor are of recurrent"):
             lrp(sat("bert"), **settings)
     made = hand_built.honest_peaked()
-    other = Sitting(made, made.batch([made.encode(one) for one in hand_built.texts(made, 2)]))
+    other = BatchContext(
+        made, made.batch([made.encode(one) for one in hand_built.draw_texts(made, 2)])
+    )
     with pytest.raises(NotApplicable, match=r"^lrp knows the rules of transformers and of"):
         lrp(other)
     for wrong in ({"rule": "z"}, {"of": "probability"}, {"epsilon": 0.0}, {"bias_factor": 2.0}):
         with pytest.raises(ConfigError, match=rf"^(lrp\.)?{next(iter(wrong))} must"):
-            chosen_methods({"lrp": wrong})
-    assert Request({"lrp": {}}, of="probability").built().refused == {
+            resolve_methods({"lrp": wrong})
+    assert ExplainRequest({"lrp": {}}, of="probability").built().refused == {
         "lrp": "of must be log_odds or logit here, not 'probability'."
     }
 
 
 def test_the_patent_is_told_once_and_apart_from_the_output(caplog):
-    tell_patent.cache_clear()
-    sitting = sat("bert")
+    warn_patent.cache_clear()
+    context = sat("bert")
     with caplog.at_level(logging.WARNING, logger="heedful"):
-        methods.build("gradient_rollout")(sitting, sitting.predicted)
+        methods.build("gradient_rollout")(context, context.predicted)
         assert not caplog.records
         for name in ("lrp", "relevance_rollout", "lrp"):
-            methods.build(name)(sitting, sitting.predicted)
-    assert [one.getMessage() for one in caplog.records] == [REMARK]
+            methods.build(name)(context, context.predicted)
+    assert [one.getMessage() for one in caplog.records] == [PATENT_NOTICE]
 
 
 @pytest.mark.parametrize("name", ["bert", "bilstm"])
@@ -339,19 +343,19 @@ def test_words_whose_vectors_moved_are_explained_where_they_are(name):
         subject = helpers.subject(name)
         batch = helpers.batch(subject, [4, 2, 5])
     vectors = subject.embed(batch)
-    same = Sitting(Moved(subject, batch, vectors), batch)
-    other = Sitting(Moved(subject, batch, 1.1 * vectors), batch)
-    own = Sitting(subject, batch)
+    same = BatchContext(PerturbedSubject(subject, batch, vectors), batch)
+    other = BatchContext(PerturbedSubject(subject, batch, 1.1 * vectors), batch)
+    own = BatchContext(subject, batch)
     close(lrp(same).inputs, lrp(own).inputs, rtol=0, atol=1e-12)
     assert (lrp(other).inputs - lrp(own).inputs).abs().max() > 1e-4
-    odds = value_of(subject.forward(batch, 1.1 * vectors).logits, other.predicted, "log_odds")
+    odds = target_value(subject.forward(batch, 1.1 * vectors).logits, other.predicted, "log_odds")
     close(lrp(other).value, odds.detach(), rtol=1e-6, atol=1e-9)
 
 
 def test_weights_that_are_to_be_trained_make_no_difference():
     trained = seams.made(tiny.build("deberta"), "deberta")
     fixed = seams.made(tiny.build("deberta").requires_grad_(False), "deberta")
-    one, other = (Sitting(each, seams.batch(each)) for each in (trained, fixed))
+    one, other = (BatchContext(each, seams.batch(each)) for each in (trained, fixed))
     for rule in ("cp", "attn"):
         close(lrp(one, rule=rule).inputs, lrp(other, rule=rule).inputs, rtol=0, atol=1e-12)
     assert all(each.requires_grad for each in trained.model.parameters())
@@ -364,8 +368,8 @@ def test_a_trained_encoder_loses_nothing():
 
     subject, _ = new_classifier("minilm", ("a", "b", "c"), seed=0, max_tokens=64)
     subject.model.double()
-    sitting = Sitting(subject, seams.batch(subject))
+    context = BatchContext(subject, seams.batch(subject))
     for rule in ("cp", "attn"):
-        found = lrp(sitting, rule=rule, of="logit")
+        found = lrp(context, rule=rule, of="logit")
         assert float(found.gap.abs().max()) < 1e-10
         assert float(found.inputs.sum(-1).abs().max()) > 1e-4

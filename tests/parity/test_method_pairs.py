@@ -10,19 +10,24 @@ from test_checks import kendall, ranks, same
 
 import helpers
 from heedful.checks import checks
-from heedful.checks.attention.agreement.method_pairs import ERASING
+from heedful.checks.attention.agreement.method_pairs import ERASURE_METHODS
 from heedful.checks.faithfulness.word_scores import with_attention
-from heedful.checks.requested_methods import OWN, every_method, in_order, name_of
+from heedful.checks.requested_methods import (
+    ALWAYS_COMPUTED,
+    method_name,
+    rankable_methods,
+    registry_order,
+)
 from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, NotApplicable, UnknownName
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.methods.diffmask import UNTRAINED, DiffMask
+from heedful.methods.diffmask import NO_EXPLAINER, DiffMask
 from heedful.methods.erasure.kernel_shap import KernelShap
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
 from heedful.methods.erasure.lime import Lime
-from heedful.methods.prerequisites import ready_methods, tell_left_out
-from heedful.models.batch_context import Sitting
+from heedful.methods.prerequisites import ready_methods, warn_left_out
+from heedful.models.batch_context import BatchContext
 from heedful.pipeline.audit.job import run_job
 
 LENGTHS = [1, 2, 3, 7, 12, 13, 20]
@@ -46,19 +51,21 @@ def plain(findings):
 def parts(check):
     """The methods of the matrix, as it has them: leave-one-out by the whole output."""
     asked = {(one if isinstance(one, str) else methods.name_of(one)): one for one in check.methods}
-    named = {name: asked.get(name, name) for name in methods if name in asked or name in OWN}
+    named = {
+        name: asked.get(name, name) for name in methods if name in asked or name in ALWAYS_COMPUTED
+    }
     made = {k: methods.build(one) if isinstance(one, str) else one for k, one in named.items()}
     return made | {"leave_one_out": LeaveOneOut(of="output")}
 
 
 def sizes_alone(check, subject, encoded):
     """Absolute scores of the words of one text by its own; nothing from a method that refuses."""
-    sitting = Sitting(subject, collate([encoded]))
+    context = BatchContext(subject, collate([encoded]))
     found = {}
     for name, part in parts(check).items():
         try:
-            scores = part(sitting, sitting.predicted).scores
-            found[name] = scores[0][sitting.batch.mask[0]].abs().double().numpy()
+            scores = part(context, context.predicted).scores
+            found[name] = scores[0][context.batch.mask[0]].abs().double().numpy()
         except NotApplicable:
             found[name] = None
     return found
@@ -88,7 +95,7 @@ def test_every_pair_is_that_of_scipy_and_of_a_plain_loop(kind):
     subject = helpers.subject(encoder, attention, classes=classes, seed=12)
     encoded = helpers.encoded(subject, LENGTHS, seed=13)
     check = checks.build("agreement", shuffles=2, methods=ASKED, top=4)
-    found = check(Sitting(subject, collate(encoded)))
+    found = check(BatchContext(subject, collate(encoded)))
     taus, overlaps = pairs(found, "tau_pair"), pairs(found, "overlap_pair")
     names = [name for name in ready_methods() if name != "uniform"]
     wanted = [f"{a} ~ {b}" for a, b in combinations(names, 2)]
@@ -108,38 +115,38 @@ def test_every_pair_is_that_of_scipy_and_of_a_plain_loop(kind):
 
 def test_references_are_sorts_of_saliency_against_each_other():
     subject = helpers.subject(seed=12)
-    sitting = Sitting(subject, helpers.batch(subject, LENGTHS, seed=13))
-    found = checks.build("agreement", methods=ASKED)(sitting)
+    context = BatchContext(subject, helpers.batch(subject, LENGTHS, seed=13))
+    found = checks.build("agreement", methods=ASKED)(context)
     taus, columns = pairs(found, "tau_pair"), plain(found)
     saliency = [
         name for name in ready_methods() if getattr(methods[name], "kind", "") == "saliency"
     ]
-    others = [name for name in saliency if name not in ERASING]
+    others = [name for name in saliency if name not in ERASURE_METHODS]
     assert {"input_x_gradient", "integrated_gradients", "one_hot_gradient"} <= set(others)
-    assert set(ERASING) <= set(saliency)
+    assert set(ERASURE_METHODS) <= set(saliency)
 
     def tau(a, b, row):
         return taus.get(f"{a} ~ {b}", taus.get(f"{b} ~ {a}"))[row]
 
     for row in range(1, len(LENGTHS)):
-        across = [tau(a, b, row) for a in ERASING for b in others]
+        across = [tau(a, b, row) for a in ERASURE_METHODS for b in others]
         same(columns["tau_references"][row], np.nanmean(across))
-        both = [[tau("attention", b, row) for b in some] for some in (ERASING, others)]
+        both = [[tau("attention", b, row) for b in some] for some in (ERASURE_METHODS, others)]
         same(columns["tau_attention_references"][row], np.mean([np.nanmean(one) for one in both]))
     assert np.isnan(columns["tau_references"][0])  # one word
 
 
 def test_what_was_asked_for_changes_nothing_of_what_was_published():
     subject = helpers.subject()
-    sitting = Sitting(subject, helpers.batch(subject, LENGTHS))
+    context = BatchContext(subject, helpers.batch(subject, LENGTHS))
     bare = checks.build("agreement")
     more = checks.build("agreement", methods=("gradient", "random"))
-    usual, found = plain(bare(sitting)), plain(more(sitting))
-    assert not pairs(bare(sitting), "tau_pair")
+    usual, found = plain(bare(context)), plain(more(context))
+    assert not pairs(bare(context), "tau_pair")
     for name, values in usual.items():  # among them tau_gradient_…, which is the one-hot gradient
         np.testing.assert_array_equal(found[name], values)
     assert more.of_methods["gradient"] == "tau_gradient_norm_leave_one_out"
-    taus = pairs(more(sitting), "tau_pair")
+    taus = pairs(more(context), "tau_pair")
     np.testing.assert_array_equal(
         found["tau_gradient_norm_leave_one_out"], taus["gradient ~ leave_one_out"]
     )
@@ -168,7 +175,7 @@ def test_the_size_of_batches_never_matters():
 def test_a_method_that_refuses_is_no_zero_and_says_why():
     subject = helpers.subject()
     found = checks.build("agreement", methods=("rollout", "random"))(
-        Sitting(subject, helpers.batch(subject, [4, 7]))
+        BatchContext(subject, helpers.batch(subject, [4, 7]))
     )
     assert found.missing == {
         "tau_rollout_leave_one_out": "rollout combines the attention of several layers; this "
@@ -181,40 +188,43 @@ def test_a_method_that_refuses_is_no_zero_and_says_why():
 def test_a_text_too_long_for_a_method_does_not_take_it_from_others():
     subject = helpers.subject()
     check = checks.build("agreement", methods=("shapley",))
-    found = check(Sitting(subject, helpers.batch(subject, [5, 13])))
+    found = check(BatchContext(subject, helpers.batch(subject, [5, 13])))
     assert np.isnan(plain(found)["tau_shapley_leave_one_out"]).tolist() == [False, True]
     assert "13 tokens would take 8,192 passes" in found.missing["tau_shapley_leave_one_out"]
-    assert not check(Sitting(subject, helpers.batch(subject, [5, 12]))).missing
+    assert not check(BatchContext(subject, helpers.batch(subject, [5, 12]))).missing
 
 
 def test_methods_of_one_check_share_their_passes():
     subject = helpers.subject()
-    sitting = Sitting(subject, helpers.batch(subject, [5, 6]))
+    context = BatchContext(subject, helpers.batch(subject, [5, 6]))
     asked = (Lime(samples=64), KernelShap(samples=64))
     with torch.no_grad():
-        checks.build("agreement", methods=asked)(sitting)
-    assert sum(type(key).__name__ == "Coalitions" for key in sitting.kept) == 1
+        checks.build("agreement", methods=asked)(context)
+    assert sum(type(key).__name__ == "Coalitions" for key in context.kept) == 1
 
 
 def test_all_are_all_but_those_of_the_check_and_the_one_that_ranks_nothing():
     check = checks.build("agreement", methods=("all",))
-    every = set(methods) - {*OWN, "uniform", "diffmask"}
-    assert set(check.methods) == set(every_method()) == every
+    every = set(methods) - {*ALWAYS_COMPUTED, "uniform", "diffmask"}
+    assert set(check.methods) == set(rankable_methods()) == every
     assert "random" in check.methods
     assert check == checks.build("agreement", methods=tuple(reversed(check.methods)))
-    assert in_order((Lime(), "random", Lime(samples=8), "all"))[-1] == "random"
-    assert Lime(samples=8) in in_order(("all", Lime(samples=8)))
-    assert in_order((Lime(),)) == ("lime",)  # equal settings are equal parts
+    assert registry_order((Lime(), "random", Lime(samples=8), "all"))[-1] == "random"
+    assert Lime(samples=8) in registry_order(("all", Lime(samples=8)))
+    assert registry_order((Lime(),)) == ("lime",)  # equal settings are equal parts
 
 
 def test_a_method_without_what_must_be_made_for_it_is_left_out_and_told_once(caplog):
-    tell_left_out.cache_clear()
+    warn_left_out.cache_clear()
     made = DiffMask("a folder")
-    assert made in in_order(("all", made))
+    assert made in registry_order(("all", made))
     assert made in with_attention((made, "all"))
-    assert "diffmask" in in_order(("diffmask", "all"))
+    assert "diffmask" in registry_order(("diffmask", "all"))
     assert not caplog.records  # it was named
-    assert "diffmask" not in {*map(name_of, in_order(("all",))), *with_attention(("all",))}
+    assert "diffmask" not in {
+        *map(method_name, registry_order(("all",))),
+        *with_attention(("all",)),
+    }
     (told,) = caplog.records
     assert told.getMessage().startswith("diffmask is left out of all methods. diffmask needs an")
     assert told.name == "heedful"
@@ -223,9 +233,9 @@ def test_a_method_without_what_must_be_made_for_it_is_left_out_and_told_once(cap
 def test_a_method_that_is_named_says_what_it_lacks():
     subject = helpers.subject()
     found = checks.build("agreement", methods=("diffmask",))(
-        Sitting(subject, helpers.batch(subject, [4]))
+        BatchContext(subject, helpers.batch(subject, [4]))
     )
-    assert found.missing == {"tau_diffmask_leave_one_out": UNTRAINED}
+    assert found.missing == {"tau_diffmask_leave_one_out": NO_EXPLAINER}
 
 
 @pytest.mark.parametrize("asked", [("rolout",), ("lime", "rolout")])

@@ -11,14 +11,14 @@ import helpers
 import plain_encoders
 from heedful.core.batch import collate
 from heedful.core.values import Example
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.attention import attentions
 from heedful.models.recurrent.encoders import encoders
-from heedful.models.recurrent.vocabulary import SPECIALS
+from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS
 
 ENCODERS, ATTENTIONS = ("bilstm", "cnn", "average", "mlp"), ("additive", "dot", "uniform")
 TEXTS = ((3, 9), (0, 1), (5, 13), (2, 2), (9, 4))  # first word, number of words
-SOS, EOS = SPECIALS.index("<SOS>"), SPECIALS.index("<EOS>")
+SOS, EOS = SPECIAL_TOKENS.index("<SOS>"), SPECIAL_TOKENS.index("<EOS>")
 everything = [
     pytest.param(encoder, attention, classes, id=f"{encoder}-{attention}-{classes}")
     for encoder in ENCODERS
@@ -40,7 +40,7 @@ def plain_forward(subject, words):
     """States, attention and logits of <SOS> words <EOS>, without padding or batch."""
     W = {name: value.numpy() for name, value in subject.network.state_dict().items()}
     encoder, attention = subject.family.split("-")
-    ids = [SOS, *(len(SPECIALS) + helpers.WORDS.index(word) for word in words), EOS]
+    ids = [SOS, *(len(SPECIAL_TOKENS) + helpers.WORDS.index(word) for word in words), EOS]
     rows = [W["embedding.weight"][number] for number in ids]
     states = plain_encoders.ENCODE[encoder](rows, plain_encoders.inside(W, "encoder"))
     scores = [attention_score(h, W, attention) for h in states[1:-1]]
@@ -132,7 +132,7 @@ def test_decoder_is_the_output_layer_under_any_attention(encoder, attention, cla
         gap = (other * decoder.difference(one, 0)).sum(-1)
         want = decoder(other)[..., one] - decoder(other)[..., 0]
         torch.testing.assert_close(gap, want, atol=1e-11, rtol=0)
-    assert Sitting(subject, batch).parity < 1e-12
+    assert BatchContext(subject, batch).parity < 1e-12
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)

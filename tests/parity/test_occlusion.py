@@ -9,8 +9,8 @@ import games
 from heedful.core.errors import ConfigError
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.mask_words import blank_of
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.mask_words import get_mask_embedding
 
 NAMES = ("bilstm", "cnn", "bert", "gpt2")
 names = pytest.mark.parametrize("name", NAMES)
@@ -19,10 +19,10 @@ names = pytest.mark.parametrize("name", NAMES)
 @names
 @pytest.mark.parametrize("players", games.PLAYERS)
 def test_equals_a_loop_over_texts_with_one_player_blank(name, players):
-    sitting, target = games.sitting_of(name)
-    one = sitting.subject
+    context, target = games.sitting_of(name)
+    one = context.subject
     for of in games.OF:
-        found = games.explained("occlusion", sitting, target, of=of, players=players)
+        found = games.explained("occlusion", context, target, of=of, players=players)
         assert max(float(scores.abs().max()) for scores in found) > 1e-3
         for row, text in enumerate(games.texts_of(name)):
             wanted = int(target[row])
@@ -44,9 +44,9 @@ def test_the_texts_have_words_of_several_pieces():
 @pytest.mark.parametrize("players", games.PLAYERS)
 def test_is_captums_feature_ablation(name, players):
     captum = pytest.importorskip("captum.attr")
-    sitting, target = games.sitting_of(name)
-    one = sitting.subject
-    found = games.explained("occlusion", sitting, target, players=players)
+    context, target = games.sitting_of(name)
+    one = context.subject
+    found = games.explained("occlusion", context, target, players=players)
     for row, text in enumerate(games.texts_of(name)):
         batch = one.batch([text])
         groups = torch.zeros(1, len(text.ids), 1, dtype=torch.long)  # special tokens are group 0
@@ -59,7 +59,7 @@ def test_is_captums_feature_ablation(name, players):
             with torch.no_grad():
                 return one.forward(batch, x).logits.softmax(-1)[:, int(target[row])]
 
-        blank = blank_of(sitting).vector.expand_as(x)
+        blank = get_mask_embedding(context).vector.expand_as(x)
         ablated = captum.FeatureAblation(output).attribute(x, blank, feature_mask=groups)
         lost = [float(ablated[0, places[0], 0]) for places in parties]
         close(found[row], games.on_tokens(text, players, lost), atol=1e-10, rtol=1e-9)
@@ -75,11 +75,11 @@ def test_a_linear_model_is_explained_by_its_weights_times_its_input(name, of, pl
     lengths, more, near = [6, 1, 2, 9], {}, 1e-12
     if name == "lime":  # against so many samples its penalty of 1 is nothing, but for one word
         lengths, more, near = [6, 3, 2, 9], {"samples": 10**9}, 1e-4
-    sitting, added = games.linear(lengths)
+    context, added = games.linear(lengths)
     target = torch.ones(4, dtype=torch.long)
     method = methods.build(name, of=of, players=players, **more)
-    close(method(sitting, target).scores, added, atol=near, rtol=0)
-    other = method(sitting, 1 - target).scores
+    close(method(context, target).scores, added, atol=near, rtol=0)
+    other = method(context, 1 - target).scores
     wanted = -added if of == "log_odds" else torch.zeros_like(added)  # its logit is constant
     close(other, wanted, atol=near, rtol=0)
 
@@ -113,7 +113,7 @@ def test_too_few_samples_are_refused(name):
 def test_a_word_like_the_blank_has_no_effect(name, of):
     one = games.subject("bert")
     text = one.encode(Example(0, "good ☃ film was unly", 0))
-    assert text.pieces[2] == blank_of(games.alone(one, text, 0)[0]).name
+    assert text.pieces[2] == get_mask_embedding(games.alone(one, text, 0)[0]).name
     (found,) = games.explained(name, *games.alone(one, text, 1), of=of)
     assert float(found[2].abs()) < 1e-12
     assert float(found[[1, 3, 4, 5, 6]].abs().min()) > 1e-4
@@ -132,8 +132,8 @@ def test_texts_without_a_word_get_no_score():
     one = games.subject("gpt2")
     texts = [Example(3, text, 0) for text in ("a", "ox")]  # a alone cannot be left out
     batch = one.batch([one.encode(text) for text in texts])
-    sitting, target = Sitting(one, batch), torch.tensor([0, 1])
+    context, target = BatchContext(one, batch), torch.tensor([0, 1])
     for name in ("occlusion", "lime", "kernel_shap", "shapley", "leave_one_out"):
-        empty, other = games.explained(name, sitting, target)
+        empty, other = games.explained(name, context, target)
         assert not empty.any()
         assert other.all()

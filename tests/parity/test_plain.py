@@ -17,10 +17,10 @@ from heedful.checks.interventions.simple import Permute
 from heedful.core.rng import normal_keys
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
 from heedful.methods.gradient.one_hot_gradient import OneHotGradient
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, tvd
-from heedful.training.loop.sparse_step import Step
-from heedful.training.recipe import Recipe, loss_for, optimiser_for
+from heedful.training.loop.sparse_step import SparseStep
+from heedful.training.recipe import Recipe, build_recurrent_optimiser, loss_for
 
 LENGTHS = [2, 3, 5, 8, 12, 9, 4, 12]  # the published deletion needs a word to be left
 EPSILON = 0.05
@@ -29,9 +29,9 @@ STEPS = 20
 
 
 @pytest.fixture(params=[0, 1, 2])
-def sitting(request):
+def context(request):
     subject = helpers.subject(seed=request.param)
-    return Sitting(subject, helpers.batch(subject, LENGTHS, seed=request.param))
+    return BatchContext(subject, helpers.batch(subject, LENGTHS, seed=request.param))
 
 
 @pytest.fixture(autouse=True)
@@ -42,18 +42,18 @@ def _seeded():
         yield
 
 
-def parts(sitting):
+def parts(context):
     """What the plain explanations take: network, two-way LSTM, word vectors, mask, lengths."""
-    network, batch = sitting.subject.network, sitting.batch
-    embedded, lengths = sitting.subject.embed(batch), batch.present.sum(-1)
+    network, batch = context.subject.network, context.batch
+    embedded, lengths = context.subject.embed(batch), batch.present.sum(-1)
     return network, plain.two_way(network.encoder), embedded, batch.mask, lengths
 
 
-def test_states_attention_and_output_are_the_same(sitting):
-    network, lstm, embedded, mask, lengths = parts(sitting)
+def test_states_attention_and_output_are_the_same(context):
+    network, lstm, embedded, mask, lengths = parts(context)
     states = plain.packed_states(lstm, embedded, lengths)
     attention = plain.attention_of(network, states, mask)
-    present, forward = sitting.batch.present, sitting.forward
+    present, forward = context.batch.present, context.forward
     close = {"rtol": 0, "atol": 1e-12}
     torch.testing.assert_close(states[present], forward.states[present], **close)
     torch.testing.assert_close(attention, forward.attention, **close)
@@ -66,19 +66,19 @@ def test_states_attention_and_output_are_the_same(sitting):
     [(plain.leave_one_out, LeaveOneOut()), (plain.gradient, OneHotGradient())],
     ids=["leave-one-out", "gradient"],
 )
-def test_explanations_are_the_same(sitting, reference, ours):
-    mask = sitting.batch.mask
-    wanted = reference(*parts(sitting))[mask]
-    found = ours(sitting, sitting.predicted).scores[mask].abs()
+def test_explanations_are_the_same(context, reference, ours):
+    mask = context.batch.mask
+    wanted = reference(*parts(context))[mask]
+    found = ours(context, context.predicted).scores[mask].abs()
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6)
     assert float(wanted.max()) > 0.01  # so it is not zero that agrees with zero
 
 
-def test_medians_over_shuffles_agree_within_what_chance_allows(sitting):
+def test_medians_over_shuffles_agree_within_what_chance_allows(context):
     """The share of our draws below the plain median has a deviation of √(¼/draws + ¼/draws)."""
-    batch, forward = sitting.batch, sitting.forward
-    wanted = plain.permutation(sitting.subject.network, forward.states, batch.mask, rounds=DRAWS)
-    shuffled = sitting.decode(Permute(draws=DRAWS)(sitting)).softmax(-1)
+    batch, forward = context.batch, context.forward
+    wanted = plain.permutation(context.subject.network, forward.states, batch.mask, rounds=DRAWS)
+    shuffled = context.decode(Permute(draws=DRAWS)(context)).softmax(-1)
     change = tvd(shuffled, forward.probabilities)
     error = 5 * math.sqrt(0.25 / DRAWS + 0.25 / DRAWS)
     low, high = change.quantile(torch.tensor([0.5 - error, 0.5 + error]).double(), dim=0)
@@ -88,69 +88,69 @@ def test_medians_over_shuffles_agree_within_what_chance_allows(sitting):
     assert int(narrow.sum()) >= len(batch) // 2  # and chance does not allow everything
 
 
-def searched(sitting, **settings):
+def searched(context, **settings):
     """The plain search's candidates, their distances from the model's own, their output changes."""
-    network, forward = sitting.subject.network, sitting.forward
-    logits = plain.adversary(network, forward.states, sitting.batch.mask, **settings)
-    tried = logits.masked_fill(~sitting.batch.mask[:, None], -math.inf).softmax(-1)
+    network, forward = context.subject.network, context.forward
+    logits = plain.adversary(network, forward.states, context.batch.mask, **settings)
+    tried = logits.masked_fill(~context.batch.mask[:, None], -math.inf).softmax(-1)
     output = plain.output(network, forward.states[:, None], tried)
     change = (output - forward.probabilities[:, 1:]).abs()
     return tried, plain._jsd(tried, forward.attention[:, None]), change
 
 
-def certified(sitting, epsilon):
+def certified(context, epsilon):
     """How far the exact adversary goes; what it does to the output is within ε."""
-    attention = CertifiedAdversary(epsilon)(sitting)[0]
-    moved = tvd(sitting.decode(attention).softmax(-1), sitting.forward.probabilities)
+    attention = CertifiedAdversary(epsilon)(context)[0]
+    moved = tvd(context.decode(attention).softmax(-1), context.forward.probabilities)
     assert float(moved.max()) <= epsilon + 1e-9
-    return jsd(attention, sitting.forward.attention)
+    return jsd(attention, context.forward.attention)
 
 
-def test_no_plain_search_goes_farther_than_the_certificate(sitting):
-    _, away, change = searched(sitting)
+def test_no_plain_search_goes_farther_than_the_certificate(context):
+    _, away, change = searched(context)
     for epsilon in (EPSILON, *change.flatten().tolist()):  # at its own ε each has no room to spare
         within = away.masked_fill(change > epsilon, 0.0).amax(1)
-        assert bool((within <= certified(sitting, epsilon) + 1e-6).all())
+        assert bool((within <= certified(context, epsilon) + 1e-6).all())
     best = away.masked_fill(change > EPSILON, 0.0).amax(1)
-    assert float(best.mean()) > 0.5 * float(certified(sitting, EPSILON).mean())  # it does search
+    assert float(best.mean()) > 0.5 * float(certified(context, EPSILON).mean())  # it does search
 
 
-def test_the_plain_search_from_our_start_ends_where_ours_does(sitting, monkeypatch):
-    batch = sitting.batch
+def test_the_plain_search_from_our_start_ends_where_ours_does(context, monkeypatch):
+    batch = context.batch
     drawn = normal_keys(
-        sitting.seed, "adversarial", batch.instances, draws=5, lengths=batch.lengths.tolist()
+        context.seed, "adversarial", batch.instances, draws=5, lengths=batch.lengths.tolist()
     )
     noise = torch.zeros(len(batch), 5, batch.ids.shape[1], dtype=torch.float64)
     for row, (keys, words) in enumerate(zip(torch.from_numpy(drawn), batch.mask, strict=True)):
         noise[row, :, words] = keys[:, : int(words.sum())]
     with monkeypatch.context() as patched:
         patched.setattr(torch, "randn", lambda *shape: noise.reshape(shape))
-        tried, away, _ = searched(sitting, steps=60)
+        tried, away, _ = searched(context, steps=60)
     wanted = tried[torch.arange(len(batch)), away.argmax(1)]
-    found = AdversarialSearch(epsilon=1.0, steps=60)(sitting)[0]
+    found = AdversarialSearch(epsilon=1.0, steps=60)(context)[0]
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("gold", [[0, 1], [0, 0, 0, 1]], ids=["even", "rare class"])
-def test_training_is_the_same_step_by_step(sitting, gold):
-    theirs = copy.deepcopy(sitting.subject.network).requires_grad_(True)
+def test_training_is_the_same_step_by_step(context, gold):
+    theirs = copy.deepcopy(context.subject.network).requires_grad_(True)
     mine = copy.deepcopy(theirs)
     draw = torch.Generator().manual_seed(3)
     batches = [
         (
-            helpers.batch(sitting.subject, LENGTHS, seed=number),
+            helpers.batch(context.subject, LENGTHS, seed=number),
             torch.randint(0, 2, (len(LENGTHS),), generator=draw),
         )
         for number in range(STEPS)
     ]
-    step, loss = Step(mine, optimiser_for(mine, Recipe())), loss_for(gold, 2)
+    step, loss = SparseStep(mine, build_recurrent_optimiser(mine, Recipe())), loss_for(gold, 2)
     found = torch.stack(
         [step(one, lambda seen, told=told: loss(seen.logits, told)) for one, told in batches]
     )
     weight = torch.tensor(gold.count(0) / gold.count(1))
     wanted = torch.tensor(plain.training(theirs, batches, weight), dtype=torch.float64)
     torch.testing.assert_close(found, wanted, rtol=1e-6, atol=0)  # its loss is in float32
-    before = dict(sitting.subject.network.named_parameters())
+    before = dict(context.subject.network.named_parameters())
     own = dict(mine.named_parameters())
     for name, weights in theirs.named_parameters():
         if not name.startswith("encoder"):  # the plain loop trains a copy of it; the losses tell

@@ -12,14 +12,24 @@ from scipy.stats import kendalltau
 from sklearn.metrics import average_precision_score, f1_score
 
 from games import members, subject, texts_of
-from heedful.checks import checks, usual_checks
-from heedful.checks.sanity.plausibility.check import MANY, UNMARKED, UNSCORED, UNSIZED
+from heedful.checks import checks, default_checks
+from heedful.checks.sanity.plausibility.check import (
+    NO_RATIONALE,
+    NO_SHARE,
+    NO_WORD_SCORES,
+    TOO_MANY_CLASSES,
+)
 from heedful.core.errors import ConfigError
-from heedful.core.rationales import PAIRED, UNFOUND, People, people_of
+from heedful.core.rationales import (
+    PAIR_NOT_ALIGNED,
+    WORDS_NOT_FOUND,
+    WordAnnotations,
+    align_annotations,
+)
 from heedful.core.rng import generator
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor import rationale_metrics
 from heedful.numerics.tensor.ranking import dense_ranks
 
@@ -37,20 +47,22 @@ def said_of(text):
     """Marks and numbers drawn for a text's words; every fourth text has none."""
     draw = np.random.default_rng(text.index)
     if text.index % 4 == 2:
-        return People()
+        return WordAnnotations()
     marked = draw.random(len(text.words)) < 0.5
     marked[draw.integers(len(text.words))] = True
-    return People(tuple(map(bool, marked)), tuple(map(float, draw.integers(0, 5, len(marked)))))
+    return WordAnnotations(
+        tuple(map(bool, marked)), tuple(map(float, draw.integers(0, 5, len(marked))))
+    )
 
 
 def sat(name, **more):
     one, texts = subject(name), texts_of(name)
     people = {text.index: said_of(text) for text in texts}
-    return texts, people, Sitting(one, one.batch(texts), seed=SEED, people=people, **more)
+    return texts, people, BatchContext(one, one.batch(texts), seed=SEED, people=people, **more)
 
 
-def found_by(check, sitting):
-    return {one.measure: one.values for one in check(sitting).measurements}
+def found_by(check, context):
+    return {one.measure: one.values for one in check(context).measurements}
 
 
 def spans(chosen):
@@ -105,8 +117,8 @@ def of_scores(scores, said, *, towards):
 
 def word_scores(one, text, name, target):
     part = methods.build(name)
-    sitting = Sitting(one, one.batch([text]), seed=SEED)
-    tokens = part(sitting, torch.tensor([target])).scores[0].double()
+    context = BatchContext(one, one.batch([text]), seed=SEED)
+    tokens = part(context, torch.tensor([target])).scores[0].double()
     groups = members(text, "words")
     if part.join == "norm":
         return [math.sqrt(sum(float(tokens[t]) ** 2 for t in word)) for word in groups]
@@ -115,15 +127,15 @@ def word_scores(one, text, name, target):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_measure_of_every_text_is_what_loops_and_sklearn_say(name):
-    texts, people, sitting = sat(name)
-    found = found_by(check_of(), sitting)
-    several = len(sitting.subject.labels) > 2
+    texts, people, context = sat(name)
+    found = found_by(check_of(), context)
+    several = len(context.subject.labels) > 2
     for row, text in enumerate(texts):
-        target = int(sitting.predicted[row])
+        target = int(context.predicted[row])
         towards, said = (1 if target == 1 else -1), people[text.index]
         count = len(members(text, "words"))
         for method in ("attention", *ASKED):
-            scores = word_scores(sitting.subject, text, method, target)
+            scores = word_scores(context.subject, text, method, target)
             for measure, value in of_scores(scores, said, towards=towards).items():
                 if measure == "sign_human" and (several or not methods[method].signed):
                     continue
@@ -141,8 +153,8 @@ def test_every_measure_of_every_text_is_what_loops_and_sklearn_say(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_equal_scores_are_chance(name):
-    texts, people, sitting = sat(name)
-    found = found_by(check_of(), sitting)
+    texts, people, context = sat(name)
+    found = found_by(check_of(), context)
     for row, text in enumerate(texts):
         marked = people[text.index].marked
         if marked is None:
@@ -192,7 +204,7 @@ def test_the_arithmetic_with_many_ties(ranks, marks, chosen):
 
 def test_it_is_run_when_asked_for_and_bears_on_nothing():
     check = checks.build("plausibility")
-    assert "plausibility" not in usual_checks()
+    assert "plausibility" not in default_checks()
     assert check.claim is None
     assert check.methods[0] == "attention"
     with pytest.raises(ConfigError, match="share must be a share"):
@@ -202,20 +214,25 @@ def test_it_is_run_when_asked_for_and_bears_on_nothing():
 
 
 def test_without_marks_it_says_so():
-    texts, _, sitting = sat("cnn")
-    nobody = replace(sitting, people={}, kept={})
+    texts, _, context = sat("cnn")
+    nobody = replace(context, people={}, kept={})
     missing = check_of()(nobody).missing
     assert set(missing) == set(check_of().measures)
-    assert missing["auprc_attention"] == UNMARKED
-    assert missing["rank_human_attention"] == UNSCORED
-    unsized = check_of(share=0.0)(sitting)
-    assert unsized.missing["iou_f1_random"] == unsized.missing["token_f1_attention"] == UNSIZED
+    assert missing["auprc_attention"] == NO_RATIONALE
+    assert missing["rank_human_attention"] == NO_WORD_SCORES
+    unsized = check_of(share=0.0)(context)
+    assert unsized.missing["iou_f1_random"] == unsized.missing["token_f1_attention"] == NO_SHARE
     assert "auprc_attention" not in unsized.missing
-    assert unsized.missing["sign_human_leave_one_out"] == MANY  # this model has three classes
+    assert (
+        unsized.missing["sign_human_leave_one_out"] == TOO_MANY_CLASSES
+    )  # this model has three classes
     found = {one.measure: one.values for one in unsized.measurements}
     assert np.isnan(found["token_f1_attention"]).all()
-    odd = {one.index: People(why=PAIRED) for one in texts}
-    assert check_of()(replace(sitting, people=odd, kept={})).missing["top_k_gradient"] == PAIRED
+    odd = {one.index: WordAnnotations(why=PAIR_NOT_ALIGNED) for one in texts}
+    assert (
+        check_of()(replace(context, people=odd, kept={})).missing["top_k_gradient"]
+        == PAIR_NOT_ALIGNED
+    )
 
 
 def test_the_share_of_the_data_is_the_mean_of_those_that_have_one():
@@ -246,16 +263,20 @@ def test_the_share_of_the_data_is_the_mean_of_those_that_have_one():
     ],
 )
 def test_marks_of_tokens_become_marks_of_words(example, words, marked):
-    found = people_of(example, words)
+    found = align_annotations(example, words)
     if marked is None:
-        assert (found.marked, found.why) == (None, UNFOUND)
+        assert (found.marked, found.why) == (None, WORDS_NOT_FOUND)
     else:
-        assert found == People(tuple(map(bool, marked)))
+        assert found == WordAnnotations(tuple(map(bool, marked)))
 
 
 def test_numbers_of_tokens_become_numbers_of_words():
     example = Example(0, "isn't bad", 0, word_scores=(1.0, 3.0))
-    assert people_of(example, ("is", "n't", "bad")) == People(None, (1.0, 1.0, 3.0))
+    assert align_annotations(example, ("is", "n't", "bad")) == WordAnnotations(
+        None, (1.0, 1.0, 3.0)
+    )
     pair = replace(example, pair="more")
-    assert people_of(pair, ("isn't", "bad", "more")) == People(why=PAIRED)
-    assert people_of(Example(0, "a", 0, pair="b"), ("a", "b")) == People()
+    assert align_annotations(pair, ("isn't", "bad", "more")) == WordAnnotations(
+        why=PAIR_NOT_ALIGNED
+    )
+    assert align_annotations(Example(0, "a", 0, pair="b"), ("a", "b")) == WordAnnotations()

@@ -12,14 +12,14 @@ import helpers
 import plain_encoders
 from asking import ALLOWED, everything
 from heedful.core.errors import DataError, ShapeError
-from heedful.core.values import NEVER, Example
+from heedful.core.values import EXCLUDED_LOGIT, Example
 from heedful.methods import methods
 from heedful.models.recurrent.encoders import encoders
 from heedful.models.recurrent.query_attention import query_attentions
-from heedful.models.recurrent.vocabulary import SPECIALS
+from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS
 from helpers import WORDS
 
-SOS, EOS = SPECIALS.index("<SOS>"), SPECIALS.index("<EOS>")
+SOS, EOS = SPECIAL_TOKENS.index("<SOS>"), SPECIAL_TOKENS.index("<EOS>")
 
 
 def weights_of(subject):
@@ -29,7 +29,7 @@ def weights_of(subject):
 def read(subject, text, part):
     """The states of <SOS> words <EOS> by one of the two encoders."""
     W, encoder = weights_of(subject), subject.network.shape.encoder
-    ids = [SOS, *(len(SPECIALS) + WORDS.index(word) for word in text.split()), EOS]
+    ids = [SOS, *(len(SPECIAL_TOKENS) + WORDS.index(word) for word in text.split()), EOS]
     rows = [W["embedding.weight"][number] for number in ids]
     return np.array(plain_encoders.ENCODE[encoder](rows, plain_encoders.inside(W, part)))
 
@@ -62,7 +62,9 @@ def decode(subject, context, q, allowed):
     inner = W["decoder.text.weight"] @ context + W["decoder.text.bias"]
     inner = inner + W["decoder.question.weight"] @ q + W["decoder.question.bias"]
     logits = W["decoder.out.weight"] @ np.tanh(inner) + W["decoder.out.bias"]
-    return [one if allowed is None or c in allowed else NEVER for c, one in enumerate(logits)]
+    return [
+        one if allowed is None or c in allowed else EXCLUDED_LOGIT for c, one in enumerate(logits)
+    ]
 
 
 def plain(subject, example):
@@ -87,11 +89,11 @@ def test_every_encoder_and_attention_is_tried():
 @everything
 def test_forward_and_decoder_are_those_of_plain_loops(encoder, attention):
     subject = asking.subject(encoder, attention, seed=3)
-    sitting = asking.sitting(subject, allowed=ALLOWED)
-    found, mask = sitting.forward, sitting.batch.mask
+    context = asking.context(subject, allowed=ALLOWED)
+    found, mask = context.forward, context.batch.mask
     draw = torch.Generator().manual_seed(2)
     other = torch.rand(2, *mask.shape, generator=draw, dtype=torch.float64) * mask
-    decoded = sitting.decode(other)
+    decoded = context.decode(other)
     for row, example in enumerate(asking.examples(allowed=ALLOWED)):
         states, weights, logits = plain(subject, example)
         n = len(weights)
@@ -103,14 +105,14 @@ def test_forward_and_decoder_are_those_of_plain_loops(encoder, attention):
             context = sum(a * h for a, h in zip(other[k, row].tolist(), states, strict=False))
             want = decode(subject, context, q, example.candidates)
             np.testing.assert_allclose(decoded[k, row].numpy(), want, rtol=0, atol=1e-11)
-    assert sitting.parity < 1e-12
+    assert context.parity < 1e-12
 
 
 @everything
 def test_leaving_each_token_out_is_a_text_without_it(encoder, attention):
     subject = asking.subject(encoder, attention, seed=4)
-    sitting = asking.sitting(subject, allowed=ALLOWED)
-    found = subject.without_each(sitting.batch, max_batch_tokens=20_000)
+    context = asking.context(subject, allowed=ALLOWED)
+    found = subject.without_each(context.batch, max_batch_tokens=20_000)
     for row, example in enumerate(asking.examples(allowed=ALLOWED)):
         words = example.text.split()
         for place in range(len(words)):
@@ -122,30 +124,30 @@ def test_leaving_each_token_out_is_a_text_without_it(encoder, attention):
                 want = decode(subject, np.zeros_like(q), q, example.candidates)
             got = found[row, place + 1].numpy()
             np.testing.assert_allclose(got, want, rtol=0, atol=1e-11)
-    assert not found[~sitting.batch.mask].any()
-    few = subject.without_each(sitting.batch, max_batch_tokens=7)
+    assert not found[~context.batch.mask].any()
+    few = subject.without_each(context.batch, max_batch_tokens=7)
     torch.testing.assert_close(few, found, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("encoder", asking.ENCODERS)
 def test_the_slow_way_leaves_out_the_same(encoder):
-    sitting = asking.sitting(asking.subject(encoder, "dot", seed=5), (4, 7), [None, (0, 3)])
-    slow = sitting._run_every_variant()
-    torch.testing.assert_close(slow, sitting.without_each, rtol=0, atol=1e-11)
+    context = asking.context(asking.subject(encoder, "dot", seed=5), (4, 7), [None, (0, 3)])
+    slow = context._run_every_variant()
+    torch.testing.assert_close(slow, context.without_each, rtol=0, atol=1e-11)
 
 
 @everything
 def test_neither_padding_nor_company_matters(encoder, attention):
     subject = asking.subject(encoder, attention, seed=6)
-    sitting = asking.sitting(subject, allowed=ALLOWED)
-    batch, together = sitting.batch, sitting.forward
+    context = asking.context(subject, allowed=ALLOWED)
+    batch, together = context.batch, context.forward
     junk = torch.randint(0, 34, batch.ids.shape, generator=torch.Generator().manual_seed(1))
     wide = torch.cat([batch.query, torch.zeros(len(batch), 3, dtype=torch.long)], dim=1)
     other = replace(batch, ids=torch.where(batch.present, batch.ids, junk), query=wide)
     disturbed = subject.forward(other)
     torch.testing.assert_close(disturbed.logits, together.logits, atol=1e-12, rtol=0)
     torch.testing.assert_close(disturbed.attention, together.attention, atol=1e-12, rtol=0)
-    for row, one in enumerate(sitting.texts):
+    for row, one in enumerate(context.texts):
         alone = subject.forward(subject.batch([one]))
         torch.testing.assert_close(together.logits[row], alone.logits[0], atol=1e-12, rtol=0)
 
@@ -153,14 +155,14 @@ def test_neither_padding_nor_company_matters(encoder, attention):
 @everything
 def test_the_one_hot_gradient_is_that_of_small_steps_under_the_same_weights(encoder, attention):
     subject = asking.subject(encoder, attention, seed=7)
-    sitting = asking.sitting(subject, (5, 3), [None, (1, 2, 3)])
-    found = sitting.gradient(sitting.predicted, attention=sitting.forward.attention)
-    embedded, weights, step = sitting.embedded.detach(), sitting.forward.attention, 1e-6
+    context = asking.context(subject, (5, 3), [None, (1, 2, 3)])
+    found = context.gradient(context.predicted, attention=context.forward.attention)
+    embedded, weights, step = context.embedded.detach(), context.forward.attention, 1e-6
 
     def chance(vectors):
-        forward = subject.forward(sitting.batch, vectors)
-        logits = subject.decoder(sitting.batch, forward)(weights)
-        return logits.softmax(-1).gather(-1, sitting.predicted[:, None])[:, 0]
+        forward = subject.forward(context.batch, vectors)
+        logits = subject.decoder(context.batch, forward)(weights)
+        return logits.softmax(-1).gather(-1, context.predicted[:, None])[:, 0]
 
     for row, token, width in ((0, 2, 1), (0, 5, 4), (1, 1, 0), (1, 3, 5)):
         apart = torch.zeros_like(embedded)
@@ -170,11 +172,11 @@ def test_the_one_hot_gradient_is_that_of_small_steps_under_the_same_weights(enco
 
 
 def test_classes_that_are_not_allowed_have_no_chance_and_no_slope():
-    sitting = asking.sitting(asking.subject(), (6, 4), [(0, 2), (3,)])
-    chances = sitting.forward.probabilities
+    context = asking.context(asking.subject(), (6, 4), [(0, 2), (3,)])
+    chances = context.forward.probabilities
     assert chances[0, [1, 3]].tolist() == [0.0, 0.0]
     assert chances[1].tolist() == [0.0, 0.0, 0.0, 1.0]
-    scores = methods.build("one_hot_gradient")(sitting, torch.tensor([1, 0])).scores
+    scores = methods.build("one_hot_gradient")(context, torch.tensor([1, 0])).scores
     assert not scores.any()
 
 
@@ -185,7 +187,7 @@ def test_another_question_gives_another_answer_about_the_same_text():
     found = subject.forward(batch)
     assert not torch.allclose(found.logits[0], found.logits[1])
     assert not torch.allclose(found.attention[0], found.attention[1])
-    assert batch.distinct()[1].tolist() in ([0, 1, 0], [1, 0, 1])
+    assert batch.distinct_texts()[1].tolist() in ([0, 1, 0], [1, 0, 1])
 
 
 def test_rows_that_do_not_fit_are_refused():
@@ -195,7 +197,7 @@ def test_rows_that_do_not_fit_are_refused():
         asking.subject().encode(Example(7, "w1", 0, pair="w2", candidates=()))
     with pytest.raises(DataError, match="cannot leave classes out"):
         helpers.subject().encode(Example(7, "w1", 0, candidates=(0,)))
-    batch = asking.sitting(asking.subject()).batch
+    batch = asking.context(asking.subject()).batch
     with pytest.raises(ShapeError, match="reads one text"):
         helpers.subject().forward(batch)
     with pytest.raises(ShapeError, match="the batch has no query"):

@@ -15,19 +15,19 @@ from scipy.stats import spearmanr
 import helpers
 import tiny
 from games import grouped, members, subject, texts_of
-from heedful.checks import checks, usual_checks
-from heedful.checks.sanity.randomisation.check import EVEN
+from heedful.checks import checks, default_checks
+from heedful.checks.sanity.randomisation.check import UNIFORM_HAS_NO_RANKS
 from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, ModelError
 from heedful.core.rng import generator
 from heedful.core.values import Explanation
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed import randomised_weights as room
-from heedful.models.perturbed.randomised_weights import redrawn
+from heedful.models.perturbed.randomised_weights import randomisable_copy
 from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.transformer.from_pretrained import from_model
-from heedful.planted.hand_built import planted, texts
+from heedful.planted.hand_built import draw_texts, hand_built_subjects
 
 SEED = 3
 ASKED = ("gradient", "input_x_gradient", "leave_one_out")
@@ -45,7 +45,7 @@ def sat(name, **more):
     one, found = subject(name), texts_of(name)
     if name in ("bilstm", "cnn"):
         found = helpers.encoded(one, [9, 5, 1, 4], seed=4)
-    return found, Sitting(one, one.batch(found), seed=SEED, **more)
+    return found, BatchContext(one, one.batch(found), seed=SEED, **more)
 
 
 def fresh_weights(one):
@@ -86,8 +86,8 @@ def copied(name, groups):
 
 def sizes(one, text, method, target):
     part = methods.build(method)
-    sitting = Sitting(one, one.batch([text]), seed=SEED)
-    tokens = part(sitting, torch.tensor([target])).scores[0].double()
+    context = BatchContext(one, one.batch([text]), seed=SEED)
+    tokens = part(context, torch.tensor([target])).scores[0].double()
     groups = members(text, "words")
     if part.join == "norm":
         return [math.sqrt(sum(float(tokens[t]) ** 2 for t in word)) for word in groups]
@@ -103,9 +103,9 @@ def rho(one, other):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_copy_by_hand(name):
-    found, sitting = sat(name)
+    found, context = sat(name)
     check = checks.build("randomisation", methods=ASKED)
-    got = {(one.measure, one.setting): one.values for one in check(sitting).measurements}
+    got = {(one.measure, one.setting): one.values for one in check(context).measurements}
     parts = PARTS[name]
     copies = {None: parts}
     copies |= {f"cascade {n}: {parts[n - 1]}": parts[:n] for n in range(1, len(parts) + 1)}
@@ -116,17 +116,17 @@ def test_every_copy_by_hand(name):
     for setting, groups in copies.items():
         other = copied(name, groups)
         for row, text in enumerate(found):
-            target = int(sitting.predicted[row])
+            target = int(context.predicted[row])
             for method in ("attention", *ASKED):
-                pair = (sizes(one, text, method, target) for one in (sitting.subject, other))
+                pair = (sizes(one, text, method, target) for one in (context.subject, other))
                 value = got[f"rank_correlation_{method}", setting][row]
                 assert value == pytest.approx(rho(*pair), abs=1e-9, nan_ok=True)
 
 
 def test_the_controls():
-    found, sitting = sat("bilstm")
-    findings = checks.build("randomisation", ways=())(sitting)
-    assert findings.missing == {"rank_correlation_uniform": EVEN}
+    found, context = sat("bilstm")
+    findings = checks.build("randomisation", ways=())(context)
+    assert findings.missing == {"rank_correlation_uniform": UNIFORM_HAS_NO_RANKS}
     got = {one.measure: one.values for one in findings.measurements}
     assert all(one.setting is None for one in findings.measurements)
     for row, text in enumerate(found):
@@ -138,22 +138,22 @@ def test_the_controls():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_subject_and_the_stream_of_torch_are_left_as_they_were(name):
-    _, sitting = sat(name)
-    before = {key: one.clone() for key, one in module_of(sitting.subject).state_dict().items()}
+    _, context = sat(name)
+    before = {key: one.clone() for key, one in module_of(context.subject).state_dict().items()}
     stream = torch.random.get_rng_state()
-    checks.build("randomisation", methods=("leave_one_out",))(sitting)
+    checks.build("randomisation", methods=("leave_one_out",))(context)
     assert torch.equal(torch.random.get_rng_state(), stream)
-    after = module_of(sitting.subject).state_dict()
+    after = module_of(context.subject).state_dict()
     assert before.keys() == after.keys()
     assert all(torch.equal(one, after[key]) for key, one in before.items())
 
 
 def test_the_copy_is_made_once_and_goes_with_its_subject():
     one = replace(subject("bilstm"))
-    first = redrawn(one, seed=SEED)
-    assert redrawn(one, seed=SEED) is first
-    assert redrawn(one, seed=SEED + 1) is not first
-    assert len([kept for kept in room._kept if kept is one]) == 1
+    first = randomisable_copy(one, seed=SEED)
+    assert randomisable_copy(one, seed=SEED) is first
+    assert randomisable_copy(one, seed=SEED + 1) is not first
+    assert len([kept for kept in room._copy_cache if kept is one]) == 1
     copied_one, gone = first.of(one, ("decoder",)), weakref.ref(one)
     assert copied_one.network is not one.network
     del one
@@ -163,7 +163,7 @@ def test_the_copy_is_made_once_and_goes_with_its_subject():
 
 def test_what_a_subject_remembers_of_its_weights_is_not_taken_over():
     one = subject("bert")
-    copies = redrawn(one, seed=SEED)
+    copies = randomisable_copy(one, seed=SEED)
     blanks = [copies.of(one, groups).blank().vector for groups in ((), ("embeddings",))]
     torch.testing.assert_close(blanks[0], one.blank().vector)
     assert not torch.allclose(*blanks)
@@ -173,7 +173,7 @@ def test_what_a_subject_remembers_of_its_weights_is_not_taken_over():
 def test_every_weight_of_every_family_is_in_one_group(name):
     model = tiny.model(name)
     one = from_model(model, tiny.tokenizer(name))
-    groups = redrawn(one, seed=SEED).groups
+    groups = randomisable_copy(one, seed=SEED).groups
     every = [weight for group in groups.values() for weight in group]
     assert sorted(every) == sorted(weight for weight, _ in model.named_parameters())
     layers = [group for group in groups if "layer" in group]
@@ -185,10 +185,10 @@ def test_every_weight_of_every_family_is_in_one_group(name):
 
 
 def test_subjects_whose_weights_nobody_can_draw_are_told_apart():
-    one = planted["honest-peaked"](seed=0)
-    encoded = [one.encode(example) for example in texts(one, 3)]
+    one = hand_built_subjects["honest-peaked"](seed=0)
+    encoded = [one.encode(example) for example in draw_texts(one, 3)]
     check = checks.build("randomisation")
-    findings = check(Sitting(one, collate(encoded)))
+    findings = check(BatchContext(one, collate(encoded)))
     assert not findings.measurements
     why = "nobody knows how the weights of planted-honest-peaked were drawn"
     assert findings.missing == dict.fromkeys(check.measures, why)
@@ -204,7 +204,7 @@ def test_a_model_that_does_not_hear_its_weights_is_an_error():
     deaf = Deaf(own.network, own.vocabulary, own.tokenizer, own.labels)
     encoded = helpers.encoded(own, [5])
     with pytest.raises(ModelError, match="does not compute with the parameters it shows"):
-        checks.build("randomisation", methods=("attention",))(Sitting(deaf, collate(encoded)))
+        checks.build("randomisation", methods=("attention",))(BatchContext(deaf, collate(encoded)))
 
 
 @dataclass(frozen=True)
@@ -215,8 +215,8 @@ class Early:
     signed: ClassVar[bool] = False
     join: ClassVar[str] = "sum"
 
-    def __call__(self, sitting, target):
-        mask = sitting.batch.mask
+    def __call__(self, context, target):
+        mask = context.batch.mask
         places = (1.0 / (1 + torch.arange(mask.shape[1]))).double().expand(mask.shape)
         return Explanation("early", places.masked_fill(~mask, 0.0), mask)
 
@@ -232,14 +232,14 @@ def test_a_method_that_ignores_the_model_stays_the_same(early):
     one = subject("bilstm")
     encoded = helpers.encoded(one, [8, 12, 20], seed=2)
     check = checks.build("randomisation", methods=("early",))
-    for row in check(Sitting(one, collate(encoded))).measurements:
+    for row in check(BatchContext(one, collate(encoded))).measurements:
         if row.measure == "rank_correlation_early":
             np.testing.assert_allclose(row.values, 1.0)
 
 
 def test_it_is_run_when_asked_for_and_bears_on_nothing():
     check = checks.build("randomisation")
-    assert "randomisation" not in usual_checks()
+    assert "randomisation" not in default_checks()
     assert check.claim is None
     with pytest.raises(ConfigError, match="ways must be cascade or only"):
         checks.build("randomisation", ways=("every",))

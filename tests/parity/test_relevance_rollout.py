@@ -13,8 +13,8 @@ import tiny
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
-from heedful.models.batch_context import Sitting
-from heedful.models.internals.lrp import relevance
+from heedful.models.batch_context import BatchContext
+from heedful.models.internals.lrp import compute_relevance
 
 
 @cache
@@ -24,7 +24,7 @@ def eager(name):
 
 def sat(name):
     subject = seams.subject(name)
-    return Sitting(subject, seams.batch(subject))
+    return BatchContext(subject, seams.batch(subject))
 
 
 def slopes(name, text, target):
@@ -52,10 +52,10 @@ def rolled(shares, slopes, *, normalise, start):
 @pytest.mark.parametrize("normalise", ["none", "row"])
 @pytest.mark.parametrize("start", [0, 1])
 def test_bert_is_what_the_rule_says(normalise, start):
-    sitting, target = sat("bert"), torch.tensor([0, 1, 1])
+    context, target = sat("bert"), torch.tensor([0, 1, 1])
     settings = {"of": "logit", "normalise": normalise, "start_layer": start}
-    found = methods.build("relevance_rollout", **settings)(sitting, target).scores
-    batch, model = sitting.batch, tiny.build("bert").requires_grad_(False)
+    found = methods.build("relevance_rollout", **settings)(context, target).scores
+    batch, model = context.batch, tiny.build("bert").requires_grad_(False)
     assert float(found.max()) > 1e-5
     for b, text in enumerate(seams.TEXTS):
         count, chosen = int(batch.present[b].sum()), int(target[b])
@@ -70,16 +70,16 @@ def test_bert_is_what_the_rule_says(normalise, start):
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "deberta"])
 def test_other_families_have_their_relevance_where_their_weights_are(name):
-    sitting = sat(name)
-    target = sitting.predicted
-    found = methods.build("relevance_rollout", of="logit")(sitting, target).scores
-    shares = relevance(sitting, target, of="logit", rule="attn").maps
-    at = {"first": 0, "last": -1}[sitting.subject.scope.position]
+    context = sat(name)
+    target = context.predicted
+    found = methods.build("relevance_rollout", of="logit")(context, target).scores
+    shares = compute_relevance(context, target, of="logit", rule="attn").maps
+    at = {"first": 0, "last": -1}[context.subject.scope.position]
     for b, text in enumerate(seams.TEXTS):
-        count = int(sitting.batch.present[b].sum())
+        count = int(context.batch.present[b].sum())
         own = [one[b, :, :count, :count] for one in shares]
         wanted = rolled(own, slopes(name, text, int(target[b])), normalise=False, start=0)[at]
-        wanted = wanted.masked_fill(~sitting.batch.mask[b, :count], 0.0)
+        wanted = wanted.masked_fill(~context.batch.mask[b, :count], 0.0)
         close(found[b, :count], wanted, rtol=1e-4, atol=1e-6)
 
 
@@ -87,21 +87,21 @@ def test_an_output_that_nothing_moves_has_no_relevance():
     model = tiny.build("bert")
     model.classifier.weight.data.zero_()
     subject = seams.made(model, "bert", scope=Scope(position="first"))
-    sitting = Sitting(subject, seams.batch(subject))
+    context = BatchContext(subject, seams.batch(subject))
     for normalise in ("none", "row"):
         made = methods.build("relevance_rollout", normalise=normalise)
-        assert not made(sitting, sitting.predicted).scores.any()
+        assert not made(context, context.predicted).scores.any()
 
 
 def test_what_it_is_not_made_for_is_refused_with_a_sentence():
     for name in ("t5", "bart"):
-        sitting = sat(name)
+        context = sat(name)
         with pytest.raises(NotApplicable, match=r"^relevance_rollout is for one stack of layers;"):
-            methods.build("relevance_rollout")(sitting, sitting.predicted)
-    sitting = sat("bert")
+            methods.build("relevance_rollout")(context, context.predicted)
+    context = sat("bert")
     with pytest.raises(ConfigError, match=r"^start_layer must lie between 0 and 1, not 2\.$"):
-        methods.build("relevance_rollout", start_layer=2)(sitting, sitting.predicted)
+        methods.build("relevance_rollout", start_layer=2)(context, context.predicted)
     subject = helpers.subject()
-    sitting = Sitting(subject, helpers.batch(subject, [4, 2]))
+    context = BatchContext(subject, helpers.batch(subject, [4, 2]))
     with pytest.raises(NotApplicable, match=r"^relevance_rollout .* has one attention\.$"):
-        methods.build("relevance_rollout")(sitting, sitting.predicted)
+        methods.build("relevance_rollout")(context, context.predicted)

@@ -12,58 +12,66 @@ import torch
 from scipy.stats import spearmanr
 
 from games import grouped
-from heedful.checks import Trial, checks, mark
-from heedful.checks.retraining.deception.check import mass_on
+from heedful.checks import RetrainingContext, checks, mark_hidden_words
+from heedful.checks.retraining.deception.check import attention_mass
 from heedful.core.batch import collate
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.mask_words import blank_of
-from heedful.training.loop.predictions import outlook
-from heedful.training.variants.context import Taught, Texts
-from heedful.training.variants.hidden_words import Hidden
-from heedful.training.variants.masked_copy import Echo, Holes, hole_of, with_holes
-from heedful.training.variants.objectives import Seen
-from heedful.training.variants.serialisation import from_dict, to_dict
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.mask_words import get_mask_embedding
+from heedful.training.loop.predictions import predict_all
+from heedful.training.variants.context import EncodedTexts, TrainedVariant
+from heedful.training.variants.hidden_words import HiddenWords
+from heedful.training.variants.masked_copy import (
+    DistillationObjective,
+    RandomMasks,
+    mask_random_words,
+    masking_token_id,
+)
+from heedful.training.variants.objectives import BatchOutput
+from heedful.training.variants.serialisation import variant_from_dict, variant_to_dict
 from heedful.training.variants.variants import (
-    Adversary,
-    Pace,
-    Retrained,
-    Shuffled,
-    WithoutWords,
+    AdversaryVariant,
+    EpochLimits,
+    RetrainedVariant,
+    ShuffledLabelsVariant,
+    WithoutWordsVariant,
 )
 from schooling import base, data
 
 PACE = {"epochs": 3, "patience": 3}
-CUES = Hidden("rationale")
+CUES = HiddenWords("rationale")
 
 
 class Made:
     """Subjects by lesson, made up: other weights of the base's own kind, drawn by the lesson."""
 
-    def __call__(self, lesson):
+    def __call__(self, variant):
         subject = base()
         network = type(subject.network)(subject.network.shape).double()
-        draw = torch.Generator().manual_seed(crc32(str(lesson).encode()))
+        draw = torch.Generator().manual_seed(crc32(str(variant).encode()))
         with torch.no_grad():
             for one in network.parameters():
                 one.copy_(torch.randn(one.shape, generator=draw).double() * 0.5)
-        return Taught(replace(subject, network=network.requires_grad_(False)), {})
+        return TrainedVariant(replace(subject, network=network.requires_grad_(False)), {})
 
 
 @pytest.fixture(scope="module")
 def trial():
     subject = base()
-    texts, dev = (Texts(subject, list(data(*one)), 1, mark) for one in (("test", 25), ("dev", 15)))
+    texts, dev = (
+        EncodedTexts(subject, list(data(*one)), 1, mark_hidden_words)
+        for one in (("test", 25), ("dev", 15))
+    )
     made, kept = Made(), {}
 
-    def taught(lesson):
-        if lesson not in kept:
-            kept[lesson] = made(lesson)
-        return kept[lesson]
+    def trained(variant):
+        if variant not in kept:
+            kept[variant] = made(variant)
+        return kept[variant]
 
-    return Trial(subject, texts, dev, taught, seed=3)
+    return RetrainingContext(subject, texts, dev, trained, seed=3)
 
 
 def one_by_one(subject, texts):
@@ -97,7 +105,7 @@ def test_necessity(trial):
     for measure, attention in arms.items():
         rows = []
         for seed in (1, 2):
-            subject = trial.taught(Retrained(seed, attention, Pace(3, 3))).subject
+            subject = trial.trained(RetrainedVariant(seed, attention, EpochLimits(3, 3))).subject
             right = [
                 float(output.index(max(output)) == label)
                 for (output, _), label in zip(one_by_one(subject, trial.texts), gold, strict=True)
@@ -127,11 +135,11 @@ def test_the_swap_is_the_mean_of_the_words_contributions(trial):
 
 def test_no_seed_is_the_base_models_own(trial):
     for own, wanted in ((0, [1, 2, 3]), (1, [2, 3, 4]), (3, [1, 2, 4]), (9, [1, 2, 3])):
-        other = replace(trial, own_seed=own)
+        other = replace(trial, base_seed=own)
         assert other.seeds(3) == wanted
         for check in ("necessity", "seeds"):
             made = checks.build(check, seeds=3, **PACE).lessons(other)
-            assert {one.seed for one in made if isinstance(one, Retrained)} == set(wanted)
+            assert {one.seed for one in made if isinstance(one, RetrainedVariant)} == set(wanted)
 
 
 def test_seeds(trial):
@@ -139,13 +147,15 @@ def test_seeds(trial):
     own = one_by_one(trial.base, trial.texts)
     each = []
     for seed in (1, 2, 3):
-        other = one_by_one(trial.taught(Retrained(seed, pace=Pace(3, 3))).subject, trial.texts)
+        other = one_by_one(
+            trial.trained(RetrainedVariant(seed, pace=EpochLimits(3, 3))).subject, trial.texts
+        )
         each.append([plain_jsd(a[1], b[1]) for a, b in zip(other, own, strict=True)])
         assert found["jsd_seeds", f"seed {seed}"].tolist() == pytest.approx(each[-1], abs=1e-7)
     middle = [sorted(three)[1] for three in zip(*each, strict=True)]
     assert found["jsd_seeds", None].tolist() == pytest.approx(middle, abs=1e-7)
-    lesson = Adversary(0.5, pace=Pace(6, 6))
-    far = one_by_one(trial.taught(lesson).subject, trial.texts)
+    variant = AdversaryVariant(0.5, pace=EpochLimits(6, 6))
+    far = one_by_one(trial.trained(variant).subject, trial.texts)
     apart = [plain_jsd(a[1], b[1]) for a, b in zip(far, own, strict=True)]
     wanted = [a - b for a, b in zip(apart, middle, strict=True)]
     assert found["jsd_adversary_beyond_seeds", None].tolist() == pytest.approx(wanted, abs=1e-7)
@@ -160,9 +170,9 @@ def test_adversary(trial):
     found = columns("adversary", trial, **settings)
     own, gold = one_by_one(trial.base, trial.texts), [one.label for one in trial.texts.encoded]
     for weight in (0.5, 2.0):
-        lesson = Adversary(weight, "scratch", pace=Pace(6, 6))
+        variant = AdversaryVariant(weight, "scratch", pace=EpochLimits(6, 6))
         other, setting = (
-            one_by_one(trial.taught(lesson).subject, trial.texts),
+            one_by_one(trial.trained(variant).subject, trial.texts),
             f"λ {weight:g}, scratch",
         )
         moved = [abs(a[0][1] - b[0][1]) for a, b in zip(other, own, strict=True)]
@@ -171,7 +181,9 @@ def test_adversary(trial):
         assert found["jsd", setting].tolist() == pytest.approx(apart, abs=1e-7)
         right = [float((a[1] > a[0]) == bool(g)) for (a, _), g in zip(other, gold, strict=True)]
         assert found["score", setting].tolist() == right
-    another = one_by_one(trial.taught(Retrained(1, pace=Pace(3, 3))).subject, trial.texts)
+    another = one_by_one(
+        trial.trained(RetrainedVariant(1, pace=EpochLimits(3, 3))).subject, trial.texts
+    )
     moved = [abs(a[0][1] - b[0][1]) for a, b in zip(another, own, strict=True)]
     assert found["tvd_another_seed", None].tolist() == pytest.approx(moved, abs=1e-6)
 
@@ -195,8 +207,8 @@ def test_masses_are_undefined_where_nothing_or_everything_is_hidden(trial):
     marks = [torch.zeros(len(one.ids), dtype=torch.bool) for one in trial.texts.encoded]
     marks[0] = torch.tensor(trial.texts.encoded[0].word) >= 0
     marks[1][1] = True
-    seen = outlook(trial.base, trial.texts.encoded, rows_too=True)
-    found = mass_on(seen, marks, trial.texts)
+    seen = predict_all(trial.base, trial.texts.encoded, keep_rows=True)
+    found = attention_mass(seen, marks, trial.texts)
     assert np.isnan(found[0])
     assert np.isnan(found[2:]).all()
     assert 0 < found[1] < 1
@@ -205,7 +217,9 @@ def test_masses_are_undefined_where_nothing_or_everything_is_hidden(trial):
 @pytest.mark.parametrize("share", [0.1, 0.34])
 def test_marks_by_saliency_are_the_words_that_deletion_moves_most(trial, share):
     texts = trial.texts
-    marks = mark(Hidden("saliency", share=share), trial.base, texts.examples, texts.encoded, {})
+    marks = mark_hidden_words(
+        HiddenWords("saliency", share=share), trial.base, texts.examples, texts.encoded, {}
+    )
     for one, marked in zip(texts.encoded[:6], marks, strict=False):
         before = trial.base.forward(collate([one])).probabilities[0]
         target = int(before.argmax())
@@ -225,7 +239,9 @@ def test_marks_by_a_list_know_no_case_and_hide_words_whole(trial):
     from heedful.core.values import Example
 
     one = Encoded(0, 1, (9, 1, 2, 3, 9), (-1, 0, 0, 1, -1), ("Unlike", "it"))
-    (found,) = mark(Hidden("list", ("unlike",)), trial.base, [Example(0, "", 1)], [one], {})
+    (found,) = mark_hidden_words(
+        HiddenWords("list", ("unlike",)), trial.base, [Example(0, "", 1)], [one], {}
+    )
     assert found.tolist() == [False, True, True, False, False]
 
 
@@ -236,8 +252,8 @@ def test_labels(trial):
     check = checks.build("labels", seeds=2, methods=asked, **PACE)
     found = columns("labels", trial, seeds=2, methods=asked, **PACE)
     assert check.lessons(trial) == [
-        *(Shuffled(seed, Pace(3, 3)) for seed in (1, 2)),
-        *(Retrained(seed, "own", Pace(3, 3)) for seed in (1, 2)),
+        *(ShuffledLabelsVariant(seed, EpochLimits(3, 3)) for seed in (1, 2)),
+        *(RetrainedVariant(seed, "own", EpochLimits(3, 3)) for seed in (1, 2)),
     ]
     arms = {"rank_correlation": "shuffled labels, seed", "with_labels": "own attention, seed"}
     for name in ("attention", *asked):
@@ -245,7 +261,7 @@ def test_labels(trial):
         for arm, told in arms.items():
             each = []
             for seed in (1, 2):
-                other = trial.taught(f"{told} {seed}").subject
+                other = trial.trained(f"{told} {seed}").subject
                 rows = [rho(trial.base, other, one, name) for one in trial.texts.encoded]
                 np.testing.assert_allclose(found[f"{arm}_{name}", f"seed {seed}"], rows, atol=1e-9)
                 each.append(rows)
@@ -259,9 +275,12 @@ def test_labels(trial):
 def rho(base, other, one, name):
     """Spearman's, of two models' scores of one text for the class that the first predicts."""
     batch = collate([one])
-    target = Sitting(base, batch).predicted
+    target = BatchContext(base, batch).predicted
     both = [
-        methods.build(name)(Sitting(model, batch, seed=3), target).scores[0, 1:-1].abs().tolist()
+        methods.build(name)(BatchContext(model, batch, seed=3), target)
+        .scores[0, 1:-1]
+        .abs()
+        .tolist()
         for model in (base, other)
     ]
     return spearmanr(*map(grouped, both)).statistic
@@ -269,8 +288,8 @@ def rho(base, other, one, name):
 
 def words_gone(subject, one, name, share):
     """The places of the words with the largest scores, never all of them."""
-    sitting = Sitting(subject, collate([one]))
-    scores = methods.build(name)(sitting, sitting.predicted).scores[0].abs().tolist()
+    context = BatchContext(subject, collate([one]))
+    scores = methods.build(name)(context, context.predicted).scores[0].abs().tolist()
     places = [t for t, word in enumerate(one.word) if word >= 0]
     count = min(max(1, math.ceil(round(share * len(places), 9))), len(places) - 1)
     return sorted(places, key=lambda t: -scores[t])[:count]
@@ -284,9 +303,11 @@ def test_roar(trial):
     right = {}
     for name in ("attention", "leave_one_out", "random"):
         for share in shares:
-            hidden = Hidden("saliency", method=name, share=share)
+            hidden = HiddenWords("saliency", method=name, share=share)
             for seed in (1, 2):
-                subject = trial.taught(WithoutWords(hidden, seed, Pace(3, 3))).subject
+                subject = trial.trained(
+                    WithoutWordsVariant(hidden, seed, EpochLimits(3, 3))
+                ).subject
                 column = []
                 for one in trial.texts.encoded:
                     gone = words_gone(trial.base, one, name, share)
@@ -323,11 +344,11 @@ def test_roar_asks_for_every_model_once_and_for_methods_as_they_are_set(trial):
     check = checks.build("roar", methods=(lime, "rollout"), shares=(0.2,), seeds=2, **PACE)
     made = check.lessons(trial)
     assert len(made) == len(set(made)) == 2 + 3 * 2  # whole texts; attention, lime and random
-    hidden = {one.hidden.method: one.hidden for one in made if isinstance(one, WithoutWords)}
+    hidden = {one.hidden.method: one.hidden for one in made if isinstance(one, WithoutWordsVariant)}
     assert hidden["lime"].settings == (("samples", 16),)
     assert hidden["attention"].settings == hidden["random"].settings == ()
-    (lesson,) = (one for one in made if str(one).endswith("lime ranks highest, seed 1"))
-    assert from_dict(json.loads(json.dumps(to_dict(lesson)))) == lesson
+    (variant,) = (one for one in made if str(one).endswith("lime ranks highest, seed 1"))
+    assert variant_from_dict(json.loads(json.dumps(variant_to_dict(variant)))) == variant
 
 
 def test_scores_are_asked_for_once_however_many_shares(trial):
@@ -335,10 +356,10 @@ def test_scores_are_asked_for_once_however_many_shares(trial):
 
     def counted(*given):
         asked.append(given[0].share)
-        return mark(*given)
+        return mark_hidden_words(*given)
 
     texts = replace(trial.texts, mark=counted, kept={}, scored={})
-    marks = [texts.hidden(Hidden("saliency", share=share)) for share in (0.1, 0.5, 0.1)]
+    marks = [texts.hidden(HiddenWords("saliency", share=share)) for share in (0.1, 0.5, 0.1)]
     assert asked == [0.1, 0.5]
     assert list(texts.scored) == [("leave_one_out", ())]
     assert all((few <= many).all() for few, many in zip(marks[0], marks[1], strict=True))
@@ -371,8 +392,8 @@ def masked_p(subject, one, gone, target):
 def test_off_manifold(trial):
     bins = (0.2, 0.5)
     check = checks.build("off_manifold", methods=(), bins=bins, orders=2, steps=2, **PACE)
-    (lesson,) = check.lessons(trial)
-    copy = trial.taught(lesson).subject
+    (variant,) = check.lessons(trial)
+    copy = trial.trained(variant).subject
     findings = check.examine(trial)
     found = {(one.measure, one.setting): one.values for one in findings.measurements}
     assert {measure for measure, setting in found if setting is None} == {*check.measures}
@@ -403,8 +424,8 @@ def test_off_manifold(trial):
 
 def test_a_hole_is_what_masking_puts_in_the_place_of_a_word(trial):
     batch = collate([trial.texts.encoded[0]])
-    blank = blank_of(Sitting(trial.base, batch)).vector
-    holed = with_holes(trial.texts.encoded[0], 5, 1, hole_of(trial.base))
+    blank = get_mask_embedding(BatchContext(trial.base, batch)).vector
+    holed = mask_random_words(trial.texts.encoded[0], 5, 1, masking_token_id(trial.base))
     gone = [t for t, (a, b) in enumerate(zip(holed.ids, batch.ids[0], strict=True)) if a != b]
     assert gone
     vectors = trial.base.embed(collate([holed]))[0]
@@ -416,36 +437,41 @@ def test_holes_are_of_every_size_and_belong_to_seed_copy_and_text(trial):
     one = max(trial.texts.encoded, key=lambda text: text.explained)
     shares = []
     for number in range(1, 400):
-        holed = with_holes(one, 0, number, 0)
+        holed = mask_random_words(one, 0, number, 0)
         count = sum(a != b for a, b in zip(holed.ids, one.ids, strict=True))
         shares.append(count / one.explained)
         assert (holed.word, holed.label, holed.index) == (one.word, one.label, one.index)
     assert np.mean(shares) == pytest.approx(0.5, abs=0.06)
     assert {0.0, 1.0} <= set(shares)
-    assert with_holes(one, 0, 1, 0) == with_holes(one, 0, 1, 0)
-    assert with_holes(one, 0, 1, 0) != with_holes(one, 1, 1, 0)
+    assert mask_random_words(one, 0, 1, 0) == mask_random_words(one, 0, 1, 0)
+    assert mask_random_words(one, 0, 1, 0) != mask_random_words(one, 1, 1, 0)
     pieced = replace(one, ids=(9, 5, 6, 7, 9), word=(-1, 0, 0, 1, -1), words=("ab", "c"))
     for number in range(30):
-        ids = with_holes(pieced, 0, number, 1).ids
+        ids = mask_random_words(pieced, 0, number, 1).ids
         assert (ids[1] == 1) == (ids[2] == 1)  # the pieces of a word go together
-    texts = Holes(0, 2).texts(trial.texts.encoded, 0)
+    texts = RandomMasks(0, 2).texts(trial.texts.encoded, 0)
     assert texts[: len(trial.texts.encoded)] == trial.texts.encoded
     assert len(texts) == 3 * len(trial.texts.encoded)
     with pytest.raises(ConfigError, match="copies must be at least 1"):
-        Holes(copies=0)
+        RandomMasks(copies=0)
 
 
 def test_the_loss_of_an_echo_is_least_at_what_was_said(trial):
     batch = collate(trial.texts.encoded[:2])
     weights = torch.zeros(2, batch.ids.shape[1])
     said = torch.tensor([[0.9, 0.1], [0.3, 0.7]], dtype=torch.float64)
-    echo, other = Echo(said), torch.tensor([[0.2, 0.8], [0.3, 0.7]], dtype=torch.float64).log()
+    echo, other = (
+        DistillationObjective(said),
+        torch.tensor([[0.2, 0.8], [0.3, 0.7]], dtype=torch.float64).log(),
+    )
 
     def seen(logits):
-        return Seen(batch, logits, weights[:, None], weights, trial.base.forward)
+        return BatchOutput(batch, logits, weights[:, None], weights, trial.base.forward)
 
     by_hand = [-sum(p * float(q) for p, q in zip(row, logits, strict=True)) for row, logits in
                zip(said.tolist(), other, strict=True)]  # fmt: skip
-    assert echo.worth(seen(other), [0, 1]).tolist() == pytest.approx([-one for one in by_hand])
+    assert echo.text_scores(seen(other), [0, 1]).tolist() == pytest.approx(
+        [-one for one in by_hand]
+    )
     assert float(echo.loss(seen(other), [0, 1])) == pytest.approx(np.mean(by_hand))
     assert float(echo.loss(seen(said.log()), [0, 1])) < float(echo.loss(seen(other), [0, 1]))

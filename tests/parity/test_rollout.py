@@ -15,7 +15,7 @@ from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.values import Example
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.transformer.from_pretrained import from_model
 
 CAUSAL = ("gpt2", "mistral", "llama", "gpt-oss")
@@ -103,9 +103,9 @@ def at(matrix, position):
 def explained(method, name, texts=seams.TEXTS, scope=None, **settings):
     """Texts with their scores out of a padded batch, cut to their tokens, and which are words."""
     subject = seams.subject(name, scope)
-    sitting = Sitting(subject, seams.batch(subject, texts))
-    scores = methods.build(method, **settings)(sitting, sitting.predicted).scores
-    batch = sitting.batch
+    context = BatchContext(subject, seams.batch(subject, texts))
+    scores = methods.build(method, **settings)(context, context.predicted).scores
+    batch = context.batch
     assert not scores[~batch.mask].any()
     for text, row, present, mask in zip(texts, scores, batch.present, batch.mask, strict=True):
         yield text, row[present].double().numpy(), mask[present].numpy()
@@ -174,9 +174,9 @@ def test_even_attention_has_a_closed_form(count):
         block.attention.self.query.requires_grad_(False).weight.zero_()
         block.attention.self.query.bias.zero_()
     subject = from_model(model, tiny.tokenizer("bert"))
-    sitting = Sitting(subject, seams.batch(subject))
-    found = methods.build("rollout")(sitting, sitting.predicted).scores
-    for row, present, mask in zip(found, sitting.batch.present, sitting.batch.mask, strict=True):
+    context = BatchContext(subject, seams.batch(subject))
+    found = methods.build("rollout")(context, context.predicted).scores
+    for row, present, mask in zip(found, context.batch.present, context.batch.mask, strict=True):
         share = (1 - 0.5**count) / int(present.sum())  # the rest stays with the first token
         same(row.numpy(), np.full(len(row), share), mask.numpy(), 1e-12)
 
@@ -205,10 +205,10 @@ def test_flow_is_what_networkx_finds_and_never_less_than_rollout(name, residual)
 
 def test_flow_through_one_layer_is_that_layer():
     subject = from_model(tiny.build("bert", num_hidden_layers=1), tiny.tokenizer("bert"))
-    sitting = Sitting(subject, seams.batch(subject))
-    half = 0.5 * sitting.forward.maps[0].mean(1)[:, 0] * sitting.batch.mask  # no word stands first
+    context = BatchContext(subject, seams.batch(subject))
+    half = 0.5 * context.forward.maps[0].mean(1)[:, 0] * context.batch.mask  # no word stands first
     for method in ("rollout", "flow"):
-        found = methods.build(method)(sitting, sitting.predicted).scores
+        found = methods.build(method)(context, context.predicted).scores
         torch.testing.assert_close(found, half, atol=1e-8, rtol=0)
 
 
@@ -216,7 +216,7 @@ def test_flow_is_solved_for_texts_of_64_tokens_and_refused_for_65():
     model = tiny.build("bert", max_position_embeddings=80)
     subject = from_model(model, tiny_tokenizers.words(types=True, longest=80))
     solved, refused = (
-        Sitting(subject, subject.batch([subject.encode(Example(0, "fine " * words, 0))]))
+        BatchContext(subject, subject.batch([subject.encode(Example(0, "fine " * words, 0))]))
         for words in (62, 63)  # and two special tokens
     )
     assert methods.build("flow")(solved, solved.predicted).scores[0, 1:-1].all()
@@ -239,9 +239,9 @@ def test_an_encoder_decoder_is_rolled_out_through_both(name):
 @both
 def test_a_model_of_one_attention_is_refused_with_a_sentence(method):
     subject = helpers.subject()
-    sitting = Sitting(subject, helpers.batch(subject, [4, 2]))
+    context = BatchContext(subject, helpers.batch(subject, [4, 2]))
     with pytest.raises(NotApplicable, match=rf"^{method} .*this model has one attention\.$"):
-        methods.build(method)(sitting, sitting.predicted)
+        methods.build(method)(context, context.predicted)
 
 
 @pytest.mark.parametrize("wrong", [{"start_layer": 2}, {"residual": 1.5}, {"residual": -0.1}])

@@ -14,10 +14,10 @@ import tiny
 from heedful.core.batch import collate
 from heedful.core.values import Forward
 from heedful.methods import methods
-from heedful.methods.base import joined
+from heedful.methods.base import join_pieces
 from heedful.models.attention_access.scope import Scope
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.mask_words import blank_of
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.mask_words import get_mask_embedding
 
 captum = pytest.importorskip("captum.attr")
 SCOPES = [Scope(), Scope(0), Scope("all"), Scope(-1, 2), Scope(0, position="mean")]
@@ -93,7 +93,7 @@ def test_gradients_are_those_of_captum(name, of):
 @ofs
 def test_integrated_gradients_are_those_of_captum_and_complete(name, of, baseline):
     found = explained("integrated_gradients", name, of=of, baseline=baseline, tolerance=1e-7)
-    blank = blank_of(games.sitting_of(name)[0]).vector if baseline == "blank" else 0.0
+    blank = get_mask_embedding(games.sitting_of(name)[0]).vector if baseline == "blank" else 0.0
     for row, text, x, output in cases(name, of):
         start = x.detach().clone()
         start[0, torch.tensor(text.word) >= 0] = blank
@@ -106,13 +106,13 @@ def test_integrated_gradients_are_those_of_captum_and_complete(name, of, baselin
 @pytest.mark.parametrize("scope", SCOPES, ids=str)
 def test_attention_x_gradient_adds_up_all_that_is_under_audit(name, scope):
     subject, model = seams.subject(name, scope), tiny.build(name, attention="eager")
-    sitting = Sitting(subject, seams.batch(subject))
+    context = BatchContext(subject, seams.batch(subject))
     for of in games.OF:
-        found = methods.build("attention_x_gradient", of=of)(sitting, sitting.predicted).scores
+        found = methods.build("attention_x_gradient", of=of)(context, context.predicted).scores
         for row, text in enumerate(seams.TEXTS):
             alone = seams.batch(subject, [text])
             out = model(**seams.inputs(subject, alone), output_attentions=True)
-            output = value(seams.answers(subject, out, alone), int(sitting.predicted[row]), of)
+            output = value(seams.answers(subject, out, alone), int(context.predicted[row]), of)
             slopes = torch.autograd.grad(output.sum(), out.attentions)
             whole = torch.cat([a * d for a, d in zip(out.attentions, slopes, strict=True)])
             whole = whole if scope.layer == "all" else whole[scope.layer][None]
@@ -127,12 +127,12 @@ def test_attention_x_gradient_adds_up_all_that_is_under_audit(name, scope):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_attention_x_gradient_of_one_attention(of, classes):
     subject = helpers.subject(classes=classes, seed=2)
-    sitting = Sitting(subject, helpers.batch(subject, [5, 1, 3]))
-    found = methods.build("attention_x_gradient", of=of)(sitting, sitting.predicted).scores
+    context = BatchContext(subject, helpers.batch(subject, [5, 1, 3]))
+    found = methods.build("attention_x_gradient", of=of)(context, context.predicted).scores
     layer = subject.network.decoder
-    for row, target in enumerate(sitting.predicted.tolist()):
-        weights = sitting.forward.attention[row].clone().requires_grad_()
-        logits = (weights @ sitting.forward.states[row] @ layer.weight.T + layer.bias)[None]
+    for row, target in enumerate(context.predicted.tolist()):
+        weights = context.forward.attention[row].clone().requires_grad_()
+        logits = (weights @ context.forward.states[row] @ layer.weight.T + layer.bias)[None]
         if classes == 2:  # one output, against zero
             logits = torch.cat([0 * logits, logits], 1)
         (slope,) = torch.autograd.grad(value(logits, target, of).sum(), weights)
@@ -141,17 +141,17 @@ def test_attention_x_gradient_of_one_attention(of, classes):
 
 @pytest.mark.parametrize("of", ["log_odds", "logit"])
 def test_a_linear_model_is_explained_by_its_weights_times_its_input(of):
-    sitting, added = games.linear([6, 1, 2, 9])
+    context, added = games.linear([6, 1, 2, 9])
     target = torch.ones(4, dtype=torch.long)
     signed = [("input_x_gradient", {}, 1e-12), ("integrated_gradients", {"tolerance": 1e-9}, 1e-9)]
     for name, more, near in signed:
         method = methods.build(name, of=of, **more)
-        close(method(sitting, target).scores, added, atol=near, rtol=0)
+        close(method(context, target).scores, added, atol=near, rtol=0)
         other = -added if of == "log_odds" else 0 * added  # its logit is constant
-        close(method(sitting, 1 - target).scores, other, atol=near, rtol=0)
+        close(method(context, 1 - target).scores, other, atol=near, rtol=0)
     for name in ("gradient", "smoothgrad"):  # and every word moves it as fast
-        wanted = sitting.batch.mask * sitting.subject.weight.norm()
-        close(methods.build(name, of=of)(sitting, target).scores, wanted, atol=1e-12, rtol=0)
+        wanted = context.batch.mask * context.subject.weight.norm()
+        close(methods.build(name, of=of)(context, target).scores, wanted, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("name", ["bilstm", "bert"])
@@ -165,12 +165,12 @@ def test_a_model_that_is_sure_to_every_digit_is_explained_all_the_same(name):
     for factor in (1.0, times):
         head.requires_grad_(False).weight.mul_(factor)
         head.bias.mul_(factor)
-        sitting = Sitting(subject, rows)
-        assert (sitting.forward.probabilities.amax(-1) == 1).all() == (factor == times)
+        context = BatchContext(subject, rows)
+        assert (context.forward.probabilities.amax(-1) == 1).all() == (factor == times)
         for method in asked:
             more = {"tolerance": 1e-6 * factor} if method == "integrated_gradients" else {}
             built = methods.build(method, of="log_odds", **more)
-            found.append(built(sitting, sitting.predicted).scores)
+            found.append(built(context, context.predicted).scores)
     for method, before, after in zip(asked, found, found[len(asked) :], strict=False):
         assert after[rows.mask].all(), method
         if method != "gradient_rollout":  # the others grow with the log-odds of two classes
@@ -192,7 +192,7 @@ def test_smoothgrad_shakes_the_words_alone_by_a_share_of_their_range():
     rows = collate([replace(text, index=index) for index in range(200)])  # draws of their own
     x, ones = subject.embed(rows)[0], torch.ones(200, dtype=torch.long)
     method = methods.build("smoothgrad", samples=40, noise=0.4, of="log_odds")
-    found = method(Sitting(subject, rows), ones).scores[:, 1:-1]
+    found = method(BatchContext(subject, rows), ones).scores[:, 1:-1]
     sigma = 0.4 * (x[1:-1].max() - x[1:-1].min())
     spread = 3 * sigma**2 * subject.weight.square().sum()  # of three words, not of five tokens
     wanted = 3 * ((x @ subject.weight).sum() ** 2 + spread) * subject.weight.norm()
@@ -225,13 +225,13 @@ def test_smoothgrad_is_captums_noise_tunnel_up_to_chance(name):
 
 
 def test_smoothgrad_draws_by_seed_and_text_and_without_noise_is_the_gradient():
-    sitting, target = games.sitting_of("bilstm")
-    found = games.explained("smoothgrad", sitting, target, samples=3)
+    context, target = games.sitting_of("bilstm")
+    found = games.explained("smoothgrad", context, target, samples=3)
     other = games.explained("smoothgrad", games.sitting_of("bilstm", seed=1)[0], target, samples=3)
-    still = games.explained("smoothgrad", sitting, target, noise=0.0, norm="l1")
-    plain = games.explained("gradient", sitting, target, norm="l1")
+    still = games.explained("smoothgrad", context, target, noise=0.0, norm="l1")
+    plain = games.explained("gradient", context, target, norm="l1")
     for row, text in enumerate(games.texts_of("bilstm")):
-        alone = games.alone(sitting.subject, text, int(target[row]))
+        alone = games.alone(context.subject, text, int(target[row]))
         close([found[row]], games.explained("smoothgrad", *alone, samples=3), **EXACT)
         assert (found[row] - other[row]).abs().max() > 1e-6
         close(still[row], plain[row], **EXACT)
@@ -247,5 +247,5 @@ def test_a_word_of_pieces_moves_the_output_as_all_of_them_do(norm, size):
         pieces = games.members(text, "words")
         wanted = torch.stack([slope[0, places].flatten().norm(size) for places in pieces])
         word = torch.tensor(text.word)
-        words = joined(found[row][word >= 0], word[word >= 0], len(pieces), method.join)
+        words = join_pieces(found[row][word >= 0], word[word >= 0], len(pieces), method.join)
         close(words, wanted, **EXACT)

@@ -13,16 +13,16 @@ from tiny import FAMILIES
 @families
 def test_every_attention_is_heard_once(name):
     family, one = FAMILIES[name], subject(name)
-    assert one.seam.path == family.path
+    assert one.access.path == family.path
     with torch.no_grad():
-        _, hearing = one.run(batch(one))
-    assert hearing.count == len(hearing.calls) == family.layers * (3 if family.seq2seq else 1)
-    assert [call.order for call in hearing.calls] == list(range(hearing.count))
-    assert len({call.module for call in hearing.calls}) == (
-        1 if name == "albert" else hearing.count
+        _, recorder = one.run(batch(one))
+    assert recorder.count == len(recorder.calls) == family.layers * (3 if family.seq2seq else 1)
+    assert [call.order for call in recorder.calls] == list(range(recorder.count))
+    assert len({call.module for call in recorder.calls}) == (
+        1 if name == "albert" else recorder.count
     )
     if family.seq2seq:
-        crossing = [("EncDec" in c.module or "encoder_attn" in c.module) for c in hearing.calls]
+        crossing = [("EncDec" in c.module or "encoder_attn" in c.module) for c in recorder.calls]
         assert crossing == [False] * 2 + [False, True] * 2
 
 
@@ -33,18 +33,18 @@ def test_the_identity_edit_changes_nothing(name):
     with torch.no_grad():
         for rows in map(one.batch, zip(encoded(one), strict=True)):
             before = untouched(eager, one, rows)
-            with one.seam.open(lambda call: call.weights.clone()) as hearing:
+            with one.access.open(lambda call: call.weights.clone()) as recorder:
                 torch.testing.assert_close(
                     untouched(one.model, one, rows), before, rtol=1e-6, atol=1e-12
                 )
-            assert hearing.count == one.seam.calls
+            assert recorder.count == one.access.calls
         rows = batch(one)
         before = untouched(one.model, one, rows)  # by fused kernels, where the family has them
         after, _ = one.run(rows, lambda call: call.weights.clone())
         scale = float(before.abs().max())
         torch.testing.assert_close(after, before, rtol=0, atol=1e-5 * scale)
         torch.testing.assert_close(one.forward(rows).logits, before, rtol=0, atol=1e-5 * scale)
-        assert one.seam.parity <= 1e-5 * scale
+        assert one.access.parity <= 1e-5 * scale
 
 
 @families
@@ -103,7 +103,7 @@ def test_the_model_is_left_as_it_was_even_after_an_error(name):
     config, hooks = copy.deepcopy(model.config), count_hooks(model)
     with torch.no_grad():
         before = untouched(model, one, rows)
-        with pytest.raises(ZeroDivisionError), one.seam.open(uniform(name, rows)):
+        with pytest.raises(ZeroDivisionError), one.access.open(uniform(name, rows)):
             untouched(model, one, rows).fill_(1 / 0)
         with pytest.raises(ZeroDivisionError):
             one.run(rows, lambda _: 1 / 0)

@@ -7,7 +7,7 @@ import tiny
 from heedful.core.errors import HeedfulError
 from heedful.core.values import Example
 from heedful.models.attention_access.scope import Scope
-from heedful.models.transformer.last_layer_replay import RowReplay
+from heedful.models.transformer.last_layer_replay import LastLayerReplay
 from seams import SHORT, alone, batch, by_hand, encoded, families, random_rows, scale, subject
 from tiny import FAMILIES
 
@@ -19,7 +19,7 @@ def test_the_decoder_gives_what_the_whole_model_gives_under_these_rows(name):
     forward = one.forward(rows).detached()
     decode = one.decoder(rows, forward)
     short = name in SHORT
-    assert isinstance(decode, RowReplay) == short
+    assert isinstance(decode, LastLayerReplay) == short
     close = {"rtol": 1e-5, "atol": 1e-5} if short else FAMILIES[name].close
     with torch.no_grad():
         torch.testing.assert_close(decode(forward.rows), forward.logits, **close)
@@ -46,7 +46,7 @@ def test_the_decoder_of_any_scope(name, scope):
         forward = one.forward(rows)
         decode = one.decoder(rows, forward)
         if scope == Scope(head=1):
-            assert isinstance(decode, RowReplay) == (name in SHORT)
+            assert isinstance(decode, LastLayerReplay) == (name in SHORT)
         new = random_rows(name, one, rows, forward)
         torch.testing.assert_close(decode(new), by_hand(one, rows, new), **FAMILIES[name].close)
         torch.testing.assert_close(decode(forward.rows), forward.logits, **FAMILIES[name].close)

@@ -58,14 +58,14 @@ def test_two_models_in_two_threads_do_not_hear_each_other(names, shared):
             wait()
             return edits[number](call)
 
-        logits, hearing = both[number].run(rows[number], edit)
+        logits, recorder = both[number].run(rows[number], edit)
         if number == 0:
             wait()  # the other leaves last
         else:
-            with both[1].seam.open() as hearing:
+            with both[1].access.open() as recorder:
                 wait()
                 both[1].logits(rows[1])
-        return logits, hearing.count
+        return logits, recorder.count
 
     found = in_threads(lambda: task(0), lambda: task(1))
     for (logits, count), answer in zip(found, wanted, strict=True):
@@ -83,19 +83,19 @@ def test_two_threads_on_one_model_wait_for_each_other(name):
     wanted = {who: one.run(rows, edit)[0] for who, edit in edits.items()}
 
     def first():
-        with one.seam.open(edits["first"]) as hearing:
+        with one.access.open(edits["first"]) as recorder:
             inside.set()
             waiting.wait(timeout=0.3)  # time enough for the other to come in, if it could
             logits = one.logits(rows)
             log.append("first leaves")
-        return logits, hearing.count
+        return logits, recorder.count
 
     def second():
         inside.wait(timeout=20)
-        with one.seam.open(edits["second"]) as hearing:
+        with one.access.open(edits["second"]) as recorder:
             log.append("second enters")
             waiting.set()
-            return one.logits(rows), hearing.count
+            return one.logits(rows), recorder.count
 
     waiting = threading.Event()
     found = in_threads(first, second)
@@ -114,10 +114,10 @@ def test_a_thread_outside_the_block_gets_the_models_own_answer(name):
     opened, done = threading.Event(), threading.Event()
 
     def inside():
-        with one.seam.open(last_key) as hearing:
+        with one.access.open(last_key) as recorder:
             opened.set()
             done.wait(timeout=20)
-        return hearing.count
+        return recorder.count
 
     def outside():
         opened.wait(timeout=20)

@@ -10,8 +10,8 @@ import transformers
 import tiny
 import tiny_by_hand
 from heedful.core.errors import AttentionUnavailable
-from heedful.models.attention_access.access import find_seam
-from heedful.models.attention_access.recorder import Mixed
+from heedful.models.attention_access.access import find_attention_access
+from heedful.models.attention_access.recorder import HeadOutput
 from heedful.models.attention_access.scope import Scope
 from seams import (
     TAPPED,
@@ -64,14 +64,16 @@ def test_a_lost_mask_would_be_noticed(name, monkeypatch):
     model = tiny.build(name)
     one = made(model, name)
     rows = batch(one)
-    assert find_seam(model, lambda: one.logits(rows)).path == "interface"
-    monkeypatch.setattr("heedful.models.attention_access.access._mask", lambda *_, **__: None)
-    assert find_seam(model, lambda: one.logits(rows)).path == "tap"
-    monkeypatch.setattr("heedful.models.attention_access.access.PATHS", ("interface",))
+    assert find_attention_access(model, lambda: one.logits(rows)).path == "interface"
+    monkeypatch.setattr(
+        "heedful.models.attention_access.access._attention_mask", lambda *_, **__: None
+    )
+    assert find_attention_access(model, lambda: one.logits(rows)).path == "tap"
+    monkeypatch.setattr("heedful.models.attention_access.access.ACCESS_PATHS", ("interface",))
     with pytest.raises(AttentionUnavailable, match="logits differ from the untouched model's by"):
-        find_seam(model, lambda: one.logits(rows))
+        find_attention_access(model, lambda: one.logits(rows))
     monkeypatch.undo()
-    find_seam(model, lambda: one.logits(rows))  # which registers the mask again
+    find_attention_access(model, lambda: one.logits(rows))  # which registers the mask again
 
 
 @pytest.mark.parametrize("name", TAPPED)
@@ -85,14 +87,14 @@ def test_a_family_outside_the_registry_is_reached_by_the_tap(name, maskless):
     assert not maskless  # it attends without asking the registry
     model.config._attn_implementation_internal = "eager"
     with pytest.raises(AttentionUnavailable, match="sees weights only"):
-        one.run(rows, lambda call: Mixed(torch.zeros(*call.weights.shape[:3], 8).double()))
+        one.run(rows, lambda call: HeadOutput(torch.zeros(*call.weights.shape[:3], 8).double()))
     assert one.run(rows)[1].count == 2
 
 
 def test_attention_written_by_hand_is_reached_if_it_takes_a_softmax():
     one = hand_made("softmax", "softmax")
-    assert one.seam.path == "tap"
-    assert one.seam.calls == 2
+    assert one.access.path == "tap"
+    assert one.access.calls == 2
     rows = batch(one)
     by_plain_softmax, _ = one.run(rows)
     fused = tiny_by_hand.hand_made(["fused", "fused"])
@@ -131,10 +133,10 @@ def test_cross_attention_is_told_from_self_attention_of_the_same_shape(name):
     rows = batch(one, ("so very fine", "not bad"))
     assert rows.ids.shape[1] == len(one.prefix) == 3
     with torch.no_grad():
-        forward, (_, hearing) = one.forward(rows), one.run(rows)
+        forward, (_, recorder) = one.forward(rows), one.run(rows)
         assert len(forward.maps) == 2
         for found, order in zip(forward.maps, (3, 5), strict=True):
-            torch.testing.assert_close(found, hearing.calls[order].weights)
+            torch.testing.assert_close(found, recorder.calls[order].weights)
         new = random_rows(name, one, rows, forward)
         found = one.decoder(rows, forward)(new)
         torch.testing.assert_close(found, by_hand(one, rows, new), **FAMILIES[name].close)
@@ -143,14 +145,14 @@ def test_cross_attention_is_told_from_self_attention_of_the_same_shape(name):
 def test_albert_uses_one_layer_three_times_and_each_is_counted():
     one = subject("albert")
     rows = batch(one)
-    _, hearing = one.run(rows)
-    assert one.seam.calls == hearing.count == len(one.forward(rows).maps) == 3
-    assert len({call.module for call in hearing.calls}) == 1
+    _, recorder = one.run(rows)
+    assert one.access.calls == recorder.count == len(one.forward(rows).maps) == 3
+    assert len({call.module for call in recorder.calls}) == 1
     moved = []
     for layer in range(3):
         here = subject("albert", Scope(layer=layer))
         forward = here.forward(rows).detached()
-        assert torch.equal(forward.rows, hearing.calls[layer].weights[:, :, 0].detach())
+        assert torch.equal(forward.rows, recorder.calls[layer].weights[:, :, 0].detach())
         moved.append(here.decoder(rows, forward)(random_rows("albert", here, rows, forward)))
     assert all(float((moved[i] - moved[i - 1]).detach().abs().max()) > 1e-3 for i in range(3))
 
@@ -160,9 +162,9 @@ def test_padding_with_every_key_masked_stays_finite_in_float64():
     rows = batch(one)
     assert bool((~allowed("mistral", rows, 0)).all(-1).any())  # there are such rows
     x = one.embed(rows).detach().requires_grad_()
-    logits, hearing = one.run(rows, embedded=x)
+    logits, recorder = one.run(rows, embedded=x)
     assert logits.dtype == torch.float64
-    assert all(bool(call.weights.isfinite().all()) for call in hearing.calls)
+    assert all(bool(call.weights.isfinite().all()) for call in recorder.calls)
     assert bool(logits.isfinite().all())
     (gradient,) = torch.autograd.grad(logits.sum(), x)
     assert bool(gradient.isfinite().all())

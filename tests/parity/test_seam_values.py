@@ -6,9 +6,9 @@ from torch import nn
 
 import tiny_witness
 from heedful.checks.interventions import interventions
-from heedful.models.attention_access.recorder import Mixed
+from heedful.models.attention_access.recorder import HeadOutput
 from heedful.models.attention_access.scope import Scope
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from seams import CAUSAL, allowed, batch, draw, families, real_queries, subject, uniform
 from tiny import FAMILIES, H
 
@@ -18,9 +18,9 @@ def test_heads_give_out_the_mix_of_values_that_the_weights_say(name):
     one = subject(name)
     rows = batch(one)
     with torch.no_grad(), tiny_witness.witnessed(one.model, name) as seen:
-        _, hearing = one.run(rows)
-    assert len(seen) == hearing.count
-    for call, (values, output) in zip(hearing.calls, seen, strict=True):
+        _, recorder = one.run(rows)
+    assert len(seen) == recorder.count
+    for call, (values, output) in zip(recorder.calls, seen, strict=True):
         mixed = torch.einsum("bhqk,bhkd->bhqd", call.weights.to(values), values)
         torch.testing.assert_close(output, mixed, **FAMILIES[name].close)
         if FAMILIES[name].path == "interface":
@@ -63,8 +63,8 @@ def test_weights_lie_on_allowed_keys_alone(name):
     one = subject(name)
     rows = batch(one)
     with torch.no_grad():
-        _, hearing = one.run(rows)
-    for call in hearing.calls:
+        _, recorder = one.run(rows)
+    for call in recorder.calls:
         seen = allowed(name, rows, call.order)
         weights = call.weights.transpose(1, 2)[real_queries(rows, seen)]  # N, H, K
         open_to = seen[real_queries(rows, seen)][:, None]
@@ -85,7 +85,7 @@ def test_the_heads_output_can_be_said_outright(name):
 
     def edit(call):
         said.append(draw((*call.weights.shape[:3], 8), call.weights, seed=call.order))
-        return Mixed(said[-1])
+        return HeadOutput(said[-1])
 
     with torch.no_grad(), tiny_witness.witnessed(one.model, name) as seen:
         one.run(rows, edit)
@@ -100,13 +100,13 @@ def test_no_intervention_lets_a_row_see_what_it_may_not(name, where, kind):
     layer = min(range(2), key=lambda number: FAMILIES[name].reach[number] or 99)
     one = subject(name, Scope(layer=layer, position=where))
     rows = batch(one)
-    sitting = Sitting(one, rows)
-    new = interventions.build(kind)(sitting)
-    assert new.shape[1:] == sitting.rows.shape
+    context = BatchContext(one, rows)
+    new = interventions.build(kind)(context)
+    assert new.shape[1:] == context.rows.shape
     seen = allowed(name, rows, layer)
     if where == "mean":
         seen = (seen & rows.present[:, :, None]).repeat(1, H, 1)
     else:
         seen = seen[torch.arange(len(rows)), one.position(rows)][:, None]
     assert not new.masked_fill(seen, 0.0).any()
-    torch.testing.assert_close(new.sum(-1), sitting.rows.sum(-1).expand(new.shape[:-1]))
+    torch.testing.assert_close(new.sum(-1), context.rows.sum(-1).expand(new.shape[:-1]))

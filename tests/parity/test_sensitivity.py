@@ -14,17 +14,17 @@ from heedful.checks import checks
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.rng import generator
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.perturbed_embeddings import DEAF, Moved
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.perturbed_embeddings import IGNORES_EMBEDDINGS, PerturbedSubject
 
 SEED, DRAWS, RADIUS = 2, 3, 0.1
 METHODS = ("input_x_gradient", "one_hot_gradient", "gradient", "integrated_gradients", "occlusion")
 
 
-def found_by(sitting, asked=METHODS, **settings):
+def found_by(context, asked=METHODS, **settings):
     given = {"methods": asked, "draws": 0, "steps": 1, "orders": 1, "bins": (0.5,)}
     given |= {"ways": ("masking",), "perturbations": DRAWS, "radius": RADIUS}
-    findings = checks.build("faithfulness", **given | settings)(sitting)
+    findings = checks.build("faithfulness", **given | settings)(context)
     rows = {one.measure: one.values for one in findings.measurements}
     return {name: one for name, one in rows.items() if name.startswith("sens")}, findings
 
@@ -44,10 +44,10 @@ def noises(text, vectors):
 def scores(one, text, vectors, name, target):
     """A method's scores of the words, on these vectors."""
     batch = one.batch([text])
-    sitting = Sitting(one, batch, seed=SEED)
-    sitting.__dict__["embedded"] = vectors[None].detach().clone().requires_grad_()
+    context = BatchContext(one, batch, seed=SEED)
+    context.__dict__["embedded"] = vectors[None].detach().clone().requires_grad_()
     part = methods.build(name)
-    tokens = part(sitting, torch.tensor([target])).scores[0].double()
+    tokens = part(context, torch.tensor([target])).scores[0].double()
     if part.join == "norm":
         return [math.sqrt(sum(float(tokens[t]) ** 2 for t in w)) for w in members(text, "words")]
     return [sum(float(tokens[t]) for t in w) for w in members(text, "words")]
@@ -57,12 +57,12 @@ def scores(one, text, vectors, name, target):
 def test_it_is_captums_sensitivity_max(name):
     one = subject(name)
     texts = [replace(text, index=5 + n) for n, text in enumerate(texts_of(name))]
-    sitting = Sitting(one, one.batch(texts), seed=SEED)
-    found, findings = found_by(sitting)
+    context = BatchContext(one, one.batch(texts), seed=SEED)
+    found, findings = found_by(context)
     assert not {key for key in findings.missing if key.startswith("sens")}
     for row, text in enumerate(texts):
         alone = one.embed(one.batch([text]))[0].detach()
-        target, drawn = int(sitting.predicted[row]), [*noises(text, alone)]
+        target, drawn = int(context.predicted[row]), [*noises(text, alone)]
         for method in ("attention", *METHODS):
 
             def explain(many, text=text, method=method, target=target):
@@ -82,25 +82,27 @@ def test_it_is_captums_sensitivity_max(name):
 
 
 def test_a_linear_model_moves_its_gradient_nowhere_and_its_products_with_the_noise():
-    sitting, _ = linear([4, 9], seed=2)
+    context, _ = linear([4, 9], seed=2)
     one = {"gradient": {"of": "logit"}, "input_x_gradient": {"of": "logit"}}
     asked = tuple(methods.build(name, **own) for name, own in one.items())
-    found, _ = found_by(sitting, asked)
-    spoken = sitting.predicted.numpy() == 1  # the first class's logit is constant
+    found, _ = found_by(context, asked)
+    spoken = context.predicted.numpy() == 1  # the first class's logit is constant
     assert spoken.any()
     assert found["sensitivity_gradient"][spoken] == pytest.approx(0.0, abs=1e-9)
     assert (found["sensitivity_input_x_gradient"][spoken] > 0.001).all()
     assert (found["sensitivity_attention"] == 0).all()  # even, whatever the vectors
     with pytest.raises(NotApplicable, match="cannot be computed anew"):
-        Moved(sitting.subject, sitting.batch, sitting.embedded).embed(
-            replace(sitting.batch, ids=sitting.batch.ids + 1)
+        PerturbedSubject(context.subject, context.batch, context.embedded).embed(
+            replace(context.batch, ids=context.batch.ids + 1)
         )
 
 
 def test_larger_steps_move_scores_farther_and_tiny_ones_hardly():
-    sitting = Sitting(subject("bilstm"), subject("bilstm").batch(texts_of("bilstm")), seed=SEED)
+    context = BatchContext(
+        subject("bilstm"), subject("bilstm").batch(texts_of("bilstm")), seed=SEED
+    )
     small, large = (
-        found_by(sitting, ("input_x_gradient",), radius=radius)[0] for radius in (1e-6, 0.3)
+        found_by(context, ("input_x_gradient",), radius=radius)[0] for radius in (1e-6, 0.3)
     )
     name = "sensitivity_input_x_gradient"
     assert (small[name] < 1e-4).all()
@@ -108,20 +110,22 @@ def test_larger_steps_move_scores_farther_and_tiny_ones_hardly():
 
 
 def test_what_reads_the_words_says_that_it_cannot():
-    sitting = Sitting(subject("bilstm"), subject("bilstm").batch(texts_of("bilstm")), seed=SEED)
-    found, findings = found_by(sitting, ("leave_one_out", "rollout"))
-    assert findings.missing["sensitivity_leave_one_out"] == DEAF
+    context = BatchContext(
+        subject("bilstm"), subject("bilstm").batch(texts_of("bilstm")), seed=SEED
+    )
+    found, findings = found_by(context, ("leave_one_out", "rollout"))
+    assert findings.missing["sensitivity_leave_one_out"] == IGNORES_EMBEDDINGS
     assert "several layers" in findings.missing["sensitivity_rollout"]
     assert np.isnan(found["sensitivity_leave_one_out"]).all()
     assert np.isfinite(found["sensitivity_attention"]).all()
     one = subject("bert")
-    bert = Sitting(one, one.batch(texts_of("bert")), seed=SEED)
-    hear = ("rollout", "alti", "globenc", "decompx")
+    bert = BatchContext(one, one.batch(texts_of("bert")), seed=SEED)
+    record = ("rollout", "alti", "globenc", "decompx")
     asked = ("leave_one_out", "attention_norm", "value_zeroing")
-    found, findings = found_by(bert, (*asked, *hear))
-    deaf = {name for name, why in findings.missing.items() if why == DEAF}
+    found, findings = found_by(bert, (*asked, *record))
+    deaf = {name for name, why in findings.missing.items() if why == IGNORES_EMBEDDINGS}
     assert deaf == {f"sensitivity_{name}" for name in asked}
-    for name in hear:
+    for name in record:
         assert np.isfinite(found[f"sensitivity_{name}"]).all()
         assert (found[f"sensitivity_{name}"] > 0).any()
 
@@ -129,19 +133,19 @@ def test_what_reads_the_words_says_that_it_cannot():
 def test_a_method_that_takes_short_texts_is_computed_for_those_whatever_their_company():
     one = subject("bilstm")
     texts = helpers.encoded(one, [4, 20, 6], seed=3)
-    sitting = Sitting(one, one.batch(texts), seed=SEED)
-    together, _ = found_by(sitting, ("shapley",))
+    context = BatchContext(one, one.batch(texts), seed=SEED)
+    together, _ = found_by(context, ("shapley",))
     name = "sensitivity_shapley"
     assert np.isnan(together[name]).tolist() == [False, True, False]
     for row, text in enumerate(texts):
-        alone, _ = found_by(Sitting(one, one.batch([text]), seed=SEED), ("shapley",))
+        alone, _ = found_by(BatchContext(one, one.batch([text]), seed=SEED), ("shapley",))
         assert alone[name][0] == pytest.approx(together[name][row], abs=1e-9, nan_ok=True)
 
 
 def test_it_can_be_left_out_and_wrong_numbers_are_refused():
     one = subject("bilstm")
-    sitting = Sitting(one, one.batch(texts_of("bilstm")))
-    found, findings = found_by(sitting, perturbations=0)
+    context = BatchContext(one, one.batch(texts_of("bilstm")))
+    found, findings = found_by(context, perturbations=0)
     assert not found
     assert not {key for key in findings.missing if key.startswith("sens")}
     for settings in ({"perturbations": -1}, {"radius": 0.0}):

@@ -13,7 +13,7 @@ from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.methods.erasure import shapley
 from heedful.methods.erasure.coalitions import Coalitions
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 NAMES = ("bilstm", "bert", "gpt2")
 
@@ -26,11 +26,11 @@ def test_documentation():
 @pytest.mark.parametrize("players", games.PLAYERS)
 @pytest.mark.parametrize("method", ["shapley", "kernel_shap"])
 def test_is_the_mean_over_all_orders(name, players, method):
-    sitting, target = games.sitting_of(name)
+    context, target = games.sitting_of(name)
     of = {"bilstm": "probability", "bert": "log_odds", "gpt2": "logit"}[name]
-    found = games.explained(method, sitting, target, of=of, players=players)
+    found = games.explained(method, context, target, of=of, players=players)
     for row, text in enumerate(games.texts_of(name)):
-        values = games.table(sitting.subject, text, players, int(target[row]), of)
+        values = games.table(context.subject, text, players, int(target[row]), of)
         want = games.shapley(values, len(games.members(text, players)))
         close(found[row], games.on_tokens(text, players, want), atol=1e-10, rtol=1e-9)
         whole, nothing = (values[(shown,) * len(want)] for shown in (True, False))
@@ -51,32 +51,32 @@ def looked_up(values):
     return model
 
 
-def played(sitting, target, row):
+def played(context, target, row):
     """The values of all coalitions of one text, in the order of binary numbers."""
     everything = Coalitions(tuple(target.tolist()), 2**12, "tokens")
-    return sitting.once(everything)[row].values("probability").flip(0).numpy()
+    return context.cached(everything)[row].values("probability").flip(0).numpy()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_is_what_shap_finds(name, shap):
-    sitting, target = games.sitting_of(name)
+    context, target = games.sitting_of(name)
     for row, text in enumerate(games.texts_of(name)):
-        model, count = looked_up(played(sitting, target, row)), len(games.members(text, "tokens"))
+        model, count = looked_up(played(context, target, row)), len(games.members(text, "tokens"))
         nothing, whole = np.zeros((1, count)), np.ones((1, count))
         exact = shap.explainers.Exact(model, shap.maskers.Independent(nothing))(whole).values[0]
         explainer = shap.KernelExplainer(model, nothing)
         kernel = explainer.shap_values(whole, nsamples=200, silent=True, l1_reg=False)[0]
         for method, want, near in (("shapley", exact, 1e-12), ("kernel_shap", kernel, 1e-6)):
-            found = games.explained(method, sitting, target)[row]
+            found = games.explained(method, context, target)[row]
             close(found, games.on_tokens(text, "tokens", want), atol=near, rtol=0)
 
 
 def test_from_as_many_coalitions_shap_is_no_nearer_to_the_truth(shap, monkeypatch):
     one = helpers.subject("bilstm", seed=3)
-    sitting = Sitting(one, helpers.batch(one, [9] * 12, seed=2))
+    context = BatchContext(one, helpers.batch(one, [9] * 12, seed=2))
     target = torch.ones(12, dtype=torch.long)
     exact, ours = (
-        torch.stack(games.explained(name, sitting, target, **more))[:, 1:-1].numpy()
+        torch.stack(games.explained(name, context, target, **more))[:, 1:-1].numpy()
         for name, more in (("shapley", {}), ("kernel_shap", {"samples": 130}))
     )
     state = np.random.RandomState(0)  # shap draws from numpy's one generator
@@ -86,7 +86,7 @@ def test_from_as_many_coalitions_shap_is_no_nearer_to_the_truth(shap, monkeypatc
     theirs = np.concatenate(
         [
             shap.KernelExplainer(
-                looked_up(played(sitting, target, row)), np.zeros((1, 9))
+                looked_up(played(context, target, row)), np.zeros((1, 9))
             ).shap_values(np.ones((1, 9)), **settings)
             for row in range(12)
         ]
@@ -101,9 +101,9 @@ def test_long_texts_are_refused_with_the_number_of_passes(players):
     one = helpers.subject("average")
     method = methods.build("shapley", players=players)
     assert type(method).most_players == 12
-    longest = Sitting(one, helpers.batch(one, [12, 2]))
+    longest = BatchContext(one, helpers.batch(one, [12, 2]))
     assert method(longest, longest.predicted).scores.any()
-    longer = Sitting(one, helpers.batch(one, [3, 13, 2]))
+    longer = BatchContext(one, helpers.batch(one, [3, 13, 2]))
     said = f"13 {players} would take 8,192 passes; a text may have at most 12"
     with pytest.raises(NotApplicable, match=said):
         method(longer, longer.predicted)

@@ -10,13 +10,13 @@ import torch
 import helpers
 from games import linear, members, subject, texts_of
 from heedful.checks import checks
-from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftTrial
-from heedful.checks.faithfulness.word_removal import Words
+from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftErasureMetrics
+from heedful.checks.faithfulness.word_removal import WordView
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
-from heedful.numerics.tensor.erasure_metrics import as_shares
+from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.erasure_metrics import share_of_largest
 
 SEED, DRAWS = 4, 10
 NAMES = ("bilstm", "cnn", "bert", "xlnet")
@@ -24,13 +24,13 @@ METHODS = ("attention", "input_x_gradient", "leave_one_out")
 SOFT = ("soft_sufficiency", "soft_comprehensiveness", "soft_beyond_random")
 
 
-def found_by(sitting, **settings):
+def found_by(context, **settings):
     given = (
         {"methods": METHODS, "draws": DRAWS, "ways": ("deletion",)}
         | {"perturbations": 0}
         | settings
     )
-    findings = checks.build("faithfulness", **given)(sitting)
+    findings = checks.build("faithfulness", **given)(context)
     rows = {one.measure: one.values for one in findings.measurements}
     return {name: one for name, one in rows.items() if name.startswith("soft_")}, findings
 
@@ -40,9 +40,9 @@ class Text:
 
     def __init__(self, one, text):
         self.one, self.text, self.words = one, text, members(text, "words")
-        self.sitting = Sitting(one, one.batch([text]), seed=SEED)
-        self.target = int(self.sitting.predicted)
-        self.vectors = one.embed(self.sitting.batch)[0]
+        self.context = BatchContext(one, one.batch([text]), seed=SEED)
+        self.target = int(self.context.predicted)
+        self.vectors = one.embed(self.context.batch)[0]
         self.tokens = [t for word in self.words for t in word]
         self.full, self.empty = (self.p(dict.fromkeys(self.tokens, one)) for one in (1.0, 0.0))
         self.known = {name: self.scores(name) for name in METHODS}
@@ -53,13 +53,13 @@ class Text:
         for t in self.tokens:
             x[t] = x[t] * torch.tensor(kept[t]).to(x)
         with torch.no_grad():
-            logits = self.one.forward(self.sitting.batch, x[None]).logits[0].double().tolist()
+            logits = self.one.forward(self.context.batch, x[None]).logits[0].double().tolist()
         top = max(logits)
         return math.exp(logits[self.target] - top) / sum(math.exp(z - top) for z in logits)
 
     def scores(self, name):
         part = methods.build(name)
-        tokens = part(self.sitting, torch.tensor([self.target])).scores[0].double()
+        tokens = part(self.context, torch.tensor([self.target])).scores[0].double()
         return [sum(float(tokens[t]) for t in word) for word in self.words]
 
     def dimmed(self, chances, drawn):
@@ -112,7 +112,7 @@ def by_hand(text):
 def test_every_measure_is_that_of_a_plain_loop(name):
     one = subject(name)
     texts = [replace(text, index=3 + place) for place, text in enumerate(texts_of(name))]
-    found, _ = found_by(Sitting(one, one.batch(texts), seed=SEED))
+    found, _ = found_by(BatchContext(one, one.batch(texts), seed=SEED))
     want = [by_hand(Text(one, text)) for text in texts]
     assert set(found) == set(want[0])
     for measure, values in found.items():
@@ -120,28 +120,28 @@ def test_every_measure_is_that_of_a_plain_loop(name):
         np.testing.assert_allclose(values, hand, atol=1e-7, equal_nan=True, err_msg=measure)
 
 
-def trial(sitting, scores):
-    return SoftTrial(Words(sitting), torch.as_tensor(scores).double(), DRAWS)
+def trial(context, scores):
+    return SoftErasureMetrics(WordView(context), torch.as_tensor(scores).double(), DRAWS)
 
 
 def test_all_kept_changes_nothing_and_none_kept_are_zero_vectors():
-    sitting, _ = linear([3, 8], seed=2)
-    batch, one = sitting.batch, trial(sitting, torch.zeros(1, 2, 8))
-    real = Words(sitting).real.double()
+    context, _ = linear([3, 8], seed=2)
+    batch, one = context.batch, trial(context, torch.zeros(1, 2, 8))
+    real = WordView(context).real.double()
     drawn = one._elements(0)
-    whole = sitting.logits.detach().softmax(-1).gather(-1, sitting.predicted[:, None])[:, 0]
+    whole = context.logits.detach().softmax(-1).gather(-1, context.predicted[:, None])[:, 0]
     rows = torch.arange(2)
     torch.testing.assert_close(one._run(rows, real, drawn), whole)
-    signs = sitting.subject.embed(batch) @ sitting.subject.weight  # start and end stay
+    signs = context.subject.embed(batch) @ context.subject.weight  # start and end stay
     odds = signs.masked_fill(batch.mask | ~batch.present, 0.0).sum(-1) + 0.3
-    bare = torch.where(sitting.predicted == 1, odds, -odds).sigmoid()
+    bare = torch.where(context.predicted == 1, odds, -odds).sigmoid()
     torch.testing.assert_close(one._run(rows, torch.zeros_like(real), drawn), bare)
 
 
 def test_scores_that_are_equal_keep_all_and_take_all_and_zeros_neither():
-    sitting, _ = linear([3, 8], seed=2)
-    real = Words(sitting).real.double()
-    found = trial(sitting, torch.stack([real, 7 * real, 0 * real])).columns()
+    context, _ = linear([3, 8], seed=2)
+    real = WordView(context).real.double()
+    found = trial(context, torch.stack([real, 7 * real, 0 * real])).columns()
     ones, zeros = [1.0, 1.0], [0.0, 0.0]
     worth = ~found["soft_sufficiency"][0].isnan()
     assert worth.any()
@@ -156,28 +156,28 @@ def test_scores_that_are_equal_keep_all_and_take_all_and_zeros_neither():
 
 def test_the_expected_share_is_reached():
     """Log-odds of a linear text lose (1 − a) of each word's part, on the average over draws."""
-    sitting, added = linear([5], seed=3)
-    one = SoftTrial(Words(sitting), torch.zeros(1, 1, 5).double(), 1000)
+    context, added = linear([5], seed=3)
+    one = SoftErasureMetrics(WordView(context), torch.zeros(1, 1, 5).double(), 1000)
     chances = torch.tensor([[1.0, 0.8, 0.5, 0.1, 0.0]]).double()
     odds = []
     for draw in range(1000):
         p = float(one._run(torch.arange(1), chances, one._elements(draw)))
-        p = p if int(sitting.predicted) else 1 - p
+        p = p if int(context.predicted) else 1 - p
         odds.append(math.log(p / (1 - p)))
-    words = added[0][sitting.batch.mask[0]]
-    other = float(sitting.logits.detach()[0, 1]) - float(words.sum())
+    words = added[0][context.batch.mask[0]]
+    other = float(context.logits.detach()[0, 1]) - float(words.sum())
     want = float((words * chances[0]).sum()) + other
     assert np.mean(odds) == pytest.approx(want, abs=4 * np.std(odds) / math.sqrt(1000))
 
 
 def test_the_deciding_word_alone_is_named_or_missed():
     """All on the word that decides: kept it suffices, taken nothing is left; elsewhere neither."""
-    sitting, added = linear([9, 14], seed=6)
-    real, scores = Words(sitting).real, torch.zeros(2, 2, 14)
+    context, added = linear([9, 14], seed=6)
+    real, scores = WordView(context).real, torch.zeros(2, 2, 14)
     for row in range(2):
-        parts = added[row][sitting.batch.mask[row]] * (2 * int(sitting.predicted[row]) - 1)
+        parts = added[row][context.batch.mask[row]] * (2 * int(context.predicted[row]) - 1)
         scores[0, row, int(parts.argmax())] = scores[1, row, int(parts.argmin())] = 1.0
-    found = trial(sitting, scores).columns()
+    found = trial(context, scores).columns()
     best, worst = found["soft_beyond_random"][:2]
     assert (best > 0).all()
     assert (worst < 0).all()
@@ -187,16 +187,16 @@ def test_the_deciding_word_alone_is_named_or_missed():
 @pytest.mark.parametrize("name", ["bilstm", "bert"])
 def test_company_and_budget_never_matter(name):
     one, texts = subject(name), texts_of(name)
-    together, _ = found_by(Sitting(one, one.batch(texts), seed=SEED))
+    together, _ = found_by(BatchContext(one, one.batch(texts), seed=SEED))
     for row, text in enumerate(texts):
-        alone, _ = found_by(Sitting(one, one.batch([text]), seed=SEED, max_batch_tokens=9))
+        alone, _ = found_by(BatchContext(one, one.batch([text]), seed=SEED, max_batch_tokens=9))
         for key, values in alone.items():
             np.testing.assert_allclose(values[0], together[key][row], atol=1e-6, err_msg=key)
 
 
 def test_a_method_that_refuses_has_no_soft_measures_and_says_why():
     one = helpers.subject()
-    found, findings = found_by(Sitting(one, helpers.batch(one, [4, 3])), methods=("rollout",))
+    found, findings = found_by(BatchContext(one, helpers.batch(one, [4, 3])), methods=("rollout",))
     assert np.isnan(found["soft_sufficiency_rollout"]).all()
     assert {f"{measure}_rollout" for measure in SOFT} <= set(findings.missing)
     assert not np.isnan(found["soft_sufficiency_attention"]).all()
@@ -204,7 +204,7 @@ def test_a_method_that_refuses_has_no_soft_measures_and_says_why():
 
 def test_they_can_be_left_out_but_not_drawn_a_few_times():
     one = helpers.subject()
-    found, findings = found_by(Sitting(one, helpers.batch(one, [4])), draws=0)
+    found, findings = found_by(BatchContext(one, helpers.batch(one, [4])), draws=0)
     assert not found
     assert not any(name.startswith("soft_") for name in findings.missing)
     assert not any(m.startswith("soft") for m in checks.build("faithfulness", draws=0).measures)
@@ -215,4 +215,4 @@ def test_they_can_be_left_out_but_not_drawn_a_few_times():
 def test_shares_are_of_the_largest_size():
     scores = torch.tensor([[0.2, -0.4, 9.0], [0.0, 0.0, 5.0]]).double()
     real = torch.tensor([[True, True, False], [True, True, False]])
-    assert as_shares(scores, real).tolist() == [[0.5, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    assert share_of_largest(scores, real).tolist() == [[0.5, 1.0, 0.0], [0.0, 0.0, 0.0]]

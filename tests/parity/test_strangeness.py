@@ -10,14 +10,14 @@ import torch
 import heedful
 import helpers
 from games import members, subject
-from heedful.checks import Crowd, checks
+from heedful.checks import ReferenceSample, checks
 from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.rng import generator
-from heedful.core.values import Blank, Example
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.mask_words import blank_of
-from heedful.numerics.tensor.nearest_neighbours import nearest, share_nearer
+from heedful.core.values import Example, MaskEmbedding
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.mask_words import get_mask_embedding
+from heedful.numerics.tensor.nearest_neighbours import nearest_distance, share_nearer
 
 BINS, SEED = (0.2, 0.5), 5
 PIECED = ("unbelievable", "film", "was", "good", "the", "unly", "bad", "so", "a")
@@ -32,9 +32,9 @@ def examples(name, count=24):
 
 def sitting_on(name, rows, **more):
     one = subject(name)
-    crowd = Crowd(one, lambda: examples(name))
+    reference = ReferenceSample(one, lambda: examples(name))
     texts = [one.encode(examples(name)[row]) for row in rows]
-    return Sitting(one, one.batch(texts), seed=SEED, crowd=crowd, **more), texts
+    return BatchContext(one, one.batch(texts), seed=SEED, reference=reference, **more), texts
 
 
 def check(**settings):
@@ -69,7 +69,7 @@ def state(one, text, *, gone=(), way="deletion"):
     if way == "masking":
         x = one.embed(batch).clone()
         for t in gone:
-            x[0, t] = blank_of(Sitting(one, batch)).vector
+            x[0, t] = get_mask_embedding(BatchContext(one, batch)).vector
     with torch.no_grad():
         forward = one.forward(batch, x)
     weights = forward.attention[0] * batch.mask[0]
@@ -87,9 +87,9 @@ def share(point, whole, mine):
 
 @pytest.mark.parametrize("name", ["bilstm", "bert"])
 def test_every_share_is_that_of_a_plain_loop(name):
-    sitting, texts = sitting_on(name, (0, 4, 9, 11))
-    one = sitting.subject
-    found = rows_of(check()(sitting))
+    context, texts = sitting_on(name, (0, 4, 9, 11))
+    one = context.subject
+    found = rows_of(check()(context))
     whole = {text.index: text for text in map(one.encode, examples(name))}
     whole = {number: state(one, text) for number, text in whole.items()}
     for row, text in enumerate(texts):
@@ -112,20 +112,20 @@ def test_every_share_is_that_of_a_plain_loop(name):
 
 
 def test_whole_texts_lie_at_one_half_by_construction():
-    sitting, _ = sitting_on("bilstm", range(24))
-    assert rows_of(check()(sitting))["off_distribution_whole", None].mean() == pytest.approx(0.5)
+    context, _ = sitting_on("bilstm", range(24))
+    assert rows_of(check()(context))["off_distribution_whole", None].mean() == pytest.approx(0.5)
 
 
 def test_points_far_off_are_strange_and_points_in_the_middle_are_not():
     draw = torch.Generator().manual_seed(0)
-    crowd = torch.randn(200, 3, generator=draw).double()
+    reference = torch.randn(200, 3, generator=draw).double()
     every = torch.ones(1, 200).bool()
-    usual = nearest(crowd, crowd, ~torch.eye(200).bool())
+    usual = nearest_distance(reference, reference, ~torch.eye(200).bool())
     for point, low, high in ((9.0, 1.0, 1.0), (0.0, 0.0, 0.5)):
-        far = nearest(torch.full((1, 3), point).double(), crowd, every)
+        far = nearest_distance(torch.full((1, 3), point).double(), reference, every)
         assert low <= float(share_nearer(far, usual)) <= high
     new = torch.randn(400, 3, generator=draw).double()  # drawn alike: as far as whole ones
-    shares = share_nearer(nearest(new, crowd, torch.ones(400, 200).bool()), usual)
+    shares = share_nearer(nearest_distance(new, reference, torch.ones(400, 200).bool()), usual)
     assert float(shares.mean()) == pytest.approx(0.5, abs=0.06)
     assert share_nearer(torch.tensor([math.nan]).double(), usual).isnan().all()
 
@@ -143,12 +143,12 @@ def test_a_vector_the_model_never_saw_makes_masked_texts_strange():
 
         def blank(self):
             width = self.inner.network.shape.embedding
-            return Blank("far", torch.full((width,), 50.0).double())
+            return MaskEmbedding("far", torch.full((width,), 50.0).double())
 
     blanked = Blanked(one)
-    crowd = Crowd(blanked, lambda: examples("bilstm"))
+    reference = ReferenceSample(blanked, lambda: examples("bilstm"))
     texts = [one.encode(example) for example in examples("bilstm") if " " in example.text]
-    found = rows_of(check()(Sitting(blanked, one.batch(texts), crowd=crowd)))
+    found = rows_of(check()(BatchContext(blanked, one.batch(texts), reference=reference)))
     assert found["off_distribution_masking", None].mean() > 0.8
     assert found["off_distribution_masking", None].mean() > 0.2 + (
         found["off_distribution_deletion", None].mean()
@@ -167,15 +167,15 @@ def test_company_and_budget_never_matter():
 def test_without_whole_texts_it_says_why():
     one = subject("bilstm")
     batch = helpers.batch(one, [3, 4])
-    findings = check()(Sitting(one, batch))
+    findings = check()(BatchContext(one, batch))
     assert rows_of(findings) == {}
     names = {f"off_distribution_{what}" for what in ("whole", "deletion", "masking")}
     assert names <= set(check().measures)
     assert {findings.missing[name] for name in names} == {
         "the texts stand alone: there are no whole texts of the data to hold them against"
     }
-    few = Crowd(one, lambda: examples("bilstm")[:7])
-    found = check()(Sitting(one, batch, crowd=few))
+    few = ReferenceSample(one, lambda: examples("bilstm")[:7])
+    found = check()(BatchContext(one, batch, reference=few))
     assert "the data has 7 texts; it takes 20" in found.missing["off_distribution_whole"]
     with pytest.raises(NotApplicable, match="takes 20 whole ones"):
         few.states  # noqa: B018

@@ -10,9 +10,9 @@ import seams
 from heedful.checks import checks
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
-from heedful.methods.attention.block_methods import Zeroed
+from heedful.methods.attention.block_methods import ValueZeroingChanges
 from heedful.models.attention_access.scope import Scope
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 TEXTS = ("so fine , and dull .", "not bad", "it was the best")
 OF_LAYERS = ("tau_weighting", "tau_mixing", "tau_unrolled")
@@ -20,11 +20,11 @@ OF_LAYERS = ("tau_weighting", "tau_mixing", "tau_unrolled")
 
 def sat(name, scope=None):
     subject = seams.subject(name, scope)
-    return Sitting(subject, seams.batch(subject, TEXTS))
+    return BatchContext(subject, seams.batch(subject, TEXTS))
 
 
-def found(sitting, **settings):
-    findings = checks.build("mechanism", **settings)(sitting)
+def found(context, **settings):
+    findings = checks.build("mechanism", **settings)(context)
     columns = {(one.measure, one.setting): one.values for one in findings.measurements}
     return columns, findings.missing
 
@@ -38,14 +38,14 @@ def same(columns, name, wanted):
     np.testing.assert_allclose(columns[name], wanted, atol=1e-9, err_msg=str(name))
 
 
-def wanted_of(sitting, contributions, layers, upto):
+def wanted_of(context, contributions, layers, upto):
     """The three τ of every text, from matrices of each text, (T, T) a layer, at the position."""
-    batch, position = sitting.batch, sitting.subject.scope.position
-    leave = methods.build("leave_one_out", of="output")(sitting, sitting.predicted).scores
+    batch, position = context.batch, context.subject.scope.position
+    leave = methods.build("leave_one_out", of="output")(context, context.predicted).scores
     rows = {name: [] for name in OF_LAYERS}
     for row, (every, present) in enumerate(zip(contributions, batch.present, strict=True)):
         at = {"first": 0, "last": int(present.sum()) - 1}[position]
-        weights = torch.stack([sitting.forward.maps[n][row, :, at].mean(0) for n in layers])
+        weights = torch.stack([context.forward.maps[n][row, :, at].mean(0) for n in layers])
         own = torch.stack([every[n][at] for n in layers]).mean(0)
         whole = torch.eye(len(own)).double()
         for n in range(upto + 1):
@@ -58,10 +58,10 @@ def wanted_of(sitting, contributions, layers, upto):
     return rows
 
 
-def by_hand(name, sitting):
+def by_hand(name, context):
     """ALTI's matrices of each text, rows summing to 1, by plain loops."""
     texts = []
-    for ids, present in zip(sitting.batch.ids, sitting.batch.present, strict=True):
+    for ids, present in zip(context.batch.ids, context.batch.present, strict=True):
         layers = apart_by_hand.contributions(name, tuple(ids[present].tolist()), "alti")
         texts.append([one / one.sum(-1, keepdim=True) for one in layers])
     return texts
@@ -70,30 +70,30 @@ def by_hand(name, sitting):
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 @pytest.mark.parametrize("layer", [0, -1, "all"])
 def test_weights_contributions_and_influence_are_ranked_as_by_hand(name, layer):
-    sitting = sat(name, Scope(layer))
-    columns, missing = found(sitting)
+    context = sat(name, Scope(layer))
+    columns, missing = found(context)
     assert not missing
-    matrices = by_hand(name, sitting)
+    matrices = by_hand(name, context)
     layers, upto = {0: ([0], 0), -1: ([1], 1), "all": ([0, 1], 1)}[layer]
-    for measure, wanted in wanted_of(sitting, matrices, layers, upto).items():
+    for measure, wanted in wanted_of(context, matrices, layers, upto).items():
         same(columns, (measure, None), wanted)
     for number in (0, 1):
-        for measure, wanted in wanted_of(sitting, matrices, [number], number).items():
+        for measure, wanted in wanted_of(context, matrices, [number], number).items():
             same(columns, (measure, f"layer {number}"), wanted)
     assert {setting for _, setting in columns} == {None, "layer 0", "layer 1"}
 
 
 def test_where_alti_is_refused_value_zeroing_tells():
-    sitting = sat("deberta")
-    columns, missing = found(sitting)
+    context = sat("deberta")
+    columns, missing = found(context)
     assert not missing
-    layers = sitting.once(Zeroed())
+    layers = context.cached(ValueZeroingChanges())
     matrices = [
         [one[row][present][:, present].double() for one in layers]
-        for row, present in enumerate(sitting.batch.present)
+        for row, present in enumerate(context.batch.present)
     ]
     for number in (0, 1):
-        for measure, wanted in wanted_of(sitting, matrices, [number], number).items():
+        for measure, wanted in wanted_of(context, matrices, [number], number).items():
             same(columns, (measure, f"layer {number}"), wanted)
 
 
@@ -115,18 +115,18 @@ def test_an_encoder_with_a_decoder_has_a_reason_too():
 
 
 def test_where_both_are_refused_both_reasons_are_told(monkeypatch):
-    def refuse(self, sitting):
+    def refuse(self, context):
         raise NotApplicable("value_zeroing is refused: so.")
 
-    monkeypatch.setattr(Zeroed, "__call__", refuse)
+    monkeypatch.setattr(ValueZeroingChanges, "__call__", refuse)
     _, missing = found(sat("deberta"))
     assert missing["tau_mixing"].startswith("alti needs ")
     assert missing["tau_mixing"].endswith(". value_zeroing is refused: so.")
 
 
 def test_it_takes_one_pass_beside_those_that_every_audit_makes():
-    sitting = sat("bert")
-    found(sitting)
+    context = sat("bert")
+    found(context)
     again = sat("bert")
     again.forward, again.decode, again.without_each  # noqa: B018 - what agreement asks for
     passes = []

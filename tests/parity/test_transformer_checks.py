@@ -14,10 +14,10 @@ from heedful.checks.interventions.gradient_search import AdversarialSearch
 from heedful.checks.interventions.leverage import Leverage
 from heedful.checks.interventions.nullspace import NullSpace
 from heedful.checks.interventions.random_at_distance import RandomAtDistance
-from heedful.checks.interventions.simple import Permute, Uniform
+from heedful.checks.interventions.simple import Permute, UniformWeights
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, tvd
 from heedful.pipeline.audit.job import run_job
 
@@ -27,45 +27,45 @@ TEXTS = ("a fine film that is so very good .", "not so bad", "it was dull , in p
 def sitting_of(family="bert", texts=TEXTS, **choices):
     subject = heedful.load(tiny.model(family), tiny.tokenizer(family), **choices)
     encoded = [subject.encode(Example(i, text, 0)) for i, text in enumerate(texts)]
-    return Sitting(subject, subject.batch(encoded))
+    return BatchContext(subject, subject.batch(encoded))
 
 
 @pytest.fixture(scope="module", params=["bert", "llama", "deberta-v2"])
-def sitting(request):
+def context(request):
     return sitting_of(request.param)
 
 
-def words_of(sitting, text):
-    return sitting.batch.mask[text].nonzero().squeeze(-1).tolist()
+def words_of(context, text):
+    return context.batch.mask[text].nonzero().squeeze(-1).tolist()
 
 
-def test_what_rows_read_as_is_their_mean_over_words(sitting):
-    for text, own in enumerate(sitting.forward.attention):
-        words = words_of(sitting, text)
-        mean = [sum(float(row[t]) for row in sitting.rows[text]) for t in words]
+def test_what_rows_read_as_is_their_mean_over_words(context):
+    for text, own in enumerate(context.forward.attention):
+        words = words_of(context, text)
+        mean = [sum(float(row[t]) for row in context.rows[text]) for t in words]
         want = [one / sum(mean) for one in mean]
         assert own[words].tolist() == pytest.approx(want)
         assert float(own.sum()) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("keys", ["words", "all"])
-def test_a_shuffle_moves_every_head_alike_and_nothing_else(sitting, keys):
-    shuffled = Permute(draws=7, keys=keys)(sitting)
-    movable = sitting.batch.mask if keys == "words" else sitting.batch.present
+def test_a_shuffle_moves_every_head_alike_and_nothing_else(context, keys):
+    shuffled = Permute(draws=7, keys=keys)(context)
+    movable = context.batch.mask if keys == "words" else context.batch.present
     moved_some = False
     for draw in shuffled:
-        for text in range(len(sitting.batch)):
+        for text in range(len(context.batch)):
             fixed = ~movable[text]
-            assert torch.equal(draw[text][:, fixed], sitting.rows[text][:, fixed])
+            assert torch.equal(draw[text][:, fixed], context.rows[text][:, fixed])
             here = movable[text].nonzero().squeeze(-1)
-            pairs = {tuple(column) for column in sitting.rows[text][:, here].T.tolist()}
+            pairs = {tuple(column) for column in context.rows[text][:, here].T.tolist()}
             assert {tuple(column) for column in draw[text][:, here].T.tolist()} == pairs
-            moved_some |= not torch.equal(draw[text], sitting.rows[text])
+            moved_some |= not torch.equal(draw[text], context.rows[text])
     assert moved_some
     if keys == "words":
-        reading = sitting.reading(shuffled)
+        reading = context.reading(shuffled)
         assert torch.allclose(
-            reading.sort(-1).values, sitting.forward.attention.sort(-1).values.expand_as(reading)
+            reading.sort(-1).values, context.forward.attention.sort(-1).values.expand_as(reading)
         )
 
 
@@ -76,7 +76,7 @@ def test_windows_and_causality_are_respected_by_every_intervention():
         assert closed.any()
         for other in (
             Permute(draws=3)(one),
-            Uniform()(one),
+            UniformWeights()(one),
             Leverage()(one),
             AdversarialSearch(steps=3, candidates=2)(one),
             RandomAtDistance(3)(one, torch.tensor([0.1])),
@@ -87,15 +87,15 @@ def test_windows_and_causality_are_respected_by_every_intervention():
             )
 
 
-def test_the_search_finds_other_heads_with_the_same_output_and_reports_true_distances(sitting):
-    found = AdversarialSearch(steps=150, rate=0.1, candidates=2)(sitting)[0]
-    change = tvd(sitting.decode(found).softmax(-1), sitting.forward.probabilities)
+def test_the_search_finds_other_heads_with_the_same_output_and_reports_true_distances(context):
+    found = AdversarialSearch(steps=150, rate=0.1, candidates=2)(context)[0]
+    change = tvd(context.decode(found).softmax(-1), context.forward.probabilities)
     assert (change <= 0.05 + 1e-9).all()
-    away = jsd(sitting.reading(found), sitting.forward.attention)
+    away = jsd(context.reading(found), context.forward.attention)
     assert away.max() > 0.02
-    special = sitting.batch.present & ~sitting.batch.mask
+    special = context.batch.present & ~context.batch.mask
     where = special[:, None].expand_as(found)
-    assert torch.equal(found[where], sitting.rows[where])
+    assert torch.equal(found[where], context.rows[where])
 
 
 def test_the_slope_of_the_search_is_that_of_its_loss():
@@ -106,7 +106,7 @@ def test_the_slope_of_the_search_is_that_of_its_loss():
     weights = torch.softmax(logits.detach().masked_fill(~one.words, -1e9), -1)
 
     def loss(free):
-        rows = one.with_words(free)
+        rows = one.place_on_words(free)
         reading = one.reading(rows)
         output = one.decode(rows).softmax(-1)
         change = tvd(output, one.forward.probabilities)
@@ -133,10 +133,10 @@ def _jsd(p, q):
     return 0.5 * (part + q * ((q + tiny_).log() - (middle + tiny_).log())).sum(-1)
 
 
-def test_random_attention_lies_exactly_as_far_as_asked(sitting):
-    wanted = torch.tensor([0.05, 0.1, 0.02]).to(sitting.rows)
-    other = RandomAtDistance(draws=5)(sitting, wanted)
-    found = jsd(sitting.reading(other), sitting.forward.attention)
+def test_random_attention_lies_exactly_as_far_as_asked(context):
+    wanted = torch.tensor([0.05, 0.1, 0.02]).to(context.rows)
+    other = RandomAtDistance(draws=5)(context, wanted)
+    found = jsd(context.reading(other), context.forward.attention)
     torch.testing.assert_close(found, wanted.expand_as(found), rtol=1e-4, atol=1e-6)
     assert len({tuple(one.flatten().tolist()) for one in other}) > 1
 

@@ -20,7 +20,7 @@ from heedful.api.run import Run
 from heedful.core.errors import ConfigError, DataError, ModelError, RunError
 from heedful.core.values import Example
 from heedful.data import read
-from heedful.models.recurrent.model_folder import load, save
+from heedful.models.recurrent.model_folder import load_model, save_model
 from heedful.pipeline.plan.plan import Plan, parse_plan
 
 FEW, MANY = 50, 3000
@@ -187,14 +187,14 @@ MODEL = ("model.safetensors", "heedful.json", "vocabulary.json")
 
 @pytest.mark.parametrize("name", MODEL)
 def test_model_folders(fuzz, name, tmp_path):
-    save(helpers.subject(), tmp_path)
+    save_model(helpers.subject(), tmp_path)
     raw = (tmp_path / name).read_bytes()
     cases = broken(raw) if name == MODEL[0] else broken(raw) | edited_json(raw)
 
     def one(content):
         (tmp_path / name).write_bytes(content)
         with suppress(ModelError):
-            subject = load(tmp_path)
+            subject = load_model(tmp_path)
             batch = subject.batch([subject.encode(Example(0, "w1 w2 new", 0))])
             assert subject.forward(batch).logits.shape == (1, 2)
             assert subject.fingerprint()
@@ -248,7 +248,7 @@ def test_run_files_too_deep_or_of_another_kind(name, text, tmp_path):
 
 @pytest.mark.parametrize("name", MODEL[1:])
 def test_model_files_too_deep(name, tmp_path):
-    save(helpers.subject(), tmp_path)
+    save_model(helpers.subject(), tmp_path)
     (tmp_path / name).write_text(DEEP)
     with pytest.raises(ModelError, match=name):
-        load(tmp_path)
+        load_model(tmp_path)

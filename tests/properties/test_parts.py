@@ -13,11 +13,11 @@ from heedful.checks import Check, checks
 from heedful.checks.interventions import Intervention, interventions
 from heedful.core.batch import Batch, collate
 from heedful.core.errors import NotApplicable
-from heedful.core.rationales import People
+from heedful.core.rationales import WordAnnotations
 from heedful.core.values import Forward
 from heedful.methods import Method, methods
-from heedful.models.batch_context import Sitting
-from heedful.models.protocols import DeletesQuickly, Subject
+from heedful.models.batch_context import BatchContext
+from heedful.models.protocols import HasFastDeletion, Subject
 
 ROOMS = {"method": methods, "intervention": interventions, "check": checks}
 PROTOCOLS = {"method": Method, "intervention": Intervention, "check": Check}
@@ -107,33 +107,33 @@ def sat(subject, batch, **more):
         marked = drawn.random(words) < 0.4
         marked[drawn.integers(words)] = True
         scores = drawn.normal(size=words)
-        people[instance] = People(tuple(marked.tolist()), tuple(scores.tolist()))
-    return Sitting(subject, batch, people=people, **more)
+        people[instance] = WordAnnotations(tuple(marked.tolist()), tuple(scores.tolist()))
+    return BatchContext(subject, batch, people=people, **more)
 
 
 def build(room, name):
     return ROOMS[room].build(name, **QUICK.get(name, {}))
 
 
-def called(room, name, sitting):
+def called(room, name, context):
     """What the part gives: its own kind of result, or None where it says it cannot serve."""
     part = build(room, name)
     try:
         if room == "method":
-            classes = len(sitting.subject.labels)
-            return part(sitting, torch.tensor(sitting.batch.instances) % classes)
-        return part(sitting)
+            classes = len(context.subject.labels)
+            return part(context, torch.tensor(context.batch.instances) % classes)
+        return part(context)
     except NotApplicable:
         return None
 
 
-def answers(room, name, sitting):
+def answers(room, name, context):
     """By instance: all numbers the part gives of that text, without its padding."""
-    found, present = called(room, name, sitting), sitting.batch.present
+    found, present = called(room, name, context), context.batch.present
     if found is None:
-        return dict.fromkeys(sitting.batch.instances)
+        return dict.fromkeys(context.batch.instances)
     by_text = {}
-    for row, instance in enumerate(sitting.batch.instances):
+    for row, instance in enumerate(context.batch.instances):
         if room == "method":
             by_text[instance] = found.scores[row][present[row]].numpy()
         elif room == "intervention":
@@ -163,7 +163,7 @@ def padded(batch, extra):
 
 def test_the_bare_subject_is_one_and_has_no_short_cut():
     assert isinstance(SUBJECTS[-1], Subject)
-    assert not isinstance(SUBJECTS[-1], DeletesQuickly)
+    assert not isinstance(SUBJECTS[-1], HasFastDeletion)
 
 
 @every_part
@@ -209,8 +209,8 @@ def test_the_budget_of_a_batch_never_matters(room, name, case):
 def test_a_second_call_gives_the_same_and_the_model_stays_as_it_was(room, name, case):
     subject, encoded = made(case)
     before = {key: value.clone() for key, value in subject.network.state_dict().items()}
-    sitting = sat(subject, collate(encoded))
-    first, again = answers(room, name, sitting), answers(room, name, sitting)
+    context = sat(subject, collate(encoded))
+    first, again = answers(room, name, context), answers(room, name, context)
     for instance, numbers in first.items():
         assert numbers is None or np.array_equal(numbers, again[instance], equal_nan=True)
     for key, value in subject.network.state_dict().items():
@@ -239,17 +239,17 @@ def test_scores_are_finite_and_lie_on_words_only(name, case):
 @on_texts
 def test_interventions_give_distributions_over_the_words(name, case):
     subject, encoded = made(case)
-    sitting = sat(subject, collate(encoded))
-    found = called("intervention", name, sitting)
+    context = sat(subject, collate(encoded))
+    found = called("intervention", name, context)
     if found is None:
         assert name in ("certified", "nullspace")  # the latter is for heads, which these lack
         assert name == "nullspace" or len(subject.labels) > 2
         return
-    mask = sitting.batch.mask
+    mask = context.batch.mask
     assert found.shape[1:] == mask.shape
     assert (found >= 0).all()
     assert not found[:, ~mask].any()
-    mass = sitting.forward.attention.sum(-1).expand(found.shape[:2])
+    mass = context.forward.attention.sum(-1).expand(found.shape[:2])
     torch.testing.assert_close(found.sum(-1), mass, atol=1e-12, rtol=0)
     assert not found.requires_grad
 

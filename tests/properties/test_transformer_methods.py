@@ -9,7 +9,7 @@ import tiny
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.transformer.from_pretrained import from_model
 
 FAMILIES = ("bert", "gpt2", "deberta", "bart")
@@ -31,15 +31,15 @@ def encoded(name):
 def explained(name, method, order, budget=20_000):
     """Scores of the texts by instance, or why there are none."""
     chosen = [encoded(name)[place] for place in order]
-    sitting = Sitting(subject(name), subject(name).batch(chosen), 0, budget)
+    context = BatchContext(subject(name), subject(name).batch(chosen), 0, budget)
     part = methods.build(method, **{**QUICK.get(method, {}), **SEARCHED.get(method, {})})
     try:
-        found = part(sitting, torch.tensor(sitting.batch.instances) % len(subject(name).labels))
+        found = part(context, torch.tensor(context.batch.instances) % len(subject(name).labels))
     except NotApplicable as reason:
-        return dict.fromkeys(sitting.batch.instances, str(reason))
+        return dict.fromkeys(context.batch.instances, str(reason))
     assert found.scores.isfinite().all()
     assert part.signed or (found.scores >= 0).all()
-    rows = zip(sitting.batch.instances, found.scores, found.mask, strict=True)
+    rows = zip(context.batch.instances, found.scores, found.mask, strict=True)
     return {instance: scores[mask].double() for instance, scores, mask in rows}
 
 
@@ -80,7 +80,7 @@ def test_most_methods_serve(name):
 
 def test_a_lean_sitting_gives_the_same_and_still_shows_attention():
     chosen = subject("bert").batch(encoded("bert"))
-    full, lean = (Sitting(subject("bert"), chosen, lean=one) for one in (False, True))
+    full, lean = (BatchContext(subject("bert"), chosen, lean=one) for one in (False, True))
     for method in ("gradient", "input_x_gradient", "attention", "gradient_rollout", "occlusion"):
         one, other = (methods.build(method)(side, full.predicted).scores for side in (full, lean))
         torch.testing.assert_close(other, one, atol=1e-9, rtol=1e-9)
@@ -88,7 +88,7 @@ def test_a_lean_sitting_gives_the_same_and_still_shows_attention():
 
 def test_a_lean_sitting_explains_one_class_after_another():
     chosen = subject("bert").batch(encoded("bert"))
-    full, lean = (Sitting(subject("bert"), chosen, lean=one) for one in (False, True))
+    full, lean = (BatchContext(subject("bert"), chosen, lean=one) for one in (False, True))
     for target in (torch.tensor([0, 1, 0]), torch.tensor([1, 0, 1]), torch.tensor([0, 1, 0])):
         one, other = (methods.build("gradient")(side, target).scores for side in (full, lean))
         torch.testing.assert_close(other, one, atol=1e-9, rtol=1e-9)

@@ -10,19 +10,23 @@ from heedful.api.run import Run
 from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import RunError
 from heedful.numerics.stats.bootstrap import RESAMPLES
-from heedful.report.pages.comparison_rows import COLUMNS, csv_of, flat_rows
-from heedful.report.terminal.comparison import print_compared
+from heedful.report.pages.comparison_rows import COMPARISON_COLUMNS, flatten_rows, render_csv
+from heedful.report.terminal.comparison import print_comparison
 from heedful.results.comparison.columns import gather_columns
-from heedful.results.comparison.compare import Question, compare_records
-from heedful.results.comparison.records import Compared
-from heedful.results.comparison.requirements import Judged, judged, parse_gate
-from heedful.results.comparison.sides import Recorded
-from heedful.results.run_folder import MANIFEST, PLAN, Folder
+from heedful.results.comparison.compare import ComparisonSettings, compare_records
+from heedful.results.comparison.records import ComparisonRecord
+from heedful.results.comparison.requirements import (
+    RequirementResult,
+    check_requirement,
+    parse_requirement,
+)
+from heedful.results.comparison.sides import ComparedRun
+from heedful.results.run_folder import MANIFEST, PLAN, RunFolder
 
 if TYPE_CHECKING:
     import pandas as pd
 
-KINDS: dict[str, type] = {
+MANIFEST_TYPES: dict[str, type] = {
     "data": dict,
     "model": dict,
     "versions": dict,
@@ -35,8 +39,8 @@ KINDS: dict[str, type] = {
 class Comparison:
     """Two or more runs, or methods of one, side by side; `record` holds the numbers."""
 
-    record: Compared
-    required: tuple[Judged, ...] = ()
+    record: ComparisonRecord
+    required: tuple[RequirementResult, ...] = ()
 
     @property
     def met(self) -> bool:
@@ -45,13 +49,13 @@ class Comparison:
 
     def require(self, *rules: str) -> "Comparison":
         """The same comparison held against further requirements, such as "degree>=-0.05"."""
-        gates = [parse_gate(one) for one in rules]
-        more = tuple(judged(one, self.record) for one in gates)
+        gates = [parse_requirement(one) for one in rules]
+        more = tuple(check_requirement(one, self.record) for one in gates)
         return replace(self, required=(*self.required, *more))
 
     def show(self) -> None:
         """Print answers, claims and differences as tables."""
-        print_compared(self.record, self.required)
+        print_comparison(self.record, self.required)
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as `heedful compare --json` prints it."""
@@ -64,23 +68,23 @@ class Comparison:
             import pandas as pd
         except ImportError:
             raise RunError("to_dataframe needs pandas: pip install pandas.") from None
-        return pd.DataFrame(list(flat_rows(self.record)), columns=list(COLUMNS))
+        return pd.DataFrame(list(flatten_rows(self.record)), columns=list(COMPARISON_COLUMNS))
 
     def to_csv(self, path: str | Path) -> Path:
         """Write these rows as CSV; gives the path."""
-        return _written(path, csv_of(self.record))
+        return _write_file(path, render_csv(self.record))
 
     def to_markdown(self, path: str | Path) -> Path:
         """Write the tables as Markdown; gives the path."""
-        from heedful.report.pages.comparison_markdown import compared_markdown
+        from heedful.report.pages.comparison_markdown import render_comparison_markdown
 
-        return _written(path, compared_markdown(self.record, self.required))
+        return _write_file(path, render_comparison_markdown(self.record, self.required))
 
     def to_html(self, path: str | Path) -> Path:
         """Write one page that opens offline; gives the path."""
-        from heedful.report.pages.comparison_html import compared_page
+        from heedful.report.pages.comparison_html import render_comparison_html
 
-        return _written(path, compared_page(self.record, self.required))
+        return _write_file(path, render_comparison_html(self.record, self.required))
 
 
 def compare(
@@ -98,14 +102,14 @@ def compare(
     by exchanging the two, corrected over all of them. Runs on other texts are refused unless
     `paired` is False. No model is needed.
     """
-    question = Question(paired, correction, level, resamples, seed)
-    records = [recorded(one if isinstance(one, Run) else Run(Path(one))) for one in runs]
+    question = ComparisonSettings(paired, correction, level, resamples, seed)
+    records = [read_run(one if isinstance(one, Run) else Run(Path(one))) for one in runs]
     return Comparison(compare_records(records, question, methods=tuple(methods)))
 
 
-def recorded(run: Run) -> Recorded:
+def read_run(run: Run) -> ComparedRun:
     """What a comparison reads of a run."""
-    folder = Folder(run.folder)
+    folder = RunFolder(run.folder)
     manifest = run.manifest
     try:
         verdict = run.verdict
@@ -115,16 +119,16 @@ def recorded(run: Run) -> Recorded:
         plan = tomllib.loads(folder.text(PLAN))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise RunError(f"{run.folder / PLAN} is damaged: {error}.") from error
-    for name, kind in KINDS.items():
+    for name, kind in MANIFEST_TYPES.items():
         if not isinstance(manifest.get(name, kind()), kind):
             raise RunError(f"{run.folder / MANIFEST} is damaged: {name} is no {kind.__name__}.")
     for name in ("fields", "settings"):
         if not isinstance(plan.get(name, {}), dict):
             raise RunError(f"{run.folder / PLAN} is damaged: {name} is no table.")
     columns = gather_columns(folder.measurements())
-    return Recorded(str(run.folder), verdict, manifest, columns, plan)
+    return ComparedRun(str(run.folder), verdict, manifest, columns, plan)
 
 
-def _written(path: str | Path, text: str) -> Path:
+def _write_file(path: str | Path, text: str) -> Path:
     write_atomic(Path(path), text)
     return Path(path)

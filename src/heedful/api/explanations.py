@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import RunError
 from heedful.report.terminal.coloured_words import print_words
-from heedful.results.explanation import Explained
+from heedful.results.explanation import TextExplanation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ class Explanations:
     At the end of a notebook's cell it shows itself.
     """
 
-    record: Explained
+    record: TextExplanation
     model: str = ""
 
     def show(self, *, numbers: bool = False) -> None:
@@ -42,12 +42,12 @@ class Explanations:
 
     def to_html(self, path: str | Path) -> Path:
         """Write one page that opens offline; gives its path."""
-        from heedful.report.pages.explanation_html import explained_page
+        from heedful.report.pages.explanation_html import render_explanation_html
 
-        write_atomic(Path(path), explained_page(self.record, model=self.model))
+        write_atomic(Path(path), render_explanation_html(self.record, model=self.model))
         return Path(path)
 
     def _repr_html_(self) -> str:
-        from heedful.report.pages.explanation_html import explained_fragment
+        from heedful.report.pages.explanation_html import render_explanation_fragment
 
-        return explained_fragment(self.record, model=self.model)
+        return render_explanation_fragment(self.record, model=self.model)

@@ -7,23 +7,25 @@ from typing import Any
 from heedful.api.explanations import Explanations
 from heedful.api.run import Run
 from heedful.core.errors import ConfigError
-from heedful.core.timing import Progress, silent
+from heedful.core.timing import Progress, no_progress
 from heedful.data.dataset import Dataset
-from heedful.data.read import Data, read
-from heedful.models.load import load_live, load_named
+from heedful.data.read import DataLike, read
+from heedful.models.load import load_in_memory, load_subject
 from heedful.models.protocols import Subject
-from heedful.pipeline.audit.run_audit import run
+from heedful.pipeline.audit.run_audit import run_audit
 from heedful.pipeline.explain.explain_text import explain_text
-from heedful.pipeline.explain.request import Request, Wanted, chosen_methods
-from heedful.pipeline.explain.write_parquet import DataExplanations, Source, explain_to_file
+from heedful.pipeline.explain.request import ExplainRequest, MethodsLike, resolve_methods
+from heedful.pipeline.explain.write_parquet import DataExplanations, ExplainSource, explain_to_file
 from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.retrain.run_retraining import Front
-from heedful.pipeline.retrain.training_data import training_data
+from heedful.pipeline.retrain.run_retraining import Callbacks
+from heedful.pipeline.retrain.training_data import read_training_data
 
-Model = str | Path | Subject | Any  # a live transformers model too; its type needs transformers
+ModelSource = (
+    str | Path | Subject | Any
+)  # a live transformers model too; its type needs transformers
 
 
-def load(model: Model, tokenizer: Any = None, **choices: Any) -> Subject:
+def load(model: ModelSource, tokenizer: Any = None, **choices: Any) -> Subject:
     """A subject from a model folder, a hub id, or a live transformers model with its tokenizer.
 
     A subject of your own is given back as it is. For transformers models `choices` are `layer`,
@@ -31,7 +33,7 @@ def load(model: Model, tokenizer: Any = None, **choices: Any) -> Subject:
     `max_length`, and for those that are loaded `dtype`, `device` and `revision`.
     """
     if isinstance(model, str | Path):
-        return load_named(model, **choices)
+        return load_subject(model, **choices)
     if isinstance(model, Subject):
         if choices:
             raise ConfigError(f"A subject is used as it is; {', '.join(choices)} cannot be set.")
@@ -39,7 +41,7 @@ def load(model: Model, tokenizer: Any = None, **choices: Any) -> Subject:
     if hasattr(model, "config") and hasattr(model, "named_modules"):
         if tokenizer is None:
             raise ConfigError("A live model comes with its tokenizer: load(model, tokenizer).")
-        return load_live(model, tokenizer, **choices)
+        return load_in_memory(model, tokenizer, **choices)
     raise ConfigError(
         f"A model is a folder or an object with the verbs of heedful.Subject, not a "
         f"{type(model).__name__}. See docs/your-own-model.md for a 30-line adapter."
@@ -47,15 +49,15 @@ def load(model: Model, tokenizer: Any = None, **choices: Any) -> Subject:
 
 
 def audit(
-    model: Model,
-    data: Data,
+    model: ModelSource,
+    data: DataLike,
     *,
     checks: Sequence[str] = (),
     out: str | Path | None = None,
     plan: Plan | None = None,
-    train: Data | None = None,
-    dev: Data | None = None,
-    progress: Progress = silent,
+    train: DataLike | None = None,
+    dev: DataLike | None = None,
+    progress: Progress = no_progress,
     announce: Callable[[str], None] = lambda _: None,
     **settings: Any,
 ) -> Run:
@@ -84,19 +86,19 @@ def audit(
         cleaning=plan.cleaning,
     )
     known = subject.labels if getattr(subject, "labelled", True) else ()  # a next token has none
-    training = training_data(data, plan, known, train=train, dev=dev)
-    desk = Front(progress, announce)
+    training = read_training_data(data, plan, known, train=train, dev=dev)
+    callbacks = Callbacks(progress, announce)
     place = Path(out) if out else None
-    return Run(run(subject, rows, plan, out=place, training=training, front=desk))
+    return Run(run_audit(subject, rows, plan, out=place, training=training, callbacks=callbacks))
 
 
 def explain(
-    model: Model,
+    model: ModelSource,
     text: str,
     *,
     question: str | None = None,
     method: str | None = None,
-    methods: Wanted = None,
+    methods: MethodsLike = None,
     target: str | None = None,
     granularity: str = "word",
     of: str | None = None,
@@ -118,11 +120,11 @@ def explain(
 
 
 def explain_all(
-    model: Model,
-    data: Data,
+    model: ModelSource,
+    data: DataLike,
     *,
     out: str | Path = "explanations.parquet",
-    methods: Wanted = None,
+    methods: MethodsLike = None,
     target: str | None = None,
     granularity: str = "word",
     of: str | None = None,
@@ -132,7 +134,7 @@ def explain_all(
     cleaning: str | None = None,
     seed: int = 0,
     max_batch_tokens: int = 20_000,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     **choices: Any,
 ) -> DataExplanations:
     """Explain every text of a data set, into one Parquet file with a row per text and method.
@@ -141,22 +143,22 @@ def explain_all(
     `cleaning` it must. The rest is as for `explain`.
     """
     asked = _request(None, methods, target=target, granularity=granularity, of=of, seed=seed)
-    source = Source(data, split, fields, limit, cleaning, max_batch_tokens)
+    source = ExplainSource(data, split, fields, limit, cleaning, max_batch_tokens)
     subject = load(model, **choices)
     return explain_to_file(subject, source, asked, out=Path(out), progress=progress)
 
 
-def _request(method: str | None, methods: Wanted, **rest: Any) -> Request:
+def _request(method: str | None, methods: MethodsLike, **rest: Any) -> ExplainRequest:
     if method and methods:
         raise ConfigError("Give method or methods, not both.")
-    return Request(chosen_methods((method,) if method else methods), **rest)
+    return ExplainRequest(resolve_methods((method,) if method else methods), **rest)
 
 
-def _name(model: Model, subject: Subject) -> str:
+def _name(model: ModelSource, subject: Subject) -> str:
     return subject.family if isinstance(model, Subject) else str(model)
 
 
-def _data_name(data: Data) -> str:
+def _data_name(data: DataLike) -> str:
     name = getattr(data, "name", None)
     if isinstance(data, str | Path):
         return str(data)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import ConfigError, RunError
 from heedful.core.records import Verdict
-from heedful.report.run_records import Records
+from heedful.report.run_records import RunRecords
 from heedful.report.terminal.verdict_card import print_card
-from heedful.results.run_folder import MANIFEST, PLAN, REPORT, VERDICT, Folder
+from heedful.results.run_folder import MANIFEST, PLAN, REPORT, VERDICT, RunFolder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,13 +28,13 @@ class Run:
     @cached_property
     def verdict(self) -> Verdict:
         """The answer, with the claims and estimates it rests on."""
-        return Verdict.from_json(Folder(self.folder).text(VERDICT))
+        return Verdict.from_json(RunFolder(self.folder).text(VERDICT))
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """Versions, fingerprints, seeds, counts and cost."""
         try:
-            found: Any = json.loads(Folder(self.folder).text(MANIFEST))
+            found: Any = json.loads(RunFolder(self.folder).text(MANIFEST))
         except (ValueError, RecursionError) as error:
             raise RunError(f"{self.folder / MANIFEST} is damaged: {error}.") from error
         if not isinstance(found, dict):
@@ -47,7 +47,7 @@ class Run:
             import pandas  # noqa: F401 - pyarrow makes the frame
         except ImportError:
             raise RunError("to_dataframe needs pandas: pip install pandas.") from None
-        frame: pd.DataFrame = Folder(self.folder).measurements().whole().to_pandas()
+        frame: pd.DataFrame = RunFolder(self.folder).measurements().whole().to_pandas()
         return frame
 
     def show(self) -> None:
@@ -55,12 +55,12 @@ class Run:
         print_card(self.verdict, self.manifest)
 
     @property
-    def records(self) -> Records:
+    def records(self) -> RunRecords:
         """All that a report is made from."""
-        folder = Folder(self.folder)
+        folder = RunFolder(self.folder)
         plan = folder.text(PLAN)
         kept = folder.measurements(), folder.texts(), plan, folder.maps()
-        return Records(self.verdict, self.manifest, *kept)
+        return RunRecords(self.verdict, self.manifest, *kept)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the page, one file that opens offline; RUN/report.html unless said."""
@@ -72,22 +72,22 @@ class Run:
 
     def markdown(self) -> str:
         """A section for a model card."""
-        from heedful.report.pages.run_markdown import to_markdown
+        from heedful.report.pages.run_markdown import render_markdown
 
-        return to_markdown(self.records)
+        return render_markdown(self.records)
 
     def card(self) -> str:
         """A model card's section on attention in plain words, with its block of figures on top."""
-        from heedful.report.pages.model_card import card_of
+        from heedful.report.pages.model_card import render_model_card
 
-        return card_of(self.verdict, self.manifest)
+        return render_model_card(self.verdict, self.manifest)
 
     def write_card(self, path: str | Path) -> Path:
         """Write the card; a file that is not one of ours is never written over."""
-        from heedful.report.pages.model_card import MARK
+        from heedful.report.pages.model_card import CARD_MARK
 
         target = Path(path)
-        if target.exists() and MARK not in Folder(target.parent).text(target.name):
+        if target.exists() and CARD_MARK not in RunFolder(target.parent).text(target.name):
             raise RunError(
                 f"{target} exists and was not written by this command. Write to another file and "
                 "copy the section and its figures from there."
@@ -100,12 +100,12 @@ class Run:
 
         Its ending says whether it is HTML (.html) or Markdown (.md).
         """
-        from heedful.report.pages.review_render import review_html, review_markdown
+        from heedful.report.pages.review_render import render_review_html, render_review_markdown
 
-        target, kinds = Path(path), {".html": review_html, ".md": review_markdown}
+        target, kinds = Path(path), {".html": render_review_html, ".md": render_review_markdown}
         if target.suffix not in kinds:
             raise ConfigError(f"A reviewer's page ends in .html or .md, not {target.name!r}.")
-        digest = sha256(Folder(self.folder).text(VERDICT).encode()).hexdigest()
+        digest = sha256(RunFolder(self.folder).text(VERDICT).encode()).hexdigest()
         write_atomic(target, kinds[target.suffix](self.records, digest=digest))
         return target
 

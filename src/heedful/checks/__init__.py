@@ -21,21 +21,29 @@ from heedful.checks.retraining.roar import check as _roar
 from heedful.checks.retraining.off_manifold import check as _off_manifold
 
 # isort: on
-from heedful.checks.base import Check, Findings, FitsData, SeesAll, Tests, checks, usual_checks
-from heedful.checks.faithfulness.reference_texts import Crowd
-from heedful.checks.retraining.hidden_word_marks import mark
-from heedful.checks.retraining_base import Retrains, Trial
+from heedful.checks.base import (
+    Check,
+    Findings,
+    FitsData,
+    HasSignificanceTests,
+    NeedsAllTexts,
+    checks,
+    default_checks,
+)
+from heedful.checks.faithfulness.reference_texts import ReferenceSample
+from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
+from heedful.checks.retraining_base import RetrainingCheck, RetrainingContext
 
 __all__ = [
     "Check",
-    "Crowd",
     "Findings",
     "FitsData",
-    "Retrains",
-    "SeesAll",
-    "Tests",
-    "Trial",
+    "HasSignificanceTests",
+    "NeedsAllTexts",
+    "ReferenceSample",
+    "RetrainingCheck",
+    "RetrainingContext",
     "checks",
-    "mark",
-    "usual_checks",
+    "default_checks",
+    "mark_hidden_words",
 ]

@@ -12,10 +12,10 @@ from torch import Tensor
 from heedful.core.records import Claim, Measurement
 from heedful.core.registry import Registry
 from heedful.core.values import Example
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 checks = Registry("check")
-Column = NDArray[np.float64]
+TextValues = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +31,26 @@ class Check(Protocol):
     """A question that can be put to one batch at a time, so that audits stream and resume.
 
     `claim` is what the check bears on; whether it is heard there is a matter of its power, which
-    is measured. `measures` are averaged over instances and estimated with intervals, `of_heads` too
+    is measured. `measures` are averaged over instances and estimated with intervals, `head_measures` too
     where a subject has heads, `beside` are kept per instance only. A check that takes many passes
     says `usual = False`: it is run when asked for.
     """
 
     claim: ClassVar[Claim | None]
-    of_heads: ClassVar[tuple[str, ...]]
+    head_measures: ClassVar[tuple[str, ...]]
     beside: ClassVar[tuple[str, ...]]
 
     @property
     def measures(self) -> tuple[str, ...]: ...
 
-    def __call__(self, sitting: Sitting) -> Findings: ...
+    def __call__(self, context: BatchContext) -> Findings: ...
 
 
 @runtime_checkable
-class SeesAll(Protocol):
+class NeedsAllTexts(Protocol):
     """A check with measures that need all instances at once: a correction for many tests, say."""
 
-    def whole(self, columns: Mapping[str, Column]) -> dict[str, Column]:
+    def whole(self, columns: Mapping[str, TextValues]) -> dict[str, TextValues]:
         """Further per-instance columns, computed from all instances' columns."""
         ...
 
@@ -65,17 +65,17 @@ class FitsData(Protocol):
 
 
 @runtime_checkable
-class Tests(Protocol):
+class HasSignificanceTests(Protocol):
     """A check that asks several questions of all instances, each with a p-value."""
 
     def tested(
-        self, columns: Mapping[str, Column], *, resamples: int, seed: int
+        self, columns: Mapping[str, TextValues], *, resamples: int, seed: int
     ) -> dict[str, float]:
         """p-values, corrected for being many."""
         ...
 
 
-def usual_checks() -> tuple[str, ...]:
+def default_checks() -> tuple[str, ...]:
     """What is run unless checks are named: all that retrain nothing and take few passes."""
     return tuple(
         name
@@ -84,7 +84,7 @@ def usual_checks() -> tuple[str, ...]:
     )
 
 
-def measurement(
+def to_measurement(
     measure: str, values: Float[Tensor, "B"], setting: str | None = None
 ) -> Measurement:
     """A column of a batch as it is kept."""

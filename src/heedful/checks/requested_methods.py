@@ -10,23 +10,29 @@ from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.methods import Method, methods
-from heedful.methods.prerequisites import ready_methods, tell_left_out
-from heedful.models.batch_context import Sitting
+from heedful.methods.prerequisites import ready_methods, warn_left_out
+from heedful.models.batch_context import BatchContext
 
-Asked = str | Method
+MethodOrName = str | Method
 ALL = "all"
-OWN = ("attention", "one_hot_gradient", "leave_one_out")  # computed whether asked for or not
-TIED = ("uniform",)  # a control that ranks nothing has no rank correlation
+ALWAYS_COMPUTED = (
+    "attention",
+    "one_hot_gradient",
+    "leave_one_out",
+)  # computed whether asked for or not
+WITHOUT_RANKING = ("uniform",)  # a control that ranks nothing has no rank correlation
 
 
-def every_method() -> tuple[str, ...]:
+def rankable_methods() -> tuple[str, ...]:
     """What "all" stands for."""
-    return tuple(name for name in ready_methods() if name not in (*OWN, *TIED))
+    return tuple(
+        name for name in ready_methods() if name not in (*ALWAYS_COMPUTED, *WITHOUT_RANKING)
+    )
 
 
-def in_order(
-    asked: Iterable[Asked], every: Callable[[], Iterable[str]] = every_method
-) -> tuple[Asked, ...]:
+def registry_order(
+    asked: Iterable[MethodOrName], every: Callable[[], Iterable[str]] = rankable_methods
+) -> tuple[MethodOrName, ...]:
     """Each method once, in the order they are registered; one with its usual settings by name.
 
     "all" stands for `every` method that the check can use; one that lacks what must be made for it
@@ -35,7 +41,7 @@ def in_order(
     >>> in_order(("random", "gradient", "random"))
     ('gradient', 'random')
     """
-    found: dict[str, Asked] = {}
+    found: dict[str, MethodOrName] = {}
     asked = tuple(asked)
     for one in asked:
         if one == ALL:
@@ -48,49 +54,49 @@ def in_order(
             found[name] = name if one == methods.build(name) else one
     if ALL in asked:
         for name in sorted(set(methods) - {*ready_methods(), *found}):
-            tell_left_out(name)
+            warn_left_out(name)
     return tuple(found[name] for name in methods if name in found)
 
 
-def name_of(one: Asked) -> str:
+def method_name(one: MethodOrName) -> str:
     """The registered name of a method that was asked for."""
     return one if isinstance(one, str) else methods.name_of(one)
 
 
-def built(one: Asked) -> Method:
+def build_method(one: MethodOrName) -> Method:
     """The method that was asked for, made."""
     made: Method = methods.build(one) if isinstance(one, str) else one
     return made
 
 
-def kind_of(name: str) -> str:
+def method_kind(name: str) -> str:
     """What a score of this method means; a plug-in may not say."""
     part: Any = methods[name]
     return str(getattr(part, "kind", ""))
 
 
 @dataclass(frozen=True)
-class Alone:
+class SingleText:
     """One text of a sitting, apart from the others; asked of a sitting `once`."""
 
     row: int
 
-    def __call__(self, sitting: Sitting) -> Sitting:
-        batch = sitting.batch.chosen(torch.tensor([self.row]))
-        budget, clock = sitting.max_batch_tokens, sitting.clock
-        return Sitting(sitting.subject, batch, sitting.seed, budget, clock)
+    def __call__(self, context: BatchContext) -> BatchContext:
+        batch = context.batch.chosen(torch.tensor([self.row]))
+        budget, clock = context.max_batch_tokens, context.clock
+        return BatchContext(context.subject, batch, context.seed, budget, clock)
 
 
-def sizes(
-    method: Method, sitting: Sitting, target: Int[Tensor, "B"]
+def absolute_scores(
+    method: Method, context: BatchContext, target: Int[Tensor, "B"]
 ) -> tuple[Float64[Tensor, "B T"], str | None]:
     """Scores without their sign, and why some texts have none: theirs are 0 throughout."""
-    scores, reason = scores_of(method, sitting, target)
+    scores, reason = score_with_method(method, context, target)
     return scores.abs().nan_to_num(0.0), reason
 
 
-def scores_of(
-    method: Method, sitting: Sitting, target: Int[Tensor, "B"]
+def score_with_method(
+    method: Method, context: BatchContext, target: Int[Tensor, "B"]
 ) -> tuple[Float64[Tensor, "B T"], str | None]:
     """Scores, and why some texts have none: theirs are NaN throughout.
 
@@ -98,32 +104,32 @@ def scores_of(
     of the company it is in: of a text that is too long for the method, say. Checks that ask for
     the same scores share them.
     """
-    return sitting.once(_Scored(method, tuple(target.tolist())))
+    return context.cached(_MethodScores(method, tuple(target.tolist())))
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _MethodScores:
     """A method's scores for the given classes; asked of a sitting `once`."""
 
     method: Method
     target: tuple[int, ...]
 
-    def __call__(self, sitting: Sitting) -> tuple[Float64[Tensor, "B T"], str | None]:
-        target = torch.tensor(self.target, device=sitting.batch.ids.device)
-        return _scored(self.method, sitting, target)
+    def __call__(self, context: BatchContext) -> tuple[Float64[Tensor, "B T"], str | None]:
+        target = torch.tensor(self.target, device=context.batch.ids.device)
+        return _score_batch_or_texts(self.method, context, target)
 
 
-def _scored(
-    method: Method, sitting: Sitting, target: Int[Tensor, "B"]
+def _score_batch_or_texts(
+    method: Method, context: BatchContext, target: Int[Tensor, "B"]
 ) -> tuple[Float64[Tensor, "B T"], str | None]:
     try:
-        return method(sitting, target).scores.double(), None
+        return method(context, target).scores.double(), None
     except NotApplicable as reason:
-        if len(sitting.batch) == 1:
-            nothing = torch.full(sitting.batch.mask.shape, torch.nan, dtype=torch.float64)
+        if len(context.batch) == 1:
+            nothing = torch.full(context.batch.mask.shape, torch.nan, dtype=torch.float64)
             return nothing, str(reason)
     rows = [
-        scores_of(method, sitting.once(Alone(row)), target[row : row + 1])
+        score_with_method(method, context.cached(SingleText(row)), target[row : row + 1])
         for row in range(len(target))
     ]
     reasons = [reason for _, reason in rows if reason is not None]

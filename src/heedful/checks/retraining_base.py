@@ -9,68 +9,68 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.checks.base import Column, Findings
+from heedful.checks.base import Findings, TextValues
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Claim
 from heedful.core.timing import Clock
 from heedful.models.protocols import Subject
 from heedful.numerics.tensor.distributions import jsd
-from heedful.training.loop.predictions import Outlook
-from heedful.training.variants.context import Taught, Texts
-from heedful.training.variants.variants import Lesson
+from heedful.training.loop.predictions import Predictions
+from heedful.training.variants.context import EncodedTexts, TrainedVariant
+from heedful.training.variants.variants import Variant
 
-OverSeeds = Mapping[str, Literal["mean", "median"]]
+SeedAverages = Mapping[str, Literal["mean", "median"]]
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class RetrainingContext:
     """The base model, the texts under audit, the dev texts, and every subject made anew."""
 
     base: Subject
-    texts: Texts
-    dev: Texts
-    taught: Callable[[Lesson], Taught]
+    texts: EncodedTexts
+    dev: EncodedTexts
+    trained: Callable[[Variant], TrainedVariant]
     seed: int = 0
     max_batch_tokens: int = 20_000
     clock: Clock = field(default_factory=Clock)
-    own_seed: int = 0  # the one the base model was made with
+    base_seed: int = 0  # the one the base model was made with
 
     def seeds(self, count: int) -> list[int]:
         """So many seeds, none of them the base model's own: that would be the base model again."""
-        return [seed for seed in range(1, count + 2) if seed != self.own_seed][:count]
+        return [seed for seed in range(1, count + 2) if seed != self.base_seed][:count]
 
-    def outlook(self, lesson: Lesson) -> Outlook:
+    def outlook(self, variant: Variant) -> Predictions:
         """What a subject made anew says of the texts under audit, and where it looks."""
-        return self.texts.seen_by(self.taught(lesson).subject)
+        return self.texts.seen_by(self.trained(variant).subject)
 
-    def apart(self, lesson: Lesson) -> Float[Tensor, "n"]:
+    def apart(self, variant: Variant) -> Float[Tensor, "n"]:
         """How far its attention lies from the base model's, in JSD."""
-        return jsd(self.outlook(lesson).padded(), self.texts.outlook.padded())
+        return jsd(self.outlook(variant).padded(), self.texts.outlook.padded())
 
-    def right(self, outputs: Float[Tensor, "n C"]) -> Column:
+    def right(self, outputs: Float[Tensor, "n C"]) -> TextValues:
         """1 where the likeliest class is the label, else 0."""
         gold = torch.tensor([one.label for one in self.texts.encoded])
         if bool((gold < 0).any()):
             raise NotApplicable("the texts have no labels to score by")
-        found: Column = (outputs.argmax(-1) == gold).numpy().astype(np.float64)
+        found: TextValues = (outputs.argmax(-1) == gold).numpy().astype(np.float64)
         return found
 
 
 @runtime_checkable
-class Retrains(Protocol):
+class RetrainingCheck(Protocol):
     """A question that takes models made anew.
 
-    Measures in `over_seeds` have a row for each seed beside their mean (or median) over seeds, and
+    Measures in `t_interval_over_seeds` have a row for each seed beside their mean (or median) over seeds, and
     intervals over seeds and texts; `differences` are between two of them, or of two measures of the
     same texts.
     """
 
     claim: ClassVar[Claim | None]
-    of_heads: ClassVar[tuple[str, ...]]
+    head_measures: ClassVar[tuple[str, ...]]
     beside: ClassVar[tuple[str, ...]]
 
     @property
-    def over_seeds(self) -> OverSeeds: ...
+    def over_seeds(self) -> SeedAverages: ...
 
     @property
     def differences(self) -> Mapping[str, tuple[str, str]]: ...
@@ -78,11 +78,11 @@ class Retrains(Protocol):
     @property
     def measures(self) -> tuple[str, ...]: ...
 
-    def lessons(self, trial: Trial) -> Sequence[Lesson]:
+    def lessons(self, trial: RetrainingContext) -> Sequence[Variant]:
         """Whom it wants to see; NotApplicable where that makes no sense for the base model."""
         ...
 
-    def examine(self, trial: Trial) -> Findings:
+    def examine(self, trial: RetrainingContext) -> Findings:
         """What all texts show once the subjects are there."""
         ...
 
@@ -93,6 +93,6 @@ def require_seeds(seeds: int, *, least: int = 2) -> None:
         raise ConfigError(f"seeds must be at least {least}, not {seeds}.")
 
 
-def seed_name(seed: int) -> str:
+def seed_setting(seed: int) -> str:
     """How the rows of one seed are marked."""
     return f"seed {seed}"

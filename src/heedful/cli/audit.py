@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.options import (
-    Choices,
-    CleaningName,
-    Fields,
-    Limit,
-    ModelName,
-    Quiet,
-    choices,
-    names,
+    CleaningOption,
+    FieldsOption,
+    LimitOption,
+    ModelArgument,
+    QuietOption,
+    SubjectOption,
+    parse_subject_options,
     progress_bar,
+    split_names,
 )
 from heedful.core.errors import ConfigError
 from heedful.core.records import ANSWERS
@@ -29,7 +29,7 @@ ENGINES = ("local",)
 
 
 def audit(
-    model: ModelName,
+    model: ModelArgument,
     data: Annotated[str, typer.Argument(help="A file, a folder, hf:NAME, sst:PATH, …")],
     out: Annotated[Path, typer.Option(help="The run folder to write or continue.")],
     split: Annotated[str | None, typer.Option(help="Which split; test unless said.")] = None,
@@ -41,15 +41,15 @@ def audit(
         str | None, typer.Option(help="Methods to rank beside attention, by commas, or all.")
     ] = None,
     plan: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
-    fields: Fields = None,
-    cleaning: CleaningName = None,
-    limit: Limit = None,
+    fields: FieldsOption = None,
+    cleaning: CleaningOption = None,
+    limit: LimitOption = None,
     seed: Annotated[int | None, typer.Option(help="Every random draw follows from it.")] = None,
     min_words: Annotated[int | None, typer.Option(min=1, help="Leave shorter texts out.")] = None,
     max_batch_tokens: Annotated[
         int | None, typer.Option(min=1, help="Bounds memory; does not change results.")
     ] = None,
-    subject: Choices = None,
+    subject: SubjectOption = None,
     quick: Annotated[bool, typer.Option("--quick", help="A first look: few texts, steps.")] = False,
     workers: Annotated[
         int | None,
@@ -68,7 +68,7 @@ def audit(
     require: Annotated[
         str | None, typer.Option(help="Exit with 1 unless this is the answer.")
     ] = None,
-    quiet: Quiet = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Audit MODEL on DATA: run the checks, write the run folder, print the verdict."""
     if engine not in ENGINES:
@@ -78,12 +78,12 @@ def audit(
     given = {
         "split": split,
         "cleaning": cleaning,
-        "checks": names(checks) or None,
+        "checks": split_names(checks) or None,
         "limit": limit,
         "seed": seed,
         "min_words": min_words,
         "max_batch_tokens": max_batch_tokens,
-        "subject": choices(subject) or None,
+        "subject": parse_subject_options(subject) or None,
     }
     retraining = {
         "workers": workers,
@@ -92,32 +92,32 @@ def audit(
         "transformers": retrain_transformers or None,
     }
     given["retraining"] = {name: one for name, one in retraining.items() if one is not None}
-    whole = _plan(model, data, plan, given, fields=fields, methods=names(methods))
-    run = run_audit(whole.quick() if quick else whole, out, quiet=quiet)
+    whole = _plan(model, data, plan, given, fields=fields, methods=split_names(methods))
+    run = audit_and_print(whole.quick() if quick else whole, out, quiet=quiet)
     if require is not None and run.verdict.answer != require:
         raise typer.Exit(1)
 
 
-def run_audit(plan: "Plan", out: Path, *, quiet: bool) -> "Run":
+def audit_and_print(plan: "Plan", out: Path, *, quiet: bool) -> "Run":
     """Run a plan with a progress bar and print its card."""
     from heedful.api.functions import audit as audit_model
-    from heedful.pipeline.plan.method_settings import cost_told
+    from heedful.pipeline.plan.method_settings import describe_method_cost
 
-    if not quiet and (told := cost_told(plan.methods)):
-        typer.echo(told, err=True)
+    if not quiet and (message := describe_method_cost(plan.methods)):
+        typer.echo(message, err=True)
     with progress_bar("audit", quiet=quiet) as progress:
         say = (lambda _: None) if quiet else partial(typer.echo, err=True)
         run = audit_model(
             plan.model, plan.data, plan=plan, out=out, progress=progress, announce=say
         )
-    written = _report(run)
+    written = _write_report(run)
     if not quiet:
         run.show()
         typer.echo(f"Run: {out}\nReport: {written}")
     return run
 
 
-def _report(run: "Run") -> str:
+def _write_report(run: "Run") -> str:
     """The page's path and size, or how to get one: the audit itself needs no page."""
     from importlib.util import find_spec
 
@@ -140,7 +140,7 @@ def _plan(
     from heedful.data.columns import parse_fields
     from heedful.pipeline.plan.plan import Plan, parse_plan
 
-    raw = parse_plan(_read(file)) if file else {}
+    raw = parse_plan(_read_file(file)) if file else {}
     given["retraining"] = raw.get("retraining", {}) | given["retraining"]
     raw |= {key: value for key, value in given.items() if value is not None}
     raw |= {"model": model, "data": data}
@@ -148,13 +148,13 @@ def _plan(
         raw["fields"] = parse_fields(fields)
     if methods:
         settings = {**raw.get("settings", {})}
-        for check in _with_methods(raw.get("checks", ())):
+        for check in _checks_with_methods(raw.get("checks", ())):
             settings[check] = {**settings.get(check, {}), "methods": methods}
         raw["settings"] = settings
     return Plan(**raw)
 
 
-def _with_methods(checks: Sequence[str]) -> tuple[str, ...]:
+def _checks_with_methods(checks: Sequence[str]) -> tuple[str, ...]:
     """The checks that `--methods` is for, among those asked for."""
     known = ("agreement", "faithfulness", "plausibility", "randomisation", "labels")
     if "all" in checks:
@@ -163,7 +163,7 @@ def _with_methods(checks: Sequence[str]) -> tuple[str, ...]:
     return chosen or ("agreement",)  # the usual checks have it; without it the plan says so
 
 
-def _read(file: Path) -> str:
+def _read_file(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

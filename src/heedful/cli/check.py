@@ -5,19 +5,19 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import Choices, ModelName, choices
+from heedful.cli.options import ModelArgument, SubjectOption, parse_subject_options
 
 
 def check(
-    model: ModelName,
-    subject: Choices = None,
+    model: ModelArgument,
+    subject: SubjectOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what works for MODEL: attention path, parity, methods, checks, expected cost."""
     from heedful.api.functions import load
-    from heedful.pipeline.audit.capabilities import inspect
+    from heedful.pipeline.audit.capabilities import inspect_subject
 
-    found = inspect(load(model, **choices(subject)))
+    found = inspect_subject(load(model, **parse_subject_options(subject)))
     if as_json:
         typer.echo(json.dumps(found))
         return

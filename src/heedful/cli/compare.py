@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import Quiet, names
+from heedful.cli.options import QuietOption, split_names
 from heedful.core.errors import ConfigError
 
 
@@ -31,18 +31,18 @@ def compare(
     csv: Annotated[Path | None, typer.Option(help="Write every difference here.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the tables here.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page that opens offline.")] = None,
-    quiet: Quiet = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Compare runs with the first of them: paired differences, intervals, corrected p-values."""
     from heedful.api.comparison import compare as compare_runs
-    from heedful.report.escaping import printable
-    from heedful.results.comparison.requirements import parse_gate
+    from heedful.report.escaping import escape_control_characters
+    from heedful.results.comparison.requirements import parse_requirement
 
-    chosen = names(methods)
+    chosen = split_names(methods)
     if methods is not None and len(chosen) < 2:
         raise ConfigError("--methods takes two methods or more, by commas.")
     for rule in require or ():
-        parse_gate(rule)  # wrong ones are said before anything is read
+        parse_requirement(rule)  # wrong ones are said before anything is read
     found = compare_runs(
         *runs, methods=chosen, paired=not unpaired, correction=correction, level=level
     ).require(*(require or ()))
@@ -63,6 +63,6 @@ def compare(
             typer.echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
     for one in found.required:
         if not one.met or not (quiet or as_json):
-            typer.echo(f"heedful: {printable(str(one))}", err=not one.met)
+            typer.echo(f"heedful: {escape_control_characters(str(one))}", err=not one.met)
     if not found.met:
         raise typer.Exit(1)

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.audit import run_audit
-from heedful.cli.options import Quiet
-from heedful.cli.train import train_to
+from heedful.cli.audit import audit_and_print
+from heedful.cli.options import QuietOption
+from heedful.cli.train import train_and_save
 
 if TYPE_CHECKING:
     from heedful.training.loop.transformer_trainer import FineTuning
     from heedful.training.recipe import Recipe
 
 DATA = "sample:movies"
-TRAINED, AUDITED = 3000, 200  # sentences for the transformer: CPU minutes
+TRAIN_LIMIT, AUDIT_LIMIT = 3000, 200  # sentences for the transformer: CPU minutes
 MIN_WORDS = 6
 CHECKS: tuple[str, ...] = ()  # all
 
@@ -27,43 +27,43 @@ def demo(
     transformer: Annotated[
         bool, typer.Option("--transformer", help="Fine-tune MiniLM instead of a BiLSTM.")
     ] = False,
-    quiet: Quiet = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Train a small attention model on movie reviews, audit it, print the verdict."""
     from heedful.training.recipe import Recipe
 
     if not transformer:
-        told = "Training a BiLSTM with additive attention on 6 800 movie-review sentences …"
+        message = "Training a BiLSTM with additive attention on 6 800 movie-review sentences …"
         recipe = Recipe(embeddings="glove", min_words=MIN_WORDS)
-        _train_and_audit(out or Path("runs/demo"), recipe, told=None if quiet else told)
+        _train_and_audit(out or Path("runs/demo"), recipe, message=None if quiet else message)
         return
     from heedful.models.transformer.bundled_encoders import MINILM
     from heedful.training.loop.transformer_trainer import FineTuning
 
     folder = out or Path("runs/demo-transformer")
-    told = f"Fine-tuning MiniLM on {TRAINED} movie-review sentences …"
-    tuning, few = FineTuning(MINILM, epochs=2), (TRAINED, AUDITED)
-    _train_and_audit(folder, tuning, told=None if quiet else told, limits=few)
+    message = f"Fine-tuning MiniLM on {TRAIN_LIMIT} movie-review sentences …"
+    tuning, few = FineTuning(MINILM, epochs=2), (TRAIN_LIMIT, AUDIT_LIMIT)
+    _train_and_audit(folder, tuning, message=None if quiet else message, limits=few)
 
 
 def _train_and_audit(
     out: Path,
     recipe: "Recipe | FineTuning",
     *,
-    told: str | None,
+    message: str | None,
     limits: tuple[int | None, int | None] = (None, None),
 ) -> None:
     """Train unless a model is there, then audit it; quiet where there is nothing to tell."""
-    from heedful.models.recurrent.model_folder import SETTINGS
+    from heedful.models.recurrent.model_folder import MODEL_SETTINGS_FILE
     from heedful.pipeline.plan.plan import Plan
 
-    model, quiet = out / "model", told is None
-    there = any((model / name).exists() for name in (SETTINGS, "config.json"))
-    if told:
-        typer.echo(f"Using the model trained before: {model}" if there else told)
+    model, quiet = out / "model", message is None
+    there = any((model / name).exists() for name in (MODEL_SETTINGS_FILE, "config.json"))
+    if message:
+        typer.echo(f"Using the model trained before: {model}" if there else message)
     if not there:
-        train_to(DATA, model, recipe, limit=limits[0], quiet=quiet)
+        train_and_save(DATA, model, recipe, limit=limits[0], quiet=quiet)
     plan = Plan(str(model), DATA, checks=CHECKS, min_words=MIN_WORDS, limit=limits[1])
-    run_audit(plan, out, quiet=quiet)
+    audit_and_print(plan, out, quiet=quiet)
     if not quiet:
         typer.echo(f'Next: heedful explain {model} "a fine film, but far too long"')

@@ -8,22 +8,22 @@ from typing import Annotated, Any
 import typer
 
 from heedful.cli.options import (
-    Choices,
-    CleaningName,
-    Fields,
-    Limit,
-    ModelName,
-    Quiet,
-    Seed,
-    choices,
-    names,
+    CleaningOption,
+    FieldsOption,
+    LimitOption,
+    ModelArgument,
+    QuietOption,
+    SeedOption,
+    SubjectOption,
+    parse_subject_options,
     progress_bar,
+    split_names,
 )
 from heedful.core.errors import ConfigError
 
 
 def explain(
-    model: ModelName,
+    model: ModelArgument,
     text: Annotated[str | None, typer.Argument(help="The text to explain.")] = None,
     question: Annotated[
         str | None, typer.Option(help="What is asked about TEXT, or the other text of a pair.")
@@ -51,20 +51,20 @@ def explain(
     numbers: Annotated[bool, typer.Option("--numbers", help="Print a table of scores.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page that opens offline.")] = None,
     split: Annotated[str | None, typer.Option(help="With --data; test unless said.")] = None,
-    fields: Fields = None,
-    cleaning: CleaningName = None,
-    limit: Limit = None,
-    subject: Choices = None,
-    seed: Seed = 0,
-    quiet: Quiet = False,
+    fields: FieldsOption = None,
+    cleaning: CleaningOption = None,
+    limit: LimitOption = None,
+    subject: SubjectOption = None,
+    seed: SeedOption = 0,
+    quiet: QuietOption = False,
 ) -> None:
     """Explain one TEXT by several methods, words coloured by their scores; or --data, to a file."""
     one = {"--json": as_json, "--numbers": numbers, "--html": html, "--question": question}
     many = {"--out": out, "--split": split, "--fields": fields, "--limit": limit}
     many |= {"--cleaning": cleaning}
-    _require_one_kind(text, data, one, many)
-    asked = {"methods": _methods(methods, settings), "target": target, "of": of}
-    asked |= {"granularity": granularity, "seed": seed, **choices(subject)}
+    _require_text_or_data(text, data, one, many)
+    asked = {"methods": _method_settings(methods, settings), "target": target, "of": of}
+    asked |= {"granularity": granularity, "seed": seed, **parse_subject_options(subject)}
     if data is not None:
         more = {key.removeprefix("--"): value for key, value in many.items() if value is not None}
         _explain_data(model, data, asked | more, quiet=quiet)
@@ -91,7 +91,7 @@ def _explain_data(model: str, data: str, asked: dict[str, Any], *, quiet: bool) 
         typer.echo(str(found))
 
 
-def _require_one_kind(
+def _require_text_or_data(
     text: str | None, data: str | None, one: dict[str, Any], many: dict[str, Any]
 ) -> None:
     """One text or a data set, and no option that belongs to the other."""
@@ -106,9 +106,9 @@ def _require_one_kind(
             raise ConfigError(f"{name} goes with {word} only; leave it out.")
 
 
-def _methods(text: str | None, settings: list[str] | None) -> Any:
+def _method_settings(text: str | None, settings: list[str] | None) -> Any:
     """The methods with what --set says of them."""
-    from heedful.pipeline.explain.request import chosen_methods
+    from heedful.pipeline.explain.request import resolve_methods
 
     given: dict[str, dict[str, Any]] = {}
     for one in settings or ():
@@ -118,11 +118,11 @@ def _methods(text: str | None, settings: list[str] | None) -> Any:
             raise ConfigError(
                 f"--set got {one!r}; it must be METHOD.SETTING=VALUE, as rollout.residual=0.3."
             )
-        given.setdefault(method, {})[key] = _value(value.strip())
-    return chosen_methods(names(text), given)
+        given.setdefault(method, {})[key] = _parse_value(value.strip())
+    return resolve_methods(split_names(text), given)
 
 
-def _value(text: str) -> bool | int | float | str:
+def _parse_value(text: str) -> bool | int | float | str:
     """A whole number, a number, true or false, or else a name.
 
     >>> [_value(one) for one in ("8", "0.3", "true", "mean", "nan")]

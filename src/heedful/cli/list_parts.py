@@ -8,14 +8,14 @@ import typer
 
 from heedful.core.registry import Registry
 
-FORMS = {
+DATA_FORMS = {
     "FILE": "a .jsonl, .jsonl.gz, .csv or .parquet file with the columns text and label",
     "FOLDER": "a folder with train, dev and test files of those endings",
     "hf:NAME[@CONFIG]": "a data set of the hub, or a folder written by `datasets`",
 }
 
 
-class What(StrEnum):
+class PartKind(StrEnum):
     """Kinds of things that can be listed."""
 
     methods = "methods"
@@ -27,39 +27,43 @@ class What(StrEnum):
     studies = "studies"
 
 
-def listing(what: Annotated[What, typer.Argument(help="Which kind of thing.")]) -> None:
+def list_parts(what: Annotated[PartKind, typer.Argument(help="Which kind of thing.")]) -> None:
     """List methods, interventions, checks, data, cleanings, families or studies, a line each."""
-    width = 37 if what is What.cleanings else 22
+    width = 37 if what is PartKind.cleanings else 22
     for name, line in _lines(what):
         typer.echo(f"{name:{width}} {line}")
 
 
-def _lines(what: What) -> Iterator[tuple[str, str]]:
-    if what is What.data:
+def _lines(what: PartKind) -> Iterator[tuple[str, str]]:
+    if what is PartKind.data:
         from heedful.data import corpora
         from heedful.data.readers import readers
 
-        yield from FORMS.items()
+        yield from DATA_FORMS.items()
         yield from ((name, corpora.summary(name)) for name in corpora)
         yield from ((f"{name}:PATH", readers.summary(name)) for name in readers)
-    elif what is What.cleanings:
+    elif what is PartKind.cleanings:
         from heedful.data.cleaning.presets import CLEANINGS
 
         yield from ((name, str(one)) for name, one in CLEANINGS.items())
-    elif what is What.families:
-        from heedful.models.attention_access.supported_families import PATHS, REFUSED, WORDS
+    elif what is PartKind.families:
+        from heedful.models.attention_access.supported_families import (
+            PATH_BY_FAMILY,
+            PATH_DESCRIPTIONS,
+            REFUSED_FAMILIES,
+        )
         from heedful.models.recurrent.attention import attentions
         from heedful.models.recurrent.encoders import encoders
 
         for encoder in encoders:
             for attention in attentions:
                 yield f"{encoder}-{attention}", f"{encoders.summary(encoder)}"
-        yield from ((name, WORDS[path]) for name, path in PATHS.items())
-        yield from ((name, f"refused: {why}") for name, why in REFUSED.items())
-    elif what is What.studies:
-        from heedful.studies.study import Study, studies
+        yield from ((name, PATH_DESCRIPTIONS[path]) for name, path in PATH_BY_FAMILY.items())
+        yield from ((name, f"refused: {why}") for name, why in REFUSED_FAMILIES.items())
+    elif what is PartKind.studies:
+        from heedful.studies.study import Study, list_studies
 
-        for name in studies():
+        for name in list_studies():
             study = Study.read(name)
             yield name, f"{study.title}. {study.reference}"
     else:
@@ -67,10 +71,10 @@ def _lines(what: What) -> Iterator[tuple[str, str]]:
         yield from ((name, registry.summary(name)) for name in registry)
 
 
-def _registry(what: What) -> Registry:
-    if what is What.methods:
+def _registry(what: PartKind) -> Registry:
+    if what is PartKind.methods:
         from heedful.methods import methods as registry
-    elif what is What.interventions:
+    elif what is PartKind.interventions:
         from heedful.checks.interventions import interventions as registry
     else:
         from heedful.checks import checks as registry

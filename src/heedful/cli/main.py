@@ -21,7 +21,7 @@ from heedful.cli import (
 from heedful.core.errors import HeedfulError
 
 INTERRUPTED = 130
-CONTINUED = {"audit", "demo", "diffmask", "reproduce", "train"}  # what they have done is kept
+RESUMABLE = {"audit", "demo", "diffmask", "reproduce", "train"}  # what they have done is kept
 app = typer.Typer(
     name="heedful",
     help="Does attention explain this model's predictions, and if not, what does?",
@@ -35,7 +35,7 @@ app.command("diffmask")(train_diffmask.diffmask)
 app.command("audit")(audit.audit)
 app.command("explain")(explain.explain)
 app.command("check")(check.check)
-app.command("list")(list_parts.listing)
+app.command("list")(list_parts.list_parts)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("reproduce")(reproduce.reproduce)
@@ -46,21 +46,21 @@ def main() -> None:
     try:
         code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except HeedfulError as error:
-        code = _say(str(error), 2)
+        code = _print_error(str(error), 2)
     except TyperException as error:
-        code = _say(error.format_message(), 2)
+        code = _print_error(error.format_message(), 2)
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     if code == INTERRUPTED:  # typer turns Ctrl-C into this
-        goes_on = not CONTINUED.isdisjoint(sys.argv[1:2])
-        _say(
+        goes_on = not RESUMABLE.isdisjoint(sys.argv[1:2])
+        _print_error(
             f"interrupted; the same command again {'continues' if goes_on else 'starts anew'}.",
             code,
         )
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _say(message: str, code: int) -> int:
+def _print_error(message: str, code: int) -> int:
     print(f"heedful: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
     return code

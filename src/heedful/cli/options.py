@@ -7,22 +7,22 @@ from typing import Annotated, Any
 import typer
 
 from heedful.core.errors import ConfigError
-from heedful.core.timing import Progress, silent
+from heedful.core.timing import Progress, no_progress
 
-ModelName = Annotated[
+ModelArgument = Annotated[
     str, typer.Argument(metavar="MODEL", help="A heedful or transformers folder, or a hub id.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress and no card.")]
-Seed = Annotated[int, typer.Option(help="Every random draw follows from it.")]
-Fields = Annotated[str | None, typer.Option(help="Columns, as text=review,label=stars.")]
-CleaningName = Annotated[
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Print no progress and no card.")]
+SeedOption = Annotated[int, typer.Option(help="Every random draw follows from it.")]
+FieldsOption = Annotated[str | None, typer.Option(help="Columns, as text=review,label=stars.")]
+CleaningOption = Annotated[
     str | None,
     typer.Option("--cleaning", help="What a paper did to the texts; see list cleanings."),
 ]
-Limit = Annotated[int | None, typer.Option(min=1, help="Use the first N texts only.")]
+LimitOption = Annotated[int | None, typer.Option(min=1, help="Use the first N texts only.")]
 
 
-Choices = Annotated[
+SubjectOption = Annotated[
     str | None,
     typer.Option(
         "--subject",
@@ -31,7 +31,7 @@ Choices = Annotated[
 ]
 
 
-def choices(text: str | None) -> dict[str, Any]:
+def parse_subject_options(text: str | None) -> dict[str, Any]:
     """`layer=-1,dtype=float32` as {"layer": -1, "dtype": "float32"}; `yes|no` is a list.
 
     >>> choices("layer=-1,answers=yes|no,chat=true")
@@ -42,11 +42,11 @@ def choices(text: str | None) -> dict[str, Any]:
         name, equals, value = (part.strip() for part in pair.partition("="))
         if not (name and equals and value):
             raise ConfigError(f"--subject got {pair!r}; each part must be NAME=VALUE.")
-        found[name] = _value(name, value)
+        found[name] = _parse_option(name, value)
     return found
 
 
-def _value(name: str, text: str) -> Any:
+def _parse_option(name: str, text: str) -> Any:
     if name == "answers":
         return [one.strip() for one in text.split("|")]
     if text in ("true", "false"):
@@ -54,7 +54,7 @@ def _value(name: str, text: str) -> Any:
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
-def names(text: str | None) -> tuple[str, ...]:
+def split_names(text: str | None) -> tuple[str, ...]:
     """Names separated by commas."""
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
 
@@ -74,7 +74,7 @@ def progress_bar(words: str, *, quiet: bool) -> Iterator[Progress]:
 
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield silent
+        yield no_progress
         return
     columns = (
         TextColumn("{task.description}"),

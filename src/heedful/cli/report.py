@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import Quiet
+from heedful.cli.options import QuietOption
 
 
 def report(
@@ -19,7 +19,7 @@ def report(
     reviewer: Annotated[
         Path | None, typer.Option(help="Write a page to sign, as .html or .md.")
     ] = None,
-    quiet: Quiet = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Write the report of RUN again: RUN/report.html, or what is asked for; no model is needed."""
     from heedful.api.run import Run

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.options import CleaningName, Fields, Limit, Quiet, Seed, progress_bar
+from heedful.cli.options import (
+    CleaningOption,
+    FieldsOption,
+    LimitOption,
+    QuietOption,
+    SeedOption,
+    progress_bar,
+)
 from heedful.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
     from heedful.training.loop.transformer_trainer import FineTuning
     from heedful.training.recipe import Recipe
 
-OWN = (
+RECURRENT_OPTIONS = (
     "attention",
     "embeddings",
     "patience",
@@ -27,40 +34,44 @@ OWN = (
     "punctuation",
     "digits",
 )
-TRANSFORMERS = ("max_tokens",)
+TRANSFORMER_OPTIONS = ("max_tokens",)
 
 
-Encoder = Annotated[
+EncoderOption = Annotated[
     str, typer.Option(help="bilstm, cnn, average, mlp; minilm, or a transformers folder or hub id.")
 ]
-Attention = Annotated[str | None, typer.Option(help="additive (unless said), dot or uniform.")]
-Vectors = Annotated[str | None, typer.Option(help="A GloVe or word2vec text file, or: glove.")]
-Rate = typer.Option(min=0, help="0.001 unless said; 0.00005 for transformers.")
-Patience = typer.Option(min=1, help="End after so many epochs without a better dev score.")
-MaxTokens = typer.Option(min=8, help="The same for transformers; 512 unless said.")
+AttentionOption = Annotated[
+    str | None, typer.Option(help="additive (unless said), dot or uniform.")
+]
+EmbeddingsOption = Annotated[
+    str | None, typer.Option(help="A GloVe or word2vec text file, or: glove.")
+]
+RateOption = typer.Option(min=0, help="0.001 unless said; 0.00005 for transformers.")
+PatienceOption = typer.Option(min=1, help="End after so many epochs without a better dev score.")
+MaxTokensOption = typer.Option(min=8, help="The same for transformers; 512 unless said.")
 
 
 def train(
     data: Annotated[str, typer.Argument(help="A file, a folder, hf:NAME, sst:PATH, …")],
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
-    encoder: Encoder = "bilstm",
-    attention: Attention = None,
-    embeddings: Vectors = None,
-    fields: Fields = None,
-    cleaning: CleaningName = None,
+    encoder: EncoderOption = "bilstm",
+    attention: AttentionOption = None,
+    embeddings: EmbeddingsOption = None,
+    fields: FieldsOption = None,
+    cleaning: CleaningOption = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="8; 3 for transformers.")] = None,
-    patience: Annotated[int | None, Patience] = None,
+    patience: Annotated[int | None, PatienceOption] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Texts at once; 32 unless said.")] = None,
-    rate: Annotated[float | None, Rate] = None,
-    seed: Seed = 0,
-    limit: Limit = None,
+    rate: Annotated[float | None, RateOption] = None,
+    seed: SeedOption = 0,
+    limit: LimitOption = None,
     min_df: Annotated[int | None, typer.Option(min=1, help="Texts a word must occur in.")] = None,
     min_words: Annotated[int | None, typer.Option(min=1, help="Leave shorter texts out.")] = None,
     max_words: Annotated[int | None, typer.Option(min=1, help="Cut longer texts; 1000.")] = None,
-    max_tokens: Annotated[int | None, MaxTokens] = None,
+    max_tokens: Annotated[int | None, MaxTokensOption] = None,
     punctuation: Annotated[str | None, typer.Option(help="split it off (usual), or drop.")] = None,
     digits: Annotated[str | None, typer.Option(help="keep them (usual), or qqq.")] = None,
-    quiet: Quiet = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Train an attention classifier on DATA, or fine-tune a transformer, and write it to a folder.
 
@@ -83,10 +94,10 @@ def train(
     }
     chosen = {name: one for name, one in given.items() if one is not None}
     recipe = _recipe(encoder, chosen, cleaning)
-    train_to(data, out, recipe, fields=fields, cleaning=cleaning, limit=limit, quiet=quiet)
+    train_and_save(data, out, recipe, fields=fields, cleaning=cleaning, limit=limit, quiet=quiet)
 
 
-def train_to(
+def train_and_save(
     data: str,
     out: Path,
     recipe: "Recipe | FineTuning",
@@ -97,21 +108,21 @@ def train_to(
     quiet: bool = False,
 ) -> "Subject":
     """Train on the train split, choose on dev, save, and say in two lines what came out."""
-    from heedful.data.dataset import DEV
+    from heedful.data.dataset import DEV_NAMES
     from heedful.data.read import read, splits
 
     known = read(data, split="train", fields=fields, limit=limit, cleaning=cleaning)
     dev = None
-    if set(DEV) & set(splits(data, cleaning=cleaning)):
+    if set(DEV_NAMES) & set(splits(data, cleaning=cleaning)):
         dev = read(data, split="dev", fields=fields, labels=known.labels, cleaning=cleaning)
     with progress_bar("training", quiet=quiet) as progress:
-        subject, told = _trained(known, dev, recipe, out, progress)
+        subject, history = _train_model(known, dev, recipe, out, progress)
     if not quiet:
-        best = told["best_epoch"]
+        best = history["best_epoch"]
         typer.echo(
-            f"{subject.family} on {told['data']['texts']} texts of {data}: "
-            f"dev score {told['dev_scores'][best - 1]:.3f} in epoch {best} of {recipe.epochs}, "
-            f"{told['cpu_seconds']:.0f} CPU seconds."
+            f"{subject.family} on {history['data']['texts']} texts of {data}: "
+            f"dev score {history['dev_scores'][best - 1]:.3f} in epoch {best} of {recipe.epochs}, "
+            f"{history['cpu_seconds']:.0f} CPU seconds."
         )
         if known.bad.total:
             typer.echo(f"Bad rows: {known.bad}")
@@ -121,7 +132,7 @@ def train_to(
     return subject
 
 
-def _trained(
+def _train_model(
     known: "Dataset",
     dev: "Dataset | None",
     recipe: "Recipe | FineTuning",
@@ -133,17 +144,17 @@ def _trained(
     from heedful.training.recipe import Recipe
 
     if isinstance(recipe, Recipe):
-        from heedful.models.recurrent.model_folder import save
+        from heedful.models.recurrent.model_folder import save_model
 
         fitted = fit(known, dev, recipe, progress=progress)
-        save(fitted, out)
+        save_model(fitted, out)
         return fitted, fitted.history
-    from heedful.pipeline.audit.run_lock import locked
-    from heedful.training.finetune import HISTORY, finetune
+    from heedful.pipeline.audit.run_lock import lock_folder
+    from heedful.training.finetune import HISTORY_FILE, finetune
 
-    with locked(out):  # two that continue one training would be in each other's way
+    with lock_folder(out):  # two that continue one training would be in each other's way
         subject = finetune(known, dev, recipe, out=out, progress=progress)
-        return subject, json.loads((out / HISTORY).read_text(encoding="utf-8"))
+        return subject, json.loads((out / HISTORY_FILE).read_text(encoding="utf-8"))
 
 
 def _recipe(
@@ -162,20 +173,24 @@ def _recipe(
     if encoder not in encoders and not near:
         from heedful.training.loop.transformer_trainer import FineTuning
 
-        _refuse(given, OWN, f"for {', '.join(encoders)}; {encoder} is a transformer")
+        _refuse_options(
+            given, RECURRENT_OPTIONS, f"for {', '.join(encoders)}; {encoder} is a transformer"
+        )
         return FineTuning(encoder, **given)
-    _refuse(given, TRANSFORMERS, f"for transformers; {encoder} is none (see --max-words)")
-    given = {**_as_cleaned(cleaning), **given}
+    _refuse_options(
+        given, TRANSFORMER_OPTIONS, f"for transformers; {encoder} is none (see --max-words)"
+    )
+    given = {**_tokenizer_settings(cleaning), **given}
     split = {name: given.pop(name) for name in ("punctuation", "digits", "lower") if name in given}
     return Recipe(encoder=encoder, tokenizer=WordTokenizer(**split), **given)
 
 
-def _as_cleaned(name: str | None) -> dict[str, Any]:
-    from heedful.data.cleaning.presets import cleaning_named
+def _tokenizer_settings(name: str | None) -> dict[str, Any]:
+    from heedful.data.cleaning.presets import get_cleaning
 
     if name is None:
         return {}
-    one = cleaning_named(name)
+    one = get_cleaning(name)
     return {
         "lower": one.lower,
         "punctuation": "drop" if one.split == "letters" else "split",
@@ -184,6 +199,6 @@ def _as_cleaned(name: str | None) -> dict[str, Any]:
     }
 
 
-def _refuse(given: dict[str, Any], names: tuple[str, ...], why: str) -> None:
+def _refuse_options(given: dict[str, Any], names: tuple[str, ...], why: str) -> None:
     if wrong := [f"--{name.replace('_', '-')}" for name in names if name in given]:
         raise ConfigError(f"{', '.join(wrong)} is {why}. Leave it out.")

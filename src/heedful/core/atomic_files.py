@@ -45,7 +45,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def remove(path: Path) -> None:
+def remove_file(path: Path) -> None:
     """Remove a file if it is there."""
     try:
         if path.exists():

@@ -90,7 +90,7 @@ class Batch:
         keep = keep + (keep >= positions[:, None]).long()
         return self._taken(lambda one: one[rows].gather(1, keep), rows)
 
-    def repeated(self, times: int) -> "Batch":
+    def repeat_texts(self, times: int) -> "Batch":
         """The whole batch several times over, one after the other."""
         rows = torch.arange(len(self)).repeat(times)
         return self._taken(lambda one: one.repeat(times, 1), rows)
@@ -99,7 +99,7 @@ class Batch:
         """Some of the texts, as wide as before."""
         return self._taken(lambda one: one[rows], rows)
 
-    def keeping(self, rows: Int[Tensor, "N"], kept: Bool[Tensor, "N T"]) -> "Batch":
+    def keep_tokens(self, rows: Int[Tensor, "N"], kept: Bool[Tensor, "N T"]) -> "Batch":
         """N variants: text rows[n] with the tokens kept[n] alone, all equally many."""
         places = kept.nonzero()[:, 1].reshape(len(rows), -1)
         return self._taken(lambda one: one[rows].gather(1, places), rows)
@@ -117,7 +117,7 @@ class Batch:
             None if self.allowed is None else self.allowed[rows],
         )
 
-    def distinct(self) -> tuple[Int[Tensor, "N"], Int[Tensor, "B"]]:
+    def distinct_texts(self) -> tuple[Int[Tensor, "N"], Int[Tensor, "B"]]:
         """The first of each distinct text, and for every text which of them it is."""
         parts = [torch.where(self.present, self.ids, -1)]
         if self.types is not None:

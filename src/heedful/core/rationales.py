@@ -7,12 +7,16 @@ from itertools import accumulate
 
 from heedful.core.values import Example
 
-PAIRED = "what people marked in one text of a pair is not read where a model explains both"
-UNFOUND = "the words that the model reads cannot be found among the tokens that people marked"
+PAIR_NOT_ALIGNED = (
+    "what people marked in one text of a pair is not read where a model explains both"
+)
+WORDS_NOT_FOUND = (
+    "the words that the model reads cannot be found among the tokens that people marked"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class WordAnnotations:
     """For each word of a text whether people marked it, and the number they gave it.
 
     Each is None where the row does not tell; `why` says so where it told and cannot be read.
@@ -23,7 +27,7 @@ class People:
     why: str = ""
 
 
-def people_of(example: Example, words: Sequence[str]) -> People:
+def align_annotations(example: Example, words: Sequence[str]) -> WordAnnotations:
     """What a row tells of the words as a model reads them.
 
     Rows tell it of their `tokens`; without these, of what white space parts. A word that a model
@@ -34,25 +38,25 @@ def people_of(example: Example, words: Sequence[str]) -> People:
     (False, False, True)
     """
     if example.rationale is None and example.word_scores is None:
-        return People()
-    tokens = tokens_of(example)
-    places = _places(words, tokens)
+        return WordAnnotations()
+    tokens = annotated_tokens(example)
+    places = _token_ranges(words, tokens)
     if places is None:
-        return People(why=UNFOUND if example.pair is None else PAIRED)
+        return WordAnnotations(why=WORDS_NOT_FOUND if example.pair is None else PAIR_NOT_ALIGNED)
     marked, scores = example.rationale, example.word_scores
     inside = set(marked or ())
-    return People(
+    return WordAnnotations(
         None if marked is None else tuple(not inside.isdisjoint(one) for one in places),
         None if scores is None else tuple(scores[one[0]] for one in places),
     )
 
 
-def tokens_of(example: Example) -> tuple[str, ...]:
+def annotated_tokens(example: Example) -> tuple[str, ...]:
     """The tokens that a row's rationale counts."""
     return tuple(example.text.split()) if example.tokens is None else example.tokens
 
 
-def _places(words: Sequence[str], tokens: Sequence[str]) -> list[range] | None:
+def _token_ranges(words: Sequence[str], tokens: Sequence[str]) -> list[range] | None:
     """The tokens that each word covers any of; None where a word is not found in its turn."""
     if tuple(words) == tuple(tokens[: len(words)]):
         return [range(place, place + 1) for place in range(len(words))]

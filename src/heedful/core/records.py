@@ -28,7 +28,7 @@ class Measurement:
     setting: str | None = None
 
 
-SHARES = ("top1_", "flip_top", "can_flip")  # what of every text is true or false
+SHARE_PREFIXES = ("top1_", "flip_top", "can_flip")  # what of every text is true or false
 
 
 def is_share(measure: str) -> bool:
@@ -37,7 +37,7 @@ def is_share(measure: str) -> bool:
     >>> is_share("top1_leave_one_out"), is_share("tau_leave_one_out")
     (True, False)
     """
-    return measure.startswith(SHARES)
+    return measure.startswith(SHARE_PREFIXES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Instead:
+class BetterMethod:
     """The method that explains the model better than attention, and how much it recovers.
 
     The share has an interval, and the number of texts it rests on, in runs that kept them.
@@ -117,14 +117,16 @@ class Verdict:
     answer: Answer
     why: str
     degree: Estimate | None
-    instead: Instead | None
+    instead: BetterMethod | None
     claims: Mapping[str, ClaimResult]
     checks: Mapping[str, CheckResult]
     multiverse: tuple[Mapping[str, str], ...] = ()
 
     def to_json(self) -> str:
         """The text of verdict.json; numbers that do not exist are null."""
-        return json.dumps(finite({"schema": SCHEMA, **asdict(self)}), indent=1, allow_nan=False)
+        return json.dumps(
+            nan_to_none({"schema": SCHEMA, **asdict(self)}), indent=1, allow_nan=False
+        )
 
     @classmethod
     def from_json(cls, text: str) -> "Verdict":
@@ -148,19 +150,19 @@ class Verdict:
             raw["answer"],
             raw["why"],
             _estimate(degree) if degree else None,
-            _instead(instead) if instead else None,
+            _better_method(instead) if instead else None,
             {name: _claim(one) for name, one in raw["claims"].items()},
             {name: _check(one) for name, one in raw["checks"].items()},
             tuple(raw.get("multiverse", ())),
         )
 
 
-def finite(value: Any) -> Any:
+def nan_to_none(value: Any) -> Any:
     """Ready for JSON: numbers that do not exist are None."""
     if isinstance(value, Mapping):
-        return {key: finite(one) for key, one in value.items()}
+        return {key: nan_to_none(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(one) for one in value]
+        return [nan_to_none(one) for one in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
@@ -171,9 +173,9 @@ def _estimate(raw: dict[str, Any]) -> Estimate:
     return Estimate(value, low, high, raw["n"])
 
 
-def _instead(raw: dict[str, Any]) -> Instead:
+def _better_method(raw: dict[str, Any]) -> BetterMethod:
     known = {key: value for key, value in raw.items() if value is not None}  # null: no interval
-    return Instead(**known)
+    return BetterMethod(**known)
 
 
 def _claim(raw: dict[str, Any]) -> ClaimResult:

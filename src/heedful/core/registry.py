@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from heedful.core.errors import ConfigError, UnknownName
 
-Part = TypeVar("Part")
+PartT = TypeVar("PartT")
 
 
 class Registry:
@@ -22,10 +22,10 @@ class Registry:
         self._parts: dict[str, Callable[..., Any]] = {}
         self._plugins_loaded = False
 
-    def register(self, name: str) -> Callable[[Part], Part]:
+    def register(self, name: str) -> Callable[[PartT], PartT]:
         """Give a class or function its public name."""
 
-        def remember(part: Part) -> Part:
+        def remember(part: PartT) -> PartT:
             if name in self._parts:
                 raise ConfigError(f"Two {self.kind}s want the name {name!r}; choose another.")
             self._parts[name] = part  # type: ignore[assignment]

@@ -10,10 +10,10 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-WHOLE = -1  # the "instance" of a draw that belongs to the whole data set
+WHOLE_RUN = -1  # the "instance" of a draw that belongs to the whole data set
 
 
-def generator(seed: int, purpose: str, instance: int = WHOLE) -> np.random.Generator:
+def generator(seed: int, purpose: str, instance: int = WHOLE_RUN) -> np.random.Generator:
     """The stream of numbers of one instance for one purpose.
 
     >>> a, b = (generator(0, "permutation", 7).random() for _ in range(2))

@@ -56,5 +56,5 @@ Progress = Callable[[int, int, str], None]
 """Called with what is done, what there is to do, and a few words."""
 
 
-def silent(done: int, total: int, words: str) -> None:
+def no_progress(done: int, total: int, words: str) -> None:
     """Tell nobody."""

@@ -76,9 +76,9 @@ class Forward:
         return self.logits.argmax(-1)
 
 
-NEVER = -1e9  # finite, so that differences of logits are numbers; exp of it is 0
+EXCLUDED_LOGIT = -1e9  # finite, so that differences of logits are numbers; exp of it is 0
 
-Decode = Callable[[Float[Tensor, "..."]], Float[Tensor, "*K B C"]]
+Decoder = Callable[[Float[Tensor, "..."]], Float[Tensor, "*K B C"]]
 """From weights in the place of the model's own, (*K, B, T) or (*K, B, R, T), to logits."""
 
 
@@ -132,11 +132,11 @@ class QueryDecoder:
     def output(self, mixed: Float[Tensor, "*K B A"]) -> Float[Tensor, "*K B C"]:
         """The logits of what attention has mixed of the readings."""
         logits = torch.nn.functional.linear((mixed + self.shift).tanh(), self.weight, self.bias)
-        return logits if self.allowed is None else logits.masked_fill(~self.allowed, NEVER)
+        return logits if self.allowed is None else logits.masked_fill(~self.allowed, EXCLUDED_LOGIT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Blank:
+class MaskEmbedding:
     """What stands in the place of a word that is hidden: a name for reports, and its vector."""
 
     name: str

@@ -4,7 +4,7 @@ import re
 from functools import cache, lru_cache
 from unicodedata import category
 
-LONG = 40  # signs; what is longer is no word that will be met again
+MAX_CACHED_LENGTH = 40  # signs; what is longer is no word that will be met again
 
 
 @cache
@@ -22,7 +22,7 @@ def word_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(f"{word}+"), re.compile(split)
 
 
-def words_and_signs(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """What the second of the patterns finds; words met before are not looked at again.
 
     No match reaches over white space, so that a text may be taken apart there first.
@@ -31,7 +31,9 @@ def words_and_signs(text: str) -> list[str]:
     ['It', 'is', "n't", ',', 'is', 'it', '?']
     """
     return [
-        part for piece in text.split() for part in (_kept if len(piece) <= LONG else _parts)(piece)
+        part
+        for piece in text.split()
+        for part in (_cached_parts if len(piece) <= MAX_CACHED_LENGTH else _parts)(piece)
     ]
 
 
@@ -39,4 +41,4 @@ def _parts(piece: str) -> tuple[str, ...]:
     return tuple(word_patterns()[1].findall(piece))
 
 
-_kept = lru_cache(maxsize=100_000)(_parts)
+_cached_parts = lru_cache(maxsize=100_000)(_parts)

@@ -24,7 +24,7 @@ def batches(
     return _batches([len(one.ids) for one in encoded], max_batch_tokens, max_texts or len(encoded))
 
 
-def widest(shortest: int) -> int:
+def max_batched_length(shortest: int) -> int:
     """The longest text that may share a batch with one of this length."""
     return shortest + shortest // 4 + 4
 
@@ -34,7 +34,7 @@ def _batches(lengths: list[int], most: int, texts: int) -> Iterator[list[int]]:
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         length = lengths[index]
         full = (len(batch) + 1) * length > most or len(batch) == texts
-        if batch and (full or length > widest(lengths[batch[0]])):
+        if batch and (full or length > max_batched_length(lengths[batch[0]])):
             yield batch
             batch = []
         batch.append(index)

@@ -4,17 +4,29 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 
 from heedful.core.errors import ConfigError, DataError
-from heedful.data.labels import shown
+from heedful.data.labels import shorten_name
 
-NEEDED = ("text", "label")
-PAIR = ("premise", "hypothesis")
-QUERY = ("paragraph", "question")
-OPTIONAL = ("tokens", "rationale", "word_scores", "candidates", "messages", *PAIR, *QUERY)
-INSTEAD = (PAIR, QUERY, ("messages",))  # what may stand in the place of a text
-KNOWN = (*NEEDED, *OPTIONAL)
+REQUIRED_FIELDS = ("text", "label")
+PAIR_FIELDS = ("premise", "hypothesis")
+QUERY_FIELDS = ("paragraph", "question")
+OPTIONAL_FIELDS = (
+    "tokens",
+    "rationale",
+    "word_scores",
+    "candidates",
+    "messages",
+    *PAIR_FIELDS,
+    *QUERY_FIELDS,
+)
+TEXT_ALTERNATIVES = (
+    PAIR_FIELDS,
+    QUERY_FIELDS,
+    ("messages",),
+)  # what may stand in the place of a text
+KNOWN_FIELDS = (*REQUIRED_FIELDS, *OPTIONAL_FIELDS)
 
 # What people call these columns; only used to write a helpful example into an error.
-USUAL = {
+COMMON_COLUMN_NAMES = {
     "text": ("review", "sentence", "content", "comment", "body", "document", "tweet", "headline"),
     "label": ("labels", "stars", "rating", "class", "target", "sentiment", "category", "topic"),
 }
@@ -44,23 +56,25 @@ def parse_fields(text: str) -> dict[str, str]:
 def check_fields(fields: Mapping[str, str]) -> None:
     """Refuse a mapping of fields that do not exist, or of one column to two fields."""
     for field in fields:
-        if field not in KNOWN:
-            near = get_close_matches(field, KNOWN, n=1)
+        if field not in KNOWN_FIELDS:
+            near = get_close_matches(field, KNOWN_FIELDS, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ConfigError(f"No field is named {field!r}.{hint} Known: {', '.join(KNOWN)}.")
+            raise ConfigError(
+                f"No field is named {field!r}.{hint} Known: {', '.join(KNOWN_FIELDS)}."
+            )
     columns = list(fields.values())
     for column in columns:
         if columns.count(column) > 1:
             raise ConfigError(f"Column {column!r} is mapped to two fields; map it to one.")
 
 
-def columns_of(fields: Mapping[str, str] | None) -> dict[str, str]:
+def map_columns(fields: Mapping[str, str] | None) -> dict[str, str]:
     """The column of every field a text may have, by its own name where none is mapped."""
     given = dict(fields or {})
     check_fields(given)
     # A column that was mapped to one field is not also read as another by its own name.
     taken = set(given.values())
-    own = {field: field for field in (*NEEDED, *OPTIONAL) if field not in taken}
+    own = {field: field for field in (*REQUIRED_FIELDS, *OPTIONAL_FIELDS) if field not in taken}
     return {**own, **given}
 
 
@@ -68,28 +82,28 @@ def require_columns(
     name: str, present: Collection[str], columns: Mapping[str, str], *, labelled: bool = True
 ) -> None:
     """Refuse rows in which the column of the text or of the label does not exist at all."""
-    needed = NEEDED if labelled else NEEDED[:1]
+    needed = REQUIRED_FIELDS if labelled else REQUIRED_FIELDS[:1]
     missing = [field for field in needed if columns.get(field) not in present]
-    if any(all(columns.get(one) in present for one in fields) for fields in INSTEAD):
+    if any(all(columns.get(one) in present for one in fields) for fields in TEXT_ALTERNATIVES):
         missing = [field for field in missing if field != "text"]
     if not missing:
         return
     wanted = " and ".join(
         repr(columns[field]) if field in columns else f"for {field!r}" for field in missing
     )
-    there = shown(", ".join(map(shown, present)), most=500) or "none"
+    there = shorten_name(", ".join(map(shorten_name, present)), most=500) or "none"
     raise DataError(
         f"{name} has no column {wanted}. Its columns: {there}. "
-        f"Say which hold them, for example --fields {_example(present, columns)}."
+        f"Say which hold them, for example --fields {_suggest_mapping(present, columns)}."
     )
 
 
-def _example(present: Collection[str], columns: Mapping[str, str]) -> str:
+def _suggest_mapping(present: Collection[str], columns: Mapping[str, str]) -> str:
     """A mapping that could be meant: usual names first, then any column, then a made-up one."""
-    found = {field: columns[field] for field in NEEDED if columns.get(field) in present}
-    for field in NEEDED:
+    found = {field: columns[field] for field in REQUIRED_FIELDS if columns.get(field) in present}
+    for field in REQUIRED_FIELDS:
         if field not in found:
             free = [column for column in present if column not in found.values()]
-            usual = [column for column in free if column.casefold() in USUAL[field]]
-            found[field] = next(iter([*usual, *free, USUAL[field][0]]))
-    return ",".join(f"{field}={shown(found[field])}" for field in NEEDED)
+            usual = [column for column in free if column.casefold() in COMMON_COLUMN_NAMES[field]]
+            found[field] = next(iter([*usual, *free, COMMON_COLUMN_NAMES[field][0]]))
+    return ",".join(f"{field}={shorten_name(found[field])}" for field in REQUIRED_FIELDS)

@@ -14,17 +14,17 @@ from heedful.core.registry import Registry
 from heedful.core.rng import generator
 from heedful.core.values import Example
 from heedful.data.cleaning.filters import Selection
-from heedful.data.columns import columns_of
-from heedful.data.labels import label_finder, sort_labels
+from heedful.data.columns import map_columns
+from heedful.data.labels import build_label_index, sort_labels
 from heedful.data.sources.row_schema import BadLine, LeftOut, read_row
 from heedful.data.sources.validation import BadRows, LeftOutRows, Scan
 
-DEV = ("dev", "validation", "valid", "val")
+DEV_NAMES = ("dev", "validation", "valid", "val")
 
 corpora = Registry("corpus")
 """Corpora by name (`sample:movies`, `synthetic:needle`); a part is a `Corpus`."""
 
-Numbered = tuple[int, Mapping[str, object] | BadLine | LeftOut]
+NumberedRow = tuple[int, Mapping[str, object] | BadLine | LeftOut]
 
 
 @runtime_checkable
@@ -40,7 +40,7 @@ class Source(Protocol):
         """Hex digest of the file's bytes, or of the rows where there is no file of its own."""
         ...
 
-    def __iter__(self) -> Iterator[Numbered]: ...
+    def __iter__(self) -> Iterator[NumberedRow]: ...
 
 
 @runtime_checkable
@@ -56,7 +56,7 @@ class Corpus(Protocol):
 def pick_split(split: str, available: Iterable[str], *, name: str) -> str:
     """The available split that was asked for; dev, validation, valid and val are one."""
     have = tuple(available)
-    same: tuple[str, ...] = DEV if split in DEV else ()
+    same: tuple[str, ...] = DEV_NAMES if split in DEV_NAMES else ()
     for wanted in (split, *same):
         if wanted in have:
             return wanted
@@ -66,12 +66,12 @@ def pick_split(split: str, available: Iterable[str], *, name: str) -> str:
     )
 
 
-def rows_sha256(rows: Iterable[Numbered]) -> str:
+def rows_sha256(rows: Iterable[NumberedRow]) -> str:
     """Digest of rows that have no file of their own: canonical JSON, one row a line."""
     digest = hashlib.sha256()
     for line, row in rows:
         try:
-            text = json.dumps(_reason(row), sort_keys=True, default=_plain)
+            text = json.dumps(_hashable_row(row), sort_keys=True, default=_to_json)
         except (TypeError, ValueError) as why:
             raise DataError(
                 f"Row {line} cannot be written as JSON ({why}). "
@@ -81,19 +81,19 @@ def rows_sha256(rows: Iterable[Numbered]) -> str:
     return digest.hexdigest()
 
 
-def _numbers(names: Iterable[str], find: Callable[[str], int | None]) -> tuple[int, ...]:
+def _label_indices(names: Iterable[str], find: Callable[[str], int | None]) -> tuple[int, ...]:
     """The classes of these names; a name that is no class could never be the answer."""
     found = (find(name) for name in names)
     return tuple(sorted({number for number in found if number is not None}))
 
 
-def _reason(row: Mapping[str, object] | BadLine | LeftOut) -> object:
+def _hashable_row(row: Mapping[str, object] | BadLine | LeftOut) -> object:
     if isinstance(row, BadLine | LeftOut):
         return {"bad" if isinstance(row, BadLine) else "left out": row.reason}
     return dict(row)
 
 
-def _plain(value: object) -> object:
+def _to_json(value: object) -> object:
     """Arrays and dates as JSON; of what else a column may hold (an image, say) only its kind."""
     for method in ("tolist", "isoformat"):
         if hasattr(value, method):
@@ -142,7 +142,7 @@ class Dataset:
         """
         if labels is not None and (not labels or len(set(labels)) < len(labels)):
             raise ConfigError(f"labels must be distinct names, at least one; got {list(labels)}.")
-        columns = columns_of(fields)
+        columns = map_columns(fields)
         allowed = None if labels is None else tuple(labels)
         cleaning = None if selection is None else selection.cleaning
         scan = Scan(source.name, columns, allowed, labelled=labelled, cleaning=cleaning)
@@ -192,7 +192,7 @@ class Dataset:
         return self.size
 
     def __iter__(self) -> Iterator[Example]:
-        find, index, taken = label_finder(self.labels), 0, self._taken()
+        find, index, taken = build_label_index(self.labels), 0, self._taken()
         for _, raw in self.source:
             if isinstance(raw, BadLine | LeftOut):
                 continue
@@ -205,7 +205,7 @@ class Dataset:
             if taken is None or (index < len(taken) and taken[index]):
                 row = row if self.selection is None else self.selection.cleaning.row(row)
                 told = row.tokens, row.rationale, row.pair, row.word_scores
-                allowed = None if row.candidates is None else _numbers(row.candidates, find)
+                allowed = None if row.candidates is None else _label_indices(row.candidates, find)
                 yield Example(index, row.text, label, *told, allowed)
             index += 1
             if index == self.whole:

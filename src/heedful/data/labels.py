@@ -21,7 +21,7 @@ def is_missing(value: object) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def encodable(text: str) -> bool:
+def is_encodable(text: str) -> bool:
     """False for text with half a surrogate pair: it cannot be hashed or written as UTF-8."""
     try:
         text.encode()
@@ -30,7 +30,7 @@ def encodable(text: str) -> bool:
     return True
 
 
-def shown(name: str, *, most: int = 80) -> str:
+def shorten_name(name: str, *, most: int = 80) -> str:
     """A name from a file as an error shows it: not longer than a reader bears.
 
     >>> shown("good"), shown("x" * 10_000, most=5)
@@ -39,7 +39,7 @@ def shown(name: str, *, most: int = 80) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def label_name(value: object) -> str | None:
+def parse_label(value: object) -> str | None:
     """The class name of a label, or None where it is neither a whole number nor a name.
 
     Booleans become "false" and "true"; 1, 1.0, "1" and "1.0" are one class, because CSV and
@@ -55,7 +55,7 @@ def label_name(value: object) -> str | None:
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else None
     if isinstance(value, int):
         return str(value)
-    if not isinstance(value, str) or not value.strip() or not encodable(value):
+    if not isinstance(value, str) or not value.strip() or not is_encodable(value):
         return None
     name = value.strip()
     whole = WHOLE_FLOAT.fullmatch(name)
@@ -74,7 +74,7 @@ def sort_labels(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(known)
 
 
-def label_finder(labels: tuple[str, ...]) -> Callable[[str], int | None]:
+def build_label_index(labels: tuple[str, ...]) -> Callable[[str], int | None]:
     """A function from a row's class name to its index in `labels`, or None where it has none.
 
     Models and data often spell one class in two ways. A name is sought as it is, then without

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, Union
 
 from heedful.core.errors import ConfigError
 from heedful.data.cleaning.filters import Selection
-from heedful.data.cleaning.presets import cleaning_named
-from heedful.data.cleaning.splits import cleaned_splits, portion, require_same
+from heedful.data.cleaning.presets import get_cleaning
+from heedful.data.cleaning.splits import require_same_cleaning, select_source, splits_after_cleaning
 from heedful.data.columns import parse_fields
 from heedful.data.dataset import Corpus, Dataset, Source, corpora
 from heedful.data.readers import open_reader, readers
 from heedful.data.sources.folders import path_source, path_splits
-from heedful.data.sources.hub import PREFIX, hub_source, hub_splits
+from heedful.data.sources.hub import HUB_PREFIX, hub_source, hub_splits
 from heedful.data.sources.in_memory import FrameSource, RowsSource
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Data = Union[str, Path, Dataset, "pd.DataFrame", Iterable[Mapping[str, Any]]]
+DataLike = Union[str, Path, Dataset, "pd.DataFrame", Iterable[Mapping[str, Any]]]
 
 
 def read(
-    data: Data,
+    data: DataLike,
     *,
     split: str = "test",
     fields: str | Mapping[str, str] | None = None,
@@ -47,8 +47,8 @@ def read(
     """
     mapped = parse_fields(fields) if isinstance(fields, str) else fields
     if isinstance(data, Dataset):
-        require_same(cleaning, data.cleaning)
-        found = _again(data, mapped, labels, labelled=labelled)
+        require_same_cleaning(cleaning, data.cleaning)
+        found = _reread(data, mapped, labels, labelled=labelled)
     else:
         source, selection = _cleaned_source(data, split, cleaning)
         found = Dataset.build(
@@ -62,7 +62,7 @@ def read(
     return found if limit is None else found.sample(limit)
 
 
-def splits(data: Data, *, cleaning: str | None = None) -> tuple[str, ...]:
+def splits(data: DataLike, *, cleaning: str | None = None) -> tuple[str, ...]:
     """Which splits there are; `("all",)` where one file or table serves any.
 
     >>> splits("synthetic:needle")
@@ -71,10 +71,10 @@ def splits(data: Data, *, cleaning: str | None = None) -> tuple[str, ...]:
     if isinstance(data, Dataset):
         return (data.split,)
     there = _splits(data)
-    return there if cleaning is None else cleaned_splits(cleaning_named(cleaning), there)
+    return there if cleaning is None else splits_after_cleaning(get_cleaning(cleaning), there)
 
 
-def digest(data: str) -> str:
+def digest_data(data: str) -> str:
     """sha256 over every split of named data: the same for the same rows, wherever they lie.
 
     >>> digest("synthetic:needle") == digest("synthetic:needle") != digest("synthetic:votes")
@@ -90,10 +90,10 @@ def _splits(data: Any) -> tuple[str, ...]:
     name = str(data)
     if (corpus := _corpus(name)) is not None:
         return corpus.splits
-    return hub_splits(name) if name.startswith(PREFIX) else path_splits(name, also=_names())
+    return hub_splits(name) if name.startswith(HUB_PREFIX) else path_splits(name, also=_names())
 
 
-def _again(
+def _reread(
     data: Dataset,
     fields: Mapping[str, str] | None,
     labels: Sequence[str] | None,
@@ -119,7 +119,7 @@ def _again(
 def _cleaned_source(data: Any, split: str, cleaning: str | None) -> tuple[Source, Selection | None]:
     if cleaning is None:
         return _source(data, split), None
-    return portion(cleaning_named(cleaning), split, _splits(data), partial(_source, data))
+    return select_source(get_cleaning(cleaning), split, _splits(data), partial(_source, data))
 
 
 def _source(data: Any, split: str) -> Source:
@@ -138,7 +138,7 @@ def _source(data: Any, split: str) -> Source:
 def _named_source(name: str, split: str) -> Source:
     if (corpus := _corpus(name)) is not None:
         return corpus(split)
-    if name.startswith(PREFIX):
+    if name.startswith(HUB_PREFIX):
         return hub_source(name, split)
     return path_source(name, split, also=_names())
 

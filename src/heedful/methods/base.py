@@ -8,9 +8,9 @@ from torch import Tensor
 from heedful.core.errors import ConfigError
 from heedful.core.registry import Registry
 from heedful.core.values import Explanation
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
-Kind = Literal["attention", "sensitivity", "saliency", "control"]
+ScoreKind = Literal["attention", "sensitivity", "saliency", "control"]
 Join = Literal["sum", "norm"]
 methods = Registry("method")
 
@@ -25,11 +25,11 @@ class Method(Protocol):
     all their parts. A method that cannot serve a subject raises NotApplicable with the reason.
 
     Settings that several methods share have one name: `of` is what is explained (`probability` of
-    the target, its `log_odds` or its `logit`), `players` are what is hidden or deleted together
+    the target, its `log_odds_decoder` or its `logit`), `players` are what is hidden or deleted together
     (`tokens` or `words`); the pieces of a word then share its score equally.
     """
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[ScoreKind]
 
     @property
     def signed(self) -> bool: ...
@@ -37,12 +37,14 @@ class Method(Protocol):
     @property
     def join(self) -> Join: ...
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation: ...
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation: ...
 
 
-def on_words(name: str, sitting: Sitting, scores: Float[Tensor, "B T"]) -> Explanation:
+def explanation_from_scores(
+    name: str, context: BatchContext, scores: Float[Tensor, "B T"]
+) -> Explanation:
     """The scores of the words; what special tokens got has done its part in the arithmetic."""
-    mask = sitting.batch.mask
+    mask = context.batch.mask
     return Explanation(name, scores.detach().masked_fill(~mask, 0.0), mask)
 
 
@@ -57,7 +59,7 @@ def _listed(allowed: tuple[object, ...]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def joined(
+def join_pieces(
     scores: Float[Tensor, "T"], word: Int[Tensor, "T"], words: int, join: Join
 ) -> Float[Tensor, "W"]:
     """Scores of words from those of their pieces; a word without any piece has 0.

@@ -8,12 +8,12 @@ from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods, on_words
-from heedful.models.batch_context import Sitting
-from heedful.models.diffmask.explainer_folder import HOW, load_explainer
+from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods
+from heedful.models.batch_context import BatchContext
+from heedful.models.diffmask.explainer_folder import TRAIN_COMMAND, load_explainer
 
-UNTRAINED = (
-    f"diffmask needs an explainer that was trained for this model: {HOW}, then --set "
+NO_EXPLAINER = (
+    f"diffmask needs an explainer that was trained for this model: {TRAIN_COMMAND}, then --set "
     'diffmask.explainer=DIR, or in a plan [methods.diffmask] explainer = "DIR".'
 )
 
@@ -31,24 +31,24 @@ class DiffMask:
 
     explainer: str | None = None
     layer: int = -1
-    kind: ClassVar[Kind] = "saliency"
+    kind: ClassVar[ScoreKind] = "saliency"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
     @property
     def lacks(self) -> str | None:
         """An explainer, unless one is set."""
-        return UNTRAINED if self.explainer is None else None
+        return NO_EXPLAINER if self.explainer is None else None
 
     def __call__(
         self,
-        sitting: Sitting,
+        context: BatchContext,
         target: Int[Tensor, "B"],  # noqa: ARG002 - all classes' probabilities are to stay
     ) -> Explanation:
         if self.explainer is None:
-            raise NotApplicable(UNTRAINED)
+            raise NotApplicable(NO_EXPLAINER)
         found = load_explainer(self.explainer)
         layer = found.gates.layer(self.layer)
-        with sitting.clock("diffmask"):
-            kept = found.open(sitting.subject, sitting.batch, sitting.embedded.detach())[layer]
-        return on_words("diffmask", sitting, kept.to(sitting.batch.mask.device))
+        with context.clock("diffmask"):
+            kept = found.open(context.subject, context.batch, context.embedded.detach())[layer]
+        return explanation_from_scores("diffmask", context, kept.to(context.batch.mask.device))

@@ -11,43 +11,43 @@ from torch import Tensor, autograd
 
 from heedful.core.batch import Batch, Encoded
 from heedful.core.errors import AttentionUnavailable
-from heedful.core.rationales import People
+from heedful.core.rationales import WordAnnotations
 from heedful.core.timing import Clock
-from heedful.core.values import Decode, Forward
-from heedful.models.perturbed.attended_state import attended
+from heedful.core.values import Decoder, Forward
+from heedful.models.perturbed.attended_state import compute_attended_state
 from heedful.models.protocols import (
-    DeletesQuickly,
+    CanFreezeAttention,
+    HasFastDeletion,
     HasLayers,
-    HoldsAttention,
-    RunsLean,
+    HasLogitsOnly,
+    ReferenceTexts,
     Subject,
-    Whole,
 )
 from heedful.numerics.tensor.attention_maps import read_rows
 
-Made_co = TypeVar("Made_co", covariant=True)
-Passed = tuple[Int[Tensor, "M"], Int[Tensor, "M"], Float[Tensor, "D C"]]
+Result_co = TypeVar("Result_co", covariant=True)
+VariantLogits = tuple[Int[Tensor, "M"], Int[Tensor, "M"], Float[Tensor, "D C"]]
 """Of many variants some, their rows in a pass, and the logits of that pass."""
 
 
 @runtime_checkable
-class Work(Hashable, Protocol[Made_co]):
+class Computation(Hashable, Protocol[Result_co]):
     """A part that makes something of a sitting, as an intervention makes weights."""
 
-    def __call__(self, sitting: "Sitting") -> Made_co: ...
+    def __call__(self, context: "BatchContext") -> Result_co: ...
 
 
-def budget_of(subject: Subject, max_batch_tokens: int) -> int:
+def token_budget(subject: Subject, max_batch_tokens: int) -> int:
     """How many tokens at once, by what was asked and what suits the subject."""
     own: int = getattr(subject, "max_batch_tokens", max_batch_tokens)
     return min(max_batch_tokens, own)
 
 
-PARITY = 1e-4  # how far decoding under the model's own attention may lie from its output
+DECODER_TOLERANCE = 1e-4  # how far decoding under the model's own attention may lie from its output
 
 
 @dataclass(frozen=True, eq=False)
-class Sitting:
+class BatchContext:
     """A subject, a batch, and every shared quantity, computed when first asked for.
 
     `lean` says that no attention will be asked for, so that passes may leave it out where that is
@@ -62,22 +62,22 @@ class Sitting:
     max_batch_tokens: int = 20_000
     clock: Clock = field(default_factory=Clock)
     lean: bool = False
-    people: Mapping[int, People] = field(default_factory=dict)
-    crowd: Whole | None = None
+    people: Mapping[int, WordAnnotations] = field(default_factory=dict)
+    reference: ReferenceTexts | None = None
     texts: Sequence[Encoded] = ()
     kept: dict[Hashable, Any] = field(default_factory=dict)
 
-    def once(self, part: Work[Made_co]) -> Made_co:
+    def cached(self, part: Computation[Result_co]) -> Result_co:
         """What a part makes of this sitting, computed once; equal settings are equal parts."""
         if part not in self.kept:
             self.kept[part] = part(self)
-        made: Made_co = self.kept[part]
+        made: Result_co = self.kept[part]
         return made
 
     @property
     def budget(self) -> int:
         """How many tokens may be run at once, by what was asked and what suits the subject."""
-        return budget_of(self.subject, self.max_batch_tokens)
+        return token_budget(self.subject, self.max_batch_tokens)
 
     def cut(self, *many: Tensor) -> Iterator[tuple[Tensor, ...]]:
         """Variants of the texts, as wide as they are, in parts that may be run at once."""
@@ -88,7 +88,7 @@ class Sitting:
         self, batch: Batch, embedded: Float[Tensor, "N T E"] | None = None
     ) -> Float[Tensor, "N C"]:
         """Logits alone, without the attention where the subject can leave that out."""
-        if isinstance(self.subject, RunsLean):
+        if isinstance(self.subject, HasLogitsOnly):
             return self.subject.outputs(batch, embedded)
         return self.subject.forward(batch, embedded).logits
 
@@ -96,7 +96,7 @@ class Sitting:
         self, batch: Batch, embedded: Float[Tensor, "N T E"] | None = None
     ) -> Float64[Tensor, "N D"]:
         """What attention makes of other texts, in the place of their logits."""
-        return attended(self.subject, batch, embedded)
+        return compute_attended_state(self.subject, batch, embedded)
 
     @cached_property
     def embedded(self) -> Float[Tensor, "B T E"]:
@@ -112,9 +112,9 @@ class Sitting:
     @cached_property
     def logits(self) -> Float[Tensor, "B C"]:
         """The output, with its autograd graph."""
-        return self.lean_pass() if self.lean else self.graph.logits
+        return self.logits_only_pass() if self.lean else self.graph.logits
 
-    def lean_pass(self) -> Float[Tensor, "B C"]:
+    def logits_only_pass(self) -> Float[Tensor, "B C"]:
         """The output by a pass of its own, with a graph that nobody else needs."""
         with self.clock("forward"), torch.enable_grad():
             return self.outputs(self.batch, self.embedded)
@@ -148,7 +148,7 @@ class Sitting:
         """How much weight each row gives to the words; an intervention keeps it."""
         return self.rows.masked_fill(~self.words, 0.0).sum(-1, keepdim=True)
 
-    def with_words(self, weights: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    def place_on_words(self, weights: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """Distributions over the words as rows, each with its own mass on words, the rest as is."""
         if self.forward.rows is None:
             return weights
@@ -159,7 +159,7 @@ class Sitting:
         return rows if self.forward.rows is None else read_rows(rows, self.batch.mask)
 
     @cached_property
-    def decode(self) -> Decode:
+    def decode(self) -> Decoder:
         """Output under another attention, proved to be the model's own output under its own.
 
         A decoder that does not hear the attention it is given would make every intervention look
@@ -173,15 +173,15 @@ class Sitting:
         return self._proved[1]
 
     @cached_property
-    def _proved(self) -> tuple[Decode, float]:
+    def _proved(self) -> tuple[Decoder, float]:
         decode = self.subject.decoder(self.batch, self.forward)
-        if not self._hears(decode):
+        if not self._uses_attention(decode):
             raise AttentionUnavailable(
                 f"The decoder of {self.subject.family} gives the same logits under any attention; "
                 "decoder() must use the attention it is given, in a way autograd can follow."
             )
         gap = self._gap(decode)
-        if not gap <= getattr(self.subject, "tolerance", PARITY):
+        if not gap <= getattr(self.subject, "tolerance", DECODER_TOLERANCE):
             raise AttentionUnavailable(
                 f"Decoding {self.subject.family} under its own attention gives other logits than "
                 f"its forward pass (difference {gap:.2g}); decoder() must use the "
@@ -201,7 +201,7 @@ class Sitting:
         with torch.enable_grad():
             if attention is None:
                 logits = self.graph.logits
-            elif isinstance(self.subject, HoldsAttention):
+            elif isinstance(self.subject, CanFreezeAttention):
                 logits = self.subject.hold(self.batch, self.embedded, attention.detach())
             else:
                 logits = self.subject.decoder(self.batch, self.graph)(attention.detach())
@@ -213,7 +213,7 @@ class Sitting:
     def without_each(self) -> Float[Tensor, "B T C"]:
         """Logits with token t deleted, for each t in the mask; zeros elsewhere."""
         with self.clock("leave_one_out"), torch.no_grad():
-            if isinstance(self.subject, DeletesQuickly):
+            if isinstance(self.subject, HasFastDeletion):
                 return self.subject.without_each(self.batch, max_batch_tokens=self.budget)
             return self._run_every_variant()
 
@@ -224,7 +224,7 @@ class Sitting:
             result[rows, positions] = self.subject.forward(shorter).logits
         return result
 
-    def _hears(self, decode: Decode) -> bool:
+    def _uses_attention(self, decode: Decoder) -> bool:
         """Whether the output is computed from the attention, even if it does not move with it."""
         with torch.enable_grad():
             leaf = self.rows.clone().requires_grad_()
@@ -234,10 +234,12 @@ class Sitting:
             (slope,) = autograd.grad(logits.sum(), leaf, allow_unused=True)
         return slope is not None
 
-    def _gap(self, decode: Decode) -> float:
+    def _gap(self, decode: Decoder) -> float:
         with torch.no_grad():
             return float((decode(self.rows) - self.forward.logits).abs().max())
 
 
-Ask = Callable[[Sitting, Batch, Float[Tensor, "N T E"] | None], Float[Tensor, "N K"]]
+OutputFunction = Callable[
+    [BatchContext, Batch, Float[Tensor, "N T E"] | None], Float[Tensor, "N K"]
+]
 """What is asked of texts in a pass: their logits, or what attention makes of them."""

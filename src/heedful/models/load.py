@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Any
 from heedful.core.errors import ConfigError, ModelError
 from heedful.models.attention_access.scope import Scope
 from heedful.models.protocols import Subject
-from heedful.models.recurrent.model_folder import SETTINGS
-from heedful.models.recurrent.model_folder import load as load_own
+from heedful.models.recurrent.model_folder import MODEL_SETTINGS_FILE
+from heedful.models.recurrent.model_folder import load_model as load_own
 
 if TYPE_CHECKING:
     from heedful.models.transformer.subject import TransformerSubject
 
-HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-SCOPE = ("layer", "head", "position")
-LOADED = ("dtype", "device", "revision")
-LIVE = ("answers", "prefix", "chat", "max_length")
+HUB_ID_PATTERN = re.compile(r"[\w.-]+/[\w.-]+")
+SCOPE_OPTIONS = ("layer", "head", "position")
+LOADING_OPTIONS = ("dtype", "device", "revision")
+MODEL_OPTIONS = ("answers", "prefix", "chat", "max_length")
 
 
-def load_named(name: str | Path, **choices: Any) -> Subject:
+def load_subject(name: str | Path, **choices: Any) -> Subject:
     """Whatever lies in the folder, or at the hub where there is no such folder."""
     folder = Path(name)
-    if _exists(folder / "config.json") and not _exists(folder / SETTINGS):
-        return _pretrained(folder, choices)
-    if not _exists(folder) and HUB_ID.fullmatch(str(name)):
+    if _exists(folder / "config.json") and not _exists(folder / MODEL_SETTINGS_FILE):
+        return _load_transformer(folder, choices)
+    if not _exists(folder) and HUB_ID_PATTERN.fullmatch(str(name)):
         try:
-            return _pretrained(name, choices)
+            return _load_transformer(name, choices)
         except ModelError as error:
             raise ModelError(
                 f"{name} is no folder here, and as a hub id it did not work: {error}"
@@ -45,26 +45,26 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def load_live(model: Any, tokenizer: Any, **choices: Any) -> "TransformerSubject":
+def load_in_memory(model: Any, tokenizer: Any, **choices: Any) -> "TransformerSubject":
     """A live transformers model."""
     from heedful.models.transformer.from_pretrained import from_model
 
-    if refused := [name for name in choices if name in LOADED]:
+    if refused := [name for name in choices if name in LOADING_OPTIONS]:
         raise ConfigError(f"A live model is used as it is; {refused[0]} cannot be set.")
-    return from_model(model, tokenizer, **_checked(choices))
+    return from_model(model, tokenizer, **_validate_choices(choices))
 
 
-def _pretrained(name: str | Path, choices: dict[str, Any]) -> "TransformerSubject":
+def _load_transformer(name: str | Path, choices: dict[str, Any]) -> "TransformerSubject":
     from heedful.models.transformer.from_pretrained import load_pretrained
 
-    return load_pretrained(name, **_checked(choices))
+    return load_pretrained(name, **_validate_choices(choices))
 
 
-def _checked(choices: dict[str, Any]) -> dict[str, Any]:
+def _validate_choices(choices: dict[str, Any]) -> dict[str, Any]:
     """The choices with those of the scope gathered; an unknown one is an error."""
-    known = (*SCOPE, *LOADED, *LIVE)
+    known = (*SCOPE_OPTIONS, *LOADING_OPTIONS, *MODEL_OPTIONS)
     if unknown := sorted(choices.keys() - set(known)):
         raise ConfigError(f"No choice is named {unknown[0]!r}. Known: {', '.join(known)}.")
-    scope = {name: choices[name] for name in SCOPE if name in choices}
-    rest = {name: value for name, value in choices.items() if name not in SCOPE}
+    scope = {name: choices[name] for name in SCOPE_OPTIONS if name in choices}
+    rest = {name: value for name, value in choices.items() if name not in SCOPE_OPTIONS}
     return {**rest, "scope": Scope(**scope)}

@@ -7,7 +7,7 @@ from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from heedful.core.batch import Batch, Encoded
-from heedful.core.values import Blank, Decode, Example, Forward
+from heedful.core.values import Decoder, Example, Forward, MaskEmbedding
 
 
 @runtime_checkable
@@ -46,7 +46,7 @@ class Subject(Protocol):
         """One pass; from `embedded` where given, so that gradients can be taken at it."""
         ...
 
-    def decoder(self, batch: Batch, forward: Forward) -> Decode:
+    def decoder(self, batch: Batch, forward: Forward) -> Decoder:
         """What the model would say to these states under another attention.
 
         Return a `LinearDecoder` where the output is linear in the attended states: exact answers
@@ -57,7 +57,7 @@ class Subject(Protocol):
 
 
 @runtime_checkable
-class DeletesQuickly(Protocol):
+class HasFastDeletion(Protocol):
     """A subject that knows a faster way to leave each token out than running every variant."""
 
     def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
@@ -66,7 +66,7 @@ class DeletesQuickly(Protocol):
 
 
 @runtime_checkable
-class HoldsAttention(Protocol):
+class CanFreezeAttention(Protocol):
     """A subject of many attentions that can hold all of them constant while its input moves."""
 
     def hold(
@@ -90,13 +90,13 @@ class HasLayers(Protocol):
         """The rows under audit of maps, or of anything else there is one of per weight."""
         ...
 
-    def at_position(self, batch: Batch, matrix: Float[Tensor, "B Q K"]) -> Float[Tensor, "B K"]:
+    def row_at_position(self, batch: Batch, matrix: Float[Tensor, "B Q K"]) -> Float[Tensor, "B K"]:
         """The row of a matrix that belongs to the position under audit, or the mean of all."""
         ...
 
 
 @runtime_checkable
-class HasBlocks(Protocol):
+class HasAttentionBlocks(Protocol):
     """A subject whose attention blocks can be looked into."""
 
     def part_sizes(self, batch: Batch) -> list[Float[Tensor, "B Q K"]]:
@@ -109,7 +109,7 @@ class HasBlocks(Protocol):
 
 
 @runtime_checkable
-class ShowsStates(Protocol):
+class HasHiddenStates(Protocol):
     """A subject of several layers that shows what it knows of each token after each."""
 
     def read_states(
@@ -120,16 +120,16 @@ class ShowsStates(Protocol):
 
 
 @runtime_checkable
-class HasBlank(Protocol):
+class HasMaskEmbedding(Protocol):
     """A subject that knows a vector for no word."""
 
-    def blank(self) -> Blank:
+    def blank(self) -> MaskEmbedding:
         """The token that stands for none, such as [MASK], or what comes nearest."""
         ...
 
 
 @runtime_checkable
-class RunsLean(Protocol):
+class HasLogitsOnly(Protocol):
     """A subject that gives its output faster when its attention is not asked for."""
 
     def outputs(
@@ -140,7 +140,7 @@ class RunsLean(Protocol):
 
 
 @runtime_checkable
-class HeadValues(Protocol):
+class HasHeadValues(Protocol):
     """A subject that can show what a single head mixes."""
 
     def head_values(self, batch: Batch, forward: Forward) -> Float[Tensor, "B T D"] | None:
@@ -149,18 +149,18 @@ class HeadValues(Protocol):
 
 
 @runtime_checkable
-class HasOtherRows(Protocol):
+class HasEditableRows(Protocol):
     """A subject of many attentions whose rows can be replaced wherever they are."""
 
     def rows_elsewhere(
         self, batch: Batch, forward: Forward, *, layer: int, position: Int[Tensor, "B"]
-    ) -> tuple[Float[Tensor, "B R T"], Decode]:
+    ) -> tuple[Float[Tensor, "B R T"], Decoder]:
         """The rows of a layer at one position of each text, and the output under others there."""
         ...
 
 
 @runtime_checkable
-class Fingerprinted(Protocol):
+class HasFingerprint(Protocol):
     """A subject that can say which model it is, so that an interrupted run may go on with it."""
 
     def fingerprint(self) -> str:
@@ -169,7 +169,7 @@ class Fingerprinted(Protocol):
 
 
 @runtime_checkable
-class Whole(Protocol):
+class ReferenceTexts(Protocol):
     """Whole texts of the data, that others can be held against."""
 
     def nearer(

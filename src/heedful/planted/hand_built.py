@@ -28,13 +28,13 @@ from heedful.core.rng import generator
 from heedful.core.values import Example, Forward, LinearDecoder
 from heedful.numerics.tensor.distributions import masked_softmax
 
-planted = Registry("planted subject")
-WORDS = 400  # the first CUES of them are decisive words, where the kind has any
-CUES = 40
+hand_built_subjects = Registry("planted subject")
+VOCABULARY_SIZE = 400  # the first CUES of them are decisive words, where the kind has any
+CUE_WORDS = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Planted:
+class HandBuiltSubject:
     """A subject written by hand: `table` holds (a, s, u) of every word."""
 
     kind: str
@@ -54,7 +54,7 @@ class Planted:
 
     def encode(self, example: Example) -> Encoded:
         """Words are called w0, w1, …; w7 has number 7."""
-        return numbered(example)
+        return encode_word_ids(example)
 
     def batch(self, encoded: Sequence[Encoded]) -> Batch:
         """Pad with word 0, masked out."""
@@ -71,28 +71,30 @@ class Planted:
         whole = (u * batch.mask).sum(-1, keepdim=True).expand_as(u)
         states = torch.stack([a, whole if self.inert else s], dim=-1)
         weights = masked_softmax(a, batch.mask)
-        return Forward(log_odds(states)(weights), weights, states)
+        return Forward(log_odds_decoder(states)(weights), weights, states)
 
     def decoder(self, batch: Batch, forward: Forward) -> LinearDecoder:  # noqa: ARG002
         """Log-odds are the second number of the state."""
-        return log_odds(forward.states)
+        return log_odds_decoder(forward.states)
 
 
-def numbered(example: Example) -> Encoded:
+def encode_word_ids(example: Example) -> Encoded:
     """Words are called w0, w1, …; w7 has number 7."""
     words = tuple(example.text.split())
     ids = tuple(int(word.removeprefix("w")) for word in words)
     return Encoded(example.index, example.label, ids, tuple(range(len(ids))), words)
 
 
-def log_odds(states: Float[Tensor, "B T D"]) -> LinearDecoder:
+def log_odds_decoder(states: Float[Tensor, "B T D"]) -> LinearDecoder:
     """Logits (0, z), where z is what the second number of the attended state says."""
     says = states[..., 1]
     contributions = torch.stack([torch.zeros_like(says), says], dim=-1)
     return LinearDecoder(contributions, states.new_zeros(2))
 
 
-def texts(subject: Planted, count: int, *, seed: int = 0, mean: int = 20) -> list[Example]:
+def draw_texts(
+    subject: HandBuiltSubject, count: int, *, seed: int = 0, mean: int = 20
+) -> list[Example]:
     """Random texts of the subject's words, with its own output as label.
 
     Where the subject has decisive words, each text holds exactly one.
@@ -110,47 +112,47 @@ def texts(subject: Planted, count: int, *, seed: int = 0, mean: int = 20) -> lis
 def draw_text(draw: np.random.Generator, mean: int, *, cues: int = 0, times: int = 1) -> str:
     """A text of mean ± half words; one decisive word, where there are any, as often as said."""
     length = int(draw.integers(mean // 2, mean + mean // 2 + 1))
-    ids = draw.integers(cues, WORDS, length)
+    ids = draw.integers(cues, VOCABULARY_SIZE, length)
     if cues:
         word = draw.integers(cues)
         ids[draw.integers(length) if times == 1 else draw.permutation(length)[:times]] = word
     return " ".join(f"w{number}" for number in ids)
 
 
-def _planted(
+def _build_subject(
     kind: str, a: NDArray[np.float64], s: NDArray[np.float64], u: NDArray[np.float64], cues: int = 0
-) -> Planted:
+) -> HandBuiltSubject:
     table = torch.from_numpy(np.stack([a, s, u], axis=1))
-    return Planted(kind, table, inert=kind.startswith("inert"), cues=cues)
+    return HandBuiltSubject(kind, table, inert=kind.startswith("inert"), cues=cues)
 
 
-@planted.register("honest-peaked")
-def honest_peaked(seed: int = 0) -> Planted:
+@hand_built_subjects.register("honest-peaked")
+def honest_peaked(seed: int = 0) -> HandBuiltSubject:
     """One decisive word a text, attention on it."""
     draw = generator(seed, "honest-peaked")
-    a, s = draw.normal(0.0, 0.3, WORDS), draw.normal(0.0, 0.3, WORDS)
-    a[:CUES] = 5.0
-    s[:CUES] = 3.0 * np.where(np.arange(CUES) % 2, 1.0, -1.0)
-    return _planted("honest-peaked", a, s, np.zeros(WORDS), CUES)
+    a, s = draw.normal(0.0, 0.3, VOCABULARY_SIZE), draw.normal(0.0, 0.3, VOCABULARY_SIZE)
+    a[:CUE_WORDS] = 5.0
+    s[:CUE_WORDS] = 3.0 * np.where(np.arange(CUE_WORDS) % 2, 1.0, -1.0)
+    return _build_subject("honest-peaked", a, s, np.zeros(VOCABULARY_SIZE), CUE_WORDS)
 
 
-@planted.register("honest-graded")
-def honest_graded(seed: int = 0) -> Planted:
+@hand_built_subjects.register("honest-graded")
+def honest_graded(seed: int = 0) -> HandBuiltSubject:
     """Attention in proportion to what a word says."""
-    s = generator(seed, "honest-graded").normal(0.0, 2.0, WORDS)
-    return _planted("honest-graded", np.log(np.abs(s)), s, np.zeros(WORDS))
+    s = generator(seed, "honest-graded").normal(0.0, 2.0, VOCABULARY_SIZE)
+    return _build_subject("honest-graded", np.log(np.abs(s)), s, np.zeros(VOCABULARY_SIZE))
 
 
-@planted.register("inert-random")
-def inert_random(seed: int = 0) -> Planted:
+@hand_built_subjects.register("inert-random")
+def inert_random(seed: int = 0) -> HandBuiltSubject:
     """Attention drawn at random; the output does not hear it."""
     draw = generator(seed, "inert-random")
-    u, a = draw.normal(0.0, 0.4, WORDS), draw.normal(0.0, 1.5, WORDS)
-    return _planted("inert-random", a, np.zeros(WORDS), u)
+    u, a = draw.normal(0.0, 0.4, VOCABULARY_SIZE), draw.normal(0.0, 1.5, VOCABULARY_SIZE)
+    return _build_subject("inert-random", a, np.zeros(VOCABULARY_SIZE), u)
 
 
-@planted.register("inert-proportional")
-def inert_proportional(seed: int = 0) -> Planted:
+@hand_built_subjects.register("inert-proportional")
+def inert_proportional(seed: int = 0) -> HandBuiltSubject:
     """Attention in proportion to what a word adds; the output does not hear it."""
-    u = generator(seed, "inert-proportional").normal(0.0, 0.4, WORDS)
-    return _planted("inert-proportional", np.log(np.abs(u)), np.zeros(WORDS), u)
+    u = generator(seed, "inert-proportional").normal(0.0, 0.4, VOCABULARY_SIZE)
+    return _build_subject("inert-proportional", np.log(np.abs(u)), np.zeros(VOCABULARY_SIZE), u)

@@ -1,7 +1,7 @@
 """Other people's text on our page."""
 
 
-def printable(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """Control characters could move the cursor or hide words; show that something was there.
 
     >>> printable("a\\x1b[2Jb")

@@ -7,13 +7,13 @@ from typing import Literal
 
 Direction = Literal["up", "down", "none"]
 Role = Literal["measure", "control", "reference"]
-Range = tuple[float, float]
+ValueRange = tuple[float, float]
 
-RANK: Range = (-1.0, 1.0)
-SHARE: Range = (0.0, 1.0)
-JSD: Range = (0.0, log(2))
-FURTHER: Range = (-log(2), log(2))
-GAIN: Range = (-0.2, 0.2)
+RANK: ValueRange = (-1.0, 1.0)
+SHARE: ValueRange = (0.0, 1.0)
+JSD: ValueRange = (0.0, log(2))
+FURTHER: ValueRange = (-log(2), log(2))
+GAIN: ValueRange = (-0.2, 0.2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Meaning:
     words: str
     direction: Direction = "none"
     role: Role = "measure"
-    span: Range = SHARE
+    span: ValueRange = SHARE
 
 
 MEANINGS = {

@@ -14,31 +14,31 @@ from numpy.typing import NDArray
 
 from heedful.core.records import Verdict
 from heedful.results.tables import (
-    Measured,
-    Tables,
-    gather,
-    gather_every_setting,
+    MeasuredValues,
+    PartitionedTable,
+    gather_measures,
     gather_settings,
+    gather_settings_of_measures,
 )
 
 DIRECTION_SIGNS = range(0x202A, 0x202F), range(0x2066, 0x206A)
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class RunRecords:
     """All that a run folder holds, read file by file; `texts` is None where no words were kept."""
 
     verdict: Verdict
     manifest: Mapping[str, Any]
-    measurements: Tables
-    texts: Tables | None = None
+    measurements: PartitionedTable
+    texts: PartitionedTable | None = None
     plan: str = ""
-    maps: Tables | None = None
+    maps: PartitionedTable | None = None
 
     @cached_property
-    def measured(self) -> Measured:
+    def measured(self) -> MeasuredValues:
         """The measurements of single instances as columns."""
-        return gather(self.measurements)
+        return gather_measures(self.measurements)
 
     def by_setting(self, check: str, measure: str) -> dict[str, Float64[np.ndarray, "n"]]:
         """A measure's values for every setting it was taken under (layer, head, λ …)."""
@@ -48,7 +48,7 @@ class Records:
         self, check: str, measures: Sequence[str]
     ) -> dict[str, dict[str, Float64[np.ndarray, "n"]]]:
         """The same of several measures, read once."""
-        return gather_every_setting(self.measurements, check, measures)
+        return gather_settings_of_measures(self.measurements, check, measures)
 
     @property
     def instances(self) -> Int64[np.ndarray, "n"]:
@@ -90,11 +90,11 @@ class Records:
 
 def _shown(names: NDArray[Any]) -> list[str]:
     """Class names fit for a page; there are few, so each is looked at once."""
-    known = {name: visible(name) for name in set(names.tolist())}
+    known = {name: sanitise_text(name) for name in set(names.tolist())}
     return [known[name] for name in names.tolist()]
 
 
-def visible(text: str) -> str:
+def sanitise_text(text: str) -> str:
     """Signs that a page cannot hold, or that reorder what stands around them, become U+FFFD.
 
     Joiners stay: emoji and many scripts are spelled with them.

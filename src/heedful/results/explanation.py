@@ -27,7 +27,7 @@ class MethodScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class TextExplanation:
     """A text, a target class, and what each method says of every word.
 
     `probability` is that of the target; `refused` holds the reason of every method that cannot

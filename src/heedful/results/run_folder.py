@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 
 from heedful.core.errors import RunError
 from heedful.core.records import WORD_SCORES
-from heedful.results.tables import Tables
+from heedful.results.tables import PartitionedTable
 
 PLAN, MANIFEST, VERDICT, REPORT = "plan.toml", "manifest.json", "verdict.json", "report.html"
 MEASUREMENTS, TEXTS, MAPS = "measurements", "texts", "maps"
-ROWS = pa.schema(
+MEASUREMENT_SCHEMA = pa.schema(
     [
         ("instance", pa.int64()),
         ("predicted", pa.string()),
@@ -25,7 +25,7 @@ ROWS = pa.schema(
         ("value", pa.float64()),
     ]
 )
-TEXT_ROWS = pa.schema(
+TEXT_SCHEMA = pa.schema(
     [
         ("instance", pa.int64()),
         ("predicted", pa.string()),
@@ -37,7 +37,7 @@ TEXT_ROWS = pa.schema(
     ]
 )
 
-MAP_ROWS = pa.schema(
+MAP_SCHEMA = pa.schema(
     [
         ("instance", pa.int64()),
         ("layer", pa.int64()),
@@ -50,31 +50,41 @@ MAP_ROWS = pa.schema(
 
 
 @dataclass(frozen=True)
-class Folder:
+class RunFolder:
     """Reads the files of one run."""
 
     path: Path
 
-    def files(self, room: str = MEASUREMENTS) -> list[Path]:
+    def files(self, kind: str = MEASUREMENTS) -> list[Path]:
         """The finished Parquet files, in the order of their instances."""
-        return sorted((self.path / room).glob("[!.]*.parquet"))
+        return sorted((self.path / kind).glob("[!.]*.parquet"))
 
-    def measurements(self, paths: Sequence[Path] | None = None) -> Tables:
+    def measurements(self, paths: Sequence[Path] | None = None) -> PartitionedTable:
         """All rows, or those of the given files, in order, to be read file by file."""
         chosen = self.files() if paths is None else paths
         if not chosen:
             raise RunError(f"{self.path} holds no measurements; is it a run folder?")
-        return Tables(tuple(partial(read_rows, one, ROWS) for one in chosen))
+        return PartitionedTable(
+            tuple(partial(read_parquet, one, MEASUREMENT_SCHEMA) for one in chosen)
+        )
 
-    def texts(self) -> Tables | None:
+    def texts(self) -> PartitionedTable | None:
         """The words and scores of every text, or None where the run kept none."""
         paths = self.files(TEXTS)
-        return Tables(tuple(partial(read_rows, one, TEXT_ROWS) for one in paths)) if paths else None
+        return (
+            PartitionedTable(tuple(partial(read_parquet, one, TEXT_SCHEMA) for one in paths))
+            if paths
+            else None
+        )
 
-    def maps(self) -> Tables | None:
+    def maps(self) -> PartitionedTable | None:
         """Every layer's and head's attention of a few texts, or None where the run kept none."""
         paths = self.files(MAPS)
-        return Tables(tuple(partial(read_rows, one, MAP_ROWS) for one in paths)) if paths else None
+        return (
+            PartitionedTable(tuple(partial(read_parquet, one, MAP_SCHEMA) for one in paths))
+            if paths
+            else None
+        )
 
     def text(self, name: str) -> str:
         """One of the run's text files."""
@@ -89,15 +99,15 @@ class Folder:
             raise RunError(f"{self.path / name} cannot be read: {error}.") from error
 
 
-def read_rows(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
+def read_parquet(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
     """A Parquet file's rows under a schema, all of its columns or those asked for."""
     try:
         return pq.read_table(path, schema=schema, columns=columns and list(columns))
     except (pa.ArrowException, OSError) as error:
-        raise damaged(path, error) from error
+        raise damaged_file_error(path, error) from error
 
 
-def damaged(path: Path, error: Exception) -> RunError:
+def damaged_file_error(path: Path, error: Exception) -> RunError:
     """The error that says which file to remove."""
     return RunError(
         f"{path} is damaged: {error}. Remove that file; the same `heedful audit` command measures "

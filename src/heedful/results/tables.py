@@ -10,17 +10,17 @@ import pyarrow.compute as pc
 from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
-Read = Callable[[Sequence[str] | None], pa.Table]
+TableReader = Callable[[Sequence[str] | None], pa.Table]
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class PartitionedTable:
     """Readers of tables with the same columns; only the table being looked at is in memory."""
 
-    readers: tuple[Read, ...]
+    readers: tuple[TableReader, ...]
 
     @classmethod
-    def of(cls, table: pa.Table) -> "Tables":
+    def of(cls, table: pa.Table) -> "PartitionedTable":
         """One table that is in memory already."""
         return cls((lambda columns: table if columns is None else table.select(list(columns)),))
 
@@ -34,7 +34,7 @@ class Tables:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredValues:
     """One array per check and measure, a place for each instance in order.
 
     NaN where a value is undefined or was not measured; `partial` names the measures that some
@@ -53,7 +53,7 @@ class Measured:
         return np.full(len(self.instances), np.nan) if found is None else found
 
 
-def gather(tables: Tables) -> Measured:
+def gather_measures(tables: PartitionedTable) -> MeasuredValues:
     """Single instances' plain measurements: rows of a setting and of the whole run stand apart."""
     seen: list[tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]] = []
     parts: dict[tuple[str, str], list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
@@ -63,22 +63,22 @@ def gather(tables: Tables) -> Measured:
         )
         instances, first = np.unique(plain["instance"].to_numpy(), return_index=True)
         whose = plain.select(["predicted", "label"]).take(pa.array(first))
-        seen.append((instances, _names(whose["predicted"]), _names(whose["label"])))
-        for kind, rows in _by_kind(plain):
+        seen.append((instances, _class_names(whose["predicted"]), _class_names(whose["label"])))
+        for kind, rows in _split_by_measure(plain):
             values = rows["value"].cast(pa.float64()).to_numpy()
             parts.setdefault(kind, []).append((rows["instance"].to_numpy(), values))
-    return _arranged(seen, parts)
+    return _align_by_instance(seen, parts)
 
 
 def gather_settings(
-    tables: Tables, check: str, measure: str
+    tables: PartitionedTable, check: str, measure: str
 ) -> dict[str, Float64[np.ndarray, "n"]]:
     """One measure's values by setting, in the order of the rows; undefined ones are NaN."""
-    return gather_every_setting(tables, check, (measure,))[measure]
+    return gather_settings_of_measures(tables, check, (measure,))[measure]
 
 
-def gather_every_setting(
-    tables: Tables, check: str, measures: Sequence[str]
+def gather_settings_of_measures(
+    tables: PartitionedTable, check: str, measures: Sequence[str]
 ) -> dict[str, dict[str, Float64[np.ndarray, "n"]]]:
     """The same of several measures, by one reading of the rows."""
     parts: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
@@ -99,7 +99,7 @@ def gather_every_setting(
     return found
 
 
-def _names(column: pa.ChunkedArray) -> NDArray[Any]:
+def _class_names(column: pa.ChunkedArray) -> NDArray[Any]:
     """Class names as Python strings, each of them once in memory."""
     coded = column.fill_null("").combine_chunks().dictionary_encode()
     names = np.array([*coded.dictionary.to_pylist(), ""], dtype=object)
@@ -107,7 +107,7 @@ def _names(column: pa.ChunkedArray) -> NDArray[Any]:
     return found
 
 
-def _by_kind(rows: pa.Table) -> Iterator[tuple[tuple[str, str], pa.Table]]:
+def _split_by_measure(rows: pa.Table) -> Iterator[tuple[tuple[str, str], pa.Table]]:
     kinds = rows.select(["check", "measure"]).group_by(["check", "measure"], use_threads=False)
     for kind in kinds.aggregate([]).to_pylist():
         check, measure = kind["check"], kind["measure"]
@@ -115,13 +115,13 @@ def _by_kind(rows: pa.Table) -> Iterator[tuple[tuple[str, str], pa.Table]]:
         yield (check, measure), rows.select(["instance", "value"]).filter(here)
 
 
-def _arranged(
+def _align_by_instance(
     seen: list[tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]],
     parts: dict[tuple[str, str], list[tuple[NDArray[np.int64], NDArray[np.float64]]]],
-) -> Measured:
+) -> MeasuredValues:
     if not seen:
         nothing = np.empty(0, dtype=object)
-        return Measured(np.empty(0, dtype=np.int64), nothing, nothing, {})
+        return MeasuredValues(np.empty(0, dtype=np.int64), nothing, nothing, {})
     every, predicted, label = (np.concatenate(one) for one in zip(*seen, strict=True))
     instances, first = np.unique(every, return_index=True)
     values: dict[str, dict[str, NDArray[np.float64]]] = {}
@@ -134,4 +134,4 @@ def _arranged(
         whose = np.sort(np.concatenate([one for one, _ in pieces]))
         if not np.array_equal(whose, instances):
             partial.append(f"{check}.{measure}")
-    return Measured(instances, predicted[first], label[first], values, tuple(partial))
+    return MeasuredValues(instances, predicted[first], label[first], values, tuple(partial))

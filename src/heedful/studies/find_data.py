@@ -6,26 +6,26 @@ from pathlib import Path
 
 from heedful.core.errors import ConfigError, HeedfulError
 from heedful.data.read import splits
-from heedful.studies.study import SetOfTexts
+from heedful.studies.study import StudyDataset
 
-NEEDED = ("train", "test")
+NEEDED_SPLITS = ("train", "test")
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundData:
     """What was found: the data of each set by name, and of the others why they are not run."""
 
     data: dict[str, str]
     absent: dict[str, str]
 
 
-def find(sets: Sequence[SetOfTexts], root: Path) -> Found:
+def find_data(sets: Sequence[StudyDataset], root: Path) -> FoundData:
     """Look for each set under its usual names, in our form or as it is distributed."""
     if not root.is_dir():
         raise ConfigError(f"{root} is no folder; --data-root names the one that data sets lie in.")
-    found = Found({}, {})
+    found = FoundData({}, {})
     for one in sets:
-        tried = [_looked(one, name) for name in _names(one, root)]
+        tried = [_try_name(one, name) for name in _candidate_names(one, root)]
         if data := next((data for data, _ in tried if data), None):
             found.data[one.name] = data
         else:
@@ -34,7 +34,7 @@ def find(sets: Sequence[SetOfTexts], root: Path) -> Found:
     return found
 
 
-def _names(one: SetOfTexts, root: Path) -> Iterator[str]:
+def _candidate_names(one: StudyDataset, root: Path) -> Iterator[str]:
     """What its data may be called: our form first, unless the reader knows files alike better."""
     for place in (root / folder for folder in one.folders):
         table = place.with_name(f"{place.name}.csv")
@@ -47,13 +47,13 @@ def _names(one: SetOfTexts, root: Path) -> Iterator[str]:
         yield from (*theirs, *own) if one.reader_first else (*own, *theirs)
 
 
-def _looked(one: SetOfTexts, name: str) -> tuple[str | None, str]:
+def _try_name(one: StudyDataset, name: str) -> tuple[str | None, str]:
     """The name if data lies there, or why there is none."""
     try:
         there = splits(name, cleaning=one.cleaning or None)
     except HeedfulError as error:
         return None, f"{name}: {error}"
-    if set(NEEDED) <= set(there):
+    if set(NEEDED_SPLITS) <= set(there):
         return name, ""
-    lacks = [split for split in NEEDED if split not in there]
+    lacks = [split for split in NEEDED_SPLITS if split not in there]
     return None, f"{name} has no {' and no '.join(lacks)} split."

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from heedful.studies.study import Model
+from heedful.studies.study import ModelSpec
 
-FOLDER = Path(__file__).parent / "published"
+PUBLISHED_FOLDER = Path(__file__).parent / "published"
 SOURCES = {
     "repo": "read in the authors' result files",
     "svg": "digitised from the authors' plots, ± 0.01",
@@ -21,18 +21,18 @@ SOURCES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class NumberKey:
     """What a number is of: all texts of a set, or those predicted as one class."""
 
     texts: str
-    model: Model
+    model: ModelSpec
     measure: str
     statistic: str
     of_class: str = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class PublishedNumber:
     """A published number and where it was read."""
 
     value: float
@@ -40,13 +40,15 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedNumbers:
     """The published numbers of one study."""
 
-    figures: Mapping[Key, Figure]
+    figures: Mapping[NumberKey, PublishedNumber]
 
     @classmethod
-    def of(cls, study: str, renamed: Mapping[Model, Model] | None = None) -> "Published":
+    def of(
+        cls, study: str, renamed: Mapping[ModelSpec, ModelSpec] | None = None
+    ) -> "PublishedNumbers":
         """Read them; a study without a file has none.
 
         `renamed` says beside which of our models the numbers of another shall stand.
@@ -55,14 +57,14 @@ class Published:
         >>> Published.of("jain-wallace-2019").figures[key]
         Figure(value=0.351, source='repo')
         """
-        path, ours = FOLDER / f"{study}.csv", renamed or {}
+        path, ours = PUBLISHED_FOLDER / f"{study}.csv", renamed or {}
         if not path.exists():
             return cls({})
         with path.open(encoding="utf-8", newline="") as file:
-            read = [(_key(row), _figure(row)) for row in csv.DictReader(file)]
+            read = [(_key(row), _published_number(row)) for row in csv.DictReader(file)]
         return cls({replace(key, model=ours.get(key.model, key.model)): one for key, one in read})
 
-    def classes(self, texts: str, model: Model, measure: str) -> list[str]:
+    def classes(self, texts: str, model: ModelSpec, measure: str) -> list[str]:
         """The classes that numbers of a measure are given for, all texts first."""
         found = {
             key.of_class: None
@@ -72,10 +74,10 @@ class Published:
         return sorted(found, key=lambda one: (one != "all", one))
 
 
-def _key(row: Mapping[str, str]) -> Key:
+def _key(row: Mapping[str, str]) -> NumberKey:
     model = row["encoder"], row["attention"]
-    return Key(row["set"], model, row["measure"], row["statistic"], row["class"])
+    return NumberKey(row["set"], model, row["measure"], row["statistic"], row["class"])
 
 
-def _figure(row: Mapping[str, str]) -> Figure:
-    return Figure(float(row["value"]), row["source"])
+def _published_number(row: Mapping[str, str]) -> PublishedNumber:
+    return PublishedNumber(float(row["value"]), row["source"])

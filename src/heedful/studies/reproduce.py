@@ -6,20 +6,25 @@ from pathlib import Path
 
 from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import ConfigError, DataError
-from heedful.core.timing import Progress, silent
-from heedful.pipeline.audit.run_lock import locked
-from heedful.studies.find_data import find
-from heedful.studies.page.figures import figures_of
-from heedful.studies.page.page_parts import Outcome, several
-from heedful.studies.page.render import Heading, html_of, markdown_of, write_svgs
-from heedful.studies.page.sections import sections_of
-from heedful.studies.published_numbers import Published
-from heedful.studies.results.cell_results import Made, made_of
-from heedful.studies.results.claims import Judged, judged
-from heedful.studies.results.comparison_table import Row, csv_of, rows_of
-from heedful.studies.run.grid import TRANSFORMER, Asked, cells_of, model_name
-from heedful.studies.run.run_grid import work_all
-from heedful.studies.study import Model, Study, among
+from heedful.core.timing import Progress, no_progress
+from heedful.pipeline.audit.run_lock import lock_folder
+from heedful.studies.find_data import find_data
+from heedful.studies.page.figures import build_study_figures
+from heedful.studies.page.page_parts import StudyOutcome, pluralise
+from heedful.studies.page.render import (
+    StudyHeading,
+    render_study_html,
+    render_study_markdown,
+    write_svgs,
+)
+from heedful.studies.page.sections import build_sections
+from heedful.studies.published_numbers import PublishedNumbers
+from heedful.studies.results.cell_results import CellResults, collect_results
+from heedful.studies.results.claims import ClaimFinding, evaluate_claims
+from heedful.studies.results.comparison_table import ReplicatedNumber, compare_numbers, render_csv
+from heedful.studies.run.grid import OWN_ATTENTION, StudyRequest, build_cells, describe_model
+from heedful.studies.run.run_grid import run_cells
+from heedful.studies.study import ModelSpec, Study, select_known
 
 PAGE, MARKDOWN, NUMBERS, FIGURES = "study.html", "study.md", "study.csv", "figures"
 
@@ -29,8 +34,8 @@ class Reproduction:
     """What came of a study; `failed` says of cells without numbers why."""
 
     folder: Path
-    rows: Sequence[Row]
-    claims: Sequence[Judged]
+    rows: Sequence[ReplicatedNumber]
+    claims: Sequence[ClaimFinding]
     absent: Mapping[str, str]
     failed: Mapping[str, str] = field(default_factory=dict)
 
@@ -56,7 +61,7 @@ def reproduce(
     test: Mapping[str, int] | None = None,
     workers: int = 2,
     page_only: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     announce: Callable[[str], None] = lambda _: None,
 ) -> Reproduction:
     """Run a study on every data set found under `data_root`, and write its page to `out`.
@@ -70,32 +75,32 @@ def reproduce(
     """
     read = Study.read(study)
     limits = {"train": dict(train or {}), "test": dict(test or {})}
-    _require(read, transformers, limits, least=(workers, 1 if seeds is None else seeds))
+    _require_valid(read, transformers, limits, least=(workers, 1 if seeds is None else seeds))
     picked, models = read.chosen(sets=sets, encoders=encoders, attentions=attentions)
-    found = find(picked, Path(data_root))
+    found = find_data(picked, Path(data_root))
     if not found.data:
         told = "; ".join(f"{name}: {why}" for name, why in found.absent.items())
         raise DataError(f"None of the study's data is under {data_root}: {told}")
     many = seeds or (1 if quick else read.seeds)
-    asked = Asked(models, many, quick, tuple(transformers), limits, main_seeds)
-    cells = cells_of(read, picked, found.data, asked)
+    asked = StudyRequest(models, many, quick, tuple(transformers), limits, main_seeds)
+    cells = build_cells(read, picked, found.data, asked)
     folder = Path(out)
     for name, why in found.absent.items():
         announce(f"{name}: {why}")
     done = sum(one.done(folder) for one in cells)
-    announce(f"{several(len(cells), 'cells')}, {done} done.")
+    announce(f"{pluralise(len(cells), 'cells')}, {done} done.")
     left = {one.name: "not asked for" for one in read.sets if one not in picked}
-    with locked(folder):
+    with lock_folder(folder):
         waiting = () if page_only else cells
-        failed = work_all(waiting, folder, workers=workers, progress=progress)
-        made = made_of(cells, folder, read.sets)
+        failed = run_cells(waiting, folder, workers=workers, progress=progress)
+        made = collect_results(cells, folder, read.sets)
         missing = tuple(one.name for one in cells if not one.done(folder))
-        outcome = _outcome(read, made, {**found.absent, **left})
+        outcome = _collect_outcome(read, made, {**found.absent, **left})
         outcome = replace(outcome, failed=failed, quick=quick, missing=missing)
-        return _written(outcome, folder)
+        return _write_outputs(outcome, folder)
 
 
-def _require(
+def _require_valid(
     study: Study,
     transformers: Sequence[str],
     limits: Mapping[str, Mapping[str, int]],
@@ -106,10 +111,10 @@ def _require(
     if min(least) < 1:
         raise ConfigError(f"workers and seeds start at 1; got {least[0]} and {least[1]}.")
     for most in limits.values():
-        among("set", tuple(most), tuple(one.name for one in study.sets))
+        select_known("set", tuple(most), tuple(one.name for one in study.sets))
     if transformers and not study.transformers:
         raise ConfigError(f"{study.name} trains its models anew; it takes no transformers.")
-    names = [model_name((one, TRANSFORMER)) for one in dict.fromkeys(transformers)]
+    names = [describe_model((one, OWN_ATTENTION)) for one in dict.fromkeys(transformers)]
     if twice := [one for one in names if names.count(one) > 1]:
         raise ConfigError(
             f"Two transformers are named {twice[0]!r}, so that none could tell their numbers "
@@ -117,28 +122,30 @@ def _require(
         )
 
 
-def _outcome(
-    study: Study, made: Mapping[tuple[str, Model], Made], absent: Mapping[str, str]
-) -> Outcome:
+def _collect_outcome(
+    study: Study, made: Mapping[tuple[str, ModelSpec], CellResults], absent: Mapping[str, str]
+) -> StudyOutcome:
     """Numbers, claims and figures of the cells that are done."""
     renamed = {} if study.published_as is None else {study.published_as: study.main}
-    known = Published.of(study.name, renamed)
-    rows, claims = rows_of(made, known), judged(study, made, known)
-    return Outcome(study, made, rows, claims, figures_of(study, made, claims, rows), absent)
+    known = PublishedNumbers.of(study.name, renamed)
+    rows, claims = compare_numbers(made, known), evaluate_claims(study, made, known)
+    return StudyOutcome(
+        study, made, rows, claims, build_study_figures(study, made, claims, rows), absent
+    )
 
 
-def _written(outcome: Outcome, folder: Path) -> Reproduction:
+def _write_outputs(outcome: StudyOutcome, folder: Path) -> Reproduction:
     """Page, Markdown, CSV and figures."""
-    rows, sections = list(outcome.rows), sections_of(outcome)
-    heading = Heading(outcome.study, _line(outcome), _warnings(outcome))
-    write_atomic(folder / NUMBERS, csv_of(rows))
+    rows, sections = list(outcome.rows), build_sections(outcome)
+    heading = StudyHeading(outcome.study, _provenance_line(outcome), _warnings(outcome))
+    write_atomic(folder / NUMBERS, render_csv(rows))
     write_svgs(sections, folder / FIGURES)
-    write_atomic(folder / MARKDOWN, markdown_of(heading, sections, figures=FIGURES))
-    write_atomic(folder / PAGE, html_of(heading, sections))
+    write_atomic(folder / MARKDOWN, render_study_markdown(heading, sections, figures=FIGURES))
+    write_atomic(folder / PAGE, render_study_html(heading, sections))
     return Reproduction(folder, rows, outcome.claims, outcome.absent, outcome.failed)
 
 
-def _line(outcome: Outcome) -> str:
+def _provenance_line(outcome: StudyOutcome) -> str:
     """When the cells were made, by what, how often."""
     told = [one for cells in outcome.made.values() for one in cells.told]
     if not told:
@@ -157,7 +164,7 @@ def _line(outcome: Outcome) -> str:
     return f"{', '.join(parts)}; {seeds}."
 
 
-def _warnings(outcome: Outcome) -> tuple[str, ...]:
+def _warnings(outcome: StudyOutcome) -> tuple[str, ...]:
     found = []
     if outcome.quick:
         found.append(
@@ -165,7 +172,7 @@ def _warnings(outcome: Outcome) -> tuple[str, ...]:
             "texts. Its numbers show that everything runs, not what the paper found."
         )
     if outcome.failed:
-        found.append(f"{several(len(outcome.failed), 'cells')} failed; see Set-up for why.")
+        found.append(f"{pluralise(len(outcome.failed), 'cells')} failed; see Set-up for why.")
     if untried := [one for one in outcome.missing if one not in outcome.failed]:
-        found.append(f"Not made yet: {several(len(untried), 'cells')}: {', '.join(untried)}.")
+        found.append(f"Not made yet: {pluralise(len(untried), 'cells')}: {', '.join(untried)}.")
     return tuple(found)

@@ -13,13 +13,13 @@ from typing import Any, Literal, TypeVar
 
 from heedful.core.errors import ConfigError, UnknownName
 
-STUDIES = Path(__file__).parent / "studies"
-Model = tuple[str, str]  # encoder and attention
-Part = TypeVar("Part")
+STUDIES_FOLDER = Path(__file__).parent / "studies"
+ModelSpec = tuple[str, str]  # encoder and attention
+RecordT = TypeVar("RecordT")
 
 
 @dataclass(frozen=True)
-class Differs:
+class SetupDifference:
     """One way in which our set-up is not the paper's."""
 
     what: str
@@ -28,7 +28,7 @@ class Differs:
 
 
 @dataclass(frozen=True)
-class SetOfTexts:
+class StudyDataset:
     """One data set of a study: where it may lie, how it is cleaned, and how models are trained.
 
     `recipe` stands over the study's own; `absent` says why few people have the data; `quick` what
@@ -56,7 +56,7 @@ class SetOfTexts:
 
 
 @dataclass(frozen=True)
-class Claim:
+class StudyClaim:
     """What a paper says, in a form that can be held against numbers.
 
     `measures`: in one model one measure is higher than another. `models`: one measure is higher in
@@ -70,8 +70,8 @@ class Claim:
     kind: Literal["measures", "models", "share", "above", "below"]
     measure: str
     than: str = ""
-    model: Model | None = None
-    than_model: Model | None = None
+    model: ModelSpec | None = None
+    than_model: ModelSpec | None = None
     line: float = 0.0
     published: tuple[str, str] | None = None  # measures whose difference the paper's numbers give
     only: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Quick:
+class QuickSettings:
     """A first look: fewer texts and epochs, and checks with less work."""
 
     train: int
@@ -104,29 +104,33 @@ class Study:
     encoders: tuple[str, ...]
     attentions: tuple[str, ...]
     checks: tuple[str, ...]
-    main: Model
+    main: ModelSpec
     seeds: int
-    quick: Quick
-    sets: tuple[SetOfTexts, ...]
-    claims: tuple[Claim, ...] = ()
-    differs: tuple[Differs, ...] = ()
+    quick: QuickSettings
+    sets: tuple[StudyDataset, ...]
+    claims: tuple[StudyClaim, ...] = ()
+    differs: tuple[SetupDifference, ...] = ()
     recipe: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     transformers: Mapping[str, Any] = field(default_factory=dict)
-    published_as: Model | None = None
+    published_as: ModelSpec | None = None
 
     @classmethod
     def read(cls, name: str) -> "Study":
         """The study of this name."""
-        if name not in (known := studies()):
+        if name not in (known := list_studies()):
             near = get_close_matches(name, known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise UnknownName(f"No study is named {name!r}.{hint} Known: {', '.join(known)}.")
-        raw = tomllib.loads((STUDIES / f"{name}.toml").read_text(encoding="utf-8"))
-        raw["quick"] = _made(Quick, raw["quick"])
-        for key, kind in (("sets", SetOfTexts), ("claims", Claim), ("differs", Differs)):
-            raw[key] = tuple(_made(kind, one) for one in raw.get(key, ()))
-        return _made(cls, {"name": name, **raw})
+        raw = tomllib.loads((STUDIES_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+        raw["quick"] = _build_record(QuickSettings, raw["quick"])
+        for key, kind in (
+            ("sets", StudyDataset),
+            ("claims", StudyClaim),
+            ("differs", SetupDifference),
+        ):
+            raw[key] = tuple(_build_record(kind, one) for one in raw.get(key, ()))
+        return _build_record(cls, {"name": name, **raw})
 
     def chosen(
         self,
@@ -134,28 +138,28 @@ class Study:
         sets: Sequence[str] = (),
         encoders: Sequence[str] = (),
         attentions: Sequence[str] = (),
-    ) -> tuple[tuple[SetOfTexts, ...], tuple[Model, ...]]:
+    ) -> tuple[tuple[StudyDataset, ...], tuple[ModelSpec, ...]]:
         """The sets and models asked for, all of them where none are named."""
         known = {one.name: one for one in self.sets}
-        picked = tuple(known[one] for one in among("set", sets, tuple(known)))
+        picked = tuple(known[one] for one in select_known("set", sets, tuple(known)))
         models = tuple(
             (encoder, attention)
-            for encoder in among("encoder", encoders, self.encoders)
-            for attention in among("attention", attentions, self.attentions)
+            for encoder in select_known("encoder", encoders, self.encoders)
+            for attention in select_known("attention", attentions, self.attentions)
         )
         return picked, models
 
 
-def studies() -> tuple[str, ...]:
+def list_studies() -> tuple[str, ...]:
     """The names of all studies.
 
     >>> "jain-wallace-2019" in studies()
     True
     """
-    return tuple(sorted(one.stem for one in STUDIES.glob("*.toml")))
+    return tuple(sorted(one.stem for one in STUDIES_FOLDER.glob("*.toml")))
 
 
-def among(kind: str, asked: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
+def select_known(kind: str, asked: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
     """Those asked for, in the study's order, all where none are; others are an error."""
     for one in asked:
         if one not in known:
@@ -163,16 +167,16 @@ def among(kind: str, asked: Sequence[str], known: tuple[str, ...]) -> tuple[str,
     return tuple(one for one in known if one in asked) if asked else known
 
 
-def _made(kind: type[Part], raw: Mapping[str, Any]) -> Part:
+def _build_record(kind: type[RecordT], raw: Mapping[str, Any]) -> RecordT:
     """A dataclass from a table; lists are tuples, and a key nobody knows is an error."""
-    given = {("except_" if key == "except" else key): _frozen(value) for key, value in raw.items()}
+    given = {("except_" if key == "except" else key): _freeze(value) for key, value in raw.items()}
     known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
     if extra := sorted(given.keys() - known):
         raise ConfigError(f"A {kind.__name__} of a study has no {extra[0]!r}; it has {known}.")
     return kind(**given)
 
 
-def _frozen(value: Any) -> Any:
+def _freeze(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _frozen(one) for key, one in value.items()}
-    return tuple(_frozen(one) for one in value) if isinstance(value, list | tuple) else value
+        return {key: _freeze(one) for key, one in value.items()}
+    return tuple(_freeze(one) for one in value) if isinstance(value, list | tuple) else value

@@ -10,19 +10,23 @@ from typing import Any
 
 from torch.nn import CrossEntropyLoss
 
-from heedful.core.timing import Progress, silent
+from heedful.core.timing import Progress, no_progress
 from heedful.data.dataset import Dataset
 from heedful.models.transformer.new_classifier import new_classifier, save_classifier
 from heedful.models.transformer.subject import TransformerSubject
-from heedful.training.fit import data_told, named_alike, require_every_class, split_dev
-from heedful.training.loop.checkpoint import Identity, State, drop
+from heedful.training.fit import align_dev_labels, describe_data, require_every_class, split_dev
+from heedful.training.loop.checkpoint import TrainingIdentity, TrainingState, delete_checkpoint
 from heedful.training.loop.dev_scores import require_dev
-from heedful.training.loop.epochs import Kept, Until, run_epochs
-from heedful.training.loop.transformer_trainer import FineTuning, TunedCourse, optimiser_for
-from heedful.training.variants.objectives import OwnTask
+from heedful.training.loop.epochs import CheckpointFolder, EarlyStopping, run_epochs
+from heedful.training.loop.transformer_trainer import (
+    FineTuning,
+    TransformerTrainer,
+    build_transformer_optimiser,
+)
+from heedful.training.variants.objectives import TaskObjective
 
-HISTORY = "training.json"
-VERSIONED = ("heedful", "torch", "transformers", "tokenizers")
+HISTORY_FILE = "training.json"
+IDENTITY_PACKAGES = ("heedful", "torch", "transformers", "tokenizers")
 
 
 def finetune(
@@ -31,7 +35,7 @@ def finetune(
     recipe: FineTuning,
     *,
     out: str | Path,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> TransformerSubject:
     """Fine-tune, write the model folder `out`, and return the subject of the best epoch (float32).
 
@@ -39,23 +43,25 @@ def finetune(
     belongs to one process at a time: the same call again goes on from there to the same weights.
     """
     started, folder = time.process_time(), Path(out)
-    dev = named_alike(train, dev)
-    course, new = _begin(train, dev, recipe)
-    state = State(course.subject.model, optimiser_for(course.subject.model, recipe))
+    dev = align_dev_labels(train, dev)
+    course, new = _start_training(train, dev, recipe)
+    state = TrainingState(
+        course.subject.model, build_transformer_optimiser(course.subject.model, recipe)
+    )
     state.seconds = time.process_time() - started
-    kept = Kept(folder, _identity(course.subject, train, dev, recipe))
-    run_epochs(course, state, Until(recipe.epochs), kept=kept, progress=progress)
+    kept = CheckpointFolder(folder, _identity(course.subject, train, dev, recipe))
+    run_epochs(course, state, EarlyStopping(recipe.epochs), kept=kept, progress=progress)
     course.subject.model.load_state_dict(state.best)
     course.subject.model.eval().requires_grad_(False)
     history = {**_origin(course, new, train, dev), **_outcome(state)}
-    save_classifier(course.subject, folder, beside={HISTORY: json.dumps(history, indent=1)})
-    drop(folder)
+    save_classifier(course.subject, folder, beside={HISTORY_FILE: json.dumps(history, indent=1)})
+    delete_checkpoint(folder)
     return course.subject
 
 
-def _begin(
+def _start_training(
     train: Dataset, dev: Dataset | None, recipe: FineTuning
-) -> tuple[TunedCourse, Sequence[str]]:
+) -> tuple[TransformerTrainer, Sequence[str]]:
     """Everything that can be refused is refused here, before the first step."""
     texts, held = split_dev(train, dev)
     subject, new = new_classifier(
@@ -65,15 +71,15 @@ def _begin(
     judged = [subject.encode(one) for one in held]
     require_every_class(known, train.labels)
     require_dev(judged, len(train.labels))
-    learns, judges = (
-        OwnTask([one.label for one in texts], CrossEntropyLoss()) for texts in (known, judged)
+    train_objective, dev_objective = (
+        TaskObjective([one.label for one in texts], CrossEntropyLoss()) for texts in (known, judged)
     )
-    return TunedCourse(subject, recipe, known, judged, learns, judges), new
+    return TransformerTrainer(subject, recipe, known, judged, train_objective, dev_objective), new
 
 
 def _identity(
     subject: TransformerSubject, train: Dataset, dev: Dataset | None, recipe: FineTuning
-) -> Identity:
+) -> TrainingIdentity:
     """All that the weights depend on; a checkpoint of another training must not be taken up."""
     return {
         **asdict(recipe),
@@ -81,19 +87,19 @@ def _identity(
         "dev": None if dev is None else dev.origin(),
         "labels": list(train.labels),
         "model": subject.fingerprint(),
-        **{name: version(name) for name in VERSIONED},
+        **{name: version(name) for name in IDENTITY_PACKAGES},
     }
 
 
 def _origin(
-    course: TunedCourse, new: Sequence[str], train: Dataset, dev: Dataset | None
+    course: TransformerTrainer, new: Sequence[str], train: Dataset, dev: Dataset | None
 ) -> dict[str, Any]:
     """Of what the model was made, as `fit` tells it."""
     known, judged = course.known, course.judged
     source = "dev split" if dev is not None else "a tenth of train, by hash"
     return {
         "recipe": asdict(course.recipe),
-        "data": data_told(train, len(known)),
+        "data": describe_data(train, len(known)),
         "dev": {"texts": len(judged), "source": source},
         "labels": list(train.labels),
         "truncated": {
@@ -101,15 +107,15 @@ def _origin(
             "dev": sum(one.truncated for one in judged),
         },
         "new_weights": list(new),
-        "versions": {name: version(name) for name in VERSIONED},
+        "versions": {name: version(name) for name in IDENTITY_PACKAGES},
     }
 
 
-def _outcome(state: State) -> dict[str, Any]:
+def _outcome(state: TrainingState) -> dict[str, Any]:
     return {
         "dev_scores": state.scores,
         "dev_accuracies": state.accuracies,
         "best_epoch": state.best_epoch + 1,
         "cpu_seconds": round(state.seconds, 1),
-        "sittings": state.sittings,
+        "sittings": state.sessions,
     }

@@ -11,7 +11,7 @@ import torch
 
 from heedful.core.batch import Encoded
 from heedful.core.errors import DataError
-from heedful.core.timing import Progress, silent
+from heedful.core.timing import Progress, no_progress
 from heedful.core.values import Example
 from heedful.data.dataset import Dataset
 from heedful.data.read import read
@@ -19,12 +19,12 @@ from heedful.models.recurrent.classifier import Shape
 from heedful.models.recurrent.query_classifier import new_network
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
-from heedful.models.recurrent.word_vectors import initial_vectors
-from heedful.training.loop.checkpoint import Identity, State, drop
-from heedful.training.loop.epochs import Kept, Until
-from heedful.training.loop.recurrent_trainer import RecurrentCourse
+from heedful.models.recurrent.word_vectors import load_word_vectors
+from heedful.training.loop.checkpoint import TrainingIdentity, TrainingState, delete_checkpoint
+from heedful.training.loop.epochs import CheckpointFolder, EarlyStopping
+from heedful.training.loop.recurrent_trainer import RecurrentTrainer
 from heedful.training.recipe import Recipe
-from heedful.training.variants.objectives import OwnTask
+from heedful.training.variants.objectives import TaskObjective
 
 
 def fit(
@@ -33,7 +33,7 @@ def fit(
     recipe: Recipe,
     *,
     kept: str | Path | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> RecurrentSubject:
     """Train and return the subject of the epoch with the best dev score (float32, frozen).
 
@@ -43,18 +43,22 @@ def fit(
     `kept` each epoch is safe there once it is over: the same call again goes on from it.
     """
     started = time.process_time()
-    dev = named_alike(train, dev)
+    dev = align_dev_labels(train, dev)
     texts, held = split_dev(train, dev)
-    subject, found = _untrained(texts, train.labels, recipe)
+    subject, found = _init_from_texts(texts, train.labels, recipe)
     known, judged = _encode(subject, texts, recipe), _encode(subject, held, recipe)
     require_every_class(known, train.labels)
-    place = None if kept is None else Kept(Path(kept), _identity(subject, train, dev, recipe))
+    place = (
+        None
+        if kept is None
+        else CheckpointFolder(Path(kept), _identity(subject, train, dev, recipe))
+    )
     state = _train(subject, known, judged, place, progress, recipe=recipe)
     if kept is not None:
-        drop(Path(kept))
+        delete_checkpoint(Path(kept))
     subject.history.update(
         recipe=asdict(recipe),
-        data=data_told(train, len(known)),
+        data=describe_data(train, len(known)),
         dev={"texts": len(judged), "source": "dev split" if dev else "a tenth of train, by hash"},
         left_out={"train": len(texts) - len(known), "dev": len(held) - len(judged)},
         vectors_found=found,
@@ -66,17 +70,17 @@ def fit(
     return subject
 
 
-def data_told(train: Dataset, texts: int) -> dict[str, Any]:
+def describe_data(train: Dataset, texts: int) -> dict[str, Any]:
     """What a model's history keeps of its training data."""
-    told = {"name": train.name, "sha256": train.sha256, "texts": texts}
+    description = {"name": train.name, "sha256": train.sha256, "texts": texts}
     if train.cleaning:
-        told |= {"cleaning": train.cleaning}
-    return told | ({"rows_left_out": str(train.left_out)} if train.left_out.total else {})
+        description |= {"cleaning": train.cleaning}
+    return description | ({"rows_left_out": str(train.left_out)} if train.left_out.total else {})
 
 
 def _identity(
     subject: RecurrentSubject, train: Dataset, dev: Dataset | None, recipe: Recipe
-) -> Identity:
+) -> TrainingIdentity:
     """All that the weights depend on; a checkpoint of another training must not be taken up."""
     return {
         **asdict(recipe),
@@ -87,7 +91,7 @@ def _identity(
     }
 
 
-def named_alike(train: Dataset, dev: Dataset | None) -> Dataset | None:
+def align_dev_labels(train: Dataset, dev: Dataset | None) -> Dataset | None:
     """The dev data with the class names of the training data, of which there are two or more."""
     if len(train.labels) < 2:
         raise DataError(
@@ -101,7 +105,7 @@ def split_dev(train: Dataset, dev: Dataset | None) -> tuple[list[Example], list[
     texts = list(train)
     if dev is not None:
         return texts, list(dev)
-    held = [_tenth(example.text) for example in texts]
+    held = [_in_dev_tenth(example.text) for example in texts]
     if not any(held) or all(held):
         raise DataError(f"{train.name} has {len(texts)} texts: too few to set some aside as dev.")
     return (
@@ -110,17 +114,19 @@ def split_dev(train: Dataset, dev: Dataset | None) -> tuple[list[Example], list[
     )
 
 
-def _tenth(text: str) -> bool:
+def _in_dev_tenth(text: str) -> bool:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()[0] % 10 == 0
 
 
-def _untrained(
+def _init_from_texts(
     texts: Sequence[Example], labels: tuple[str, ...], recipe: Recipe
 ) -> tuple[RecurrentSubject, int | None]:
     """A fresh network with its vocabulary, and how many of its words came with a vector."""
     query = _with_query(texts)
     words = (_all_words(one, recipe.tokenizer) for one in texts)
-    return untrained(Vocabulary.count(words, min_df=recipe.min_df), labels, recipe, query=query)
+    return init_recurrent_subject(
+        Vocabulary.count(words, min_df=recipe.min_df), labels, recipe, query=query
+    )
 
 
 def _with_query(texts: Sequence[Example]) -> bool:
@@ -139,12 +145,12 @@ def _all_words(one: Example, split: WordTokenizer) -> list[str]:
     return [split.normal(word) for word in words]
 
 
-def untrained(
+def init_recurrent_subject(
     vocabulary: Vocabulary, labels: tuple[str, ...], recipe: Recipe, *, query: bool = False
 ) -> tuple[RecurrentSubject, int | None]:
     """A fresh network for known words, and how many of them came with a vector."""
     table, found = (
-        initial_vectors(recipe.embeddings, vocabulary) if recipe.embeddings else (None, None)
+        load_word_vectors(recipe.embeddings, vocabulary) if recipe.embeddings else (None, None)
     )
     width = recipe.embedding if table is None else table.shape[1]
     sizes = width, recipe.hidden, query
@@ -168,10 +174,10 @@ def require_every_class(known: Sequence[Encoded], labels: tuple[str, ...]) -> No
     """Refuse to train where a class has no text."""
     seen = {one.label for one in known}
     if missing := [name for number, name in enumerate(labels) if number not in seen]:
-        raise DataError(f"No training text of {_quoted(missing)} is left; cannot train.")
+        raise DataError(f"No training text of {_quote_names(missing)} is left; cannot train.")
 
 
-def _quoted(names: Sequence[str]) -> str:
+def _quote_names(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
@@ -179,14 +185,19 @@ def _train(
     subject: RecurrentSubject,
     known: Sequence[Encoded],
     judged: Sequence[Encoded],
-    kept: Kept | None,
+    kept: CheckpointFolder | None,
     progress: Progress,
     *,
     recipe: Recipe,
-) -> State:
+) -> TrainingState:
     """Run all epochs and leave the network at its best one."""
-    course = RecurrentCourse(
-        subject, recipe, known, judged, OwnTask.of(known, subject), OwnTask.of(judged, subject)
+    course = RecurrentTrainer(
+        subject,
+        recipe,
+        known,
+        judged,
+        TaskObjective.of(known, subject),
+        TaskObjective.of(judged, subject),
     )
-    until = Until(recipe.epochs, recipe.patience, ceiling=1.0)
-    return course.train(until, kept=kept, progress=progress)
+    stopping = EarlyStopping(recipe.epochs, recipe.patience, ceiling=1.0)
+    return course.train(stopping, kept=kept, progress=progress)

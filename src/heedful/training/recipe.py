@@ -73,7 +73,7 @@ class _BinaryLoss(nn.BCEWithLogitsLoss):
         return super().forward(logits[:, 1] - logits[:, 0], gold.to(logits.dtype))
 
 
-def optimiser_for(network: Network, recipe: Recipe) -> torch.optim.Adam:
+def build_recurrent_optimiser(network: Network, recipe: Recipe) -> torch.optim.Adam:
     """AMSGrad; weight decay on everything but attention, and on that too with a query.
 
     Both as published.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.verdict.estimate import Columns, conclude, whole_columns
+from heedful.pipeline.verdict.estimate import MeasuredColumns, dataset_measures, reach_verdict
 from trusted import WHERE
 
 PLAN = Plan("m", "d", checks=("permutation",), resamples=200)
@@ -23,11 +23,11 @@ def permutation(**changes):
         "median_of_leverage": SHARE,
         "max_attention": np.ones(6),
     }
-    return Columns(PREDICTED, {"permutation": columns | changes})
+    return MeasuredColumns(PREDICTED, {"permutation": columns | changes})
 
 
 def found(columns, plan=PLAN, labels=("bad", "good", "ugly")):
-    return conclude(plan, columns, labels, WHERE).checks["permutation"]
+    return reach_verdict(plan, columns, labels, WHERE).checks["permutation"]
 
 
 def test_an_estimate_is_the_mean_of_the_defined_values():
@@ -80,7 +80,7 @@ def test_a_missing_measure_has_its_reason_and_no_estimate():
     values = dict(permutation().values["permutation"])
     del values["leverage"]
     reasons = {"permutation": {"leverage": "The decoder is not linear."}}
-    result = found(Columns(PREDICTED, {"permutation": values}, reasons))
+    result = found(MeasuredColumns(PREDICTED, {"permutation": values}, reasons))
     assert "leverage" not in result.estimates
     assert result.missing == {"leverage": "The decoder is not linear."}
 
@@ -128,28 +128,28 @@ def agreement(attention, control, reference):
         "tau_shuffled_leave_one_out": np.array(control),
         "tau_gradient_leave_one_out": np.array(reference),
     }
-    return Columns(np.array(["a"] * len(attention)), {"agreement": columns})
+    return MeasuredColumns(np.array(["a"] * len(attention)), {"agreement": columns})
 
 
 def test_the_degree_is_the_place_between_control_and_reference():
-    verdict = conclude(RANKS, agreement([0.2] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"], WHERE)
+    verdict = reach_verdict(RANKS, agreement([0.2] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"], WHERE)
     assert verdict.degree.value == pytest.approx(0.25)
     assert verdict.degree.n == 4
     assert verdict.answer == "unfaithful"
-    high = conclude(RANKS, agreement([0.7] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"], WHERE)
+    high = reach_verdict(RANKS, agreement([0.7] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"], WHERE)
     assert high.degree.value == pytest.approx(0.875)
     assert high.answer == "faithful"
 
 
 def test_the_degree_counts_instances_where_all_three_exist():
     columns = agreement([0.2, 0.4, nan, 9.0], [0.0, 0.0, 0.0, nan], [0.8, 0.4, 0.8, 0.8])
-    degree = conclude(RANKS, columns, ["a", "b"], WHERE).degree
+    degree = reach_verdict(RANKS, columns, ["a", "b"], WHERE).degree
     assert degree.value == pytest.approx((0.2 + 0.4) / (0.8 + 0.4))
     assert degree.n == 2
 
 
 def test_without_agreement_there_is_no_degree():
-    assert conclude(PLAN, permutation(), ["bad", "good"], WHERE).degree is None
+    assert reach_verdict(PLAN, permutation(), ["bad", "good"], WHERE).degree is None
 
 
 P = {"gradient": [0.001, 0.02, 0.04, 0.9, nan], "leave_one_out": [0.03, 0.03, 0.04, 0.05, 0.03]}
@@ -164,10 +164,10 @@ def by_hand(p, level):
 
 
 def test_what_needs_all_instances_is_computed_from_all_of_them():
-    columns = Columns(
+    columns = MeasuredColumns(
         np.array(["a"] * 5), {"agreement": {f"p_{name}": np.array(p) for name, p in P.items()}}
     )
-    whole = whole_columns(RANKS, columns)
+    whole = dataset_measures(RANKS, columns)
     assert list(whole) == ["agreement"]
     for name, p in P.items():
         found = whole["agreement"][f"significant_{name}_bh"]
@@ -182,7 +182,7 @@ def test_what_needs_all_instances_is_computed_from_all_of_them():
 
 
 def test_checks_that_see_one_batch_at_a_time_add_nothing():
-    assert whole_columns(PLAN, permutation()) == {}
+    assert dataset_measures(PLAN, permutation()) == {}
     assert permutation().with_whole({}).values["permutation"].keys() == {
         "median_tvd",
         "leverage",

@@ -8,9 +8,9 @@ from explaining import pieced, registered
 from heedful.core.errors import ConfigError, DataError, NotApplicable
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.pipeline.explain.explain_text import explain_text
-from heedful.pipeline.explain.request import Request
+from heedful.pipeline.explain.request import ExplainRequest
 
 TEXT = "w1-w2 w3 w4-w5-w6"
 
@@ -21,7 +21,7 @@ def made_up(monkeypatch):
 
 
 def explain(text=TEXT, subject=None, names=("counting", "norms"), **settings):
-    request = Request({name: {} for name in names}, **settings)
+    request = ExplainRequest({name: {} for name in names}, **settings)
     return explain_text(subject or pieced(), text, request)
 
 
@@ -62,9 +62,9 @@ def test_words_that_were_cut_off_are_not_shown_with_a_score_of_0(made_up, most, 
 def test_scores_are_those_of_the_method(name):
     subject = pieced()
     batch = subject.batch([subject.encode(Example(0, TEXT, 0))])
-    sitting = Sitting(subject, batch)
+    context = BatchContext(subject, batch)
     with torch.no_grad():
-        want = methods.build(name)(sitting, sitting.predicted).scores[0][batch.mask[0]]
+        want = methods.build(name)(context, context.predicted).scores[0][batch.mask[0]]
     found = explain(subject=subject, names=(name,), granularity="token").methods[name]
     assert found.scores == pytest.approx(want.tolist())
 
@@ -102,7 +102,7 @@ def test_one_method_alone_that_is_refused_is_an_error(made_up):
 
 
 def test_what_was_set_goes_with_the_scores(made_up):
-    request = Request({"counting": {"scale": 2.0}, "short": {}}, of="logit")
+    request = ExplainRequest({"counting": {"scale": 2.0}, "short": {}}, of="logit")
     found = explain_text(pieced(), "w1 w2", request)
     one = found.methods["counting"]
     assert (one.scores, one.of, one.settings) == ((2.0, 4.0), "logit", {"scale": 2.0})

@@ -6,11 +6,11 @@ import helpers
 from explaining import forgetful, pieced, registered
 from heedful.core.errors import ConfigError
 from heedful.core.values import Example
-from heedful.pipeline.audit.halve_on_oom import in_halves
+from heedful.pipeline.audit.halve_on_oom import retry_in_halves
 from heedful.pipeline.explain import explain_dataset
-from heedful.pipeline.explain.explain_dataset import Counts, explain_batches
+from heedful.pipeline.explain.explain_dataset import ExplainCounts, explain_batches
 from heedful.pipeline.explain.explain_text import explain_text
-from heedful.pipeline.explain.request import Request, usual_methods
+from heedful.pipeline.explain.request import ExplainRequest, default_methods
 
 LENGTHS = (5, 1, 3, 0, 8, 2, 3, 1)
 TEXTS = [
@@ -25,8 +25,8 @@ def made_up(monkeypatch):
 
 
 def explain(subject, names, *, budget=20_000, texts=TEXTS, **settings):
-    request = Request({name: {} for name in names}, **settings)
-    rows, total = [], Counts()
+    request = ExplainRequest({name: {} for name in names}, **settings)
+    rows, total = [], ExplainCounts()
     for some, counts in explain_batches(subject, texts, request, max_batch_tokens=budget):
         rows += some
         total += counts
@@ -38,7 +38,7 @@ def by_place(rows):
 
 
 def test_values_do_not_depend_on_the_company_in_a_batch():
-    subject, names = helpers.subject(classes=3), (*usual_methods(), "random")
+    subject, names = helpers.subject(classes=3), (*default_methods(), "random")
     alone, counts = explain(subject, names, budget=1)
     together, same = explain(subject, names)
     assert counts == same
@@ -53,7 +53,7 @@ def test_values_do_not_depend_on_the_company_in_a_batch():
 def test_each_text_is_explained_as_it_would_be_alone():
     subject, names = pieced(), ("attention", "leave_one_out")
     rows, _ = explain(subject, names, target="class1")
-    request = Request({name: {} for name in names}, target="class1")
+    request = ExplainRequest({name: {} for name in names}, target="class1")
     for row in rows:
         want = explain_text(subject, TEXTS[row.instance].text, request)
         assert (row.predicted, row.target, row.tokens) == (want.predicted, "class1", want.tokens)
@@ -92,7 +92,7 @@ def test_cut_texts_are_counted(made_up):
 
 
 def test_only_some_texts_are_held_at_once(made_up, monkeypatch):
-    monkeypatch.setattr(explain_dataset, "TOGETHER", 3)
+    monkeypatch.setattr(explain_dataset, "TEXTS_PER_CHUNK", 3)
     read = []
 
     def texts():
@@ -101,7 +101,7 @@ def test_only_some_texts_are_held_at_once(made_up, monkeypatch):
             yield one
 
     found = explain_batches(
-        helpers.subject(), texts(), Request({"counting": {}}), max_batch_tokens=20_000
+        helpers.subject(), texts(), ExplainRequest({"counting": {}}), max_batch_tokens=20_000
     )
     next(found)
     assert read == [0, 1, 2]
@@ -122,11 +122,11 @@ def test_an_unknown_target_is_told_before_anything_is_read(made_up):
 
 
 def test_counts_add_up_and_keep_the_first_reason():
-    one = Counts(1, 2, 3, 4, 5, {"a": (1, "first")})
-    other = Counts(10, 20, 30, 40, 50, {"a": (2, "second"), "b": (1, "other")})
-    both = Counts(11, 22, 33, 44, 55, {"a": (3, "first"), "b": (1, "other")})
+    one = ExplainCounts(1, 2, 3, 4, 5, {"a": (1, "first")})
+    other = ExplainCounts(10, 20, 30, 40, 50, {"a": (2, "second"), "b": (1, "other")})
+    both = ExplainCounts(11, 22, 33, 44, 55, {"a": (3, "first"), "b": (1, "other")})
     assert one + other == both
-    assert Counts() + one == one
+    assert ExplainCounts() + one == one
 
 
 @pytest.mark.parametrize(
@@ -139,11 +139,11 @@ def test_halves_keep_the_order_and_one_text_alone_is_an_error(error):
         return rows[0]
 
     told = []
-    found = in_halves([[3, 1, 2], [0]], work, halved=lambda: told.append(1))
+    found = retry_in_halves([[3, 1, 2], [0]], work, halved=lambda: told.append(1))
     assert list(found) == [3, 1, 2, 0]
     assert len(told) == 2
     with pytest.raises(type(error)):
-        list(in_halves([[1]], lambda rows: (_ for _ in ()).throw(error)))
+        list(retry_in_halves([[1]], lambda rows: (_ for _ in ()).throw(error)))
 
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory():
@@ -151,4 +151,4 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory():
         raise RuntimeError("something else")
 
     with pytest.raises(RuntimeError, match="something else"):
-        list(in_halves([[1, 2]], work))
+        list(retry_in_halves([[1, 2]], work))

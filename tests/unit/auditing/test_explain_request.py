@@ -6,11 +6,11 @@ from explaining import MADE_UP, registered
 from heedful.core.errors import ConfigError, UnknownName
 from heedful.methods import methods
 from heedful.pipeline.explain.request import (
-    PATENTED,
-    SLOW,
-    Request,
-    chosen_methods,
-    usual_methods,
+    PATENTED_METHODS,
+    SLOW_METHODS,
+    ExplainRequest,
+    default_methods,
+    resolve_methods,
 )
 
 
@@ -20,17 +20,17 @@ def made_up(monkeypatch):
 
 
 def test_usual_are_all_but_the_slow_the_patented_and_the_controls():
-    usual = usual_methods()
-    assert {*SLOW, *PATENTED, "random", "uniform"} >= set(methods) - set(usual)
-    assert not set(usual) & {*SLOW, *PATENTED, "random", "uniform"}
+    usual = default_methods()
+    assert {*SLOW_METHODS, *PATENTED_METHODS, "random", "uniform"} >= set(methods) - set(usual)
+    assert not set(usual) & {*SLOW_METHODS, *PATENTED_METHODS, "random", "uniform"}
     assert {"attention", "leave_one_out", "one_hot_gradient"} <= set(usual)
-    assert tuple(chosen_methods(None)) == tuple(chosen_methods(())) == usual
-    assert tuple(chosen_methods({})) == tuple(chosen_methods("")) == usual
+    assert tuple(resolve_methods(None)) == tuple(resolve_methods(())) == usual
+    assert tuple(resolve_methods({})) == tuple(resolve_methods("")) == usual
 
 
 @pytest.mark.parametrize("wanted", ["all", ("all",), ["short", "all"], "short, all"])
 def test_all_means_all(made_up, wanted):
-    assert tuple(chosen_methods(wanted)) == tuple(MADE_UP)
+    assert tuple(resolve_methods(wanted)) == tuple(MADE_UP)
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,11 @@ def test_all_means_all(made_up, wanted):
     ["short,never", ["short", "never"], ("short", "never", "short"), {"short": {}, "never": {}}],
 )
 def test_names_in_any_form_keep_their_order(made_up, wanted):
-    assert chosen_methods(wanted) == {"short": {}, "never": {}}
+    assert resolve_methods(wanted) == {"short": {}, "never": {}}
 
 
 def test_settings_of_both_sources_come_together(made_up):
-    chosen = chosen_methods({"counting": {"scale": 2}}, {"counting": {"how": "minus"}})
+    chosen = resolve_methods({"counting": {"scale": 2}}, {"counting": {"how": "minus"}})
     assert chosen == {"counting": {"scale": 2, "how": "minus"}}
 
 
@@ -90,39 +90,39 @@ WRONG = {
 def test_wrong_choices_are_told_with_what_exists(made_up, as_in_use, case):
     wanted, settings, said = WRONG[case]
     with pytest.raises(ConfigError) as caught:
-        chosen_methods(wanted, settings)
+        resolve_methods(wanted, settings)
     assert said in str(caught.value)
     assert isinstance(caught.value, UnknownName) == ("Did you mean" in said)
 
 
 @pytest.mark.parametrize("value", [None, 3])
 def test_a_setting_may_be_of_several_types(made_up, value):
-    assert chosen_methods({"counting": {"most": value}})["counting"] == {"most": value}
+    assert resolve_methods({"counting": {"most": value}})["counting"] == {"most": value}
 
 
 @pytest.mark.parametrize(("granularity", "players"), [("word", "words"), ("token", "tokens")])
 def test_players_follow_what_is_shown_unless_they_were_set(made_up, granularity, players):
-    built = Request({"counting": {}, "short": {}}, granularity=granularity).built()
+    built = ExplainRequest({"counting": {}, "short": {}}, granularity=granularity).built()
     assert built.parts["counting"].players == players
     assert built.settings == {"counting": {}, "short": {}}
     for own in ("words", "tokens"):
-        asked = Request({"counting": {"players": own}}, granularity=granularity)
+        asked = ExplainRequest({"counting": {"players": own}}, granularity=granularity)
         assert asked.built().parts["counting"].players == own
 
 
 def test_of_goes_to_all_that_know_it_and_whom_it_does_not_suit_is_refused(made_up):
-    built = Request({"counting": {}, "short": {}}, of="logit").built()
+    built = ExplainRequest({"counting": {}, "short": {}}, of="logit").built()
     assert built.parts["counting"].of == "logit"
-    built = Request({"counting": {}, "short": {}}, of="log_odds").built()
+    built = ExplainRequest({"counting": {}, "short": {}}, of="log_odds").built()
     assert built.refused == {"counting": "of must be probability or logit here, not 'log_odds'."}
     assert list(built.parts) == ["short"]
-    asked = Request({"counting": {"of": "probability"}}, of="log_odds")
+    asked = ExplainRequest({"counting": {"of": "probability"}}, of="log_odds")
     assert asked.built().parts["counting"].of == "probability"
 
 
 def test_settings_that_are_the_usual_ones_are_not_told(made_up):
     given = {"scale": 1.0, "how": "minus", "of": "logit"}
-    assert Request({"counting": given}).built().settings == {"counting": {"how": "minus"}}
+    assert ExplainRequest({"counting": given}).built().settings == {"counting": {"how": "minus"}}
 
 
 @pytest.mark.parametrize(
@@ -134,5 +134,5 @@ def test_settings_that_are_the_usual_ones_are_not_told(made_up):
 )
 def test_wrong_requests_are_told(as_in_use, wrong, said):
     with pytest.raises(ConfigError) as caught:
-        Request({}, **wrong)
+        ExplainRequest({}, **wrong)
     assert str(caught.value) == said

@@ -7,10 +7,10 @@ import pytest
 import helpers
 import seams
 from heedful.checks import Findings
-from heedful.checks.attention.identifiability.check import ONE
-from heedful.models.batch_context import Sitting
+from heedful.checks.attention.identifiability.check import NO_LAYERS
+from heedful.models.batch_context import BatchContext
 from heedful.pipeline.audit import capabilities as room
-from heedful.pipeline.audit.capabilities import inspect
+from heedful.pipeline.audit.capabilities import inspect_subject
 
 FIVE = ("encode", "batch", "embed", "forward", "decoder")
 
@@ -23,14 +23,14 @@ def bare(inner):
 
 def told(subject, check):
     """What is said of one check: the others would take their time."""
-    sitting = Sitting(subject, seams.batch(subject))
-    return room._tried(room._check(check, sitting))
+    context = BatchContext(subject, seams.batch(subject))
+    return room._ok_or_reason(room._check(check, context))
 
 
 @pytest.mark.parametrize("made", [helpers.subject, lambda: bare(helpers.subject())])
 def test_a_check_that_measures_nothing_says_why(made):
-    found = inspect(made())["checks"]
-    assert found["identifiability"] == ONE
+    found = inspect_subject(made())["checks"]
+    assert found["identifiability"] == NO_LAYERS
     assert found["agreement"] == found["mechanism"] == "ok"
 
 

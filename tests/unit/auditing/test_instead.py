@@ -5,11 +5,16 @@ from math import isnan, nan
 import numpy as np
 import pytest
 
-from heedful.core.records import Estimate, Instead
+from heedful.core.records import BetterMethod, Estimate
 from heedful.methods import methods
 from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.verdict.alternatives import Rival, best, may_stand_in, rivals
-from heedful.pipeline.verdict.estimate import Columns, conclude
+from heedful.pipeline.verdict.alternatives import (
+    Alternative,
+    best_alternative,
+    can_replace_attention,
+    find_alternatives,
+)
+from heedful.pipeline.verdict.estimate import MeasuredColumns, reach_verdict
 from trusted import WHERE
 
 PLAN = Plan("m", "d", checks=("agreement",), resamples=400)
@@ -29,15 +34,19 @@ def found(**more):
         **{f"tau_{name}_leave_one_out": one for name, one in more.items()},
     }
     measures = {name: f"tau_{name}_leave_one_out" for name in more}
-    return rivals(PLAN, {"one_hot_gradient": "tau_gradient_leave_one_out"} | measures, columns)
+    return find_alternatives(
+        PLAN, {"one_hot_gradient": "tau_gradient_leave_one_out"} | measures, columns
+    )
 
 
 def rival(name, share, gain):
-    return Rival(name, Estimate(share, share - 0.1, share + 0.1, N), Estimate(gain, *[gain] * 2, N))
+    return Alternative(
+        name, Estimate(share, share - 0.1, share + 0.1, N), Estimate(gain, *[gain] * 2, N)
+    )
 
 
 def test_who_may_stand_in_for_attention():
-    allowed = {name for name in methods if may_stand_in(name)}
+    allowed = {name for name in methods if can_replace_attention(name)}
     assert {"gradient", "integrated_gradients", "lime", "kernel_shap", "shapley"} <= allowed
     for name in ("leave_one_out", "occlusion"):  # the yardstick, and what is nearly the same
         assert name not in allowed
@@ -50,7 +59,7 @@ def test_the_share_is_the_place_between_shuffled_attention_and_deletion_itself()
     assert one.method == "one_hot_gradient"
     columns = {"tau": 0.6, "control": 0.1, "attention": 0.2}
     flat = {name: np.full(5, value) for name, value in columns.items()}
-    (exact,) = rivals(
+    (exact,) = find_alternatives(
         PLAN,
         {"one_hot_gradient": "tau"},
         {
@@ -95,16 +104,16 @@ def test_the_gain_is_paired():
         "tau_shuffled_leave_one_out": taus(0.0),
         "tau_lime_leave_one_out": attention + 0.05,
     }
-    (one,) = rivals(PLAN, {"lime": "tau_lime_leave_one_out"}, columns)
+    (one,) = find_alternatives(PLAN, {"lime": "tau_lime_leave_one_out"}, columns)
     assert one.gain.low == pytest.approx(0.05)
     assert one.gain.high == pytest.approx(0.05)
 
 
 def test_the_best_of_those_that_certainly_gain():
     some = (rival("lime", 0.5, 0.2), rival("gradient", 0.7, 0.3), rival("shapley", 0.9, 0.0))
-    assert best(some) == Instead("gradient", 0.7, 0.7 - 0.1, 0.7 + 0.1, N)
-    assert best((rival("lime", 0.5, -0.1), rival("gradient", 0.5, nan))) is None
-    assert best(()) is None
+    assert best_alternative(some) == BetterMethod("gradient", 0.7, 0.7 - 0.1, 0.7 + 0.1, N)
+    assert best_alternative((rival("lime", 0.5, -0.1), rival("gradient", 0.5, nan))) is None
+    assert best_alternative(()) is None
 
 
 def audited(**more):
@@ -122,8 +131,8 @@ def audited(**more):
         **{f"tau_{name}_leave_one_out": one for name, one in more.items()},
     }
     missing = {"agreement": {f"tau_{name}_leave_one_out": f"No {name}." for name in more}}
-    return conclude(
-        plan, Columns(np.array(["a"] * N), {"agreement": columns}, missing), ["a"], WHERE
+    return reach_verdict(
+        plan, MeasuredColumns(np.array(["a"] * N), {"agreement": columns}, missing), ["a"], WHERE
     )
 
 
@@ -146,7 +155,9 @@ def test_a_reason_is_told_where_no_text_has_a_value_and_holes_are_counted_where_
 
 
 def test_an_older_run_has_a_share_without_an_interval():
-    one = Instead("lime", 0.5)
+    one = BetterMethod("lime", 0.5)
     assert isnan(one.low)
     assert str(one) == "lime recovers 50% of the leave-one-out ranking."
-    assert str(Instead("lime", 0.5, 0.4, 0.6, 9)).startswith("lime recovers 50% [40%, 60%] of the")
+    assert str(BetterMethod("lime", 0.5, 0.4, 0.6, 9)).startswith(
+        "lime recovers 50% [40%, 60%] of the"
+    )

@@ -11,7 +11,7 @@ import helpers
 from heedful.checks import Findings, checks
 from heedful.core.records import Measurement
 from heedful.core.values import Example
-from heedful.pipeline.audit.job import Beside, run_job
+from heedful.pipeline.audit.job import JobSummary, run_job
 
 LENGTHS = (9, 2, 5, 1, 9, 3, 12, 2, 7)
 INDICES = (30, 4, 17, 8, 2, 99, 1, 50, 25)  # neither from 0 nor in order
@@ -31,11 +31,11 @@ class Echo:
     claim: ClassVar[None] = None
     measures: ClassVar[tuple[str, ...]] = ("words",)
     beside: ClassVar[tuple[str, ...]] = ()
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    head_measures: ClassVar[tuple[str, ...]] = ()
 
-    def __call__(self, sitting):
-        words = sitting.batch.lengths.double().numpy()
-        missing = {f"batch of {len(sitting.batch)}": "seen"}
+    def __call__(self, context):
+        words = context.batch.lengths.double().numpy()
+        missing = {f"batch of {len(context.batch)}": "seen"}
         found = (Measurement("words", words), Measurement("words", -words, setting="less"))
         return Findings(found, missing)
 
@@ -140,10 +140,10 @@ def test_what_is_told_beside_the_rows():
 
 def test_progress_is_told_after_every_batch():
     heard = []
-    job(max_batch_tokens=1, tell=heard.append)
+    job(max_batch_tokens=1, report_done=heard.append)
     assert heard == list(range(1, 10))
     heard.clear()
-    job(min_words=3, tell=heard.append)
+    job(min_words=3, report_done=heard.append)
     assert heard[-1] == 6
     assert heard == sorted(set(heard))
 
@@ -151,13 +151,15 @@ def test_progress_is_told_after_every_batch():
 def test_nothing_to_do_is_no_error():
     result = job([])
     assert (result.blocks, result.predicted, result.label) == ((), {}, {})
-    assert result.beside == Beside()
+    assert result.beside == JobSummary()
 
 
 def test_what_jobs_tell_adds_up():
-    one = Beside({"a": {"x": "no"}}, {"a": {"cpu": 1.0, "wall": 2.0}}, 1e-9, "float64", 3, 1)
-    other = Beside({"a": {"y": "nor"}, "b": {}}, {"b": {"cpu": 4.0, "wall": 5.0}}, 1e-7, "", 4, 2)
-    assert one + other == Beside(
+    one = JobSummary({"a": {"x": "no"}}, {"a": {"cpu": 1.0, "wall": 2.0}}, 1e-9, "float64", 3, 1)
+    other = JobSummary(
+        {"a": {"y": "nor"}, "b": {}}, {"b": {"cpu": 4.0, "wall": 5.0}}, 1e-7, "", 4, 2
+    )
+    assert one + other == JobSummary(
         {"a": {"x": "no", "y": "nor"}, "b": {}},
         {"a": {"cpu": 1.0, "wall": 2.0}, "b": {"cpu": 4.0, "wall": 5.0}},
         1e-7,
@@ -165,5 +167,5 @@ def test_what_jobs_tell_adds_up():
         7,
         3,
     )
-    assert sum([one, other], Beside()) == one + other
-    assert Beside() + Beside() == Beside()
+    assert sum([one, other], JobSummary()) == one + other
+    assert JobSummary() + JobSummary() == JobSummary()

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from heedful.checks.requested_methods import every_method
+from heedful.checks.requested_methods import rankable_methods
 from heedful.core.errors import ConfigError
 from heedful.methods.erasure.lime import Lime
 from heedful.methods.prerequisites import ready_methods
-from heedful.pipeline.audit.run_store import jobs_of
-from heedful.pipeline.plan.method_settings import cost_told, described
+from heedful.pipeline.audit.run_store import make_jobs
+from heedful.pipeline.plan.method_settings import describe_method_cost, describe_methods
 from heedful.pipeline.plan.plan import Plan
 
 
@@ -23,7 +23,7 @@ EVERY = plan("all", lime={"samples": 200})
 
 def test_a_plan_has_all_settings_of_all_methods_and_comes_back_equal():
     assert Plan.from_toml(EVERY.to_toml()) == EVERY
-    assert tuple(EVERY.methods) == EVERY.settings["agreement"]["methods"] == every_method()
+    assert tuple(EVERY.methods) == EVERY.settings["agreement"]["methods"] == rankable_methods()
     assert EVERY.methods["lime"] == {"samples": 200, "of": "probability", "players": "tokens"}
     assert EVERY.methods["kernel_shap"]["samples"] == 1000
     own = plan("attention", "leave_one_out", "random")
@@ -50,7 +50,7 @@ def test_what_was_made_for_a_method_makes_it_one_of_all():
 def test_settings_of_methods_are_part_of_what_results_depend_on():
     other = plan("all", lime={"samples": 300})
     assert EVERY.differences(other) == ["methods"]
-    keys = {jobs_of(one, 5, origin={})[0].key for one in (EVERY, other, plan("all"))}
+    keys = {make_jobs(one, 5, origin={})[0].key for one in (EVERY, other, plan("all"))}
     assert len(keys) == 3
 
 
@@ -92,12 +92,12 @@ def test_the_table_of_methods_is_a_table(as_in_use):
 
 
 def test_each_method_is_described_with_its_kind_and_limit():
-    told = described(EVERY.methods)
+    told = describe_methods(EVERY.methods)
     assert list(told) == [name for name in ready_methods() if name != "uniform"]
     assert told["attention"] == {"kind": "attention"}
     assert told["shapley"] == {"kind": "saliency", "at_most": "12 tokens"}
     assert told["flow"] == {"kind": "attention", "at_most": "64 tokens"}
-    assert described({}) == {}
+    assert describe_methods({}) == {}
 
 
 @pytest.mark.parametrize(
@@ -118,4 +118,4 @@ def test_each_method_is_described_with_its_kind_and_limit():
     ],
 )
 def test_what_is_slow_is_said_in_one_line(asked, told):
-    assert cost_told(asked.methods) == told
+    assert describe_method_cost(asked.methods) == told

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.verdict.estimate import Columns, conclude, weigh
+from heedful.pipeline.verdict.estimate import MeasuredColumns, estimate_all, reach_verdict
 from heedful.pipeline.verdict.multiverse import multiverse
 from trusted import WHERE, trusted
 
@@ -33,7 +33,7 @@ def columns(**changes):
 
 def rows(plan=PLAN, **changes):
     values = columns(**changes)
-    evidence = weigh(plan, Columns(NAMES, values), ["a", "b"])
+    evidence = estimate_all(plan, MeasuredColumns(NAMES, values), ["a", "b"])
     return {one["choice"]: one for one in multiverse(plan, values, NAMES, evidence, trusted())}
 
 
@@ -78,7 +78,7 @@ def test_special_tokens_where_a_model_has_them():
 def test_with_fewer_checks_there_are_fewer_choices(checks):
     plan = Plan("m", "d", checks=checks, resamples=200)
     values = {name: own for name, own in columns().items() if name in checks}
-    verdict = conclude(plan, Columns(NAMES, values), ["a", "b"], WHERE)
+    verdict = reach_verdict(plan, MeasuredColumns(NAMES, values), ["a", "b"], WHERE)
     other = {"agreement": "used", "permutation": "ranks"}[checks[0]]
     assert {one[other] for one in verdict.multiverse} == {"not examined"}
     assert len(verdict.multiverse) >= 7

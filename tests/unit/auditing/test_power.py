@@ -5,11 +5,18 @@ from importlib.resources import files
 
 import pytest
 
-from heedful.checks import checks, usual_checks
+from heedful.checks import checks, default_checks
 from heedful.core.records import Estimate
-from heedful.pipeline.verdict.check_power import NOT_MEASURED, Powers, Where, powers, shipped, told
-from heedful.pipeline.verdict.claim_table import TABLE
-from heedful.pipeline.verdict.sample_size import further_texts
+from heedful.pipeline.verdict.check_power import (
+    NOT_MEASURED,
+    AuditSetting,
+    PowerTable,
+    describe_power,
+    powers_for,
+    read_bundled_powers,
+)
+from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
+from heedful.pipeline.verdict.sample_size import texts_needed
 from heedful.planted.closed_form import ASKED_KINDS, KINDS, PLANTED_VERSION, Case
 from trusted import row, trusted
 
@@ -24,27 +31,27 @@ ROWS = tuple(
 @pytest.mark.parametrize(
     ("where", "like"),
     [
-        (Where("recurrent", 10.0, 10), "recurrent, 10 texts of about 10 words"),
-        (Where("recurrent", 13.0, 24), "recurrent, 10 texts of about 10 words"),
-        (Where("recurrent", 15.0, 25), "recurrent, 25 texts of about 20 words"),
-        (Where("transformer", 300.0, 9999), "transformer, 25 texts of about 60 words"),
-        (Where("recurrent", 5.0, 10), "recurrent, 10 texts of about 10 words"),
-        (Where("recurrent", 4.9, 10), None),
-        (Where("recurrent", 301.0, 10), None),
-        (Where("recurrent", 20.0, 9), None),
-        (Where("perceptron", 20.0, 100), None),
+        (AuditSetting("recurrent", 10.0, 10), "recurrent, 10 texts of about 10 words"),
+        (AuditSetting("recurrent", 13.0, 24), "recurrent, 10 texts of about 10 words"),
+        (AuditSetting("recurrent", 15.0, 25), "recurrent, 25 texts of about 20 words"),
+        (AuditSetting("transformer", 300.0, 9999), "transformer, 25 texts of about 60 words"),
+        (AuditSetting("recurrent", 5.0, 10), "recurrent, 10 texts of about 10 words"),
+        (AuditSetting("recurrent", 4.9, 10), None),
+        (AuditSetting("recurrent", 301.0, 10), None),
+        (AuditSetting("recurrent", 20.0, 9), None),
+        (AuditSetting("perceptron", 20.0, 100), None),
     ],
 )
 def test_the_row_of_such_subjects_and_texts_or_none(where, like):
-    found = Powers(where, ROWS).of("ranks", "agreement")
+    found = PowerTable(where, ROWS).of("ranks", "agreement")
     assert (found and found.like) == like
-    assert Powers(where, ROWS).of("used", "agreement") is None
+    assert PowerTable(where, ROWS).of("used", "agreement") is None
 
 
 def test_without_power_it_says_so():
-    assert told(None) == NOT_MEASURED == "power not measured"
+    assert describe_power(None) == NOT_MEASURED == "power not measured"
     known = trusted(row("ranks", "agreement", 8, 1, 1)).of("ranks", "agreement")
-    assert told(known) == (
+    assert describe_power(known) == (
         "misses 10%, false alarms 10%, undecided 10% "
         "(20 cases of known truth: recurrent, 10 texts of about 20 words)"
     )
@@ -72,20 +79,24 @@ def test_a_kind_may_be_left_out():
     rows = {**row("ranks", "agreement"), "kinds": {
         "honest": [True, 5, 0, 0], "fooling": [True, 0, 5, 0], "idle": [False, 0, 5, 0]
     }}  # fmt: skip
-    whole = Powers(Where("recurrent", 20.0, 100), (rows,)).of("ranks", "agreement")
-    spared = Powers(Where("recurrent", 20.0, 100), (rows,), "fooling").of("ranks", "agreement")
+    whole = PowerTable(AuditSetting("recurrent", 20.0, 100), (rows,)).of("ranks", "agreement")
+    left_out_kind = PowerTable(AuditSetting("recurrent", 20.0, 100), (rows,), "fooling").of(
+        "ranks", "agreement"
+    )
     assert whole.miss.value == 0.5
-    assert spared.miss.value == 0.0
-    assert spared.cases == 10
-    alone = Powers(Where("recurrent", 20.0, 100), (rows,), "idle").of("ranks", "agreement")
+    assert left_out_kind.miss.value == 0.0
+    assert left_out_kind.cases == 10
+    alone = PowerTable(AuditSetting("recurrent", 20.0, 100), (rows,), "idle").of(
+        "ranks", "agreement"
+    )
     assert alone is None  # nothing is left to raise a false alarm
 
 
 def test_the_shipped_table_is_of_this_benchmark_and_every_witness():
-    table = shipped()
+    table = read_bundled_powers()
     assert table["planted"] == PLANTED_VERSION
     measured = {(one["claim"], one["check"]) for one in table["rows"]}
-    assert measured == {(one.claim, one.check) for one in TABLE}
+    assert measured == {(one.claim, one.check) for one in CLAIM_TABLE}
     asked = {
         one["architecture"] == "recurrent with a question"
         for one in table["rows"]
@@ -103,16 +114,16 @@ def test_the_shipped_table_is_of_this_benchmark_and_every_witness():
 
 def test_of_the_usual_checks_some_vote_on_used_and_ranks():
     for architecture in ("recurrent", "recurrent with a question", "transformer"):
-        known = powers(Where(architecture, 20.0, 100))
+        known = powers_for(AuditSetting(architecture, 20.0, 100))
         assert known.of("used", "permutation").weight > 0.5
         assert known.of("ranks", "agreement").weight > 0.5
-    assert {one.check for one in TABLE} <= set(checks)
-    assert {"agreement", "permutation"} <= set(usual_checks())
+    assert {one.check for one in CLAIM_TABLE} <= set(checks)
+    assert {"agreement", "permutation"} <= set(default_checks())
 
 
 def test_the_published_search_for_another_attention_cannot_tell_honest_from_inert():
     """Honest models of graded weights let attention go as far as inert ones do."""
-    known = powers(Where("recurrent", 20.0, 100))
+    known = powers_for(AuditSetting("recurrent", 20.0, 100))
     assert known.of("used", "adversarial").weight == 0.0
     assert known.of("used", "adversarial").miss.value > 0.3
     assert known.of("ranks", "adversarial").weight == 0.0
@@ -132,4 +143,4 @@ def test_the_published_search_for_another_attention_cannot_tell_honest_from_iner
     ],
 )
 def test_texts_that_would_decide(found, more):
-    assert further_texts(found, 0.5) == more
+    assert texts_needed(found, 0.5) == more

@@ -7,11 +7,11 @@ from typing import ClassVar
 import pytest
 
 from heedful.checks import Findings, checks
-from heedful.core.records import CLAIMS, CheckResult, Estimate, Instead
+from heedful.core.records import CLAIMS, BetterMethod, CheckResult, Estimate
 from heedful.numerics.stats.bootstrap import Place
-from heedful.pipeline.verdict.alternatives import Rival
-from heedful.pipeline.verdict.batch_rules import RULES
-from heedful.pipeline.verdict.check_power import Where
+from heedful.pipeline.verdict.alternatives import Alternative
+from heedful.pipeline.verdict.batch_rules import BATCH_RULES
+from heedful.pipeline.verdict.check_power import AuditSetting
 from heedful.pipeline.verdict.evidence import Evidence
 from heedful.pipeline.verdict.judge import NO_RULES, judge
 from trusted import row, trusted
@@ -83,7 +83,7 @@ AGREEMENT = [
 
 
 def rule_of(check, evidence):
-    return next(number for number, rule in enumerate(RULES[check]) if rule.when(evidence))
+    return next(number for number, rule in enumerate(BATCH_RULES[check]) if rule.when(evidence))
 
 
 @pytest.mark.parametrize(("leverage", "median", "answer", "rule", "words"), PERMUTATION)
@@ -132,10 +132,10 @@ def test_agreement_and_the_answer(place, gap, answer, rule, words):
 
 
 def test_every_rule_is_reached():
-    assert {rule for *_, rule, _ in PERMUTATION} == set(range(len(RULES["permutation"])))
+    assert {rule for *_, rule, _ in PERMUTATION} == set(range(len(BATCH_RULES["permutation"])))
     # those of agreement for equal weights and for a weak reference have tests of their own
     assert {rule for *_, rule, _ in AGREEMENT} == {1, 5, 6, 7, 8}
-    assert {name: len(rules) for name, rules in RULES.items()} == {
+    assert {name: len(rules) for name, rules in BATCH_RULES.items()} == {
         "permutation": 4,
         "agreement": 9,
         "adversarial": 3,
@@ -356,7 +356,7 @@ def test_of_two_who_rest_on_the_same_evidence_the_better_is_heard():
 
 
 def test_without_power_there_is_no_vote_and_it_says_so():
-    unlike = trusted(where=Where("transformer", 20.0, 100))
+    unlike = trusted(where=AuditSetting("transformer", 20.0, 100))
     found = judged({"agreement": TAUS}, FAITHFUL, powers=unlike)
     assert found.checks["agreement"].answer == "no vote"
     assert (
@@ -399,9 +399,9 @@ class Mute:
     claim: ClassVar[str] = "ranks"
     measures: ClassVar[tuple[str, ...]] = ("guess",)
     beside: ClassVar[tuple[str, ...]] = ()
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    head_measures: ClassVar[tuple[str, ...]] = ()
 
-    def __call__(self, sitting):
+    def __call__(self, context):
         return Findings(())
 
 
@@ -426,14 +426,14 @@ AGAINST = Place(around(0.1, 0.2), around(0.5, 0.7))
 
 
 RIVALS = (
-    Rival("one_hot_gradient", around(0.5, 0.7), around(0.2, 0.4)),
-    Rival("lime", around(0.7, 0.9), around(0.3, 0.5)),
+    Alternative("one_hot_gradient", around(0.5, 0.7), around(0.2, 0.4)),
+    Alternative("lime", around(0.7, 0.9), around(0.3, 0.5)),
 )
 
 
 def test_instead_names_the_best_that_was_tried():
     found = judged({"agreement": TAUS}, AGAINST, rivals=RIVALS)
-    assert found.instead == Instead("lime", 0.8, 0.7, 0.9, 50)
+    assert found.instead == BetterMethod("lime", 0.8, 0.7, 0.9, 50)
     assert judged({"agreement": TAUS}, AGAINST).instead is None  # nothing was
 
 

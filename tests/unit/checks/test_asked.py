@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 
 import helpers
-from heedful.checks.requested_methods import scores_of
+from heedful.checks.requested_methods import score_with_method
 from heedful.core.values import Explanation
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 ASKED = []
 
@@ -21,19 +21,19 @@ class Counted:
     kind = "saliency"
     signed = True
 
-    def __call__(self, sitting, target):
+    def __call__(self, context, target):
         ASKED.append(target.tolist())
-        return Explanation("counted", self.factor * sitting.batch.mask.double(), sitting.batch.mask)
+        return Explanation("counted", self.factor * context.batch.mask.double(), context.batch.mask)
 
 
 def test_checks_that_ask_for_the_same_scores_share_them():
     subject = helpers.subject()
-    sitting = Sitting(subject, helpers.batch(subject, [3, 5]))
+    context = BatchContext(subject, helpers.batch(subject, [3, 5]))
     first, second = torch.tensor([0, 1]), torch.tensor([1, 1])
-    one, again = (scores_of(Counted(), sitting, first)[0] for _ in range(2))
+    one, again = (score_with_method(Counted(), context, first)[0] for _ in range(2))
     assert torch.equal(one, again)
     assert ASKED == [[0, 1]]
-    scores_of(Counted(), sitting, second)
-    other, _ = scores_of(Counted(2.0), sitting, first)
+    score_with_method(Counted(), context, second)
+    other, _ = score_with_method(Counted(2.0), context, first)
     assert ASKED == [[0, 1], [1, 1], [0, 1]]  # another class, and other settings
     assert torch.equal(other, 2 * one)

@@ -12,10 +12,10 @@ from comparisons import taus, write_run
 from heedful.checks.attention.agreement.check import Agreement
 from heedful.core.errors import ConfigError, RunError
 from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted, holm_adjusted
-from heedful.results.comparison.columns import Key, gather_columns
-from heedful.results.comparison.requirements import parse_gate
-from heedful.results.comparison.sides import AGREEMENT, BY_METHOD, shared_name
-from heedful.results.tables import Tables
+from heedful.results.comparison.columns import MeasureKey, gather_columns
+from heedful.results.comparison.requirements import parse_requirement
+from heedful.results.comparison.sides import AGREEMENT_MEASURES, CHECKS_BY_METHOD, strip_method_name
+from heedful.results.tables import PartitionedTable
 from unit.report.made_up import by_layer
 
 N = 60
@@ -41,7 +41,7 @@ def two(tmp_path):
 
 
 def row(found, measure, check="permutation", setting=None, pair=0):
-    return found.record.pairs[pair].find(Key(check, measure, setting))
+    return found.record.pairs[pair].find(MeasureKey(check, measure, setting))
 
 
 def test_columns_are_those_of_the_frame_with_every_setting():
@@ -49,17 +49,20 @@ def test_columns_are_those_of_the_frame_with_every_setting():
     whole = {"instance": -1, "predicted": "", "label": "", "check": "c", "measure": "m"}
     rows = pa.concat_tables([rows, pa.Table.from_pylist([{**whole, "setting": "s", "value": 1.0}])])
     order = np.random.default_rng(0).permutation(len(rows))
-    found = gather_columns(Tables.of(rows.take(order)))
+    found = gather_columns(PartitionedTable.of(rows.take(order)))
     frame = rows.to_pandas()
     frame = frame[frame["instance"] >= 0]
     assert found.instances.tolist() == list(range(7))
     kinds = frame.groupby(["check", "measure", "setting"])
     for kind, part in kinds:
-        assert found.values[Key(*kind)].tolist() == part.sort_values("instance")["value"].tolist()
+        assert (
+            found.values[MeasureKey(*kind)].tolist()
+            == part.sort_values("instance")["value"].tolist()
+        )
     assert len(found.values) == len(kinds) + 1  # the whole run's is there, and empty
     twice = pa.concat_tables([rows, rows.slice(0, 1)])
     with pytest.raises(RunError, match="measured twice"):
-        gather_columns(Tables.of(twice))
+        gather_columns(PartitionedTable.of(twice))
 
 
 def test_a_run_does_not_differ_from_itself(two):
@@ -215,12 +218,12 @@ def test_methods_of_one_run(tmp_path):
 
 def test_every_method_s_agreement_is_found_under_the_name_the_check_gives_it():
     named = Agreement(methods=("all",)).of_methods
-    known = named | {name: AGREEMENT[name] for name in ("attention", "one_hot_gradient")}
+    known = named | {name: AGREEMENT_MEASURES[name] for name in ("attention", "one_hot_gradient")}
     for method, measure in known.items():
         for other in known:
-            found = shared_name(Key("agreement", measure), other)
+            found = strip_method_name(MeasureKey("agreement", measure), other)
             assert (found is not None) == (other == method), (method, other)
-    assert BY_METHOD[0] == "faithfulness"
+    assert CHECKS_BY_METHOD[0] == "faithfulness"
 
 
 @pytest.mark.parametrize(
@@ -305,7 +308,7 @@ def test_a_degree_that_is_not_there_meets_nothing(tmp_path):
 )
 def test_rules_that_cannot_be_read_are_refused(rule):
     with pytest.raises(ConfigError, match="it must be same-answer, or a measure"):
-        parse_gate(rule)
+        parse_requirement(rule)
 
 
 def test_measures_that_were_not_compared_or_are_several_cannot_be_required(two, tmp_path):

@@ -8,29 +8,33 @@ from scipy import stats
 
 from comparisons import TAUS, taus
 from heedful.checks import checks
-from heedful.checks.retraining_base import Retrains
+from heedful.checks.retraining_base import RetrainingCheck
 from heedful.core.rng import generator
 from heedful.numerics.stats.bootstrap import estimate_place
 from heedful.results.comparison import seed_differences
-from heedful.results.comparison.columns import Columns, Key
-from heedful.results.comparison.degree_differences import PARTS, degree_difference
-from heedful.results.comparison.mean_differences import SAME, Draw, mean_differences
-from heedful.results.comparison.records import DEGREE, SEEDS
+from heedful.results.comparison.columns import MeasureKey, MeasurementColumns
+from heedful.results.comparison.degree_differences import DEGREE_MEASURES, degree_difference
+from heedful.results.comparison.mean_differences import (
+    EQUAL_VALUES,
+    ResamplingSettings,
+    mean_differences,
+)
+from heedful.results.comparison.records import DEGREE_KEY, OVER_SEEDS
 from heedful.results.comparison.seed_differences import (
-    BETWEEN,
-    MEDIANS,
+    MEDIAN_MEASURES,
+    SEED_DIFFERENCES,
     seeded_difference,
     seeded_keys,
 )
 from helpers import tails
 
-ONE, TWO = Key("permutation", "median_tvd"), Key("permutation", "leverage")
-DRAW = Draw(resamples=400, tries=400)
+ONE, TWO = MeasureKey("permutation", "median_tvd"), MeasureKey("permutation", "leverage")
+DRAW = ResamplingSettings(resamples=400, permutations=400)
 
 
 def columns(values):
     n = len(next(iter(values.values())))
-    return Columns(np.arange(n), {Key(*key): one for key, one in values.items()})
+    return MeasurementColumns(np.arange(n), {MeasureKey(*key): one for key, one in values.items()})
 
 
 def drawn(seed, n=80, mean=0.0):
@@ -58,7 +62,7 @@ def test_means_intervals_and_gaps_are_those_of_a_plain_loop():
 
 def test_interval_and_p_are_near_those_of_scipy():
     one, other = drawn(2), drawn(3, mean=0.35)
-    many = Draw(resamples=20_000, tries=20_000)
+    many = ResamplingSettings(resamples=20_000, permutations=20_000)
     found = mean_differences(columns(one), columns(other), [ONE], many)[0]
     apart = other[ONE] - one[ONE]
     ends = stats.bootstrap(
@@ -83,7 +87,7 @@ def test_interval_and_p_are_near_those_of_scipy():
 
 def test_independent_samples_are_drawn_on_their_own_and_are_near_scipy():
     one, other = drawn(2, n=60), drawn(3, n=90, mean=0.4)
-    many = Draw(paired=False, resamples=20_000, tries=20_000)
+    many = ResamplingSettings(paired=False, resamples=20_000, permutations=20_000)
     found = mean_differences(columns(one), columns(other), [ONE], many)[0]
     ends = stats.bootstrap(
         (other[ONE], one[ONE]),
@@ -104,7 +108,7 @@ def test_independent_samples_are_drawn_on_their_own_and_are_near_scipy():
 @pytest.mark.parametrize("paired", [True, False])
 def test_too_few_values_have_no_interval_and_none_no_p(paired):
     one, other = {ONE: np.array([1.0, nan, nan])}, {ONE: np.array([2.0, nan, 4.0])}
-    draw = Draw(paired=paired, resamples=200)
+    draw = ResamplingSettings(paired=paired, resamples=200)
     found = mean_differences(columns(one), columns(other), [ONE], draw)[0].difference
     assert isnan(found.low)
     nothing = {ONE: np.full(3, nan)}
@@ -115,7 +119,7 @@ def test_too_few_values_have_no_interval_and_none_no_p(paired):
 
 def test_what_rounding_does_is_no_difference():
     one = drawn(0)
-    other = {key: value + 0.9 * SAME for key, value in one.items()}
+    other = {key: value + 0.9 * EQUAL_VALUES for key, value in one.items()}
     for found in mean_differences(columns(one), columns(other), [ONE, TWO], DRAW):
         assert (found.difference.value, found.p) == (0.0, 1.0)
 
@@ -124,7 +128,7 @@ def test_degrees_are_those_of_estimate_place_and_their_difference_of_a_plain_loo
     one, other = taus(70, seed=1), taus(70, seed=2, degree=0.8)
     one["agreement", TAUS[0]][:4] = nan
     found, reason = degree_difference(columns(one), columns(other), DRAW)
-    assert (found.key, reason, found.undefined) == (DEGREE, "", (4, 0))
+    assert (found.key, reason, found.undefined) == (DEGREE_KEY, "", (4, 0))
     kept = np.arange(4, 70)
     for side, values in ((found.first, one), (found.second, other)):
         parts = [values["agreement", name][kept] for name in TAUS]
@@ -144,7 +148,9 @@ def test_degrees_are_those_of_estimate_place_and_their_difference_of_a_plain_loo
 def test_p_of_a_degree_is_that_of_scipy(paired):
     n, m = (40, 40) if paired else (40, 30)
     one, other = taus(n, seed=1), taus(m, seed=2, degree=0.56)
-    found, _ = degree_difference(columns(one), columns(other), Draw(paired=paired, tries=20_000))
+    found, _ = degree_difference(
+        columns(one), columns(other), ResamplingSettings(paired=paired, permutations=20_000)
+    )
     tables = [np.stack([v["agreement", name] for name in TAUS], 1) for v in (one, other)]
 
     def place(rows, table):
@@ -169,7 +175,7 @@ def test_a_degree_that_means_nothing_is_not_compared():
     found, reason = degree_difference(columns(one), columns(other), DRAW)
     assert found is None
     assert "in the second gradient and leave-one-out agree no better than chance" in reason
-    assert len(PARTS) == 3
+    assert len(DEGREE_MEASURES) == 3
 
 
 def scores(seed, n=60, seeds=4, shift=0.0):
@@ -187,10 +193,10 @@ def scores(seed, n=60, seeds=4, shift=0.0):
 
 @pytest.mark.parametrize("measure", ["score_trained", "gain"])
 def test_seeds_are_drawn_too_and_by_each_side_on_its_own(measure):
-    one, other, key = scores(0), scores(1, shift=0.2), Key("necessity", measure)
+    one, other, key = scores(0), scores(1, shift=0.2), MeasureKey("necessity", measure)
     assert key in seeded_keys(one, other)
-    found = seeded_difference(one, other, key, Draw(resamples=3000))
-    assert found.over == SEEDS
+    found = seeded_difference(one, other, key, ResamplingSettings(resamples=3000))
+    assert found.over == OVER_SEEDS
     assert found.difference.value == pytest.approx(
         (other.values[key] - one.values[key]).mean(), abs=1e-12
     )
@@ -201,19 +207,21 @@ def test_seeds_are_drawn_too_and_by_each_side_on_its_own(measure):
         for side in (one, other):
             names = ("score_trained", "score_uniform") if measure == "gain" else ("score_trained",)
             each = [
-                side.of_seeds(Key("necessity", name))[random.integers(4, size=4)][:, texts].mean()
+                side.of_seeds(MeasureKey("necessity", name))[random.integers(4, size=4)][
+                    :, texts
+                ].mean()
                 for name in names
             ]
             means.append(each[0] - (each[1] if measure == "gain" else 0.0))
         apart.append(means[1] - means[0])
     ends = np.quantile(apart, (0.025, 0.975))
     assert (found.difference.low, found.difference.high) == pytest.approx(ends, abs=0.02)
-    alone = mean_differences(one, other, [key], Draw(resamples=3000))[0].difference
+    alone = mean_differences(one, other, [key], ResamplingSettings(resamples=3000))[0].difference
     assert found.difference.high - found.difference.low > alone.high - alone.low
 
 
 def test_the_same_models_do_not_differ_and_turned_round_signs_turn():
-    one, other, key = scores(0), scores(1, shift=0.2), Key("necessity", "gain")
+    one, other, key = scores(0), scores(1, shift=0.2), MeasureKey("necessity", "gain")
     same = seeded_difference(one, scores(0), key, DRAW)
     assert (same.difference.value, same.difference.low, same.difference.high, same.p) == (
         0,
@@ -227,8 +235,8 @@ def test_the_same_models_do_not_differ_and_turned_round_signs_turn():
 
 
 def test_texts_without_a_value_under_a_seed_are_left_out_and_counted():
-    one, key = scores(0), Key("necessity", "score_trained")
-    one.values[Key("necessity", "score_trained", "seed 2")][7] = nan
+    one, key = scores(0), MeasureKey("necessity", "score_trained")
+    one.values[MeasureKey("necessity", "score_trained", "seed 2")][7] = nan
     found = seeded_difference(one, scores(1), key, DRAW)
     assert (found.difference.n, found.undefined) == (59, (1, 0))
 
@@ -237,11 +245,13 @@ def test_what_is_known_of_seeds_is_what_the_checks_say():
     pairs, medians = {}, set()
     for name in checks:
         one = checks.build(name)
-        if isinstance(one, Retrains):
-            pairs |= {Key(name, key): pair for key, pair in one.differences.items()}
-            medians |= {Key(name, key) for key, how in one.over_seeds.items() if how == "median"}
-    assert set(BETWEEN) < set(pairs)
-    assert {key: seed_differences.between(key) for key in pairs} == pairs
-    assert seed_differences.between(Key("roar", "score_random")) is None
-    assert medians == MEDIANS
+        if isinstance(one, RetrainingCheck):
+            pairs |= {MeasureKey(name, key): pair for key, pair in one.differences.items()}
+            medians |= {
+                MeasureKey(name, key) for key, how in one.over_seeds.items() if how == "median"
+            }
+    assert set(SEED_DIFFERENCES) < set(pairs)
+    assert {key: seed_differences.difference_parts(key) for key in pairs} == pairs
+    assert seed_differences.difference_parts(MeasureKey("roar", "score_random")) is None
+    assert medians == MEDIAN_MEASURES
     assert seed_differences.__doc__

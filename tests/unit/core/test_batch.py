@@ -45,16 +45,16 @@ def test_questions_have_a_padding_of_their_own_and_texts_without_candidates_allo
 def test_questions_follow_their_texts():
     rows = torch.tensor([2, 0])
     assert asked(batch().chosen(rows)) == [THIRD, FIRST]
-    assert asked(batch().repeated(2)) == [FIRST, SECOND, THIRD] * 2
+    assert asked(batch().repeat_texts(2)) == [FIRST, SECOND, THIRD] * 2
     shorter = batch().without(rows, torch.tensor([1, 0]))
     assert asked(shorter) == [(7, [4, 6], [8], [0, 1, 2]), (5, [5, 6], [7, 8], [0, 1, 2])]
-    kept = batch().keeping(rows, torch.tensor([[True, False, False], [False, False, True]]))
+    kept = batch().keep_tokens(rows, torch.tensor([[True, False, False], [False, False, True]]))
     assert asked(kept) == [(7, [4], [8], [0, 1, 2]), (5, [6], [7, 8], [0, 1, 2])]
 
 
 def test_a_text_with_another_question_or_other_classes_is_another():
     same, other = text(8, (4, 5, 6), (7, 8)), text(9, (4, 5, 6), (7, 8), (1,))
-    first, which = collate([*TEXTS, same, other], classes=3).distinct()
+    first, which = collate([*TEXTS, same, other], classes=3).distinct_texts()
     assert len(first) == 4
     assert which[0] == which[3]
     assert len({*which.tolist()}) == 4

@@ -11,13 +11,13 @@ from heedful.core.errors import RunError
 from heedful.core.records import (
     ANSWERS,
     CLAIMS,
+    BetterMethod,
     CheckResult,
     ClaimResult,
     Estimate,
-    Instead,
     Verdict,
 )
-from heedful.results.explanation import Explained, MethodScores
+from heedful.results.explanation import MethodScores, TextExplanation
 
 TAU = Estimate(0.35, 0.33, 0.37, 1725)
 
@@ -36,7 +36,7 @@ def verdict(**changes):
         "answer": "unfaithful",
         "why": "Nearer to chance.",
         "degree": Estimate(0.41, 0.35, 0.47, 1725),
-        "instead": Instead("one_hot_gradient", 0.88, 0.8, 0.93, 1725),
+        "instead": BetterMethod("one_hot_gradient", 0.88, 0.8, 0.93, 1725),
         "claims": {name: ClaimResult("for", "So it is.", ("agreement",)) for name in CLAIMS},
         "checks": {"agreement": agreement},
     }
@@ -75,7 +75,7 @@ def test_a_verdict_comes_back_equal(answer):
 
 
 def test_a_share_without_an_interval_comes_back_without_one():
-    one = verdict(instead=Instead("lime", 0.5))
+    one = verdict(instead=BetterMethod("lime", 0.5))
     assert json.loads(one.to_json())["instead"]["low"] is None
     back = Verdict.from_json(one.to_json()).instead
     assert (back.method, back.recovered_share, back.n) == ("lime", 0.5, 0)
@@ -155,7 +155,7 @@ PROMISED = {"text", "target", "granularity", "tokens", "methods"}  # of --json, 
 def test_an_explanation_is_printed_as_the_contract_says():
     scores = MethodScores("attention", False, (0.1, 0.6, 0.3))
     methods, tokens = {"rollout": scores}, ("a", "fine", "film")
-    one = Explained("a fine film", "positive", "word", tokens, methods, "negative", 0.25)
+    one = TextExplanation("a fine film", "positive", "word", tokens, methods, "negative", 0.25)
     told = one.to_dict()
     assert {name: told[name] for name in PROMISED} == {
         "text": "a fine film",
@@ -178,7 +178,7 @@ def test_an_explanation_is_printed_as_the_contract_says():
 def test_what_was_set_and_refused_is_printed_too():
     scores = MethodScores("saliency", True, (0.5,), "logit", {"samples": 8})
     methods, refused = {"lime": scores}, {"flow": "too long"}
-    one = Explained("x", "yes", "token", ("x",), methods, "yes", 1.0, refused, True)
+    one = TextExplanation("x", "yes", "token", ("x",), methods, "yes", 1.0, refused, True)
     told = one.to_dict()
     assert told["methods"]["lime"]["settings"] == {"samples": 8}
     assert told["methods"]["lime"]["of"] == "logit"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from heedful.core.rng import WHOLE, generator, normal_keys, uniform_keys
+from heedful.core.rng import WHOLE_RUN, generator, normal_keys, uniform_keys
 
 BOTH = pytest.mark.parametrize("keys", [uniform_keys, normal_keys])
 
@@ -81,7 +81,7 @@ def test_neighbouring_instances_are_not_correlated():
 
 def test_the_whole_data_set_has_a_stream_of_its_own():
     whole = generator(0, "bootstrap").random(4)
-    np.testing.assert_array_equal(whole, generator(0, "bootstrap", WHOLE).random(4))
+    np.testing.assert_array_equal(whole, generator(0, "bootstrap", WHOLE_RUN).random(4))
     assert not np.isin(whole, generator(0, "bootstrap", 0).random(4)).any()
 
 

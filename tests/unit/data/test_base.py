@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from heedful.core.errors import ConfigError, DataError
 from heedful.data import Dataset, read
-from heedful.data.columns import columns_of
+from heedful.data.columns import map_columns
 from heedful.data.dataset import pick_split, rows_sha256
 from heedful.data.sources.in_memory import RowsSource
 from heedful.data.sources.row_schema import BadLine, read_row
@@ -174,7 +174,7 @@ def test_splits_have_synonyms_and_missing_ones_are_named():
     "told", [[1], [1, 2, 3], [1, "x"], [1, float("nan")], [True, 1], 3, "nonsense"]
 )
 def test_word_scores_are_one_number_for_each_token(told):
-    columns = columns_of(None)
+    columns = map_columns(None)
     bad = read_row({"text": "a fine", "label": 1, "word_scores": told}, columns)
     assert bad == BadLine("bad word_scores")
     row = {"text": "a fine", "label": 1, "tokens": list("abc"), "word_scores": "[1, 0, -2.5]"}
@@ -183,7 +183,7 @@ def test_word_scores_are_one_number_for_each_token(told):
 
 
 def test_without_tokens_a_rationale_counts_what_white_space_parts():
-    columns = columns_of(None)
+    columns = map_columns(None)
     row = {"text": "it isn't bad", "label": 1, "rationale": [2]}
     assert read_row(row, columns).rationale == (2,)
     assert read_row({**row, "rationale": [3]}, columns) == BadLine("bad rationale")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError
 from heedful.data import batches
-from heedful.data.batching import widest
+from heedful.data.batching import max_batched_length
 
 
 def encoded(lengths):
@@ -32,7 +32,7 @@ def test_no_batch_could_take_the_next_text(lengths, most):
     for batch, after in pairwise(found):
         after_length = lengths[after[0]]
         full = (len(batch) + 1) * after_length > most
-        assert full or after_length > widest(lengths[batch[0]])
+        assert full or after_length > max_batched_length(lengths[batch[0]])
 
 
 @given(st.lists(st.integers(1, 300), min_size=1))

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.core.errors import UnknownName
-from heedful.core.word_split import word_patterns, words_and_signs
-from heedful.data.cleaning.presets import CLEANINGS, cleaning_named
-from heedful.data.cleaning.steps import Cleaning, length
-from heedful.data.sources.row_schema import Row
+from heedful.core.word_split import split_words, word_patterns
+from heedful.data.cleaning.presets import CLEANINGS, get_cleaning
+from heedful.data.cleaning.steps import Cleaning, count_words
+from heedful.data.sources.row_schema import ValidRow
 
 SETS = ["sst", "imdb", "20news", "agnews", "adr", "mimic", "mimic-diabetes", "mimic-anemia"]
 SETS += ["snli", "cnn", "babi"]
@@ -28,7 +28,7 @@ TEXT = "“A It's fun 8 1/2 stars … Don't miss!!!"
 
 
 def jain(name):
-    return cleaning_named(f"jain-wallace-2019/{name}")
+    return get_cleaning(f"jain-wallace-2019/{name}")
 
 
 @pytest.mark.parametrize(("name", "words"), WRITTEN.items())
@@ -49,7 +49,7 @@ def test_every_set_has_its_cleaning_and_who_followed_has_the_same():
 
 def test_unknown_cleanings_suggest_what_is_near(run):
     with pytest.raises(UnknownName, match=r"'jain-wallace-2019/stt'. Did you mean 'jain-wallace"):
-        cleaning_named("jain-wallace-2019/stt")
+        get_cleaning("jain-wallace-2019/stt")
     code, out, _ = run("list", "cleanings")
     assert (code, len(out.splitlines())) == (0, len(CLEANINGS))
     assert re.search(r"2019/sst +words only, lower case, > 5, < the longest, min. 1 text", out)
@@ -61,7 +61,7 @@ SIGNS = st.text("ab ä1'!.-*[]\n\u0301_", max_size=40)
 
 @given(st.text() | SIGNS)
 def test_words_taken_apart_at_white_space_are_those_of_the_pattern(text):
-    assert words_and_signs(text) == word_patterns()[1].findall(text)
+    assert split_words(text) == word_patterns()[1].findall(text)
 
 
 @given(SIGNS)
@@ -97,37 +97,37 @@ def test_words_with_any_digit_are_one(digit):
 
 
 def test_the_second_text_is_cleaned_and_must_have_words():
-    row = Row("A dog, 2 cats", "x", None, None, pair="No. 7?")
+    row = ValidRow("A dog, 2 cats", "x", None, None, pair="No. 7?")
     clean = jain("snli").row(row)
     assert (clean.text, clean.pair) == ("a dog , qqq cats", "no . qqq ?")
     assert clean.tokens == ("a", "dog", ",", "qqq", "cats")
-    assert length(clean) == 5
-    none = jain("sst").row(Row("a dog", "x", None, None, pair="?!"))
-    assert (none.pair, length(none)) == ("", 0)
+    assert count_words(clean) == 5
+    none = jain("sst").row(ValidRow("a dog", "x", None, None, pair="?!"))
+    assert (none.pair, count_words(none)) == ("", 0)
 
 
 def test_stories_lose_their_last_sign_and_nothing_else():
-    row = Row("Mary left. John came.", "x", None, None, pair="Who left?")
+    row = ValidRow("Mary left. John came.", "x", None, None, pair="Who left?")
     clean = jain("babi").row(row)
     assert (clean.text, clean.pair) == ("Mary left . John came", "Who left")
 
 
 def test_marks_go_along_with_their_tokens():
-    row = Row("It isn't  so-so , really!", "x", None, (1, 4), None, (0.0, 1.0, 2.0, 3.0, 4.0))
+    row = ValidRow("It isn't  so-so , really!", "x", None, (1, 4), None, (0.0, 1.0, 2.0, 3.0, 4.0))
     clean = jain("sst").row(row)
     assert clean.tokens == ("it", "isn", "t", "so", "so", "really")
     assert clean.rationale == (1, 2, 5)
     assert clean.word_scores == (0.0, 1.0, 1.0, 2.0, 2.0, 4.0)
-    given = Row("ignored", "x", ("New York", "!", "won 3"), (0,))
+    given = ValidRow("ignored", "x", ("New York", "!", "won 3"), (0,))
     clean = jain("20news").row(given)
     assert (clean.tokens, clean.rationale) == (("new", "york", "won", "qqq"), (0, 1))
 
 
 @given(SIGNS, st.sampled_from(sorted(CLEANINGS)))
 def test_marks_change_no_words(text, name):
-    plain, tokens = Row(text, "x", None, None), tuple(range(len(text.split())))
-    marked = Row(text, "x", None, tokens)
-    one, other = (cleaning_named(name).row(row) for row in (plain, marked))
+    plain, tokens = ValidRow(text, "x", None, None), tuple(range(len(text.split())))
+    marked = ValidRow(text, "x", None, tokens)
+    one, other = (get_cleaning(name).row(row) for row in (plain, marked))
     assert one.tokens == other.tokens
     assert other.rationale == tuple(range(len(other.tokens)))
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from heedful.core.errors import ConfigError, DataError
 from heedful.data import read
-from heedful.data.columns import KNOWN, parse_fields
+from heedful.data.columns import KNOWN_FIELDS, parse_fields
 
 columns = st.text(
     st.characters(exclude_characters=",", exclude_categories=["Cs"]), min_size=1
 ).filter(lambda name: name == name.strip())
 
 
-@given(st.dictionaries(st.sampled_from(KNOWN), columns, min_size=1))
+@given(st.dictionaries(st.sampled_from(KNOWN_FIELDS), columns, min_size=1))
 def test_a_mapping_reads_back_as_written(mapping):
     text = ",".join(f"{field}={column}" for field, column in mapping.items())
     if len(set(mapping.values())) < len(mapping):
@@ -29,7 +29,7 @@ def test_a_mapping_reads_back_as_written(mapping):
 @given(st.text())
 def test_any_other_text_is_a_mapping_or_a_config_error(text):
     with suppress(ConfigError):
-        assert set(parse_fields(text)) <= set(KNOWN)
+        assert set(parse_fields(text)) <= set(KNOWN_FIELDS)
 
 
 @pytest.mark.parametrize("text", ["", "text", "text=", "=review", "text=a,,label=b"])

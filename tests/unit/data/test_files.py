@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from heedful.core.errors import DataError
 from heedful.data import read
-from heedful.data.sources.files import FileSource, jsonl_rows
+from heedful.data.sources.files import FileSource, read_jsonl_rows
 from heedful.data.sources.row_schema import BadLine, read_row
 
 ROWS = [{"text": f'a fine, "round" film\nno {i} \0 é', "label": i % 3} for i in range(150)]
@@ -65,7 +65,7 @@ def test_any_bytes_are_accounted_for_line_by_line(tmp_path_factory, lines):
     starts = [i for i, line in enumerate(lines, 1) if line.strip()]
     if lines and lines[0].strip() == b"\xef\xbb\xbf":
         starts.remove(1)
-    assert [number for number, _ in jsonl_rows(file)] == starts
+    assert [number for number, _ in read_jsonl_rows(file)] == starts
 
 
 json_lines = st.recursive(
@@ -85,7 +85,7 @@ def test_any_lines_are_good_or_bad_or_too_bad(tmp_path_factory, lines):
     file = tmp_path_factory.mktemp("lines") / "rows.jsonl"
     file.write_bytes(LINES + b"\n".join(lines))
     total = 150 + sum(1 for line in lines if line.strip())
-    bad = sum(isinstance(row, BadLine) or unfit(row) for _, row in jsonl_rows(file))
+    bad = sum(isinstance(row, BadLine) or unfit(row) for _, row in read_jsonl_rows(file))
     if 100 * bad > total:
         with pytest.raises(DataError, match=f": {bad} of {total} rows cannot be used"):
             read(file)

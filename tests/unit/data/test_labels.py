@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.labels import is_missing, label_finder, label_name, sort_labels
+from heedful.data.labels import build_label_index, is_missing, parse_label, sort_labels
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from heedful.data.labels import is_missing, label_finder, label_name, sort_label
     ],
 )
 def test_names(value, name):
-    assert label_name(value) == name
+    assert parse_label(value) == name
 
 
 def test_missing():
@@ -46,12 +46,12 @@ def test_order():
 @given(st.sets(st.text(min_size=1), min_size=1))
 def test_every_label_finds_itself(names):
     labels = sort_labels(names)
-    find = label_finder(labels)
+    find = build_label_index(labels)
     assert [find(name) for name in labels] == list(range(len(labels)))
 
 
 def test_other_spellings():
-    find = label_finder(("LABEL_0", "LABEL_1"))
+    find = build_label_index(("LABEL_0", "LABEL_1"))
     assert [find(n) for n in ("label_1", "0", "1", "2", "-1", "good")] == [
         1,
         0,
@@ -60,6 +60,6 @@ def test_other_spellings():
         None,
         None,
     ]
-    assert label_finder(("a", "A"))("á") is None
-    assert label_finder(("good", "GOOD"))("Good") is None  # ambiguous without regard to case
-    assert label_finder(("1", "2"))("0") is None  # integers are names here, not positions
+    assert build_label_index(("a", "A"))("á") is None
+    assert build_label_index(("good", "GOOD"))("Good") is None  # ambiguous without regard to case
+    assert build_label_index(("1", "2"))("0") is None  # integers are names here, not positions

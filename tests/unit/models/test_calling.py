@@ -13,18 +13,18 @@ import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.models.attention_access.layer_hooks import (
-    around,
-    entering,
-    leaving,
-    passed_over,
-    returned,
-    stub,
-    with_states,
+    identity_forward,
+    input_states,
+    layer_hooks,
+    output_count,
+    output_states,
+    replace_input_states,
+    skipped_layers,
 )
-from heedful.models.batch_context import Sitting
-from heedful.models.internals.hidden_states import Watch
+from heedful.models.batch_context import BatchContext
+from heedful.models.internals.hidden_states import StateRecorder
 from heedful.models.transformer.from_pretrained import from_model
-from heedful.models.transformer.last_layer_replay import RowReplay
+from heedful.models.transformer.last_layer_replay import LastLayerReplay
 
 BATCH = helpers.batch(helpers.subject(), [3, 2])
 
@@ -40,19 +40,22 @@ def states(seed=0, shape=(2, 5, 4)):  # as BATCH has texts and tokens
 
 def test_states_come_first_or_by_name_and_leave_first():
     x, y = states(), states(1)
-    assert entering((x, y), {}) is entering((), {"hidden_states": x, "mask": y}) is x
-    assert entering((), {"other": x}) is None
-    assert leaving((x, y)) is leaving(x) is x
-    assert (returned((x, None)), returned(x)) == (2, 0)
-    assert with_states((x, 1), {}, y)[0] == (y, 1)
-    assert with_states((), {"hidden_states": x, "b": 1}, y)[1] == {"hidden_states": y, "b": 1}
-    assert stub(0)(x) is x
-    assert stub(3)(x) == (x, None, None)
+    assert input_states((x, y), {}) is input_states((), {"hidden_states": x, "mask": y}) is x
+    assert input_states((), {"other": x}) is None
+    assert output_states((x, y)) is output_states(x) is x
+    assert (output_count((x, None)), output_count(x)) == (2, 0)
+    assert replace_input_states((x, 1), {}, y)[0] == (y, 1)
+    assert replace_input_states((), {"hidden_states": x, "b": 1}, y)[1] == {
+        "hidden_states": y,
+        "b": 1,
+    }
+    assert identity_forward(0)(x) is x
+    assert identity_forward(3)(x) == (x, None, None)
 
 
 def test_what_enters_and_leaves_is_kept_in_order_and_others_may_be_put_in():
     layer, x, y = Layer(), states(), states(1)
-    watch = Watch(BATCH, "a test", given=[x, y])
+    watch = StateRecorder(BATCH, "a test", given=[x, y])
     with watch.on([layer, layer]):  # one that is used over and over
         first = layer(x)[0]
         second = layer(hidden_states=first)[0]
@@ -68,9 +71,9 @@ def test_layers_that_are_passed_over_are_as_before(adapted):
     layer, x = Layer(), states()
     if adapted:  # as libraries that move weights about do
         layer.forward = own = lambda hidden_states: (3 * hidden_states,)
-    with passed_over({layer: 2}):
+    with skipped_layers({layer: 2}):
         assert layer(x) == (x, None)
-    with pytest.raises(TypeError), passed_over({layer: 0}):
+    with pytest.raises(TypeError), skipped_layers({layer: 0}):
         layer()
     assert ("forward" in layer.__dict__) == adapted
     assert not adapted or layer.forward is own
@@ -85,16 +88,16 @@ def test_a_models_own_adapted_layers_stay_adapted(work):
         layer.forward = functools.partial(type(layer).forward, layer)
     own = [layer.forward for layer in layers]
     subject = from_model(model, tiny.tokenizer("bert"))
-    sitting = Sitting(subject, seams.batch(subject))
+    context = BatchContext(subject, seams.batch(subject))
     if work == "decoder":
-        assert isinstance(subject.decoder(sitting.batch, sitting.forward), RowReplay)
+        assert isinstance(subject.decoder(context.batch, context.forward), LastLayerReplay)
     else:
-        methods.build("decompx")(sitting, sitting.predicted)
+        methods.build("decompx")(context, context.predicted)
     assert [layer.__dict__.get("forward") for layer in layers] == own
 
 
 def test_tokens_on_the_first_axis_are_turned():
-    watch = Watch(BATCH, "a test", tokens_first=True)
+    watch = StateRecorder(BATCH, "a test", tokens_first=True)
     with watch.on([layer := Layer()]):
         layer(states(shape=(5, 2, 4)))
     assert watch.entered[0].shape == watch.left[0].shape == (2, 5, 4)
@@ -104,14 +107,14 @@ def test_tokens_on_the_first_axis_are_turned():
 def test_layers_without_a_state_per_token_are_refused_in_words(given):
     layer = Layer()
     told = r"^a test needs layers that are given one state per token\.$"
-    with pytest.raises(NotApplicable, match=told), Watch(BATCH, "a test").on([layer]):
+    with pytest.raises(NotApplicable, match=told), StateRecorder(BATCH, "a test").on([layer]):
         layer(**given)
     assert not layer._forward_pre_hooks
 
 
 def test_another_thread_passes_unseen():
     layer, seen = Layer(), []
-    with around([layer], lambda *_: seen.append("in"), lambda *_: seen.append("out")):
+    with layer_hooks([layer], lambda *_: seen.append("in"), lambda *_: seen.append("out")):
         other = threading.Thread(target=layer, args=(states(),))
         other.start()
         other.join()
@@ -126,7 +129,7 @@ def test_as_many_texts_as_tokens_are_no_texts_on_the_first_axis(name):
     texts = ["so fine a", "not bad at", "dull so fine", "it was so", "a film so"]
     batch = seams.batch(subject, texts)
     assert batch.ids.shape == (5, 5)
-    sitting = Sitting(subject, batch, max_batch_tokens=25)
+    context = BatchContext(subject, batch, max_batch_tokens=25)
     told = rf"^{name} needs layers that are given one state per token\.$"
     with pytest.raises(NotApplicable, match=told):
-        methods.build(name)(sitting, sitting.predicted)
+        methods.build(name)(context, context.predicted)

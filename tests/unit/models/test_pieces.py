@@ -12,7 +12,7 @@ import tiny_tokenizers
 from heedful.core.batch import collate
 from heedful.core.errors import DataError, ModelError
 from heedful.core.values import Example
-from heedful.models.transformer.tokenization import Pieces
+from heedful.models.transformer.tokenization import SubwordTokenizer
 
 LONG = 1000
 
@@ -60,7 +60,7 @@ every = pytest.mark.parametrize("kind", TOKENIZERS)
 
 
 def encode(kind, text, longest=LONG, **more):
-    return Pieces(TOKENIZERS[kind], longest).encode(Example(3, text, 1, **more))
+    return SubwordTokenizer(TOKENIZERS[kind], longest).encode(Example(3, text, 1, **more))
 
 
 def owners(text, words):
@@ -120,7 +120,7 @@ def test_a_piece_over_two_words_belongs_to_the_first():
     made = Tokenizer(models.WordLevel({"[UNK]": 0, "isn't": 1, "good!": 2}, unk_token="[UNK]"))
     made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=made, unk_token="[UNK]")
-    one = Pieces(tokenizer, LONG).encode(Example(0, "isn't good!", 0))
+    one = SubwordTokenizer(tokenizer, LONG).encode(Example(0, "isn't good!", 0))
     assert one.words == ("is", "n't", "good", "!")
     assert one.word == (0, 2)
 
@@ -213,7 +213,7 @@ def test_given_tokens_may_be_empty_or_hold_spaces(kind):
 
 
 def test_a_pair_is_one_row_of_words_with_a_type_for_each_text():
-    pieces = Pieces(tiny_tokenizers.wordpiece(types=True), LONG)
+    pieces = SubwordTokenizer(tiny_tokenizers.wordpiece(types=True), LONG)
     one = pieces.encode(Example(0, "the film isn't", 0, pair="unbelievable film"))
     assert one.words == ("the", "film", "is", "n't", "unbelievable", "film")
     assert " ".join(one.pieces) == ("[CLS] the film is ##n ' t [SEP] un ##believ ##able film [SEP]")
@@ -224,7 +224,7 @@ def test_a_pair_is_one_row_of_words_with_a_type_for_each_text():
 
 def test_types_are_left_out_where_the_model_does_not_ask_for_them():
     assert encode("wordpiece", "good", pair="film").types is None
-    typed = Pieces(tiny_tokenizers.words(types=True), LONG)
+    typed = SubwordTokenizer(tiny_tokenizers.words(types=True), LONG)
     assert typed.encode(Example(0, "good film", 0)).types == (0, 0, 0, 0)
     rows = collate([typed.encode(Example(0, text, 0, pair="film")) for text in ("good", "a bad")])
     assert rows.types.tolist() == [[0, 0, 0, 1, 1, 0], [0, 0, 0, 0, 1, 1]]
@@ -271,14 +271,14 @@ def test_a_text_of_signs_alone(kind, text):
 
 def test_a_slow_tokenizer_is_refused():
     with pytest.raises(ModelError, match=r"ByT5Tokenizer cannot say where.*fast tokenizer"):
-        Pieces(transformers.ByT5Tokenizer(), LONG)
+        SubwordTokenizer(transformers.ByT5Tokenizer(), LONG)
 
 
 @pytest.mark.parametrize(
     "messages", ["good film", '{"role": "user"', '{"role": "user", "content": "good"}']
 )
 def test_a_chat_that_is_no_list_of_messages_is_refused(messages):
-    pieces = Pieces(tiny_tokenizers.words(), LONG)
+    pieces = SubwordTokenizer(tiny_tokenizers.words(), LONG)
     pieces.tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }} {% endfor %}"
     assert pieces.template('[{"role": "user", "content": "good"}]') == "good "
     with pytest.raises(DataError, match="must be a JSON list of role and content"):
@@ -286,7 +286,7 @@ def test_a_chat_that_is_no_list_of_messages_is_refused(messages):
 
 
 def test_of_a_chat_only_what_was_said_is_explained_and_no_token_is_added():
-    pieces = Pieces(tiny_tokenizers.words(), LONG)
+    pieces = SubwordTokenizer(tiny_tokenizers.words(), LONG)
     pieces.tokenizer.chat_template = (
         "[CLS]{% for m in messages %} very {{ m['content'] }} [SEP]{% endfor %} it was"
     )

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 
 from heedful.core.batch import collate
 from heedful.core.values import Example
-from heedful.models.batch_context import Sitting
-from heedful.models.protocols import Fingerprinted, Subject
-from heedful.planted.hand_built import CUES, WORDS, planted, texts
+from heedful.models.batch_context import BatchContext
+from heedful.models.protocols import HasFingerprint, Subject
+from heedful.planted.hand_built import CUE_WORDS, VOCABULARY_SIZE, draw_texts, hand_built_subjects
 
-KINDS = tuple(planted)
+KINDS = tuple(hand_built_subjects)
 HONEST = tuple(kind for kind in KINDS if kind.startswith("honest"))
 INERT = tuple(kind for kind in KINDS if kind.startswith("inert"))
-SUBJECTS = {kind: planted.build(kind) for kind in KINDS}
+SUBJECTS = {kind: hand_built_subjects.build(kind) for kind in KINDS}
 
 
 @cache
 def batch(kind, count=12):
     subject = SUBJECTS[kind]
-    return collate([subject.encode(one) for one in texts(subject, count)])
+    return collate([subject.encode(one) for one in draw_texts(subject, count)])
 
 
 def numbers(text):
@@ -38,23 +38,28 @@ def test_there_are_both_kinds():
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_planted_subject_is_a_subject(kind):
     assert isinstance(SUBJECTS[kind], Subject)
-    assert isinstance(SUBJECTS[kind], Fingerprinted)
+    assert isinstance(SUBJECTS[kind], HasFingerprint)
     assert SUBJECTS[kind].family == f"planted-{kind}"
 
 
 def test_no_two_subjects_have_one_fingerprint():
-    made = [planted[kind](seed) for kind in KINDS for seed in (0, 1)]
+    made = [hand_built_subjects[kind](seed) for kind in KINDS for seed in (0, 1)]
     assert len({one.fingerprint() for one in made}) == len(made)
-    assert planted[KINDS[0]](1).fingerprint() == planted[KINDS[0]](1).fingerprint()
+    assert (
+        hand_built_subjects[KINDS[0]](1).fingerprint()
+        == hand_built_subjects[KINDS[0]](1).fingerprint()
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_text_holds_exactly_one_cue_where_promised(kind):
-    subject, made = SUBJECTS[kind], texts(SUBJECTS[kind], 200)
-    found = [sum(number < CUES for number in numbers(one.text)) for one in made]
+    subject, made = SUBJECTS[kind], draw_texts(SUBJECTS[kind], 200)
+    found = [sum(number < CUE_WORDS for number in numbers(one.text)) for one in made]
     if subject.cues:
         assert set(found) == {1}
-        places = {numbers(one.text).index(n) for one in made for n in numbers(one.text) if n < CUES}
+        places = {
+            numbers(one.text).index(n) for one in made for n in numbers(one.text) if n < CUE_WORDS
+        }
         assert len(places) > 10  # not always the same position
     else:
         assert len(set(found)) > 1
@@ -66,11 +71,11 @@ def test_only_the_peaked_kind_promises_a_cue():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_texts_have_the_promised_length_words_and_label(kind):
-    subject, made = SUBJECTS[kind], texts(SUBJECTS[kind], 100, mean=10)
+    subject, made = SUBJECTS[kind], draw_texts(SUBJECTS[kind], 100, mean=10)
     lengths = {len(numbers(one.text)) for one in made}
     assert (min(lengths), max(lengths)) == (5, 15)
     assert [one.index for one in made] == list(range(100))
-    assert max(max(numbers(one.text)) for one in made) < WORDS
+    assert max(max(numbers(one.text)) for one in made) < VOCABULARY_SIZE
     for one in made:
         assert int(subject.forward(collate([subject.encode(one)])).predicted) == one.label
     assert {one.label for one in made} == {0, 1}
@@ -78,15 +83,15 @@ def test_texts_have_the_promised_length_words_and_label(kind):
 
 def test_texts_follow_from_the_seed():
     subject = SUBJECTS["inert-random"]
-    assert texts(subject, 5) == texts(subject, 5)
-    assert texts(subject, 5) == texts(subject, 9)[:5]
-    assert texts(subject, 5)[0].text != texts(subject, 5, seed=1)[0].text
+    assert draw_texts(subject, 5) == draw_texts(subject, 5)
+    assert draw_texts(subject, 5) == draw_texts(subject, 9)[:5]
+    assert draw_texts(subject, 5)[0].text != draw_texts(subject, 5, seed=1)[0].text
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_output_and_attention_are_those_of_the_table(kind):
     subject = SUBJECTS[kind]
-    for one in texts(subject, 20):
+    for one in draw_texts(subject, 20):
         a, s, u = zip(*(subject.table[n].tolist() for n in numbers(one.text)), strict=True)
         total = sum(map(math.exp, a))
         weights = [math.exp(one) / total for one in a]
@@ -121,8 +126,8 @@ def test_honest_output_moves_with_the_attention(kind):
 
 def test_the_cue_decides_the_peaked_kind():
     subject = SUBJECTS["honest-peaked"]
-    for one in texts(subject, 100):
-        (cue,) = (n for n in numbers(one.text) if n < CUES)
+    for one in draw_texts(subject, 100):
+        (cue,) = (n for n in numbers(one.text) if n < CUE_WORDS)
         assert one.label == cue % 2
         forward = subject.forward(collate([subject.encode(one)]))
         assert int(forward.attention.argmax()) == numbers(one.text).index(cue)
@@ -138,7 +143,7 @@ def test_attention_is_in_proportion_to_what_a_word_says_or_adds(kind, column):
 def test_padding_does_not_matter(kind):
     subject, rows = SUBJECTS[kind], batch(kind)
     together = subject.forward(rows)
-    for row, one in enumerate(texts(subject, 12)):
+    for row, one in enumerate(draw_texts(subject, 12)):
         alone = subject.forward(collate([subject.encode(one)]))
         torch.testing.assert_close(together.logits[row], alone.logits[0])
         assert not together.attention[row][~rows.mask[row]].any()
@@ -146,7 +151,7 @@ def test_padding_does_not_matter(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_decoder_is_the_subject_s_own(kind):
-    assert Sitting(SUBJECTS[kind], batch(kind)).parity < 1e-12
+    assert BatchContext(SUBJECTS[kind], batch(kind)).parity < 1e-12
 
 
 def test_words_are_called_by_their_number():

@@ -12,7 +12,7 @@ from benchmarks.planted_cases import section
 import heedful
 from heedful.core.errors import ConfigError, UnknownName
 from heedful.core.values import Example
-from heedful.models.protocols import Fingerprinted, Subject
+from heedful.models.protocols import HasFingerprint, Subject
 from heedful.planted.closed_form import ASKED_KINDS, KINDS, PLANTED_VERSION, Case, cases
 from heedful.planted.closed_form import kinds as registry
 from plants import CELLS, TEXTS, cells_of, odds, seen
@@ -125,7 +125,7 @@ def test_texts_have_the_promised_words_and_labels(kind, difficulty, length):
     case = seen(kind, difficulty, length)
     plant, labels = case.case.plant, set()
     assert isinstance(plant.subject, Subject)
-    assert isinstance(plant.subject, Fingerprinted)
+    assert isinstance(plant.subject, HasFingerprint)
     for row, (ids, weights, z) in zip(case.rows, case.texts, strict=True):
         assert length // 2 <= len(ids) <= length + length // 2
         assert weights.sum() == pytest.approx(1.0)
@@ -141,15 +141,15 @@ def test_texts_have_the_promised_words_and_labels(kind, difficulty, length):
 @cells_of(KINDS)
 def test_padding_does_not_matter_and_the_decoder_is_the_subject_s_own(kind, difficulty, length):
     case = seen(kind, difficulty, length)
-    assert case.sitting.parity < 1e-9
-    subject, together = case.case.subject, case.sitting.forward
+    assert case.context.parity < 1e-9
+    subject, together = case.case.subject, case.context.forward
     for row in range(0, len(case.rows), 6):
         batch = subject.batch([subject.encode(Example(0, case.rows[row]["text"], -1))])
         alone = subject.forward(batch)
         torch.testing.assert_close(alone.logits[0], together.logits[row], rtol=1e-9, atol=1e-9)
-        own = together.attention[row][case.sitting.batch.mask[row]]
+        own = together.attention[row][case.context.batch.mask[row]]
         torch.testing.assert_close(alone.attention[0][batch.mask[0]], own, rtol=1e-7, atol=1e-12)
-        assert not together.attention[row][~case.sitting.batch.mask[row]].any()
+        assert not together.attention[row][~case.context.batch.mask[row]].any()
 
 
 @pytest.mark.parametrize("kind", KINDS)

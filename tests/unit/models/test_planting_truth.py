@@ -67,11 +67,11 @@ def test_where_attention_is_not_used_no_attention_moves_the_output(kind, difficu
 @cells("exclusive", False)
 def test_a_distant_attention_gives_the_same_output(kind, difficulty, length):
     case = seen(kind, difficulty, length)
-    attention = case.sitting.forward.attention
-    inside = attention.masked_fill(~case.sitting.batch.mask, 2.0)
+    attention = case.context.forward.attention
+    inside = attention.masked_fill(~case.context.batch.mask, 2.0)
     other = torch.nn.functional.one_hot(inside.argmin(-1), attention.shape[1]).double()
     assert (0.5 * (other - attention).abs().sum(-1)).min() >= 0.8
-    own = case.sitting.forward.probabilities[:, 1]
+    own = case.context.forward.probabilities[:, 1]
     assert (case.output(other) - own).abs().max() <= 0.02
 
 

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 import helpers
-from heedful.checks import checks, usual_checks
+from heedful.checks import checks, default_checks
 from heedful.core.errors import AttentionUnavailable, NotApplicable
 from heedful.core.timing import Clock
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
-from heedful.models.protocols import DeletesQuickly
+from heedful.models.batch_context import BatchContext
+from heedful.models.protocols import HasFastDeletion
 
 
 class FiveVerbs:
@@ -42,14 +42,14 @@ class Quick(FiveVerbs):
         return self.inner.without_each(batch, max_batch_tokens=max_batch_tokens)
 
 
-def sitting(subject, lengths=(4, 1, 7), **settings):
-    return Sitting(
+def context(subject, lengths=(4, 1, 7), **settings):
+    return BatchContext(
         subject, helpers.batch(getattr(subject, "inner", subject), list(lengths)), **settings
     )
 
 
 def test_the_faithful_decoder_is_accepted():
-    one = sitting(helpers.subject())
+    one = context(helpers.subject())
     assert one.parity < 1e-12
     torch.testing.assert_close(one.decode(one.forward.attention), one.forward.logits)
 
@@ -60,7 +60,7 @@ def test_a_decoder_with_other_logits_is_refused():
     def twice(batch, forward):
         return lambda attention: 2 * model.decoder(batch, forward)(attention)
 
-    one = sitting(FiveVerbs(model, twice))
+    one = context(FiveVerbs(model, twice))
     gap = float(one.forward.logits.abs().max())
     for ask in ("decode", "parity"):
         with pytest.raises(AttentionUnavailable) as caught:
@@ -80,7 +80,7 @@ def test_a_decoder_that_decodes_under_another_attention_is_refused():
         return lambda attention: model.decoder(batch, forward)(even.expand_as(attention))
 
     with pytest.raises(AttentionUnavailable, match="must use the attention it is given"):
-        _ = sitting(FiveVerbs(model, deaf)).decode
+        _ = context(FiveVerbs(model, deaf)).decode
 
 
 def test_a_decoder_that_repeats_the_forward_pass_is_refused():
@@ -88,7 +88,7 @@ def test_a_decoder_that_repeats_the_forward_pass_is_refused():
         return lambda attention: forward.logits.expand(*attention.shape[:-1], -1)
 
     with pytest.raises(AttentionUnavailable, match="must use the attention it is given"):
-        _ = sitting(FiveVerbs(helpers.subject(), deaf)).decode
+        _ = context(FiveVerbs(helpers.subject(), deaf)).decode
 
 
 def test_small_differences_of_rounding_are_not_refused():
@@ -97,7 +97,7 @@ def test_small_differences_of_rounding_are_not_refused():
     def rounded(batch, forward):
         return lambda attention: model.decoder(batch, forward)(attention).float().double()
 
-    one = sitting(FiveVerbs(model, rounded))
+    one = context(FiveVerbs(model, rounded))
     assert 0 < one.parity < 1e-6
 
 
@@ -115,7 +115,7 @@ SHARING += (
 
 
 def ask_everything(one):
-    for name in usual_checks():
+    for name in default_checks():
         with torch.no_grad():
             checks.build(name, **SETTINGS.get(name, {}))(one)
     for name in SHARING:
@@ -125,14 +125,14 @@ def ask_everything(one):
 
 def test_all_checks_and_methods_share_one_forward_pass():
     subject = Quick(helpers.subject())
-    ask_everything(sitting(subject))
+    ask_everything(context(subject))
     assert sorted(subject.asked) == [("embed", 3), ("forward", 3), ("without_each", 3)]
 
 
 def test_without_the_quick_way_each_deletion_is_run_once():
     subject = FiveVerbs(helpers.subject())
-    assert not isinstance(subject, DeletesQuickly)
-    ask_everything(sitting(subject, max_batch_tokens=30))
+    assert not isinstance(subject, HasFastDeletion)
+    ask_everything(context(subject, max_batch_tokens=30))
     passes = [count for kind, count in subject.asked if kind == "forward"]
     assert passes[0] == 3
     assert sum(passes[1:]) == 4 + 1 + 7
@@ -143,14 +143,14 @@ def test_without_the_quick_way_each_deletion_is_run_once():
 @pytest.mark.parametrize("budget", [1, 40, 20_000])
 def test_the_generic_path_equals_the_quick_one(encoder, budget):
     model = helpers.subject(encoder, classes=3)
-    quick = sitting(model, max_batch_tokens=budget).without_each
-    generic = sitting(FiveVerbs(model), max_batch_tokens=budget).without_each
+    quick = context(model, max_batch_tokens=budget).without_each
+    generic = context(FiveVerbs(model), max_batch_tokens=budget).without_each
     torch.testing.assert_close(generic, quick, rtol=1e-12, atol=1e-12)
     assert quick.abs().max() > 0.01
 
 
 def test_the_pass_that_is_kept_has_no_graph():
-    one = sitting(helpers.subject())
+    one = context(helpers.subject())
     for value in (one.forward.logits, one.forward.attention, one.forward.states):
         assert not value.requires_grad
     torch.testing.assert_close(one.forward.logits, one.graph.logits)
@@ -160,7 +160,7 @@ def test_the_pass_that_is_kept_has_no_graph():
 @pytest.mark.parametrize("held", [True, False])
 def test_the_gradient_is_the_slope_of_the_output(held):
     model, step = helpers.subject(classes=3), 1e-6
-    one = sitting(model, (3, 5))
+    one = context(model, (3, 5))
     target = torch.tensor([2, 0])
     own = one.forward.attention
     found = one.gradient(target, attention=own if held else None)
@@ -179,7 +179,7 @@ def test_the_gradient_is_the_slope_of_the_output(held):
 
 
 def test_holding_the_attention_changes_the_gradient():
-    one = sitting(helpers.subject())
+    one = context(helpers.subject())
     held = one.gradient(one.predicted, attention=one.forward.attention)
     free = one.gradient(one.predicted, attention=None)
     assert (held - free).abs().max() > 1e-3
@@ -188,13 +188,13 @@ def test_holding_the_attention_changes_the_gradient():
 def test_the_model_is_left_as_it_was():
     model = helpers.subject()
     before = model.fingerprint()
-    ask_everything(sitting(model))
+    ask_everything(context(model))
     assert model.fingerprint() == before
     assert all(one.grad is None for one in model.network.parameters())
 
 
 def test_shared_work_is_charged_to_its_own_name():
     clock = Clock()
-    one = sitting(helpers.subject(), clock=clock)
+    one = context(helpers.subject(), clock=clock)
     ask_everything(one)
     assert {"forward", "leave_one_out", "gradient", "ranking"} == clock.seconds().keys()

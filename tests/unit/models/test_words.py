@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from heedful.core.batch import collate
 from heedful.core.errors import ConfigError
 from heedful.core.values import Example
-from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary, WordTokenizer
+from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary, WordTokenizer
 from helpers import subject
 
 SPLIT, DROP = WordTokenizer(), WordTokenizer(punctuation="drop")
@@ -101,16 +101,16 @@ TEXTS = [["good", "film", "good"], ["good", "bad"], ["film", "a"], ["a", "bad"],
 
 
 def test_words_come_by_the_number_of_texts_then_by_name():
-    assert Vocabulary.count(TEXTS).words == (*SPECIALS, "good", "a", "bad", "film")
+    assert Vocabulary.count(TEXTS).words == (*SPECIAL_TOKENS, "good", "a", "bad", "film")
 
 
 @pytest.mark.parametrize(("least", "kept"), [(1, 4), (2, 4), (3, 1), (4, 0)])
 def test_rare_words_are_left_out(least, kept):
-    assert len(Vocabulary.count(TEXTS, min_df=least)) == len(SPECIALS) + kept
+    assert len(Vocabulary.count(TEXTS, min_df=least)) == len(SPECIAL_TOKENS) + kept
 
 
 def test_a_word_twice_in_a_text_counts_once():
-    assert Vocabulary.count([["so", "so"], ["fine"]], min_df=2).words == SPECIALS
+    assert Vocabulary.count([["so", "so"], ["fine"]], min_df=2).words == SPECIAL_TOKENS
 
 
 @given(st.permutations(TEXTS))
@@ -123,13 +123,13 @@ def test_known_words_have_their_place_and_others_are_unknown():
     assert [vocabulary.number(word) for word in ("good", "film", "Good", "")] == [4, 7, 1, 1]
 
 
-@pytest.mark.parametrize("sign", SPECIALS)
+@pytest.mark.parametrize("sign", SPECIAL_TOKENS)
 def test_a_sign_typed_in_a_text_is_unknown(sign):
-    assert Vocabulary.count([[sign, "film"]]).words == (*SPECIALS, "film")
+    assert Vocabulary.count([[sign, "film"]]).words == (*SPECIAL_TOKENS, "film")
     assert Vocabulary.count([["film"]]).number(sign) == 1
 
 
-@pytest.mark.parametrize("sign", SPECIALS)
+@pytest.mark.parametrize("sign", SPECIAL_TOKENS)
 def test_a_sign_among_the_tokens_of_a_row_is_never_padding(sign):
     model = subject()
     model = type(model)(model.network, model.vocabulary, WordTokenizer(lower=False), model.labels)
@@ -148,5 +148,5 @@ def test_a_vocabulary_starts_with_the_signs():
 
 def test_a_vocabulary_holds_a_word_once():
     with pytest.raises(ConfigError) as caught:
-        Vocabulary((*SPECIALS, "film", "film"))
+        Vocabulary((*SPECIAL_TOKENS, "film", "film"))
     assert str(caught.value) == "A vocabulary holds every word once; this one repeats some."

@@ -8,14 +8,14 @@ import pyarrow as pa
 
 from heedful.core.records import (
     CLAIMS,
+    BetterMethod,
     CheckResult,
     ClaimResult,
     Estimate,
-    Instead,
     Verdict,
 )
-from heedful.report.run_records import Records
-from heedful.results.tables import Tables
+from heedful.report.run_records import RunRecords
+from heedful.results.tables import PartitionedTable
 
 MEASURES = {
     "agreement": (
@@ -181,7 +181,7 @@ def verdict(classes, *, checks=tuple(MEASURES), estimate=None, **changes):
         "answer": "unfaithful",
         "why": "Attention ranks words nearer to chance.",
         "degree": one,
-        "instead": Instead("one_hot_gradient", 0.876),
+        "instead": BetterMethod("one_hot_gradient", 0.876),
         "claims": {name: ClaimResult("not examined", "Not looked at.") for name in CLAIMS},
         "checks": results,
     }
@@ -229,8 +229,10 @@ def transformer(
     changes = told | others.pop("manifest_changes", {})
     one = records(n, manifest_changes=changes, **({"checks": ("agreement",)} | others))
     rows = pa.concat_tables([one.measurements.whole(), by_layer(n, layers, heads)])
-    whole = Tables.of(maps(kept_maps, layers, heads, tokens=tokens)) if kept_maps else None
-    return replace(one, measurements=Tables.of(rows), maps=whole)
+    whole = (
+        PartitionedTable.of(maps(kept_maps, layers, heads, tokens=tokens)) if kept_maps else None
+    )
+    return replace(one, measurements=PartitionedTable.of(rows), maps=whole)
 
 
 def records(
@@ -248,10 +250,12 @@ def records(
     **changes,
 ):
     rows = measurements(n, classes, checks=checks)
-    return Records(
+    return RunRecords(
         verdict(classes, checks=checks, estimate=estimate, **changes),
         manifest(**(manifest_changes or {})),
-        Tables.of(rows),
-        Tables.of(texts(rows, vocabulary, words=words, adversarial=adversarial)) if kept else None,
+        PartitionedTable.of(rows),
+        PartitionedTable.of(texts(rows, vocabulary, words=words, adversarial=adversarial))
+        if kept
+        else None,
         plan,
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.core.records import Estimate
-from heedful.results.tables import Tables
+from heedful.results.tables import PartitionedTable
 
 from .made_up import records
 
@@ -71,4 +71,4 @@ def with_methods(n=30, *, names=tuple(KINDS), **others):
     }
     check = replace(check, estimates={**check.estimates, **found})
     verdict = replace(one.verdict, checks={**one.verdict.checks, "agreement": check})
-    return replace(one, verdict=verdict, measurements=Tables.of(rows))
+    return replace(one, verdict=verdict, measurements=PartitionedTable.of(rows))

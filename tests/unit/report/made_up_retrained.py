@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.core.records import CLAIMS, CheckResult, ClaimResult, Estimate
-from heedful.results.tables import Tables
+from heedful.results.tables import PartitionedTable
 
 from .made_up import records
 
@@ -228,7 +228,7 @@ def retrained(
     return replace(
         base,
         verdict=replace(base.verdict, checks=found),
-        measurements=Tables.of(
+        measurements=PartitionedTable.of(
             rows(measured or {"agreement": {("tau", None): flat(nan)}}, classes)
         ),
     )

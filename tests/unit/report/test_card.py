@@ -12,26 +12,26 @@ from heedful.checks import checks
 from heedful.core.records import (
     ANSWERS,
     CLAIMS,
+    BetterMethod,
     CheckResult,
     ClaimResult,
     Estimate,
-    Instead,
     Verdict,
     Vote,
 )
 from heedful.report.terminal.verdict_card import (
+    CHECK_TITLES,
     CLAIM_WORDS,
     COLOURS,
     CONTROLS,
     HEADLINES,
-    TOLD,
     WIDTH,
     print_card,
 )
 
 TAU = Estimate(0.35, 0.33, 0.37, 1725)
-MEASURES = {name: (*(one := checks.build(name)).measures, *one.of_heads) for name in checks}
-EVERY = [one for name, measures in MEASURES.items() if name not in TOLD for one in measures]
+MEASURES = {name: (*(one := checks.build(name)).measures, *one.head_measures) for name in checks}
+EVERY = [one for name, measures in MEASURES.items() if name not in CHECK_TITLES for one in measures]
 SHOWN = [measure.removeprefix("fraction_") for measure in EVERY]  # the longest are cut in front
 
 
@@ -69,7 +69,7 @@ def verdict(labels=("0", "1"), undefined=(), missing=None, **changes):
         "answer": "unfaithful",
         "why": "Attention ranks words nearer to chance.",
         "degree": Estimate(0.41, 0.36, 0.47, 1725),
-        "instead": Instead("one_hot_gradient", 0.876),
+        "instead": BetterMethod("one_hot_gradient", 0.876),
         "claims": claims,
         "checks": results,
     }
@@ -215,7 +215,7 @@ def test_a_degree_that_does_not_exist_has_no_place():
 
 def test_what_was_not_found_is_not_mentioned():
     text = shown(verdict(degree=None, instead=None, checks={}))
-    for absent in ("degree", "Instead", "Where it is lost", "●"):
+    for absent in ("degree", "BetterMethod", "Where it is lost", "●"):
         assert absent not in text
 
 
@@ -233,7 +233,7 @@ MARKUP = "[red]x[/red]"
 def test_markup_in_names_is_shown_as_it_is():
     data = manifest()["data"] | {"name": f"{MARKUP}.csv", "bad_rows": f"1 {MARKUP}"}
     one = verdict(
-        labels=("fine", MARKUP), why=f"Why {MARKUP}?", instead=Instead(f"my{MARKUP}", 0.5)
+        labels=("fine", MARKUP), why=f"Why {MARKUP}?", instead=BetterMethod(f"my{MARKUP}", 0.5)
     )
     told = flowing(shown(one, width=120, data=data, model={"name": f"model{MARKUP}"}))
     for place in (

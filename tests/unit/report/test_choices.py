@@ -6,9 +6,9 @@ import pytest
 
 from heedful.core.records import CheckResult, ClaimResult, Verdict
 from heedful.report.pages.run_html import render_html
-from heedful.report.pages.run_markdown import to_markdown
-from heedful.report.sections.check_power import power_told, powers_told
-from heedful.report.sections.multiverse import choices_of
+from heedful.report.pages.run_markdown import render_markdown
+from heedful.report.sections.check_power import describe_check_power, describe_check_powers
+from heedful.report.sections.multiverse import build_choices
 
 from .made_up import records
 
@@ -29,7 +29,7 @@ def verdict(rows=ROWS):
 
 
 def test_the_table_has_the_claims_that_were_examined_and_marks_what_differs():
-    found = choices_of(verdict())
+    found = build_choices(verdict())
     assert found.claims == ("used", "ranks")
     assert [row.words for row in found.rows] == ["as in the verdict", "ε = 0.01", "<b>other</b>"]
     marks = [[cell.other for cell in row.cells] for row in found.rows]
@@ -37,14 +37,14 @@ def test_the_table_has_the_claims_that_were_examined_and_marks_what_differs():
     assert found.sentence == (
         "1 of 2 other choices leave the answer on ranks as it is; it changes with: <b>other</b>."
     )
-    assert choices_of(verdict(rows=())) is None
+    assert build_choices(verdict(rows=())) is None
 
 
 def test_power_in_words():
-    assert power_told(CHECK, "ranks") == "misses <i>3%</i>"
-    assert power_told(CHECK, "used") == "power not measured"
-    assert powers_told(CHECK) == "ranks: misses <i>3%</i>"
-    assert powers_told(CheckResult("for", "", {})) == "power not measured"
+    assert describe_check_power(CHECK, "ranks") == "misses <i>3%</i>"
+    assert describe_check_power(CHECK, "used") == "power not measured"
+    assert describe_check_powers(CHECK) == "ranks: misses <i>3%</i>"
+    assert describe_check_powers(CheckResult("for", "", {})) == "power not measured"
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_both_stand_on_the_page_and_are_escaped(changed):
     assert "&lt;b&gt;other&lt;/b&gt;" in page
     assert "misses &lt;i&gt;3%&lt;/i&gt;" in page
     assert "<b>other</b>" not in page
-    text = to_markdown(changed)
+    text = render_markdown(changed)
     assert "### Had other choices been made" in text
     assert "\\<b\\>other\\</b\\>" in text
     assert "misses \\<i\\>3%" in text

@@ -8,7 +8,7 @@ import pytest
 from heedful.checks import checks
 from heedful.core.records import CheckResult, ClaimResult, Estimate
 from heedful.report.pages.run_html import render_html
-from heedful.report.sections.claims import LEADING, claims_of
+from heedful.report.sections.claims import LEADING, build_claims
 
 from .made_up import NASTY, records
 from .made_up_retrained import retrained
@@ -18,7 +18,7 @@ pytest.importorskip("altair")
 
 
 def by_name(one):
-    return {claim.name: claim for claim in claims_of(one.verdict)}
+    return {claim.name: claim for claim in build_claims(one.verdict)}
 
 
 def bearing(claim):
@@ -30,7 +30,7 @@ def bearing(claim):
 def test_leading_figures_are_measures_of_their_checks():
     for name in set(LEADING) & set(checks):
         one = checks.build(name)
-        assert set(LEADING[name]) <= {*one.measures, *one.of_heads}
+        assert set(LEADING[name]) <= {*one.measures, *one.head_measures}
 
 
 def test_each_claim_has_the_checks_that_bear_on_it():

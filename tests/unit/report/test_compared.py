@@ -12,12 +12,12 @@ from rich.console import Console
 
 import heedful
 from comparisons import taus, write_run
-from heedful.report.figures.comparison import MOST, forests_of
-from heedful.report.pages.comparison_html import compared_page
-from heedful.report.pages.comparison_markdown import compared_markdown
-from heedful.report.pages.comparison_rows import COLUMNS, csv_of
-from heedful.report.terminal.comparison import print_compared
-from heedful.results.comparison.columns import Key
+from heedful.report.figures.comparison import MOST, build_forest_figures
+from heedful.report.pages.comparison_html import render_comparison_html
+from heedful.report.pages.comparison_markdown import render_comparison_markdown
+from heedful.report.pages.comparison_rows import COMPARISON_COLUMNS, render_csv
+from heedful.report.terminal.comparison import print_comparison
+from heedful.results.comparison.columns import MeasureKey
 
 from .made_up import NASTY
 from .test_html import LOADING, Read
@@ -50,7 +50,9 @@ def hostile(compared, text):
     )
     (pair,) = compared.pairs
     rows = tuple(
-        replace(one, key=Key(one.key.check, one.key.measure, text if one.key.setting else None))
+        replace(
+            one, key=MeasureKey(one.key.check, one.key.measure, text if one.key.setting else None)
+        )
         for one in pair.differences
     )
     first, second = sides[0].name, sides[1].name
@@ -60,7 +62,7 @@ def hostile(compared, text):
 
 def printed(compared, required=(), width=100):
     out = StringIO()
-    print_compared(compared, required, console=Console(file=out, width=width))
+    print_comparison(compared, required, console=Console(file=out, width=width))
     return out.getvalue()
 
 
@@ -79,7 +81,7 @@ def test_the_terminal_shows_answers_differences_and_how(plain):
 
 
 def test_markdown_has_every_row_that_is_shown(plain):
-    text = compared_markdown(plain.record, plain.required)
+    text = render_comparison_markdown(plain.record, plain.required)
     assert "| answer | unfaithful | unfaithful |" in text
     assert (
         r"| ● | permutation | median change of output when weights are shuffled: median\_tvd ↑"
@@ -90,8 +92,8 @@ def test_markdown_has_every_row_that_is_shown(plain):
 
 
 def test_csv_can_be_read_back_in_full(plain):
-    rows = list(csv.DictReader(StringIO(csv_of(plain.record))))
-    assert tuple(rows[0]) == COLUMNS
+    rows = list(csv.DictReader(StringIO(render_csv(plain.record))))
+    assert tuple(rows[0]) == COMPARISON_COLUMNS
     assert len(rows) == 36
     for row, (_, one) in zip(rows, plain.record.rows, strict=True):
         assert float(row["difference_value"]) == one.difference.value
@@ -100,12 +102,12 @@ def test_csv_can_be_read_back_in_full(plain):
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd", "-x", "@y"])
 def test_a_spreadsheet_runs_no_name(plain, text):
-    rows = list(csv.reader(StringIO(csv_of(hostile(plain.record, text)))))
+    rows = list(csv.reader(StringIO(render_csv(hostile(plain.record, text)))))
     assert all(not row[column].startswith(text[0]) for row in rows for column in (0, 1, 4))
 
 
 def test_the_page_is_whole_and_asks_nothing_of_anyone(plain):
-    page = compared_page(plain.record, plain.required)
+    page = render_comparison_html(plain.record, plain.required)
     found = Read(page)
     for section in ("sides", "required", "figures", "differences", "how"):
         assert f'id="{section}"' in page
@@ -125,16 +127,20 @@ def test_names_from_outside_stay_text(plain, text):
         elements = Read(page).elements
         return Counter({tag: n for tag, n in elements.items() if tag not in drawn})
 
-    assert shape(compared_page(bad)) == shape(compared_page(hostile(plain.record, "x")))
-    made = compared_markdown(bad)
-    assert len(made.splitlines()) == len(compared_markdown(hostile(plain.record, "x")).splitlines())
+    assert shape(render_comparison_html(bad)) == shape(
+        render_comparison_html(hostile(plain.record, "x"))
+    )
+    made = render_comparison_markdown(bad)
+    assert len(made.splitlines()) == len(
+        render_comparison_markdown(hostile(plain.record, "x")).splitlines()
+    )
     assert "<script" not in made.replace("\\<", "")
-    assert "\x1b" not in made + printed(bad) + csv_of(bad)
-    assert "\x00" not in made + printed(bad) + csv_of(bad)
+    assert "\x1b" not in made + printed(bad) + render_csv(bad)
+    assert "\x00" not in made + printed(bad) + render_csv(bad)
 
 
 def test_figures_hold_what_can_be_read(plain):
-    degree, agreement, permutation = forests_of(plain.record)
+    degree, agreement, permutation = build_forest_figures(plain.record)
     assert (degree.title, len(degree.rows)) == ("Degree", 1)
     assert [row["measure"] for row in permutation.rows] == ["median_tvd", "leverage"]
     assert len(agreement.rows) == 3  # layers are in the table
@@ -143,7 +149,7 @@ def test_figures_hold_what_can_be_read(plain):
     assert high > max(row["high"] for row in permutation.rows)
     (pair,) = plain.record.pairs
     row = pair.differences[1]
-    many = tuple(replace(row, key=Key("c", f"m{i}")) for i in range(MOST + 5))
+    many = tuple(replace(row, key=MeasureKey("c", f"m{i}")) for i in range(MOST + 5))
     big = replace(plain.record, pairs=(replace(pair, differences=many),))
-    assert len(forests_of(big)[0].rows) == MOST
-    assert f"The first {MOST} of {MOST + 5} are drawn." in forests_of(big)[0].caption
+    assert len(build_forest_figures(big)[0].rows) == MOST
+    assert f"The first {MOST} of {MOST + 5} are drawn." in build_forest_figures(big)[0].caption

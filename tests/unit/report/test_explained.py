@@ -6,17 +6,24 @@ import sys
 import pytest
 
 from heedful.core.errors import RunError
-from heedful.report.pages.explanation_content import groups_of, shown_of
-from heedful.report.pages.explanation_html import MOST, explained_fragment, explained_page, view_of
+from heedful.report.pages.explanation_content import build_method_view, group_by_kind
+from heedful.report.pages.explanation_html import (
+    MOST,
+    build_explanation_view,
+    render_explanation_fragment,
+    render_explanation_html,
+)
 from heedful.report.pages.run_html import STEPS
-from heedful.report.pages.self_contained_html import TEMPLATES, joined
-from heedful.results.explanation import Explained, MethodScores
+from heedful.report.pages.self_contained_html import TEMPLATES, join_assets
+from heedful.results.explanation import MethodScores, TextExplanation
 
 from .made_up import NASTY
 from .test_html import LOADING, Read
 
 pytest.importorskip("jinja2")
-RENDERERS = pytest.mark.parametrize("render", [explained_page, explained_fragment])
+RENDERERS = pytest.mark.parametrize(
+    "render", [render_explanation_html, render_explanation_fragment]
+)
 
 
 def scores_of(tokens, *, signed, **more):
@@ -32,7 +39,7 @@ def explained(tokens=("a", "fine", "film"), *, target="positive", **more):
     }
     rest = {"methods": methods, "predicted": target, "probability": 0.875}
     rest |= {"refused": {"flow": "flow is for models of layers."}} | more
-    return Explained(" ".join(tokens), target, "word", tuple(tokens), **rest)
+    return TextExplanation(" ".join(tokens), target, "word", tuple(tokens), **rest)
 
 
 def words_of(page):
@@ -52,7 +59,7 @@ def test_everything_is_stated(render):
 
 
 def test_the_page_says_which_model_and_text():
-    text = "".join(Read(explained_page(explained(), model="runs/demo/model")).texts)
+    text = "".join(Read(render_explanation_html(explained(), model="runs/demo/model")).texts)
     assert "runs/demo/model" in text
     assert "a fine film" in text
     assert "What this does not show" in text
@@ -100,7 +107,7 @@ def test_the_policy_lets_only_our_own_style_and_script_work():
     from base64 import b64encode
     from hashlib import sha256
 
-    page = explained_page(explained(NASTY))
+    page = render_explanation_html(explained(NASTY))
     (policy,) = (v for name, v in Read(page).attributes if name == "content" and "src" in v)
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
@@ -110,15 +117,15 @@ def test_the_policy_lets_only_our_own_style_and_script_work():
 
 
 def test_a_fragment_brings_no_script_and_styles_only_itself():
-    fragment = explained_fragment(explained())
+    fragment = render_explanation_fragment(explained())
     found = Read(fragment)
     assert not found.scripts
     assert not found.elements.keys() & {"html", "head", "body", "meta", "script", "link"}
-    css = re.sub(r"/\*.*?\*/", "", joined(("notebook", "explained"), "css"), flags=re.DOTALL)
+    css = re.sub(r"/\*.*?\*/", "", join_assets(("notebook", "explained"), "css"), flags=re.DOTALL)
     for rule in re.findall(r"([^{}]+)\{", css):
         for selector in rule.split(","):
             assert "@media" in selector or ".explained" in selector, selector
-    assert f"<style>{joined(('notebook', 'explained'), 'css')}</style>" in fragment
+    assert f"<style>{join_assets(('notebook', 'explained'), 'css')}</style>" in fragment
 
 
 def test_every_step_of_colour_has_its_class():
@@ -144,25 +151,25 @@ def test_a_page_without_any_method_says_who_refused(render):
 
 def test_a_very_long_text_is_cut_on_the_page_and_told():
     tokens = ["word"] * (MOST + 7)
-    page = explained_page(explained(tokens))
+    page = render_explanation_html(explained(tokens))
     assert len(words_of(page)) == 2 * MOST
     assert "7 more are in the JSON" in page
     assert len(page) < 500_000
 
 
 def test_a_text_the_model_cut_is_told():
-    page = explained_page(explained(truncated=True))
+    page = render_explanation_html(explained(truncated=True))
     assert "longer than the model reads: only these 3 words were" in page
 
 
 def test_kinds_come_in_their_order_and_unknown_ones_last():
     kinds = ("new", "control", "saliency", "attention", "sensitivity")
     methods = {kind: MethodScores(kind, False, (1.0,)) for kind in kinds}
-    groups = groups_of(explained(("x",), methods=methods))
+    groups = group_by_kind(explained(("x",), methods=methods))
     found = [one.kind for one in groups]
     assert found == ["attention", "sensitivity", "saliency", "control", "new"]
     assert all(one.meaning for one in groups[:-1])
-    assert view_of(explained(("x",), methods=methods)).rows[-1].name == "new"
+    assert build_explanation_view(explained(("x",), methods=methods)).rows[-1].name == "new"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +186,7 @@ def test_kinds_come_in_their_order_and_unknown_ones_last():
     ],
 )
 def test_numbers_are_shown_in_a_power_of_ten_that_shows_them(largest, unit, told):
-    shown = shown_of("x", MethodScores("attention", False, (largest, 0.0)))
+    shown = build_method_view("x", MethodScores("attention", False, (largest, 0.0)))
     assert shown.unit == unit
     assert shown.number(largest) == told
     assert shown.number(0.0) == "0.000"
@@ -188,4 +195,4 @@ def test_numbers_are_shown_in_a_power_of_ten_that_shows_them(largest, unit, told
 def test_a_missing_library_is_named_with_its_cure(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(RunError, match=r"jinja2: pip install 'heedful\[report\]'"):
-        explained_page(explained())
+        render_explanation_html(explained())

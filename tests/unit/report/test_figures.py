@@ -10,8 +10,13 @@ import pytest
 
 from heedful.core.errors import RunError
 from heedful.core.records import Estimate
-from heedful.report.figures.draw import chart_of, svg_of, write_figures
-from heedful.report.figures.figure_data import LONGEST, MOST_CLASSES, pictures_of, short_named
+from heedful.report.figures.draw import build_chart, render_svg, write_figures
+from heedful.report.figures.figure_data import (
+    LONGEST,
+    MOST_CLASSES,
+    build_figures,
+    shorten_class_names,
+)
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.self_contained_html import TEMPLATES
 
@@ -55,8 +60,8 @@ def test_a_missing_library_is_named_with_its_cure(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 9])
 def test_charts_are_valid_for_any_number_of_classes(count):
-    for picture in pictures_of(records(classes=tuple(f"class {i}" for i in range(count)))):
-        assert chart_of(picture).to_dict()  # altair checks it against the schema
+    for picture in build_figures(records(classes=tuple(f"class {i}" for i in range(count)))):
+        assert build_chart(picture).to_dict()  # altair checks it against the schema
 
 
 def test_every_colour_of_a_chart_is_known_to_the_dark_page():
@@ -65,32 +70,35 @@ def test_every_colour_of_a_chart_is_known_to_the_dark_page():
     for colour in (*SERIES, INK, QUIET):
         assert f'[fill="{colour}"]' in css
     many = records(300, classes=tuple(f"class {i}" for i in range(9)))
-    for picture in pictures_of(many):
-        used = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]+)"', svg_of(picture)))
+    for picture in build_figures(many):
+        used = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]+)"', render_svg(picture)))
         assert used <= {*SERIES, INK, QUIET, GRID}
 
 
 def test_charts_do_not_grow_with_the_number_of_texts():
     small, large = (
-        sum(len(json.dumps(chart_of(one).to_dict())) for one in pictures_of(records(n, kept=False)))
+        sum(
+            len(json.dumps(build_chart(one).to_dict()))
+            for one in build_figures(records(n, kept=False))
+        )
         for n in (2_000, 20_000)
     )
     assert large < 2 * small
 
 
 def test_an_estimate_without_interval_is_drawn():
-    picture = pictures_of(records(estimate=Estimate(-0.3, nan, nan, 1)))[-1]
+    picture = build_figures(records(estimate=Estimate(-0.3, nan, nan, 1)))[-1]
     assert picture.kind == "flow"
     assert picture.span[0] == pytest.approx(-0.3)
-    assert "NaN" not in svg_of(picture)
+    assert "NaN" not in render_svg(picture)
 
 
 def test_names_too_long_to_draw_are_cut_and_stay_apart():
-    (picture,) = [one for one in pictures_of(records()) if one.name == "tau_gradient"]
+    (picture,) = [one for one in build_figures(records()) if one.name == "tau_gradient"]
     long = tuple(2 * LONGEST * "x" + end for end in "ab")
     rows = tuple(row | {"class": long[picture.classes.index(row["class"])]} for row in picture.rows)
-    cut = short_named(replace(picture, classes=long, rows=rows))
+    cut = shorten_class_names(replace(picture, classes=long, rows=rows))
     assert len(set(cut.classes)) == 2
     assert all(len(name) < LONGEST + 10 for name in cut.classes)
     assert {row["class"] for row in cut.rows} == set(cut.classes)
-    assert short_named(picture) is picture
+    assert shorten_class_names(picture) is picture

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 from heedful.core.records import CheckResult, Estimate
-from heedful.report.figures.draw import svg_of, write_figures
-from heedful.report.figures.identifiability import identified_pictures_of
+from heedful.report.figures.draw import render_svg, write_figures
+from heedful.report.figures.identifiability import build_identifiability_figures
 from heedful.report.pages.run_html import render_html
-from heedful.report.pages.run_markdown import to_markdown
-from heedful.report.sections.identifiability import MEASURES, identified_of
-from heedful.results.tables import Tables
+from heedful.report.pages.run_markdown import render_markdown
+from heedful.report.sections.identifiability import MEASURES, build_identifiability
+from heedful.results.tables import PartitionedTable
 
 from .made_up import records, transformer
 from .test_html import Read
@@ -62,13 +62,13 @@ def made(scale=1.0, measures=MEASURES, base=transformer):
         "no vote", "What was found.", {"no_effect_share": half, "identified_by_chance": chance}
     )
     checks = {**one.verdict.checks, "identifiability": told}
-    tables = Tables.of(pa.concat_tables([one.measurements.whole(), table]))
+    tables = PartitionedTable.of(pa.concat_tables([one.measurements.whole(), table]))
     return replace(one, verdict=replace(one.verdict, checks=checks), measurements=tables), means
 
 
 def test_every_layer_has_its_means_and_the_last_is_the_output():
     one, means = made()
-    found = identified_of(one)
+    found = build_identifiability(one)
     assert [layer.name for layer in found.layers] == ["layer 0", "layer 1", "layer 2", "output"]
     assert [layer.audited for layer in found.layers] == [False, False, True, False]
     fields = dict(zip(MEASURES, ("share", "kept", "keys", "identified", "own"), strict=True))
@@ -88,7 +88,7 @@ def test_every_layer_has_its_means_and_the_last_is_the_output():
 
 def test_the_heads_with_the_most_are_named_with_interval_and_keys():
     one, means = made()
-    first, *others = identified_of(one).sentences
+    first, *others = build_identifiability(one).sentences
     share = 100 * means["no_effect_share", "layer 1, head 1"]
     keys = means["keys_per_dimension", "layer 1"]
     assert first.startswith(
@@ -103,13 +103,13 @@ def test_the_heads_with_the_most_are_named_with_interval_and_keys():
 
 
 def test_where_nothing_is_without_effect_that_is_said():
-    (told,) = identified_of(made(scale=1e-20)[0]).sentences
+    (told,) = build_identifiability(made(scale=1e-20)[0]).sentences
     assert told.startswith("In these texts no head has any weight without effect")
 
 
 def test_pictures_show_means_heads_and_chance():
     one, means = made()
-    effect, tokens, own = identified_pictures_of(one, identified_of(one))
+    effect, tokens, own = build_identifiability_figures(one, build_identifiability(one))
     assert [row["value"] for row in effect.rows] == pytest.approx(
         [means["no_effect_share", f"layer {layer}"] for layer in range(LAYERS)]
     )
@@ -119,12 +119,12 @@ def test_pictures_show_means_heads_and_chance():
     assert tokens.marks == ({"what": "chance", "value": 0.07},)
     assert own.rows[3]["value"] == pytest.approx(means["own_share", "output"])
     for picture in (effect, tokens, own):
-        assert svg_of(picture).startswith("<svg")
+        assert render_svg(picture).startswith("<svg")
 
 
 def test_the_page_and_the_card_have_a_section(tmp_path):
     one, _ = made()
-    page, card = render_html(one), to_markdown(one)
+    page, card = render_html(one), render_markdown(one)
     assert ("href", "#identifiability") in Read(page).attributes
     assert page.count('id="figure-identifiability_') == 3
     for text in (page, card):
@@ -137,19 +137,19 @@ def test_the_page_and_the_card_have_a_section(tmp_path):
 
 
 def test_what_was_not_measured_is_not_shown():
-    assert identified_of(transformer(N)) is None
-    assert identified_of(records(N)) is None
+    assert build_identifiability(transformer(N)) is None
+    assert build_identifiability(records(N)) is None
     assert 'id="identifiability"' not in render_html(records(N))
     one, _ = made(measures=MEASURES[3:])  # a tap shows no values
-    found = identified_of(one)
+    found = build_identifiability(one)
     assert found.sentences == ()
-    assert [picture.name for picture in identified_pictures_of(one, found)] == [
+    assert [picture.name for picture in build_identifiability_figures(one, found)] == [
         "identifiability_tokens",
         "identifiability_own",
     ]
-    assert "no effect whatever" not in to_markdown(one)
+    assert "no effect whatever" not in render_markdown(one)
     one, _ = made(measures=MEASURES[:3], base=lambda n: records(n, checks=("agreement",)))
-    assert [picture.name for picture in identified_pictures_of(one, identified_of(one))] == [
-        "identifiability_no_effect"
-    ]
+    assert [
+        picture.name for picture in build_identifiability_figures(one, build_identifiability(one))
+    ] == ["identifiability_no_effect"]
     assert "figure.layers" in render_html(one)  # its style, though there is no section of layers

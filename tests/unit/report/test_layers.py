@@ -12,18 +12,18 @@ import pyarrow.compute as pc
 import pytest
 from rich.console import Console
 
-from heedful.report.figures.draw import chart_of, svg_of, write_figures
-from heedful.report.figures.layers import layer_pictures_of
+from heedful.report.figures.draw import build_chart, render_svg, write_figures
+from heedful.report.figures.layers import build_layer_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
-from heedful.report.pages.run_html import STEPS, depth, render_html
-from heedful.report.pages.run_markdown import to_markdown
-from heedful.report.pages.self_contained_html import TEMPLATES, joined
-from heedful.report.run_records import Records
-from heedful.report.sections.layers import layers_of, summary_of
-from heedful.report.sections.page import page_of
-from heedful.report.sections.provenance import audited_of
+from heedful.report.pages.run_html import STEPS, heat_class, render_html
+from heedful.report.pages.run_markdown import render_markdown
+from heedful.report.pages.self_contained_html import TEMPLATES, join_assets
+from heedful.report.run_records import RunRecords
+from heedful.report.sections.layers import build_layers, summarise_layers
+from heedful.report.sections.page import build_page
+from heedful.report.sections.provenance import read_audited_attention
 from heedful.report.terminal.verdict_card import print_card
-from heedful.results.tables import Tables
+from heedful.results.tables import PartitionedTable
 
 from .made_up import NASTY, records, traced, transformer
 from .test_html import Read
@@ -31,14 +31,14 @@ from .test_html import Read
 pytest.importorskip("altair")
 
 
-def mean(one: Records, measure: str, setting: str):
+def mean(one: RunRecords, measure: str, setting: str):
     rows = one.measurements.whole().to_pylist()
     found = [r["value"] for r in rows if (r["measure"], r["setting"]) == (measure, setting)]
     return np.mean([value for value in found if value is not None])
 
 
 def pictures(one):
-    return {picture.name: picture for picture in layer_pictures_of(one, layers_of(one))}
+    return {picture.name: picture for picture in build_layer_figures(one, build_layers(one))}
 
 
 def card(one):
@@ -54,12 +54,14 @@ def undefined(one, pattern):
         if row["setting"] and re.fullmatch(pattern, row["setting"]):
             row["value"] = None
     table = one.measurements.whole()
-    return replace(one, measurements=Tables.of(type(table).from_pylist(rows, table.schema)))
+    return replace(
+        one, measurements=PartitionedTable.of(type(table).from_pylist(rows, table.schema))
+    )
 
 
 def test_every_layer_and_head_has_its_mean_lower_to_higher():
     one = transformer(layers=12, heads=3)
-    found = layers_of(one)
+    found = build_layers(one)
     assert [layer.number for layer in found.layers] == list(range(12))
     for layer in found.layers:
         assert [head.number for head in layer.heads] == [0, 1, 2]
@@ -80,12 +82,12 @@ def with_traced(n=30, layers=3):
     """A transformer's records with contributions to its layers."""
     one = transformer(n, layers=layers)
     both = pa.concat_tables([one.measurements.whole(), traced(n, layers)])
-    return replace(one, measurements=Tables.of(both))
+    return replace(one, measurements=PartitionedTable.of(both))
 
 
 def test_contributions_stand_beside_agreement_in_every_layer():
     one = with_traced()
-    found = layers_of(one)
+    found = build_layers(one)
     assert found.traced == found.layers
     for layer in found.layers:
         for name in ("weighting", "unrolled", "mixing"):
@@ -93,13 +95,13 @@ def test_contributions_stand_beside_agreement_in_every_layer():
             wanted = mean(one, f"tau_{name}", f"layer {layer.number}")
             assert estimate.value == pytest.approx(wanted)
             assert estimate.low < estimate.value < estimate.high
-    told = summary_of(found)
+    told = summarise_layers(found)
     assert "Weights rank as what tokens contribute to their layer most in layer 0, τ 0." in told
     assert told.endswith("].")
     assert ", least in layer 2, τ 0." in told
     plain = transformer()
-    assert layers_of(plain).traced == ()
-    assert "contribute" not in summary_of(layers_of(plain))
+    assert build_layers(plain).traced == ()
+    assert "contribute" not in summarise_layers(build_layers(plain))
 
 
 def test_contributions_have_a_chart_of_three_lines_and_their_columns():
@@ -111,7 +113,7 @@ def test_contributions_have_a_chart_of_three_lines_and_their_columns():
     assert {row["layer"] for row in picture.rows if row["audited"]} == {3}
     low, high = picture.span
     assert all(low <= row["low"] < row["high"] <= high for row in picture.rows)
-    svg = svg_of(picture)
+    svg = render_svg(picture)
     assert svg.count(">under audit<") == 1
     assert all(f">{name}<" in svg for name in picture.classes)
     used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
@@ -125,14 +127,16 @@ def test_contributions_have_a_chart_of_three_lines_and_their_columns():
 
 def test_the_level_of_the_intervals_is_that_of_the_run():
     wide, narrow = (
-        layers_of(transformer(manifest_changes={"level": level})).layers[0].tau
+        build_layers(transformer(manifest_changes={"level": level})).layers[0].tau
         for level in (0.99, 0.5)
     )
     assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
 
 
 def test_the_summary_names_the_ends_the_audited_layer_and_the_heads():
-    told = summary_of(layers_of(transformer(manifest_changes={"attention": "layer 1, head 2"})))
+    told = summarise_layers(
+        build_layers(transformer(manifest_changes={"attention": "layer 1, head 2"}))
+    )
     assert told.startswith("Highest in layer 2, τ 0.")
     assert "; lowest in layer 0, τ −0." in told
     assert "; in the audited layer 1, τ " in told
@@ -153,7 +157,7 @@ def test_the_summary_names_the_ends_the_audited_layer_and_the_heads():
     ],
 )
 def test_the_manifest_says_what_was_audited(words, layer, head, position):
-    found = audited_of({"attention_path": "tap", "attention": words})
+    found = read_audited_attention({"attention_path": "tap", "attention": words})
     assert (found.layer, found.head, found.position) == (layer, head, position)
     limits = " ".join(found.limits)
     assert words in limits
@@ -165,7 +169,7 @@ def test_the_manifest_says_what_was_audited(words, layer, head, position):
 
 @pytest.mark.parametrize("manifest", [{}, {"attention_path": "own", "attention": "its one"}])
 def test_a_model_with_one_attention_has_no_such_sentence(manifest):
-    assert audited_of(manifest) is None
+    assert read_audited_attention(manifest) is None
     assert "under audit" not in card(records(manifest_changes=manifest))
 
 
@@ -173,14 +177,14 @@ def test_the_attention_under_audit_is_told_wherever_the_verdict_is():
     one = transformer()
     sentence = "The attention under audit: layer 2, mean over heads, first position."
     assert f'<p class="why">{sentence}</p>' in render_html(one)
-    assert f"\n{sentence}\n" in to_markdown(one)
+    assert f"\n{sentence}\n" in render_markdown(one)
     assert sentence in card(one)
-    rows = dict(next(group for group in page_of(one).facts if group.title == "Method").rows)
+    rows = dict(next(group for group in build_page(one).facts if group.title == "Method").rows)
     assert rows["attention under audit"] == "layer 2, mean over heads, first position"
     assert rows["attention path"].startswith("interface: ")
     assert rows["parity with the untouched model"] == "3e-07"
     assert rows["batches halved for memory"] == "2"
-    assert any("Heads are averaged" in limit for limit in page_of(one).limits)
+    assert any("Heads are averaged" in limit for limit in build_page(one).limits)
 
 
 def test_the_page_of_a_model_with_one_attention_is_as_it_was():
@@ -188,10 +192,10 @@ def test_the_page_of_a_model_with_one_attention_is_as_it_was():
     plain = render_html(records(manifest_changes=changes))
     for absent in ("layers", "under audit", "<dialog", "maps", "canvas", "thumbnail", "halved"):
         assert absent not in plain
-    css, js = joined(("page",), "css"), joined(("theme", "page"), "js")
+    css, js = join_assets(("page",), "css"), join_assets(("theme", "page"), "js")
     assert f"<style>{css}</style>" in plain
     assert f"<script>{js}</script>" in plain
-    assert page_of(records()).layer_pictures == ()
+    assert build_page(records()).layer_pictures == ()
 
 
 def test_the_section_has_two_charts_a_table_of_heads_and_the_maps():
@@ -215,10 +219,10 @@ def test_one_head_under_audit_is_marked():
 
 
 def test_colours_have_a_sign_a_depth_and_a_class_for_every_step():
-    assert depth(0.2, 0.2) == f"plus s{STEPS}"
-    assert depth(-0.2, 0.2) == f"minus s{STEPS}"
-    assert depth(0.0, 0.2) == "plus s0"
-    assert depth(nan, 0.2) == "none"
+    assert heat_class(0.2, 0.2) == f"plus s{STEPS}"
+    assert heat_class(-0.2, 0.2) == f"minus s{STEPS}"
+    assert heat_class(0.0, 0.2) == "plus s0"
+    assert heat_class(nan, 0.2) == "none"
     css = (TEMPLATES / "layers.css").read_text()
     for step in range(STEPS + 1):
         (found,) = re.findall(rf"\.s{step} {{ --s: ([\d.]+); }}", css)
@@ -242,7 +246,7 @@ def test_charts_show_layers_heads_rulers_and_the_audited_one():
     assert heads.span[0] == -heads.span[1]
     assert heads.span[1] == max(abs(row["value"]) for row in heads.rows)
     for name in ("layers_tau_leave_one_out", "layers_word_mass"):
-        svg = svg_of(shown[name])
+        svg = render_svg(shown[name])
         assert svg.count(">under audit<") == 1
         used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
         assert used <= {*SERIES, INK, QUIET, GRID, "none", "transparent"}  # all that dark repaints
@@ -252,7 +256,7 @@ def test_charts_show_layers_heads_rulers_and_the_audited_one():
 def test_any_number_of_layers_and_heads(layers, heads):
     one = transformer(10, layers=layers, heads=heads, kept_maps=0)
     for picture in pictures(one).values():
-        assert chart_of(picture).to_dict()
+        assert build_chart(picture).to_dict()
     page = render_html(one)
     assert ('class="heads dense"' in page) == (heads > 16)
     assert page.count('<td class="word') == layers * heads
@@ -284,8 +288,8 @@ def test_runs_that_measured_some_layers_on_fewer_texts_have_a_page():
     rows = one.measurements.whole()
     here = pc.equal(rows["setting"].fill_null(""), "layer 1")
     lost = pc.and_(here, pc.equal(rows["instance"], 3))
-    one = replace(one, measurements=Tables.of(rows.filter(pc.invert(lost))))
-    assert [layer.tau.n for layer in layers_of(one).layers] == [30, 29, 30]
+    one = replace(one, measurements=PartitionedTable.of(rows.filter(pc.invert(lost))))
+    assert [layer.tau.n for layer in build_layers(one).layers] == [30, 29, 30]
 
 
 def test_a_hostile_name_of_the_attention_is_only_text():

@@ -12,8 +12,8 @@ import pytest
 
 import heedful.report.sections.attention_maps as module
 from heedful.report.pages.run_html import render_html
-from heedful.report.sections.attention_maps import BUDGET, maps_of
-from heedful.results.tables import Tables
+from heedful.report.sections.attention_maps import BUDGET, build_maps
+from heedful.results.tables import PartitionedTable
 
 from .made_up import NASTY, maps, records, transformer
 from .test_html import Read
@@ -28,7 +28,7 @@ def weights(text):
 
 
 def with_maps(rows):
-    return replace(records(10), maps=Tables.of(pa.Table.from_pylist(rows)))
+    return replace(records(10), maps=PartitionedTable.of(pa.Table.from_pylist(rows)))
 
 
 def shown(page):
@@ -38,7 +38,7 @@ def shown(page):
 
 def test_every_weight_comes_back_in_order_whatever_the_order_of_rows():
     rows = maps(3, 2, 4).to_pylist()
-    found = maps_of(with_maps(rows[::-1]))
+    found = build_maps(with_maps(rows[::-1]))
     assert [text.instance for text in found.texts] == [0, 1, 2]
     for text in found.texts:
         assert text.keys == ("[CLS]", "a", "fine", "film", "[SEP]")
@@ -55,13 +55,13 @@ def test_every_weight_comes_back_in_order_whatever_the_order_of_rows():
 
 def test_rows_that_are_not_the_tokens_have_their_own_names():
     row = {"instance": 4, "layer": 0, "head": 0, "queries": ["0"], "keys": ["a", "b"]}
-    (text,) = maps_of(with_maps([row | {"weights": [0.25, 0.75]}])).texts
+    (text,) = build_maps(with_maps([row | {"weights": [0.25, 0.75]}])).texts
     assert text.layers[0].queries == ("0",)
     np.testing.assert_allclose(weights(text), [0.25, 0.75], atol=0.004)
 
 
 def test_the_page_says_which_texts_these_are():
-    told = [maps_of(transformer(kept_maps=count)).told for count in (1, 3)]
+    told = [build_maps(transformer(kept_maps=count)).told for count in (1, 3)]
     assert told[0].startswith("Of text 0, the first of the data")
     assert told[1].startswith("Of texts 0, 1 and 2, the first of the data")
     assert told[1] in render_html(transformer(kept_maps=3))
@@ -73,16 +73,16 @@ def test_three_long_texts_of_twelve_layers_and_heads_stay_under_two_megabytes(sp
     random = np.random.default_rng(0)
     for row in rows:
         row["weights"] = random.dirichlet(np.full(64, spread), 64).ravel()
-    found = maps_of(with_maps(rows))
+    found = build_maps(with_maps(rows))
     assert len(found.texts) == 3
     assert sum(len(text.packed) for text in found.texts) < BUDGET < 2_000_000
 
 
 def test_more_than_a_page_can_carry_is_left_out_and_told(monkeypatch):
     one = transformer(kept_maps=3)
-    size = max(len(text.packed) for text in maps_of(one).texts)
+    size = max(len(text.packed) for text in build_maps(one).texts)
     monkeypatch.setattr(module, "BUDGET", 2 * size + size // 2)
-    found = maps_of(one)
+    found = build_maps(one)
     assert [text.instance for text in found.texts] == [0, 1]
     assert "The run kept 3: more would make this page too large" in found.told
     monkeypatch.setattr(module, "BUDGET", 3)
@@ -93,13 +93,13 @@ def test_more_than_a_page_can_carry_is_left_out_and_told(monkeypatch):
 
 
 def test_a_run_without_maps_has_none_and_damaged_ones_are_not_drawn():
-    assert maps_of(records()) is None
+    assert build_maps(records()) is None
     page = render_html(transformer(kept_maps=0))
     assert 'id="layers"' in page
     assert "<dialog" not in page
     rows = maps(1, 1, 2).to_pylist()
     rows[0]["weights"] = rows[0]["weights"][1:]
-    (text,) = maps_of(with_maps(rows)).texts
+    (text,) = build_maps(with_maps(rows)).texts
     assert text.layers[0].heads == (1,)
 
 
@@ -137,5 +137,5 @@ def test_hostile_tokens_are_only_text():
 
 def test_values_that_are_no_weights_are_drawn_as_none():
     row = {"instance": 0, "layer": 0, "head": 0, "queries": ["a"], "keys": ["a", "b", "c"]}
-    (text,) = maps_of(with_maps([row | {"weights": [None, -1.0, 7.0]}])).texts
+    (text,) = build_maps(with_maps([row | {"weights": [None, -1.0, 7.0]}])).texts
     assert weights(text).tolist() == [0.0, 0.0, 1.0]

@@ -5,13 +5,13 @@ from math import nan
 import pytest
 
 from heedful.core.records import Estimate
-from heedful.report.pages.run_markdown import escaped, to_markdown
+from heedful.report.pages.run_markdown import escape_markdown, render_markdown
 
 from .made_up import MEASURES, NASTY, manifest, records
 
 
 def test_the_section_tells_verdict_estimates_data_and_limits():
-    text = to_markdown(records())
+    text = render_markdown(records())
     for part in (
         "## Does attention explain this model's predictions?",
         "**Not faithful**: attention does not rank the words by their influence.",
@@ -31,18 +31,18 @@ def test_the_section_tells_verdict_estimates_data_and_limits():
 def test_other_peoples_text_stays_text_and_on_its_line(text):
     data = manifest()["data"] | {"name": text}
     changes = {"data": data, "model": {"name": text}}
-    made = to_markdown(records(why=text, manifest_changes=changes))
-    assert len(made.splitlines()) == len(to_markdown(records()).splitlines())
+    made = render_markdown(records(why=text, manifest_changes=changes))
+    assert len(made.splitlines()) == len(render_markdown(records()).splitlines())
     assert "\x00" not in made
     for sign in "<|":
-        assert f"x{sign}y" not in escaped(f"x{sign}y")
+        assert f"x{sign}y" not in escape_markdown(f"x{sign}y")
     assert "<script" not in made.replace("\\<", "")
 
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_one_check_alone(name):
-    assert f"| {name} |" in to_markdown(records(checks=(name,), kept=False))
+    assert f"| {name} |" in render_markdown(records(checks=(name,), kept=False))
 
 
 def test_numbers_that_do_not_exist_are_dashes():
-    assert "nan" not in to_markdown(records(estimate=Estimate(nan, nan, nan, 0)))
+    assert "nan" not in render_markdown(records(estimate=Estimate(nan, nan, nan, 0)))

@@ -9,15 +9,19 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from heedful.report.figures.draw import chart_of, svg_of, write_figures
-from heedful.report.figures.method_agreement import method_pictures_of
+from heedful.report.figures.draw import build_chart, render_svg, write_figures
+from heedful.report.figures.method_agreement import build_method_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.measure_labels import meaning_of
 from heedful.report.pages.run_html import render_html
-from heedful.report.pages.run_markdown import to_markdown
-from heedful.report.pages.self_contained_html import joined
-from heedful.report.sections.method_agreement import limits_told, methods_of, nearest
-from heedful.report.sections.page import page_of
+from heedful.report.pages.run_markdown import render_markdown
+from heedful.report.pages.self_contained_html import join_assets
+from heedful.report.sections.method_agreement import (
+    build_method_agreement,
+    describe_length_limits,
+    describe_nearest,
+)
+from heedful.report.sections.page import build_page
 from heedful.report.terminal.verdict_card import print_card
 
 from .made_up import NASTY, records
@@ -42,7 +46,7 @@ def card(one):
 
 def test_every_pair_has_its_means_with_intervals():
     one = with_methods()
-    found = methods_of(one)
+    found = build_method_agreement(one)
     assert [(pair.one, pair.other) for pair in found.pairs] == list(combinations(KINDS, 2))
     for pair in found.pairs:
         for estimate, measure in ((pair.tau, "tau_pair"), (pair.overlap, "overlap_pair")):
@@ -53,7 +57,7 @@ def test_every_pair_has_its_means_with_intervals():
 
 def test_methods_stand_by_kind_with_what_they_ranked():
     names = ("random", "leave_one_out", "gradient", "one_hot_gradient", "attention", "mine")
-    found = methods_of(with_methods(names=names)).methods
+    found = build_method_agreement(with_methods(names=names)).methods
     assert [one.name for one in found] == [
         "attention",
         "gradient",
@@ -62,16 +66,19 @@ def test_methods_stand_by_kind_with_what_they_ranked():
         "mine",
         "random",
     ]
-    told = methods_of(with_methods(refused=("gradient",)))
+    told = build_method_agreement(with_methods(refused=("gradient",)))
     assert told.refused == ("gradient",)
     assert "gradient" not in [one.name for one in told.methods]
     assert not any("gradient" in (pair.one, pair.other) for pair in told.pairs)
-    assert limits_told(told) == "Ranked fewer texts: shapley 5 (those of at most 12 tokens)."
-    assert limits_told(methods_of(with_methods(short=30))) == ""
+    assert (
+        describe_length_limits(told)
+        == "Ranked fewer texts: shapley 5 (those of at most 12 tokens)."
+    )
+    assert describe_length_limits(build_method_agreement(with_methods(short=30))) == ""
 
 
 def test_who_ranked_only_some_texts_is_not_called_nearest():
-    told = nearest(methods_of(with_methods(among=0.6)))
+    told = describe_nearest(build_method_agreement(with_methods(among=0.6)))
     assert re.match(r"Nearest to leave-one-out, τ: \w+ 0\.\d+ \[0\.\d+, 0\.\d+\], ", told)
     assert "shapley" not in told
     assert "−0." not in told  # random is farthest, and not among the first three
@@ -88,14 +95,14 @@ def test_who_ranked_only_some_texts_is_not_called_nearest():
     ],
 )
 def test_one_sentence_says_whether_the_references_can_judge(among, attention, words):
-    told = methods_of(with_methods(among=among, attention=attention)).sentence
+    told = build_method_agreement(with_methods(among=among, attention=attention)).sentence
     assert words in told
     assert told.startswith("Methods that erase words and methods that follow gradients agree with ")
     assert "-0." not in told
 
 
 def test_too_few_texts_say_no_more_than_they_can():
-    assert methods_of(with_methods(1)).sentence.endswith("Too few texts to say more.")
+    assert build_method_agreement(with_methods(1)).sentence.endswith("Too few texts to say more.")
 
 
 def test_the_section_stands_on_the_page_with_two_figures_and_a_table():
@@ -117,9 +124,9 @@ def test_a_run_without_further_methods_has_a_page_as_before():
     plain = render_html(records())
     for absent in ('id="methods"', "#methods", "Do the methods agree", "matrix"):
         assert absent not in plain
-    assert f"<style>{joined(('page',), 'css')}</style>" in plain
-    assert page_of(records()).method_pictures == ()
-    assert "Do the methods" not in to_markdown(records())
+    assert f"<style>{join_assets(('page',), 'css')}</style>" in plain
+    assert build_page(records()).method_pictures == ()
+    assert "Do the methods" not in render_markdown(records())
     assert "every pair of methods" not in card(records())
 
 
@@ -133,21 +140,21 @@ def test_hostile_names_are_only_text():
     assert {name for name, _ in found.attributes} == {name for name, _ in want.attributes}
     assert any(NASTY[0] in text for text in found.texts)
     assert not set(page) & set("\x00\x1b\u202e\u2028")
-    made, plain = (to_markdown(with_methods(names=some)) for some in (names, usual))
+    made, plain = (render_markdown(with_methods(names=some)) for some in (names, usual))
     assert len(made.splitlines()) == len(plain.splitlines())
     assert "<script" not in made.replace("\\<", "")
 
 
 def test_charts_show_every_pair_twice_and_only_colours_that_dark_repaints():
-    tau, overlap = method_pictures_of(methods_of(with_methods()))
+    tau, overlap = build_method_figures(build_method_agreement(with_methods()))
     assert (tau.name, overlap.name) == ("methods_tau", "methods_overlap")
     assert len(tau.rows) == len(overlap.rows) == len(KINDS) * (len(KINDS) - 1)
     assert "shapley, n = 5" in tau.classes
     assert {row["sign"] for row in tau.rows} == {"plus", "minus"}
     assert {mark["kind"] for mark in tau.marks} == set(KINDS.values())
     for picture in (tau, overlap):
-        assert chart_of(picture).to_dict()  # altair checks it against the schema
-        svg = svg_of(picture)
+        assert build_chart(picture).to_dict()  # altair checks it against the schema
+        svg = render_svg(picture)
         used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
         assert used <= {*SERIES[:2], INK, QUIET, GRID, "none", "transparent"}
         assert svg.count(">leave_one_out<") == 2  # a row and a column
@@ -157,7 +164,7 @@ def test_charts_show_every_pair_twice_and_only_colours_that_dark_repaints():
 
 
 def test_a_number_without_an_interval_has_no_colour():
-    tau, _ = method_pictures_of(methods_of(with_methods(short=1)))
+    tau, _ = build_method_figures(build_method_agreement(with_methods(short=1)))
     for row in tau.rows:
         few = "shapley, n = 1" in (row["one"], row["other"])
         assert (row["strength"] == 0.0) == few
@@ -169,7 +176,7 @@ def test_the_figures_are_written_too(tmp_path):
 
 
 def test_markdown_has_the_sentence_and_the_matrix():
-    text = to_markdown(with_methods(refused=("gradient",)))
+    text = render_markdown(with_methods(refused=("gradient",)))
     assert "### Do the methods agree with each other?" in text
     assert "\nNo ranking from gradient.\n" in text
     (head,) = re.findall(r"^\| method \| kind \| texts \| .*$", text, re.MULTILINE)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.core.errors import ShapeError
-from heedful.core.records import CLAIMS, ClaimResult, Estimate, Instead
+from heedful.core.records import CLAIMS, BetterMethod, ClaimResult, Estimate
 from heedful.report.pages import model_card, model_index
 from heedful.report.pages import yaml_block as written
-from heedful.report.pages.model_card import MARK, card_of
+from heedful.report.pages.model_card import CARD_MARK, render_model_card
 from heedful.report.pages.yaml_block import front_matter
 
 from .made_up import MEASURES, NASTY, manifest, verdict
@@ -28,7 +28,7 @@ values = st.recursive(
 
 
 def card(told=None, **changes):
-    return card_of(verdict(("neg", "pos"), **changes), told or manifest())
+    return render_model_card(verdict(("neg", "pos"), **changes), told or manifest())
 
 
 def block(text):
@@ -126,7 +126,7 @@ def test_the_section_tells_the_answer_in_plain_words():
         "- Not examined at all: used, needed, ranks, exclusive, robust.",
     ):
         assert part in text
-    assert text.index("---\n\n") < text.index(MARK) < text.index("## ")
+    assert text.index("---\n\n") < text.index(CARD_MARK) < text.index("## ")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_the_section_tells_the_answer_in_plain_words():
         ("faithful", None, "Attention may be shown as a ranking of words"),
         ("undecided", None, "Do not rely on attention"),
         ("unfaithful", None, "None of the methods that were tried is certain to do better"),
-        ("unfaithful", Instead("lime", 0.7), "lime recovers 70%"),
+        ("unfaithful", BetterMethod("lime", 0.7), "lime recovers 70%"),
     ],
 )
 def test_what_to_use_follows_from_the_answer(answer, instead, told):
@@ -161,9 +161,9 @@ def test_other_peoples_text_stays_text(text):
     data = manifest()["data"] | {"name": text, "split": text, "sha256": text, "bad_rows": text}
     model = {"name": text, "family": text, "sha256": text}
     told = manifest(data=data, model=model, versions={"heedful": text})
-    changed = {"why": text, "instead": Instead(text, 0.5)}
+    changed = {"why": text, "instead": BetterMethod(text, 0.5)}
     made = card(told, **changed)
-    plain = {"why": "x", "instead": Instead("x", 0.5)}
+    plain = {"why": "x", "instead": BetterMethod("x", 0.5)}
     want = card(
         manifest(
             data=data | dict.fromkeys(data, "x") | {"texts": 105}, model=dict.fromkeys(model, "x")
@@ -174,7 +174,7 @@ def test_other_peoples_text_stays_text(text):
     assert [one["type"] for one in result(made)[1]["metrics"]] == [
         one["type"] for one in result(want)[1]["metrics"]
     ]
-    section = made.partition(MARK)[2]
+    section = made.partition(CARD_MARK)[2]
     for sign in "<[!`"[:2]:
         assert section.replace(f"\\{sign}", "").count(sign) == 0
     assert "\x00" not in made

@@ -11,19 +11,19 @@ import pytest
 
 from heedful.checks import checks
 from heedful.core.records import Estimate
-from heedful.report.figures.figure_data import BINS, MOST_CLASSES, OTHER, pictures_of
+from heedful.report.figures.figure_data import BINS, MOST_CLASSES, OTHER, build_figures
 from heedful.report.measure_labels import MEANINGS, OF_METHODS, QUESTIONS, meaning_of, of_a_method
-from heedful.report.run_records import visible
-from heedful.report.sections.example_texts import MOST, MOST_WORDS, sentences_of
-from heedful.report.sections.page import page_of
-from heedful.report.sections.slices import slices_of
-from heedful.report.terminal.verdict_card import CONTROLS, TOLD
-from heedful.results.tables import Tables
+from heedful.report.run_records import sanitise_text
+from heedful.report.sections.example_texts import MOST, MOST_WORDS, choose_examples
+from heedful.report.sections.page import build_page
+from heedful.report.sections.slices import build_slices
+from heedful.report.terminal.verdict_card import CHECK_TITLES, CONTROLS
+from heedful.results.tables import PartitionedTable
 
 from .made_up import MEASURES, measurements, records
 
 BY_CHECK = {
-    name: {*one.measures, *one.of_heads} for name in checks for one in (checks.build(name),)
+    name: {*one.measures, *one.head_measures} for name in checks for one in (checks.build(name),)
 }
 EVERY = set().union(*BY_CHECK.values())
 
@@ -50,7 +50,7 @@ def test_every_measure_and_check_that_exists_is_explained():
     assert set(QUESTIONS) == set(checks)
     controls = {name for name, one in MEANINGS.items() if one.role == "control"}
     # of a check that the card tells in a sentence it shows no figures, and so no controls
-    shown = set().union(*(own for name, own in BY_CHECK.items() if name not in TOLD))
+    shown = set().union(*(own for name, own in BY_CHECK.items() if name not in CHECK_TITLES))
     assert controls & shown == set(CONTROLS)
 
 
@@ -62,7 +62,7 @@ def test_controls_and_references_have_no_direction():
 
 
 def test_the_page_tells_the_verdict():
-    page = page_of(records())
+    page = build_page(records())
     assert page.answer == "unfaithful"
     assert page.headline.startswith("NOT FAITHFUL")
     assert page.degree == Estimate(0.41, 0.36, 0.47, 90)
@@ -82,15 +82,15 @@ def test_the_page_tells_the_verdict():
 def with_texts(one, name, values):
     texts = one.texts.whole()
     place = texts.column_names.index(name)
-    return replace(one, texts=Tables.of(texts.set_column(place, name, pa.array(values))))
+    return replace(one, texts=PartitionedTable.of(texts.set_column(place, name, pa.array(values))))
 
 
 def test_columns_are_in_order_of_instances_whatever_the_order_of_rows():
     one = records(50)
     rows = one.measurements.whole()
     rows = rows.take(np.random.default_rng(1).permutation(len(rows)))
-    files = [Tables.of(rows[at : at + 100]).readers[0] for at in range(0, len(rows), 100)]
-    other = replace(one, measurements=Tables(tuple(files)))
+    files = [PartitionedTable.of(rows[at : at + 100]).readers[0] for at in range(0, len(rows), 100)]
+    other = replace(one, measurements=PartitionedTable(tuple(files)))
     assert other.predicted == one.predicted
     column = other.column("agreement", "tau_gradient")
     for instance, value in values(one.measurements.whole(), "tau_gradient").items():
@@ -103,7 +103,7 @@ def test_rows_of_the_whole_data_set_and_of_settings_are_left_out():
     extra = rows.slice(0, 2).to_pylist()
     extra[0]["instance"], extra[1]["setting"] = -1, "λ = 1"
     added = pa.Table.from_pylist(extra, schema=rows.schema)
-    other = replace(one, measurements=Tables.of(pa.concat_tables([rows, added])))
+    other = replace(one, measurements=PartitionedTable.of(pa.concat_tables([rows, added])))
     assert other.instances.tolist() == list(range(20))
     np.testing.assert_array_equal(
         other.column("agreement", "tau_gradient"), one.column("agreement", "tau_gradient")
@@ -112,7 +112,7 @@ def test_rows_of_the_whole_data_set_and_of_settings_are_left_out():
 
 def test_slices_partition_the_texts_and_have_their_means():
     one = records(200)
-    slices = slices_of(one)
+    slices = build_slices(one)
     for group in {part.group for part in slices}:
         assert sum(part.texts for part in slices if part.group == group) == 200
     taus = values(one.measurements.whole(), "tau_leave_one_out")
@@ -126,21 +126,21 @@ def test_quarters_of_length_hold_equal_lengths_together():
     one = records(40)
     words = [["w"] * (5 + i % 7) for i in range(40)]
     one = with_texts(one, "words", words)
-    parts = [part for part in slices_of(one) if part.group == "Length"]
+    parts = [part for part in build_slices(one) if part.group == "Length"]
     assert [part.name for part in parts] == ["5–6 words", "7–8 words", "9 words", "10–11 words"]
     assert sum(part.texts for part in parts) == 40
 
 
 def test_histograms_count_every_defined_value_once():
     one = records(100)
-    picture = next(p for p in pictures_of(one) if p.name == "tau_leave_one_out")
+    picture = next(p for p in build_figures(one) if p.name == "tau_leave_one_out")
     assert len(picture.rows) == 2 * BINS
     for name in ("neg", "pos"):
         assert sum(r["share"] for r in picture.rows if r["class"] == name) == pytest.approx(1, 1e-3)
 
 
 def test_densities_count_every_text_once_and_do_not_grow():
-    small, large = (pictures_of(records(n)) for n in (100, 5000))
+    small, large = (build_figures(records(n)) for n in (100, 5000))
     for picture, n in [(small, 100), (large, 5000)]:
         density = next(p for p in picture if p.name == "certified_jsd")
         assert sum(row["texts"] for row in density.rows) == n
@@ -151,14 +151,14 @@ def test_densities_count_every_text_once_and_do_not_grow():
 def test_rare_classes_are_joined():
     many = tuple(f"class {i}" for i in range(9))
     one = records(300, many)
-    picture = pictures_of(one)[0]
+    picture = build_figures(one)[0]
     assert len(picture.classes) == MOST_CLASSES
     assert picture.classes[-1] == OTHER
-    assert page_of(one).classes == ()
+    assert build_page(one).classes == ()
 
 
 def test_words_of_rulers_do_not_overlap():
-    picture = next(p for p in pictures_of(records()) if p.kind == "flow")
+    picture = next(p for p in build_figures(records()) if p.kind == "flow")
     heights = [mark["words_at"] for mark in picture.marks]
     assert len(heights) == 3
     assert all(b - a > 0.07 for a, b in pairwise(heights))
@@ -166,8 +166,8 @@ def test_words_of_rulers_do_not_overlap():
 
 def test_sentences_are_the_ends_and_a_draw_the_same_each_time():
     one = records(1000)
-    shown = sentences_of(one)
-    assert shown == sentences_of(one)
+    shown = choose_examples(one)
+    assert shown == choose_examples(one)
     assert len({sentence.instance for sentence in shown}) == len(shown) == MOST
     taus = {
         i: tau for i, tau in values(one.measurements.whole(), "tau_leave_one_out").items() if tau
@@ -180,20 +180,20 @@ def test_sentences_are_the_ends_and_a_draw_the_same_each_time():
     assert by_why["damning"] == set(ranked[:60])
     assert by_why["innocent"] == set(ranked[-60:])
     assert len(by_why["random"]) == 120
-    assert "240 of 1000 texts" in page_of(one).sampled
+    assert "240 of 1000 texts" in build_page(one).sampled
 
 
 def test_few_texts_are_all_shown_and_long_ones_are_cut():
     one = records(30, words=MOST_WORDS + 7)
-    shown = sentences_of(one)
+    shown = choose_examples(one)
     assert [sentence.instance for sentence in shown] == list(range(30))
     assert {(len(s.words), s.more_words) for s in shown} == {(MOST_WORDS, 7)}
-    assert page_of(one).sampled == "All 30 texts."
+    assert build_page(one).sampled == "All 30 texts."
 
 
 def test_scores_are_shares_of_the_strongest_and_jsd_is_that_of_the_rows():
     one = records(10)
-    sentence, row = sentences_of(one)[0], one.texts.whole().to_pylist()[0]
+    sentence, row = choose_examples(one)[0], one.texts.whole().to_pylist()[0]
     strongest = max(abs(score) for score in row["leave_one_out"])
     assert sentence.scores["leave_one_out"] == pytest.approx(
         [score / strongest for score in row["leave_one_out"]], abs=1e-3
@@ -207,53 +207,55 @@ def test_scores_are_shares_of_the_strongest_and_jsd_is_that_of_the_rows():
 def test_words_of_texts_that_were_not_measured_are_not_shown():
     one = records(20)
     rows = one.measurements.whole()
-    one = replace(one, measurements=Tables.of(rows.filter(pc.less(rows["instance"], 9))))
-    assert [sentence.instance for sentence in sentences_of(one)] == list(range(9))
-    assert page_of(one).sampled == "All 9 texts."
+    one = replace(one, measurements=PartitionedTable.of(rows.filter(pc.less(rows["instance"], 9))))
+    assert [sentence.instance for sentence in choose_examples(one)] == list(range(9))
+    assert build_page(one).sampled == "All 9 texts."
 
 
 def test_weights_of_zero_have_a_distance():
     one = records(1, words=2)
     for name, weights in (("attention", [1.0, 0.0]), ("adversarial", [0.0, 1.0])):
         one = with_texts(one, name, [weights])
-    assert sentences_of(one)[0].jsd == pytest.approx(log(2), abs=1e-4)
+    assert choose_examples(one)[0].jsd == pytest.approx(log(2), abs=1e-4)
 
 
 def test_without_words_or_adversary_the_page_says_so():
-    bare = page_of(records(kept=False))
+    bare = build_page(records(kept=False))
     assert bare.sentences == ()
     assert "kept no words" in bare.sampled
     assert {part.group for part in bare.slices} == {"Predicted class", "Prediction"}
-    (first, *_) = page_of(records(10, adversarial=False)).sentences
+    (first, *_) = build_page(records(10, adversarial=False)).sentences
     assert "adversarial" not in first.scores
     assert first.jsd is None
 
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_one_check_alone_makes_a_page(name):
-    page = page_of(records(checks=(name,)))
+    page = build_page(records(checks=(name,)))
     assert [one.name for one in page.checks] == [name]
     assert all(one.kind != "flow" for one in page.pictures)
 
 
 def test_values_that_do_not_exist_leave_their_figures_out():
-    page = page_of(records(estimate=Estimate(nan, nan, nan, 0)))
+    page = build_page(records(estimate=Estimate(nan, nan, nan, 0)))
     assert page.degree is None
     assert all(one.kind != "flow" for one in page.pictures)
 
 
 def test_no_rows_at_all_still_make_a_page():
-    empty = replace(records(kept=False), measurements=Tables.of(measurements(0, ("neg", "pos"))))
-    page = page_of(empty)
+    empty = replace(
+        records(kept=False), measurements=PartitionedTable.of(measurements(0, ("neg", "pos")))
+    )
+    page = build_page(empty)
     assert page.slices == ()
     assert [one.kind for one in page.pictures] == ["flow"]  # it is drawn from the verdict
 
 
 @pytest.mark.parametrize("sign", ["\x00", "\x1b", "\u202e", "\u2066", "\u2028", "\ud800", "\n"])
 def test_signs_that_do_more_than_be_read_become_visible(sign):
-    assert visible(f"a{sign}b") == "a\N{REPLACEMENT CHARACTER}b"
+    assert sanitise_text(f"a{sign}b") == "a\N{REPLACEMENT CHARACTER}b"
 
 
 def test_joined_emoji_and_other_scripts_stay():
     for text in ("👩‍👧", "שלום", "नमस्ते", "naïve"):
-        assert visible(text) == text
+        assert sanitise_text(text) == text

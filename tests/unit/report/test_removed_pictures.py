@@ -10,11 +10,11 @@ import pytest
 
 from heedful.core.records import CheckResult
 from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.report.figures.draw import chart_of, svg_of, write_figures
-from heedful.report.figures.faithfulness import PANELS, first_way, removed_pictures_of
+from heedful.report.figures.draw import build_chart, render_svg, write_figures
+from heedful.report.figures.faithfulness import PANELS, build_removal_figures, first_way
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.run_html import render_html
-from heedful.results.tables import Tables, gather_every_setting, gather_settings
+from heedful.results.tables import PartitionedTable, gather_settings, gather_settings_of_measures
 
 from .made_up import records
 
@@ -57,14 +57,14 @@ def holding(by_setting, *, plan=""):
     estimates = estimate_means(by_setting[None])
     checks = {"faithfulness": CheckResult("no vote", "", estimates)}
     verdict = replace(usual.verdict, checks=checks)
-    tables = Tables.of(pa.concat_tables(parts))
+    tables = PartitionedTable.of(pa.concat_tables(parts))
     return replace(usual, verdict=verdict, measurements=tables, plan=plan)
 
 
 def test_every_dot_is_the_mean_of_its_texts_by_its_way():
     both = {None: columns(), "masking": columns(seed=3)}
     both["masking"]["sufficiency_lime"][:5] = nan
-    (picture,) = removed_pictures_of(holding(both))
+    (picture,) = build_removal_figures(holding(both))
     found = {
         (row["panel"], row["method"], row["way"], row["what"]): row["value"] for row in picture.rows
     }
@@ -91,7 +91,7 @@ def test_the_first_way_of_the_plan_names_the_plain_rows():
     assert first_way(plan) == "masking"
     for damaged in ("", "a = ", "[settings.faithfulness]\nways = []\n", "settings = 3"):
         assert first_way(damaged) == "deletion"
-    (picture,) = removed_pictures_of(holding({None: columns()}, plan=plan))
+    (picture,) = build_removal_figures(holding({None: columns()}, plan=plan))
     assert {row["way"] for row in picture.rows} == {"masking"}
 
 
@@ -100,25 +100,25 @@ def test_a_method_that_refused_is_not_drawn_and_one_text_has_no_interval():
     for measure in ("comprehensiveness", "sufficiency", "worst"):
         found[f"{measure}_lime"] = np.array([nan])
     del found["beyond_random_lime"]
-    (picture,) = removed_pictures_of(holding({None: found}))
+    (picture,) = build_removal_figures(holding({None: found}))
     assert {row["method"] for row in picture.rows} == {"attention", *CONTROLS}
     assert all(row["low"] == row["value"] == row["high"] for row in picture.rows)
-    assert "NaN" not in svg_of(picture)
+    assert "NaN" not in render_svg(picture)
 
 
 def test_without_the_check_there_is_no_figure():
-    assert removed_pictures_of(records(checks=("agreement",))) == ()
+    assert build_removal_figures(records(checks=("agreement",))) == ()
     nothing = {name: np.array([nan, nan]) for name in columns(2)}
-    assert removed_pictures_of(holding({None: nothing})) == ()
+    assert build_removal_figures(holding({None: nothing})) == ()
 
 
 def test_it_stands_on_the_page_and_is_written_in_colours_the_dark_page_knows(tmp_path):
     held = holding({None: columns(), "masking": columns(seed=3)})
-    (picture,) = removed_pictures_of(held)
-    used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg_of(picture)))
+    (picture,) = build_removal_figures(held)
+    used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', render_svg(picture)))
     assert used <= {*SERIES, INK, QUIET, GRID, "none", "transparent"}
     assert set(SERIES[:2]) <= used
-    assert chart_of(picture).to_dict()
+    assert build_chart(picture).to_dict()
     assert 'id="figure-faithfulness"' in render_html(held)
     names = {path.name for path in write_figures(held, tmp_path)}
     assert {"faithfulness.svg", "faithfulness.png"} <= names
@@ -127,7 +127,7 @@ def test_it_stands_on_the_page_and_is_written_in_colours_the_dark_page_knows(tmp
 def test_several_measures_are_gathered_as_each_alone():
     held = holding({None: columns(5), "masking": columns(5, seed=1), "other": columns(5, seed=2)})
     measures = ("worst_lime", "sufficiency_random", "nobody")
-    together = gather_every_setting(held.measurements, "faithfulness", measures)
+    together = gather_settings_of_measures(held.measurements, "faithfulness", measures)
     for measure in measures:
         alone = gather_settings(held.measurements, "faithfulness", measure)
         assert set(together[measure]) == set(alone)

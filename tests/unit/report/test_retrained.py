@@ -10,12 +10,12 @@ from rich.console import Console
 
 from heedful.core.records import CheckResult, Estimate
 from heedful.report.pages.run_html import render_html
-from heedful.report.pages.run_markdown import to_markdown
-from heedful.report.pages.self_contained_html import joined
-from heedful.report.sections.page import page_of
-from heedful.report.sections.retrained_models import models_of, models_told
-from heedful.report.sections.retraining import CHECKS, retrained_of
-from heedful.report.sections.retraining_text import SCALES, SHARED, TWO_QUESTIONS, section_of
+from heedful.report.pages.run_markdown import render_markdown
+from heedful.report.pages.self_contained_html import join_assets
+from heedful.report.sections.page import build_page
+from heedful.report.sections.retrained_models import describe_models, read_retrained_models
+from heedful.report.sections.retraining import CHECKS, read_retrained_checks
+from heedful.report.sections.retraining_text import SCALES, SHARED, TWO_QUESTIONS, build_section
 from heedful.report.terminal.verdict_card import print_card
 
 from .made_up import NASTY, records, transformer
@@ -36,11 +36,11 @@ def card(one, width=100):
 
 
 def parts(one):
-    return {part.name: part for part in section_of(one, retrained_of(one)).parts}
+    return {part.name: part for part in build_section(one, read_retrained_checks(one)).parts}
 
 
 def test_means_by_seed_and_by_weight_are_those_of_the_rows():
-    found = retrained_of(retrained())
+    found = read_retrained_checks(retrained())
     assert tuple(found) == CHECKS
     own, uniform = found["necessity"].arms
     assert (own.name, own.seeds, own.estimate.value) == ("own attention", (1.0, 0.5), 0.75)
@@ -61,14 +61,14 @@ def test_means_by_seed_and_by_weight_are_those_of_the_rows():
 
 
 def test_settings_come_from_the_plan_and_may_be_missing():
-    assert retrained_of(retrained())["necessity"].setting("margin") == 0.01
+    assert read_retrained_checks(retrained())["necessity"].setting("margin") == 0.01
     for plan in (
         "",
         "not [ toml",
         "[settings]\nnecessity = 3",
         '[settings.necessity]\nmargin = "x"',
     ):
-        assert retrained_of(retrained(plan=plan))["necessity"].setting("margin") is None
+        assert read_retrained_checks(retrained(plan=plan))["necessity"].setting("margin") is None
         assert "Retraining</h2>" in render_html(retrained(plan=plan))
 
 
@@ -119,7 +119,7 @@ def test_models_that_share_their_pretraining_are_said_to():
 
 
 def test_every_model_is_told_with_how_its_training_ended():
-    first, second, third = models_of({"retrained": MODELS})
+    first, second, third = read_retrained_models({"retrained": MODELS})
     assert (first.epochs, first.best, first.score, first.accuracy, first.cpu) == (
         5,
         2,
@@ -139,7 +139,7 @@ def test_every_model_is_told_with_how_its_training_ended():
     assert page.count(SENTENCE) == 1
     assert "<td>limit of epochs</td>" in page
     assert '<td class="right">10.2</td>' in page  # 9.25 and 1
-    assert SENTENCE in to_markdown(retrained())
+    assert SENTENCE in render_markdown(retrained())
     for width in (60, 100):
         assert SENTENCE in card(retrained(), width)
 
@@ -152,7 +152,7 @@ def test_every_model_is_told_with_how_its_training_ended():
     ],
 )
 def test_few_models_are_counted_as_one_would(epochs, words):
-    told = models_told({"retrained": [{"epochs": one, "plateau": True} for one in epochs]})
+    told = describe_models({"retrained": [{"epochs": one, "plateau": True} for one in epochs]})
     assert told.startswith(words)
 
 
@@ -173,10 +173,10 @@ def test_runs_without_such_checks_have_no_such_section(one):
     page = render_html(one)
     assert "#retraining" not in page
     assert 'id="retraining"' not in page
-    assert joined(("retrained",), "css") not in page
-    assert page_of(one).retraining is None
-    assert page_of(one).retrained_pictures == ()
-    for told in (to_markdown(one), card(one)):
+    assert join_assets(("retrained",), "css") not in page
+    assert build_page(one).retraining is None
+    assert build_page(one).retrained_pictures == ()
+    for told in (render_markdown(one), card(one)):
         assert "made anew" not in told
 
 
@@ -230,7 +230,7 @@ def test_hostile_names_are_only_text():
     assert any(NASTY[0] in text for text in found.texts)
     assert any(NASTY[2] in text for text in found.texts)
     assert not set(page) & set("\x00\x1b\u202e\u2028")
-    made = to_markdown(retrained(weights=NASTY[1:3], models=models))
+    made = render_markdown(retrained(weights=NASTY[1:3], models=models))
     assert "<script" not in made.replace("\\<", "")
 
 

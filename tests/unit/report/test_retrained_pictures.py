@@ -7,10 +7,10 @@ from math import log
 import numpy as np
 import pytest
 
-from heedful.report.figures.draw import chart_of, svg_of, write_figures
-from heedful.report.figures.retraining import CELLS, EVERYONE, around, retrained_pictures_of
+from heedful.report.figures.draw import build_chart, render_svg, write_figures
+from heedful.report.figures.retraining import CELLS, EVERYONE, around, build_retraining_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
-from heedful.report.sections.retraining import retrained_of
+from heedful.report.sections.retraining import read_retrained_checks
 
 from .made_up import NASTY
 from .made_up_retrained import N, retrained
@@ -20,7 +20,10 @@ NAMES = ["necessity", "seeds", "adversary", "guide", "deception", "roar", "off_m
 
 
 def pictures(one):
-    return {picture.name: picture for picture in retrained_pictures_of(one, retrained_of(one))}
+    return {
+        picture.name: picture
+        for picture in build_retraining_figures(one, read_retrained_checks(one))
+    }
 
 
 def test_arms_have_their_seeds_means_and_difference():
@@ -113,7 +116,7 @@ def test_few_texts_have_a_median_and_no_distribution():
         1,
     ]
     assert not [row for row in few.rows if row["class"] == "once"]
-    assert chart_of(few).to_dict()
+    assert build_chart(few).to_dict()
 
 
 def test_adversaries_stand_at_their_means_beside_the_seeds():
@@ -159,7 +162,7 @@ def test_checks_that_could_not_be_made_have_no_figure():
 def test_charts_use_only_colours_that_dark_repaints(name):
     hostile = retrained(classes=NASTY[:2], weights=NASTY[1:3])
     for one in (retrained(), hostile, retrained((name,), plan="")):
-        svg = svg_of(pictures(one)[name])
+        svg = render_svg(pictures(one)[name])
         used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
         assert used <= {*SERIES, INK, QUIET, GRID, "none", "transparent"}
         assert "<script" not in svg
@@ -190,12 +193,12 @@ def test_curves_have_every_method_and_share_with_intervals_over_seeds_and_texts(
 
 def test_a_run_that_kept_no_rows_by_share_has_no_curves():
     bare = retrained(("roar",))
-    from heedful.results.tables import Tables
+    from heedful.results.tables import PartitionedTable
 
     from .made_up_retrained import flat, rows
 
     only = rows({"roar": {("score_attention", "seed 1"): flat(1.0)}}, ("neg", "pos"))
-    assert "roar" not in pictures(replace(bare, measurements=Tables.of(only)))
+    assert "roar" not in pictures(replace(bare, measurements=PartitionedTable.of(only)))
 
 
 def test_a_copy_that_knows_holes_stands_beside_the_model():

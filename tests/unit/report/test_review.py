@@ -5,8 +5,12 @@ from math import nan
 import pytest
 
 from heedful.core.records import CLAIMS, ClaimResult, Estimate
-from heedful.report.pages.review_content import DECISIONS, FIELDS, review_of
-from heedful.report.pages.review_render import CONDITIONS, review_html, review_markdown
+from heedful.report.pages.review_content import DECISIONS, FIELDS, build_review
+from heedful.report.pages.review_render import (
+    CONDITIONS,
+    render_review_html,
+    render_review_markdown,
+)
 from heedful.report.sections.check_power import UNKNOWN
 
 from .made_up import MEASURES, NASTY, manifest, records
@@ -21,7 +25,7 @@ def nasty(text, **changes):
     return records(20, (text, "pos"), why=text, plan=plan, manifest_changes=told, **changes)
 
 
-@pytest.mark.parametrize("render", [review_html, review_markdown])
+@pytest.mark.parametrize("render", [render_review_html, render_review_markdown])
 def test_it_tells_all_that_is_signed_for(render):
     made = render(records(), digest="ab12")
     for part in (
@@ -49,15 +53,15 @@ def test_it_tells_all_that_is_signed_for(render):
 
 
 def test_every_estimate_has_its_row():
-    review = review_of(records())
+    review = build_review(records())
     rows = [row.name for check, _ in review.checks for row in check.rows]
     assert rows == [one for measures in MEASURES.values() for one in measures]
-    found = Read(review_html(records())).elements
+    found = Read(render_review_html(records())).elements
     assert found["tr"] == len(rows) + len(MEASURES) + len(CLAIMS) + 1
     assert found["input"] == len(FIELDS) + len(DECISIONS) + CONDITIONS + 1
 
 
-@pytest.mark.parametrize("render", [review_html, review_markdown])
+@pytest.mark.parametrize("render", [render_review_html, render_review_markdown])
 @pytest.mark.parametrize("degree", [None, Estimate(nan, nan, nan, 0)])
 def test_a_run_without_a_degree_and_an_undecided_one(render, degree):
     claims = {name: ClaimResult("undecided", "It is open.") for name in CLAIMS}
@@ -71,13 +75,13 @@ def test_a_run_without_a_degree_and_an_undecided_one(render, degree):
 
 @pytest.mark.parametrize("text", [*NASTY, "a\n# b\n- c", "    x", "```\n</pre><b>"])
 def test_other_peoples_text_stays_text(text):
-    plain, made = (Read(review_html(nasty(one))) for one in ("x", text))
+    plain, made = (Read(render_review_html(nasty(one))) for one in ("x", text))
     assert made.elements == plain.elements
     assert sorted(name for name, _ in made.attributes) == sorted(n for n, _ in plain.attributes)
-    found = review_markdown(nasty(text))
+    found = render_review_markdown(nasty(text))
     assert (
         len(found.splitlines())
-        == len(review_markdown(nasty("x")).splitlines()) + len(text.splitlines()) - 1
+        == len(render_review_markdown(nasty("x")).splitlines()) + len(text.splitlines()) - 1
     )
     body = found.partition("## Plan of the audit")[0]
     assert body.replace("\\<", "").count("<") == 0
@@ -86,7 +90,7 @@ def test_other_peoples_text_stays_text(text):
 
 
 def test_it_asks_nothing_of_anyone_and_has_no_script():
-    page = review_html(records())
+    page = render_review_html(records())
     found = Read(page)
     assert found.elements["script"] == 0
     assert not [value for name, value in found.attributes if name in LOADING and value]
@@ -95,6 +99,6 @@ def test_it_asks_nothing_of_anyone_and_has_no_script():
 
 
 def test_of_many_classes_some_are_named():
-    review = review_of(records(20, manifest_changes={"labels": [f"l{i}" for i in range(500)]}))
+    review = build_review(records(20, manifest_changes={"labels": [f"l{i}" for i in range(500)]}))
     labels = dict(review.facts[0].rows)["labels"]
     assert labels.endswith("l19, and 480 more")

@@ -11,13 +11,19 @@ from rich.style import Style
 
 from browsing import contrast
 from heedful.report.pages.explanation_content import KINDS
-from heedful.report.terminal.coloured_words import AGAINST, FOR, coloured, print_words, printable
-from heedful.results.explanation import Explained, MethodScores
+from heedful.report.terminal.coloured_words import (
+    AGAINST,
+    FOR,
+    colour_words,
+    print_words,
+    printable,
+)
+from heedful.results.explanation import MethodScores, TextExplanation
 
 
 def backgrounds(tokens, scores):
     """(text, background) of each coloured word."""
-    text = coloured(tokens, scores)
+    text = colour_words(tokens, scores)
     return [
         (text.plain[span.start : span.end], tuple(Style.parse(span.style).bgcolor.triplet))
         for span in text.spans
@@ -65,18 +71,18 @@ def test_scores_of_zero_are_white():
 @pytest.mark.parametrize("sign", [1, -1])
 def test_ink_stands_out_from_its_background(sign):
     scores = [sign * step / 50 for step in range(51)]
-    for span in coloured(["w"] * 51, scores).spans:
+    for span in colour_words(["w"] * 51, scores).spans:
         style = Style.parse(span.style)
         assert contrast(style.color.triplet, style.bgcolor.triplet) >= 4.5
 
 
 def test_no_words_are_no_text():
-    assert coloured([], []).plain == ""
+    assert colour_words([], []).plain == ""
 
 
 def test_every_word_has_a_score():
     with pytest.raises(ValueError, match="zip"):
-        coloured(["a", "b"], [1.0])
+        colour_words(["a", "b"], [1.0])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +90,7 @@ def test_every_word_has_a_score():
 )
 def test_control_characters_are_replaced(sign):
     assert printable(f"a{sign}b") == "a\ufffdb"
-    assert coloured([f"a{sign}b"], [1.0]).plain == "a\ufffdb "
+    assert colour_words([f"a{sign}b"], [1.0]).plain == "a\ufffdb "
 
 
 @pytest.mark.parametrize("text", ["naïve", "中文", "שלום", "😀", "[b]", "a b"])
@@ -112,7 +118,7 @@ SIGNED = MethodScores("saliency", True, (0.1, -0.6, 0.3), "log_odds", {"samples"
 def explained(tokens=("a", "fine", "film"), target="positive", more=None, **methods):
     methods = methods or {"attention": PLAIN}
     rest = {"predicted": target, "probability": 0.75} | (more or {})
-    return Explained(" ".join(tokens), target, "word", tokens, methods, **rest)
+    return TextExplanation(" ".join(tokens), target, "word", tokens, methods, **rest)
 
 
 def squeezed(text):

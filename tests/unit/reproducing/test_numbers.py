@@ -8,29 +8,41 @@ import pytest
 from scipy import stats
 
 from heedful.core.records import Estimate
-from heedful.studies.page.figures import figures_of
-from heedful.studies.page.page_parts import Outcome, Section, Table, counted, number, told
-from heedful.studies.page.render import Heading, html_of, markdown_of
-from heedful.studies.page.setup_section import cost_of
-from heedful.studies.published_numbers import Figure, Key, Published
-from heedful.studies.results.cell_results import Made
-from heedful.studies.results.claims import Judged, judged
-from heedful.studies.results.comparison_table import Row, csv_of, estimate_of, rows_of
-from heedful.studies.results.estimates import (
-    SHARE,
-    STATISTICS,
-    ends_of,
-    estimate,
-    mean,
-    over_seeds,
+from heedful.studies.page.figures import build_study_figures
+from heedful.studies.page.page_parts import (
+    PageTable,
+    Section,
+    StudyOutcome,
+    format_estimate,
+    format_sample_size,
+    three_decimals,
 )
-from heedful.studies.study import Claim, Quick, SetOfTexts, Study
+from heedful.studies.page.render import StudyHeading, render_study_html, render_study_markdown
+from heedful.studies.page.setup_section import build_cost_section
+from heedful.studies.published_numbers import NumberKey, PublishedNumber, PublishedNumbers
+from heedful.studies.results.cell_results import CellResults
+from heedful.studies.results.claims import ClaimFinding, evaluate_claims
+from heedful.studies.results.comparison_table import (
+    ReplicatedNumber,
+    compare_numbers,
+    estimate_number,
+    render_csv,
+)
+from heedful.studies.results.estimates import (
+    STATISTICS,
+    UNIT_RANGE,
+    estimate_statistic,
+    mean,
+    t_interval_over_seeds,
+    value_range,
+)
+from heedful.studies.study import QuickSettings, Study, StudyClaim, StudyDataset
 
 MAIN, OTHER = ("bilstm", "additive"), ("bilstm", "dot")
 TAU, REFERENCE = "agreement.tau_leave_one_out", "agreement.tau_gradient_leave_one_out"
 
 
-class Fake(Made):
+class Fake(CellResults):
     """Cells whose numbers are given."""
 
     seeds = instances = None  # set below, where cells would look into their runs
@@ -53,12 +65,12 @@ class Fake(Made):
     def performance(self, name):
         return np.array(self.scores.get(name, [nan]))
 
-    def concluded(self, measure):
+    def verdict_estimates(self, measure):
         return ()
 
 
 def study_of(*claims):
-    sets = (SetOfTexts("sst", "SST", ("sst",)), SetOfTexts("snli", "SNLI", ("snli",)))
+    sets = (StudyDataset("sst", "SST", ("sst",)), StudyDataset("snli", "SNLI", ("snli",)))
     return Study(
         "a-study",
         "A <b>title</b>",
@@ -69,7 +81,7 @@ def study_of(*claims):
         ("agreement",),
         MAIN,
         1,
-        Quick(10, 5, 1),
+        QuickSettings(10, 5, 1),
         sets,
         claims,
     )
@@ -77,35 +89,38 @@ def study_of(*claims):
 
 def test_over_seeds_is_students_interval():
     values = np.array([0.31, 0.29, 0.35, 0.30])
-    found = over_seeds(values)
+    found = t_interval_over_seeds(values)
     low, high = stats.t.interval(0.95, 3, loc=values.mean(), scale=stats.sem(values))
     assert (found.value, found.low, found.high, found.n) == pytest.approx(
         (values.mean(), low, high, 4)
     )
-    alone = over_seeds(np.array([0.3, nan]))
+    alone = t_interval_over_seeds(np.array([0.3, nan]))
     assert alone.value == 0.3
     assert isnan(alone.low)
     assert alone.n == 1
-    assert over_seeds(np.array([nan])).n == 0
+    assert t_interval_over_seeds(np.array([nan])).n == 0
 
 
 def test_the_interval_of_a_share_holds_no_share_that_cannot_be():
     values = np.array([0.99, 0.90, 0.70])
-    assert over_seeds(values).high > 1
-    found = over_seeds(values, SHARE)
+    assert t_interval_over_seeds(values).high > 1
+    found = t_interval_over_seeds(values, UNIT_RANGE)
     assert (found.value, found.low, found.high) == (
-        over_seeds(values).value,
-        over_seeds(values).low,
+        t_interval_over_seeds(values).value,
+        t_interval_over_seeds(values).low,
         1.0,
     )
     flips = np.array([[1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
-    assert (estimate(flips, mean, SHARE).low, estimate(flips, mean, SHARE).high) == (0.0, 1.0)
+    assert (
+        estimate_statistic(flips, mean, UNIT_RANGE).low,
+        estimate_statistic(flips, mean, UNIT_RANGE).high,
+    ) == (0.0, 1.0)
 
 
 def test_one_seed_has_an_interval_over_texts_and_undefined_ones_do_not_count():
     random = np.random.default_rng(0)
     values = random.normal(0.3, 0.2, 200)
-    found = estimate(np.append(values, [nan] * 5)[None], mean)
+    found = estimate_statistic(np.append(values, [nan] * 5)[None], mean)
     assert found.n == 200
     assert found.value == pytest.approx(values.mean())
     half = 1.972 * values.std(ddof=1) / np.sqrt(200)
@@ -126,13 +141,13 @@ def test_statistics_are_what_their_names_say():
 
 def test_several_seeds_are_held_as_the_mean_of_their_means():
     table = np.array([[0.1, 0.3], [0.3, 0.7]])
-    found = estimate(table, mean)
+    found = estimate_statistic(table, mean)
     assert found.value == pytest.approx(0.35)
     assert found.n == 2
 
 
 def claim(kind="measures", **rest):
-    return Claim("c", "It is so", kind, TAU, **rest)
+    return StudyClaim("c", "It is so", kind, TAU, **rest)
 
 
 @pytest.mark.parametrize(
@@ -143,13 +158,13 @@ def test_a_claim_of_two_measures(first, second, answer):
     noise = np.random.default_rng(0).normal(0, 0.05, (2, 60))
     noise -= noise.mean(1, keepdims=True)
     made = {("sst", MAIN): Fake({TAU: [first + noise[0]], REFERENCE: [second + noise[1]]})}
-    known = Published(
+    known = PublishedNumbers(
         {
-            Key("sst", MAIN, TAU, "mean"): Figure(0.5, "repo"),
-            Key("sst", MAIN, REFERENCE, "mean"): Figure(0.2, "repo"),
+            NumberKey("sst", MAIN, TAU, "mean"): PublishedNumber(0.5, "repo"),
+            NumberKey("sst", MAIN, REFERENCE, "mean"): PublishedNumber(0.2, "repo"),
         }
     )
-    (found,) = judged(study_of(claim(than=REFERENCE)), made, known)
+    (found,) = evaluate_claims(study_of(claim(than=REFERENCE)), made, known)
     assert found.answer == answer
     assert found.found.value == pytest.approx(first - second)
     assert found.published == pytest.approx(0.3)
@@ -163,8 +178,8 @@ def test_a_claim_of_two_models_goes_seed_by_seed():
         for model, table in zip((MAIN, OTHER), tables, strict=True)
     }
     study = study_of(claim("models", than_model=OTHER))
-    (found,) = judged(study, made, Published({}))
-    want = over_seeds(np.array([0.55 - 0.15, 0.5 - 0.2, 0.6 - 0.2]))
+    (found,) = evaluate_claims(study, made, PublishedNumbers({}))
+    want = t_interval_over_seeds(np.array([0.55 - 0.15, 0.5 - 0.2, 0.6 - 0.2]))
     assert (found.found.low, found.found.high) == pytest.approx((want.low, want.high))
     assert (found.answer, found.over) == ("held", "seeds")
 
@@ -176,7 +191,9 @@ def test_two_models_are_held_against_each_other_on_the_seeds_both_have():
         ("sst", MAIN): Fake({TAU: mine}, seeds=3),
         ("sst", OTHER): Fake({TAU: theirs}),
     }
-    (found,) = judged(study_of(claim("models", than_model=OTHER)), made, Published({}))
+    (found,) = evaluate_claims(
+        study_of(claim("models", than_model=OTHER)), made, PublishedNumbers({})
+    )
     assert found.found.value == pytest.approx(0.2 - noise.mean())
     assert (found.answer, found.over) == ("held", "texts")
 
@@ -187,39 +204,50 @@ def test_what_is_claimed_of_one_model_is_asked_of_transformers_too():
         ("sst", MAIN): Fake({TAU: [[0.6, 0.7] * 20], REFERENCE: [[0.1, 0.2] * 20]}),
         ("sst", tuned): Fake({TAU: [[0.1, 0.2] * 20], REFERENCE: [[0.6, 0.7] * 20]}),
     }
-    ours, beyond = judged(study_of(claim(than=REFERENCE)), made, Published({}))
-    assert (ours.answer, ours.asked_of("SST")) == ("held", "SST")
-    assert (beyond.answer, beyond.asked_of("SST")) == ("did not hold", "SST, minilm")
+    ours, beyond = evaluate_claims(study_of(claim(than=REFERENCE)), made, PublishedNumbers({}))
+    assert (ours.answer, ours.dataset_label("SST")) == ("held", "SST")
+    assert (beyond.answer, beyond.dataset_label("SST")) == ("did not hold", "SST, minilm")
     assert beyond.as_published is None
     assert beyond.found.value == pytest.approx(-0.5)
-    assert len(judged(study_of(claim("models", than_model=OTHER)), made, Published({}))) == 1
+    assert (
+        len(
+            evaluate_claims(study_of(claim("models", than_model=OTHER)), made, PublishedNumbers({}))
+        )
+        == 1
+    )
 
 
 def test_a_model_that_was_not_run_leaves_a_claim_unexamined():
     made = {("sst", MAIN): Fake({TAU: [[0.1, 0.2]]})}
-    (found,) = judged(study_of(claim("models", than_model=OTHER)), made, Published({}))
+    (found,) = evaluate_claims(
+        study_of(claim("models", than_model=OTHER)), made, PublishedNumbers({})
+    )
     assert (found.answer, found.why) == ("not examined", "bilstm dot was not run")
-    (found,) = judged(study_of(claim(than="agreement.nothing")), made, Published({}))
+    (found,) = evaluate_claims(
+        study_of(claim(than="agreement.nothing")), made, PublishedNumbers({})
+    )
     assert found.answer == "not examined"
 
 
 def test_a_share_of_texts_and_a_mean_below_a_line():
     made = {("sst", MAIN): Fake({TAU: [np.r_[np.full(90, 0.6), np.full(10, 0.1)]]})}
-    (share,) = judged(study_of(claim("share", line=0.5)), made, Published({}))
+    (share,) = evaluate_claims(study_of(claim("share", line=0.5)), made, PublishedNumbers({}))
     assert (share.answer, share.found.value) == ("held", pytest.approx(0.9))
     seeds = [np.r_[np.full(many, 0.6), np.full(10 - many, 0.1)] for many in (10, 10, 8)]
     over = {("sst", MAIN): Fake({TAU: seeds}, seeds=3)}
-    (several,) = judged(study_of(claim("share", line=0.5)), over, Published({}))
+    (several,) = evaluate_claims(study_of(claim("share", line=0.5)), over, PublishedNumbers({}))
     assert several.found.high == 1.0
-    (below,) = judged(study_of(claim("below", line=0.7)), made, Published({}))
+    (below,) = evaluate_claims(study_of(claim("below", line=0.7)), made, PublishedNumbers({}))
     assert below.answer == "held"
-    (above,) = judged(study_of(claim("below", line=0.1)), made, Published({}))
+    (above,) = evaluate_claims(study_of(claim("below", line=0.1)), made, PublishedNumbers({}))
     assert above.answer == "did not hold"
 
 
 def test_where_the_paper_says_otherwise_not_holding_is_as_published():
     made = {("snli", MAIN): Fake({TAU: [np.linspace(0.1, 0.3, 50)], REFERENCE: [[0.6] * 50]})}
-    (found,) = judged(study_of(claim(than=REFERENCE, except_=("snli",))), made, Published({}))
+    (found,) = evaluate_claims(
+        study_of(claim(than=REFERENCE, except_=("snli",))), made, PublishedNumbers({})
+    )
     assert found.answer == "did not hold"
     assert found.as_published is True
 
@@ -231,13 +259,15 @@ def test_rows_stand_beside_published_numbers_and_medians_are_taken_in_bins():
         performance={"accuracy": [0.8, 0.9]},
     )
     keys = {
-        Key("sst", MAIN, "permutation.median_tvd", "median 0.00-0.25"): Figure(0.03, "svg"),
-        Key("sst", MAIN, "performance.accuracy", "value"): Figure(0.81, "repo"),
-        Key("sst", MAIN, TAU, "mean"): Figure(0.29, "repo"),
-        Key("sst", MAIN, REFERENCE, "mean"): Figure(0.66, "repo"),
-        Key("imdb", MAIN, TAU, "mean"): Figure(0.34, "repo"),
+        NumberKey("sst", MAIN, "permutation.median_tvd", "median 0.00-0.25"): PublishedNumber(
+            0.03, "svg"
+        ),
+        NumberKey("sst", MAIN, "performance.accuracy", "value"): PublishedNumber(0.81, "repo"),
+        NumberKey("sst", MAIN, TAU, "mean"): PublishedNumber(0.29, "repo"),
+        NumberKey("sst", MAIN, REFERENCE, "mean"): PublishedNumber(0.66, "repo"),
+        NumberKey("imdb", MAIN, TAU, "mean"): PublishedNumber(0.34, "repo"),
     }
-    rows = {row.key: row for row in rows_of({("sst", MAIN): cells}, Published(keys))}
+    rows = {row.key: row for row in compare_numbers({("sst", MAIN): cells}, PublishedNumbers(keys))}
     binned, score, tau, missing = (rows[key] for key in list(keys)[:4])
     assert binned.ours.value == pytest.approx(0.15)
     assert score.ours.value == pytest.approx(0.85)
@@ -245,8 +275,8 @@ def test_rows_stand_beside_published_numbers_and_medians_are_taken_in_bins():
     assert tau.ours.value == pytest.approx(0.425)
     assert missing.ours is None
     assert isnan(missing.difference)
-    assert Key("imdb", MAIN, TAU, "mean") not in rows
-    table = csv_of(list(rows.values())).splitlines()
+    assert NumberKey("imdb", MAIN, TAU, "mean") not in rows
+    table = render_csv(list(rows.values())).splitlines()
     assert len(table) == len(rows) + 1
     assert table[3].startswith(
         "sst,bilstm additive,all,all,agreement.tau_leave_one_out,mean,0.425,"
@@ -255,29 +285,35 @@ def test_rows_stand_beside_published_numbers_and_medians_are_taken_in_bins():
 
 
 def test_a_published_number_inside_our_interval_is_said():
-    row = Row(
-        Key("sst", MAIN, TAU, "mean"), Estimate(0.3, 0.2, 0.4, 3), "seeds", Figure(0.35, "repo")
+    row = ReplicatedNumber(
+        NumberKey("sst", MAIN, TAU, "mean"),
+        Estimate(0.3, 0.2, 0.4, 3),
+        "seeds",
+        PublishedNumber(0.35, "repo"),
     )
     assert row.inside is True
-    assert estimate_of(Key("sst", MAIN, "performance.f1", "value"), Fake({TAU: [[0.1]]})) is None
+    assert (
+        estimate_number(NumberKey("sst", MAIN, "performance.f1", "value"), Fake({TAU: [[0.1]]}))
+        is None
+    )
 
 
 def test_numbers_are_told_with_a_true_minus_and_dashes():
-    assert told(Estimate(-0.1, -0.2, 0.0, 3)) == "−0.100 [−0.200, 0.000]"
-    assert told(Estimate(0.5, nan, nan, 1)) == "0.500"
-    assert told(None) == number(nan) == number(None) == "–"
-    assert number(0.25, "+") == "+0.250"
+    assert format_estimate(Estimate(-0.1, -0.2, 0.0, 3)) == "−0.100 [−0.200, 0.000]"
+    assert format_estimate(Estimate(0.5, nan, nan, 1)) == "0.500"
+    assert format_estimate(None) == three_decimals(nan) == three_decimals(None) == "–"
+    assert three_decimals(0.25, "+") == "+0.250"
 
 
 def test_pages_escape_every_word():
-    heading = Heading(study_of(), "2026, <script>alert(1)</script>", ("<i>odd</i>",))
-    table = Table(("a|b", "<u>"), (("x|y", "✓ held"), ("<img src=x>", "–")), "cap <b>")
+    heading = StudyHeading(study_of(), "2026, <script>alert(1)</script>", ("<i>odd</i>",))
+    table = PageTable(("a|b", "<u>"), (("x|y", "✓ held"), ("<img src=x>", "–")), "cap <b>")
     sections = [Section("claims", "Cl<a>ims", ("<p>",), (table,), (), (("more <x>", table),))]
-    page = html_of(heading, sections)
+    page = render_study_html(heading, sections)
     for bad in ("<script>alert", "<i>odd", "<img src", "<b>title", "Cl<a>ims", "more <x>"):
         assert bad not in page
     assert 'class="held">✓ held' in page
-    text = markdown_of(heading, sections)
+    text = render_study_markdown(heading, sections)
     assert "x\\|y" in text
     assert "<img" not in text
 
@@ -288,7 +324,7 @@ def test_the_cost_of_a_study_adds_up():
     spent |= {"adversarial": 36.0, "forward": 6.0}
     object.__setattr__(cells, "told", ({"cpu_seconds": spent},))
     made = {("sst", MAIN): cells, ("sst", OTHER): cells, ("snli", MAIN): cells}
-    (table,) = cost_of(Outcome(study_of(), made, (), (), (), {})).tables
+    (table,) = build_cost_section(StudyOutcome(study_of(), made, (), (), (), {})).tables
     head = ("data set", "cells", "training", "leave-one-out", "adversarial", "gradient")
     assert table.head == (*head, "rest of the audit", "all")
     assert table.rows == (
@@ -299,17 +335,21 @@ def test_the_cost_of_a_study_adds_up():
 
 
 def test_means_are_drawn_beside_the_published_ones():
-    ours, theirs = Estimate(0.3, 0.2, 0.4, 3), Figure(0.25, "repo")
+    ours, theirs = Estimate(0.3, 0.2, 0.4, 3), PublishedNumber(0.25, "repo")
     tuned = ("models/minilm", "own")
     numbers = [
-        Row(Key("sst", MAIN, TAU, "mean"), ours, "seeds", theirs),
-        Row(Key("sst", OTHER, TAU, "mean"), Estimate(0.5, nan, nan, 1), "texts", theirs),
-        Row(Key("sst", tuned, TAU, "mean"), Estimate(-0.1, -0.2, 0.0, 9), "texts"),
-        Row(Key("sst", MAIN, TAU, "sd"), ours, "seeds", theirs),
-        Row(Key("sst", MAIN, TAU, "mean", "1"), ours, "seeds", theirs),
-        Row(Key("sst", ("cnn", "dot"), TAU, "mean"), None, "", theirs),
+        ReplicatedNumber(NumberKey("sst", MAIN, TAU, "mean"), ours, "seeds", theirs),
+        ReplicatedNumber(
+            NumberKey("sst", OTHER, TAU, "mean"), Estimate(0.5, nan, nan, 1), "texts", theirs
+        ),
+        ReplicatedNumber(
+            NumberKey("sst", tuned, TAU, "mean"), Estimate(-0.1, -0.2, 0.0, 9), "texts"
+        ),
+        ReplicatedNumber(NumberKey("sst", MAIN, TAU, "sd"), ours, "seeds", theirs),
+        ReplicatedNumber(NumberKey("sst", MAIN, TAU, "mean", "1"), ours, "seeds", theirs),
+        ReplicatedNumber(NumberKey("sst", ("cnn", "dot"), TAU, "mean"), None, "", theirs),
     ]
-    (found,) = figures_of(study_of(claim()), {}, [], numbers)
+    (found,) = build_study_figures(study_of(claim()), {}, [], numbers)
     told = [(row["measure"], row["class"], row["value"], row["certain"]) for row in found.rows]
     name = found.rows[0]["measure"].split(",")[0]
     assert told == [
@@ -341,11 +381,11 @@ def test_means_are_drawn_beside_the_published_ones():
     ],
 )
 def test_no_interval_reaches_where_no_value_can_be(measure, statistic, ends):
-    assert ends_of(measure, statistic) == pytest.approx(ends)
+    assert value_range(measure, statistic) == pytest.approx(ends)
 
 
 def test_as_published_is_said_only_of_what_was_published():
-    held = Judged(claim(than=REFERENCE), "sst", "held", Estimate(0.3, 0.2, 0.4, 3))
+    held = ClaimFinding(claim(than=REFERENCE), "sst", "held", Estimate(0.3, 0.2, 0.4, 3))
     assert held.as_published is None
     assert replace(held, published=0.1).as_published is True
     assert replace(held, published=-0.1).as_published is False
@@ -357,28 +397,32 @@ def test_as_published_is_said_only_of_what_was_published():
 
 def test_numbers_of_a_model_that_we_lack_stand_beside_our_main_one():
     study = Study.read("serrano-smith-2019")
-    known = Published.of(study.name, {study.published_as: study.main})
-    key = Key("imdb", study.main, "erasure.flip_only_top", "mean")
+    known = PublishedNumbers.of(study.name, {study.published_as: study.main})
+    key = NumberKey("imdb", study.main, "erasure.flip_only_top", "mean")
     assert known.figures[key].value == 0.122
-    assert key not in Published.of(study.name).figures
-    assert Published.of("no-such-study").figures == {}
+    assert key not in PublishedNumbers.of(study.name).figures
+    assert PublishedNumbers.of("no-such-study").figures == {}
 
 
 def test_the_first_table_of_the_paper_is_f1_where_there_are_two_classes():
-    key = Key("sst", MAIN, "performance.table_1", "value")
+    key = NumberKey("sst", MAIN, "performance.table_1", "value")
     two = Fake({TAU: [[0.1, 0.2]]}, performance={"accuracy": [0.8], "f1": [0.7]})
     many = Fake({TAU: [[0.1, 0.2]]}, performance={"accuracy": [0.8]})
-    assert estimate_of(key, two).value == 0.7
-    assert estimate_of(key, many).value == 0.8
+    assert estimate_number(key, two).value == 0.7
+    assert estimate_number(key, many).value == 0.8
 
 
 def test_rows_name_their_class_and_say_what_their_interval_is_over():
     cells = Fake({TAU: [[0.1, 0.2, 0.4]]})
-    keys = {Key("sst", MAIN, TAU, "mean", "1"): Figure(0.3, "repo")}
-    row = next(row for row in rows_of({("sst", MAIN): cells}, Published(keys)) if row.published)
+    keys = {NumberKey("sst", MAIN, TAU, "mean", "1"): PublishedNumber(0.3, "repo")}
+    row = next(
+        row
+        for row in compare_numbers({("sst", MAIN): cells}, PublishedNumbers(keys))
+        if row.published
+    )
     assert (row.key.of_class, row.of_class) == ("1", "positive")
-    assert csv_of([row]).splitlines()[1].startswith("sst,bilstm additive,1,positive,agreement.")
-    assert counted(row.ours, row.over) == "3 texts"
-    assert counted(Estimate(0.3, 0.2, 0.4, 3), "seeds") == "3 seeds"
-    assert counted(Estimate(0.3, nan, nan, 1), "seeds") == "1 seed"
-    assert counted(None, "texts") == "–"
+    assert render_csv([row]).splitlines()[1].startswith("sst,bilstm additive,1,positive,agreement.")
+    assert format_sample_size(row.ours, row.over) == "3 texts"
+    assert format_sample_size(Estimate(0.3, 0.2, 0.4, 3), "seeds") == "3 seeds"
+    assert format_sample_size(Estimate(0.3, nan, nan, 1), "seeds") == "1 seed"
+    assert format_sample_size(None, "texts") == "–"

@@ -10,12 +10,12 @@ from heedful.core.errors import ConfigError, UnknownName
 from heedful.data.cleaning.presets import CLEANINGS
 from heedful.data.readers import readers
 from heedful.pipeline.plan.plan import Plan
-from heedful.results.tables import Tables, gather
+from heedful.results.tables import PartitionedTable, gather_measures
 from heedful.studies import study as studying
-from heedful.studies.published_numbers import FOLDER, SOURCES, Key, Published
-from heedful.studies.results.cell_results import derived
-from heedful.studies.results.estimates import BINS, STATISTICS
-from heedful.studies.study import Study, studies
+from heedful.studies.published_numbers import PUBLISHED_FOLDER, SOURCES, NumberKey, PublishedNumbers
+from heedful.studies.results.cell_results import derive_measure
+from heedful.studies.results.estimates import STATISTICS, WEIGHT_BINS
+from heedful.studies.study import Study, list_studies
 from heedful.training.recipe import Recipe
 from unit.report.made_up import by_layer
 
@@ -23,7 +23,7 @@ NAMES = ("jain-wallace-2019", "serrano-smith-2019", "wiegreffe-pinter-2019")
 
 
 def test_all_three_are_there():
-    assert studies() == NAMES
+    assert list_studies() == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -55,10 +55,10 @@ def test_claims_are_about_sets_models_and_measures_of_the_study(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_published_numbers_have_a_source_and_a_statistic_we_know(name):
     sets = {one.name for one in Study.read(name).sets}
-    known = {*STATISTICS, "value", "significant", *(f"median {one}" for one in BINS)}
-    with (FOLDER / f"{name}.csv").open(newline="") as file:
+    known = {*STATISTICS, "value", "significant", *(f"median {one}" for one in WEIGHT_BINS)}
+    with (PUBLISHED_FOLDER / f"{name}.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == len(Published.of(name).figures)  # none stands there twice
+    assert len(rows) == len(PublishedNumbers.of(name).figures)  # none stands there twice
     for row in rows:
         assert row["set"] in sets
         assert row["source"] in SOURCES
@@ -66,7 +66,7 @@ def test_published_numbers_have_a_source_and_a_statistic_we_know(name):
 
 
 def test_published_numbers_of_the_main_table():
-    known = Published.of("jain-wallace-2019")
+    known = PublishedNumbers.of("jain-wallace-2019")
     model = ("bilstm", "additive")
     for texts, measure, value in (
         ("sst", "tau_leave_one_out", 0.291),
@@ -74,7 +74,7 @@ def test_published_numbers_of_the_main_table():
         ("snli", "tau_gradient", 0.314),
         ("babi2", "tau_leave_one_out", -0.014),
     ):
-        key = Key(texts, model, f"agreement.{measure}", "mean")
+        key = NumberKey(texts, model, f"agreement.{measure}", "mean")
         assert known.figures[key].value == value
         assert known.figures[key].source == "repo"
     assert known.classes("snli", model, "agreement.tau_gradient") == ["all", "0", "1", "2"]
@@ -88,19 +88,19 @@ def test_an_unknown_study_or_set_is_said_with_what_there_is():
 
 
 def test_a_key_nobody_knows_is_an_error(tmp_path, monkeypatch):
-    text = (studying.STUDIES / f"{NAMES[0]}.toml").read_text()
+    text = (studying.STUDIES_FOLDER / f"{NAMES[0]}.toml").read_text()
     (tmp_path / "mine.toml").write_text(f"colour = 3\n{text}")
-    monkeypatch.setattr(studying, "STUDIES", tmp_path)
+    monkeypatch.setattr(studying, "STUDIES_FOLDER", tmp_path)
     with pytest.raises(ConfigError, match="has no 'colour'"):
         Study.read("mine")
 
 
 def test_flips_are_parted_into_four_that_make_up_all():
-    found = gather(Tables.of(by_layer(5, 1, 1)))
+    found = gather_measures(PartitionedTable.of(by_layer(5, 1, 1)))
     found.values.setdefault("erasure", {})["flip_top"] = _array(1, 1, 0, 0, float("nan"))
     found.values["erasure"]["flip_random"] = _array(1, 0, 1, 0, 1)
     parts = [
-        derived(found, "erasure", f"flip_{one}")
+        derive_measure(found, "erasure", f"flip_{one}")
         for one in ("both", "only_top", "only_random", "neither")
     ]
     assert [one.tolist()[:4] for one in parts] == [

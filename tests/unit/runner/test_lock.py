@@ -13,7 +13,7 @@ import heedful
 import helpers
 from heedful.core.errors import RunError
 from heedful.pipeline.audit import run_lock
-from heedful.pipeline.audit.run_lock import locked
+from heedful.pipeline.audit.run_lock import lock_folder
 
 HOLD = """
 import sys, pathlib
@@ -35,7 +35,7 @@ def holder(tmp_path):
 
 
 def refusal(folder):
-    with pytest.raises(RunError) as caught, locked(folder):
+    with pytest.raises(RunError) as caught, lock_folder(folder):
         pass
     return str(caught.value)
 
@@ -51,26 +51,26 @@ def test_an_audit_is_refused_and_writes_nothing(holder, tmp_path):
     rows = [{"text": "w1 w2", "label": "class0"}]
     with pytest.raises(RunError, match=f"in use by another heedful \\(process {holder.pid}\\)"):
         heedful.audit(helpers.subject(), rows, checks=("permutation",), out=tmp_path / "run")
-    assert [one.name for one in (tmp_path / "run").iterdir()] == [run_lock.LOCK]
+    assert [one.name for one in (tmp_path / "run").iterdir()] == [run_lock.LOCK_FILE]
 
 
 def test_a_killed_process_leaves_no_lock(holder, tmp_path):
     holder.kill()
     holder.wait()
-    with locked(tmp_path / "run"):
-        assert (tmp_path / "run" / run_lock.LOCK).read_text() == str(os.getpid())
+    with lock_folder(tmp_path / "run"):
+        assert (tmp_path / "run" / run_lock.LOCK_FILE).read_text() == str(os.getpid())
 
 
 def test_the_lock_is_given_back_also_after_an_error(tmp_path):
     for _ in range(2):
-        with suppress(ZeroDivisionError), locked(tmp_path):
+        with suppress(ZeroDivisionError), lock_folder(tmp_path):
             assert "in use" in refusal(tmp_path)  # also within one process
             raise ZeroDivisionError
 
 
 def test_an_owner_that_has_not_signed_yet(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_lock, "_sign", lambda folder, handle: None)
-    with locked(tmp_path):
+    monkeypatch.setattr(run_lock, "_write_owner", lambda folder, handle: None)
+    with lock_folder(tmp_path):
         assert "(process unknown)" in refusal(tmp_path)
 
 
@@ -96,7 +96,7 @@ def test_a_disk_that_cannot_is_told(tmp_path, monkeypatch, call, number, said):
     monkeypatch.setattr(call, fail)
     assert refusal(tmp_path).startswith(said.format(tmp_path))
     monkeypatch.undo()
-    with locked(tmp_path):
+    with lock_folder(tmp_path):
         pass
 
 

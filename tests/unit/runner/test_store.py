@@ -9,44 +9,46 @@ import pyarrow.parquet as pq
 import pytest
 
 from heedful.core.errors import HeedfulError, RunError
-from heedful.pipeline.audit.job import Beside, Block, JobResult
-from heedful.pipeline.audit.run_store import Job, Store, jobs_of
+from heedful.pipeline.audit.job import JobResult, JobSummary, MeasureColumn
+from heedful.pipeline.audit.run_store import Job, RunStore, make_jobs
 from heedful.pipeline.plan.plan import Plan
-from heedful.results.run_folder import Folder
+from heedful.results.run_folder import RunFolder
 
 PLAN = Plan("model", "data", checks=("permutation",), instances_per_job=4)
 ORIGIN = {"model": "m", "data": "d"}
 LABELS = ("bad", "good")
-ONE, TWO = jobs_of(PLAN, 6, origin=ORIGIN)
+ONE, TWO = make_jobs(PLAN, 6, origin=ORIGIN)
 
 
 def block(instances, values, measure="median_tvd", setting=None):
     values = np.array(values, dtype=np.float64)
-    return Block("permutation", measure, setting, np.array(instances, dtype=np.int64), values)
+    return MeasureColumn(
+        "permutation", measure, setting, np.array(instances, dtype=np.int64), values
+    )
 
 
 def result(*blocks, beside=None):
     instances = sorted({i for one in blocks for i in one.instances.tolist()})
     predicted = {i: i % 2 for i in instances}
     label = {i: (i + 1) % 2 for i in instances}
-    return JobResult(tuple(blocks), predicted, label, beside or Beside())
+    return JobResult(tuple(blocks), predicted, label, beside or JobSummary())
 
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "run")
+    return RunStore(tmp_path / "run")
 
 
 def rows_of(store):
-    return Folder(store.folder).measurements().whole()
+    return RunFolder(store.folder).measurements().whole()
 
 
 def test_jobs_cover_the_data_once_and_sort_by_name():
     plan = replace(PLAN, instances_per_job=512)
-    jobs = jobs_of(plan, 1100, origin=ORIGIN)
+    jobs = make_jobs(plan, 1100, origin=ORIGIN)
     assert [(one.first, one.last) for one in jobs] == [(0, 512), (512, 1024), (1024, 1100)]
     assert [one.name for one in jobs] == sorted(one.name for one in jobs)
-    assert jobs_of(plan, 0, origin=ORIGIN) == []
+    assert make_jobs(plan, 0, origin=ORIGIN) == []
 
 
 @pytest.mark.parametrize(
@@ -59,18 +61,18 @@ def test_jobs_cover_the_data_once_and_sort_by_name():
     ],
 )
 def test_a_key_names_everything_the_results_depend_on(change):
-    assert jobs_of(replace(PLAN, **change), 6, origin=ORIGIN)[0].key != ONE.key
+    assert make_jobs(replace(PLAN, **change), 6, origin=ORIGIN)[0].key != ONE.key
 
 
 @pytest.mark.parametrize("origin", [{"model": "m2", "data": "d"}, {"model": "m", "data": "d2"}])
 def test_another_model_or_data_has_another_key(origin):
-    assert jobs_of(PLAN, 6, origin=origin)[0].key != ONE.key
+    assert make_jobs(PLAN, 6, origin=origin)[0].key != ONE.key
 
 
 @pytest.mark.parametrize("change", [{"max_batch_tokens": 5}, {"resamples": 300}, {"limit": 5}])
 def test_a_key_does_not_name_what_cannot_matter(change):
-    assert jobs_of(replace(PLAN, **change), 6, origin=ORIGIN)[0] == ONE
-    assert jobs_of(PLAN, 9, origin=ORIGIN)[0] == ONE  # longer data: what is done stays done
+    assert make_jobs(replace(PLAN, **change), 6, origin=ORIGIN)[0] == ONE
+    assert make_jobs(PLAN, 9, origin=ORIGIN)[0] == ONE  # longer data: what is done stays done
 
 
 def test_begin_claims_the_folder_and_keeps_the_plan(store):
@@ -95,14 +97,14 @@ def test_begin_refuses_another_plan_and_says_where_it_differs(store):
 def test_begin_refuses_a_file(tmp_path):
     (tmp_path / "run").write_text("")
     with pytest.raises(RunError) as caught:
-        Store(tmp_path / "run").begin(PLAN)
+        RunStore(tmp_path / "run").begin(PLAN)
     assert str(caught.value) == f"{tmp_path / 'run'} is a file; --out must name a folder."
 
 
 def test_begin_below_a_file_is_told(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match=r"^Cannot write .*plan\.toml: "):
-        Store(tmp_path / "file" / "run").begin(PLAN)
+        RunStore(tmp_path / "file" / "run").begin(PLAN)
 
 
 def test_begin_refuses_measurements_without_a_plan(store):
@@ -190,7 +192,7 @@ def test_jobs_are_read_in_order_and_the_whole_comes_last(store):
     assert measured.column("permutation", "median_tvd").tolist() == [0.0, 0.1, 0.4, 0.5]
     assert measured.label.tolist() == ["good", "bad"] * 2
     whole = {"permutation": {"rank": np.array([1.0, 2.0, nan, 4.0])}}
-    store.put_whole(whole, measured)
+    store.put_dataset_measures(whole, measured)
     table = rows_of(store)
     assert table.schema.names == list(CONTRACT)
     assert table["instance"].to_pylist() == [0, 1, 4, 5] * 2
@@ -199,19 +201,19 @@ def test_jobs_are_read_in_order_and_the_whole_comes_last(store):
     assert table["label"].to_pylist()[4:] == ["good", "bad"] * 2
     assert store.measured([ONE, TWO]).values.keys() == {"permutation"}
     assert store.measured([ONE, TWO]).values["permutation"].keys() == {"median_tvd"}
-    store.put_whole({"permutation": {}}, measured)
+    store.put_dataset_measures({"permutation": {}}, measured)
     assert rows_of(store).num_rows == 4
 
 
 def test_what_jobs_told_beside_adds_up(store):
-    one = Beside({"a": {"x": "no"}}, {"a": {"cpu": 1.0, "wall": 2.0}}, 1e-9, "float64", 3, 1)
-    two = Beside({"a": {"y": "nor"}}, {"a": {"cpu": 0.5, "wall": 1.0}}, 1e-7, "float64", 4, 2)
+    one = JobSummary({"a": {"x": "no"}}, {"a": {"cpu": 1.0, "wall": 2.0}}, 1e-9, "float64", 3, 1)
+    two = JobSummary({"a": {"y": "nor"}}, {"a": {"cpu": 0.5, "wall": 1.0}}, 1e-7, "float64", 4, 2)
     store.put(ONE, result(beside=one), LABELS)
     store.put(TWO, result(beside=two), LABELS)
     assert store.beside([ONE]) == one
     assert store.beside([ONE, TWO]) == one + two
     assert asdict(store.beside([ONE, TWO]))["seconds"] == {"a": {"cpu": 1.5, "wall": 3.0}}
-    assert store.beside([]) == Beside()
+    assert store.beside([]) == JobSummary()
 
 
 def test_a_folder_without_measurements_is_no_run(store):

@@ -10,14 +10,27 @@ from safetensors.torch import load_file
 
 import processes
 from heedful.core.errors import ConfigError, ModelError, RunError
-from heedful.pipeline.retrain.process_pool import Worker, cores, teach_all, teach_here
-from heedful.pipeline.retrain.worker_input import open_room, write_room
-from heedful.training.variants.variants import Adversary, Guided, Pace, Retrained
-from schooling import school
+from heedful.pipeline.retrain.process_pool import (
+    Worker,
+    available_cores,
+    train_in_process,
+    train_in_workers,
+)
+from heedful.pipeline.retrain.worker_input import read_worker_input, write_worker_input
+from heedful.training.variants.variants import (
+    AdversaryVariant,
+    EpochLimits,
+    GuidedVariant,
+    RetrainedVariant,
+)
 
-SHORT = Pace(2, 2)
-SOURCE = Adversary(0.01, "base", pace=SHORT)
-LESSONS = (Retrained(1, pace=SHORT), SOURCE, Guided(1, "adversary", SOURCE, pace=SHORT))
+SHORT = EpochLimits(2, 2)
+SOURCE = AdversaryVariant(0.01, "base", pace=SHORT)
+LESSONS = (
+    RetrainedVariant(1, pace=SHORT),
+    SOURCE,
+    GuidedVariant(1, "adversary", SOURCE, pace=SHORT),
+)
 
 
 def silent(*_):
@@ -26,39 +39,39 @@ def silent(*_):
 
 def contents(here):
     return {
-        str(lesson): {
+        str(variant): {
             name: one.numpy().tobytes()
-            for name, one in load_file(here.place(lesson) / "model.safetensors").items()
+            for name, one in load_file(here.place(variant) / "model.safetensors").items()
         }
-        for lesson in LESSONS
+        for variant in LESSONS
     }
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
     """All of them made in this process."""
-    here = school(tmp_path_factory.mktemp("alone"))
+    here = variant_store(tmp_path_factory.mktemp("alone"))
 
-    def teach(lesson, tell):
-        here.teach(lesson)
+    def train_variant(variant, tell):
+        here.train_variant(variant)
 
-    assert teach_all(LESSONS, [teach], silent) == {}
+    assert train_in_workers(LESSONS, [train_variant], silent) == {}
     return contents(here)
 
 
 def test_two_processes_make_the_same_models(alone, tmp_path):
-    here, told, said = school(tmp_path), [], []
-    room = write_room(here, model="", choices={})
+    here, told, said = variant_store(tmp_path), [], []
+    room = write_worker_input(here, model="", choices={})
     workers = [Worker(room) for _ in range(2)]
 
     def listened(worker):
-        def teach(lesson, tell):
-            return worker(lesson, lambda words: (said.append((str(lesson), words)), tell(words)))
+        def train_variant(variant, tell):
+            return worker(variant, lambda words: (said.append((str(variant), words)), tell(words)))
 
-        return teach
+        return train_variant
 
     try:
-        found = teach_all(
+        found = train_in_workers(
             LESSONS, [listened(one) for one in workers], lambda *one: told.append(one)
         )
     finally:
@@ -68,12 +81,12 @@ def test_two_processes_make_the_same_models(alone, tmp_path):
     assert contents(here) == alone
     assert told[-1] == (3, 3, "retraining")
     # what is shown is looked at a few times a second: what was said is asked of the workers
-    assert {lesson for lesson, words in said if "epoch" in words} == {str(one) for one in LESSONS}
+    assert {variant for variant, words in said if "epoch" in words} == {str(one) for one in LESSONS}
 
 
 def test_the_room_on_disk_is_the_room(tmp_path):
-    here = school(tmp_path)
-    again = open_room(write_room(here, model="", choices={}))
+    here = variant_store(tmp_path)
+    again = read_worker_input(write_worker_input(here, model="", choices={}))
     assert again.train.examples == here.train.examples
     assert again.dev.examples == here.dev.examples
     assert again.base.fingerprint() == here.base.fingerprint()
@@ -81,27 +94,27 @@ def test_the_room_on_disk_is_the_room(tmp_path):
 
 
 def test_a_worker_that_is_killed_is_told_of_and_nothing_is_lost(tmp_path):
-    here, whole = school(tmp_path / "killed"), school(tmp_path / "whole")
-    lesson = Retrained(1, pace=Pace(20, 20))
-    worker = Worker(write_room(here, model="", choices={}))
+    here, whole = variant_store(tmp_path / "killed"), variant_store(tmp_path / "whole")
+    variant = RetrainedVariant(1, pace=EpochLimits(20, 20))
+    worker = Worker(write_worker_input(here, model="", choices={}))
 
     def tell(words):
         if words.startswith("epoch 3"):
             worker.process.kill()
 
     with pytest.raises(RunError, match="signal 9"):
-        worker(lesson, tell)
+        worker(variant, tell)
     worker.end()
-    assert not here.done(lesson)
+    assert not here.done(variant)
     for one in (here, whole):
-        one.teach(lesson)
-    assert here.taught(lesson).told["sittings"] == 2
-    mine, other = (load_file(one.place(lesson) / "model.safetensors") for one in (here, whole))
+        one.train_variant(variant)
+    assert here.trained(variant).told["sittings"] == 2
+    mine, other = (load_file(one.place(variant) / "model.safetensors") for one in (here, whole))
     assert all(mine[name].equal(other[name]) for name in other)
 
 
 def test_a_worker_ends_with_its_parent(tmp_path):
-    room = write_room(school(tmp_path), model="", choices={})
+    room = write_worker_input(variant_store(tmp_path), model="", choices={})
     code = (
         "import sys; from pathlib import Path\n"
         "from heedful.pipeline.retrain.process_pool import Worker\n"
@@ -119,10 +132,10 @@ def test_a_worker_ends_with_its_parent(tmp_path):
 
 
 def test_reasons_reach_all_that_need_the_lesson():
-    def teach(lesson, tell):
-        return "it cannot be done" if lesson == SOURCE else None
+    def train_variant(variant, tell):
+        return "it cannot be done" if variant == SOURCE else None
 
-    assert teach_all(LESSONS, [teach], silent) == {
+    assert train_in_workers(LESSONS, [train_variant], silent) == {
         SOURCE: "it cannot be done",
         LESSONS[2]: "it cannot be done",
     }
@@ -131,74 +144,78 @@ def test_reasons_reach_all_that_need_the_lesson():
 def test_what_was_made_before_counts_as_met():
     seen = []
 
-    def teach(lesson, tell):
-        seen.append(lesson)
+    def train_variant(variant, tell):
+        seen.append(variant)
 
-    assert teach_all([LESSONS[2]], [teach], silent) == {}
+    assert train_in_workers([LESSONS[2]], [train_variant], silent) == {}
     assert seen == [LESSONS[2]]
 
 
 @pytest.mark.parametrize("error", [ConfigError("a lower rate"), KeyError("ours"), MemoryError()])
 def test_an_error_in_one_ends_all_and_is_raised(error):
-    def teach(lesson, tell):
-        if lesson == SOURCE:
+    def train_variant(variant, tell):
+        if variant == SOURCE:
             raise error
 
     with pytest.raises(type(error)):
-        teach_all([SOURCE, LESSONS[2]], [teach, teach], silent)
+        train_in_workers([SOURCE, LESSONS[2]], [train_variant, train_variant], silent)
 
 
 def test_a_failure_is_told_at_once_though_others_are_at_work():
-    def teach(lesson, tell):
-        if lesson == SOURCE:
+    def train_variant(variant, tell):
+        if variant == SOURCE:
             raise RunError("the worker is gone")
         time.sleep(3)
 
     began = time.monotonic()
     with pytest.raises(RunError, match="gone"):
-        teach_all([SOURCE, LESSONS[0]], [teach, teach], silent)
+        train_in_workers([SOURCE, LESSONS[0]], [train_variant, train_variant], silent)
     assert time.monotonic() - began < 2
 
 
 def test_waiting_costs_nothing_whichever_thread_is_the_last_at_work():
     told = []
 
-    def teach(lesson, tell):
-        if lesson == LESSONS[0]:
+    def train_variant(variant, tell):
+        if variant == LESSONS[0]:
             time.sleep(1.2)
 
-    teach_all([SOURCE, LESSONS[0]], [teach, teach, teach], lambda *one: told.append(one))
+    train_in_workers(
+        [SOURCE, LESSONS[0]],
+        [train_variant, train_variant, train_variant],
+        lambda *one: told.append(one),
+    )
     assert len(told) < 20
 
 
 def test_here_an_interrupt_ends_the_teaching():
     seen = []
 
-    def teach(lesson, tell):
-        seen.append(lesson)
+    def train_variant(variant, tell):
+        seen.append(variant)
         tell("epoch 1")
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        teach_here(LESSONS, teach, silent)
+        train_in_process(LESSONS, train_variant, silent)
     assert seen == [LESSONS[0]]
 
 
 def test_here_reasons_reach_all_that_need_the_lesson():
-    def teach(lesson, tell):
-        return "it cannot be done" if lesson == SOURCE else None
+    def train_variant(variant, tell):
+        return "it cannot be done" if variant == SOURCE else None
 
-    found = teach_here(LESSONS, teach, silent)
+    found = train_in_process(LESSONS, train_variant, silent)
     assert found == {SOURCE: "it cannot be done", LESSONS[2]: "it cannot be done"}
 
 
 def test_another_model_in_the_place_of_the_base_is_refused(tmp_path):
     from dataclasses import replace
 
-    here = replace(school(tmp_path), origin={"model": "another"})
+    here = replace(variant_store(tmp_path), origin={"model": "another"})
     with pytest.raises(ModelError, match="another model"):
-        open_room(write_room(here, model="", choices={}))
+        read_worker_input(write_worker_input(here, model="", choices={}))
 
 
 def test_cores_are_counted():
-    assert cores() >= 1
+    assert available_cores() >= 1

@@ -5,11 +5,11 @@ import pytest
 
 from heedful.numerics.stats.bootstrap import bootstrap_means
 from heedful.numerics.stats.crossed_bootstrap import (
-    crossed_draws,
     equivalence,
-    estimate_draws,
-    mean_of_seeds,
-    median_of_seeds,
+    estimate_from_draws,
+    mean_over_seeds,
+    median_over_seeds,
+    resample_crossed,
 )
 
 DRAW = np.random.default_rng(0)
@@ -17,7 +17,7 @@ DRAW = np.random.default_rng(0)
 
 def test_one_seed_is_the_bootstrap_over_texts():
     values = DRAW.normal(size=40)
-    found = crossed_draws({"a": values[None]}, resamples=300, seed=3)["a"]
+    found = resample_crossed({"a": values[None]}, resamples=300, seed=3)["a"]
     wanted = bootstrap_means(values[:, None], resamples=300, seed=3)[:, 0]
     np.testing.assert_allclose(found, wanted)
 
@@ -26,7 +26,9 @@ def test_seeds_that_differ_widen_the_interval():
     texts = DRAW.normal(size=200)
     same = np.stack([texts] * 5)
     other = same + np.array([-0.2, -0.1, 0.0, 0.1, 0.2])[:, None]
-    narrow, wide = (crossed_draws({"a": one}, resamples=2000)["a"].std() for one in (same, other))
+    narrow, wide = (
+        resample_crossed({"a": one}, resamples=2000)["a"].std() for one in (same, other)
+    )
     seeds = np.array([-0.2, -0.1, 0.0, 0.1, 0.2]).std() / np.sqrt(5)
     assert narrow == pytest.approx(texts.std() / np.sqrt(200), rel=0.1)
     assert wide == pytest.approx(np.hypot(narrow, seeds), rel=0.1)
@@ -35,10 +37,10 @@ def test_seeds_that_differ_widen_the_interval():
 def test_arms_share_their_texts_and_not_their_seeds():
     texts = DRAW.normal(size=50)
     arms = {"a": np.stack([texts, texts]), "b": np.stack([texts, texts]) - 0.25}
-    draws = crossed_draws(arms, resamples=200)
+    draws = resample_crossed(arms, resamples=200)
     np.testing.assert_allclose(draws["a"] - draws["b"], 0.25)  # paired over texts
     shifted = np.stack([texts, texts + 1])
-    apart = crossed_draws({"a": shifted, "b": shifted}, resamples=400)
+    apart = resample_crossed({"a": shifted, "b": shifted}, resamples=400)
     assert 0.3 < np.mean(np.abs(apart["a"] - apart["b"]) > 1e-9) < 0.9  # own seeds each
 
 
@@ -53,15 +55,15 @@ def test_the_plain_loop_gives_the_same():
         chosen = texts.integers(7, size=7).tolist()
         rows = seeds.integers(3, size=3).tolist()
         wanted.append(np.mean([np.mean([table[row][text] for row in rows]) for text in chosen]))
-    found = crossed_draws({"a": table}, resamples=50, seed=5)["a"]
+    found = resample_crossed({"a": table}, resamples=50, seed=5)["a"]
     np.testing.assert_allclose(found, wanted)
 
 
 def test_the_median_is_taken_over_the_seeds_of_each_text():
     table = np.array([[0.0, 5.0], [1.0, 6.0], [9.0, 7.0]])
-    assert median_of_seeds(table).tolist() == [1.0, 6.0]
-    assert mean_of_seeds(table).tolist() == pytest.approx([10 / 3, 6.0])
-    found = crossed_draws({"a": table}, centre=median_of_seeds, resamples=500)["a"]
+    assert median_over_seeds(table).tolist() == [1.0, 6.0]
+    assert mean_over_seeds(table).tolist() == pytest.approx([10 / 3, 6.0])
+    found = resample_crossed({"a": table}, centre=median_over_seeds, resamples=500)["a"]
     assert set(np.unique(found)) <= {
         a / 2 + b / 2 for a in (0, 1, 9, 5, 6, 7) for b in (0, 1, 9, 5, 6, 7)
     }
@@ -70,8 +72,8 @@ def test_the_median_is_taken_over_the_seeds_of_each_text():
 def test_the_order_and_company_of_measures_change_nothing():
     table = DRAW.normal(size=(3, 20))
     other = DRAW.normal(size=(2, 20))
-    alone = crossed_draws({"a": table}, resamples=50)["a"]
-    both = crossed_draws({"b": other, "a": table}, resamples=50)["a"]
+    alone = resample_crossed({"a": table}, resamples=50)["a"]
+    both = resample_crossed({"b": other, "a": table}, resamples=50)["a"]
     np.testing.assert_array_equal(alone, both)
 
 
@@ -81,8 +83,8 @@ def test_coverage_of_the_mean_over_seeds_and_texts():
     for study in range(100):
         effects = draw.normal(0, 0.3, 8)[:, None] + draw.normal(0, 0.3, 60)[None]
         table = effects + draw.normal(0, 0.3, (8, 60))
-        draws = crossed_draws({"a": table}, resamples=300, seed=study)["a"]
-        found = estimate_draws(float(table.mean()), draws, n=60)
+        draws = resample_crossed({"a": table}, resamples=300, seed=study)["a"]
+        found = estimate_from_draws(float(table.mean()), draws, n=60)
         held += found.low <= 0 <= found.high
     assert 84 <= held <= 100
 
@@ -106,7 +108,7 @@ def test_texts_that_are_all_alike_prove_little_when_few():
         wrong[n] = 0
         for study in range(60):
             gains = (draw.random(n) < 0.01).astype(float)  # 1 in 100 is right with attention alone
-            draws = crossed_draws({"gain": gains[None]}, resamples=200, seed=study)["gain"]
+            draws = resample_crossed({"gain": gains[None]}, resamples=200, seed=study)["gain"]
             wrong[n] += equivalence(draws, 0.01, n=n).not_more < 0.05
     assert max(wrong.values()) <= 7
 
@@ -116,7 +118,7 @@ def test_undefined_draws_count_as_beyond():
 
 
 def test_one_text_has_no_interval():
-    found = estimate_draws(0.5, np.full(100, 0.5), n=1)
+    found = estimate_from_draws(0.5, np.full(100, 0.5), n=1)
     assert np.isnan([found.low, found.high]).all()
 
 
@@ -124,7 +126,7 @@ def test_undefined_texts_are_left_out():
     table = DRAW.normal(size=(2, 30))
     holes = table.copy()
     holes[0, 4] = holes[1, 9] = np.nan  # undefined under one seed: left out where that is drawn
-    draws = crossed_draws({"a": holes}, resamples=200, seed=1)["a"]
+    draws = resample_crossed({"a": holes}, resamples=200, seed=1)["a"]
     assert not np.isnan(draws).any()
-    one = crossed_draws({"a": holes[:1]}, resamples=200, seed=1)["a"]
+    one = resample_crossed({"a": holes[:1]}, resamples=200, seed=1)["a"]
     np.testing.assert_allclose(one, bootstrap_means(holes[0][:, None], resamples=200, seed=1)[:, 0])

@@ -12,10 +12,10 @@ from heedful.core.rng import generator
 from heedful.numerics.stats import multiple_testing, permutation_tests
 from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted
 from heedful.numerics.stats.permutation_tests import (
-    dealt_means,
-    reached_p,
-    sign_flips_p,
+    relabelled_means,
     swapped_means,
+    two_sided_p,
+    two_sided_sign_flip_p,
 )
 
 MANY = 20_000
@@ -37,7 +37,7 @@ def test_signs_of_few_values_are_all_tried_by_hand(mean):
         for turn in product((-1, 1), repeat=9)
     ]
     exact = np.mean(np.abs(sums) >= abs(values.sum()) - 1e-12)
-    assert sign_flips_p(values, resamples=MANY)[0] == pytest.approx(exact, abs=0.012)
+    assert two_sided_sign_flip_p(values, resamples=MANY)[0] == pytest.approx(exact, abs=0.012)
 
 
 def test_two_sided_p_is_that_of_scipy():
@@ -45,7 +45,7 @@ def test_two_sided_p_is_that_of_scipy():
     found = stats.permutation_test(
         (one, other), mean_difference, permutation_type="samples", n_resamples=MANY, rng=0
     )
-    assert sign_flips_p((other - one)[:, None], resamples=MANY)[0] == pytest.approx(
+    assert two_sided_sign_flip_p((other - one)[:, None], resamples=MANY)[0] == pytest.approx(
         found.pvalue, abs=0.012
     )
 
@@ -53,19 +53,21 @@ def test_two_sided_p_is_that_of_scipy():
 def test_columns_turn_the_same_signs_and_know_their_own_gaps():
     values = normal(4, 50, 3)
     values[::3, 1] = nan
-    both = sign_flips_p(values, resamples=500, seed=3)
+    both = two_sided_sign_flip_p(values, resamples=500, seed=3)
     for column in (0, 2):
-        assert sign_flips_p(values[:, [column]], resamples=500, seed=3)[0] == both[column]
+        assert two_sided_sign_flip_p(values[:, [column]], resamples=500, seed=3)[0] == both[column]
     filled = np.where(np.isnan(values), 0.0, values)
-    assert (sign_flips_p(filled, resamples=500, seed=3) == both).all()
-    assert (sign_flips_p(-values, resamples=500, seed=3) == both).all()
-    assert isnan(sign_flips_p(np.full((5, 1), nan))[0])
-    assert sign_flips_p(np.zeros((5, 1)))[0] == 1.0
+    assert (two_sided_sign_flip_p(filled, resamples=500, seed=3) == both).all()
+    assert (two_sided_sign_flip_p(-values, resamples=500, seed=3) == both).all()
+    assert isnan(two_sided_sign_flip_p(np.full((5, 1), nan))[0])
+    assert two_sided_sign_flip_p(np.zeros((5, 1)))[0] == 1.0
 
 
 def test_false_alarms_come_as_often_as_the_level_says():
     values = normal(5, 30, 2000)
-    assert np.mean(sign_flips_p(values, resamples=400) <= 0.05) == pytest.approx(0.05, abs=0.015)
+    assert np.mean(two_sided_sign_flip_p(values, resamples=400) <= 0.05) == pytest.approx(
+        0.05, abs=0.015
+    )
 
 
 @given(st.integers(0, 999), st.integers(1, 12))
@@ -86,7 +88,7 @@ def test_deals_are_those_of_a_plain_loop_and_leave_gaps_out():
     one, other = normal(0, 7, 2), normal(1, 5, 2)
     one[2, 0] = other[1, 1] = nan
     both, random = np.concatenate([one, other]), generator(9, "deals")
-    first, second = dealt_means(one, other, resamples=6, seed=9)
+    first, second = relabelled_means(one, other, resamples=6, seed=9)
     for draw in range(6):
         order = random.permutation(12)
         for found, rows in ((first, order[:7]), (second, order[7:])):
@@ -96,9 +98,9 @@ def test_deals_are_those_of_a_plain_loop_and_leave_gaps_out():
 def test_p_of_independent_samples_is_that_of_scipy():
     one, other = normal(2, 40), normal(3, 55, mean=0.4)
     found = stats.permutation_test((one, other), mean_difference, n_resamples=MANY, rng=0)
-    first, second = dealt_means(one[:, None], other[:, None], resamples=MANY)
+    first, second = relabelled_means(one[:, None], other[:, None], resamples=MANY)
     own = np.array([other.mean() - one.mean()])
-    assert reached_p(own, second - first)[0] == pytest.approx(found.pvalue, abs=0.012)
+    assert two_sided_p(own, second - first)[0] == pytest.approx(found.pvalue, abs=0.012)
 
 
 def test_adjusted_p_values_are_those_of_scipy_and_gaps_stay():

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from heedful.numerics.stats.detection_skill import Trials, rates, roc_auc
+from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_auc, detection_rates
 
 
 def test_rates_by_hand_with_kinds_alike():
     """A kind of many subjects weighs no more than one of few."""
     trials = [
-        Trials(True, (1, 1, 1, -1)),  # right 3/4, missed 1/4
-        Trials(True, (0,)),  # silent
-        Trials(False, (-1,) * 9 + (1,)),  # a false alarm in ten
+        KnownTruthAnswers(True, (1, 1, 1, -1)),  # right 3/4, missed 1/4
+        KnownTruthAnswers(True, (0,)),  # silent
+        KnownTruthAnswers(False, (-1,) * 9 + (1,)),  # a false alarm in ten
     ]
-    found = rates(trials)
+    found = detection_rates(trials)
     assert found.miss.value == pytest.approx((1 / 4 + 0) / 2)
     assert found.false_alarm.value == pytest.approx(1 / 10)
     assert found.undecided.value == pytest.approx((1 / 2 + 0) / 2)
@@ -29,18 +29,27 @@ def test_rates_by_hand_with_kinds_alike():
 
 def test_an_oracle_a_liar_and_one_who_guesses():
     def said(right):
-        return [Trials(True, tuple(right)), Trials(False, tuple(-one for one in right))]
+        return [
+            KnownTruthAnswers(True, tuple(right)),
+            KnownTruthAnswers(False, tuple(-one for one in right)),
+        ]
 
-    assert rates(said([1] * 20)).skill.value == rates(said([1] * 20)).skill.low == 1.0
-    assert rates(said([-1] * 20)).skill.high == -1.0
-    guessing = rates(said([1, -1] * 10)).skill
+    assert (
+        detection_rates(said([1] * 20)).skill.value
+        == detection_rates(said([1] * 20)).skill.low
+        == 1.0
+    )
+    assert detection_rates(said([-1] * 20)).skill.high == -1.0
+    guessing = detection_rates(said([1, -1] * 10)).skill
     assert guessing.low < 0.0 < guessing.high
-    assert rates(said([0] * 20)).skill.value == 0.0
+    assert detection_rates(said([0] * 20)).skill.value == 0.0
 
 
 def test_what_never_was_seen_may_yet_be():
     """0 of 15: the exact interval ends at 1 − 0.025^(1/15)."""
-    found = rates([Trials(True, (1,) * 15), Trials(False, (-1,) * 15)])
+    found = detection_rates(
+        [KnownTruthAnswers(True, (1,) * 15), KnownTruthAnswers(False, (-1,) * 15)]
+    )
     assert found.miss.low == 0.0
     assert found.miss.high == pytest.approx(1 - 0.025 ** (1 / 15))
     assert found.false_alarm.n == 15
@@ -48,30 +57,44 @@ def test_what_never_was_seen_may_yet_be():
 
 
 def test_one_truth_alone_has_no_rates():
-    assert rates([Trials(True, (1, 1))]) is None
-    assert rates([]) is None
-    assert roc_auc([Trials(True, (1,), (0.5,)), Trials(False, (1,), (float("nan"),))]) is None
+    assert detection_rates([KnownTruthAnswers(True, (1, 1))]) is None
+    assert detection_rates([]) is None
+    assert (
+        detection_auc(
+            [KnownTruthAnswers(True, (1,), (0.5,)), KnownTruthAnswers(False, (1,), (float("nan"),))]
+        )
+        is None
+    )
 
 
 def test_auc_beside_scipy_and_a_plain_loop():
     draw = np.random.default_rng(3)
     true, false = draw.normal(1, 1, 12).round(1), draw.normal(0, 1, 15).round(1)
-    found = roc_auc([Trials(True, (0,) * 12, tuple(true)), Trials(False, (0,) * 15, tuple(false))])
+    found = detection_auc(
+        [
+            KnownTruthAnswers(True, (0,) * 12, tuple(true)),
+            KnownTruthAnswers(False, (0,) * 15, tuple(false)),
+        ]
+    )
     u = mannwhitneyu(true, false).statistic
     assert found.value == pytest.approx(u / (12 * 15))
     assert found.low < found.value < found.high
     kinds = [draw.normal(k, 1, 5) for k in range(4)]
-    trials = [Trials(k > 1, (0,) * 5, tuple(one)) for k, one in enumerate(kinds)]
+    trials = [KnownTruthAnswers(k > 1, (0,) * 5, tuple(one)) for k, one in enumerate(kinds)]
     pairs = [
         np.mean([(a > b) + 0.5 * (a == b) for a, b in product(kinds[t], kinds[f])])
         for t, f in product((2, 3), (0, 1))
     ]
-    assert roc_auc(trials).value == pytest.approx(np.mean(pairs))
+    assert detection_auc(trials).value == pytest.approx(np.mean(pairs))
 
 
 def test_intervals_are_over_kinds():
     """Twenty subjects of one kind that fools a check are one mistake, which may not be repeated."""
-    fooled = [Trials(True, (1,) * 20), Trials(True, (-1,) * 20), Trials(False, (-1,) * 20)]
-    assert rates(fooled).miss.low == 0.0
-    assert rates(fooled).miss.high == 1.0
-    assert rates(fooled) == rates(fooled)  # the same draws every time
+    fooled = [
+        KnownTruthAnswers(True, (1,) * 20),
+        KnownTruthAnswers(True, (-1,) * 20),
+        KnownTruthAnswers(False, (-1,) * 20),
+    ]
+    assert detection_rates(fooled).miss.low == 0.0
+    assert detection_rates(fooled).miss.high == 1.0
+    assert detection_rates(fooled) == detection_rates(fooled)  # the same draws every time

@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from heedful.numerics.tensor.linear_programs import TOGETHER, Program, best_in_balls
+from heedful.numerics.tensor.linear_programs import (
+    PROGRAMS_PER_SOLVE,
+    LinearProgram,
+    solve_in_balls,
+)
 
 
 def program(rng, words, classes, *, shift=0.0):
     """Chances that some weights reach exactly; a shift puts them out of reach of all weights."""
     slope = rng.random((words, classes)) * 0.3
-    return Program(rng.random(words), slope, rng.dirichlet(np.ones(words)) @ slope - shift)
+    return LinearProgram(rng.random(words), slope, rng.dirichlet(np.ones(words)) @ slope - shift)
 
 
 def alone(one, epsilon):
@@ -33,9 +37,9 @@ def test_together_is_as_good_as_alone_also_beside_programs_without_an_answer():
     rng = np.random.default_rng(3)
     programs = [
         program(rng, int(rng.integers(2, 9)), int(rng.integers(2, 5)), shift=(at % 7 == 5) * 2.0)
-        for at in range(2 * TOGETHER + 3)
+        for at in range(2 * PROGRAMS_PER_SOLVE + 3)
     ]
-    found = best_in_balls(programs, epsilon=0.05)
+    found = solve_in_balls(programs, epsilon=0.05)
     assert [one is None for one in found] == [at % 7 == 5 for at in range(len(programs))]
     for one, weights in zip(programs, found, strict=True):
         want = alone(one, 0.05)
@@ -47,4 +51,4 @@ def test_together_is_as_good_as_alone_also_beside_programs_without_an_answer():
 
 
 def test_no_programs_have_no_answers():
-    assert best_in_balls([], epsilon=0.05) == []
+    assert solve_in_balls([], epsilon=0.05) == []

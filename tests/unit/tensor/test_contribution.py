@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-from heedful.numerics.tensor.vector_parts import Parts, rows_of_one
+from heedful.numerics.tensor.vector_parts import VectorParts, normalise_rows
 
 
 def drawn(*shape, seed=0):
@@ -14,7 +14,7 @@ def drawn(*shape, seed=0):
 def made(texts=2, heads=3, count=5, width=7):
     weights = drawn(texts, heads, count, count).softmax(-1).tril()
     rest = [drawn(texts, count, width, seed=seed) for seed in (2, 3)]
-    return Parts(weights, drawn(texts, count, heads, width, seed=1), *rest)
+    return VectorParts(weights, drawn(texts, count, heads, width, seed=1), *rest)
 
 
 def by_loops(parts):
@@ -56,7 +56,7 @@ def test_parts_on_axes_of_their_own_contribute_their_weights():
     """Token k adds its weight on axis k: of ‖y‖₁ = 1 it is exactly that weight."""
     weights = drawn(1, 1, 4, 4).softmax(-1)
     nothing = torch.zeros(1, 4, 4, dtype=torch.float64)
-    parts = Parts(weights, torch.eye(4, dtype=torch.float64)[None, :, None], nothing, nothing)
+    parts = VectorParts(weights, torch.eye(4, dtype=torch.float64)[None, :, None], nothing, nothing)
     close(parts.nearness(parts.whole(), vectors=9), weights[:, 0])
     close(parts.sizes(), weights[:, 0])
 
@@ -64,8 +64,8 @@ def test_parts_on_axes_of_their_own_contribute_their_weights():
 def test_positions_that_attend_to_nothing_are_their_own():
     states = drawn(1, 4, 6)
     weights, added = torch.zeros(1, 2, 4, 4).double(), drawn(1, 4, 2, 6)
-    parts = Parts(weights, added, states, torch.zeros_like(states))
+    parts = VectorParts(weights, added, states, torch.zeros_like(states))
     own = torch.eye(4).double()[None]
-    close(rows_of_one(parts.nearness(states, vectors=9)), own)
-    close(rows_of_one(parts.sizes()), own)
-    close(rows_of_one(torch.zeros(1, 4, 4).double()), own)
+    close(normalise_rows(parts.nearness(states, vectors=9)), own)
+    close(normalise_rows(parts.sizes()), own)
+    close(normalise_rows(torch.zeros(1, 4, 4).double()), own)

@@ -6,7 +6,11 @@ import pytest
 import torch
 
 from heedful.numerics.tensor.distributions import kl, kl_of_logits
-from heedful.numerics.tensor.hard_concrete import dimmed, hard_concrete, log_open
+from heedful.numerics.tensor.hard_concrete import (
+    blend_with_blank,
+    hard_concrete,
+    log_open_probability,
+)
 
 DRAWS = 200_000
 
@@ -20,7 +24,7 @@ def uniform(*shape):
 def test_the_closed_form_is_the_share_of_draws_above_zero(logit):
     logits = torch.full((DRAWS,), logit, dtype=torch.float64)
     share = float((hard_concrete(logits, uniform(DRAWS)) > 0).double().mean())
-    chance = float(log_open(logits[:1]).exp())
+    chance = float(log_open_probability(logits[:1]).exp())
     assert share == pytest.approx(chance, abs=4 * math.sqrt(chance * (1 - chance) / DRAWS))
 
 
@@ -42,14 +46,16 @@ def test_some_gates_are_exactly_zero_and_none_is_exactly_one():
 def test_independent_gates_are_all_open_with_the_product_of_their_chances():
     logits = torch.tensor([0.5, -0.2, 1.0]).double()
     drawn = hard_concrete(logits[:, None].expand(-1, DRAWS), uniform(3, DRAWS)).prod(0)
-    chance = float(log_open(logits).sum().exp())
+    chance = float(log_open_probability(logits).sum().exp())
     assert float((drawn > 0).double().mean()) == pytest.approx(chance, abs=0.005)
 
 
 def test_open_gates_leave_vectors_and_closed_ones_the_blank():
     vectors, blank = uniform(2, 3, 4), uniform(4)
-    assert torch.equal(dimmed(vectors, torch.ones(2, 3).double(), blank), vectors)
-    assert torch.equal(dimmed(vectors, torch.zeros(2, 3).double(), blank), blank.expand(2, 3, 4))
+    assert torch.equal(blend_with_blank(vectors, torch.ones(2, 3).double(), blank), vectors)
+    assert torch.equal(
+        blend_with_blank(vectors, torch.zeros(2, 3).double(), blank), blank.expand(2, 3, 4)
+    )
 
 
 def test_kl_of_logits_is_that_of_probabilities_and_its_slope_is_finite():

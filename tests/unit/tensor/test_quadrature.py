@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from heedful.numerics.tensor.quadrature import even_rule, rule
+from heedful.numerics.tensor.quadrature import clenshaw_curtis, warped_clenshaw_curtis
 
 
-@pytest.mark.parametrize("make", [rule, even_rule])
+@pytest.mark.parametrize("make", [warped_clenshaw_curtis, clenshaw_curtis])
 @pytest.mark.parametrize("steps", [4, 12, 24, 256])
 def test_nodes_run_from_0_to_1_and_weights_add_up(make, steps):
     nodes, weights = make(steps)
@@ -16,14 +16,14 @@ def test_nodes_run_from_0_to_1_and_weights_add_up(make, steps):
     assert weights.sum() == pytest.approx(1.0, abs=1e-14)
 
 
-@pytest.mark.parametrize("make", [rule, even_rule])
+@pytest.mark.parametrize("make", [warped_clenshaw_curtis, clenshaw_curtis])
 def test_doubling_keeps_every_node(make):
     np.testing.assert_allclose(make(48)[0][::2], make(24)[0], atol=1e-15)
 
 
 @pytest.mark.parametrize("power", range(9))
 def test_polynomials_are_integrated(power):
-    for make, limit in ((even_rule, 1e-14), (rule, 1e-10)):
+    for make, limit in ((clenshaw_curtis, 1e-14), (warped_clenshaw_curtis, 1e-10)):
         nodes, weights = make(48)
         assert (weights * nodes**power).sum() == pytest.approx(1 / (power + 1), abs=limit)
 
@@ -34,7 +34,7 @@ def test_a_rise_not_far_from_0_needs_half_the_nodes_of_gauss_legendre(fastest):
         return 1 / (1 + ((a - fastest) / 0.05) ** 2)
 
     exact = 0.05 * (np.arctan((1 - fastest) / 0.05) + np.arctan(fastest / 0.05))
-    nodes, weights = rule(24)
+    nodes, weights = warped_clenshaw_curtis(24)
     x, w = np.polynomial.legendre.leggauss(50)
     ours, theirs = (weights * rises(nodes)).sum(), (w / 2 * rises((x + 1) / 2)).sum()
     assert abs(ours - exact) < abs(theirs - exact)

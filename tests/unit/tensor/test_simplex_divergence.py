@@ -18,10 +18,10 @@ from heedful.numerics.tensor.distributions import (
     jsd_to_point,
     kl,
     masked_softmax,
-    permuted,
+    permute_weights,
     positions_first,
     tvd,
-    uniform,
+    uniform_weights,
 )
 
 seeds = st.integers(0, 2**32 - 1)
@@ -76,7 +76,7 @@ def on(values):
 def test_softmax_and_uniform_are_those_of_plain_loops(text):
     scores, mask = text
     found = masked_softmax(on(scores), torch.from_numpy(mask))
-    even = uniform(torch.from_numpy(mask), dtype=torch.float64)
+    even = uniform_weights(torch.from_numpy(mask), dtype=torch.float64)
     assert not found[~torch.from_numpy(mask)].any()
     for b in range(len(mask)):
         assert found[b].tolist() == pytest.approx(plain_softmax(scores[b], mask[b]), abs=1e-14)
@@ -115,7 +115,7 @@ def test_permuted_deals_the_words_weights_out_in_the_order_of_the_keys(text, dra
     weights, mask = text
     random = np.random.default_rng(seed)
     keys = random.random((len(mask), draws, max(1, mask.sum(1).max())))
-    found = permuted(on(weights), torch.from_numpy(mask), keys=on(keys)).numpy()
+    found = permute_weights(on(weights), torch.from_numpy(mask), keys=on(keys)).numpy()
     for b, row in enumerate(mask):
         words = np.flatnonzero(row)
         for k in range(draws):
@@ -134,11 +134,11 @@ def test_a_text_is_permuted_alike_in_every_batch(lengths, seed):
     weights, keys = random.random(mask.shape), np.ones((len(lengths), 3, longest))
     for b, n in enumerate(lengths):
         keys[b, :, :n] = random.random((3, n))
-    together = permuted(on(weights), torch.from_numpy(mask), keys=on(keys))
+    together = permute_weights(on(weights), torch.from_numpy(mask), keys=on(keys))
     for b, n in enumerate(lengths):
         alone = slice(b, b + 1), slice(0, n + 2)
         own = on(keys[b : b + 1, :, : max(n, 1)])
-        found = permuted(on(weights[alone]), torch.from_numpy(mask[alone]), keys=own)
+        found = permute_weights(on(weights[alone]), torch.from_numpy(mask[alone]), keys=own)
         assert torch.equal(found[:, 0], together[:, b, : n + 2])
         assert torch.equal(together[:, b, n + 2 :], on(weights[b, n + 2 :]).expand(3, -1))
 

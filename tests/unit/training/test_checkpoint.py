@@ -11,8 +11,8 @@ from safetensors.torch import load_file, save_file
 from encoder import DEV, TRAIN, told, weights
 from heedful.core.errors import RunError
 from heedful.training.finetune import finetune
-from heedful.training.loop.checkpoint import FILE
-from heedful.training.loop.transformer_trainer import TunedCourse
+from heedful.training.loop.checkpoint import CHECKPOINT_FILE
+from heedful.training.loop.transformer_trainer import TransformerTrainer
 
 
 class Killed(Exception):
@@ -32,7 +32,7 @@ def test_a_training_cut_off_ends_in_the_same_bytes(recipe, whole, tmp_path, step
     for step in steps:  # of five in each epoch
         with pytest.raises(Killed):
             finetune(TRAIN, DEV, recipe, out=tmp_path, progress=killing(step))
-        assert (tmp_path / FILE).exists() == (step > 5)
+        assert (tmp_path / CHECKPOINT_FILE).exists() == (step > 5)
         assert not (tmp_path / "config.json").exists()
     heard = []
     finetune(TRAIN, DEV, recipe, out=tmp_path, progress=lambda *one: heard.append(one[0]))
@@ -42,7 +42,7 @@ def test_a_training_cut_off_ends_in_the_same_bytes(recipe, whole, tmp_path, step
     for one in (mine, theirs):
         del one["cpu_seconds"], one["sittings"]
     assert mine == theirs
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / CHECKPOINT_FILE).exists()
 
 
 def test_cut_off_while_the_model_is_written(recipe, whole, tmp_path, monkeypatch):
@@ -53,7 +53,7 @@ def test_cut_off_while_the_model_is_written(recipe, whole, tmp_path, monkeypatch
         patch.setattr(transformers.BertForSequenceClassification, "save_pretrained", full)
         with pytest.raises(RunError, match=r"^Cannot write .*No space left"):
             finetune(TRAIN, DEV, recipe, out=tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {FILE}
+    assert {path.name for path in tmp_path.iterdir()} == {CHECKPOINT_FILE}
     heard = []
     finetune(TRAIN, DEV, recipe, out=tmp_path, progress=lambda *one: heard.append(one))
     assert not heard  # nothing was left to train
@@ -65,7 +65,7 @@ def test_cut_off_while_the_model_is_written(recipe, whole, tmp_path, monkeypatch
 def test_the_best_weights_outlive_an_interruption(recipe, tmp_path, monkeypatch, scores):
     def telling(*given):
         rest = iter(given)
-        monkeypatch.setattr(TunedCourse, "judge", lambda _: (next(rest), 0.5))
+        monkeypatch.setattr(TransformerTrainer, "judge", lambda _: (next(rest), 0.5))
 
     telling(*scores)
     finetune(TRAIN, DEV, recipe, out=tmp_path / "whole")
@@ -85,7 +85,7 @@ def cut_off(recipe, folder):
 
 def test_a_checkpoint_of_another_training_is_refused(recipe, encoder, tmp_path):
     cut_off(recipe, tmp_path)
-    before = (tmp_path / FILE).read_bytes()
+    before = (tmp_path / CHECKPOINT_FILE).read_bytes()
     changes = {
         "rate": (TRAIN, DEV, replace(recipe, rate=1e-4)),
         "epochs": (TRAIN, DEV, replace(recipe, epochs=4)),
@@ -103,13 +103,13 @@ def test_a_checkpoint_of_another_training_is_refused(recipe, encoder, tmp_path):
     save_file(moved, other / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(RunError, match="differs in encoder, model"):
         finetune(TRAIN, DEV, replace(recipe, encoder=str(other)), out=tmp_path)
-    assert (tmp_path / FILE).read_bytes() == before
+    assert (tmp_path / CHECKPOINT_FILE).read_bytes() == before
 
 
 @pytest.mark.parametrize("damage", ["cut", "junk", "keys", "schema"])
 def test_a_damaged_checkpoint_is_named(recipe, tmp_path, damage):
     cut_off(recipe, tmp_path)
-    path = tmp_path / FILE
+    path = tmp_path / CHECKPOINT_FILE
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:-100])
     elif damage == "junk":

@@ -10,12 +10,18 @@ import helpers
 import tiny
 from heedful.core.errors import ConfigError, DataError, RunError
 from heedful.core.rng import generator
-from heedful.models.diffmask.gate_network import Gates
+from heedful.models.diffmask.gate_network import GateNetwork
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.training import fit_diffmask as module
-from heedful.training.diffmask_trainer import MOST, MaskCourse, Masking, Student, optimiser_for
+from heedful.training.diffmask_trainer import (
+    MAX_MULTIPLIER,
+    DiffMaskTrainer,
+    LagrangianGates,
+    Masking,
+    build_diffmask_optimiser,
+)
 from heedful.training.fit_diffmask import fit_diffmask
-from heedful.training.loop.checkpoint import FILE, State
+from heedful.training.loop.checkpoint import CHECKPOINT_FILE, TrainingState
 
 SMALL = Masking(epochs=2, batch=4, rate=1e-2)
 
@@ -50,13 +56,13 @@ def test_a_training_cut_off_goes_on_to_the_same_bytes(step, tmp_path):
             subject, TRAIN, SMALL, out=tmp_path / "cut", dev=DEV, progress=interrupted_at(step)
         )
     assert not (tmp_path / "cut/explainer.json").exists()
-    assert (tmp_path / "cut" / FILE).exists() == (step > 6)
+    assert (tmp_path / "cut" / CHECKPOINT_FILE).exists() == (step > 6)
     torch.manual_seed(99)  # nothing is drawn from torch's own stream
     again = fit_diffmask(subject, TRAIN, SMALL, out=tmp_path / "cut", dev=DEV)
     assert weights(tmp_path / "whole") == weights(tmp_path / "cut")
     told = [{**one.history, "cpu_seconds": 0, "sittings": 0} for one in (whole, again)]
     assert told[0] == told[1]
-    assert not (tmp_path / "cut" / FILE).exists()
+    assert not (tmp_path / "cut" / CHECKPOINT_FILE).exists()
 
 
 def test_another_seed_is_another_training_and_its_checkpoint_is_not_taken_up(tmp_path):
@@ -92,18 +98,18 @@ def test_the_model_stays_as_it_was(family, tmp_path):
 
 def course(recipe, subject=None):
     lists = (list(TRAIN), list(DEV))
-    made = module._begin(subject or helpers.subject(), lists, recipe)
-    return made, State(made.student, optimiser_for(made.student, recipe))
+    made = module._start_training(subject or helpers.subject(), lists, recipe)
+    return made, TrainingState(made.lagrangian, build_diffmask_optimiser(made.lagrangian, recipe))
 
 
-@pytest.mark.parametrize(("epsilon", "bound"), [(1e-9, MOST), (1e9, 0.0)])
+@pytest.mark.parametrize(("epsilon", "bound"), [(1e-9, MAX_MULTIPLIER), (1e9, 0.0)])
 def test_multipliers_stay_within_their_bounds(epsilon, bound):
     made, state = course(Masking(batch=4, multiplier_rate=500.0, epsilon=epsilon, warmup=1))
     seen = []
     for number in range(12):
         made._step(made.subject.batch(made.known[:4]), number, state.optimiser)
-        seen.append(made.student.multipliers.detach().clone())
-    assert all(bool(((one >= 0) & (one <= MOST)).all()) for one in seen)
+        seen.append(made.lagrangian.multipliers.detach().clone())
+    assert all(bool(((one >= 0) & (one <= MAX_MULTIPLIER)).all()) for one in seen)
     assert bool((seen[-1] == bound).all())
 
 
@@ -115,11 +121,11 @@ def test_a_step_goes_down_the_lagrangian_and_up_its_multiplier():
 
     class Kept(torch.optim.SGD):
         def step(self, closure=None):
-            for name, one in made.student.named_parameters():
+            for name, one in made.lagrangian.named_parameters():
                 grads[name] = None if one.grad is None else one.grad.clone()
 
     number = next(n for n in range(99) if generator(0, "diffmask", n).integers(2) == 1)
-    optimiser = Kept([{"params": list(made.student.parameters()), "full": 0.0}], lr=0.0)
+    optimiser = Kept([{"params": list(made.lagrangian.parameters()), "full": 0.0}], lr=0.0)
     made._step(batch, number, optimiser)
     draw = generator(0, "diffmask", number)
     assert draw.integers(2) == 1
@@ -129,7 +135,7 @@ def test_a_step_goes_down_the_lagrangian_and_up_its_multiplier():
     loss = torch.zeros(())
     moved = torch.zeros(())
     own = made.subject.forward(batch).logits.softmax(-1)
-    dim, gates = embedded.clone(), made.student.gates
+    dim, gates = embedded.clone(), made.lagrangian.gates
     for row in range(4):
         words = batch.mask[row].nonzero().squeeze(-1).tolist()
         for t in words:
@@ -145,10 +151,10 @@ def test_a_step_goes_down_the_lagrangian_and_up_its_multiplier():
             loss = loss + log / len(words) / 4
     other = made.subject.forward(batch, dim).logits.softmax(-1)
     moved = (own * (own / other).log()).sum(-1).mean()
-    loss = loss + made.student.multipliers[1] * (moved - 0.01)
-    made.student.zero_grad()
+    loss = loss + made.lagrangian.multipliers[1] * (moved - 0.01)
+    made.lagrangian.zero_grad()
     loss.backward()
-    for name, one in made.student.named_parameters():
+    for name, one in made.lagrangian.named_parameters():
         torch.testing.assert_close(grads[name], one.grad, atol=1e-5, rtol=1e-3)
     assert float(grads["multipliers"][1]) == pytest.approx(float(moved.detach()) - 0.01, abs=1e-5)
 
@@ -165,10 +171,10 @@ def test_the_epoch_kept_is_within_the_budget_if_one_is(monkeypatch, tmp_path):
     kept = []
 
     def measured(self):
-        kept.append(self.student.gates.probes[0][0].bias.clone())
+        kept.append(self.lagrangian.gates.probes[0][0].bias.clone())
         return next(told, ([0.0], [0.0]))
 
-    monkeypatch.setattr(MaskCourse, "measured", measured)
+    monkeypatch.setattr(DiffMaskTrainer, "measured", measured)
     recipe = Masking(epochs=3, batch=8)
     made = fit_diffmask(helpers.subject(), TRAIN, recipe, out=tmp_path, dev=DEV)
     assert made.history["best_epoch"] == 3
@@ -215,14 +221,18 @@ def test_many_layers_begin_with_their_budget_in_force(layers, begin, rate):
     recipe = Masking(epsilon=0.1, aim=0.8, multiplier_rate=0.5)
     assert recipe.begin(layers) == pytest.approx(begin)
     assert recipe.rate_of_multipliers(layers) == rate
-    assert Masking(epsilon=1e-4).begin(layers) <= MOST
-    student = Student(Gates([2] * layers, torch.zeros(2)), recipe.begin(layers))
-    assert student.multipliers.tolist() == pytest.approx([begin] * layers)
-    assert [one["full"] for one in optimiser_for(student, recipe).param_groups][-1] == rate
+    assert Masking(epsilon=1e-4).begin(layers) <= MAX_MULTIPLIER
+    lagrangian = LagrangianGates(GateNetwork([2] * layers, torch.zeros(2)), recipe.begin(layers))
+    assert lagrangian.multipliers.tolist() == pytest.approx([begin] * layers)
+    assert [one["full"] for one in build_diffmask_optimiser(lagrangian, recipe).param_groups][
+        -1
+    ] == rate
 
 
 def test_a_training_begins_where_its_layers_ask_it_to(monkeypatch):
     recipe = Masking(batch=4, epsilon=0.1, aim=0.8)
-    assert course(recipe)[0].student.multipliers.tolist() == [1.0, 1.0]
-    monkeypatch.setattr("heedful.training.diffmask_trainer.FEW", 1)  # then two layers are many
-    assert course(recipe)[0].student.multipliers.tolist() == pytest.approx([12.5, 12.5])
+    assert course(recipe)[0].lagrangian.multipliers.tolist() == [1.0, 1.0]
+    monkeypatch.setattr(
+        "heedful.training.diffmask_trainer.FEW_LAYERS", 1
+    )  # then two layers are many
+    assert course(recipe)[0].lagrangian.multipliers.tolist() == pytest.approx([12.5, 12.5])

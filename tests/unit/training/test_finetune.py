@@ -17,9 +17,9 @@ from heedful.training.finetune import finetune
 from heedful.training.loop.dev_scores import dev_score
 from heedful.training.loop.transformer_trainer import (
     FineTuning,
-    TunedCourse,
-    optimiser_for,
-    rate_at,
+    TransformerTrainer,
+    build_transformer_optimiser,
+    learning_rate_at,
 )
 
 
@@ -48,7 +48,7 @@ def test_the_weights_of_the_epoch_that_is_named_are_kept(recipe, tmp_path, monke
         seen.append({k: one.clone() for k, one in course.subject.model.state_dict().items()})
         return next(given), 0.5
 
-    monkeypatch.setattr(TunedCourse, "judge", judged)
+    monkeypatch.setattr(TransformerTrainer, "judge", judged)
     subject = finetune(TRAIN, DEV, recipe, out=tmp_path)
     best = told(tmp_path)["best_epoch"]
     assert best == scores.index(max(scores)) + 1
@@ -86,7 +86,9 @@ def test_the_loop_does_what_a_plain_one_does(tmp_path):
     wanted = {name: one.detach() for name, one in model.state_dict().items()}
     given = count(0.1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TunedCourse, "judge", lambda _: (next(given), 0.5))  # keeps the last epoch
+        patch.setattr(
+            TransformerTrainer, "judge", lambda _: (next(given), 0.5)
+        )  # keeps the last epoch
         found = finetune(TRAIN, DEV, recipe, out=tmp_path / "ours").model.state_dict()
     before = load_file(folder / "model.safetensors")
     for name, one in wanted.items():
@@ -96,17 +98,23 @@ def test_the_loop_does_what_a_plain_one_does(tmp_path):
 
 
 def test_the_rate_goes_up_and_down():
-    found = [rate_at(step, 20, FineTuning("e", rate=18.0)) for step in range(20)]
+    found = [learning_rate_at(step, 20, FineTuning("e", rate=18.0)) for step in range(20)]
     assert found == pytest.approx([9, 18, *range(18, 0, -1)])
-    assert [rate_at(s, 2, FineTuning("e", rate=1.0, warmup=0.0)) for s in (0, 1)] == [1.0, 0.5]
-    assert [rate_at(s, 2, FineTuning("e", rate=1.0, warmup=1.0)) for s in (0, 1)] == [0.5, 1.0]
+    assert [learning_rate_at(s, 2, FineTuning("e", rate=1.0, warmup=0.0)) for s in (0, 1)] == [
+        1.0,
+        0.5,
+    ]
+    assert [learning_rate_at(s, 2, FineTuning("e", rate=1.0, warmup=1.0)) for s in (0, 1)] == [
+        0.5,
+        1.0,
+    ]
 
 
 def test_biases_and_norms_do_not_decay():
     kind = transformers.BertForSequenceClassification
     model = kind(transformers.BertConfig(hidden_size=8, num_attention_heads=2, vocab_size=9))
     names = {id(one): name for name, one in model.named_parameters()}
-    decaying, others = optimiser_for(model, FineTuning("e")).param_groups
+    decaying, others = build_transformer_optimiser(model, FineTuning("e")).param_groups
     assert (decaying["weight_decay"], others["weight_decay"]) == (0.01, 0.0)
     spared = {names[id(one)] for one in others["params"]}
     assert spared == {n for n in names.values() if n.endswith("bias") or "LayerNorm" in n}

@@ -10,7 +10,7 @@ import torch
 
 import heedful
 from heedful import Recipe, fit
-from heedful.cli.train import train_to
+from heedful.cli.train import train_and_save
 from heedful.core.errors import ConfigError, DataError
 from heedful.core.rng import generator
 from heedful.training.loop.dev_scores import dev_score
@@ -125,7 +125,7 @@ def test_the_test_split_is_never_read(tmp_path):
         text = "".join(json.dumps(row) + "\n" for row in made)
         (tmp_path / f"{split}.jsonl").write_text(text)
     (tmp_path / "test.jsonl").write_text("whoever reads this is told that it is not JSON\n")
-    subject = train_to(str(tmp_path), tmp_path / "model", RECIPE, quiet=True)
+    subject = train_and_save(str(tmp_path), tmp_path / "model", RECIPE, quiet=True)
     assert subject.history["data"]["texts"] == 40
     assert subject.history["dev"] == {"texts": 20, "source": "dev split"}
     with pytest.raises(DataError):

@@ -12,11 +12,11 @@ from heedful import Recipe, fit
 from heedful.core.batch import Encoded
 from heedful.core.errors import DataError
 from heedful.core.rng import generator
-from heedful.models.recurrent.model_folder import load, save
+from heedful.models.recurrent.model_folder import load_model, save_model
 from heedful.models.recurrent.query_classifier import QueryClassifier
-from heedful.training.loop.dev_scores import require_dev, score_of
-from heedful.training.loop.sparse_step import Step
-from heedful.training.recipe import loss_for, optimiser_for
+from heedful.training.loop.dev_scores import require_dev, selection_score
+from heedful.training.loop.sparse_step import SparseStep
+from heedful.training.recipe import build_recurrent_optimiser, loss_for
 
 RECIPE = Recipe("cnn", "dot", epochs=4, hidden=16, embedding=16, batch=16, rate=0.02)
 PEOPLE, PLACES = ("mary", "john", "sandra"), ("garden", "kitchen", "office")
@@ -62,8 +62,8 @@ def test_every_kind_can_be_trained_kept_and_read(encoder, attention, tmp_path):
     data = heedful.read(rows(40, 2, candidates=True))
     one = fit(data, heedful.read(rows(20, 3, candidates=True)), recipe)
     assert one.family == f"{encoder}-{attention}-query"
-    save(one, tmp_path)
-    back = load(tmp_path, dtype=torch.float32)
+    save_model(one, tmp_path)
+    back = load_model(tmp_path, dtype=torch.float32)
     texts = one.batch([one.encode(example) for example in data])
     assert texts.allowed is not None
     torch.testing.assert_close(
@@ -75,11 +75,11 @@ def test_every_kind_can_be_trained_kept_and_read(encoder, attention, tmp_path):
 
 def test_a_step_is_that_of_plain_autograd():
     one = asking.subject(seed=8)
-    batch, gold = asking.sitting(one).batch, torch.tensor([0, 1, 2, 3, 0])
+    batch, gold = asking.context(one).batch, torch.tensor([0, 1, 2, 3, 0])
     theirs = asking.subject(seed=8).network.requires_grad_(True)
     network = one.network.requires_grad_(True)
     recipe = Recipe(rate=0.1, decay=0.01)
-    step = Step(network, optimiser_for(network, recipe))
+    step = SparseStep(network, build_recurrent_optimiser(network, recipe))
     adam = torch.optim.Adam(theirs.parameters(), lr=0.1, weight_decay=0.01, amsgrad=True)
     for _ in range(3):
         mine = step(batch, lambda forward: nn.functional.cross_entropy(forward.logits, gold))
@@ -98,10 +98,15 @@ def test_every_text_weighs_the_same_and_answers_are_counted():
     want = -(chances[0, 0] + chances[1, 0] + chances[2, 1]) / 3
     assert float(loss_for([0, 0, 1], 2, query=True)(logits, gold)) == pytest.approx(float(want))
     texts = [Encoded(n, label, (4,), (0,), ("a",), query=(4,)) for n, label in enumerate((0, 0, 1))]
-    assert score_of(logits.softmax(-1), texts) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert selection_score(logits.softmax(-1), texts) == (
+        pytest.approx(1 / 3),
+        pytest.approx(1 / 3),
+    )
     require_dev([texts[0]], 2)  # one class is no hindrance where answers are counted
     plain = [replace(one, query=None) for one in texts]
-    assert score_of(logits.softmax(-1), plain)[0] == 0.0  # ROC-AUC: the one of class 1 comes last
+    assert (
+        selection_score(logits.softmax(-1), plain)[0] == 0.0
+    )  # ROC-AUC: the one of class 1 comes last
 
 
 def test_rows_of_both_kinds_are_refused():

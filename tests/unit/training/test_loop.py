@@ -5,9 +5,14 @@ import torch
 from torch import nn
 
 from heedful.core.errors import ConfigError, RunError
-from heedful.core.timing import silent
-from heedful.training.loop.checkpoint import State
-from heedful.training.loop.epochs import Kept, Until, outcome, run_epochs
+from heedful.core.timing import no_progress
+from heedful.training.loop.checkpoint import TrainingState
+from heedful.training.loop.epochs import (
+    CheckpointFolder,
+    EarlyStopping,
+    run_epochs,
+    summarise_training,
+)
 
 
 class Rising:
@@ -28,14 +33,14 @@ class Rising:
 def state():
     model = nn.Linear(1, 1, bias=False)
     nn.init.zeros_(model.weight)
-    return State(model, torch.optim.Adam(model.parameters(), fused=True))
+    return TrainingState(model, torch.optim.Adam(model.parameters(), fused=True))
 
 
 def test_it_stops_when_nothing_better_came_for_so_long():
-    course, found, until = Rising([0.1, 0.5, 0.4, 0.5, 0.3, 0.9]), state(), Until(9, 3)
-    run_epochs(course, found, until, kept=None, progress=silent)
+    course, found, stopping = Rising([0.1, 0.5, 0.4, 0.5, 0.3, 0.9]), state(), EarlyStopping(9, 3)
+    run_epochs(course, found, stopping, kept=None, progress=no_progress)
     assert course.seen == [0, 1, 2, 3, 4]  # an equal score is not better
-    told = outcome(found, until)
+    told = summarise_training(found, stopping)
     assert (told["epochs"], told["best_epoch"], told["plateau"]) == (5, 2, True)
     assert float(found.best["weight"]) == 2.0
 
@@ -45,47 +50,63 @@ def test_of_equal_scores_the_more_accurate_is_better():
     for accuracy in (0.6, 0.9, 0.9):
         found.judged(1.0, accuracy)
     assert found.best_epoch == 1
-    assert not Until(9, 2).plateau(found)
-    assert Until(9, 1).plateau(found)
+    assert not EarlyStopping(9, 2).plateau(found)
+    assert EarlyStopping(9, 1).plateau(found)
 
 
 def test_it_says_where_it_was_stopped_by_the_limit():
-    course, found, until = Rising([0.1, 0.2, 0.3]), state(), Until(3, 2)
-    run_epochs(course, found, until, kept=None, progress=silent)
-    assert outcome(found, until)["plateau"] is False
+    course, found, stopping = Rising([0.1, 0.2, 0.3]), state(), EarlyStopping(3, 2)
+    run_epochs(course, found, stopping, kept=None, progress=no_progress)
+    assert summarise_training(found, stopping)["plateau"] is False
 
 
 @pytest.mark.parametrize("stop", [0, 1, 3])
 def test_after_an_interruption_it_goes_on_to_the_same_end(tmp_path, stop):
-    scores, until = [0.1, 0.5, 0.4, 0.3, 0.2], Until(9, 3)
+    scores, stopping = [0.1, 0.5, 0.4, 0.3, 0.2], EarlyStopping(9, 3)
     whole = state()
-    run_epochs(Rising(scores), whole, until, kept=None, progress=silent)
-    kept = Kept(tmp_path, {"lesson": "x"})
+    run_epochs(Rising(scores), whole, stopping, kept=None, progress=no_progress)
+    kept = CheckpointFolder(tmp_path, {"lesson": "x"})
     with pytest.raises(KeyboardInterrupt):
-        run_epochs(Rising(scores, stop), state(), until, kept=kept, progress=silent)
+        run_epochs(Rising(scores, stop), state(), stopping, kept=kept, progress=no_progress)
     again, course = state(), Rising(scores)
-    run_epochs(course, again, until, kept=kept, progress=silent)
+    run_epochs(course, again, stopping, kept=kept, progress=no_progress)
     assert course.seen == [0, 1, 2, 3, 4][stop:]
     assert again.scores == whole.scores
     assert torch.equal(again.best["weight"], whole.best["weight"])
-    assert again.sittings == (2 if stop else 1)
+    assert again.sessions == (2 if stop else 1)
 
 
 def test_a_finished_training_is_not_run_again(tmp_path):
-    scores, until, kept = [0.5, 0.4, 0.3], Until(9, 2), Kept(tmp_path, {"lesson": "x"})
-    run_epochs(Rising(scores), state(), until, kept=kept, progress=silent)
+    scores, stopping, kept = (
+        [0.5, 0.4, 0.3],
+        EarlyStopping(9, 2),
+        CheckpointFolder(tmp_path, {"lesson": "x"}),
+    )
+    run_epochs(Rising(scores), state(), stopping, kept=kept, progress=no_progress)
     course = Rising(scores)
-    run_epochs(course, state(), until, kept=kept, progress=silent)
+    run_epochs(course, state(), stopping, kept=kept, progress=no_progress)
     assert course.seen == []
 
 
 def test_another_trainings_checkpoint_is_refused(tmp_path):
-    run_epochs(Rising([0.5]), state(), Until(1), kept=Kept(tmp_path, {"a": 1}), progress=silent)
+    run_epochs(
+        Rising([0.5]),
+        state(),
+        EarlyStopping(1),
+        kept=CheckpointFolder(tmp_path, {"a": 1}),
+        progress=no_progress,
+    )
     with pytest.raises(RunError, match="belongs to another training"):
-        run_epochs(Rising([0.5]), state(), Until(1), kept=Kept(tmp_path, {"a": 2}), progress=silent)
+        run_epochs(
+            Rising([0.5]),
+            state(),
+            EarlyStopping(1),
+            kept=CheckpointFolder(tmp_path, {"a": 2}),
+            progress=no_progress,
+        )
 
 
 @pytest.mark.parametrize("wrong", [(0, None), (3, 0)])
 def test_wrong_numbers_are_said(wrong):
     with pytest.raises(ConfigError, match="start at 1"):
-        Until(*wrong)
+        EarlyStopping(*wrong)

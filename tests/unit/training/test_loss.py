@@ -7,7 +7,7 @@ import torch
 
 import helpers
 from heedful.core.batch import Encoded
-from heedful.training.recipe import Recipe, loss_for, optimiser_for, shuffled_batches
+from heedful.training.recipe import Recipe, build_recurrent_optimiser, loss_for, shuffled_batches
 
 
 def encoded(labels):
@@ -42,7 +42,7 @@ def test_more_classes_weigh_by_inverse_frequency():
 @pytest.mark.parametrize("attention", ["additive", "dot", "uniform"])
 def test_attention_does_not_decay(attention):
     network = helpers.subject(attention=attention).network
-    adam = optimiser_for(network, Recipe(decay=0.5, rate=0.25))
+    adam = build_recurrent_optimiser(network, Recipe(decay=0.5, rate=0.25))
     decayed = {id(p) for g in adam.param_groups if g["weight_decay"] == 0.5 for p in g["params"]}
     held = {id(p) for g in adam.param_groups if g["weight_decay"] == 0.0 for p in g["params"]}
     assert held == {id(one) for one in network.attention.parameters()}

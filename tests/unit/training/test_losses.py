@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from heedful.training.variants.losses import attention_kl, hiding_penalty, impostor_loss
+from heedful.training.variants.losses import adversary_loss, attention_kl, hiding_penalty
 
 OWN = [[0.7, 0.2, 0.1, 0.0], [0.25, 0.75, 0.0, 0.0]]
 BASE = [[0.1, 0.3, 0.6, 0.0], [0.5, 0.5, 0.0, 0.0]]
@@ -59,11 +59,11 @@ def test_weights_that_underflow_are_finite_both_ways():
 def test_the_adversary_goes_down_tvd_and_up_kl():
     outputs = tensors([[0.9, 0.1], [0.4, 0.6]], [[0.6, 0.4], [0.4, 0.6]])
     own, base = tensors(OWN, BASE)
-    found = impostor_loss(outputs, (own, base), MASK, weight=0.5)
+    found = adversary_loss(outputs, (own, base), MASK, weight=0.5)
     forward = by_hand(OWN, BASE)
     # TVD of two classes is |Δp|, not half of it
     assert found.tolist() == pytest.approx([0.3 - 0.5 * forward[0], 0.0 - 0.5 * forward[1]])
-    turned = impostor_loss(outputs, (own, base), MASK, weight=0.5, reverse=True)
+    turned = adversary_loss(outputs, (own, base), MASK, weight=0.5, reverse=True)
     backward = by_hand(BASE, OWN)
     assert turned.tolist() == pytest.approx([0.3 - 0.5 * backward[0], -0.5 * backward[1]])
 
@@ -72,7 +72,7 @@ def test_tvd_of_three_classes_is_half_the_sum():
     outputs = tensors([[0.5, 0.3, 0.2]], [[0.2, 0.3, 0.5]])
     same = torch.tensor([[1.0]], dtype=torch.float64)
     mask = torch.ones(1, 1, dtype=torch.bool)
-    assert impostor_loss(outputs, (same, same), mask, weight=1.0).tolist() == pytest.approx([0.3])
+    assert adversary_loss(outputs, (same, same), mask, weight=1.0).tolist() == pytest.approx([0.3])
 
 
 ROWS = [[[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], [[0.2, 0.8, 0.0], [0.6, 0.4, 0.0]]]

@@ -4,8 +4,8 @@ import torch
 
 from heedful.core.batch import Batch
 from heedful.models.recurrent.classifier import AttentionClassifier, Shape
-from heedful.training.loop.sparse_step import Step
-from heedful.training.recipe import Recipe, loss_for, optimiser_for
+from heedful.training.loop.sparse_step import SparseStep
+from heedful.training.recipe import Recipe, build_recurrent_optimiser, loss_for
 
 WORDS = 30
 
@@ -34,7 +34,10 @@ def test_ten_steps_equal_plain_autograd():
     )
     ours.load_state_dict(theirs.state_dict())
     loss, recipe = loss_for([0, 1, 1], 2), Recipe(rate=0.05, decay=0.01)
-    step, adam = Step(ours, optimiser_for(ours, recipe)), optimiser_for(theirs, recipe)
+    step, adam = (
+        SparseStep(ours, build_recurrent_optimiser(ours, recipe)),
+        build_recurrent_optimiser(theirs, recipe),
+    )
     draw = torch.Generator().manual_seed(0)
     before = theirs.embedding.weight.detach().clone()
     for _ in range(

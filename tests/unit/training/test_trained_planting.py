@@ -12,14 +12,14 @@ from benchmarks.known import alone, examined
 from scipy.special import expit, logit
 
 from heedful.core.errors import ConfigError, UnknownName
-from heedful.planted.closed_form.base import Plant
-from heedful.planted.hand_built import CUES
+from heedful.planted.closed_form.base import PlantedSubject
+from heedful.planted.hand_built import CUE_WORDS
 from heedful.planted.trained import TRAINED, TRAINED_LENGTHS, TrainedCase, trained_cases
 from heedful.planted.trained import case as module
-from heedful.planted.trained.base import Kind
-from heedful.planted.trained.bounds import BOUNDS, proof
-from heedful.planted.trained.measure import Tried, tried
-from heedful.planted.trained.train import finished, fresh
+from heedful.planted.trained.base import TrainedKind
+from heedful.planted.trained.bounds import BOUNDS, evaluate_bounds
+from heedful.planted.trained.measure import TextMeasurement, measure_texts
+from heedful.planted.trained.train import build_untrained, freeze_float64
 from plants import SEED, trained
 
 TRUTH = {  # committed before any rule was held against it: used, ranks, exclusive
@@ -53,9 +53,11 @@ def test_the_truth_is_the_one_committed():
 def test_what_is_proved_holds_on_the_texts_of_an_audit(kind):
     case = trained(kind)
     rows = case.texts(16)
-    assert not {row["text"] for row in rows} & set(case.grown.texts)
-    held = proof(tried(case.grown.plant, [row["text"] for row in rows]), case.truth)
-    assert len(held) == len(case.grown.proof)
+    assert not {row["text"] for row in rows} & set(case.accepted_attempt.texts)
+    held = evaluate_bounds(
+        measure_texts(case.accepted_attempt.plant, [row["text"] for row in rows]), case.truth
+    )
+    assert len(held) == len(case.accepted_attempt.proof)
     assert sum(one.holds for one in held) >= len(held) - 1  # the worst text of others may be worse
     assert {row["label"] for row in rows} == {"negative", "positive"}
 
@@ -86,7 +88,7 @@ def test_another_seed_gives_other_weights_and_texts():
 
 
 def untaught(setting):
-    return Plant(finished(fresh(setting, "average")), CUES)
+    return PlantedSubject(freeze_float64(build_untrained(setting, "average")), CUE_WORDS)
 
 
 def test_what_fails_its_proof_is_drawn_again_and_counted(monkeypatch):
@@ -95,24 +97,24 @@ def test_what_fails_its_proof_is_drawn_again_and_counted(monkeypatch):
     def badly_at_first(setting):
         return taught(setting) if setting.attempt else untaught(setting)
 
-    kind = Kind(TRAINED["trained-peaked"].truth, badly_at_first)
-    monkeypatch.setattr(module, "TRAINED", {"trained-peaked": kind})
+    kind = TrainedKind(TRAINED["trained-peaked"].truth, badly_at_first)
+    monkeypatch.setattr(module, "TRAINED_KINDS", {"trained-peaked": kind})
     again = TrainedCase("trained-peaked", 10, SEED)
     assert again.redrawn == 1
-    assert not again.grown.broken
+    assert not again.accepted_attempt.broken
     assert again.subject.fingerprint() != trained("trained-peaked").subject.fingerprint()
 
 
 def test_a_truth_that_no_training_keeps_is_an_error(monkeypatch):
-    kind = Kind(TRAINED["trained-peaked"].truth, untaught)
-    monkeypatch.setattr(module, "TRAINED", {"trained-peaked": kind})
-    monkeypatch.setattr(module, "ATTEMPTS", 2)
+    kind = TrainedKind(TRAINED["trained-peaked"].truth, untaught)
+    monkeypatch.setattr(module, "TRAINED_KINDS", {"trained-peaked": kind})
+    monkeypatch.setattr(module, "MAX_ATTEMPTS", 2)
     with pytest.raises(ConfigError, match=r"None of 2 trainings.*the least text.*Choose another"):
         TrainedCase("trained-peaked", 10, SEED).texts(1)
 
 
 def of_text(weights, moved, said, z):
-    return Tried(*(np.array(one) for one in (weights, moved, said)), z)
+    return TextMeasurement(*(np.array(one) for one in (weights, moved, said)), z)
 
 
 def test_figures_of_a_text_by_hand():
@@ -163,10 +165,10 @@ def test_what_is_not_there_is_refused():
 
 def test_a_case_that_was_trained_can_be_sent_to_another_process():
     case = trained("trained-peaked")
-    assert not case.grown.broken
+    assert not case.accepted_attempt.broken
     sent = pickle.loads(pickle.dumps(case))
     assert sent == case
-    assert sent.grown.proof == case.grown.proof
+    assert sent.accepted_attempt.proof == case.accepted_attempt.proof
     assert sent.subject.fingerprint() == case.subject.fingerprint()
 
 

@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import expit, logit
 
-from heedful.planted.hand_built import CUES
+from heedful.planted.hand_built import CUE_WORDS
 from heedful.planted.trained import TRAINED
-from heedful.planted.trained.measure import SAME, SPAN, tried
+from heedful.planted.trained.measure import SAME_OUTPUT, WEIGHT_RATIO, measure_texts
 from plants import Seen, trained
 
 
@@ -18,7 +18,7 @@ class TriedAgain(Seen):
 
     @property
     def rows(self):
-        return [{"text": text} for text in self.case.grown.texts]
+        return [{"text": text} for text in self.case.accepted_attempt.texts]
 
 
 @cache
@@ -39,8 +39,8 @@ def test_where_attention_is_used_some_attention_moves_every_text(kind):
 
 @of("used", False)
 def test_where_attention_is_not_used_none_moves_any_text(kind):
-    assert again(kind).farthest.max() <= SAME
-    assert again(kind).farthest.mean() <= SAME / 2
+    assert again(kind).farthest.max() <= SAME_OUTPUT
+    assert again(kind).farthest.mean() <= SAME_OUTPUT / 2
 
 
 @of("ranks", True)
@@ -50,7 +50,7 @@ def test_attention_orders_words_as_deletion_does(kind):
     for (_, weights, _), moved in zip(seen.texts, seen.moved, strict=True):
         for one in range(len(weights)):
             for other in range(len(weights)):
-                if weights[one] > SPAN * weights[other]:
+                if weights[one] > WEIGHT_RATIO * weights[other]:
                     apart += 1
                     right += moved[one] > moved[other]
     assert apart > 0
@@ -63,7 +63,7 @@ def test_attention_does_not_order_words_as_deletion_does(kind):
     assert seen.taus.mean() <= 0.25
     first, beside = [], []
     for (ids, weights, _), moved in zip(seen.texts, seen.moved, strict=True):
-        (cue,) = np.flatnonzero(ids < CUES)
+        (cue,) = np.flatnonzero(ids < CUE_WORDS)
         first.append(weights[cue] >= weights.max())
         beside.append(moved[cue] / np.delete(moved, cue).max())
     assert np.mean(first) <= 0.25
@@ -73,9 +73,9 @@ def test_attention_does_not_order_words_as_deletion_does(kind):
 @of("exclusive", True)
 def test_every_attention_with_the_same_output_is_near(kind):
     case = trained(kind)
-    for one in tried(case.grown.plant, case.grown.texts[:8]):
+    for one in measure_texts(case.accepted_attempt.plant, case.accepted_attempt.texts[:8]):
         top, side = int(one.weights.argmax()), np.sign(one.z)
-        least = logit(expit(abs(one.z)) - SAME)
+        least = logit(expit(abs(one.z)) - SAME_OUTPUT)
         number = len(one.said)
         least_on_top = linprog(
             np.eye(number)[top], -side * one.said[None], [-least], np.ones((1, number)), 1
@@ -87,15 +87,17 @@ def test_every_attention_with_the_same_output_is_near(kind):
 @of("exclusive", False)
 def test_the_most_distant_attention_gives_the_same_output(kind):
     case = trained(kind)
-    for one in tried(case.grown.plant, case.grown.texts):
+    for one in measure_texts(case.accepted_attempt.plant, case.accepted_attempt.texts):
         assert 1 - one.weights.min() > 0.5
-        assert abs(expit(one.said[one.weights.argmin()]) - expit(one.z)) <= SAME
+        assert abs(expit(one.said[one.weights.argmin()]) - expit(one.z)) <= SAME_OUTPUT
 
 
 @pytest.mark.parametrize("kind", TRAINED)
 def test_the_trial_is_what_other_paths_find(kind):
     case, seen = trained(kind), again(kind)
-    for row, one in enumerate(tried(case.grown.plant, case.grown.texts[:12])):
+    for row, one in enumerate(
+        measure_texts(case.accepted_attempt.plant, case.accepted_attempt.texts[:12])
+    ):
         ids, weights, z = seen.texts[row]
         np.testing.assert_allclose(one.weights, weights, rtol=1e-9)
         np.testing.assert_allclose(one.moved, seen.moved[row], rtol=1e-6, atol=1e-12)

@@ -8,34 +8,38 @@ import torch
 
 import heedful
 from encoder import rows
-from heedful.checks import mark
+from heedful.checks import mark_hidden_words
 from heedful.core.errors import NotApplicable
 from heedful.models.attention_access.scope import Scope
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.training.finetune import finetune
-from heedful.training.loop.predictions import outlook
-from heedful.training.variants.context import Texts
-from heedful.training.variants.hidden_words import Hidden
-from heedful.training.variants.masked_copy import Echo, Holes, hole_of
-from heedful.training.variants.transformer_variants import (
-    Blocked,
-    Evened,
-    blocked,
-    of_kind,
-    tuned_again,
+from heedful.training.loop.predictions import predict_all
+from heedful.training.variants.context import EncodedTexts
+from heedful.training.variants.hidden_words import HiddenWords
+from heedful.training.variants.masked_copy import (
+    DistillationObjective,
+    RandomMasks,
+    masking_token_id,
 )
-from heedful.training.variants.variant_store import School
+from heedful.training.variants.transformer_variants import (
+    BlockedTransformer,
+    UniformTransformer,
+    block_hidden_words,
+    convert_subject,
+    copied_transformer,
+)
+from heedful.training.variants.variant_store import VariantStore
 from heedful.training.variants.variants import (
-    Adversary,
-    Deceived,
-    Guided,
-    Masked,
-    Pace,
-    Retrained,
-    WithoutWords,
+    AdversaryVariant,
+    DeceptiveVariant,
+    EpochLimits,
+    GuidedVariant,
+    MaskedVariant,
+    RetrainedVariant,
+    WithoutWordsVariant,
 )
 
-CUES = Hidden("list", ("dull", "fine"))
+CUES = HiddenWords("list", ("dull", "fine"))
 # enough texts that the cues are learnt whatever the order of float operations on a machine
 TRAIN, DEV = heedful.read(rows(120), split="train"), heedful.read(rows(40, seed=1))
 
@@ -55,48 +59,50 @@ def base(tuning, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def here(base, tuning, tmp_path_factory):
-    train, dev = (Texts(base, list(one), 1, mark) for one in (TRAIN, DEV))
+    train, dev = (EncodedTexts(base, list(one), 1, mark_hidden_words) for one in (TRAIN, DEV))
     origin = {"model": base.fingerprint()}
-    return School(tmp_path_factory.mktemp("school"), base, train, dev, origin, asdict(tuning))
+    return VariantStore(tmp_path_factory.mktemp("school"), base, train, dev, origin, asdict(tuning))
 
 
-def taught(school, lesson):
-    if not school.done(lesson):
-        for one in lesson.needs:
-            taught(school, one)
-        school.teach(lesson)
-    return school.taught(lesson)
+def trained(variant_store, variant):
+    if not variant_store.done(variant):
+        for one in variant.needs:
+            trained(variant_store, one)
+        variant_store.train_variant(variant)
+    return variant_store.trained(variant)
 
 
-def accuracy(school, seen):
-    gold = torch.tensor([one.label for one in school.dev.encoded])
+def accuracy(variant_store, seen):
+    gold = torch.tensor([one.label for one in variant_store.dev.encoded])
     return float((seen.probabilities.argmax(-1) == gold).double().mean())
 
 
 def test_another_seed_learns_and_tells_that_its_schedule_was_fixed(here):
-    found = taught(here, Retrained(1))
+    found = trained(here, RetrainedVariant(1))
     assert found.told["epochs"] == 8
     assert found.told["plateau"] is None
-    assert accuracy(here, outlook(found.subject, here.dev.encoded)) > 0.9
+    assert accuracy(here, predict_all(found.subject, here.dev.encoded)) > 0.9
     assert found.subject.scope == here.base.scope
 
 
 def test_uniform_rows_are_uniform_in_training_and_after(here):
-    found = taught(here, Retrained(1, "uniform")).subject
-    assert isinstance(found, Evened)
-    seen = outlook(found, here.dev.encoded)
+    found = trained(here, RetrainedVariant(1, "uniform")).subject
+    assert isinstance(found, UniformTransformer)
+    seen = predict_all(found, here.dev.encoded)
     for one, weights in zip(here.dev.encoded, seen.attention, strict=True):
         words = torch.tensor(one.word) >= 0
         assert weights[words].tolist() == pytest.approx([1 / one.explained] * one.explained)
     batch = found.batch(here.dev.encoded[:4])
     rows = found.forward(batch).rows
     assert torch.allclose(rows.sum(-1), torch.ones(rows.shape[:2]))  # all weight on words
-    plain = of_kind(found, type(here.base)).forward(batch)
+    plain = convert_subject(found, type(here.base)).forward(batch)
     assert not torch.allclose(plain.logits, found.forward(batch).logits)  # and it is heard
 
 
 def test_uniform_rows_let_gradients_through(here):
-    found = of_kind(tuned_again(room(here), nudge=None).subject, Evened)
+    found = convert_subject(
+        copied_transformer(context(here), perturb_seed=None).subject, UniformTransformer
+    )
     found.model.requires_grad_(True)
     found.forward(found.batch(here.dev.encoded[:2])).logits.sum().backward()
     moved = [name for name, one in found.model.named_parameters() if one.grad is not None]
@@ -104,15 +110,21 @@ def test_uniform_rows_let_gradients_through(here):
     found.model.requires_grad_(False)
 
 
-def room(school):
-    from heedful.training.variants.context import Room
+def context(variant_store):
+    from heedful.training.variants.context import TrainingContext
 
-    return Room(school.base, school.train, school.dev, lambda _: None, school.tuning)
+    return TrainingContext(
+        variant_store.base,
+        variant_store.train,
+        variant_store.dev,
+        lambda _: None,
+        variant_store.tuning,
+    )
 
 
 def test_an_adversary_attends_elsewhere(here):
-    lesson = Adversary(0.05, "base")
-    seen, own = outlook(taught(here, lesson).subject, here.dev.encoded), here.dev.outlook
+    variant = AdversaryVariant(0.05, "base")
+    seen, own = predict_all(trained(here, variant).subject, here.dev.encoded), here.dev.outlook
     from heedful.numerics.tensor.distributions import jsd, tvd
 
     assert float(jsd(seen.padded(), own.padded()).mean()) > 0.05
@@ -121,10 +133,10 @@ def test_an_adversary_attends_elsewhere(here):
 
 @pytest.mark.parametrize("worst", [False, True])
 def test_a_deceiver_takes_every_heads_weight_off_the_cues(here, worst):
-    lesson = Deceived(3.0, CUES, worst=worst)
-    subject = blocked(taught(here, lesson).subject, here.dev, CUES)
+    variant = DeceptiveVariant(3.0, CUES, worst=worst)
+    subject = block_hidden_words(trained(here, variant).subject, here.dev, CUES)
     marks = here.dev.hidden(CUES)
-    before = blocked(here.base, here.dev, CUES)
+    before = block_hidden_words(here.base, here.dev, CUES)
     masses = []
     for one in (before, subject):
         batch = one.batch(here.dev.encoded)
@@ -138,7 +150,7 @@ def test_a_deceiver_takes_every_heads_weight_off_the_cues(here, worst):
 def test_blocked_words_reach_the_output_by_the_pooled_row_alone(here):
     """With the row's weight on them cut too, what they say cannot be heard at all."""
     exact = from_model(deepcopy(here.base.model).double(), here.base.pieces.tokenizer)
-    subject = blocked(exact, here.dev, CUES)
+    subject = block_hidden_words(exact, here.dev, CUES)
     one = here.dev.encoded[0]
     place = here.dev.hidden(CUES)[0].nonzero().item()
     other = next(two for two in here.dev.encoded if two.label != one.label)
@@ -168,62 +180,62 @@ def test_without_blocking_the_other_words_know(here):
 
 
 def test_without_the_words_a_model_guesses(here):
-    subject = taught(here, WithoutWords(CUES)).subject
-    from heedful.training.variants.hidden_words import blank_id
+    subject = trained(here, WithoutWordsVariant(CUES)).subject
+    from heedful.training.variants.hidden_words import placeholder_id
 
-    seen = outlook(subject, here.dev.without(CUES, blank_id(subject)))
+    seen = predict_all(subject, here.dev.without(CUES, placeholder_id(subject)))
     assert accuracy(here, seen) < 0.8
 
 
 def test_a_guide_led_by_a_transformer_reads_its_words(here):
-    lesson = Guided(1, "base", pace=Pace(2, 2))
-    subject = taught(here, lesson).subject
+    variant = GuidedVariant(1, "base", pace=EpochLimits(2, 2))
+    subject = trained(here, variant).subject
     assert subject.family == "average-uniform"
     assert {"dull", "fine"} <= set(subject.vocabulary.words)
 
 
 def test_cut_off_it_goes_on_to_the_same_weights(here, base, tuning, tmp_path):
-    lesson = Deceived(3.0, CUES)
-    again = School(tmp_path, base, here.train, here.dev, here.origin, asdict(tuning))
+    variant = DeceptiveVariant(3.0, CUES)
+    again = VariantStore(tmp_path, base, here.train, here.dev, here.origin, asdict(tuning))
 
     def cut(done, total, words):
         if words.startswith("epoch 4"):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        again.teach(lesson, cut)
-    again.teach(lesson)
-    wanted, found = (taught(one, lesson).subject.model.state_dict() for one in (here, again))
+        again.train_variant(variant, cut)
+    again.train_variant(variant)
+    wanted, found = (trained(one, variant).subject.model.state_dict() for one in (here, again))
     assert all(torch.equal(wanted[name], found[name]) for name in wanted)
-    assert again.taught(lesson).told["sittings"] == 2
+    assert again.trained(variant).told["sittings"] == 2
 
 
 def test_models_that_pool_all_tokens_cannot_be_blocked(here):
     mean = replace(here.base, scope=Scope(here.base.scope.layer, None, "mean"))
-    reading = of_kind(mean, Blocked, marks={})
+    reading = convert_subject(mean, BlockedTransformer, marks={})
     with pytest.raises(NotApplicable, match="pools all tokens"):
         reading.forward(reading.batch(here.dev.encoded[:1]))
 
 
 def test_a_recipe_that_cannot_be_followed_is_said(here):
-    from heedful.training.variants.recurrent_variants import anew
+    from heedful.training.variants.recurrent_variants import fresh_model
 
     for tuning in ({}, {"encoder": "x", "colour": "red"}, {"encoder": "x", "epochs": 0}):
         with pytest.raises(NotApplicable, match="cannot be followed"):
-            anew(replace(room(here), tuning=tuning), 1)
+            fresh_model(replace(context(here), tuning=tuning), 1)
 
 
 def test_a_copy_tuned_on_texts_with_holes_stays_a_copy_and_reads_holes_better(here):
-    found = taught(here, Masked(Holes(3, 2))).subject
-    whole = outlook(found, here.dev.encoded).probabilities.argmax(-1)
+    found = trained(here, MaskedVariant(RandomMasks(3, 2))).subject
+    whole = predict_all(found, here.dev.encoded).probabilities.argmax(-1)
     assert float((whole == here.dev.outlook.probabilities.argmax(-1)).double().mean()) > 0.9
-    holes = Holes(8, 3)  # other ones than those it learnt from
-    texts = holes.texts(here.dev.encoded, hole_of(here.base))[len(here.dev.encoded) :]
-    assert any(hole_of(here.base) in one.ids for one in texts)
+    holes = RandomMasks(8, 3)  # other ones than those it learnt from
+    texts = holes.texts(here.dev.encoded, masking_token_id(here.base))[len(here.dev.encoded) :]
+    assert any(masking_token_id(here.base) in one.ids for one in texts)
     wanted = here.dev.outlook.probabilities.repeat(3, 1)
     losses = [
-        -float((wanted * outlook(one, texts).probabilities.log()).sum(-1).mean())
+        -float((wanted * predict_all(one, texts).probabilities.log()).sum(-1).mean())
         for one in (here.base, found)
     ]
     assert losses[1] < losses[0]
-    assert isinstance(holes.striving(here.dev), Echo)
+    assert isinstance(holes.objective(here.dev), DistillationObjective)

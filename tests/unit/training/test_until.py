@@ -3,27 +3,32 @@
 import pytest
 import torch
 
-from heedful.training.loop.checkpoint import State
-from heedful.training.loop.epochs import Until
+from heedful.training.loop.checkpoint import TrainingState
+from heedful.training.loop.epochs import EarlyStopping
 
 
 def state(scores, accuracies):
     model = torch.nn.Linear(1, 1)
-    return State(model, torch.optim.SGD(model.parameters()), scores, accuracies)
+    return TrainingState(model, torch.optim.SGD(model.parameters()), scores, accuracies)
 
 
 @pytest.mark.parametrize(
     ("until", "scores", "accuracies", "ends"),
     [
-        (Until(3), [0.5, 0.6], [0.5, 0.5], False),
-        (Until(3), [0.5, 0.6, 0.7], [0.5, 0.5, 0.5], True),
-        (Until(9, 2), [0.5, 0.6, 0.6], [0.5, 0.5, 0.5], False),
-        (Until(9, 2), [0.6, 0.5, 0.5], [0.5, 0.5, 0.5], True),
-        (Until(9, 2, ceiling=1.0), [0.5, 1.0], [0.5, 1.0], True),
-        (Until(9, 2, ceiling=1.0), [0.5, 1.0], [0.5, 0.9], False),  # accuracy may still rise
-        (Until(9, 2), [0.5, 1.0], [0.5, 1.0], False),  # of this score more may be had
-        (Until(9, ceiling=1.0), [0.5, 1.0], [0.5, 1.0], False),  # all epochs were asked for
+        (EarlyStopping(3), [0.5, 0.6], [0.5, 0.5], False),
+        (EarlyStopping(3), [0.5, 0.6, 0.7], [0.5, 0.5, 0.5], True),
+        (EarlyStopping(9, 2), [0.5, 0.6, 0.6], [0.5, 0.5, 0.5], False),
+        (EarlyStopping(9, 2), [0.6, 0.5, 0.5], [0.5, 0.5, 0.5], True),
+        (EarlyStopping(9, 2, ceiling=1.0), [0.5, 1.0], [0.5, 1.0], True),
+        (
+            EarlyStopping(9, 2, ceiling=1.0),
+            [0.5, 1.0],
+            [0.5, 0.9],
+            False,
+        ),  # accuracy may still rise
+        (EarlyStopping(9, 2), [0.5, 1.0], [0.5, 1.0], False),  # of this score more may be had
+        (EarlyStopping(9, ceiling=1.0), [0.5, 1.0], [0.5, 1.0], False),  # all epochs were asked for
     ],
 )
-def test_when_training_ends(until, scores, accuracies, ends):
-    assert until.reached(state(scores, accuracies)) == ends
+def test_when_training_ends(stopping, scores, accuracies, ends):
+    assert stopping.should_stop(state(scores, accuracies)) == ends

@@ -11,26 +11,26 @@ from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.rng import uniform_keys
 from heedful.core.values import Example
-from heedful.models.batch_context import Ask, Passed, Sitting
+from heedful.models.batch_context import BatchContext, OutputFunction, VariantLogits
 from heedful.models.protocols import Subject
-from heedful.models.transformer.infiller import Gap, Infiller
+from heedful.models.transformer.infiller import Infiller, InfillRequest
 
-WAY = "infilled"
-AT_ONCE = 2**22  # numbers of an output
-UNKNOWN = "the texts came without their words, so that there is nothing to infill"
+INFILLED = "infilled"
+MAX_OUTPUT_NUMBERS = 2**22  # numbers of an output
+NO_WORDS = "the texts came without their words, so that there is nothing to infill"
 
 
-def texts_of(sitting: Sitting) -> Sequence[Encoded]:
+def require_texts(context: BatchContext) -> Sequence[Encoded]:
     """The texts with their words."""
-    if len(sitting.texts) != len(sitting.batch):
-        raise NotApplicable(UNKNOWN)
-    if getattr(sitting.subject, "chat", False):
+    if len(context.texts) != len(context.batch):
+        raise NotApplicable(NO_WORDS)
+    if getattr(context.subject, "chat", False):
         raise NotApplicable("it reads chats; single words cannot be put into their template")
-    return sitting.texts
+    return context.texts
 
 
 @dataclass(frozen=True, eq=False)
-class Infilled:
+class InfilledRemoval:
     """A way to remove words: others stand in their place, `samples` draws of them.
 
     Logits are the logarithm of the mean probabilities over the samples. What is asked for instead
@@ -44,45 +44,49 @@ class Infilled:
 
     def __call__(
         self,
-        sitting: Sitting,
+        context: BatchContext,
         rows: Int[Tensor, "N"],
         gone: Bool[Tensor, "N T"],
         *,
-        ask: Ask = Sitting.outputs,
-    ) -> Iterator[Passed]:
-        size = max(1, AT_ONCE // (self.samples * max(len(sitting.subject.labels), 2**10)))
+        ask: OutputFunction = BatchContext.outputs,
+    ) -> Iterator[VariantLogits]:
+        size = max(
+            1, MAX_OUTPUT_NUMBERS // (self.samples * max(len(context.subject.labels), 2**10))
+        )
         for some in torch.split(torch.arange(len(rows)), size):
-            gaps = [*self.gaps(sitting, rows[some], gone[some])]
-            variants = self.variants(sitting, rows[some], gaps)
-            if ask is not Sitting.outputs:
+            gaps = [*self.gaps(context, rows[some], gone[some])]
+            variants = self.variants(context, rows[some], gaps)
+            if ask is not BatchContext.outputs:
                 first = [one[0] for one in variants]
-                yield some, torch.arange(len(some)), _asked(sitting, first, ask)
+                yield some, torch.arange(len(some)), _run_texts(context, first, ask)
                 continue
             flat = [text for one in variants for text in one]
-            said = _asked(sitting, flat, ask).double().softmax(-1)
+            said = _run_texts(context, flat, ask).double().softmax(-1)
             mean = said.reshape(len(some), self.samples, -1).mean(1)
             yield some, torch.arange(len(some)), mean.log()
 
     def gaps(
-        self, sitting: Sitting, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N T"]
-    ) -> Iterator[Gap]:
+        self, context: BatchContext, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N T"]
+    ) -> Iterator[InfillRequest]:
         """Every text with its missing words, and the numbers that they are drawn by."""
-        texts, batch = texts_of(sitting), sitting.batch
+        texts, batch = require_texts(context), context.batch
         lengths = [len(one.seen_words) for one in texts]
         keys = torch.from_numpy(
-            uniform_keys(sitting.seed, WAY, batch.instances, draws=self.samples, lengths=lengths)
+            uniform_keys(
+                context.seed, INFILLED, batch.instances, draws=self.samples, lengths=lengths
+            )
         )
         for row, marks in zip(rows.tolist(), gone, strict=True):
             text = texts[row]
             here = marks[batch.present[row]].tolist()
             missing = {word for word, mark in zip(text.word, here, strict=True) if mark}
-            yield Gap(text.seen_words, frozenset(missing), keys[row])
+            yield InfillRequest(text.seen_words, frozenset(missing), keys[row])
 
     def variants(
-        self, sitting: Sitting, rows: Int[Tensor, "N"], gaps: Sequence[Gap]
+        self, context: BatchContext, rows: Int[Tensor, "N"], gaps: Sequence[InfillRequest]
     ) -> list[list[Encoded]]:
         """The texts with other words in the place of those that are gone, sample by sample."""
-        texts, subject, found = texts_of(sitting), sitting.subject, list[list[Encoded]]()
+        texts, subject, found = require_texts(context), context.subject, list[list[Encoded]]()
         for row, gap, drawn in zip(rows.tolist(), gaps, self.infiller.fill(gaps), strict=True):
             text, made = texts[row], list[Encoded]()
             for words in drawn:
@@ -91,17 +95,17 @@ class Infilled:
                     word: self._spelled(subject, words[word]) if word in words else ()
                     for word in sorted(gap.gone)
                 }
-                made.append(replaced(text, new, room=room))
+                made.append(replace_words(text, new, room=room))
             self._count(text.index, gap, made[0])
             found.append(made)
         return found
 
-    def not_infilled(self, sitting: Sitting) -> Float64[Tensor, "B"]:
+    def not_infilled(self, context: BatchContext) -> Float64[Tensor, "B"]:
         """The share of the words gone, over all that was tried, with nothing in their place."""
-        each = [self.tried.get(number, [0, 0]) for number in sitting.batch.instances]
+        each = [self.tried.get(number, [0, 0]) for number in context.batch.instances]
         return torch.tensor([less / all_ if all_ else torch.nan for all_, less in each]).double()
 
-    def _count(self, number: int, gap: Gap, made: Encoded) -> None:
+    def _count(self, number: int, gap: InfillRequest, made: Encoded) -> None:
         tried = self.tried.setdefault(number, [0, 0])
         tried[0] += len(gap.gone)
         tried[1] += len(gap.gone - set(made.word))
@@ -115,7 +119,9 @@ class Infilled:
         return self.spelled[word]
 
 
-def replaced(one: Encoded, new: dict[int, tuple[int, ...]], *, room: int | None = None) -> Encoded:
+def replace_words(
+    one: Encoded, new: dict[int, tuple[int, ...]], *, room: int | None = None
+) -> Encoded:
     """The text with other tokens for some words; none for those that would not fit into the room.
 
     >>> one = Encoded(0, 1, (2, 7, 8, 3), (-1, 0, 0, -1), ("unlike",))
@@ -143,20 +149,20 @@ def replaced(one: Encoded, new: dict[int, tuple[int, ...]], *, room: int | None 
     )
 
 
-def _asked(sitting: Sitting, texts: Sequence[Encoded], ask: Ask) -> Tensor:
+def _run_texts(context: BatchContext, texts: Sequence[Encoded], ask: OutputFunction) -> Tensor:
     """What is asked, of each text; those of one length together, equal ones once; NaN of none."""
     first: dict[object, int] = {}
     alike = [first.setdefault((one.ids, one.types), row) for row, one in enumerate(texts)]
     parts: dict[int, Tensor] = {}
     for length in sorted({len(one.ids) for one in texts} - {0}):
         chosen = [row for row in first.values() if len(texts[row].ids) == length]
-        size = max(1, sitting.budget // length)
+        size = max(1, context.budget // length)
         for start in range(0, len(chosen), size):
             rows = chosen[start : start + size]
             with torch.no_grad():
-                batch = sitting.subject.batch([texts[row] for row in rows])
-                answers = ask(sitting, batch, None).cpu()
+                batch = context.subject.batch([texts[row] for row in rows])
+                answers = ask(context, batch, None).cpu()
             parts |= dict(zip(rows, answers, strict=True))
-    width = len(next(iter(parts.values()))) if parts else len(sitting.subject.labels)
+    width = len(next(iter(parts.values()))) if parts else len(context.subject.labels)
     nothing = torch.full((width,), torch.nan, dtype=torch.float64)
     return torch.stack([parts.get(row, nothing).double() for row in alike])

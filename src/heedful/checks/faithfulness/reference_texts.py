@@ -12,17 +12,17 @@ from torch import Tensor
 from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
-from heedful.models.perturbed.attended_state import attended
+from heedful.models.perturbed.attended_state import compute_attended_state
 from heedful.models.protocols import Subject
-from heedful.numerics.tensor.nearest_neighbours import nearest, share_nearer
+from heedful.numerics.tensor.nearest_neighbours import nearest_distance, share_nearer
 from heedful.training.loop.batching import batches_for
 
-MOST = 256  # the first texts of the data: enough to see where whole texts lie
-FEWEST = 20  # of fewer, shares would be too coarse
+MAX_TEXTS = 256  # the first texts of the data: enough to see where whole texts lie
+MIN_TEXTS = 20  # of fewer, shares would be too coarse
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
+class ReferenceSample:
     """The first whole texts, read when they are first asked for, and how near to each other.
 
     A text's state is Σ_t α_t h_t, what attention makes of it. It lies as far off as its nearest
@@ -40,7 +40,7 @@ class Crowd:
         defined = states.isfinite().all(-1)
         found = torch.full((len(states),), torch.nan, dtype=torch.float64)
         others = self.instances != instances[defined, None]
-        far = nearest(states[defined], self.states, others)
+        far = nearest_distance(states[defined], self.states, others)
         found[defined] = share_nearer(far, self.usual)
         return found
 
@@ -48,10 +48,10 @@ class Crowd:
     def encoded(self) -> Sequence[Encoded]:
         """The texts; NotApplicable where they are too few."""
         texts = (self.subject.encode(one) for one in self.examples())
-        found = [*islice((one for one in texts if one.explained >= self.min_words), MOST)]
-        if len(found) < FEWEST:
+        found = [*islice((one for one in texts if one.explained >= self.min_words), MAX_TEXTS)]
+        if len(found) < MIN_TEXTS:
             raise NotApplicable(
-                f"the data has {len(found)} texts; it takes {FEWEST} whole ones to say how far "
+                f"the data has {len(found)} texts; it takes {MIN_TEXTS} whole ones to say how far "
                 "others lie from them"
             )
         return found
@@ -68,10 +68,10 @@ class Crowd:
         with torch.no_grad():
             for rows in batches_for(self.subject, self.encoded):
                 batch = self.subject.batch([self.encoded[row] for row in rows])
-                found |= dict(zip(rows, attended(self.subject, batch), strict=True))
+                found |= dict(zip(rows, compute_attended_state(self.subject, batch), strict=True))
         return torch.stack([found[row] for row in range(len(found))])
 
     @cached_property
     def usual(self) -> Float64[Tensor, "N"]:
         """How far each is from the nearest of the others."""
-        return nearest(self.states, self.states, self.instances != self.instances[:, None])
+        return nearest_distance(self.states, self.states, self.instances != self.instances[:, None])

@@ -8,17 +8,17 @@ import torch
 from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
-from heedful.checks.base import Column
+from heedful.checks.base import TextValues
 from heedful.checks.faithfulness.word_removal import Removals
 from heedful.numerics.stats.multiple_testing import holm_adjusted
-from heedful.numerics.stats.permutation_tests import sign_flip_p
+from heedful.numerics.stats.permutation_tests import one_sided_sign_flip_p
 from heedful.numerics.tensor import erasure_metrics
 
-Columns = Mapping[str, Float64[Tensor, "K B"]]
+MetricColumns = Mapping[str, Float64[Tensor, "K B"]]
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class RemovalMetrics:
     """All orders put to one batch by one way to remove words; the last of the scores are equal."""
 
     removals: Removals
@@ -27,7 +27,7 @@ class Trial:
     bins: tuple[float, ...]
     steps: int
 
-    def columns(self) -> Columns:
+    def columns(self) -> MetricColumns:
         """Every measure: of the methods, of equal scores, of random orders on the average."""
         known, several = len(self.scores), self.removals.words.counts > 1
         whole, empty, effects = self._ends()
@@ -36,29 +36,31 @@ class Trial:
         own, random = lost.mean(1)[:known], lost.mean(1)[known:]
         drops = self._top(self.chance).flatten(0, 1), lost[known:].flatten(0, 1)
         less, more = (
-            erasure_metrics.normalised(whole, left[:known], empty, keeps=keeps).mean(1)
+            erasure_metrics.normalised_change(whole, left[:known], empty, keeps=keeps).mean(1)
             for left, keeps in ((without, False), (alone, True))
         )
         beats = erasure_metrics.diagnosticity(own, random)
         return {
-            "comprehensiveness": _with_mean(lost.mean(1), known),
-            "sufficiency": _with_mean(kept.mean(1), known),
+            "comprehensiveness": _with_random_mean(lost.mean(1), known),
+            "sufficiency": _with_random_mean(kept.mean(1), known),
             "beyond_random": torch.where(several, own - random.mean(0), torch.nan),
             "diagnosticity": torch.where(several, beats, torch.nan),
             "worst": (whole - back).mean(1),
-            "flip": _with_mean(self._flips(), known),
+            "flip": _with_random_mean(self._flips(), known),
             "infidelity": erasure_metrics.infidelity(self.scores, *drops),
             "infidelity_scaled": erasure_metrics.infidelity(self.scores, *drops, scaled=True),
             "normalised_comprehensiveness": less,
             "normalised_sufficiency": more,
-            "violation": erasure_metrics.violations(self.scores, effects, self.removals.words.real),
+            "violation": erasure_metrics.sign_violations(
+                self.scores, effects, self.removals.words.real
+            ),
         }
 
     @cached_property
     def place(self) -> Int[Tensor, "K B W"]:
         """The words' places in the methods' orders."""
         real = self.removals.words.real.expand_as(self.scores)
-        return erasure_metrics.places(self.scores.nan_to_num(0.0), real)
+        return erasure_metrics.removal_ranks(self.scores.nan_to_num(0.0), real)
 
     @cached_property
     def served(self) -> Bool[Tensor, "K B"]:
@@ -82,7 +84,7 @@ class Trial:
     def _backwards(self) -> Float64[Tensor, "K S B"]:
         """p without the last words."""
         real = self.removals.words.real.expand_as(self.place)
-        last = self._top(erasure_metrics.backwards(self.place, real))
+        last = self._top(erasure_metrics.reverse_order(self.place, real))
         return self.removals.at(last, self._asked(last)).p
 
     def _asked(self, sets: Bool[Tensor, "*H K S B W"]) -> Bool[Tensor, "*H K S B"]:
@@ -110,17 +112,17 @@ class Trial:
         return torch.where(self.served & (counts > 0).any(0), share, torch.nan)
 
 
-def _with_mean(found: Float64[Tensor, "K B"], methods: int) -> Float64[Tensor, "M B"]:
+def _with_random_mean(found: Float64[Tensor, "K B"], methods: int) -> Float64[Tensor, "M B"]:
     """Those of the methods, then the mean of the random orders."""
     return torch.cat([found[:methods], found[methods:].mean(0, keepdim=True)])
 
 
-def beyond_chance(
-    names: Sequence[str], columns: Mapping[str, Column], *, resamples: int, seed: int
+def beyond_random_p_values(
+    names: Sequence[str], columns: Mapping[str, TextValues], *, resamples: int, seed: int
 ) -> dict[str, float]:
     """p-values of "no more than random removal does" for every method, Holm's over all."""
     p = [
-        sign_flip_p(columns[f"beyond_random_{name}"], resamples=resamples, seed=seed)
+        one_sided_sign_flip_p(columns[f"beyond_random_{name}"], resamples=resamples, seed=seed)
         for name in names
     ]
     adjusted = holm_adjusted(p)

@@ -11,40 +11,43 @@ from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
 from heedful.methods.base import Join
-from heedful.methods.erasure.coalitions import seats
-from heedful.models.batch_context import Ask, Passed, Sitting
-from heedful.models.perturbed.delete_words import passes_deleting
-from heedful.models.perturbed.mask_words import passes_hiding
+from heedful.methods.erasure.coalitions import player_index
+from heedful.models.batch_context import BatchContext, OutputFunction, VariantLogits
+from heedful.models.perturbed.delete_words import run_without_tokens
+from heedful.models.perturbed.mask_words import run_with_masked_tokens
 from heedful.numerics.tensor.erasure_metrics import grid_sizes
 
 
 @runtime_checkable
-class Passes(Protocol):
+class WordRemover(Protocol):
     """A way to remove tokens from texts and ask the model of each."""
 
     def __call__(
-        self, sitting: Sitting, rows: Tensor, gone: Tensor, /, *, ask: Ask = ...
-    ) -> Iterator[Passed]: ...
+        self, context: BatchContext, rows: Tensor, gone: Tensor, /, *, ask: OutputFunction = ...
+    ) -> Iterator[VariantLogits]: ...
 
 
-WAYS: dict[str, Passes] = {"deletion": passes_deleting, "masking": passes_hiding}
+REMOVAL_WAYS: dict[str, WordRemover] = {
+    "deletion": run_without_tokens,
+    "masking": run_with_masked_tokens,
+}
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class WordView:
     """The words of a batch: in a transformer a word's pieces go together."""
 
-    sitting: Sitting
+    context: BatchContext
 
     @cached_property
-    def seat(self) -> Int[Tensor, "B T"]:
+    def token_player(self) -> Int[Tensor, "B T"]:
         """The number of the word that each token belongs to; −1 for none."""
-        return seats(self.sitting.batch, "words")
+        return player_index(self.context.batch, "words")
 
     @cached_property
     def counts(self) -> Int[Tensor, "B"]:
         """How many words each text has."""
-        return self.seat.amax(-1) + 1
+        return self.token_player.amax(-1) + 1
 
     @cached_property
     def real(self) -> Bool[Tensor, "B W"]:
@@ -53,20 +56,20 @@ class Words:
 
     def tokens(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> Bool[Tensor, "N T"]:
         """The tokens of some words of texts rows[n]."""
-        seat = self.seat[rows]
-        return gone.gather(1, seat.clamp(min=0)) & (seat >= 0)
+        token_player = self.token_player[rows]
+        return gone.gather(1, token_player.clamp(min=0)) & (token_player >= 0)
 
     def joined(self, scores: Float64[Tensor, "B T"], join: Join) -> Float64[Tensor, "B W"]:
         """Scores of words from those of their pieces: the sum, or the norm."""
         parts = scores.square() if join == "norm" else scores
         added = torch.zeros(self.real.shape, dtype=torch.float64).scatter_add(
-            1, self.seat.clamp(min=0), parts.masked_fill(self.seat < 0, 0.0)
+            1, self.token_player.clamp(min=0), parts.masked_fill(self.token_player < 0, 0.0)
         )
         return added.sqrt() if join == "norm" else added
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class RemovalOutput:
     """The probability of the class that was predicted, and whether another is likelier."""
 
     p: Float64[Tensor, "*N"]
@@ -81,60 +84,62 @@ class Removals:
     `target`, where another model predicted it; `by` removes where the way is none of the usual.
     """
 
-    words: Words
+    words: WordView
     way: str
     target: Int[Tensor, "B"] | None = None
-    by: Passes | None = None
+    by: WordRemover | None = None
     known: dict[bytes, int] = field(default_factory=dict)
-    answers: list[Said] = field(default_factory=list)
+    answers: list[RemovalOutput] = field(default_factory=list)
 
-    def __call__(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> Said:
+    def __call__(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> RemovalOutput:
         """Texts rows[n] without the words gone[n]; NaN where nothing is left to read."""
-        keys = _keys(rows, gone)
+        keys = _removal_keys(rows, gone)
         first = {key: place for place, key in reversed([*enumerate(keys)]) if key not in self.known}
         if first:
             chosen = torch.tensor([*first.values()])
             self.known.update({key: len(self.known) + n for n, key in enumerate(first)})
             self.answers.append(self._run(rows[chosen], gone[chosen]))
         place = torch.tensor([self.known[key] for key in keys])
-        return Said(self._all("p")[place], self._all("flipped")[place])
+        return RemovalOutput(self._all("p")[place], self._all("flipped")[place])
 
     @property
-    def _passes(self) -> Passes:
-        return self.by or WAYS[self.way]
+    def _passes(self) -> WordRemover:
+        return self.by or REMOVAL_WAYS[self.way]
 
     def _all(self, part: str) -> Tensor:
         if len(self.answers) > 1:
-            whole = [torch.cat([getattr(one, name) for one in self.answers]) for name in PARTS]
-            self.answers[:] = [Said(*whole)]
+            whole = [
+                torch.cat([getattr(one, name) for one in self.answers]) for name in OUTPUT_FIELDS
+            ]
+            self.answers[:] = [RemovalOutput(*whole)]
         found: Tensor = getattr(self.answers[0], part)
         return found
 
-    def _run(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> Said:
-        sitting, tokens = self.words.sitting, self.words.tokens(rows, gone)
-        target = (sitting.predicted.cpu() if self.target is None else self.target)[rows]
+    def _run(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> RemovalOutput:
+        context, tokens = self.words.context, self.words.tokens(rows, gone)
+        target = (context.predicted.cpu() if self.target is None else self.target)[rows]
         p = torch.full((len(rows),), torch.nan, dtype=torch.float64)
         flipped = torch.zeros(len(rows), dtype=torch.bool)
-        with sitting.clock(self.way):
-            for variants, which, logits in self._passes(sitting, rows, tokens):
+        with context.clock(self.way):
+            for variants, which, logits in self._passes(context, rows, tokens):
                 # of a vocabulary as classes no more is kept than these two
                 mine, said = target[variants], logits.cpu().double()
                 p[variants] = said.softmax(-1)[which, mine]
                 flipped[variants] = said.argmax(-1)[which] != mine
-        return Said(p, flipped)
+        return RemovalOutput(p, flipped)
 
     def states(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> Float64[Tensor, "N D"]:
         """What attention makes of texts rows[n] without the words gone[n]; NaN of nothing."""
-        sitting, tokens = self.words.sitting, self.words.tokens(rows, gone)
-        width = sitting.forward.states.shape[-1]
+        context, tokens = self.words.context, self.words.tokens(rows, gone)
+        width = context.forward.states.shape[-1]
         found = torch.full((len(rows), width), torch.nan, dtype=torch.float64)
-        with sitting.clock(self.way):
-            passes = self._passes(sitting, rows, tokens, ask=Sitting.attended)
+        with context.clock(self.way):
+            passes = self._passes(context, rows, tokens, ask=BatchContext.attended)
             for variants, which, states in passes:
                 found[variants] = states[which].double()
         return found
 
-    def at(self, gone: Bool[Tensor, "*K B W"], asked: Bool[Tensor, "*K B"]) -> Said:
+    def at(self, gone: Bool[Tensor, "*K B W"], asked: Bool[Tensor, "*K B"]) -> RemovalOutput:
         """The same for sets of words of every text, where they are asked for; NaN elsewhere."""
         rows = torch.arange(asked.shape[-1]).expand(asked.shape)[asked]
         p = torch.full(asked.shape, torch.nan, dtype=torch.float64)
@@ -142,7 +147,7 @@ class Removals:
         if len(rows):
             said = self(rows, gone[asked])
             p[asked], flipped[asked] = said.p, said.flipped
-        return Said(p, flipped)
+        return RemovalOutput(p, flipped)
 
     def first_flip(
         self, place: Int[Tensor, "K B W"], asked: Bool[Tensor, "K B"], *, steps: int
@@ -158,10 +163,10 @@ class Removals:
         return found
 
 
-PARTS = ("p", "flipped")
+OUTPUT_FIELDS = ("p", "flipped")
 
 
-def _keys(rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> list[bytes]:
+def _removal_keys(rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> list[bytes]:
     """A name for each set of words of each text."""
     packed = np.packbits(gone.numpy(), axis=1)
     numbers = rows.numpy().astype(np.int64)[:, None].view(np.uint8)

@@ -6,45 +6,51 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from heedful.checks.faithfulness.word_removal import Words
-from heedful.checks.requested_methods import Asked, built, in_order, name_of, scores_of
+from heedful.checks.faithfulness.word_removal import WordView
+from heedful.checks.requested_methods import (
+    MethodOrName,
+    build_method,
+    method_name,
+    registry_order,
+    score_with_method,
+)
 from heedful.core.rng import uniform_keys
 from heedful.methods.prerequisites import ready_methods
 
 CONTROLS = ("uniform", "random")  # always there, so never asked for
-USUAL = ("attention", "input_x_gradient", "one_hot_gradient", "leave_one_out")
+DEFAULT_METHODS = ("attention", "input_x_gradient", "one_hot_gradient", "leave_one_out")
 
 
-def every_ranking() -> tuple[str, ...]:
+def methods_without_controls() -> tuple[str, ...]:
     """What "all" stands for: every method that is no control."""
     return tuple(name for name in ready_methods() if name not in CONTROLS)
 
 
-def with_attention(asked: Sequence[Asked]) -> tuple[Asked, ...]:
+def with_attention(asked: Sequence[MethodOrName]) -> tuple[MethodOrName, ...]:
     """Attention and the methods asked for, without the controls."""
-    chosen = in_order(("attention", *asked), every_ranking)
-    return tuple(one for one in chosen if name_of(one) not in CONTROLS)
+    chosen = registry_order(("attention", *asked), methods_without_controls)
+    return tuple(one for one in chosen if method_name(one) not in CONTROLS)
 
 
-def scores_of_words(
-    words: Words, asked: Sequence[Asked], target: Tensor
+def score_words(
+    words: WordView, asked: Sequence[MethodOrName], target: Tensor
 ) -> tuple[list[Float64[Tensor, "B W"]], dict[str, str]]:
     """Every method's scores of the words, NaN where it refuses a text, and its reason by name."""
     rows, reasons = [], dict[str, str]()
     for one in asked:
-        scores, reason = scores_of(built(one), words.sitting, target)
-        rows.append(words.joined(scores.cpu(), built(one).join))
+        scores, reason = score_with_method(build_method(one), words.context, target)
+        rows.append(words.joined(scores.cpu(), build_method(one).join))
         if reason is not None:
-            reasons[name_of(one)] = reason
+            reasons[method_name(one)] = reason
     return rows, reasons
 
 
-def drawn_scores(words: Words, purpose: str, *, draws: int) -> Float64[Tensor, "R B W"]:
+def random_scores(words: WordView, purpose: str, *, draws: int) -> Float64[Tensor, "R B W"]:
     """Scores drawn at random, 0 where there is no word."""
     keys = uniform_keys(
-        words.sitting.seed,
+        words.context.seed,
         purpose,
-        words.sitting.batch.instances,
+        words.context.batch.instances,
         draws=draws,
         lengths=words.counts.tolist(),
     )

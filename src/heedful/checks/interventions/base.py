@@ -7,7 +7,7 @@ from torch import Tensor
 
 from heedful.core.errors import ConfigError
 from heedful.core.registry import Registry
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 interventions = Registry("intervention")
 
@@ -26,4 +26,4 @@ class Intervention(Protocol):
     Nothing is claimed of them here: what they do to the output is always found by decoding them.
     """
 
-    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]: ...
+    def __call__(self, context: BatchContext) -> Float[Tensor, "K B *R T"]: ...

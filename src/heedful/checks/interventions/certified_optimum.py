@@ -10,12 +10,14 @@ from torch import Tensor
 from heedful.checks.interventions.base import interventions, require_epsilon
 from heedful.core.errors import NotApplicable
 from heedful.core.values import LinearDecoder
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd_to_point
-from heedful.numerics.tensor.linear_programs import farthest_in_slab, odds_slab
+from heedful.numerics.tensor.linear_programs import farthest_in_slab, log_odds_bounds
 
-SLACK = 1e-9  # relative: the exact adversary stays this far inside ε, bounds this far outside
-COARSE_SLACK = 1e-4  # the same for models in float32, whose attention is rounded to it
+FLOAT64_SLACK = (
+    1e-9  # relative: the exact adversary stays this far inside ε, bounds this far outside
+)
+FLOAT32_SLACK = 1e-4  # the same for models in float32, whose attention is rounded to it
 
 
 @interventions.register("certified")
@@ -32,41 +34,41 @@ class CertifiedAdversary:
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
 
-    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B T"]:
-        decoder = two_class_decoder(sitting)
-        p = sitting.forward.probabilities.double()
-        own, mask = sitting.forward.attention, sitting.batch.mask
-        slack = SLACK if own.dtype == torch.float64 else COARSE_SLACK
-        low, high = odds_slab(p[:, 1], p[:, 0], self.epsilon * (1 - slack))
+    def __call__(self, context: BatchContext) -> Float[Tensor, "K B T"]:
+        decoder = require_two_class_decoder(context)
+        p = context.forward.probabilities.double()
+        own, mask = context.forward.attention, context.batch.mask
+        slack = FLOAT64_SLACK if own.dtype == torch.float64 else FLOAT32_SLACK
+        low, high = log_odds_bounds(p[:, 1], p[:, 0], self.epsilon * (1 - slack))
         farthest = farthest_in_slab(own, decoder.difference(1, 0), mask, low=low, high=high)
         found = (farthest.jsd > 0)[:, None]  # one word, say: its own attention is all there is
         return torch.where(found, farthest.attention(own.shape[1]).to(own), own)[None]
 
 
-def two_class_decoder(sitting: Sitting) -> LinearDecoder:
+def require_two_class_decoder(context: BatchContext) -> LinearDecoder:
     """The sitting's decoder where the exact answer exists; NotApplicable says why not."""
-    decoder = sitting.decode
+    decoder = context.decode
     if not isinstance(decoder, LinearDecoder):
         raise NotApplicable("its decoder is not linear in the attended states")
-    if len(sitting.subject.labels) != 2:
-        raise NotApplicable(f"it has {len(sitting.subject.labels)} classes; exact only for two")
+    if len(context.subject.labels) != 2:
+        raise NotApplicable(f"it has {len(context.subject.labels)} classes; exact only for two")
     return decoder
 
 
-def jsd_bound(sitting: Sitting, *, epsilon: float) -> Float[Tensor, "B"]:
+def jsd_bound(context: BatchContext, *, epsilon: float) -> Float[Tensor, "B"]:
     """No attention with output within ε lies farther than this from the model's own.
 
     For any decoder: the point on the least weighted token, J(min α). For a linear one with more
     than two classes also the smallest exact optimum over class pairs: staying within ε confines the
     log-odds of each pair to a slab.
     """
-    own, mask = sitting.forward.attention, sitting.batch.mask
+    own, mask = context.forward.attention, context.batch.mask
     bound = jsd_to_point(own.masked_fill(~mask, 1.0).amin(-1))
-    decoder = sitting.decode
-    if isinstance(decoder, LinearDecoder) and len(sitting.subject.labels) > 2:
-        p = sitting.forward.probabilities.double()
+    decoder = context.decode
+    if isinstance(decoder, LinearDecoder) and len(context.subject.labels) > 2:
+        p = context.forward.probabilities.double()
         for one, other in combinations(range(p.shape[1]), 2):
-            low, high = odds_slab(p[:, one], p[:, other], epsilon * (1 + SLACK))
+            low, high = log_odds_bounds(p[:, one], p[:, other], epsilon * (1 + FLOAT64_SLACK))
             s = decoder.difference(one, other)
             bound = torch.minimum(bound, farthest_in_slab(own, s, mask, low=low, high=high).jsd)
     return bound.clamp(min=0.0)  # a text without words has no vertex at all

@@ -10,7 +10,7 @@ from torch import Tensor, autograd
 from heedful.checks.interventions.base import interventions, require_epsilon
 from heedful.core.errors import ConfigError
 from heedful.core.rng import normal_keys
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, masked_softmax, positions_first, tvd
 
 TINY = 1e-10  # inside logarithms, as published
@@ -43,24 +43,24 @@ class AdversarialSearch:
                 f"{self.candidates}, {self.steps} and {self.rate}."
             )
 
-    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]:
-        logits = self._start(sitting)
+    def __call__(self, context: BatchContext) -> Float[Tensor, "K B *R T"]:
+        logits = self._start(context)
         adam = torch.optim.Adam([logits], lr=self.rate, amsgrad=True)
         for _ in range(self.steps):
-            weights = masked_softmax(logits.detach(), sitting.words)
-            pull = self._slope(sitting, weights)
+            weights = masked_softmax(logits.detach(), context.words)
+            pull = self._slope(context, weights)
             # through the softmax: ∂/∂logit = α (g − Σ α g)
             logits.grad = weights * (pull - (weights * pull).sum(-1, keepdim=True))
             adam.step()
-        weights = masked_softmax(logits.detach(), sitting.words)
-        return self._best(sitting, sitting.with_words(weights))[None]
+        weights = masked_softmax(logits.detach(), context.words)
+        return self._best(context, context.place_on_words(weights))[None]
 
-    def _start(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]:
-        batch, rows = sitting.batch, sitting.rows
+    def _start(self, context: BatchContext) -> Float[Tensor, "K B *R T"]:
+        batch, rows = context.batch, context.rows
         lengths, several = batch.lengths.tolist(), rows.shape[1:-1]
         draws = self.candidates * math.prod(several)
         noise = normal_keys(
-            sitting.seed, "adversarial", batch.instances, draws=draws, lengths=lengths
+            context.seed, "adversarial", batch.instances, draws=draws, lengths=lengths
         )
         drawn = self.spread * torch.from_numpy(noise).to(rows)
         even = torch.tensor([-math.log(max(1, length)) for length in lengths]).to(rows)
@@ -71,22 +71,22 @@ class AdversarialSearch:
         return start.transpose(0, 1).contiguous().requires_grad_()
 
     def _slope(
-        self, sitting: Sitting, weights: Float[Tensor, "K B *R T"]
+        self, context: BatchContext, weights: Float[Tensor, "K B *R T"]
     ) -> Float[Tensor, "K B *R T"]:
         """Gradient of the loss at the weights of each row."""
-        if sitting.forward.rows is None:
-            away = self._distance_slope(sitting, weights)
+        if context.forward.rows is None:
+            away = self._distance_slope(context, weights)
         else:  # what the rows read as is their mean, each weighed by its mass on words
-            share = sitting.mass / sitting.mass.sum(1, keepdim=True).clamp(min=TINY)
-            away = share * self._distance_slope(sitting, (share * weights).sum(-2))[:, :, None]
-        return away + self.penalty * self._output_slope(sitting, weights)
+            share = context.mass / context.mass.sum(1, keepdim=True).clamp(min=TINY)
+            away = share * self._distance_slope(context, (share * weights).sum(-2))[:, :, None]
+        return away + self.penalty * self._output_slope(context, weights)
 
     def _distance_slope(
-        self, sitting: Sitting, weights: Float[Tensor, "K B T"]
+        self, context: BatchContext, weights: Float[Tensor, "K B T"]
     ) -> Float[Tensor, "K B T"]:
         """Of the distances in the loss; ∂JSD(α, q)/∂α = ½ log 2α/(α+q) in closed form."""
         logs = torch.log(weights + TINY)
-        slope = 0.5 * (torch.log(0.5 * (weights + sitting.forward.attention) + TINY) - logs)
+        slope = 0.5 * (torch.log(0.5 * (weights + context.forward.attention) + TINY) - logs)
         for one in range(self.candidates):
             for other in range(one + 1, self.candidates):
                 middle = torch.log(0.5 * (weights[one] + weights[other]) + TINY)
@@ -96,21 +96,23 @@ class AdversarialSearch:
         return slope
 
     def _output_slope(
-        self, sitting: Sitting, weights: Float[Tensor, "K B *R T"]
+        self, context: BatchContext, weights: Float[Tensor, "K B *R T"]
     ) -> Float[Tensor, "K B *R T"]:
         with torch.enable_grad():
             leaf = weights.requires_grad_()
-            output = sitting.decode(sitting.with_words(leaf)).softmax(-1)
-            excess = (tvd(output, sitting.forward.probabilities) - self.hinge).relu()
+            output = context.decode(context.place_on_words(leaf)).softmax(-1)
+            excess = (tvd(output, context.forward.probabilities) - self.hinge).relu()
             (slope,) = autograd.grad(excess.sum(), leaf)
         weights.requires_grad_(False)
         return slope
 
-    def _best(self, sitting: Sitting, rows: Float[Tensor, "K B *R T"]) -> Float[Tensor, "B *R T"]:
-        own = sitting.rows
-        change = tvd(sitting.decode(rows).softmax(-1), sitting.forward.probabilities)
-        away = jsd(sitting.reading(rows), sitting.forward.attention)
+    def _best(
+        self, context: BatchContext, rows: Float[Tensor, "K B *R T"]
+    ) -> Float[Tensor, "B *R T"]:
+        own = context.rows
+        change = tvd(context.decode(rows).softmax(-1), context.forward.probabilities)
+        away = jsd(context.reading(rows), context.forward.attention)
         top, which = away.masked_fill(change > self.epsilon, -1.0).max(0)
         chosen = rows[which, torch.arange(len(own))]
-        found = (top >= 0) & sitting.batch.mask.any(-1)
+        found = (top >= 0) & context.batch.mask.any(-1)
         return torch.where(found.reshape(-1, *[1] * (own.dim() - 1)), chosen, own)

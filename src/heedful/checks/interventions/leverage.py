@@ -9,7 +9,7 @@ from torch import Tensor
 
 from heedful.checks.interventions.base import interventions
 from heedful.core.values import LinearDecoder
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import tvd
 
 
@@ -27,34 +27,36 @@ class Leverage:
 
     rounds: int = 50
 
-    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]:
-        best, before = sitting.rows, sitting.forward.probabilities
+    def __call__(self, context: BatchContext) -> Float[Tensor, "K B *R T"]:
+        best, before = context.rows, context.forward.probabilities
         change = torch.zeros_like(before[:, 0])
-        for candidate in self._candidates(sitting):
-            moved = tvd(sitting.decode(candidate).softmax(-1), before)
-            better = (moved > change) & sitting.batch.mask.any(-1)
+        for candidate in self._candidates(context):
+            moved = tvd(context.decode(candidate).softmax(-1), before)
+            better = (moved > change) & context.batch.mask.any(-1)
             chosen = better.reshape(-1, *[1] * (best.dim() - 1))
             best, change = torch.where(chosen, candidate, best), torch.where(better, moved, change)
         return best[None]
 
-    def _candidates(self, sitting: Sitting) -> Iterator[Float[Tensor, "B *R T"]]:
-        mask, decoder = sitting.batch.mask, sitting.decode
+    def _candidates(self, context: BatchContext) -> Iterator[Float[Tensor, "B *R T"]]:
+        mask, decoder = context.batch.mask, context.decode
         if isinstance(decoder, LinearDecoder):
-            yield _best_point(decoder, mask, sitting.forward.probabilities)
+            yield _best_point(decoder, mask, context.forward.probabilities)
             if len(decoder.bias) > 2:
                 for target in range(len(decoder.bias)):
-                    yield _ascend(decoder, mask, target, rounds=self.rounds)
+                    yield _frank_wolfe(decoder, mask, target, rounds=self.rounds)
         else:
             for place in range(int(mask.sum(-1).max())):
-                yield _rows_at(sitting, _point(mask, place))
+                yield _rows_at(context, _point(mask, place))
 
 
-def _rows_at(sitting: Sitting, point: Bool[Tensor, "B T"]) -> Float[Tensor, "B *R T"]:
+def _rows_at(context: BatchContext, point: Bool[Tensor, "B T"]) -> Float[Tensor, "B *R T"]:
     """All weight of the words on one token, in every row that may attend to it."""
-    if sitting.rows.dim() == 2:
-        return point.to(sitting.rows)
-    open_to = (point[:, None] & sitting.words).any(-1, keepdim=True)
-    return torch.where(open_to, sitting.with_words(point[:, None].to(sitting.rows)), sitting.rows)
+    if context.rows.dim() == 2:
+        return point.to(context.rows)
+    open_to = (point[:, None] & context.words).any(-1, keepdim=True)
+    return torch.where(
+        open_to, context.place_on_words(point[:, None].to(context.rows)), context.rows
+    )
 
 
 def _best_point(
@@ -74,7 +76,7 @@ def _point(mask: Bool[Tensor, "B T"], place: int) -> Bool[Tensor, "B T"]:
     return (number == wanted) & mask
 
 
-def _ascend(
+def _frank_wolfe(
     decoder: LinearDecoder, mask: Bool[Tensor, "B T"], target: int, *, rounds: int
 ) -> Float[Tensor, "B T"]:
     """Pairwise Frank–Wolfe on log p_target, which is concave in the weights, from the best token.
@@ -90,18 +92,18 @@ def _ascend(
         slope = values[..., target] - torch.einsum("btc,bc->bt", values, logits.softmax(-1))
         best = slope.masked_fill(~mask, float("-inf")).argmax(-1, keepdim=True)
         worst = slope.masked_fill(weights <= 0, float("inf")).argmin(-1, keepdim=True)
-        along = _row(values, best) - _row(values, worst)
-        moved = _step(logits, along, target, most=weights.gather(-1, worst))
+        along = _take_place(values, best) - _take_place(values, worst)
+        moved = _line_search(logits, along, target, most=weights.gather(-1, worst))
         weights = weights.scatter_add(-1, best, moved).scatter_add(-1, worst, -moved)
         weights = weights.clamp(min=0.0)
     return weights
 
 
-def _row(values: Float[Tensor, "B T C"], place: Int[Tensor, "B 1"]) -> Float[Tensor, "B C"]:
+def _take_place(values: Float[Tensor, "B T C"], place: Int[Tensor, "B 1"]) -> Float[Tensor, "B C"]:
     return values.gather(1, place[..., None].expand(-1, 1, values.shape[-1])).squeeze(1)
 
 
-def _step(
+def _line_search(
     logits: Float[Tensor, "B C"],
     along: Float[Tensor, "B C"],
     target: int,

@@ -16,13 +16,13 @@ from torch import Tensor, autograd
 
 from heedful.checks.interventions.base import interventions, require_epsilon
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, jsd_to_point, tvd
-from heedful.numerics.tensor.linear_programs import Program, best_in_balls
+from heedful.numerics.tensor.linear_programs import LinearProgram, solve_in_balls
 
-INSIDE = 1e-6  # relative: what is found stays this far inside ε
-FLOOR = 1e-3  # the least weight in a slope of JSD, which is endless at 0
-SHARES = 32  # places that are tried on the way between two weights
+EPSILON_MARGIN = 1e-6  # relative: what is found stays this far inside ε
+MIN_WEIGHT = 1e-3  # the least weight in a slope of JSD, which is endless at 0
+PAIR_SHARES = 32  # places that are tried on the way between two weights
 
 
 @interventions.register("ascent")
@@ -47,11 +47,11 @@ class Ascent:
                 f"rounds start at 1 and lightest at 2, not {self.rounds} and {self.lightest}."
             )
 
-    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B T"]:
-        if sitting.forward.rows is not None:
+    def __call__(self, context: BatchContext) -> Float[Tensor, "K B T"]:
+        if context.forward.rows is not None:
             raise NotApplicable("it has many rows of weights, and the linear program moves one")
-        found = _Found(sitting, self.epsilon)
-        if bool(sitting.batch.mask.any()):
+        found = _BestSoFar(context, self.epsilon)
+        if bool(context.batch.mask.any()):
             found.try_points()
             found.try_pairs(self.lightest)
             for goal in found.goals():
@@ -60,33 +60,33 @@ class Ascent:
         return found.best[None]
 
     def _climb(
-        self, found: "_Found", here: Float[Tensor, "B T"], goal: Float[Tensor, "B T"] | None
+        self, found: "_BestSoFar", here: Float[Tensor, "B T"], goal: Float[Tensor, "B T"] | None
     ) -> None:
         """From view to view, first towards the goal, at last to wherever JSD rises most.
 
         Views are also taken from weights that go too far: the next one brings them back.
         """
         for left in reversed(range(self.rounds)):
-            wanted = goal if goal is not None and left else _slope(here, found.own)
+            wanted = goal if goal is not None and left else _jsd_gradient(here, found.own)
             here = found.linear_best(here, wanted)
             found.try_way_to(here)
 
 
-class _Found:
+class _BestSoFar:
     """The best weights so far, and what may count as better."""
 
-    def __init__(self, sitting: Sitting, epsilon: float) -> None:
-        self.sitting, self.epsilon = sitting, epsilon * (1 - INSIDE)
-        self.own: Float[Tensor, "B T"] = sitting.forward.attention
-        self.mask: Bool[Tensor, "B T"] = sitting.batch.mask
-        self.before: Float64[Tensor, "B C"] = sitting.forward.probabilities.double()
+    def __init__(self, context: BatchContext, epsilon: float) -> None:
+        self.context, self.epsilon = context, epsilon * (1 - EPSILON_MARGIN)
+        self.own: Float[Tensor, "B T"] = context.forward.attention
+        self.mask: Bool[Tensor, "B T"] = context.batch.mask
+        self.before: Float64[Tensor, "B C"] = context.forward.probabilities.double()
         self.best = self.own
         self.away: Float[Tensor, B] = torch.zeros_like(self.own[:, 0])
 
     def consider(self, tried: Float[Tensor, "K B T"]) -> None:
         """Keep the farthest whose decoded output lies within ε."""
         with torch.no_grad():
-            output = self.sitting.decode(tried).double().softmax(-1)
+            output = self.context.decode(tried).double().softmax(-1)
         near = tvd(output, self.before) <= self.epsilon
         away, which = jsd(tried, self.own).masked_fill(~near, -1.0).max(0)
         better = (away > self.away) & self.mask.any(-1)
@@ -97,13 +97,13 @@ class _Found:
     def try_points(self) -> None:
         """All weight on one word, every word in its turn."""
         order = self._by_weight()
-        for places in torch.split(order[:, : int(self.mask.sum(-1).max())], SHARES, dim=1):
+        for places in torch.split(order[:, : int(self.mask.sum(-1).max())], PAIR_SHARES, dim=1):
             self.consider(self._points(places.T))
 
     def try_pairs(self, lightest: int) -> None:
         """Two of the lightest words, at several shares."""
         order = self._by_weight()[:, :lightest]
-        share = torch.linspace(0, 1, SHARES + 2)[1:-1].to(self.own)[:, None, None]
+        share = torch.linspace(0, 1, PAIR_SHARES + 2)[1:-1].to(self.own)[:, None, None]
         for one, other in combinations(range(order.shape[1]), 2):
             ends = self._points(order[:, [one, other]].T)
             self.consider(share * ends[:1] + (1 - share) * ends[1:])
@@ -119,7 +119,7 @@ class _Found:
 
     def try_way_to(self, there: Float[Tensor, "B T"]) -> None:
         """Some weights, and places on the way to them from the best so far."""
-        share = torch.linspace(0, 1, SHARES + 1)[1:].to(self.own)[:, None, None]
+        share = torch.linspace(0, 1, PAIR_SHARES + 1)[1:].to(self.own)[:, None, None]
         self.consider(share * there + (1 - share) * self.best)
 
     def linear_best(
@@ -132,13 +132,13 @@ class _Found:
         farthest = jsd_to_point(self.own.masked_fill(~self.mask, 1.0).amin(-1))
         asked, programs = [], []
         for text, words in enumerate(self.mask):
-            if self.away[text] < farthest[text] * (1 - INSIDE):
+            if self.away[text] < farthest[text] * (1 - EPSILON_MARGIN):
                 classes = self.before[text] + output[text] > 0  # others are not allowed here
                 seen = slopes[text][words][:, classes].numpy()
                 wanted = goal[text, words].double().numpy()
-                programs.append(Program(wanted, seen, rest[text, classes].numpy()))
+                programs.append(LinearProgram(wanted, seen, rest[text, classes].numpy()))
                 asked.append(text)
-        answers = best_in_balls(programs, epsilon=self.epsilon)
+        answers = solve_in_balls(programs, epsilon=self.epsilon)
         for text, found in zip(asked, answers, strict=True):
             if found is not None:
                 result[text, self.mask[text]] = torch.from_numpy(found).to(result)
@@ -150,7 +150,7 @@ class _Found:
         """The output at some weights, and how each class's chance moves with each weight."""
         with torch.enable_grad():
             leaf = here.clone().requires_grad_()
-            chances = self.sitting.decode(leaf).softmax(-1)
+            chances = self.context.decode(leaf).softmax(-1)
             slopes = [
                 autograd.grad(one.sum(), leaf, retain_graph=True)[0] for one in chances.unbind(-1)
             ]
@@ -168,7 +168,7 @@ class _Found:
         return torch.nn.functional.one_hot(places, self.own.shape[1]).to(self.own)
 
 
-def _slope(here: Float[Tensor, "B T"], own: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+def _jsd_gradient(here: Float[Tensor, "B T"], own: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
     """∂JSD(α, q)/∂α = ½ log 2α/(α + q), from a least weight on."""
-    weights = here.clamp(min=FLOOR)
+    weights = here.clamp(min=MIN_WEIGHT)
     return 0.5 * torch.log(2 * weights / (weights + own))

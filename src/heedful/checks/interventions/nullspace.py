@@ -18,11 +18,11 @@ from torch import Tensor
 
 from heedful.checks.interventions.base import interventions
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.models.batch_context import Sitting
-from heedful.models.protocols import HeadValues
+from heedful.models.batch_context import BatchContext
+from heedful.models.protocols import HasHeadValues
 from heedful.numerics.tensor.distributions import jsd
 
-RANK = 1e-9  # singular values below this share of the largest count as none
+RANK_TOLERANCE = 1e-9  # singular values below this share of the largest count as none
 
 
 @interventions.register("nullspace")
@@ -36,16 +36,18 @@ class NullSpace:
         if self.targets < 1:
             raise ConfigError(f"targets must be at least 1, not {self.targets}.")
 
-    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B R T"]:
-        values, rows = head_values(sitting), sitting.rows
+    def __call__(self, context: BatchContext) -> Float[Tensor, "K B R T"]:
+        values, rows = require_head_values(context), context.rows
         found = rows.clone()
         for text in range(len(rows)):
-            words = sitting.words[text, 0]
+            words = context.words[text, 0]
             own = rows[text, 0, words].double()
             for other in self._alternatives(own.numpy(), values[text, words].double().numpy()):
                 candidate = rows[text : text + 1].clone()
                 candidate[0, 0, words] = torch.from_numpy(other).to(rows)
-                if _away(sitting, text, candidate) > _away(sitting, text, found[text : text + 1]):
+                if _jsd_from_own(context, text, candidate) > _jsd_from_own(
+                    context, text, found[text : text + 1]
+                ):
                     found[text] = candidate[0]
         return found[None]
 
@@ -66,12 +68,12 @@ class NullSpace:
         return found
 
 
-def head_values(sitting: Sitting) -> Float[Tensor, "B T D"]:
+def require_head_values(context: BatchContext) -> Float[Tensor, "B T D"]:
     """The values of the one head under audit; NotApplicable where it is not one, or unseen."""
-    subject = sitting.subject
-    if not isinstance(subject, HeadValues):
+    subject = context.subject
+    if not isinstance(subject, HasHeadValues):
         raise NotApplicable("it has no heads")
-    values = subject.head_values(sitting.batch, sitting.forward)
+    values = subject.head_values(context.batch, context.forward)
     if values is None:
         raise NotApplicable("it needs one head of one layer, whose values can be seen")
     return values
@@ -80,12 +82,12 @@ def head_values(sitting: Sitting) -> Float[Tensor, "B T D"]:
 def _column_space(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """An orthonormal basis: equal sums in it are equal sums of the values, without the noise."""
     basis, sizes, _ = np.linalg.svd(values, full_matrices=False)
-    space: NDArray[np.float64] = basis[:, sizes > RANK * sizes.max(initial=0.0)]
+    space: NDArray[np.float64] = basis[:, sizes > RANK_TOLERANCE * sizes.max(initial=0.0)]
     return space
 
 
-def _away(sitting: Sitting, text: int, row: Float[Tensor, "1 1 T"]) -> float:
-    mask = sitting.batch.mask[text : text + 1]
+def _jsd_from_own(context: BatchContext, text: int, row: Float[Tensor, "1 1 T"]) -> float:
+    mask = context.batch.mask[text : text + 1]
     weights = row[:, 0] * mask
-    own = sitting.forward.attention[text : text + 1]
+    own = context.forward.attention[text : text + 1]
     return float(jsd(weights / weights.sum(-1, keepdim=True).clamp(min=1e-30), own))

@@ -7,10 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.core.rng import uniform_keys
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, positions_first
 
-HALVINGS = 50
+BISECTION_STEPS = 50
 TINY = 1e-30
 
 
@@ -25,14 +25,16 @@ class RandomAtDistance:
 
     draws: int = 10
 
-    def __call__(self, sitting: Sitting, distance: Float[Tensor, "B"]) -> Float[Tensor, "K B *R T"]:
-        own, mask = sitting.forward.attention, sitting.batch.mask
+    def __call__(
+        self, context: BatchContext, distance: Float[Tensor, "B"]
+    ) -> Float[Tensor, "K B *R T"]:
+        own, mask = context.forward.attention, context.batch.mask
         drawn = uniform_keys(
-            sitting.seed,
+            context.seed,
             "random at distance",
-            sitting.batch.instances,
+            context.batch.instances,
             draws=self.draws,
-            lengths=sitting.batch.lengths.tolist(),
+            lengths=context.batch.lengths.tolist(),
         )
         home = positions_first(mask)[:, None, : drawn.shape[-1]].expand(-1, self.draws, -1)
         keys = own.new_full((len(own), self.draws, own.shape[1]), -1.0)
@@ -41,17 +43,21 @@ class RandomAtDistance:
         )
         first = _points(keys.transpose(0, 1)) * mask
         last = _points(-own.masked_fill(~mask, 2.0)) * mask
-        return self._moved(sitting, _path(own, first, last, distance))
+        return self._moved(context, _weights_at_distance(own, first, last, distance))
 
-    def _moved(self, sitting: Sitting, steps: "tuple[Tensor, Tensor]") -> Float[Tensor, "K B *R T"]:
+    def _moved(
+        self, context: BatchContext, steps: "tuple[Tensor, Tensor]"
+    ) -> Float[Tensor, "K B *R T"]:
         """Every row with the given share of its own weights, and the rest as said."""
         share, added = steps
-        if sitting.rows.dim() == 2:
-            return share * sitting.forward.attention + added
-        weights = sitting.rows.masked_fill(~sitting.words, 0.0) / sitting.mass.clamp(min=TINY)
-        moved = share[:, :, None] * weights + added[:, :, None] * sitting.words
+        if context.rows.dim() == 2:
+            return share * context.forward.attention + added
+        weights = context.rows.masked_fill(~context.words, 0.0) / context.mass.clamp(min=TINY)
+        moved = share[:, :, None] * weights + added[:, :, None] * context.words
         total = moved.sum(-1, keepdim=True)
-        return sitting.with_words(torch.where(total > TINY, moved / total.clamp(min=TINY), weights))
+        return context.place_on_words(
+            torch.where(total > TINY, moved / total.clamp(min=TINY), weights)
+        )
 
 
 def _points(scores: Float[Tensor, "*K T"]) -> Float[Tensor, "*K T"]:
@@ -59,7 +65,7 @@ def _points(scores: Float[Tensor, "*K T"]) -> Float[Tensor, "*K T"]:
     return torch.zeros_like(scores).scatter(-1, scores.argmax(-1, keepdim=True), 1.0)
 
 
-def _path(
+def _weights_at_distance(
     own: Float[Tensor, "B T"],
     first: Float[Tensor, "K B T"],
     last: Float[Tensor, "B T"],
@@ -70,15 +76,15 @@ def _path(
     Halving finds a place, because the way ends at the point farthest from own.
     """
     low, high = torch.zeros_like(first[..., :1]), torch.full_like(first[..., :1], 2.0)
-    for _ in range(HALVINGS):
+    for _ in range(BISECTION_STEPS):
         middle = 0.5 * (low + high)
-        share, added = _at(middle, first, last)
+        share, added = _mix_points(middle, first, last)
         near = (jsd(share * own + added, own) < distance)[..., None]
         low, high = torch.where(near, middle, low), torch.where(near, high, middle)
-    return _at(low, first, last)
+    return _mix_points(low, first, last)
 
 
-def _at(
+def _mix_points(
     step: Float[Tensor, "K B 1"], first: Float[Tensor, "K B T"], last: Float[Tensor, "B T"]
 ) -> "tuple[Tensor, Tensor]":
     beyond = (step - 1).clamp(min=0.0)

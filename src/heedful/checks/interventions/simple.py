@@ -10,8 +10,8 @@ from torch import Tensor
 from heedful.checks.interventions.base import interventions
 from heedful.core.errors import ConfigError
 from heedful.core.rng import uniform_keys
-from heedful.models.batch_context import Sitting
-from heedful.numerics.tensor.distributions import permuted, uniform
+from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.distributions import permute_weights, uniform_weights
 
 
 @interventions.register("permute")
@@ -33,20 +33,20 @@ class Permute:
         if self.keys not in ("words", "all"):
             raise ConfigError(f"keys must be words or all, not {self.keys!r}.")
 
-    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]:
-        batch, rows = sitting.batch, sitting.rows
+    def __call__(self, context: BatchContext) -> Float[Tensor, "K B *R T"]:
+        batch, rows = context.batch, context.rows
         movable = batch.mask if self.keys == "words" else batch.present
         lengths = movable.sum(-1).tolist()
         drawn = uniform_keys(
-            sitting.seed, self.purpose, batch.instances, draws=self.draws, lengths=lengths
+            context.seed, self.purpose, batch.instances, draws=self.draws, lengths=lengths
         )
         keys = torch.from_numpy(drawn).to(rows)
         if rows.dim() == 2:
-            return permuted(rows, movable, keys=keys)
-        return shuffle_rows(rows, movable[:, None] & (rows > 0), keys=keys)
+            return permute_weights(rows, movable, keys=keys)
+        return permute_rows(rows, movable[:, None] & (rows > 0), keys=keys)
 
 
-def shuffle_rows(
+def permute_rows(
     rows: Float[Tensor, "B R T"],
     movable: Bool[Tensor, "B R T"],
     *,
@@ -54,16 +54,16 @@ def shuffle_rows(
 ) -> Float[Tensor, "K B R T"]:
     """Every row of a text shuffled alike, so that what they read as together is shuffled too."""
     pairs = zip(rows.unbind(1), movable.unbind(1), strict=True)
-    return torch.stack([permuted(row, allowed, keys=keys) for row, allowed in pairs], dim=2)
+    return torch.stack([permute_weights(row, allowed, keys=keys) for row, allowed in pairs], dim=2)
 
 
 @interventions.register("uniform")
 @dataclass(frozen=True)
-class Uniform:
+class UniformWeights:
     """The mass that the words hold, spread evenly over them."""
 
-    def __call__(self, sitting: Sitting) -> Float[Tensor, "K B *R T"]:
-        mask, rows = sitting.words, sitting.rows
+    def __call__(self, context: BatchContext) -> Float[Tensor, "K B *R T"]:
+        mask, rows = context.words, context.rows
         mass = rows.masked_fill(~mask, 0.0).sum(-1, keepdim=True)
-        even = mass * uniform(mask, dtype=rows.dtype)
+        even = mass * uniform_weights(mask, dtype=rows.dtype)
         return torch.where(mask, even, rows)[None]

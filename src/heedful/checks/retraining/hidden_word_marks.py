@@ -9,23 +9,23 @@ from torch import Tensor
 
 from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
-from heedful.core.rationales import people_of
+from heedful.core.rationales import align_annotations
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.methods.base import joined
-from heedful.models.batch_context import Sitting
+from heedful.methods.base import join_pieces
+from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.training.loop.batching import batches_for
-from heedful.training.variants.hidden_words import Hidden, Scored
+from heedful.training.variants.hidden_words import HiddenWords, ScoreCache
 
 
-def mark(
-    hidden: Hidden,
+def mark_hidden_words(
+    hidden: HiddenWords,
     base: Subject,
     examples: Sequence[Example],
     encoded: Sequence[Encoded],
-    scored: Scored,
+    scored: ScoreCache,
 ) -> list[Bool[Tensor, "_"]]:
     """For each text which of its tokens are hidden; a word is hidden whole.
 
@@ -36,19 +36,19 @@ def mark(
         listed = {word.lower() for word in hidden.words}
         words = [[word.lower() in listed for word in one.words] for one in encoded]
     elif hidden.source == "rationale":
-        words = [_rationale(*pair) for pair in zip(examples, encoded, strict=True)]
+        words = [_rationale_marks(*pair) for pair in zip(examples, encoded, strict=True)]
     else:
         whose = (hidden.method, hidden.settings)
         if whose not in scored:
-            scored[whose] = _scores(hidden, base, encoded)
-        words = [_highest(one, hidden.share) for one in scored[whose]]
+            scored[whose] = _base_model_scores(hidden, base, encoded)
+        words = [_top_words(one, hidden.share) for one in scored[whose]]
     return [
         torch.tensor([place >= 0 and marks[place] for place in one.word])
         for one, marks in zip(encoded, words, strict=True)
     ]
 
 
-def _require_single(hidden: Hidden, base: Subject) -> None:
+def _require_single(hidden: HiddenWords, base: Subject) -> None:
     """Refuse a listed word that the model reads as several: it would never be found."""
     if not isinstance(base, RecurrentSubject):
         return
@@ -60,31 +60,33 @@ def _require_single(hidden: Hidden, base: Subject) -> None:
             )
 
 
-def _rationale(example: Example, one: Encoded) -> list[bool]:
+def _rationale_marks(example: Example, one: Encoded) -> list[bool]:
     if example.rationale is None:
         raise NotApplicable(f"text {example.index} has no rationale")
-    people = people_of(example, one.words)
+    people = align_annotations(example, one.words)
     if people.marked is None:
         raise NotApplicable(f"text {example.index}: {people.why}")
     return [*people.marked]
 
 
-def _scores(hidden: Hidden, base: Subject, encoded: Sequence[Encoded]) -> list[Float[Tensor, "_"]]:
+def _base_model_scores(
+    hidden: HiddenWords, base: Subject, encoded: Sequence[Encoded]
+) -> list[Float[Tensor, "_"]]:
     """What the method gives each word of each text, for the class that the base model predicts."""
     method = methods.build(hidden.method, **dict(hidden.settings))
     found = [torch.zeros(0)] * len(encoded)
     for rows in batches_for(base, encoded):
-        sitting = Sitting(base, base.batch([encoded[row] for row in rows]))
-        scores, here = method(sitting, sitting.predicted).scores.detach(), sitting.batch.present
+        context = BatchContext(base, base.batch([encoded[row] for row in rows]))
+        scores, here = method(context, context.predicted).scores.detach(), context.batch.present
         for place, row in enumerate(rows):
             one = encoded[row]
             word, own = torch.tensor(one.word), scores[place][here[place]]
             count = len(one.seen_words)
-            found[row] = joined(own[word >= 0], word[word >= 0], count, method.join)
+            found[row] = join_pieces(own[word >= 0], word[word >= 0], count, method.join)
     return found
 
 
-def _highest(scores: Float[Tensor, "_"], share: float) -> list[bool]:
+def _top_words(scores: Float[Tensor, "_"], share: float) -> list[bool]:
     """The words with the highest scores by size, at least one and never all."""
     count = min(max(1, math.ceil(share * len(scores) - 1e-9)), len(scores) - 1)
     top = set(scores.abs().argsort(descending=True, stable=True)[: max(count, 0)].tolist())

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int64
 from heedful.core.errors import ConfigError
 from heedful.data.cleaning.steps import Cleaning
 
-Kept = Bool[np.ndarray, "rows"]
+RowMask = Bool[np.ndarray, "rows"]
 
 
 @dataclass(frozen=True)
@@ -22,19 +22,19 @@ class Selection:
 
     def keep(
         self, lengths: Int64[np.ndarray, "rows"], labels: Sequence[str]
-    ) -> tuple[Kept, Counter[str]]:
+    ) -> tuple[RowMask, Counter[str]]:
         """Which rows are kept, and how many are not, by reason.
 
         The order is the papers': texts without a word go, then those over `fewer_than`, then
         parts are drawn, and the bounds on length are laid on each part.
         """
         left = Counter[str]()
-        kept = _without(lengths > 0, np.ones(len(lengths), dtype=bool), "without a word", left)
+        kept = _apply_mask(lengths > 0, np.ones(len(lengths), dtype=bool), "without a word", left)
         if (most := self.cleaning.fewer_than) is not None:
-            kept = _without(lengths < most, kept, f"of {most} words or more", left)
+            kept = _apply_mask(lengths < most, kept, f"of {most} words or more", left)
         kept = self._part(kept, labels)
         for fits, reason in self._bounds(lengths[kept]):
-            kept = _without(fits(lengths), kept, reason, left)
+            kept = _apply_mask(fits(lengths), kept, reason, left)
         return kept, left
 
     def require_labels(self, *, labelled: bool) -> None:
@@ -46,7 +46,7 @@ class Selection:
                 "are not read here. Leave the cleaning out."
             )
 
-    def _part(self, kept: Kept, labels: Sequence[str]) -> Kept:
+    def _part(self, kept: RowMask, labels: Sequence[str]) -> RowMask:
         shares = self.cleaning.shares
         if self.part is None or shares is None:
             return kept
@@ -58,37 +58,41 @@ class Selection:
         mine[chosen[shares.part(self.part, names, purpose=f"split of {data_set}")]] = True
         return mine
 
-    def _bounds(self, lengths: Int64[np.ndarray, "rows"]) -> list[tuple["Fits", str]]:
+    def _bounds(self, lengths: Int64[np.ndarray, "rows"]) -> list[tuple["LengthBounds", str]]:
         one, found = self.cleaning, []
         if one.longer_than is not None:
-            found.append((Fits(above=one.longer_than), f"of {one.longer_than} words or fewer"))
+            found.append(
+                (LengthBounds(above=one.longer_than), f"of {one.longer_than} words or fewer")
+            )
         elif one.own_ends and len(lengths):
             least = int(lengths.min())
-            found.append((Fits(above=least), f"shortest of the split ({least} words)"))
+            found.append((LengthBounds(above=least), f"shortest of the split ({least} words)"))
         if one.shorter_than is not None:
-            found.append((Fits(below=one.shorter_than), f"of {one.shorter_than} words or more"))
+            found.append(
+                (LengthBounds(below=one.shorter_than), f"of {one.shorter_than} words or more")
+            )
         elif one.own_ends and len(lengths):
             most = int(lengths.max())
-            found.append((Fits(below=most), f"longest of the split ({most} words)"))
+            found.append((LengthBounds(below=most), f"longest of the split ({most} words)"))
         return found
 
 
 @dataclass(frozen=True)
-class Fits:
+class LengthBounds:
     """Lengths between two bounds that are themselves outside."""
 
     above: int = -1
     below: int | None = None
 
-    def __call__(self, lengths: Int64[np.ndarray, "rows"]) -> Kept:
+    def __call__(self, lengths: Int64[np.ndarray, "rows"]) -> RowMask:
         below = np.inf if self.below is None else self.below
-        fits: Kept = (lengths > self.above) & (lengths < below)
+        fits: RowMask = (lengths > self.above) & (lengths < below)
         return fits
 
 
-def _without(fits: Kept, kept: Kept, reason: str, left: Counter[str]) -> Kept:
+def _apply_mask(fits: RowMask, kept: RowMask, reason: str, left: Counter[str]) -> RowMask:
     """Those of the rows kept so far that fit; the others are counted."""
     if gone := int((kept & ~fits).sum()):
         left[reason] += gone
-    still: Kept = kept & fits
+    still: RowMask = kept & fits
     return still

@@ -12,12 +12,12 @@ from heedful.data.cleaning.split_ratios import Shares
 from heedful.data.cleaning.steps import Cleaning
 
 JAIN, WIEGREFFE = "jain-wallace-2019", "wiegreffe-pinter-2019"
-FOLLOWED = ("sst", "imdb", "20news", "agnews", "mimic", "mimic-diabetes", "mimic-anemia")
+WIEGREFFE_DATASETS = ("sst", "imdb", "20news", "agnews", "mimic", "mimic-diabetes", "mimic-anemia")
 
 # Clinical notes, however the user has split them; the two tasks of the papers differ in more.
-_NOTES = Cleaning("", numbers=True, signs="once", hidden=True, shorter_than=4000, min_df=5)
+_CLINICAL_NOTES = Cleaning("", numbers=True, signs="once", hidden=True, shorter_than=4000, min_df=5)
 
-_SETS = {
+_JAIN_CLEANINGS = {
     "sst": Cleaning("", "letters", longer_than=5, own_ends=True),
     "imdb": Cleaning(
         "",
@@ -45,10 +45,12 @@ _SETS = {
         shares=Shares(test=0.2, pooled=True, by_class=True),
         min_df=2,
     ),
-    "mimic": _NOTES,
-    "mimic-diabetes": replace(_NOTES, longer_than=6),
+    "mimic": _CLINICAL_NOTES,
+    "mimic-diabetes": replace(_CLINICAL_NOTES, longer_than=6),
     "mimic-anemia": replace(
-        _NOTES, own_ends=True, shares=Shares(dev=0.15, test=0.2, pooled=True, by_class=True)
+        _CLINICAL_NOTES,
+        own_ends=True,
+        shares=Shares(dev=0.15, test=0.2, pooled=True, by_class=True),
     ),
     "snli": Cleaning("", numbers=True, min_df=3),
     "cnn": Cleaning("", "space", lower=False, min_df=8),
@@ -56,14 +58,14 @@ _SETS = {
 }
 
 CLEANINGS = {
-    name: replace(_SETS[one], name=name)
-    for paper, sets in ((JAIN, tuple(_SETS)), (WIEGREFFE, FOLLOWED))
+    name: replace(_JAIN_CLEANINGS[one], name=name)
+    for paper, sets in ((JAIN, tuple(_JAIN_CLEANINGS)), (WIEGREFFE, WIEGREFFE_DATASETS))
     for one in sets
     for name in (f"{paper}/{one}",)
 }
 
 
-def cleaning_named(name: str) -> Cleaning:
+def get_cleaning(name: str) -> Cleaning:
     """The cleaning of that name.
 
     >>> cleaning_named("jain-wallace-2019/sst").words("A fine film, isn't it?")

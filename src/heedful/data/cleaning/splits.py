@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from heedful.core.errors import ConfigError
 from heedful.data.cleaning.filters import Selection
 from heedful.data.cleaning.steps import Cleaning
-from heedful.data.dataset import DEV, Numbered, Source, pick_split
+from heedful.data.dataset import DEV_NAMES, NumberedRow, Source, pick_split
 
-LONE = ("all",)  # the splits of a file or table that serves any
+SINGLE_SPLIT = ("all",)  # the splits of a file or table that serves any
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class PooledSource:
     """All splits of the data, one after the other; rows are numbered through."""
 
     sources: tuple[Source, ...]
@@ -28,45 +28,45 @@ class Pool:
         digests = " ".join(source.sha256() for source in self.sources)
         return hashlib.sha256(digests.encode()).hexdigest()
 
-    def __iter__(self) -> Iterator[Numbered]:
+    def __iter__(self) -> Iterator[NumberedRow]:
         rows = (row for source in self.sources for _, row in source)
         yield from enumerate(rows, start=1)
 
 
-def cleaned_splits(cleaning: Cleaning, there: tuple[str, ...]) -> tuple[str, ...]:
+def splits_after_cleaning(cleaning: Cleaning, there: tuple[str, ...]) -> tuple[str, ...]:
     """The splits the data has once it is cleaned."""
     shares = cleaning.shares
-    if shares is None or (there == LONE and not shares.pooled):
+    if shares is None or (there == SINGLE_SPLIT and not shares.pooled):
         return there
     if shares.pooled:
         return shares.splits
-    if not shares.dev or set(DEV) & set(there) or "train" not in there:
+    if not shares.dev or set(DEV_NAMES) & set(there) or "train" not in there:
         return there
     return tuple(
         one for split in there for one in ((split, "dev") if split == "train" else (split,))
     )
 
 
-def portion(
+def select_source(
     cleaning: Cleaning, split: str, there: tuple[str, ...], source: Callable[[str], Source]
 ) -> tuple[Source, Selection]:
     """The source that holds the split's rows, and which of them to take."""
     shares = cleaning.shares
-    if shares is None or (there == LONE and not shares.pooled):
+    if shares is None or (there == SINGLE_SPLIT and not shares.pooled):
         return source(split), Selection(cleaning)
-    wanted = "dev" if split in DEV else split
+    wanted = "dev" if split in DEV_NAMES else split
     if shares.pooled:
         sources = tuple(source(one) for one in there)
         part = pick_split(wanted, shares.splits, name=f"{sources[0].name} under {cleaning.name}")
-        return Pool(sources), Selection(cleaning, part)
-    drawn = "dev" in cleaned_splits(cleaning, there) and not set(DEV) & set(there)
+        return PooledSource(sources), Selection(cleaning, part)
+    drawn = "dev" in splits_after_cleaning(cleaning, there) and not set(DEV_NAMES) & set(there)
     if wanted in ("train", "dev") and drawn:
         return source("train"), Selection(cleaning, wanted)
     some = wanted == "test" and shares.test
     return source(split), Selection(cleaning, "test" if some else None)
 
 
-def require_same(cleaning: str | None, before: str | None) -> None:
+def require_same_cleaning(cleaning: str | None, before: str | None) -> None:
     """Refuse to clean in another way what has been read already."""
     if cleaning is not None and cleaning != before:
         came = f"cleaned by {before}" if before else "read without a cleaning"

@@ -6,34 +6,34 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from heedful.core.word_split import words_and_signs
+from heedful.core.word_split import split_words
 from heedful.data.cleaning.split_ratios import Shares
-from heedful.data.sources.row_schema import Row
+from heedful.data.sources.row_schema import ValidRow
 
-KERAS = str.maketrans(dict.fromkeys('!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n', " "))
-NUMBER = "qqq"  # stands for every word with a digit in it
-HIDDEN = "<DE>"  # stands for what was taken out of clinical notes: [**Hospital 12**]
+KERAS_FILTER = str.maketrans(dict.fromkeys('!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n', " "))
+NUMBER_TOKEN = "qqq"  # stands for every word with a digit in it
+DEIDENTIFIED_TOKEN = "<DE>"  # stands for what was taken out of clinical notes: [**Hospital 12**]
 OPEN, SHUT = ("[", "*", "*"), ("*", "*", "]")
-CLOSING = (".", "?")
+FINAL_PUNCTUATION = (".", "?")
 
-Told = list[tuple[str, int]]  # words, each with the number of the token it comes from
+IndexedWords = list[tuple[str, int]]  # words, each with the number of the token it comes from
 
 
-SPLITS: dict[str, Callable[[str], list[str]]] = {
+WORD_SPLITTERS: dict[str, Callable[[str], list[str]]] = {
     "space": str.split,
-    "signs": words_and_signs,
+    "signs": split_words,
     "letters": lambda text: re.sub(r"\W", " ", text).split(),
-    "keras": lambda text: text.lower().translate(KERAS).split(),
+    "keras": lambda text: text.lower().translate(KERAS_FILTER).split(),
 }
 
 
-SPLITS_TOLD = {
+SPLITTER_LABELS = {
     "space": "words at white space",
     "signs": "words and signs",
     "letters": "words only",
     "keras": "words as Keras has them",
 }
-SIGNS_TOLD = {"once": "repeated signs once", "last": "signs between words dropped"}
+PUNCTUATION_LABELS = {"once": "repeated signs once", "last": "signs between words dropped"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Cleaning:
 
     def __str__(self) -> str:
         """What it does, in one line."""
-        return ", ".join((*_told_words(self), *_told_rows(self)))
+        return ", ".join((*_describe_words(self), *_describe_rows(self)))
 
     def words(self, text: str) -> list[str]:
         """The words of one text.
@@ -75,7 +75,7 @@ class Cleaning:
         """
         return [word for word, _ in self._told([text])]
 
-    def row(self, row: Row) -> Row:
+    def row(self, row: ValidRow) -> ValidRow:
         """The row with its words cleaned; what people marked goes along with its tokens."""
         marked = row.rationale is not None or row.word_scores is not None
         tokens = row.tokens or (row.text.split() if marked else (row.text,))
@@ -85,42 +85,46 @@ class Cleaning:
             row,
             text=" ".join(words),
             tokens=words,
-            rationale=_followed(row.rationale, told),
+            rationale=_carry_rationale(row.rationale, told),
             pair=None if row.pair is None else " ".join(self.words(row.pair)),
             word_scores=row.word_scores and tuple(row.word_scores[at] for _, at in told),
         )
 
-    def _told(self, tokens: Sequence[str]) -> Told:
-        split = SPLITS[self.split]
+    def _told(self, tokens: Sequence[str]) -> IndexedWords:
+        split = WORD_SPLITTERS[self.split]
         told = [(word, at) for at, token in enumerate(tokens) for word in split(token)]
         if self.hidden:
-            told = list(_without_hidden(told))
+            told = list(_replace_deidentified(told))
         if self.lower:
-            told = [(word if word == HIDDEN else word.lower(), at) for word, at in told]
+            told = [(word if word == DEIDENTIFIED_TOKEN else word.lower(), at) for word, at in told]
         if self.numbers:
-            told = [(NUMBER if any(map(str.isdigit, word)) else word, at) for word, at in told]
+            told = [
+                (NUMBER_TOKEN if any(map(str.isdigit, word)) else word, at) for word, at in told
+            ]
         if self.signs != "all":
-            told = list((_once if self.signs == "once" else _last)(told))
-        if not self.closing and told and told[-1][0] in CLOSING:
+            told = list(
+                (_collapse_repeats if self.signs == "once" else _drop_inner_punctuation)(told)
+            )
+        if not self.closing and told and told[-1][0] in FINAL_PUNCTUATION:
             told.pop()
         return told
 
 
-def _told_words(one: Cleaning) -> Iterator[str]:
-    yield SPLITS_TOLD[one.split]
+def _describe_words(one: Cleaning) -> Iterator[str]:
+    yield SPLITTER_LABELS[one.split]
     if one.lower:
         yield "lower case"
     if one.numbers:
-        yield f"digits → {NUMBER}"
+        yield f"digits → {NUMBER_TOKEN}"
     if one.signs != "all":
-        yield SIGNS_TOLD[one.signs]
+        yield PUNCTUATION_LABELS[one.signs]
     if one.hidden:
-        yield f"[**…**] → {HIDDEN}"
+        yield f"[**…**] → {DEIDENTIFIED_TOKEN}"
     if not one.closing:
         yield "no last sign"
 
 
-def _told_rows(one: Cleaning) -> Iterator[str]:
+def _describe_rows(one: Cleaning) -> Iterator[str]:
     if one.fewer_than is not None:
         yield f"< {one.fewer_than} words"
     if one.shares is not None:
@@ -132,19 +136,21 @@ def _told_rows(one: Cleaning) -> Iterator[str]:
     yield f"min. {one.min_df} text{'s' * (one.min_df > 1)} a word"
 
 
-def length(row: Row) -> int:
+def count_words(row: ValidRow) -> int:
     """How many words a cleaned row has; none where its second text has none."""
     return 0 if row.pair == "" else len(row.tokens or ())
 
 
-def _followed(rationale: tuple[int, ...] | None, told: Told) -> tuple[int, ...] | None:
+def _carry_rationale(
+    rationale: tuple[int, ...] | None, told: IndexedWords
+) -> tuple[int, ...] | None:
     if rationale is None:
         return None
     marked = set(rationale)
     return tuple(number for number, (_, at) in enumerate(told) if at in marked)
 
 
-def _without_hidden(told: Told) -> Iterator[tuple[str, int]]:
+def _replace_deidentified(told: IndexedWords) -> Iterator[tuple[str, int]]:
     """One word in the place of each bracket [** … **]; in one pass, however many never close."""
     words = [word for word, _ in told]
     shuts = [at for at in range(len(words) - 2) if tuple(words[at : at + 3]) == SHUT]
@@ -153,26 +159,26 @@ def _without_hidden(told: Told) -> Iterator[tuple[str, int]]:
         while nearest < len(shuts) and shuts[nearest] < at + len(OPEN):
             nearest += 1
         if nearest < len(shuts) and tuple(words[at : at + 3]) == OPEN:
-            yield HIDDEN, told[at][1]
+            yield DEIDENTIFIED_TOKEN, told[at][1]
             at = shuts[nearest] + len(SHUT)
         else:
             yield told[at]
             at += 1
 
 
-def _is_sign(word: str) -> bool:
+def _is_punctuation(word: str) -> bool:
     return len(word) == 1 and not (word.isascii() and word.isalnum())
 
 
-def _once(told: Told) -> Iterator[tuple[str, int]]:
+def _collapse_repeats(told: IndexedWords) -> Iterator[tuple[str, int]]:
     """Of a sign that comes several times in a row, the first."""
     yield from told[:1]
     for (before, _), (word, at) in pairwise(told):
-        if word != before or not _is_sign(word):
+        if word != before or not _is_punctuation(word):
             yield word, at
 
 
-def _last(told: Told) -> Iterator[tuple[str, int]]:
+def _drop_inner_punctuation(told: IndexedWords) -> Iterator[tuple[str, int]]:
     """Signs go where white space follows, as in 20News: of a run, space included, the last stays.
 
     So signs inside of a word stay, apart, and the sign that ends the text.

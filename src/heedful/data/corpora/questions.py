@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from heedful.core.rng import generator
 from heedful.data.corpora.synthetic import SEED, SIZES, Rng
 from heedful.data.corpora.word_lists import FILLERS, PEOPLE, PLACES
-from heedful.data.dataset import Numbered, corpora, pick_split, rows_sha256
+from heedful.data.dataset import NumberedRow, corpora, pick_split, rows_sha256
 
 
 @dataclass(frozen=True)
-class Questions:
+class QuestionsSource:
     """One split: paragraphs, questions, answers, and the word that tells."""
 
     split: str
@@ -24,7 +24,7 @@ class Questions:
         """Hex digest of the rows as canonical JSON."""
         return rows_sha256(self)
 
-    def __iter__(self) -> Iterator[Numbered]:
+    def __iter__(self) -> Iterator[NumberedRow]:
         for index in range(SIZES[self.split]):
             rng = generator(SEED, f"{self.name}/{self.split}", index)
             yield index + 1, _row(rng, PLACES[index % len(PLACES)])
@@ -37,8 +37,8 @@ class WhoIsWhere:
 
     splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
 
-    def __call__(self, split: str) -> Questions:
-        return Questions(pick_split(split, SIZES, name="synthetic:questions"))
+    def __call__(self, split: str) -> QuestionsSource:
+        return QuestionsSource(pick_split(split, SIZES, name="synthetic:questions"))
 
 
 def _row(rng: Rng, answer: str) -> dict[str, object]:

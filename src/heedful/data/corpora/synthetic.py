@@ -11,7 +11,7 @@ import numpy as np
 
 from heedful.core.rng import generator
 from heedful.data.corpora.word_lists import FILLERS, NEGATIVE, POSITIVE, RANKED, TOPICS
-from heedful.data.dataset import Numbered, corpora, pick_split, rows_sha256
+from heedful.data.dataset import NumberedRow, corpora, pick_split, rows_sha256
 
 SEED = 0
 SIZES = {"train": 2000, "dev": 400, "test": 400}
@@ -20,32 +20,32 @@ SENTIMENT = ("negative", "positive")
 
 Rng = np.random.Generator
 Cues = list[tuple[str, bool]]  # cue words, each with: is it part of the rationale?
-Draw = Callable[[Rng, int], Cues]
+CueSampler = Callable[[Rng, int], Cues]
 
 
 @dataclass(frozen=True)
-class Generated:
+class SyntheticSource:
     """One split of a synthetic corpus; `draw` chooses the cue words of a text of a class."""
 
     name: str
     split: str
     classes: tuple[str, ...]
-    draw: Draw
+    draw: CueSampler
 
     def sha256(self) -> str:
         """Hex digest of the rows as canonical JSON."""
         return rows_sha256(self)
 
-    def __iter__(self) -> Iterator[Numbered]:
+    def __iter__(self) -> Iterator[NumberedRow]:
         for index in range(SIZES[self.split]):
             rng = generator(SEED, f"{self.name}/{self.split}", index)
             label = index % len(self.classes)
-            tokens, rationale = _hide(self.draw(rng, label), rng)
+            tokens, rationale = _scatter_cues(self.draw(rng, label), rng)
             row = {"text": " ".join(tokens), "label": self.classes[label]}
             yield index + 1, {**row, "tokens": tokens, "rationale": rationale}
 
 
-def _hide(cues: Cues, rng: Rng) -> tuple[list[str], list[int]]:
+def _scatter_cues(cues: Cues, rng: Rng) -> tuple[list[str], list[int]]:
     """Put the cues at random places among fillers; also the places of the decisive ones."""
     length = int(rng.integers(SHORTEST, LONGEST + 1))
     tokens = [FILLERS[i] for i in rng.integers(len(FILLERS), size=length).tolist()]
@@ -56,7 +56,7 @@ def _hide(cues: Cues, rng: Rng) -> tuple[list[str], list[int]]:
     return tokens, sorted(decisive)
 
 
-def _one(words: Sequence[str], rng: Rng) -> str:
+def _choose_word(words: Sequence[str], rng: Rng) -> str:
     return words[int(rng.integers(len(words)))]
 
 
@@ -67,8 +67,8 @@ class Needle:
 
     splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
 
-    def __call__(self, split: str) -> Generated:
-        return _generated("synthetic:needle", split, SENTIMENT, draw=draw_needle)
+    def __call__(self, split: str) -> SyntheticSource:
+        return _build_source("synthetic:needle", split, SENTIMENT, draw=draw_needle)
 
 
 @corpora.register("synthetic:votes")
@@ -81,8 +81,8 @@ class Votes:
 
     splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
 
-    def __call__(self, split: str) -> Generated:
-        return _generated("synthetic:votes", split, SENTIMENT, draw=draw_votes)
+    def __call__(self, split: str) -> SyntheticSource:
+        return _build_source("synthetic:votes", split, SENTIMENT, draw=draw_votes)
 
 
 @corpora.register("synthetic:priority")
@@ -101,8 +101,8 @@ class Priority:
 
     splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
 
-    def __call__(self, split: str) -> Generated:
-        return _generated("synthetic:priority", split, SENTIMENT, draw=draw_priority)
+    def __call__(self, split: str) -> SyntheticSource:
+        return _build_source("synthetic:priority", split, SENTIMENT, draw=draw_priority)
 
 
 @corpora.register("synthetic:topics")
@@ -112,17 +112,19 @@ class Topics:
 
     splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
 
-    def __call__(self, split: str) -> Generated:
-        return _generated("synthetic:topics", split, tuple(TOPICS), draw=draw_topics)
+    def __call__(self, split: str) -> SyntheticSource:
+        return _build_source("synthetic:topics", split, tuple(TOPICS), draw=draw_topics)
 
 
-def _generated(name: str, split: str, classes: tuple[str, ...], *, draw: Draw) -> Generated:
-    return Generated(name, pick_split(split, SIZES, name=name), classes, draw)
+def _build_source(
+    name: str, split: str, classes: tuple[str, ...], *, draw: CueSampler
+) -> SyntheticSource:
+    return SyntheticSource(name, pick_split(split, SIZES, name=name), classes, draw)
 
 
 def draw_needle(rng: Rng, label: int) -> Cues:
     """One cue of the label's polarity."""
-    return [(_one((NEGATIVE, POSITIVE)[label], rng), True)]
+    return [(_choose_word((NEGATIVE, POSITIVE)[label], rng), True)]
 
 
 def draw_votes(rng: Rng, label: int) -> Cues:
@@ -130,7 +132,7 @@ def draw_votes(rng: Rng, label: int) -> Cues:
     total = int(rng.choice((3, 5, 7)))
     winning = int(rng.integers(total // 2 + 1, total + 1))
     polarities = [label] * winning + [1 - label] * (total - winning)
-    return [(_one((NEGATIVE, POSITIVE)[polarity], rng), True) for polarity in polarities]
+    return [(_choose_word((NEGATIVE, POSITIVE)[polarity], rng), True) for polarity in polarities]
 
 
 def draw_priority(rng: Rng, label: int) -> Cues:
@@ -149,4 +151,4 @@ def draw_priority(rng: Rng, label: int) -> Cues:
 
 def draw_topics(rng: Rng, label: int) -> Cues:
     """One cue of the label's topic."""
-    return [(_one(tuple(TOPICS.values())[label], rng), True)]
+    return [(_choose_word(tuple(TOPICS.values())[label], rng), True)]

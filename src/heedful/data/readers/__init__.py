@@ -11,12 +11,12 @@ from heedful.data.readers import (  # noqa: F401 - registers them
     snli,
     sst,
 )
-from heedful.data.readers.base import Splits, readers
+from heedful.data.readers.base import ReaderSplits, readers
 
-__all__ = ["Splits", "open_reader", "readers"]
+__all__ = ["ReaderSplits", "open_reader", "readers"]
 
 
-def open_reader(reader: str, path: str) -> Splits:
+def open_reader(reader: str, path: str) -> ReaderSplits:
     """The splits that a reader finds at a path."""
-    found: Splits = readers[reader](f"{reader}:{path}", path)
+    found: ReaderSplits = readers[reader](f"{reader}:{path}", path)
     return found

@@ -5,59 +5,59 @@ from functools import partial
 from pathlib import Path
 
 from heedful.core.errors import DataError
-from heedful.data.dataset import Numbered
-from heedful.data.labels import shown
+from heedful.data.dataset import NumberedRow
+from heedful.data.labels import shorten_name
 from heedful.data.readers.base import (
-    Splits,
-    entries,
-    existing,
-    inside,
-    misplaced,
+    ReaderSplits,
+    find_subfolder,
+    layout_error,
+    list_folder,
+    read_text_lines,
     readers,
-    text_lines,
+    require_path,
 )
 from heedful.data.sources.row_schema import BadLine
 
-ENDS = {"train": "_train.txt", "dev": "_valid.txt", "test": "_test.txt"}
-WANTED = "a folder of tasks, with files such as qa1_single-supporting-fact_train.txt"
+SPLIT_SUFFIXES = {"train": "_train.txt", "dev": "_valid.txt", "test": "_test.txt"}
+EXPECTED_LAYOUT = "a folder of tasks, with files such as qa1_single-supporting-fact_train.txt"
 
 
 @readers.register("babi")
-def babi(name: str, path: str) -> Splits:
+def babi(name: str, path: str) -> ReaderSplits:
     """bAbI questions: a folder of tasks and which of them, such as babi:tasks/en-10k@qa1."""
     where, at, task = path.rpartition("@")
-    folder = existing(name, where if at else path)
+    folder = require_path(name, where if at else path)
     for one in ("tasks_1-20_v1-2", "en-10k"):
-        folder = inside(folder, one)
+        folder = find_subfolder(folder, one)
     tasks = _tasks(folder)
     if not tasks:
-        raise misplaced(name, WANTED, folder)
+        raise layout_error(name, EXPECTED_LAYOUT, folder)
     chosen = [one for one in tasks if not at or task in (one, one.partition("_")[0])]
     if len(chosen) != 1:
         raise DataError(
-            f"{shown(name)} must name one task, as babi:FOLDER@qa1. "
-            f"The folder has: {shown(', '.join(tasks), most=500)}."
+            f"{shorten_name(name)} must name one task, as babi:FOLDER@qa1. "
+            f"The folder has: {shorten_name(', '.join(tasks), most=500)}."
         )
-    return Splits(
-        name, {split: partial(story_rows, file) for split, file in tasks[chosen[0]].items()}
+    return ReaderSplits(
+        name, {split: partial(read_stories, file) for split, file in tasks[chosen[0]].items()}
     )
 
 
 def _tasks(folder: Path) -> dict[str, dict[str, Path]]:
     """The files by task and split."""
     found: dict[str, dict[str, Path]] = {}
-    for split, end in ENDS.items():
-        for file in entries(folder):
+    for split, end in SPLIT_SUFFIXES.items():
+        for file in list_folder(folder):
             if file.name.endswith(end) and file.is_file():
                 found.setdefault(file.name.removesuffix(end), {})[split] = file
     return found
 
 
-def story_rows(path: Path) -> Iterator[Numbered]:
+def read_stories(path: Path) -> Iterator[NumberedRow]:
     """A row for each question: the story so far; the rationale is the facts that answer it."""
     facts: dict[int, str] = {}
-    for number, line in text_lines(path):
-        told = line if isinstance(line, BadLine) else _numbered(line)
+    for number, line in read_text_lines(path):
+        told = line if isinstance(line, BadLine) else _split_number(line)
         if isinstance(told, BadLine):
             yield number, told
             continue
@@ -74,7 +74,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
 
 
-def _numbered(line: str) -> tuple[int, str] | BadLine:
+def _split_number(line: str) -> tuple[int, str] | BadLine:
     number, _, text = line.strip().partition(" ")
     if not _is_number(number) or not text.strip():
         return BadLine("not a numbered line")

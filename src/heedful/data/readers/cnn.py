@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from heedful.data.dataset import Numbered
+from heedful.data.dataset import NumberedRow
 from heedful.data.readers.base import (
-    Splits,
-    decoded,
-    entries,
-    existing,
-    inside,
-    misplaced,
+    ReaderSplits,
+    decode_utf8,
+    find_subfolder,
+    layout_error,
+    list_folder,
+    read_whole_file,
     readers,
-    whole_file,
+    require_path,
 )
 from heedful.data.sources.row_schema import BadLine
 
@@ -24,24 +24,24 @@ PARTS = 4  # address, passage, question, answer; the names of entities come last
 
 
 @readers.register("cnn")
-def cnn(name: str, path: str) -> Splits:
+def cnn(name: str, path: str) -> ReaderSplits:
     """CNN questions: a folder with training, validation and test, full of .question files."""
-    folder = existing(name, path)
+    folder = require_path(name, path)
     for one in ("cnn", "questions"):
-        folder = inside(folder, one)
+        folder = find_subfolder(folder, one)
     there = {split: folder / one for split, one in FOLDERS.items() if (folder / one).is_dir()}
     if not there:
         wanted = "a folder with training, validation and test, full of .question files"
-        raise misplaced(name, wanted, folder)
-    return Splits(name, {split: partial(question_rows, one) for split, one in there.items()})
+        raise layout_error(name, wanted, folder)
+    return ReaderSplits(name, {split: partial(read_questions, one) for split, one in there.items()})
 
 
-def question_rows(folder: Path) -> Iterator[Numbered]:
+def read_questions(folder: Path) -> Iterator[NumberedRow]:
     """A row a file, in the order of their names."""
-    files = (one for one in entries(folder) if one.name.endswith(ENDING))
+    files = (one for one in list_folder(folder) if one.name.endswith(ENDING))
     for number, file in enumerate(files, start=1):
-        content = whole_file(file)
-        text = content if isinstance(content, BadLine) else decoded(content)
+        content = read_whole_file(file)
+        text = content if isinstance(content, BadLine) else decode_utf8(content)
         yield number, text if isinstance(text, BadLine) else _row(text)
 
 

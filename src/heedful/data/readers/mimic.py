@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from heedful.data.dataset import Numbered
+from heedful.data.dataset import NumberedRow
 from heedful.data.readers.base import (
-    LONE,
-    Splits,
-    existing,
-    misplaced,
+    SINGLE_SPLIT,
+    ReaderSplits,
+    layout_error,
     readers,
+    require_path,
     split_files,
 )
-from heedful.data.sources.files import csv_rows
+from heedful.data.sources.files import read_csv_rows
 
 NAMES = {
     split: tuple(f"{one}.csv" for one in names)
@@ -25,18 +25,20 @@ NAMES = {
 
 
 @readers.register("mimic")
-def mimic(name: str, path: str) -> Splits:
+def mimic(name: str, path: str) -> ReaderSplits:
     """Clinical notes: your own .csv with text and label, or a folder with train.csv, dev.csv, …"""
-    place = existing(name, path)
-    files = {LONE[0]: place} if place.is_file() else split_files(place, NAMES)
+    place = require_path(name, path)
+    files = {SINGLE_SPLIT[0]: place} if place.is_file() else split_files(place, NAMES)
     if not files or not all(file.suffix.lower() == ".csv" for file in files.values()):
-        raise misplaced(name, "a .csv file with text and label, or a folder with train.csv", place)
-    return Splits(name, {split: partial(note_rows, file) for split, file in files.items()})
+        raise layout_error(
+            name, "a .csv file with text and label, or a folder with train.csv", place
+        )
+    return ReaderSplits(name, {split: partial(read_notes, file) for split, file in files.items()})
 
 
-def note_rows(path: Path) -> Iterator[Numbered]:
+def read_notes(path: Path) -> Iterator[NumberedRow]:
     """The notes; columns may be in capitals, as the tables of MIMIC have them."""
-    for number, row in csv_rows(path):
+    for number, row in read_csv_rows(path):
         yield (
             number,
             {key.lower(): one for key, one in row.items()} if isinstance(row, Mapping) else row,

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from heedful.data.dataset import Numbered
+from heedful.data.dataset import NumberedRow
 from heedful.data.readers.base import (
-    LONE,
-    Splits,
-    entries,
-    existing,
-    misplaced,
+    SINGLE_SPLIT,
+    ReaderSplits,
+    layout_error,
+    list_folder,
+    read_whole_file,
     readers,
-    whole_file,
+    require_path,
 )
 from heedful.data.sources.row_schema import BadLine, LeftOut
 
@@ -26,42 +26,46 @@ QUOTED = ("In article", "Quoted from", "|", ">")
 
 
 @readers.register("20news")
-def newsgroups(name: str, path: str) -> Splits:
+def newsgroups(name: str, path: str) -> ReaderSplits:
     """20 Newsgroups, baseball or hockey: a folder of groups, or of a train and a test folder."""
-    folder = existing(name, path)
+    folder = require_path(name, path)
     if _is_split(folder):
-        return Splits(name, {LONE[0]: partial(post_rows, folder)})
+        return ReaderSplits(name, {SINGLE_SPLIT[0]: partial(read_posts, folder)})
     by_date = {
         split: one
         for split in ("train", "test")
-        for one in entries(folder)
+        for one in list_folder(folder)
         if one.name.endswith(split) and _is_split(one)
     }
     if not by_date:
         wanted = " and ".join(CLASSES)
-        raise misplaced(name, f"a folder with {wanted}, or with a train and a test folder", folder)
-    return Splits(name, {split: partial(post_rows, one) for split, one in by_date.items()})
+        raise layout_error(
+            name, f"a folder with {wanted}, or with a train and a test folder", folder
+        )
+    return ReaderSplits(name, {split: partial(read_posts, one) for split, one in by_date.items()})
 
 
 def _is_split(folder: Path) -> bool:
     return all((folder / group).is_dir() for group in CLASSES)
 
 
-def post_rows(folder: Path) -> Iterator[Numbered]:
+def read_posts(folder: Path) -> Iterator[NumberedRow]:
     """The posts; those of which nothing is left are left out."""
-    files = [(file, label) for group, label in CLASSES.items() for file in entries(folder / group)]
+    files = [
+        (file, label) for group, label in CLASSES.items() for file in list_folder(folder / group)
+    ]
     for number, (file, label) in enumerate(files, start=1):
-        content = whole_file(file)
+        content = read_whole_file(file)
         yield number, content if isinstance(content, BadLine) else _row(content, label)
 
 
 def _row(content: bytes, label: str) -> dict[str, object] | LeftOut:
     # The posts are of 1993, in Latin-1, where any byte is a letter or a sign.
-    text = stripped(content.decode("latin-1").replace("\r\n", "\n"))
+    text = strip_post(content.decode("latin-1").replace("\r\n", "\n"))
     return {"text": text, "label": label} if text else LeftOut("nothing but headers, quotes")
 
 
-def stripped(post: str) -> str:
+def strip_post(post: str) -> str:
     """What the writer says: no header, no lines quoted or naming who is, no signature.
 
     >>> stripped("From: me\\n\\nAnn wrote:\\n> Who won?\\nThe Cubs won.\\n\\n--\\nme")

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from heedful.data.dataset import Numbered
+from heedful.data.dataset import NumberedRow
 from heedful.data.readers.base import (
-    Splits,
-    existing,
-    inside,
-    misplaced,
+    ReaderSplits,
+    find_subfolder,
+    layout_error,
+    read_text_lines,
     readers,
+    require_path,
     split_files,
-    text_lines,
 )
 from heedful.data.sources.row_schema import BadLine, LeftOut
 
@@ -21,21 +21,26 @@ NAMES = {split: (f"{split}.txt", f"{split}.txt.gz") for split in ("train", "dev"
 ROOT = re.compile(r"\(([0-4]) ")
 LEAF = re.compile(r"\(([0-4]) ([^()]+)\)")
 NEUTRAL = 2
-SIGNS = {"-LRB-": "(", "-RRB-": ")"}  # how treebanks write what would look like their own brackets
+BRACKET_TOKENS = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+}  # how treebanks write what would look like their own brackets
 
 
 @readers.register("sst")
-def sst(name: str, path: str) -> Splits:
+def sst(name: str, path: str) -> ReaderSplits:
     """Stanford Sentiment Treebank: a folder with train.txt, dev.txt and test.txt, a tree a line."""
-    folder = inside(existing(name, path), "trees")
+    folder = find_subfolder(require_path(name, path), "trees")
     if not (files := split_files(folder, NAMES)):
-        raise misplaced(name, "the folder of trees, with train.txt, dev.txt and test.txt", folder)
-    return Splits(name, {split: partial(tree_rows, file) for split, file in files.items()})
+        raise layout_error(
+            name, "the folder of trees, with train.txt, dev.txt and test.txt", folder
+        )
+    return ReaderSplits(name, {split: partial(read_trees, file) for split, file in files.items()})
 
 
-def tree_rows(path: Path) -> Iterator[Numbered]:
+def read_trees(path: Path) -> Iterator[NumberedRow]:
     """The sentences, negative (0, 1) or positive (3, 4); those with a neutral root are left out."""
-    for number, line in text_lines(path):
+    for number, line in read_text_lines(path):
         yield number, line if isinstance(line, BadLine) else _row(line.strip())
 
 
@@ -56,7 +61,7 @@ def _row(tree: str) -> dict[str, object] | BadLine | LeftOut:
 
 
 def _token(word: str) -> str:
-    return SIGNS.get(word, word.replace("\\/", "/").replace("\\*", "*"))
+    return BRACKET_TOKENS.get(word, word.replace("\\/", "/").replace("\\*", "*"))
 
 
 def _is_closed(tree: str) -> bool:

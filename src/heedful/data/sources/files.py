@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from heedful.core.errors import DataError
-from heedful.data.dataset import Numbered
-from heedful.data.labels import encodable, shown
+from heedful.data.dataset import NumberedRow
+from heedful.data.labels import is_encodable, shorten_name
 from heedful.data.sources.row_schema import BadLine
 
 BOM = b"\xef\xbb\xbf"
@@ -23,7 +23,7 @@ LONGEST_CELL = 2**31 - 1  # what csv takes on every platform
 
 
 @contextmanager
-def readable(path: Path) -> Iterator[None]:
+def data_errors(path: Path) -> Iterator[None]:
     """Inside the block, what goes wrong with the file becomes a DataError that names it."""
     try:
         yield
@@ -34,13 +34,13 @@ def readable(path: Path) -> Iterator[None]:
     except (gzip.BadGzipFile, zlib.error) as why:
         raise DataError(f"{path} is not a sound gzip file ({why}). Get it anew.") from why
     except OSError as why:
-        name = shown(str(path), most=1000)
+        name = shorten_name(str(path), most=1000)
         raise DataError(f"{name} cannot be read: {why.strerror or why}.") from why
 
 
-def jsonl_rows(path: Path) -> Iterator[Numbered]:
+def read_jsonl_rows(path: Path) -> Iterator[NumberedRow]:
     """One JSON object a line; blank lines are skipped."""
-    with readable(path), open_bytes(path) as stream:
+    with data_errors(path), open_bytes(path) as stream:
         for number, line in enumerate(stream, start=1):
             bare = line.removeprefix(BOM) if number == 1 else line
             if bare.strip():
@@ -62,21 +62,21 @@ def _json_row(line: bytes) -> dict[str, object] | BadLine:
     return row if isinstance(row, dict) else BadLine("not an object")
 
 
-def csv_rows(path: Path) -> Iterator[Numbered]:
+def read_csv_rows(path: Path) -> Iterator[NumberedRow]:
     """Comma-separated rows under a header; a row's number is the line on which it begins."""
     # Bytes that are not UTF-8 pass as surrogates, so that one bad line stays one bad row.
     with (
-        readable(path),
+        data_errors(path),
         path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream,
     ):
-        lines = csv_lines(path, stream)
+        lines = read_csv_cells(path, stream)
         _, first = next(lines, (0, list[str]()))
         header = _header(path, first)
         for number, cells in lines:
             yield number, cells if isinstance(cells, BadLine) else _csv_row(header, cells)
 
 
-def csv_lines(path: Path, stream: IO[str]) -> Iterator[tuple[int, list[str] | BadLine]]:
+def read_csv_cells(path: Path, stream: IO[str]) -> Iterator[tuple[int, list[str] | BadLine]]:
     """The cells of each row, with the line on which it begins."""
     reader = csv.reader(stream, strict=True)
     while True:
@@ -105,7 +105,7 @@ def _header(path: Path, header: list[str] | BadLine) -> list[str]:
     if isinstance(header, BadLine) or not is_utf8(header):
         raise DataError(f"{path}: the first line must name the columns, as CSV in UTF-8.")
     if twice := sorted({name for name in header if header.count(name) > 1}):
-        name = shown(twice[0])
+        name = shorten_name(twice[0])
         raise DataError(f"{path} has two columns named {name!r}; column names must differ.")
     return header
 
@@ -120,17 +120,17 @@ def _csv_row(header: Sequence[str], cells: list[str]) -> dict[str, object] | Bad
 
 def is_utf8(cells: Sequence[str]) -> bool:
     """False where bytes of the file were no UTF-8 and came through as surrogates."""
-    return encodable("".join(cells))
+    return is_encodable("".join(cells))
 
 
-def parquet_rows(path: Path) -> Iterator[Numbered]:
+def read_parquet_rows(path: Path) -> Iterator[NumberedRow]:
     """Rows of a Parquet file, numbered from 1, a batch in memory at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     number = 0
     try:
-        with readable(path), pq.ParquetFile(path) as file:
+        with data_errors(path), pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=PARQUET_BATCH):
                 for row in _batch_rows(batch):
                     number += 1
@@ -153,17 +153,19 @@ def _batch_rows(batch: Any) -> Iterator[dict[str, object] | BadLine]:
                 yield BadLine("a date out of range")
 
 
-READERS: dict[str, Callable[[Path], Iterator[Numbered]]] = {
-    ".jsonl": jsonl_rows,
-    ".jsonl.gz": jsonl_rows,
-    ".csv": csv_rows,
-    ".parquet": parquet_rows,
+READERS_BY_EXTENSION: dict[str, Callable[[Path], Iterator[NumberedRow]]] = {
+    ".jsonl": read_jsonl_rows,
+    ".jsonl.gz": read_jsonl_rows,
+    ".csv": read_csv_rows,
+    ".parquet": read_parquet_rows,
 }
 
 
-def ending_of(path: Path) -> str | None:
+def known_extension(path: Path) -> str | None:
     """The known ending of a file's name, or None."""
-    return next((ending for ending in READERS if path.name.lower().endswith(ending)), None)
+    return next(
+        (ending for ending in READERS_BY_EXTENSION if path.name.lower().endswith(ending)), None
+    )
 
 
 @dataclass(frozen=True)
@@ -174,15 +176,15 @@ class FileSource:
     path: Path
 
     def __post_init__(self) -> None:
-        if ending_of(self.path) is None:
+        if known_extension(self.path) is None:
             raise DataError(
-                f"{self.path} has an ending that is not known. Known: {', '.join(READERS)}."
+                f"{self.path} has an ending that is not known. Known: {', '.join(READERS_BY_EXTENSION)}."
             )
 
     def sha256(self) -> str:
         """Hex digest of the file's bytes."""
-        with readable(self.path), self.path.open("rb") as stream:
+        with data_errors(self.path), self.path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
-    def __iter__(self) -> Iterator[Numbered]:
-        return READERS[ending_of(self.path) or ""](self.path)
+    def __iter__(self) -> Iterator[NumberedRow]:
+        return READERS_BY_EXTENSION[known_extension(self.path) or ""](self.path)

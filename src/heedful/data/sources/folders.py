@@ -6,8 +6,13 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from heedful.core.errors import DataError
-from heedful.data.dataset import DEV, pick_split
-from heedful.data.sources.files import READERS, FileSource, ending_of, readable
+from heedful.data.dataset import DEV_NAMES, pick_split
+from heedful.data.sources.files import (
+    READERS_BY_EXTENSION,
+    FileSource,
+    data_errors,
+    known_extension,
+)
 
 SPLITS = ("train", "dev", "test")
 SAVED_BY_DATASETS = ("dataset_dict.json", "state.json")
@@ -18,7 +23,7 @@ def path_source(name: str, split: str, *, also: Iterable[str] = ()) -> FileSourc
 
     `also` are names that are no paths, offered as well where `name` looks like a slip.
     """
-    path = _existing(name, also)
+    path = _require_existing(name, also)
     if not path.is_dir():
         return FileSource(name, path)
     files = _split_files(path)
@@ -33,7 +38,7 @@ def path_source(name: str, split: str, *, also: Iterable[str] = ()) -> FileSourc
 
 def path_splits(name: str, *, also: Iterable[str] = ()) -> tuple[str, ...]:
     """The splits a folder has; `("all",)` for a lone file."""
-    path = _existing(name, also)
+    path = _require_existing(name, also)
     if not path.is_dir():
         return ("all",)
     if not (files := _split_files(path)):
@@ -41,9 +46,9 @@ def path_splits(name: str, *, also: Iterable[str] = ()) -> tuple[str, ...]:
     return tuple(files)
 
 
-def _existing(name: str, also: Iterable[str]) -> Path:
+def _require_existing(name: str, also: Iterable[str]) -> Path:
     path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path's own fails on a ~user unknown here
-    with readable(path):  # a name may be too long, or a folder above may be closed to us
+    with data_errors(path):  # a name may be too long, or a folder above may be closed to us
         if path.exists():
             return path
         beside = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
@@ -57,16 +62,16 @@ def _existing(name: str, also: Iterable[str]) -> Path:
 
 
 def _canonical(split: str) -> str:
-    return "dev" if split in DEV else split
+    return "dev" if split in DEV_NAMES else split
 
 
 def _split_files(folder: Path) -> dict[str, list[Path]]:
     """Files by split, in the order train, dev, test."""
     found: dict[str, list[Path]] = {split: [] for split in SPLITS}
-    with readable(folder):
+    with data_errors(folder):
         files = sorted(folder.iterdir())
     for file in files:
-        ending = ending_of(file)
+        ending = known_extension(file)
         split = _canonical(file.name[: -len(ending)]) if ending else None
         if split in found and file.is_file():
             found[split].append(file)
@@ -78,5 +83,5 @@ def _no_files(name: str, folder: Path) -> str:
         return f"{name} is a folder written by `datasets`. Ask for it as hf:{name}."
     return (
         f"{name} has no train, dev or test file. A folder must hold one file for each split, "
-        f"such as test.jsonl; endings: {', '.join(READERS)}."
+        f"such as test.jsonl; endings: {', '.join(READERS_BY_EXTENSION)}."
     )

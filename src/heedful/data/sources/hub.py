@@ -7,9 +7,9 @@ from types import ModuleType
 from typing import Any
 
 from heedful.core.errors import DataError
-from heedful.data.dataset import Numbered, pick_split, rows_sha256
+from heedful.data.dataset import NumberedRow, pick_split, rows_sha256
 
-PREFIX = "hf:"
+HUB_PREFIX = "hf:"
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,17 +23,17 @@ class HubSource:
         """Hex digest of the rows as canonical JSON."""
         return rows_sha256(self)
 
-    def __iter__(self) -> Iterator[Numbered]:
+    def __iter__(self) -> Iterator[NumberedRow]:
         classes = {
             column: feature.names
             for column, feature in self.rows.features.items()
             if type(feature).__name__ == "ClassLabel"
         }
         for number, row in enumerate(self.rows, start=1):
-            yield number, {column: _named(classes, column, row[column]) for column in row}
+            yield number, {column: _label_by_name(classes, column, row[column]) for column in row}
 
 
-def _named(classes: dict[str, list[str]], column: str, value: Any) -> Any:
+def _label_by_name(classes: dict[str, list[str]], column: str, value: Any) -> Any:
     if column not in classes or not isinstance(value, int):
         return value
     return classes[column][value] if value >= 0 else None  # −1 stands for a label kept secret
@@ -56,7 +56,7 @@ def hub_splits(name: str) -> tuple[str, ...]:
 def _load(name: str) -> Any:
     """A datasets.Dataset, or a dict of them by split."""
     library = _library()
-    wanted = name.removeprefix(PREFIX)
+    wanted = name.removeprefix(HUB_PREFIX)
     folder = Path(wanted).expanduser()
     try:
         if folder.is_dir():
@@ -64,7 +64,7 @@ def _load(name: str) -> Any:
         repository, _, config = wanted.partition("@")
         return library.load_dataset(repository, config or None, **_no_remote_code(library))
     except Exception as why:  # `datasets` raises whatever its many readers raise
-        raise DataError(_explain(name, why, local=folder.is_dir())) from why
+        raise DataError(_load_error(name, why, local=folder.is_dir())) from why
 
 
 def _library() -> ModuleType:
@@ -83,7 +83,7 @@ def _no_remote_code(library: ModuleType) -> dict[str, bool]:
     return {"trust_remote_code": False} if old else {}
 
 
-def _explain(name: str, why: Exception, *, local: bool) -> str:
+def _load_error(name: str, why: Exception, *, local: bool) -> str:
     first = next(iter(str(why).splitlines()), type(why).__name__)
     if local:
         return (

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heedful.data.dataset import Numbered, rows_sha256
+from heedful.data.dataset import NumberedRow, rows_sha256
 from heedful.data.sources.row_schema import BadLine
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class RowsSource:
         """Hex digest of the rows as canonical JSON."""
         return rows_sha256(self)
 
-    def __iter__(self) -> Iterator[Numbered]:
+    def __iter__(self) -> Iterator[NumberedRow]:
         for number, row in enumerate(self.rows, start=1):
             if isinstance(row, Mapping):
                 yield number, {str(column): value for column, value in row.items()}
@@ -43,7 +43,7 @@ class FrameSource:
         """Hex digest of the rows as canonical JSON."""
         return rows_sha256(self)
 
-    def __iter__(self) -> Iterator[Numbered]:
+    def __iter__(self) -> Iterator[NumberedRow]:
         columns = [str(column) for column in self.frame.columns]
         for start in range(0, len(self.frame), FRAME_BATCH):
             part = self.frame.iloc[start : start + FRAME_BATCH].astype(object)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.data.labels import encodable, is_missing, label_name
+from heedful.data.labels import is_encodable, is_missing, parse_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ValidRow:
     """A row that can be used; its label is still a name."""
 
     text: str
@@ -38,13 +38,13 @@ class Row:
     candidates: tuple[str, ...] | None = None
 
 
-class _Bad(Exception):
+class _BadCell(Exception):
     """Carries the reason a cell is bad out to read_row."""
 
 
 def read_row(
     raw: Mapping[str, object], columns: Mapping[str, str], *, labelled: bool = True
-) -> Row | BadLine:
+) -> ValidRow | BadLine:
     """Check one row; `columns` says which column holds which field.
 
     A premise and a hypothesis, or a paragraph and a question, are the two texts of a pair; messages
@@ -58,13 +58,13 @@ def read_row(
         rationale, scores = cell.get("rationale"), cell.get("word_scores")
         candidates = _candidates(cell.get("candidates"), label if labelled else None)
         if is_missing(rationale) and is_missing(scores):
-            return Row(text, label, tokens, None, pair, None, candidates)
+            return ValidRow(text, label, tokens, None, pair, None, candidates)
         # without tokens, those are counted that white space parts: models split as they like
         count = len(text.split()) if tokens is None else len(tokens)
         units = _sentences(cell) if tokens is None else None
         told = _rationale(rationale, count, units), pair, _word_scores(scores, count)
-        return Row(text, label, tokens, *told, candidates)
-    except _Bad as bad:
+        return ValidRow(text, label, tokens, *told, candidates)
+    except _BadCell as bad:
         return BadLine(str(bad))
 
 
@@ -82,10 +82,10 @@ def _texts(cell: Mapping[str, object]) -> tuple[str, str | None]:
 
 def _paragraph(value: object) -> str:
     """A text, or the sentences of one, joined."""
-    return _text(value if isinstance(value, str) else " ".join(_listed(value)))
+    return _text(value if isinstance(value, str) else " ".join(_parse_list(value)))
 
 
-def _listed(value: object) -> list[str]:
+def _parse_list(value: object) -> list[str]:
     sentences = _as_list(value, "no text")
     return [_text(sentence) for sentence in sentences]
 
@@ -95,36 +95,36 @@ def _sentences(cell: Mapping[str, object]) -> list[int] | None:
     value = cell.get("paragraph")
     if not is_missing(cell.get("text")) or is_missing(value) or isinstance(value, str):
         return None
-    return [len(sentence.split()) for sentence in _listed(value)]
+    return [len(sentence.split()) for sentence in _parse_list(value)]
 
 
 def _candidates(value: object, label: str | None) -> tuple[str, ...] | None:
     """The names of the classes that may be right; the label must be one of them."""
     if is_missing(value):
         return None
-    names = [label_name(one) for one in _as_list(value, "bad candidates")]
+    names = [parse_label(one) for one in _as_list(value, "bad candidates")]
     known = tuple(name for name in names if name is not None)
     if not known or len(known) < len(names):
-        raise _Bad("bad candidates")
+        raise _BadCell("bad candidates")
     if label is not None and label not in known:
-        raise _Bad("label not among candidates")
+        raise _BadCell("label not among candidates")
     return known
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise _Bad("no text")
-    if not encodable(value):
-        raise _Bad("not UTF-8")
+        raise _BadCell("no text")
+    if not is_encodable(value):
+        raise _BadCell("not UTF-8")
     return value
 
 
 def _label(value: object) -> str:
     if is_missing(value):
-        raise _Bad("no label")
-    name = label_name(value)
+        raise _BadCell("no label")
+    name = parse_label(value)
     if name is None:
-        raise _Bad("bad label")
+        raise _BadCell("bad label")
     return name
 
 
@@ -132,9 +132,9 @@ def _tokens(value: object) -> tuple[str, ...] | None:
     if is_missing(value):
         return None
     tokens = _as_list(value, "bad tokens")
-    words = tuple(token for token in tokens if isinstance(token, str) and encodable(token))
+    words = tuple(token for token in tokens if isinstance(token, str) and is_encodable(token))
     if not words or len(words) < len(tokens):
-        raise _Bad("bad tokens")
+        raise _BadCell("bad tokens")
     return words
 
 
@@ -152,7 +152,7 @@ def _rationale(
     for part in _as_list(value, "bad rationale"):
         start, end = _span(part)
         if not 0 <= start < end < len(starts):
-            raise _Bad("bad rationale")
+            raise _BadCell("bad rationale")
         marked.update(range(starts[start], starts[end]))
     return tuple(sorted(marked))
 
@@ -162,7 +162,7 @@ def _span(part: Any) -> tuple[int, int]:
         return int(part), int(part) + 1
     ends = _as_list(part, "bad rationale")
     if len(ends) != 2 or not all(map(_is_index, ends)):
-        raise _Bad("bad rationale")
+        raise _BadCell("bad rationale")
     return int(ends[0]), int(ends[1])
 
 
@@ -172,7 +172,7 @@ def _word_scores(value: object, count: int) -> tuple[float, ...] | None:
         return None
     scores = _as_list(value, "bad word_scores")
     if len(scores) != count or not all(map(_is_number, scores)):
-        raise _Bad("bad word_scores")
+        raise _BadCell("bad word_scores")
     return tuple(map(float, scores))
 
 
@@ -191,9 +191,9 @@ def _as_list(value: Any, reason: str) -> list[Any]:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            raise _Bad(reason) from None
+            raise _BadCell(reason) from None
     if hasattr(value, "tolist"):
         value = value.tolist()
     if not isinstance(value, list | tuple):
-        raise _Bad(reason)
+        raise _BadCell(reason)
     return list(value)

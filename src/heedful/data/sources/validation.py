@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from sys import intern
 
 from heedful.core.errors import DataError
-from heedful.data.cleaning.steps import Cleaning, length
+from heedful.data.cleaning.steps import Cleaning, count_words
 from heedful.data.columns import require_columns
-from heedful.data.labels import label_finder, shown
-from heedful.data.sources.row_schema import BadLine, LeftOut, Row, read_row
+from heedful.data.labels import build_label_index, shorten_name
+from heedful.data.sources.row_schema import BadLine, LeftOut, ValidRow, read_row
 
 MAX_BAD_PERCENT = 1  # more bad rows than this is an error
-KEPT_LINES = 20  # line numbers kept for each reason
-FIRST_ROWS = 100  # rows in which the needed columns must appear
+MAX_LISTED_LINES = 20  # line numbers kept for each reason
+COLUMN_CHECK_ROWS = 100  # rows in which the needed columns must appear
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Scan:
         self.labelled, self.cleaning = labelled, cleaning
         self.left_out, self.cleaned = Counter[str](), list[tuple[int, str]]()
         self.good, self.labels = 0, set[str]()
-        self._find = label_finder(self.allowed) if self.allowed else None
+        self._find = build_label_index(self.allowed) if self.allowed else None
         self._first, self._present = 0, dict[str, None]()  # a dict, to keep the columns' order
         self._counts, self._lines = Counter[str](), defaultdict[str, list[int]](list)
         self._unknown = dict[str, None]()
@@ -86,10 +86,10 @@ class Scan:
         if isinstance(raw, LeftOut):
             self.left_out[raw.reason] += 1
             return
-        if not isinstance(raw, BadLine) and self._first < FIRST_ROWS:
+        if not isinstance(raw, BadLine) and self._first < COLUMN_CHECK_ROWS:
             self._first += 1
             self._present.update(dict.fromkeys(raw))
-            if self._first == FIRST_ROWS:
+            if self._first == COLUMN_CHECK_ROWS:
                 self._require_columns()
         row = self._read(raw)
         if isinstance(row, BadLine):
@@ -101,9 +101,9 @@ class Scan:
             self.good += 1
             self.labels.add(row.label)
             if self.cleaning:
-                self.cleaned.append((length(self.cleaning.row(row)), intern(row.label)))
+                self.cleaned.append((count_words(self.cleaning.row(row)), intern(row.label)))
 
-    def _read(self, raw: Mapping[str, object] | BadLine) -> Row | BadLine:
+    def _read(self, raw: Mapping[str, object] | BadLine) -> ValidRow | BadLine:
         if isinstance(raw, BadLine):
             return raw
         return read_row(raw, self.columns, labelled=self.labelled)
@@ -113,12 +113,12 @@ class Scan:
 
     def _leave_out(self, line: int, reason: str) -> None:
         self._counts[reason] += 1
-        if len(self._lines[reason]) < KEPT_LINES:
+        if len(self._lines[reason]) < MAX_LISTED_LINES:
             self._lines[reason].append(line)
 
     def finish(self) -> BadRows:
         """What was left out; an error when that is too much, or all there was."""
-        if 0 < self._first < FIRST_ROWS:
+        if 0 < self._first < COLUMN_CHECK_ROWS:
             self._require_columns()
         bad = BadRows(dict(self._counts), {r: tuple(n) for r, n in self._lines.items()})
         total = self.good + bad.total
@@ -128,7 +128,7 @@ class Scan:
         if 100 * bad.total > MAX_BAD_PERCENT * total:
             raise DataError(
                 f"{self.name}: {bad.total} of {total} rows cannot be used; at most "
-                f"{MAX_BAD_PERCENT} % may be bad. {bad.describe(shown=KEPT_LINES)}. "
+                f"{MAX_BAD_PERCENT} % may be bad. {bad.describe(shown=MAX_LISTED_LINES)}. "
                 f"{self._advice()}"
             )
         return bad
@@ -136,6 +136,6 @@ class Scan:
     def _advice(self) -> str:
         if not self._unknown:
             return "Mend or remove these rows."
-        came = ", ".join(repr(shown(name)) for name in self._unknown)
-        known = shown(", ".join(map(shown, self.allowed or ())), most=500)
+        came = ", ".join(repr(shorten_name(name)) for name in self._unknown)
+        known = shorten_name(", ".join(map(shorten_name, self.allowed or ())), most=500)
         return f"Labels must be among {known}; came {came}."

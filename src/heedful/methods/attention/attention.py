@@ -9,18 +9,18 @@ from torch import Tensor, autograd
 
 from heedful.core.values import Explanation
 from heedful.methods.attention.layer_stack import (
-    HEADS,
-    Heads,
-    over_heads,
+    HEAD_REDUCTIONS,
+    HeadReduction,
     read_row,
+    reduce_heads,
+    require_index,
     require_layers,
-    within,
 )
-from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.gradients import slopes
+from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.gradients import compute_gradients
 from heedful.models.protocols import HasLayers
-from heedful.numerics.tensor.target import OF, Of, value_of
+from heedful.numerics.tensor.target import TARGET_VALUES, TargetValue, target_value
 
 
 @methods.register("attention")
@@ -34,32 +34,34 @@ class Attention:
 
     layer: int | None = None
     head: int | None = None
-    heads: Heads = "mean"
-    kind: ClassVar[Kind] = "attention"
+    heads: HeadReduction = "mean"
+    kind: ClassVar[ScoreKind] = "attention"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        require_one_of("heads", self.heads, HEADS)
+        require_one_of("heads", self.heads, HEAD_REDUCTIONS)
 
     def __call__(
         self,
-        sitting: Sitting,
+        context: BatchContext,
         target: Int[Tensor, "B"],  # noqa: ARG002 - attention knows no target
     ) -> Explanation:
         if self == Attention():
-            return on_words("attention", sitting, sitting.forward.attention)
-        require_layers(sitting, "attention of a chosen layer or head")
-        maps = sitting.forward.maps
-        layer = within("layer", -1 if self.layer is None else self.layer, len(maps))
+            return explanation_from_scores("attention", context, context.forward.attention)
+        require_layers(context, "attention of a chosen layer or head")
+        maps = context.forward.maps
+        layer = require_index("layer", -1 if self.layer is None else self.layer, len(maps))
         weights = maps[layer]
         if self.head is not None:
-            head = within("head", self.head, weights.shape[1])
+            head = require_index("head", self.head, weights.shape[1])
             weights = weights[:, head : head + 1]
-        row = read_row(sitting, "attention", over_heads(weights, self.heads))
-        row = row * sitting.batch.mask
+        row = read_row(context, "attention", reduce_heads(weights, self.heads))
+        row = row * context.batch.mask
         total = row.sum(-1, keepdim=True)
-        return on_words("attention", sitting, row / torch.where(total > 0, total, 1.0))
+        return explanation_from_scores(
+            "attention", context, row / torch.where(total > 0, total, 1.0)
+        )
 
 
 @methods.register("attention_x_gradient")
@@ -70,27 +72,27 @@ class AttentionXGradient:
     Heads, layers and positions under audit are added up.
     """
 
-    of: Of = "probability"
-    kind: ClassVar[Kind] = "attention"
+    of: TargetValue = "probability"
+    kind: ClassVar[ScoreKind] = "attention"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_one_of("of", self.of, OF)
+        require_one_of("of", self.of, TARGET_VALUES)
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
-        rows = sitting.rows
-        scores = rows * self._slope(sitting, target)
-        return on_words(
-            "attention_x_gradient", sitting, scores if rows.dim() == 2 else scores.sum(1)
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
+        rows = context.rows
+        scores = rows * self._slope(context, target)
+        return explanation_from_scores(
+            "attention_x_gradient", context, scores if rows.dim() == 2 else scores.sum(1)
         )
 
-    def _slope(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Float[Tensor, "B *R T"]:
-        if isinstance(sitting.subject, HasLayers) and sitting.forward.maps:
-            maps = slopes(sitting, target, self.of).maps
-            return sitting.subject.rows_of(sitting.batch, maps)
+    def _slope(self, context: BatchContext, target: Int[Tensor, "B"]) -> Float[Tensor, "B *R T"]:
+        if isinstance(context.subject, HasLayers) and context.forward.maps:
+            maps = compute_gradients(context, target, self.of).maps
+            return context.subject.rows_of(context.batch, maps)
         with torch.enable_grad():
-            leaf = sitting.rows.clone().requires_grad_()
-            value = value_of(sitting.decode(leaf), target, self.of)
+            leaf = context.rows.clone().requires_grad_()
+            value = target_value(context.decode(leaf), target, self.of)
             (slope,) = autograd.grad(value.sum(), leaf)
         return slope

@@ -9,12 +9,12 @@ from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Explanation, LinearDecoder
-from heedful.methods.attention.layer_stack import row_on_words
-from heedful.methods.base import Join, Kind, methods, on_words
-from heedful.models.batch_context import Sitting
-from heedful.models.protocols import HasBlocks
-from heedful.numerics.tensor.attention_maps import product
-from heedful.numerics.tensor.vector_parts import rows_of_one
+from heedful.methods.attention.layer_stack import explanation_from_row
+from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods
+from heedful.models.batch_context import BatchContext
+from heedful.models.protocols import HasAttentionBlocks
+from heedful.numerics.tensor.attention_maps import multiply_layers
+from heedful.numerics.tensor.vector_parts import normalise_rows
 
 
 @methods.register("attention_norm")
@@ -27,25 +27,25 @@ class AttentionNorm:
     adds to the logits. That all parts make up the block's output is seen at run time.
     """
 
-    kind: ClassVar[Kind] = "attention"
+    kind: ClassVar[ScoreKind] = "attention"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
     def __call__(
         self,
-        sitting: Sitting,
+        context: BatchContext,
         target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
     ) -> Explanation:
-        if isinstance(sitting.subject, HasBlocks):
-            sizes = torch.stack(sitting.subject.part_sizes(sitting.batch)).mean(0)
-            return row_on_words("attention_norm", sitting, sizes)
-        if not isinstance(sitting.decode, LinearDecoder):
+        if isinstance(context.subject, HasAttentionBlocks):
+            sizes = torch.stack(context.subject.part_sizes(context.batch)).mean(0)
+            return explanation_from_row("attention_norm", context, sizes)
+        if not isinstance(context.decode, LinearDecoder):
             raise NotApplicable(
                 "attention_norm needs a linear decoder, which says what each state adds; this one "
                 "is not linear."
             )
-        scores = sitting.forward.attention * sitting.decode.influence
-        return on_words("attention_norm", sitting, scores)
+        scores = context.forward.attention * context.decode.influence
+        return explanation_from_scores("attention_norm", context, scores)
 
 
 @methods.register("value_zeroing")
@@ -57,33 +57,35 @@ class ValueZeroing:
     last · … · first without a residual, which the states hold already. A pass for every token.
     """
 
-    kind: ClassVar[Kind] = "attention"
+    kind: ClassVar[ScoreKind] = "attention"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
     def __call__(
         self,
-        sitting: Sitting,
+        context: BatchContext,
         target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
     ) -> Explanation:
-        return row_on_words("value_zeroing", sitting, product(sitting.once(Zeroed())))
+        return explanation_from_row(
+            "value_zeroing", context, multiply_layers(context.cached(ValueZeroingChanges()))
+        )
 
 
 @dataclass(frozen=True)
-class Zeroed:
+class ValueZeroingChanges:
     """For each layer how far the value of each token (column) turns each state (row)."""
 
-    def __call__(self, sitting: Sitting) -> list[Float[Tensor, "B T T"]]:
-        if not isinstance(sitting.subject, HasBlocks):
+    def __call__(self, context: BatchContext) -> list[Float[Tensor, "B T T"]]:
+        if not isinstance(context.subject, HasAttentionBlocks):
             raise NotApplicable(
                 "value_zeroing compares the states of layers; this model has one attention."
             )
-        with sitting.clock("value_zeroing"):
-            changes = sitting.subject.zeroed_values(sitting.batch, max_batch_tokens=sitting.budget)
-        both = zip(changes, sitting.forward.maps, strict=True)
-        return [mixing(one, weights) for one, weights in both]
+        with context.clock("value_zeroing"):
+            changes = context.subject.zeroed_values(context.batch, max_batch_tokens=context.budget)
+        both = zip(changes, context.forward.maps, strict=True)
+        return [normalise_changes(one, weights) for one, weights in both]
 
 
-def mixing(changes: Tensor, weights: Tensor) -> Tensor:
+def normalise_changes(changes: Tensor, weights: Tensor) -> Tensor:
     """Rows that sum to 1, on keys that were attended to; a state that nothing turns is its own."""
-    return rows_of_one(changes.to(weights.dtype) * (weights.sum(1) > 0))
+    return normalise_rows(changes.to(weights.dtype) * (weights.sum(1) > 0))

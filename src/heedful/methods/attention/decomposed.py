@@ -7,12 +7,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.core.values import Explanation
-from heedful.methods.attention.layer_stack import NORMALISE, Normalise, row_on_words
-from heedful.methods.base import Join, Kind, methods, require_one_of
-from heedful.models.batch_context import Sitting
-from heedful.models.internals.alti_globenc import Contributions
-from heedful.numerics.tensor.attention_maps import product
-from heedful.numerics.tensor.vector_parts import rows_of_one
+from heedful.methods.attention.layer_stack import (
+    ROW_NORMALISATIONS,
+    RowNormalisation,
+    explanation_from_row,
+)
+from heedful.methods.base import Join, ScoreKind, methods, require_one_of
+from heedful.models.batch_context import BatchContext
+from heedful.models.internals.alti_globenc import ContributionsComputation
+from heedful.numerics.tensor.attention_maps import multiply_layers
+from heedful.numerics.tensor.vector_parts import normalise_rows
 
 
 @methods.register("alti")
@@ -25,17 +29,17 @@ class Alti:
     all T and the biases make up y is seen at run time. One pass, the same for every target.
     """
 
-    kind: ClassVar[Kind] = "attention"
+    kind: ClassVar[ScoreKind] = "attention"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
     def __call__(
         self,
-        sitting: Sitting,
+        context: BatchContext,
         target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
     ) -> Explanation:
-        layers = [rows_of_one(one) for one in sitting.once(Contributions("alti"))]
-        return row_on_words("alti", sitting, product(layers))
+        layers = [normalise_rows(one) for one in context.cached(ContributionsComputation("alti"))]
+        return explanation_from_row("alti", context, multiply_layers(layers))
 
 
 @methods.register("globenc")
@@ -49,25 +53,30 @@ class GlobEnc:
     the same for every target.
     """
 
-    normalise: Normalise = "none"
-    kind: ClassVar[Kind] = "attention"
+    normalise: RowNormalisation = "none"
+    kind: ClassVar[ScoreKind] = "attention"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        require_one_of("normalise", self.normalise, NORMALISE)
+        require_one_of("normalise", self.normalise, ROW_NORMALISATIONS)
 
     def __call__(
         self,
-        sitting: Sitting,
+        context: BatchContext,
         target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
     ) -> Explanation:
-        layers = [self._scaled(one, sitting) for one in sitting.once(Contributions("globenc"))]
-        return row_on_words("globenc", sitting, product(layers))
+        layers = [
+            self._scaled(one, context)
+            for one in context.cached(ContributionsComputation("globenc"))
+        ]
+        return explanation_from_row("globenc", context, multiply_layers(layers))
 
-    def _scaled(self, sizes: Float[Tensor, "B T T"], sitting: Sitting) -> Float[Tensor, "B T T"]:
+    def _scaled(
+        self, sizes: Float[Tensor, "B T T"], context: BatchContext
+    ) -> Float[Tensor, "B T T"]:
         if self.normalise == "row":
-            return rows_of_one(sizes)
-        inside = sitting.batch.present.to(sizes.device)
+            return normalise_rows(sizes)
+        inside = context.batch.present.to(sizes.device)
         most = sizes.sum(-1).masked_fill(~inside, 0.0).amax(-1)[:, None, None]
         return sizes / most.clamp(min=1e-30)

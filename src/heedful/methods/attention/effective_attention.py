@@ -9,11 +9,21 @@ from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Explanation, LinearDecoder, QueryDecoder
-from heedful.methods.attention.layer_stack import HEADS, Heads, over_heads, read_row, within
-from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
-from heedful.models.batch_context import Sitting
-from heedful.models.internals.effective_attention import Inside, SeenIn, tolerance_of
-from heedful.numerics.tensor.null_space import taken_apart
+from heedful.methods.attention.layer_stack import (
+    HEAD_REDUCTIONS,
+    HeadReduction,
+    read_row,
+    reduce_heads,
+    require_index,
+)
+from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
+from heedful.models.batch_context import BatchContext
+from heedful.models.internals.effective_attention import (
+    EffectiveAttentionComputation,
+    HasAttentionCalls,
+    rank_tolerance,
+)
+from heedful.numerics.tensor.null_space import split_null_space
 
 NAME = "effective_attention"
 
@@ -30,44 +40,46 @@ class EffectiveAttention:
 
     layer: int | None = None
     head: int | None = None
-    heads: Heads = "mean"
-    kind: ClassVar[Kind] = "attention"
+    heads: HeadReduction = "mean"
+    kind: ClassVar[ScoreKind] = "attention"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_one_of("heads", self.heads, HEADS)
+        require_one_of("heads", self.heads, HEAD_REDUCTIONS)
 
     def __call__(
         self,
-        sitting: Sitting,
+        context: BatchContext,
         target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
     ) -> Explanation:
-        if not sitting.forward.maps:
+        if not context.forward.maps:
             if self != EffectiveAttention():
                 raise NotApplicable(f"{NAME} of a layer or head: this model has one attention.")
-            return on_words(NAME, sitting, _of_one(sitting))
-        layers, head = self._chosen(sitting)
-        maps = [sitting.once(SeenIn(layer)).effective for layer in layers]
+            return explanation_from_scores(NAME, context, _of_single_attention(context))
+        layers, head = self._chosen(context)
+        maps = [context.cached(EffectiveAttentionComputation(layer)).effective for layer in layers]
         if head is not None:
             maps = [one[:, head : head + 1] for one in maps]
-        rows = [read_row(sitting, NAME, over_heads(one, self.heads)) for one in maps]
-        return on_words(NAME, sitting, torch.stack(rows).mean(0).to(sitting.forward.logits.dtype))
+        rows = [read_row(context, NAME, reduce_heads(one, self.heads)) for one in maps]
+        return explanation_from_scores(
+            NAME, context, torch.stack(rows).mean(0).to(context.forward.logits.dtype)
+        )
 
-    def _chosen(self, sitting: Sitting) -> tuple[list[int], int | None]:
+    def _chosen(self, context: BatchContext) -> tuple[list[int], int | None]:
         """The layers and the head: those under audit unless others are named."""
-        maps, subject = sitting.forward.maps, sitting.subject
-        if self == EffectiveAttention() and isinstance(subject, Inside):
+        maps, subject = context.forward.maps, context.subject
+        if self == EffectiveAttention() and isinstance(subject, HasAttentionCalls):
             held = [layer for layer in range(len(maps)) if subject.scope.holds(layer)]
             return held, subject.scope.head
-        layer = within("layer", -1 if self.layer is None else self.layer, len(maps))
-        head = None if self.head is None else within("head", self.head, maps[layer].shape[1])
+        layer = require_index("layer", -1 if self.layer is None else self.layer, len(maps))
+        head = None if self.head is None else require_index("head", self.head, maps[layer].shape[1])
         return [layer], head
 
 
-def _of_one(sitting: Sitting) -> Float[Tensor, "B T"]:
+def _of_single_attention(context: BatchContext) -> Float[Tensor, "B T"]:
     """One attention over states, by what the decoder reads of each; its output must stay."""
-    decoder, own = sitting.decode, sitting.forward.attention
+    decoder, own = context.decode, context.forward.attention
     if isinstance(decoder, LinearDecoder):  # softmax does not see what all classes share
         read = decoder.contributions - decoder.contributions.mean(-1, keepdim=True)
     elif isinstance(decoder, QueryDecoder):
@@ -77,10 +89,12 @@ def _of_one(sitting: Sitting) -> Float[Tensor, "B T"]:
             f"{NAME} needs to know what the decoder reads of each state; this one does not say."
         )
     found: Float64[Tensor, "B T"] = torch.zeros_like(own, dtype=torch.float64)
-    for text, mask in enumerate(sitting.batch.mask):
+    for text, mask in enumerate(context.batch.mask):
         row, carried = own[text, mask].double()[None], read[text, mask].double()
         if len(carried):
-            found[text, mask] = taken_apart(row, carried, tolerance=tolerance_of(own)).effective[0]
+            found[text, mask] = split_null_space(
+                row, carried, tolerance=rank_tolerance(own)
+            ).effective[0]
     scores = found.to(own)
     before, after = (decoder(one).softmax(-1) for one in (own, scores))
     if not float((after - before).abs().max()) <= 1e-4:

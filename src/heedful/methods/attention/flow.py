@@ -11,12 +11,12 @@ from torch import Tensor
 
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.values import Explanation
-from heedful.methods.attention.layer_stack import Stack, read_row, stacked
-from heedful.methods.base import Join, Kind, methods, on_words
-from heedful.models.batch_context import Sitting
-from heedful.numerics.tensor.attention_maps import max_flow, with_residual
+from heedful.methods.attention.layer_stack import LayerStack, read_row, stack_layers
+from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods
+from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.attention_maps import add_residual, max_flow
 
-Edges = list[tuple[int, int, NDArray[np.float64]]]
+FlowEdges = list[tuple[int, int, NDArray[np.float64]]]
 
 
 @methods.register("flow")
@@ -31,7 +31,7 @@ class Flow:
     """
 
     residual: float = 0.5
-    kind: ClassVar[Kind] = "attention"
+    kind: ClassVar[ScoreKind] = "attention"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
     most_tokens: ClassVar[int] = 64
@@ -42,27 +42,27 @@ class Flow:
 
     def __call__(
         self,
-        sitting: Sitting,
+        context: BatchContext,
         target: Int[Tensor, "B"],  # noqa: ARG002 - attention knows no target
     ) -> Explanation:
-        stack = stacked(sitting, "flow")
-        longest = int(sitting.batch.present.sum(-1).max())
+        stack = stack_layers(context, "flow")
+        longest = int(context.batch.present.sum(-1).max())
         if longest > self.most_tokens:
             raise NotApplicable(
                 f"flow solves a network for every token: texts may have {self.most_tokens} tokens, "
                 f"one has {longest}."
             )
         top = (stack.across or stack.within)[-1]
-        asked = read_row(sitting, "flow", _numbers_of_rows(top))  # which positions are explained
-        with sitting.clock("flow"):
-            flows = [self._of_text(sitting, stack, row, asked[row]) for row in range(len(top))]
-        return on_words("flow", sitting, torch.stack(flows).to(top))
+        asked = read_row(context, "flow", _row_numbers(top))  # which positions are explained
+        with context.clock("flow"):
+            flows = [self._of_text(context, stack, row, asked[row]) for row in range(len(top))]
+        return explanation_from_scores("flow", context, torch.stack(flows).to(top))
 
     def _of_text(
-        self, sitting: Sitting, stack: Stack, row: int, weight: Float[Tensor, "Q"]
+        self, context: BatchContext, stack: LayerStack, row: int, weight: Float[Tensor, "Q"]
     ) -> Float[Tensor, "T"]:
         """Σ over the explained positions of their share times the flow from there."""
-        present = sitting.batch.present[row]
+        present = context.batch.present[row]
         edges, sinks, start = self._edges(stack, row, present)
         total = np.zeros(len(present))
         for position in weight.nonzero().flatten().tolist():
@@ -70,7 +70,7 @@ class Flow:
             total[present.numpy()] += float(weight[position]) * flows
         return torch.from_numpy(total)
 
-    def _edges(self, stack: Stack, row: int, present: Tensor) -> tuple[Edges, int, int]:
+    def _edges(self, stack: LayerStack, row: int, present: Tensor) -> tuple[FlowEdges, int, int]:
         """The network of one text: its edges, its first input node, its first top node."""
         text, edges = len(present), []
         node = 0  # nodes of the text come first, level by level
@@ -91,11 +91,11 @@ class Flow:
         return edges, 0, below
 
     def _layer(self, weights: Float[Tensor, "T T"]) -> NDArray[np.float64]:
-        mixed = with_residual(weights[None].double(), residual=self.residual, normalise=False)
+        mixed = add_residual(weights[None].double(), residual=self.residual, normalise=False)
         return np.asarray(mixed[0].numpy())
 
 
-def _numbers_of_rows(matrix: Float[Tensor, "B Q K"]) -> Float[Tensor, "B Q Q"]:
+def _row_numbers(matrix: Float[Tensor, "B Q K"]) -> Float[Tensor, "B Q Q"]:
     """The identity: the row that is read of it says how much each position counts."""
     one = torch.eye(matrix.shape[1], dtype=matrix.dtype, device=matrix.device)
     return one.expand(len(matrix), -1, -1)

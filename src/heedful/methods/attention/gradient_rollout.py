@@ -7,12 +7,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.core.values import Explanation
-from heedful.methods.attention.layer_stack import require_layers, row_on_words, without_identity
-from heedful.methods.base import Join, Kind, methods, require_one_of
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.gradients import slopes
-from heedful.numerics.tensor.attention_maps import relevance, relevance_across
-from heedful.numerics.tensor.target import OF, Of
+from heedful.methods.attention.layer_stack import (
+    explanation_from_row,
+    require_layers,
+    without_identity,
+)
+from heedful.methods.base import Join, ScoreKind, methods, require_one_of
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.gradients import compute_gradients
+from heedful.numerics.tensor.attention_maps import accumulate_cross_relevance, accumulate_relevance
+from heedful.numerics.tensor.target import TARGET_VALUES, TargetValue
 
 
 @methods.register("gradient_rollout")
@@ -27,29 +31,31 @@ class GradientRollout:
     takes the logit, which models of two classes may not have for each).
     """
 
-    of: Of = "log_odds"
-    kind: ClassVar[Kind] = "attention"
+    of: TargetValue = "log_odds"
+    kind: ClassVar[ScoreKind] = "attention"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        require_one_of("of", self.of, OF)
+        require_one_of("of", self.of, TARGET_VALUES)
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
-        require_layers(sitting, "gradient_rollout")
-        return row_on_words("gradient_rollout", sitting, self.relevance(sitting, target))
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
+        require_layers(context, "gradient_rollout")
+        return explanation_from_row("gradient_rollout", context, self.relevance(context, target))
 
-    def relevance(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Float[Tensor, "B Q K"]:
+    def relevance(self, context: BatchContext, target: Int[Tensor, "B"]) -> Float[Tensor, "B Q K"]:
         """R − I of one stack; of an encoder–decoder the relevance of the text to each position."""
-        forward, slope = sitting.forward, slopes(sitting, target, self.of)
-        maps = weighted(forward.maps, slope.maps)
+        forward, slope = context.forward, compute_gradients(context, target, self.of)
+        maps = weight_by_gradient(forward.maps, slope.maps)
         if not forward.decoder_maps:
-            return without_identity(relevance(maps))
-        text = relevance(weighted(forward.encoder_maps, slope.encoder_maps))
-        return relevance_across(text, weighted(forward.decoder_maps, slope.decoder_maps), maps)
+            return without_identity(accumulate_relevance(maps))
+        text = accumulate_relevance(weight_by_gradient(forward.encoder_maps, slope.encoder_maps))
+        return accumulate_cross_relevance(
+            text, weight_by_gradient(forward.decoder_maps, slope.decoder_maps), maps
+        )
 
 
-def weighted(
+def weight_by_gradient(
     maps: tuple[Float[Tensor, "B H Q K"], ...], slopes: tuple[Float[Tensor, "B H Q K"], ...]
 ) -> list[Float[Tensor, "B Q K"]]:
     """E_h((∇A ⊙ A)⁺) of each layer: clamped before the mean of the heads."""

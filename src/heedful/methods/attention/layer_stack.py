@@ -9,18 +9,18 @@ from torch import Tensor
 
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.values import Explanation
-from heedful.methods.base import on_words
-from heedful.models.batch_context import Sitting
+from heedful.methods.base import explanation_from_scores
+from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import HasLayers
 
-Heads = Literal["mean", "max", "min"]
-HEADS: tuple[Heads, ...] = ("mean", "max", "min")
-Normalise = Literal["none", "row"]  # rows of a layer as they are, or divided by their sums
-NORMALISE: tuple[Normalise, ...] = ("none", "row")
+HeadReduction = Literal["mean", "max", "min"]
+HEAD_REDUCTIONS: tuple[HeadReduction, ...] = ("mean", "max", "min")
+RowNormalisation = Literal["none", "row"]  # rows of a layer as they are, or divided by their sums
+ROW_NORMALISATIONS: tuple[RowNormalisation, ...] = ("none", "row")
 
 
 @dataclass(frozen=True, eq=False)
-class Stack:
+class LayerStack:
     """A matrix per layer: within an encoder, within a decoder, and from decoder to encoder.
 
     A model of one stack has the first only.
@@ -31,21 +31,23 @@ class Stack:
     across: tuple[Float[Tensor, "B Q K"], ...] = ()
 
 
-def stacked(sitting: Sitting, method: str, *, heads: Heads = "mean", start: int = 0) -> Stack:
+def stack_layers(
+    context: BatchContext, method: str, *, heads: HeadReduction = "mean", start: int = 0
+) -> LayerStack:
     """The attention of every layer from `start` on, heads taken together."""
-    require_layers(sitting, method)
-    forward = sitting.forward
+    require_layers(context, method)
+    forward = context.forward
     if not forward.decoder_maps:
         require_start(start, len(forward.maps))
-        return Stack(tuple(over_heads(one, heads) for one in forward.maps[start:]))
+        return LayerStack(tuple(reduce_heads(one, heads) for one in forward.maps[start:]))
     if start:
         raise NotApplicable(
             f"{method} of an encoder–decoder runs through all layers; start_layer cannot be set."
         )
-    return Stack(
-        tuple(over_heads(one, heads) for one in forward.encoder_maps),
-        tuple(over_heads(one, heads) for one in forward.decoder_maps),
-        tuple(over_heads(one, heads) for one in forward.maps),
+    return LayerStack(
+        tuple(reduce_heads(one, heads) for one in forward.encoder_maps),
+        tuple(reduce_heads(one, heads) for one in forward.decoder_maps),
+        tuple(reduce_heads(one, heads) for one in forward.maps),
     )
 
 
@@ -55,29 +57,33 @@ def require_start(start: int, layers: int) -> None:
         raise ConfigError(f"start_layer must lie between 0 and {layers - 1}, not {start}.")
 
 
-def require_layers(sitting: Sitting, method: str) -> HasLayers:
+def require_layers(context: BatchContext, method: str) -> HasLayers:
     """The subject, if it has layers of attention that can be combined."""
-    if not isinstance(sitting.subject, HasLayers) or not sitting.forward.maps:
+    if not isinstance(context.subject, HasLayers) or not context.forward.maps:
         raise NotApplicable(
             f"{method} combines the attention of several layers; this model has one attention."
         )
-    return sitting.subject
+    return context.subject
 
 
-def over_heads(weights: Float[Tensor, "B H Q K"], heads: Heads) -> Float[Tensor, "B Q K"]:
+def reduce_heads(weights: Float[Tensor, "B H Q K"], heads: HeadReduction) -> Float[Tensor, "B Q K"]:
     """The heads of a layer as one map."""
     return weights.mean(1) if heads == "mean" else getattr(weights, f"a{heads}")(1)
 
 
-def read_row(sitting: Sitting, method: str, matrix: Float[Tensor, "B Q K"]) -> Float[Tensor, "B K"]:
+def read_row(
+    context: BatchContext, method: str, matrix: Float[Tensor, "B Q K"]
+) -> Float[Tensor, "B K"]:
     """What lies behind the position under audit."""
-    return require_layers(sitting, method).at_position(sitting.batch, matrix)
+    return require_layers(context, method).row_at_position(context.batch, matrix)
 
 
-def row_on_words(method: str, sitting: Sitting, matrix: Float[Tensor, "B Q K"]) -> Explanation:
+def explanation_from_row(
+    method: str, context: BatchContext, matrix: Float[Tensor, "B Q K"]
+) -> Explanation:
     """The same as scores of the words."""
-    row = read_row(sitting, method, matrix)
-    return on_words(method, sitting, row.to(sitting.forward.logits.dtype))
+    row = read_row(context, method, matrix)
+    return explanation_from_scores(method, context, row.to(context.forward.logits.dtype))
 
 
 def without_identity(matrix: Float[Tensor, "B T T"]) -> Float[Tensor, "B T T"]:
@@ -85,7 +91,7 @@ def without_identity(matrix: Float[Tensor, "B T T"]) -> Float[Tensor, "B T T"]:
     return matrix - torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
 
 
-def within(name: str, number: int, count: int) -> int:
+def require_index(name: str, number: int, count: int) -> int:
     """A layer or head counted from the front; an error where there is none."""
     if not -count <= number < count:
         raise ConfigError(f"{name} must lie between {-count} and {count - 1}, not {number}.")

@@ -9,17 +9,17 @@ from torch import Tensor
 from heedful.core.errors import ConfigError
 from heedful.core.values import Explanation
 from heedful.methods.attention.layer_stack import (
-    HEADS,
-    NORMALISE,
-    Heads,
-    Normalise,
-    Stack,
-    row_on_words,
-    stacked,
+    HEAD_REDUCTIONS,
+    ROW_NORMALISATIONS,
+    HeadReduction,
+    LayerStack,
+    RowNormalisation,
+    explanation_from_row,
+    stack_layers,
 )
-from heedful.methods.base import Join, Kind, methods, require_one_of
-from heedful.models.batch_context import Sitting
-from heedful.numerics.tensor.attention_maps import product, rolled_across, with_residual
+from heedful.methods.base import Join, ScoreKind, methods, require_one_of
+from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.attention_maps import add_residual, cross_rollout, multiply_layers
 
 
 @methods.register("rollout")
@@ -32,36 +32,36 @@ class Rollout:
     where asked (normalise="row"). The same for every target.
     """
 
-    heads: Heads = "mean"
+    heads: HeadReduction = "mean"
     residual: float = 0.5
-    normalise: Normalise = "none"
+    normalise: RowNormalisation = "none"
     start_layer: int = 0
-    kind: ClassVar[Kind] = "attention"
+    kind: ClassVar[ScoreKind] = "attention"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        require_one_of("heads", self.heads, HEADS)
-        require_one_of("normalise", self.normalise, NORMALISE)
+        require_one_of("heads", self.heads, HEAD_REDUCTIONS)
+        require_one_of("normalise", self.normalise, ROW_NORMALISATIONS)
         if not 0.0 <= self.residual <= 1.0:
             raise ConfigError(f"residual must lie between 0 and 1, not {self.residual}.")
 
     def __call__(
         self,
-        sitting: Sitting,
+        context: BatchContext,
         target: Int[Tensor, "B"],  # noqa: ARG002 - attention knows no target
     ) -> Explanation:
-        stack = stacked(sitting, "rollout", heads=self.heads, start=self.start_layer)
-        return row_on_words("rollout", sitting, self.rolled(stack))
+        stack = stack_layers(context, "rollout", heads=self.heads, start=self.start_layer)
+        return explanation_from_row("rollout", context, self.rolled(stack))
 
-    def rolled(self, stack: Stack) -> Float[Tensor, "B Q K"]:
+    def rolled(self, stack: LayerStack) -> Float[Tensor, "B Q K"]:
         """The whole matrix: for every position the input tokens behind it."""
-        text = product(self._layers(stack.within))
+        text = multiply_layers(self._layers(stack.within))
         if not stack.across:
             return text
         within = self._layers(stack.decoder)
-        return rolled_across(text, within, stack.across, residual=self.residual)
+        return cross_rollout(text, within, stack.across, residual=self.residual)
 
     def _layers(self, maps: tuple[Tensor, ...]) -> list[Float[Tensor, "B T T"]]:
         rows = self.normalise == "row"
-        return [with_residual(one, residual=self.residual, normalise=rows) for one in maps]
+        return [add_residual(one, residual=self.residual, normalise=rows) for one in maps]

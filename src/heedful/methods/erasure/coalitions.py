@@ -20,81 +20,93 @@ from heedful.core.batch import Batch
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.core.values import Explanation
-from heedful.methods.base import on_words, require_one_of
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.delete_words import same_word
-from heedful.models.perturbed.mask_words import logits_hiding
-from heedful.numerics.tensor.target import Of, value_of
+from heedful.methods.base import explanation_from_scores, require_one_of
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.delete_words import same_word_mask
+from heedful.models.perturbed.mask_words import logits_with_masked_tokens
+from heedful.numerics.tensor.target import TargetValue, target_value
 
 Players = Literal["tokens", "words"]
-Masks = NDArray[np.bool_]
+CoalitionMasks = NDArray[np.bool_]
 
-AT_ONCE = 2**22  # logits or hidden tokens: a vocabulary as output makes everything large
-LISTED = 5_000  # strata up to this size are drawn from without replacement
-FEWEST = 4  # the whole text, nothing of it, and one pair between
+MAX_NUMBERS_PER_PASS = (
+    2**22
+)  # logits or hidden tokens: a vocabulary as output makes everything large
+MAX_LISTED = 5_000  # strata up to this size are drawn from without replacement
+MIN_SAMPLES = 4  # the whole text, nothing of it, and one pair between
 
 
-def require_settings(of: str, players: str, samples: int = FEWEST) -> None:
+def require_coalition_settings(of: str, players: str, samples: int = MIN_SAMPLES) -> None:
     """Refuse what no method that hides players can do."""
     require_one_of("of", of, ("probability", "log_odds", "logit"))
     require_one_of("players", players, ("tokens", "words"))
-    if samples < FEWEST:
-        raise ConfigError(f"samples must be at least {FEWEST}, not {samples}.")
+    if samples < MIN_SAMPLES:
+        raise ConfigError(f"samples must be at least {MIN_SAMPLES}, not {samples}.")
 
 
-def seats(batch: Batch, players: Players) -> Int[Tensor, "B T"]:
+def player_index(batch: Batch, players: Players) -> Int[Tensor, "B T"]:
     """The number of the player that each token belongs to, in the order of the text; −1 for none.
 
     Words without any token, such as those cut off, are no players.
     """
     if players == "tokens":
         return torch.where(batch.mask, batch.mask.cumsum(-1) - 1, -1)
-    first = same_word(batch).byte().argmax(-1)
+    first = same_word_mask(batch).byte().argmax(-1)
     heads = batch.mask & (first == torch.arange(batch.ids.shape[1]))
     return torch.where(batch.mask, (heads.cumsum(-1) - 1).gather(1, first), -1)
 
 
-def counts(seat: Int[Tensor, "B T"]) -> list[int]:
+def player_counts(token_player: Int[Tensor, "B T"]) -> list[int]:
     """How many players each text has."""
-    found: list[int] = (seat.amax(-1) + 1).tolist()
+    found: list[int] = (token_player.amax(-1) + 1).tolist()
     return found
 
 
-def scored(
-    name: str, sitting: Sitting, seat: Int[Tensor, "B T"], scores: Sequence[Float64[Tensor, "_"]]
+def spread_scores(
+    name: str,
+    context: BatchContext,
+    token_player: Int[Tensor, "B T"],
+    scores: Sequence[Float64[Tensor, "_"]],
 ) -> Explanation:
     """Each player's score on its tokens, in equal parts."""
-    found = torch.zeros(seat.shape, dtype=torch.float64)
+    found = torch.zeros(token_player.shape, dtype=torch.float64)
     for row, one in enumerate(scores):
-        mine = seat[row][seat[row] >= 0]
-        found[row, seat[row] >= 0] = (one / mine.bincount(minlength=len(one)))[mine]
-    return on_words(name, sitting, found)
+        mine = token_player[row][token_player[row] >= 0]
+        found[row, token_player[row] >= 0] = (one / mine.bincount(minlength=len(one)))[mine]
+    return explanation_from_scores(name, context, found)
 
 
-def duels_hiding(
-    sitting: Sitting, target: Int[Tensor, "B"], rows: Int[Tensor, "N"], hidden: Bool[Tensor, "N T"]
+def target_and_rest_logits(
+    context: BatchContext,
+    target: Int[Tensor, "B"],
+    rows: Int[Tensor, "N"],
+    hidden: Bool[Tensor, "N T"],
 ) -> Float64[Tensor, "N 2"]:
     """The target's logit and that of all its rivals together, with the tokens hidden.
 
     These two are all that is explained of an output; to keep every logit of every variant would
     take gigabytes where the classes are a vocabulary.
     """
-    size = max(1, AT_ONCE // max(len(sitting.subject.labels), hidden.shape[1]))
+    size = max(1, MAX_NUMBERS_PER_PASS // max(len(context.subject.labels), hidden.shape[1]))
     found = []
     for some, hide in zip(torch.split(rows, size), torch.split(hidden, size), strict=True):
-        logits = logits_hiding(sitting, some, hide).cpu().double()
-        chosen = value_of(logits, target[some], "logit")
-        found.append(torch.stack([chosen, chosen - value_of(logits, target[some], "log_odds")], -1))
+        logits = logits_with_masked_tokens(context, some, hide).cpu().double()
+        chosen = target_value(logits, target[some], "logit")
+        found.append(
+            torch.stack([chosen, chosen - target_value(logits, target[some], "log_odds")], -1)
+        )
     return torch.cat(found)
 
 
-def value_of_duels(duels: Float64[Tensor, "N 2"], of: Of) -> Float64[Tensor, "N"]:
+def target_value_of_pairs(
+    target_and_rest: Float64[Tensor, "N 2"], of: TargetValue
+) -> Float64[Tensor, "N"]:
     """The target's value where it has one rival that stands for all."""
-    return value_of(duels, torch.zeros(len(duels), dtype=torch.long), of)
+    return target_value(target_and_rest, torch.zeros(len(target_and_rest), dtype=torch.long), of)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Game:
+class CoalitionValues:
     """One text: the coalitions that were visible, and what the model said to each.
 
     The whole text comes first, nothing of it last. Where all coalitions are there they count down
@@ -102,16 +114,16 @@ class Game:
     """
 
     visible: Bool[Tensor, "N M"]
-    duels: Float64[Tensor, "N 2"]
+    target_and_rest: Float64[Tensor, "N 2"]
 
     @property
     def players(self) -> int:
         """How many players the text has."""
         return self.visible.shape[1]
 
-    def values(self, of: Of) -> Float64[Tensor, "N"]:
+    def values(self, of: TargetValue) -> Float64[Tensor, "N"]:
         """The target's value under each coalition."""
-        return value_of_duels(self.duels, of)
+        return target_value_of_pairs(self.target_and_rest, of)
 
     def weights(self, mass: Float64[Tensor, "K"]) -> Float64[Tensor, "N"]:
         """Each coalition's weight where those of size k have mass[k] together, k = 0 … players.
@@ -134,27 +146,34 @@ class Coalitions:
     samples: int
     players: Players
 
-    def __call__(self, sitting: Sitting) -> tuple[Game, ...]:
-        seat, instances = seats(sitting.batch, self.players), sitting.batch.instances
-        with sitting.clock("coalitions"):
+    def __call__(self, context: BatchContext) -> tuple[CoalitionValues, ...]:
+        token_player, instances = player_index(context.batch, self.players), context.batch.instances
+        with context.clock("coalitions"):
             visible = [
-                torch.from_numpy(visible_players(count, self.samples, sitting.seed, instance))
-                for count, instance in zip(counts(seat), instances, strict=True)
+                torch.from_numpy(sample_coalitions(count, self.samples, context.seed, instance))
+                for count, instance in zip(player_counts(token_player), instances, strict=True)
             ]
-            hidden = [_hidden(one, places) for one, places in zip(visible, seat, strict=True)]
+            hidden = [
+                _hidden(one, places) for one, places in zip(visible, token_player, strict=True)
+            ]
             lengths = [len(one) for one in visible]
-            rows = torch.arange(len(seat)).repeat_interleave(torch.tensor(lengths))
-            duels = duels_hiding(sitting, torch.tensor(self.target), rows, torch.cat(hidden))
-        return tuple(map(Game, visible, torch.split(duels, lengths)))
+            rows = torch.arange(len(token_player)).repeat_interleave(torch.tensor(lengths))
+            target_and_rest = target_and_rest_logits(
+                context, torch.tensor(self.target), rows, torch.cat(hidden)
+            )
+        return tuple(map(CoalitionValues, visible, torch.split(target_and_rest, lengths)))
 
 
-def play(
-    name: str, sitting: Sitting, coalitions: Coalitions, solve: Callable[[Game], Tensor]
+def explain_by_coalitions(
+    name: str,
+    context: BatchContext,
+    coalitions: Coalitions,
+    solve: Callable[[CoalitionValues], Tensor],
 ) -> Explanation:
     """Scores by a method's own way to solve a game; the games are played once for all methods."""
-    games, nobody = sitting.once(coalitions), torch.zeros(0, dtype=torch.float64)
+    games, nobody = context.cached(coalitions), torch.zeros(0, dtype=torch.float64)
     scores = [solve(game) if game.players else nobody for game in games]
-    return scored(name, sitting, seats(sitting.batch, coalitions.players), scores)
+    return spread_scores(name, context, player_index(context.batch, coalitions.players), scores)
 
 
 def _hidden(visible: Bool[Tensor, "N M"], places: Int[Tensor, "T"]) -> Bool[Tensor, "N T"]:
@@ -164,19 +183,19 @@ def _hidden(visible: Bool[Tensor, "N M"], places: Int[Tensor, "T"]) -> Bool[Tens
     return hidden
 
 
-def visible_players(players: int, samples: int, seed: int, instance: int) -> Masks:
+def sample_coalitions(players: int, samples: int, seed: int, instance: int) -> CoalitionMasks:
     """Coalitions of so many players: all where they fit into `samples`, else a stratified draw.
 
     The draw is everybody, then pairs of a coalition and its complement, then nobody.
     """
     if players < 63 and 2**players <= samples:
         numbers = np.arange(2**players)[::-1]
-        every: Masks = (numbers[:, None] >> np.arange(players)) % 2 == 1
+        every: CoalitionMasks = (numbers[:, None] >> np.arange(players)) % 2 == 1
         return every
     draw = generator(seed, "coalitions", instance)
     parts = [np.ones((1, players), dtype=bool)]
     for size, pairs in pairs_by_size(players, (samples - 2) // 2).items():
-        some = _drawn(players, size, pairs, draw)
+        some = _draw_coalitions(players, size, pairs, draw)
         parts += [some, ~some]
     return np.concatenate([*parts, np.zeros((1, players), dtype=bool)])
 
@@ -195,14 +214,14 @@ def pairs_by_size(players: int, pairs: int) -> dict[int, int]:
     found = {1: players} if 2 * players <= pairs else {}
     while True:
         left = [size for size in sizes if size not in found]
-        given = _shared(players, left, pairs - sum(found.values()))
+        given = _allot_pairs(players, left, pairs - sum(found.values()))
         full = {s: _all_pairs(players, s) for s in left if given[s] >= _all_pairs(players, s)}
         if not full:
             return {**found, **{size: count for size, count in given.items() if count}}
         found |= full
 
 
-def _shared(players: int, sizes: Sequence[int], pairs: int) -> dict[int, int]:
+def _allot_pairs(players: int, sizes: Sequence[int], pairs: int) -> dict[int, int]:
     """The pairs by size, each share rounded up or down so that all are given."""
     size = np.array(sizes, dtype=float)
     even = np.where(2 * size == players, 0.5, 1.0)  # the middle size is its own partner
@@ -216,9 +235,11 @@ def _all_pairs(players: int, size: int) -> int:
     return comb(players, size) // (2 if 2 * size == players else 1)
 
 
-def _drawn(players: int, size: int, pairs: int, draw: np.random.Generator) -> Masks:
+def _draw_coalitions(
+    players: int, size: int, pairs: int, draw: np.random.Generator
+) -> CoalitionMasks:
     """Coalitions of one size, no two of them a pair where their number allows to list them."""
-    if (every := _all_pairs(players, size)) <= max(LISTED, pairs):
+    if (every := _all_pairs(players, size)) <= max(MAX_LISTED, pairs):
         # in this order one of each pair of the middle size comes first: those of the first player
         listed = islice(combinations(range(players), size), every)
         members = np.array(list(listed))[np.sort(draw.choice(every, pairs, replace=False))]

@@ -8,12 +8,18 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods
-from heedful.methods.erasure.coalitions import Coalitions, Game, Players, play, require_settings
-from heedful.models.batch_context import Sitting
-from heedful.numerics.tensor.target import Of
+from heedful.methods.base import Join, ScoreKind, methods
+from heedful.methods.erasure.coalitions import (
+    Coalitions,
+    CoalitionValues,
+    Players,
+    explain_by_coalitions,
+    require_coalition_settings,
+)
+from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.target import TargetValue
 
-ZERO = 1e-10  # of the largest eigenvalue: below this the coalitions do not tell
+EIGENVALUE_TOLERANCE = 1e-10  # of the largest eigenvalue: below this the coalitions do not tell
 
 
 @methods.register("kernel_shap")
@@ -26,22 +32,22 @@ class KernelShap:
     """
 
     samples: int = 1000
-    of: Of = "probability"
+    of: TargetValue = "probability"
     players: Players = "tokens"
-    kind: ClassVar[Kind] = "saliency"
+    kind: ClassVar[ScoreKind] = "saliency"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_settings(self.of, self.players, self.samples)
+        require_coalition_settings(self.of, self.players, self.samples)
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
         coalitions = Coalitions(tuple(target.tolist()), self.samples, self.players)
-        return play("kernel_shap", sitting, coalitions, self._solved)
+        return explain_by_coalitions("kernel_shap", context, coalitions, self._solved)
 
-    def _solved(self, game: Game) -> Float64[Tensor, "M"]:
+    def _solved(self, game: CoalitionValues) -> Float64[Tensor, "M"]:
         weights = game.weights(shapley_mass(game.players))
-        return efficient(game.visible.double(), game.values(self.of), weights)
+        return constrained_least_squares(game.visible.double(), game.values(self.of), weights)
 
 
 def shapley_mass(players: int) -> Float64[Tensor, "K"]:
@@ -55,7 +61,7 @@ def shapley_mass(players: int) -> Float64[Tensor, "K"]:
     return mass
 
 
-def efficient(
+def constrained_least_squares(
     visible: Float64[Tensor, "N M"], values: Float64[Tensor, "N"], weights: Float64[Tensor, "N"]
 ) -> Float64[Tensor, "M"]:
     """argmin_φ Σ w (v − v(∅) − zφ)² with Σ φ = v(all) − v(∅); the first row is all, the last ∅.
@@ -68,5 +74,7 @@ def efficient(
     centred = visible - share[:, None]
     left = values - nothing - share * (whole - nothing)
     weighted = weights[:, None] * centred
-    inverse: Tensor = torch.linalg.pinv(weighted.T @ centred, rtol=ZERO, hermitian=True)
+    inverse: Tensor = torch.linalg.pinv(
+        weighted.T @ centred, rtol=EIGENVALUE_TOLERANCE, hermitian=True
+    )
     return (whole - nothing) / visible.shape[1] + inverse @ (weighted.T @ left)

@@ -7,11 +7,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.delete_words import same_word, without_each_word
+from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.delete_words import logits_without_each_word, same_word_mask
 from heedful.numerics.tensor.distributions import tvd
-from heedful.numerics.tensor.target import value_of
+from heedful.numerics.tensor.target import target_value
 
 
 @methods.register("leave_one_out")
@@ -25,7 +25,7 @@ class LeaveOneOut:
 
     of: Literal["probability", "log_odds", "logit", "output"] = "probability"
     players: Literal["tokens", "words"] = "tokens"
-    kind: ClassVar[Kind] = "saliency"
+    kind: ClassVar[ScoreKind] = "saliency"
     join: ClassVar[Join] = "sum"
 
     def __post_init__(self) -> None:
@@ -37,19 +37,19 @@ class LeaveOneOut:
         """A distance of outputs has no sign."""
         return self.of != "output"
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
         if self.players == "tokens":
-            return on_words("leave_one_out", sitting, self._lost(sitting, target))
-        pieces = same_word(sitting.batch).sum(-1).clamp(min=1)
-        lost = self._lost(sitting, target)
-        return on_words("leave_one_out", sitting, lost / pieces.to(lost))
+            return explanation_from_scores("leave_one_out", context, self._lost(context, target))
+        pieces = same_word_mask(context.batch).sum(-1).clamp(min=1)
+        lost = self._lost(context, target)
+        return explanation_from_scores("leave_one_out", context, lost / pieces.to(lost))
 
-    def _lost(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Float[Tensor, "B T"]:
-        before = sitting.logits.detach()
+    def _lost(self, context: BatchContext, target: Int[Tensor, "B"]) -> Float[Tensor, "B T"]:
+        before = context.logits.detach()
         by_word = self.players == "words"
-        after = sitting.once(without_each_word) if by_word else sitting.without_each
+        after = context.cached(logits_without_each_word) if by_word else context.without_each
         if self.of == "output":
             return tvd(after.softmax(-1), before[:, None].softmax(-1))
         target = target.to(before.device)
         each = target[:, None].expand(after.shape[:2])
-        return value_of(before, target, self.of)[:, None] - value_of(after, each, self.of)
+        return target_value(before, target, self.of)[:, None] - target_value(after, each, self.of)

@@ -8,10 +8,16 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods
-from heedful.methods.erasure.coalitions import Coalitions, Game, Players, play, require_settings
-from heedful.models.batch_context import Sitting
-from heedful.numerics.tensor.target import Of
+from heedful.methods.base import Join, ScoreKind, methods
+from heedful.methods.erasure.coalitions import (
+    Coalitions,
+    CoalitionValues,
+    Players,
+    explain_by_coalitions,
+    require_coalition_settings,
+)
+from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.target import TargetValue
 
 RIDGE = 1.0
 WIDTH = 25.0  # of the kernel, where the farthest coalition lies at 100
@@ -30,22 +36,22 @@ class Lime:
     """
 
     samples: int = 1000
-    of: Of = "probability"
+    of: TargetValue = "probability"
     players: Players = "tokens"
-    kind: ClassVar[Kind] = "saliency"
+    kind: ClassVar[ScoreKind] = "saliency"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_settings(self.of, self.players, self.samples)
+        require_coalition_settings(self.of, self.players, self.samples)
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
         coalitions = Coalitions(tuple(target.tolist()), self.samples, self.players)
-        return play("lime", sitting, coalitions, self._fitted)
+        return explain_by_coalitions("lime", context, coalitions, self._fitted)
 
-    def _fitted(self, game: Game) -> Float64[Tensor, "M"]:
+    def _fitted(self, game: CoalitionValues) -> Float64[Tensor, "M"]:
         weights = game.weights(lime_mass(game.players, self.samples))
-        return ridge(game.visible.double(), game.values(self.of), weights)
+        return weighted_ridge(game.visible.double(), game.values(self.of), weights)
 
 
 def lime_mass(players: int, samples: int) -> Float64[Tensor, "K"]:
@@ -57,7 +63,7 @@ def lime_mass(players: int, samples: int) -> Float64[Tensor, "K"]:
     return mass
 
 
-def ridge(
+def weighted_ridge(
     x: Float64[Tensor, "N M"], y: Float64[Tensor, "N"], weights: Float64[Tensor, "N"]
 ) -> Float64[Tensor, "M"]:
     """argmin_β min_c Σ w (y − c − xβ)² + ‖β‖²: the intercept c is centred away."""

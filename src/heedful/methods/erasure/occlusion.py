@@ -8,18 +8,18 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods
+from heedful.methods.base import Join, ScoreKind, methods
 from heedful.methods.erasure.coalitions import (
     Players,
-    counts,
-    duels_hiding,
-    require_settings,
-    scored,
-    seats,
-    value_of_duels,
+    player_counts,
+    player_index,
+    require_coalition_settings,
+    spread_scores,
+    target_and_rest_logits,
+    target_value_of_pairs,
 )
-from heedful.models.batch_context import Sitting
-from heedful.numerics.tensor.target import Of
+from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.target import TargetValue
 
 
 @methods.register("occlusion")
@@ -31,26 +31,30 @@ class Occlusion:
     leave-one-out deletes it instead.
     """
 
-    of: Of = "probability"
+    of: TargetValue = "probability"
     players: Players = "tokens"
-    kind: ClassVar[Kind] = "saliency"
+    kind: ClassVar[ScoreKind] = "saliency"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_settings(self.of, self.players)
+        require_coalition_settings(self.of, self.players)
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
-        seat = seats(sitting.batch, self.players)
-        number = counts(seat)
-        texts = torch.arange(len(seat))
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
+        token_player = player_index(context.batch, self.players)
+        number = player_counts(token_player)
+        texts = torch.arange(len(token_player))
         rows = texts.repeat_interleave(torch.tensor(number))
-        hidden = seat[rows] == torch.cat([torch.arange(count) for count in number])[:, None]
+        hidden = token_player[rows] == torch.cat([torch.arange(count) for count in number])[:, None]
         # the whole text is run as its variants are, so that only what is hidden makes a difference
-        nothing = torch.zeros_like(seat, dtype=torch.bool)
-        with sitting.clock("occlusion"):
-            duels = duels_hiding(
-                sitting, target, torch.cat([texts, rows]), torch.cat([nothing, hidden])
+        nothing = torch.zeros_like(token_player, dtype=torch.bool)
+        with context.clock("occlusion"):
+            target_and_rest = target_and_rest_logits(
+                context, target, torch.cat([texts, rows]), torch.cat([nothing, hidden])
             )
-        whole, without = torch.split(value_of_duels(duels, self.of), [len(texts), len(rows)])
-        return scored("occlusion", sitting, seat, torch.split(whole[rows] - without, number))
+        whole, without = torch.split(
+            target_value_of_pairs(target_and_rest, self.of), [len(texts), len(rows)]
+        )
+        return spread_scores(
+            "occlusion", context, token_player, torch.split(whole[rows] - without, number)
+        )

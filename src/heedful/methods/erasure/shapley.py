@@ -10,18 +10,18 @@ from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods
+from heedful.methods.base import Join, ScoreKind, methods
 from heedful.methods.erasure.coalitions import (
     Coalitions,
-    Game,
+    CoalitionValues,
     Players,
-    counts,
-    play,
-    require_settings,
-    seats,
+    explain_by_coalitions,
+    player_counts,
+    player_index,
+    require_coalition_settings,
 )
-from heedful.models.batch_context import Sitting
-from heedful.numerics.tensor.target import Of
+from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.target import TargetValue
 
 
 @methods.register("shapley")
@@ -32,27 +32,27 @@ class Shapley:
     Takes 2^M passes, so texts have at most `most_players`; a batch with a longer one is refused.
     """
 
-    of: Of = "probability"
+    of: TargetValue = "probability"
     players: Players = "tokens"
-    kind: ClassVar[Kind] = "saliency"
+    kind: ClassVar[ScoreKind] = "saliency"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = True
     most_players: ClassVar[int] = 12
 
     def __post_init__(self) -> None:
-        require_settings(self.of, self.players)
+        require_coalition_settings(self.of, self.players)
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
-        longest = max(counts(seats(sitting.batch, self.players)))
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
+        longest = max(player_counts(player_index(context.batch, self.players)))
         if longest > self.most_players:
             raise NotApplicable(
                 f"Exact Shapley values of {longest} {self.players} would take {2**longest:,} "
                 f"passes; a text may have at most {self.most_players}, kernel_shap takes more."
             )
         everything = Coalitions(tuple(target.tolist()), 2**self.most_players, self.players)
-        return play("shapley", sitting, everything, self._solved)
+        return explain_by_coalitions("shapley", context, everything, self._solved)
 
-    def _solved(self, game: Game) -> Float64[Tensor, "M"]:
+    def _solved(self, game: CoalitionValues) -> Float64[Tensor, "M"]:
         return shapley_values(game.values(self.of).flip(0))
 
 

@@ -10,13 +10,13 @@ from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
-from heedful.methods.patent_notice import tell_patent
-from heedful.models.batch_context import Sitting
-from heedful.models.internals.decompx import Taken, parts_apart
-from heedful.models.perturbed.perturbed_embeddings import given_vectors
+from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
+from heedful.methods.patent_notice import warn_patent
+from heedful.models.batch_context import BatchContext
+from heedful.models.internals.decompx import LinearisedPass, decompose_with_separate_bias
+from heedful.models.perturbed.perturbed_embeddings import unwrap_perturbed
 from heedful.models.transformer.subject import TransformerSubject
-from heedful.numerics.tensor.target import LINEAR, Linear, direction
+from heedful.numerics.tensor.target import LINEAR_TARGET_VALUES, LinearTargetValue, logit_direction
 
 
 @methods.register("decompx")
@@ -33,17 +33,17 @@ class DecompX:
     """
 
     biases: Literal["shared", "apart"] = "shared"
-    of: Linear = "log_odds"
-    kind: ClassVar[Kind] = "saliency"
+    of: LinearTargetValue = "log_odds"
+    kind: ClassVar[ScoreKind] = "saliency"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_one_of("biases", self.biases, ("shared", "apart"))
-        require_one_of("of", self.of, LINEAR)
+        require_one_of("of", self.of, LINEAR_TARGET_VALUES)
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
-        subject = given_vectors(sitting.subject)
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
+        subject = unwrap_perturbed(context.subject)
         if not isinstance(subject, TransformerSubject):
             raise NotApplicable(
                 "decompx follows the states through the layers; this model has one attention."
@@ -52,29 +52,31 @@ class DecompX:
             raise NotApplicable(
                 "decompx follows one stack of layers; this model has an encoder and a decoder."
             )
-        exact: TransformerSubject = subject.in_full()
-        with sitting.clock("decompx"):
+        exact: TransformerSubject = subject.full_precision()
+        with context.clock("decompx"):
             if self.biases == "apart":
-                tell_patent()  # what relevance propagation hands to the first layer's states
+                warn_patent()  # what relevance propagation hands to the first layer's states
                 weights = partial(self._weights, target=target)
-                scores, _ = parts_apart(exact, sitting.batch, sitting.embedded, weights)
+                scores, _ = decompose_with_separate_bias(
+                    exact, context.batch, context.embedded, weights
+                )
             else:
-                scores = self._each(exact, sitting, target)
-        return on_words("decompx", sitting, scores)
+                scores = self._each(exact, context, target)
+        return explanation_from_scores("decompx", context, scores)
 
     def _weights(self, logits: Tensor, target: Tensor) -> Tensor:
-        return direction(logits, target.to(logits.device), self.of)
+        return logit_direction(logits, target.to(logits.device), self.of)
 
     def _each(
-        self, subject: TransformerSubject, sitting: Sitting, target: Tensor
+        self, subject: TransformerSubject, context: BatchContext, target: Tensor
     ) -> Float[Tensor, "B T"]:
         """Text after text, each without its padding."""
-        batch, rows = sitting.batch, []
+        batch, rows = context.batch, []
         for row, present in enumerate(batch.present):
-            single = batch.keeping(torch.tensor([row]), present[None])
-            taken = Taken.of(subject, single, sitting.embedded[row, present][None])
+            single = batch.keep_tokens(torch.tensor([row]), present[None])
+            taken = LinearisedPass.of(subject, single, context.embedded[row, present][None])
             (weights,) = self._weights(taken.logits, target[row : row + 1])
-            found = taken.parts(weights, size=max(1, sitting.budget // single.ids.numel()))
+            found = taken.parts(weights, size=max(1, context.budget // single.ids.numel()))
             placed = found.new_zeros(len(present)).masked_scatter(present.to(found.device), found)
             rows.append(placed)
         return torch.stack(rows)

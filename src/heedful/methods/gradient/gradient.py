@@ -7,16 +7,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.gradients import input_slope
-from heedful.numerics.tensor.target import OF, Of
+from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.gradients import input_gradient
+from heedful.numerics.tensor.target import TARGET_VALUES, TargetValue
 
 Norm = Literal["l1", "l2"]
 NORMS: tuple[Norm, ...] = ("l1", "l2")
 
 
-def size(vectors: Float[Tensor, "*K E"], norm: Norm) -> Float[Tensor, "*K"]:
+def vector_norm(vectors: Float[Tensor, "*K E"], norm: Norm) -> Float[Tensor, "*K"]:
     """The L1 or L2 norm of vectors."""
     return vectors.abs().sum(-1) if norm == "l1" else vectors.square().sum(-1).sqrt()
 
@@ -30,22 +30,22 @@ class Gradient:
     """
 
     norm: Norm = "l2"
-    of: Of = "probability"
-    kind: ClassVar[Kind] = "sensitivity"
+    of: TargetValue = "probability"
+    kind: ClassVar[ScoreKind] = "sensitivity"
     signed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_one_of("norm", self.norm, NORMS)
-        require_one_of("of", self.of, OF)
+        require_one_of("of", self.of, TARGET_VALUES)
 
     @property
     def join(self) -> Join:
         """Absolute values add up, squares under a root."""
         return "sum" if self.norm == "l1" else "norm"
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
-        slope = input_slope(sitting, target, self.of)
-        return on_words("gradient", sitting, size(slope, self.norm))
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
+        slope = input_gradient(context, target, self.of)
+        return explanation_from_scores("gradient", context, vector_norm(slope, self.norm))
 
 
 @methods.register("input_x_gradient")
@@ -53,14 +53,16 @@ class Gradient:
 class InputXGradient:
     """⟨x_t, ∂f/∂x_t⟩: what the word's vector adds to the output, as far as that is linear."""
 
-    of: Of = "probability"
-    kind: ClassVar[Kind] = "saliency"
+    of: TargetValue = "probability"
+    kind: ClassVar[ScoreKind] = "saliency"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_one_of("of", self.of, OF)
+        require_one_of("of", self.of, TARGET_VALUES)
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
-        slope = input_slope(sitting, target, self.of)
-        return on_words("input_x_gradient", sitting, (sitting.embedded.detach() * slope).sum(-1))
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
+        slope = input_gradient(context, target, self.of)
+        return explanation_from_scores(
+            "input_x_gradient", context, (context.embedded.detach() * slope).sum(-1)
+        )

@@ -9,12 +9,12 @@ from torch import Tensor
 
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.mask_words import blank_of
-from heedful.models.perturbed.path_gradients import Way
-from heedful.numerics.tensor.quadrature import even_rule, rule
-from heedful.numerics.tensor.target import OF, Of
+from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.mask_words import get_mask_embedding
+from heedful.models.perturbed.path_gradients import StraightPath
+from heedful.numerics.tensor.quadrature import clenshaw_curtis, warped_clenshaw_curtis
+from heedful.numerics.tensor.target import TARGET_VALUES, TargetValue
 
 STEPS = (12, 24, 48)  # of the rules for the whole way, each of which keeps the nodes before it
 PART, DEEPEST = 16, 20  # steps in a part of it, and how often one may be halved
@@ -33,38 +33,38 @@ class IntegratedGradients:
 
     tolerance: float = 1e-3
     baseline: Literal["blank", "zero"] = "blank"
-    of: Of = "probability"
-    kind: ClassVar[Kind] = "saliency"
+    of: TargetValue = "probability"
+    kind: ClassVar[ScoreKind] = "saliency"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_one_of("baseline", self.baseline, ("blank", "zero"))
-        require_one_of("of", self.of, OF)
+        require_one_of("of", self.of, TARGET_VALUES)
         if not self.tolerance > 0:
             raise ConfigError(f"tolerance must be above 0, not {self.tolerance}.")
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
-        way = Way(sitting, self._begins(sitting), target, self.of)
-        with sitting.clock("integrated_gradients"):
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
+        way = StraightPath(context, self._begins(context), target, self.of)
+        with context.clock("integrated_gradients"):
             scores, left = self._at_once(way)
             if len(left):
                 scores[left] = self._in_parts(way, left)
-        return on_words("integrated_gradients", sitting, scores)
+        return explanation_from_scores("integrated_gradients", context, scores)
 
-    def _begins(self, sitting: Sitting) -> Float[Tensor, "B T E"]:
-        vectors = sitting.embedded.detach()
-        blank = blank_of(sitting).vector.to(vectors)
+    def _begins(self, context: BatchContext) -> Float[Tensor, "B T E"]:
+        vectors = context.embedded.detach()
+        blank = get_mask_embedding(context).vector.to(vectors)
         start = torch.zeros_like(blank) if self.baseline == "zero" else blank
-        return torch.where(sitting.batch.mask[..., None], start, vectors)
+        return torch.where(context.batch.mask[..., None], start, vectors)
 
-    def _at_once(self, way: Way) -> tuple[Float[Tensor, "B T"], Int[Tensor, "M"]]:
+    def _at_once(self, way: StraightPath) -> tuple[Float[Tensor, "B T"], Int[Tensor, "M"]]:
         """The whole way by nested rules; also the texts for which that is not enough."""
         scores = way.begins.new_zeros(way.begins.shape[:2])
         left = torch.arange(len(scores))
-        parts, values = way.grid(left, _tensor(rule(STEPS[0])[0], scores))
+        parts, values = way.grid(left, _tensor(warped_clenshaw_curtis(STEPS[0])[0], scores))
         for steps in STEPS:
-            nodes, weights = (_tensor(one, scores) for one in rule(steps))
+            nodes, weights = (_tensor(one, scores) for one in warped_clenshaw_curtis(steps))
             if len(parts) < len(nodes):
                 parts, values = _between(parts), _between(values)
                 parts[1::2], values[1::2] = way.grid(left, nodes[1::2])
@@ -76,13 +76,13 @@ class IntegratedGradients:
                 break
         return scores, left
 
-    def _in_parts(self, way: Way, texts: Int[Tensor, "M"]) -> Float[Tensor, "M T"]:
+    def _in_parts(self, way: StraightPath, texts: Int[Tensor, "M"]) -> Float[Tensor, "M T"]:
         """The way in parts, halved where the output moves by more than the part accounts for.
 
         A part knows what it must add up to: the output at its two ends.
         """
         scores = way.begins.new_zeros(len(texts), way.begins.shape[1])
-        nodes, weights = (_tensor(one, scores) for one in even_rule(PART))
+        nodes, weights = (_tensor(one, scores) for one in clenshaw_curtis(PART))
         owner, low = torch.arange(len(texts)).repeat(2), _tensor([0.0, 0.5], scores)
         low, width = low.repeat_interleave(len(texts)), 0.5
         for _ in range(DEEPEST):

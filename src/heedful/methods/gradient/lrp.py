@@ -9,17 +9,17 @@ from torch import Tensor
 
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
-from heedful.methods.patent_notice import tell_patent
-from heedful.models.batch_context import Sitting
-from heedful.models.internals.lrp import RULES, Relevance, Rule, relevance
-from heedful.models.perturbed.perturbed_embeddings import given_vectors
-from heedful.models.recurrent.lrp import Book, Read, word_relevance
+from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
+from heedful.methods.patent_notice import warn_patent
+from heedful.models.batch_context import BatchContext
+from heedful.models.internals.lrp import LRP_RULES, LRPRule, Relevance, compute_relevance
+from heedful.models.perturbed.perturbed_embeddings import unwrap_perturbed
+from heedful.models.recurrent.lrp import RecurrentPass, RelevanceLedger, word_relevance
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.transformer.subject import TransformerSubject
-from heedful.numerics.tensor.target import LINEAR, Linear, direction
+from heedful.numerics.tensor.target import LINEAR_TARGET_VALUES, LinearTargetValue, logit_direction
 
-STEADY = 1e-3  # the stabiliser of Arras et al.
+DEFAULT_EPSILON = 1e-3  # the stabiliser of Arras et al.
 NEAR = 1e-6  # how much of 1 the book of a recurrent model may lose
 
 
@@ -36,58 +36,58 @@ class LRP:
     the biases' relevance make it up is seen at run time.
     """
 
-    rule: Rule = "cp"
-    of: Linear = "log_odds"
-    epsilon: float = STEADY
+    rule: LRPRule = "cp"
+    of: LinearTargetValue = "log_odds"
+    epsilon: float = DEFAULT_EPSILON
     bias_factor: float = 0.0
-    kind: ClassVar[Kind] = "saliency"
+    kind: ClassVar[ScoreKind] = "saliency"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_one_of("rule", self.rule, RULES)
-        require_one_of("of", self.of, LINEAR)
+        require_one_of("rule", self.rule, LRP_RULES)
+        require_one_of("of", self.of, LINEAR_TARGET_VALUES)
         if not self.epsilon > 0:
             raise ConfigError(f"epsilon must be above 0, not {self.epsilon}.")
         if not 0 <= self.bias_factor <= 1:
             raise ConfigError(f"bias_factor must lie between 0 and 1, not {self.bias_factor}.")
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
-        scores = self.relevance(sitting, target).inputs.sum(-1)
-        return on_words("lrp", sitting, scores.to(sitting.logits.dtype))
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
+        scores = self.relevance(context, target).inputs.sum(-1)
+        return explanation_from_scores("lrp", context, scores.to(context.logits.dtype))
 
-    def relevance(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Relevance:
+    def relevance(self, context: BatchContext, target: Int[Tensor, "B"]) -> Relevance:
         """All of it: of the word vectors, and what went elsewhere."""
-        tell_patent()
-        subject = given_vectors(sitting.subject)
+        warn_patent()
+        subject = unwrap_perturbed(context.subject)
         if isinstance(subject, TransformerSubject):
-            if self.epsilon != STEADY or self.bias_factor:
+            if self.epsilon != DEFAULT_EPSILON or self.bias_factor:
                 raise NotApplicable(
                     "epsilon and bias_factor are of recurrent models; the relevance of a "
                     "transformer is input × gradient of a linear model, which has neither."
                 )
-            return relevance(sitting, target, of=self.of, rule=self.rule)
+            return compute_relevance(context, target, of=self.of, rule=self.rule)
         if isinstance(subject, RecurrentSubject):
             if self.rule != "cp":
                 raise NotApplicable(
                     "rule='attn' is of transformers; the attention of a recurrent model is a gate, "
                     "which takes no relevance (rule='cp')."
                 )
-            return self._recurrent(subject, sitting, target)
+            return self._recurrent(subject, context, target)
         raise NotApplicable(
             "lrp knows the rules of transformers and of heedful's recurrent models; "
             f"{subject.family} is neither."
         )
 
     def _recurrent(
-        self, subject: RecurrentSubject, sitting: Sitting, target: Int[Tensor, "B"]
+        self, subject: RecurrentSubject, context: BatchContext, target: Int[Tensor, "B"]
     ) -> Relevance:
-        logits, allowed = sitting.forward.logits.double(), sitting.batch.allowed
-        start = direction(logits, target, self.of) * logits
+        logits, allowed = context.forward.logits.double(), context.batch.allowed
+        start = logit_direction(logits, target, self.of) * logits
         if allowed is not None:  # what a text does not allow is no word's doing
             start = start.masked_fill(~allowed, 0.0)
-        book = Book(self.epsilon, self.bias_factor)
-        with sitting.clock("relevance"), torch.no_grad():
-            read = Read(sitting.batch, sitting.embedded.double(), sitting.forward)
+        book = RelevanceLedger(self.epsilon, self.bias_factor)
+        with context.clock("relevance"), torch.no_grad():
+            read = RecurrentPass(context.batch, context.embedded.double(), context.forward)
             inputs = word_relevance(subject.network, read, start=start, book=book)
-        return Relevance(inputs, book.rest, start.sum(-1)).conserved(NEAR)
+        return Relevance(inputs, book.rest, start.sum(-1)).require_conserved(NEAR)

@@ -7,9 +7,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.gradients import input_slope
+from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.gradients import input_gradient
 
 
 @methods.register("one_hot_gradient")
@@ -23,18 +23,18 @@ class OneHotGradient:
     """
 
     attention: Literal["fixed", "free"] = "fixed"
-    kind: ClassVar[Kind] = "saliency"
+    kind: ClassVar[ScoreKind] = "saliency"
     join: ClassVar[Join] = "sum"
     signed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_one_of("attention", self.attention, ("fixed", "free"))
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
         if self.attention == "free":
-            gradient = input_slope(sitting, target, "probability")
+            gradient = input_gradient(context, target, "probability")
         else:
-            with sitting.clock("gradient"):
-                gradient = sitting.gradient(target, attention=sitting.rows)
-        scores = (sitting.embedded.detach() * gradient).sum(-1).abs()
-        return on_words("one_hot_gradient", sitting, scores)
+            with context.clock("gradient"):
+                gradient = context.gradient(target, attention=context.rows)
+        scores = (context.embedded.detach() * gradient).sum(-1).abs()
+        return explanation_from_scores("one_hot_gradient", context, scores)

@@ -11,11 +11,11 @@ from torch import Tensor
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, Kind, methods, on_words, require_one_of
-from heedful.methods.gradient.gradient import NORMS, Norm, size
-from heedful.models.batch_context import Sitting
+from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
+from heedful.methods.gradient.gradient import NORMS, Norm, vector_norm
+from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.path_gradients import gradients_at
-from heedful.numerics.tensor.target import OF, Of
+from heedful.numerics.tensor.target import TARGET_VALUES, TargetValue
 
 
 @methods.register("smoothgrad")
@@ -29,13 +29,13 @@ class SmoothGrad:
     samples: int = 16
     noise: float = 0.1
     norm: Norm = "l2"
-    of: Of = "probability"
-    kind: ClassVar[Kind] = "sensitivity"
+    of: TargetValue = "probability"
+    kind: ClassVar[ScoreKind] = "sensitivity"
     signed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_one_of("norm", self.norm, NORMS)
-        require_one_of("of", self.of, OF)
+        require_one_of("of", self.of, TARGET_VALUES)
         if self.samples < 1:
             raise ConfigError(f"samples must be at least 1, not {self.samples}.")
         if not self.noise >= 0.0:
@@ -46,18 +46,20 @@ class SmoothGrad:
         """As for the gradient."""
         return "sum" if self.norm == "l1" else "norm"
 
-    def __call__(self, sitting: Sitting, target: Int[Tensor, "B"]) -> Explanation:
-        total = torch.zeros_like(sitting.embedded)
-        rows = torch.arange(len(sitting.batch))
-        streams = [generator(sitting.seed, "smoothgrad", one) for one in sitting.batch.instances]
-        with sitting.clock("smoothgrad"):
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
+        total = torch.zeros_like(context.embedded)
+        rows = torch.arange(len(context.batch))
+        streams = [generator(context.seed, "smoothgrad", one) for one in context.batch.instances]
+        with context.clock("smoothgrad"):
             for _ in range(self.samples):
-                shaken = sitting.embedded.detach() + self._noise(sitting, streams)
-                total += gradients_at(sitting, rows, shaken, target, self.of)[0]
-        return on_words("smoothgrad", sitting, size(total / self.samples, self.norm))
+                shaken = context.embedded.detach() + self._noise(context, streams)
+                total += gradients_at(context, rows, shaken, target, self.of)[0]
+        return explanation_from_scores(
+            "smoothgrad", context, vector_norm(total / self.samples, self.norm)
+        )
 
-    def _noise(self, sitting: Sitting, streams: list[Generator]) -> Float[Tensor, "B T E"]:
-        vectors, mask = sitting.embedded.detach(), sitting.batch.mask
+    def _noise(self, context: BatchContext, streams: list[Generator]) -> Float[Tensor, "B T E"]:
+        vectors, mask = context.embedded.detach(), context.batch.mask
         noise = torch.zeros_like(vectors)
         for row, stream in enumerate(streams):
             words = vectors[row][mask[row]]

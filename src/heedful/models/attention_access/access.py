@@ -20,12 +20,17 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from heedful.core.errors import AttentionUnavailable
-from heedful.models.attention_access.recorder import Edit, Hearing, Mixed, current
-from heedful.models.attention_access.softmax_hook import FusedWatch, tapped
+from heedful.models.attention_access.recorder import (
+    AttentionRecorder,
+    Edit,
+    HeadOutput,
+    active_recorder,
+)
+from heedful.models.attention_access.softmax_hook import FusedAttentionDetector, softmax_hooked
 
-KEY = "heedful"
-PATHS: tuple[Literal["interface", "tap"], ...] = ("interface", "tap")
-KNOWN = {
+ATTENTION_NAME = "heedful"
+ACCESS_PATHS: tuple[Literal["interface", "tap"], ...] = ("interface", "tap")
+KNOWN_ARGUMENTS = {
     *("dropout", "scaling", "sliding_window", "softcap", "position_bias", "s_aux", "is_causal"),
     *("position_ids", "position_embeddings", "token_type_ids", "past_key_values", "use_cache"),
     *("cache_position", "deterministic", "output_attentions", "output_hidden_states"),
@@ -35,13 +40,13 @@ KNOWN = {
 """What families hand to their attention that their own eager arithmetic heeds or may ignore."""
 # How far the seam's logits may lie from the untouched model's, as a share of the largest of them:
 # rounding of another order of summation, not a lost mask, which moves them by their own size.
-EXACT, COARSE = 1e-4, 0.05
+PARITY_TOLERANCE, HALF_PRECISION_PARITY_TOLERANCE = 1e-4, 0.05
 
 _locks: dict[int, RLock] = {}  # by config, which models may share and which the seam switches
 
 
 @dataclass(eq=False)
-class Seam:
+class AttentionAccess:
     """The way into one model's attention.
 
     `parity` is the largest difference of its logits from the untouched model's when it was proved,
@@ -60,7 +65,7 @@ class Seam:
         return len(self.modules)
 
     @contextmanager
-    def open(self, edit: Edit | None = None, *, keep: bool = True) -> Iterator[Hearing]:
+    def open(self, edit: Edit | None = None, *, keep: bool = True) -> Iterator[AttentionRecorder]:
         """Inside the block the model's attentions are heard and edited; after it all is as before.
 
         One thread at a time per model; another model, or another thread's edit, is never touched.
@@ -71,36 +76,40 @@ class Seam:
                 "call model.eval() first."
             )
         names = {id(module): name for name, module in self.model.named_modules()}
-        hearing = Hearing(names, edit, keep)
-        tap = tapped(self.model, hearing) if self.path == "tap" else nullcontext()
-        with lock_of(self.model):
-            token = current.set(hearing if self.path == "interface" else None)
+        recorder = AttentionRecorder(names, edit, keep)
+        tap = softmax_hooked(self.model, recorder) if self.path == "tap" else nullcontext()
+        with model_lock(self.model):
+            token = active_recorder.set(recorder if self.path == "interface" else None)
             try:
-                with self._switched(), tap:
-                    yield hearing
+                with self._implementation_switched(), tap:
+                    yield recorder
             finally:
-                current.reset(token)
-        if self.modules and hearing.count % self.calls:
+                active_recorder.reset(token)
+        if self.modules and recorder.count % self.calls:
             raise AttentionUnavailable(
-                f"A pass computed {hearing.count} attentions where {self.calls} were expected; "
+                f"A pass computed {recorder.count} attentions where {self.calls} were expected; "
                 "some of them were not heard."
             )
 
     @contextmanager
-    def _switched(self) -> Iterator[None]:
+    def _implementation_switched(self) -> Iterator[None]:
         """The model told to attend through us (interface), or at least without fused kernels."""
         configs = _configs(self.model)
         before = [one._attn_implementation_internal for one in configs]
         try:
             for one in configs:
-                one._attn_implementation_internal = KEY if self.path == "interface" else "eager"
+                one._attn_implementation_internal = (
+                    ATTENTION_NAME if self.path == "interface" else "eager"
+                )
             yield
         finally:
             for one, old in zip(configs, before, strict=True):
                 one._attn_implementation_internal = old
 
 
-def find_seam(model: nn.Module, run: Callable[[], Float[Tensor, "B C"]]) -> Seam:
+def find_attention_access(
+    model: nn.Module, run: Callable[[], Float[Tensor, "B C"]]
+) -> AttentionAccess:
     """The first path that is proved right on this model; AttentionUnavailable where none is.
 
     `run` passes texts of unequal length through the model and gives their logits, so that a lost
@@ -108,10 +117,10 @@ def find_seam(model: nn.Module, run: Callable[[], Float[Tensor, "B C"]]) -> Seam
     """
     _register()
     reasons = []
-    for path in PATHS:
-        seam = Seam(model, path)
+    for path in ACCESS_PATHS:
+        access = AttentionAccess(model, path)
         try:
-            return _proved(seam, run)
+            return _prove(access, run)
         except AttentionUnavailable as reason:
             reasons.append(f"{path}: {reason}")
     raise AttentionUnavailable(
@@ -121,7 +130,7 @@ def find_seam(model: nn.Module, run: Callable[[], Float[Tensor, "B C"]]) -> Seam
     )
 
 
-def _proved(seam: Seam, run: Callable[[], Float[Tensor, "B C"]]) -> Seam:
+def _prove(access: AttentionAccess, run: Callable[[], Float[Tensor, "B C"]]) -> AttentionAccess:
     with torch.no_grad():
         before = run()
     nudges: list[Tensor] = []
@@ -131,29 +140,31 @@ def _proved(seam: Seam, run: Callable[[], Float[Tensor, "B C"]]) -> Seam:
         weights: Tensor = call.weights + nudges[-1]
         return weights
 
-    watch = FusedWatch()
-    with seam.open(nudge) as hearing, torch.enable_grad(), watch:
+    watch = FusedAttentionDetector()
+    with access.open(nudge) as recorder, torch.enable_grad(), watch:
         after = run()
-        if not hearing.count:
+        if not recorder.count:
             raise AttentionUnavailable("no attention was heard.")
         if watch.seen:
             raise AttentionUnavailable("some attention is computed by a fused kernel, unheard.")
         slopes = torch.autograd.grad(after.sum(), nudges, allow_unused=True)
     if any(one is None for one in slopes):
         raise AttentionUnavailable("some attention was heard but does not lead to the output.")
-    for call in hearing.calls:
+    for call in recorder.calls:
         _require_weights(call.module, call.weights.detach())
     parity = float((after.detach() - before).abs().max())
     exact = before.dtype in (torch.float32, torch.float64)
-    if not parity <= (EXACT if exact else COARSE) * max(1.0, float(before.abs().max())):
+    if not parity <= (PARITY_TOLERANCE if exact else HALF_PRECISION_PARITY_TOLERANCE) * max(
+        1.0, float(before.abs().max())
+    ):
         raise AttentionUnavailable(f"the logits differ from the untouched model's by {parity:.2g}.")
-    modules = tuple(call.module for call in hearing.calls)
-    return Seam(seam.model, seam.path, parity, modules, _tokens_first(hearing))
+    modules = tuple(call.module for call in recorder.calls)
+    return AttentionAccess(access.model, access.path, parity, modules, _tokens_first(recorder))
 
 
-def _tokens_first(hearing: Hearing) -> bool:
+def _tokens_first(recorder: AttentionRecorder) -> bool:
     """Whether what entered the first attention has tokens before texts, as XLNet has it."""
-    call = hearing.calls[0]
+    call = recorder.calls[0]
     texts, keys = call.weights.shape[0], call.weights.shape[-1]
     return call.entered is not None and texts != keys and call.entered.shape[:2] == (keys, texts)
 
@@ -165,34 +176,34 @@ def _require_weights(module: str, weights: Tensor) -> None:
         raise AttentionUnavailable(f"what {module} computes is no attention of texts × heads.")
 
 
-def _attend(
+def _attention_forward(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **more: Any
 ) -> tuple[Tensor, Tensor]:
     """The family's own attention, its weights heard and perhaps replaced."""
     own = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
     if own is None:
         raise AttentionUnavailable(f"the family of {type(module).__name__} has no eager attention.")
-    if unknown := sorted(name for name in more.keys() - KNOWN if more[name] is not None):
+    if unknown := sorted(name for name in more.keys() - KNOWN_ARGUMENTS if more[name] is not None):
         raise AttentionUnavailable(
             f"{type(module).__name__} hands its attention {unknown[0]!r}, which heedful does not "
             "know; an edit could be wrong where this matters."
         )
     output, weights = own(module, query, key, value, mask, **more)
-    hearing = current.get()
-    if hearing is None:
+    recorder = active_recorder.get()
+    if recorder is None:
         return output, weights
     groups = weights.shape[1] // value.shape[1]  # grouped queries share keys and values
     values = value if groups == 1 else value.repeat_interleave(groups, dim=1)
-    new = hearing.hear(module, weights, values)
+    new = recorder.record(module, weights, values)
     if new is None:
         return output, weights
-    if isinstance(new, Mixed):
+    if isinstance(new, HeadOutput):
         return new.output.transpose(1, 2).contiguous(), weights
     mixed = new.to(values.dtype) @ values
     return mixed.transpose(1, 2).contiguous(), new
 
 
-def lock_of(model: nn.Module) -> RLock:
+def model_lock(model: nn.Module) -> RLock:
     """Who holds it has the model to itself, among those who ask for it."""
     config = getattr(model, "config", model)
     if id(config) not in _locks:
@@ -217,11 +228,11 @@ def _register() -> None:
     """
     from transformers import AttentionInterface, AttentionMaskInterface
 
-    AttentionInterface.register(KEY, _attend)
-    AttentionMaskInterface.register(KEY, _mask)
+    AttentionInterface.register(ATTENTION_NAME, _attention_forward)
+    AttentionMaskInterface.register(ATTENTION_NAME, _attention_mask)
 
 
-def _mask(*given: Any, **more: Any) -> Tensor | None:
+def _attention_mask(*given: Any, **more: Any) -> Tensor | None:
     """The eager mask, kept within float32: many families take their softmax in it.
 
     Below its range the row of a padding token, with every key masked, would become NaN, and through

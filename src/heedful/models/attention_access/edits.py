@@ -8,13 +8,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.core.batch import Batch
-from heedful.models.attention_access.recorder import Call, Edit
+from heedful.models.attention_access.recorder import AttentionCall, Edit
 from heedful.models.attention_access.scope import Scope
 from heedful.numerics.tensor.attention_maps import place_rows
 
 
 @dataclass(frozen=True, eq=False)
-class Elsewhere:
+class RowLocation:
     """Rows that are not under audit: of every head of a layer, of one position in each text."""
 
     layer: int
@@ -22,14 +22,14 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class RowPlacement:
     """Where the rows of a batch belong: which calls, of them which layers, there which position.
 
     Without a position the rows are those of all positions, one after the other.
     """
 
     batch: Batch
-    audited: Callable[[Call], bool]
+    audited: Callable[[AttentionCall], bool]
     scope: Scope
     position: Int[Tensor, "B"] | None
 
@@ -37,7 +37,7 @@ class Places:
         """An edit that gives each layer its share of the rows, in the order of the layers."""
         layers, given = count(), 0
 
-        def place(call: Call) -> Tensor | None:
+        def place(call: AttentionCall) -> Tensor | None:
             nonlocal given
             if not self.audited(call) or not self.scope.holds(next(layers)):
                 return None
@@ -52,13 +52,13 @@ class Places:
         return place
 
 
-def held(call: Call, place: Edit) -> Tensor:
+def place_frozen(call: AttentionCall, place: Edit) -> Tensor:
     """The weights an edit places, or the model's own, as constants."""
     placed = place(call)
     return call.weights.detach() if not isinstance(placed, Tensor) else placed.detach()
 
 
-def as_leaf(call: Call) -> Tensor | None:
+def detach_as_leaf(call: AttentionCall) -> Tensor | None:
     """Weights that nothing before them can move, so that gradients can be taken there too.
 
     In a frozen encoder–decoder the first attention over what is written so far is such a one.
@@ -66,7 +66,7 @@ def as_leaf(call: Call) -> Tensor | None:
     return None if call.weights.requires_grad else call.weights.detach().requires_grad_()
 
 
-def is_cross(module: str) -> bool:
+def is_cross_attention(module: str) -> bool:
     """Whether a module's name is that of attention from a decoder to its encoder."""
     return any(
         part in module

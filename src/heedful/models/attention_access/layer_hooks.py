@@ -10,16 +10,16 @@ from typing import Any
 
 from torch import Tensor, nn
 
-Enter = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], Any]
-Leave = Callable[[nn.Module, Any], None]
+LayerPreHook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], Any]
+LayerPostHook = Callable[[nn.Module, Any], None]
 
 
-def entering(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def input_states(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The states that a layer is given; None where there are none."""
     return args[0] if args else kwargs.get("hidden_states")
 
 
-def with_states(
+def replace_input_states(
     args: tuple[Any, ...], kwargs: dict[str, Any], states: Tensor
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What a layer is given, with other states."""
@@ -28,17 +28,17 @@ def with_states(
     return args, {**kwargs, "hidden_states": states}
 
 
-def leaving(output: Any) -> Any:
+def output_states(output: Any) -> Any:
     """The states among what a layer gives back."""
     return output[0] if isinstance(output, tuple) else output
 
 
-def returned(output: Any) -> int:
+def output_count(output: Any) -> int:
     """How many things a layer gives back; 0 for a bare tensor."""
     return len(output) if isinstance(output, tuple) else 0
 
 
-def stub(count: int) -> Any:
+def identity_forward(count: int) -> Any:
     """A layer's forward that passes its states on, and gives back as many things."""
 
     def forward(hidden_states: Tensor, *_: Any, **__: Any) -> Any:
@@ -48,12 +48,12 @@ def stub(count: int) -> Any:
 
 
 @contextmanager
-def passed_over(layers: Mapping[nn.Module, int]) -> Iterator[None]:
+def skipped_layers(layers: Mapping[nn.Module, int]) -> Iterator[None]:
     """Inside the block layers only pass their states on; each gives back as many things as said."""
     own = {one: one.__dict__.get("forward") for one in layers}  # others may have put one there
     try:
         for one, count in layers.items():
-            one.forward = stub(count)
+            one.forward = identity_forward(count)
         yield
     finally:
         for one, forward in own.items():
@@ -63,7 +63,7 @@ def passed_over(layers: Mapping[nn.Module, int]) -> Iterator[None]:
 
 
 @contextmanager
-def hooked(handles: list[Any]) -> Iterator[None]:
+def removing_hooks(handles: list[Any]) -> Iterator[None]:
     """Hooks that are taken off after the block."""
     try:
         yield
@@ -73,7 +73,9 @@ def hooked(handles: list[Any]) -> Iterator[None]:
 
 
 @contextmanager
-def around(layers: Iterable[nn.Module], enter: Enter, leave: Leave | None = None) -> Iterator[None]:
+def layer_hooks(
+    layers: Iterable[nn.Module], enter: LayerPreHook, leave: LayerPostHook | None = None
+) -> Iterator[None]:
     """Inside the block this thread's calls of layers pass by: `enter` may change what they get.
 
     Another thread may use the model as it is.
@@ -90,5 +92,5 @@ def around(layers: Iterable[nn.Module], enter: Enter, leave: Leave | None = None
     each = dict.fromkeys(layers)
     handles: list[Any] = [one.register_forward_pre_hook(before, with_kwargs=True) for one in each]
     handles += [one.register_forward_hook(after) for one in each]
-    with hooked(handles):
+    with removing_hooks(handles):
         yield

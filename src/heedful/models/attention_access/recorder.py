@@ -11,7 +11,7 @@ from heedful.core.errors import AttentionUnavailable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class AttentionCall:
     """One attention computed: whose, as which of the pass, and what it is if left alone.
 
     `values` are the vectors each head mixes, None where only the softmax could be seen; `entered`
@@ -31,36 +31,36 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mixed:
+class HeadOutput:
     """What the heads give out, said outright: Σ weights · values of another pass, say."""
 
     output: Float[Tensor, "B H Q D"]
 
 
-Edit = Callable[[Call], Tensor | Mixed | None]
+Edit = Callable[[AttentionCall], Tensor | HeadOutput | None]
 """Returns the weights to go on with, the heads' output itself, or None to leave all as it is."""
 
 
 @dataclass(eq=False)
-class Hearing:
+class AttentionRecorder:
     """Every attention of a pass, in order, and the edit that is put to each."""
 
     names: Mapping[int, str]
     edit: Edit | None = None
     keep: bool = True
     count: int = 0
-    calls: list[Call] = field(default_factory=list)
+    calls: list[AttentionCall] = field(default_factory=list)
 
-    def hear(
+    def record(
         self,
         module: nn.Module,
         weights: Tensor,
         values: Tensor | None = None,
         entered: Tensor | None = None,
-    ) -> Tensor | Mixed | None:
+    ) -> Tensor | HeadOutput | None:
         """Note a call; what shall take the place of its own weights, if anything."""
         name = self.names.get(id(module), type(module).__name__)
-        call = Call(name, self.count, weights, values, entered)
+        call = AttentionCall(name, self.count, weights, values, entered)
         self.count += 1
         new = None if self.edit is None else self.edit(call)
         if isinstance(new, Tensor) and new.shape != weights.shape:
@@ -70,9 +70,9 @@ class Hearing:
             )
         if self.keep:
             shown = new if isinstance(new, Tensor) else weights
-            self.calls.append(Call(name, call.order, shown, values, entered))
+            self.calls.append(AttentionCall(name, call.order, shown, values, entered))
         return new
 
 
-current: ContextVar[Hearing | None] = ContextVar("heedful_hearing", default=None)
+active_recorder: ContextVar[AttentionRecorder | None] = ContextVar("heedful_hearing", default=None)
 """The hearing of this thread: an edit set by one is never heard by another."""

@@ -13,32 +13,32 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from heedful.core.errors import AttentionUnavailable
-from heedful.models.attention_access.recorder import Hearing, Mixed
+from heedful.models.attention_access.recorder import AttentionRecorder, HeadOutput
 
-SOFTMAXES = (torch.softmax, torch.nn.functional.softmax, Tensor.softmax)
+SOFTMAX_FUNCTIONS = (torch.softmax, torch.nn.functional.softmax, Tensor.softmax)
 
 
-class _SoftmaxTap(TorchFunctionMode):
+class _SoftmaxHook(TorchFunctionMode):
     """Hears softmax where it is called from inside an attention module."""
 
-    def __init__(self, hearing: Hearing, inside: list[tuple[nn.Module, Tensor]]) -> None:
+    def __init__(self, recorder: AttentionRecorder, inside: list[tuple[nn.Module, Tensor]]) -> None:
         super().__init__()
-        self.hearing, self.inside = hearing, inside
+        self.recorder, self.inside = recorder, inside
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func not in SOFTMAXES or not self.inside:
+        if func not in SOFTMAX_FUNCTIONS or not self.inside:
             return result
         module, states = self.inside[-1]
         # some families keep heads and texts on one axis
         weights = result.unflatten(0, (len(states), -1)) if result.dim() == 3 else result
-        new = self.hearing.hear(module, weights, entered=states)
-        if isinstance(new, Mixed):
+        new = self.recorder.record(module, weights, entered=states)
+        if isinstance(new, HeadOutput):
             raise AttentionUnavailable("The tap sees weights only; it cannot give heads' output.")
         return result if new is None else new.reshape(result.shape).to(result.dtype).contiguous()
 
 
-class FusedWatch(TorchFunctionMode):
+class FusedAttentionDetector(TorchFunctionMode):
     """Sees whether attention was computed by a fused kernel, which nobody can hear."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class FusedWatch(TorchFunctionMode):
 
 
 @contextmanager
-def tapped(model: nn.Module, hearing: Hearing) -> Iterator[None]:
+def softmax_hooked(model: nn.Module, recorder: AttentionRecorder) -> Iterator[None]:
     """Inside the block every softmax of the model's attention modules is heard."""
     inside: list[tuple[nn.Module, Tensor]] = []
     ours = get_ident()  # another thread may use the model as it is; its calls are not ours
@@ -72,7 +72,7 @@ def tapped(model: nn.Module, hearing: Hearing) -> Iterator[None]:
             if "ttention" in type(module).__name__:
                 handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
                 handles.append(module.register_forward_hook(leave, always_call=True))
-        with _SoftmaxTap(hearing, inside):
+        with _SoftmaxHook(recorder, inside):
             yield
     finally:
         for handle in handles:

@@ -6,24 +6,24 @@ for which the proof is known to succeed; `tests/parity/test_seam.py` holds it tr
 
 from typing import Literal
 
-INTERFACE: tuple[str, ...] = (
+INTERFACE_FAMILIES: tuple[str, ...] = (
     *("bert", "roberta", "xlm-roberta", "distilbert", "albert", "electra", "modernbert"),
     *("gpt2", "gpt_neox", "opt", "llama", "mistral", "qwen2", "qwen3", "gemma2", "gpt_oss"),
     *("t5", "bart", "marian"),
 )
-TAP: tuple[str, ...] = (
+TAP_FAMILIES: tuple[str, ...] = (
     *("deberta", "deberta-v2", "mpnet", "xlnet", "gpt_neo", "gptj", "bloom", "falcon"),
 )
-REFUSED: dict[str, str] = {
+REFUSED_FAMILIES: dict[str, str] = {
     "longformer": "it attends in windows, not from token to token",
     "funnel": "it pools its tokens on the way",
 }
 
-PATHS: dict[str, Literal["interface", "tap"]] = {
-    **dict.fromkeys(INTERFACE, "interface"),
-    **dict.fromkeys(TAP, "tap"),
+PATH_BY_FAMILY: dict[str, Literal["interface", "tap"]] = {
+    **dict.fromkeys(INTERFACE_FAMILIES, "interface"),
+    **dict.fromkeys(TAP_FAMILIES, "tap"),
 }
-WORDS = {
+PATH_DESCRIPTIONS = {
     "interface": "transformers; weights and values, by its attention interface",
     "tap": "transformers; weights, by a tap on its softmax",
 }

@@ -13,13 +13,16 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from heedful.core.errors import ConfigError
-from heedful.numerics.tensor.hard_concrete import log_open
+from heedful.numerics.tensor.hard_concrete import log_open_probability
 
-SCALE, START = 10.0, 5.0  # logits lie in START ± SCALE: at first nearly every gate is open
-NARROWEST = 16
+LOGIT_SCALE, INITIAL_LOGIT = (
+    10.0,
+    5.0,
+)  # logits lie in START ± SCALE: at first nearly every gate is open
+MIN_PROBE_WIDTH = 16
 
 
-class Gates(nn.Module):
+class GateNetwork(nn.Module):
     """A net for every layer, and the vector that stands for a hidden token.
 
     `widths` are those of the states, layer by layer; the first are what enters the model.
@@ -36,14 +39,14 @@ class Gates(nn.Module):
         first, probes = states[0], list(self.probes)[: len(states)]
         seen = zip(probes, states, strict=True)
         found = [probe(torch.cat([first, one], dim=-1)) for probe, one in seen]
-        return START + SCALE * torch.stack(found).squeeze(-1).tanh()
+        return INITIAL_LOGIT + LOGIT_SCALE * torch.stack(found).squeeze(-1).tanh()
 
     def open(self, states: Sequence[Float[Tensor, "B T _"]]) -> Float[Tensor, "L B T"]:
         """The probability that each token is still open at each layer.
 
         Gates are drawn apart, so that their product is above 0 with the product of their chances.
         """
-        return log_open(self(states)).cumsum(0).exp()
+        return log_open_probability(self(states)).cumsum(0).exp()
 
     def layer(self, number: int) -> int:
         """A layer by its number, from the end where that is below 0."""
@@ -58,7 +61,7 @@ class Gates(nn.Module):
 
 def _probe(width: int) -> nn.Module:
     """Two linear maps whose lengths are learnt apart from their directions."""
-    inner = max(NARROWEST, width // 8)
+    inner = max(MIN_PROBE_WIDTH, width // 8)
     return nn.Sequential(
         weight_norm(nn.Linear(width, inner)), nn.Tanh(), weight_norm(nn.Linear(inner, 1))
     )

@@ -18,28 +18,33 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
-from heedful.core.oom import out_of_memory
-from heedful.models.attention_access.access import Seam
+from heedful.core.oom import is_out_of_memory
+from heedful.models.attention_access.access import AttentionAccess
 from heedful.models.attention_access.layer_hooks import (
-    around,
-    entering,
-    leaving,
-    passed_over,
-    returned,
-    with_states,
+    input_states,
+    layer_hooks,
+    output_count,
+    output_states,
+    replace_input_states,
+    skipped_layers,
 )
-from heedful.models.attention_access.recorder import Call
-from heedful.models.internals.attention_blocks import NEAR
-from heedful.models.internals.hidden_states import layers_around, require_states
-from heedful.models.internals.linearised import Frozen, frozen, held_at, hold
+from heedful.models.attention_access.recorder import AttentionCall
+from heedful.models.internals.attention_blocks import RECONSTRUCTION_TOLERANCE
+from heedful.models.internals.hidden_states import find_attention_layers, require_states
+from heedful.models.internals.linearised import (
+    LinearisedModel,
+    freeze_attention,
+    linearised,
+    replay_attention,
+)
 from heedful.models.transformer.subject import TransformerSubject
 
 METHOD = "decompx"
-MOST = 2**27  # numbers in the parts of one text: half a gigabyte in single precision
+MAX_ELEMENTS = 2**27  # numbers in the parts of one text: half a gigabyte in single precision
 
 
 @dataclass(eq=False)
-class _Layer:
+class _RecordedLayer:
     """A layer as it was called: with what, what it gave, and which held parts are its own."""
 
     module: nn.Module
@@ -51,49 +56,51 @@ class _Layer:
     left: Tensor = field(default_factory=lambda: torch.empty(0))
     weights: Tensor = field(default_factory=lambda: torch.empty(0))
 
-    def attend(self, call: Call) -> Tensor:
+    def attend(self, call: AttentionCall) -> Tensor:
         """The layer's own weights, for every variant of its states."""
         return self.weights.expand_as(call.weights)
 
     @property
     def entered(self) -> Float[Tensor, "..."]:
         """The states that it was given."""
-        states: Tensor = entering(self.args, self.kwargs)
+        states: Tensor = input_states(self.args, self.kwargs)
         return states
 
 
 @dataclass(frozen=True, eq=False)
-class Taken:
+class LinearisedPass:
     """One text whose pass has been held, ready to be taken apart."""
 
     subject: TransformerSubject
     single: Batch
-    layers: list[_Layer]
-    held: Frozen
+    layers: list[_RecordedLayer]
+    held: LinearisedModel
     logits: Float[Tensor, "1 C"]
 
     @classmethod
     def of(
         cls, subject: TransformerSubject, single: Batch, vectors: Float[Tensor, "1 T E"]
-    ) -> "Taken":
+    ) -> "LinearisedPass":
         """The pass of one text without padding, everything that is not linear in it held."""
-        found: list[_Layer] = []
+        found: list[_RecordedLayer] = []
         vectors = vectors.detach().clone().requires_grad_()
-        with frozen(subject.model) as held:
+        with linearised(subject.model) as held:
 
             def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-                found.append(_Layer(module, *_detached(args, kwargs), begin=len(held.kept)))
+                found.append(
+                    _RecordedLayer(module, *_detach_inputs(args, kwargs), begin=len(held.kept))
+                )
                 require_states(found[-1].entered, single, METHOD)
 
             def leave(_: object, output: Any) -> None:
-                found[-1].end, found[-1].left = len(held.kept), leaving(output).detach()
-                found[-1].returns = returned(output)
+                found[-1].end, found[-1].left = len(held.kept), output_states(output).detach()
+                found[-1].returns = output_count(output)
 
-            with around(layers_around(subject, METHOD), enter, leave):
-                logits, hearing = subject.run(single, hold, embedded=vectors)
-        if len(hearing.calls) != len(found):
+            with layer_hooks(find_attention_layers(subject, METHOD), enter, leave):
+                logits, recorder = subject.run(single, freeze_attention, embedded=vectors)
+        if len(recorder.calls) != len(found):
             raise NotApplicable("decompx needs one attention in every layer.")
-        for layer, call in zip(found, hearing.calls, strict=True):
+        for layer, call in zip(found, recorder.calls, strict=True):
             layer.weights = call.weights.detach()
         return cls(subject, single, found, held, logits.detach())
 
@@ -101,32 +108,34 @@ class Taken:
         """What each token gives to the weighted logits, biases shared out; `size` run at once."""
         states = self.layers[0].entered[0]
         length, width = states.shape
-        if length * states.numel() > MOST:
+        if length * states.numel() > MAX_ELEMENTS:
             raise NotApplicable(
                 f"decompx with shared biases keeps {length} × {length} × {width} numbers of this "
-                f'text, more than {MOST}; biases="apart" keeps none of them.'
+                f'text, more than {MAX_ELEMENTS}; biases="apart" keeps none of them.'
             )
         parts = states.new_zeros(length, length, width)
         parts[torch.arange(length), torch.arange(length)] = states
         for layer in self.layers:
-            _require(parts.sum(0), layer.entered[0], "what enters a layer")
-            shared_out(parts, self._through(layer, parts, size=size))
-        _require(parts.sum(0), self.layers[-1].left[0], "what the last layer gives")
-        with self._behind_layers() as head:
+            _require_sum(parts.sum(0), layer.entered[0], "what enters a layer")
+            distribute_bias(parts, self._parts_through_layer(layer, parts, size=size))
+        _require_sum(parts.sum(0), self.layers[-1].left[0], "what the last layer gives")
+        with self._head_after_layers() as head:
             bias = head(torch.zeros_like(parts[:1])) @ weights
             scores = torch.cat([head(some) @ weights - bias for some in torch.split(parts, size)])
-        shared_out(scores[:, None], bias)
-        _require(scores.sum(), self.logits[0] @ weights, "the logits")
+        distribute_bias(scores[:, None], bias)
+        _require_sum(scores.sum(), self.logits[0] @ weights, "the logits")
         return scores
 
-    def _through(self, layer: _Layer, parts: Float[Tensor, "T T D"], *, size: int) -> Tensor:
+    def _parts_through_layer(
+        self, layer: _RecordedLayer, parts: Float[Tensor, "T T D"], *, size: int
+    ) -> Tensor:
         """Every part as it leaves the layer, in its place; what the layer makes of zeros."""
         bias = self._run(layer, torch.zeros_like(parts[:1]))
         for some in torch.split(parts, size):
             some.copy_(self._run(layer, some) - bias)
         return bias[0]
 
-    def _run(self, layer: _Layer, states: Float[Tensor, "N T D"]) -> Float[Tensor, "N T D"]:
+    def _run(self, layer: _RecordedLayer, states: Float[Tensor, "N T D"]) -> Float[Tensor, "N T D"]:
         """The layer on several variants of its states; one by one where it takes no more.
 
         Bloom's positions know how many texts there are.
@@ -134,7 +143,7 @@ class Taken:
         try:
             return self._at_once(layer, states)
         except RuntimeError as reason:
-            if out_of_memory(reason):
+            if is_out_of_memory(reason):
                 raise
             if len(states) == 1:
                 raise NotApplicable(
@@ -143,36 +152,38 @@ class Taken:
                 ) from reason
         return torch.cat([self._at_once(layer, one) for one in torch.split(states, 1)])
 
-    def _at_once(self, layer: _Layer, states: Float[Tensor, "N T D"]) -> Float[Tensor, "N T D"]:
-        args, kwargs = with_states(layer.args, layer.kwargs, states)
-        held = Frozen(layer.module, self.held.kept[layer.begin : layer.end])
-        seam = Seam(self.subject.model, self.subject.seam.path)
-        with torch.no_grad(), held.replayed(), seam.open(layer.attend, keep=False):
-            left: Tensor = leaving(layer.module(*args, **kwargs))
+    def _at_once(
+        self, layer: _RecordedLayer, states: Float[Tensor, "N T D"]
+    ) -> Float[Tensor, "N T D"]:
+        args, kwargs = replace_input_states(layer.args, layer.kwargs, states)
+        held = LinearisedModel(layer.module, self.held.kept[layer.begin : layer.end])
+        access = AttentionAccess(self.subject.model, self.subject.access.path)
+        with torch.no_grad(), held.replayed(), access.open(layer.attend, keep=False):
+            left: Tensor = output_states(layer.module(*args, **kwargs))
         return left
 
     @contextmanager
-    def _behind_layers(self) -> Iterator[Callable[[Tensor], Tensor]]:
+    def _head_after_layers(self) -> Iterator[Callable[[Tensor], Tensor]]:
         """What follows the last layer, as a map from its states to the logits."""
         given: list[Tensor] = []
         inside = {at for layer in self.layers for at in range(layer.begin, layer.end)}
         rest = [part for at, part in enumerate(self.held.kept) if at not in inside]
-        held = Frozen(self.subject.model, rest)
+        held = LinearisedModel(self.subject.model, rest)
 
         def head(states: Float[Tensor, "N T D"]) -> Float[Tensor, "N C"]:
             given[:] = [states]
             with torch.no_grad(), held.replayed():
-                return self.subject.logits(self.single.repeated(len(states)))
+                return self.subject.logits(self.single.repeat_texts(len(states)))
 
         def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return with_states(args, kwargs, given[0])
+            return replace_input_states(args, kwargs, given[0])
 
         skipped = {layer.module: layer.returns for layer in self.layers}
-        with around([self.layers[0].module], enter), passed_over(skipped):
+        with layer_hooks([self.layers[0].module], enter), skipped_layers(skipped):
             yield head
 
 
-def shared_out(parts: Float[Tensor, "K *N D"], bias: Float[Tensor, "*N D"]) -> None:
+def distribute_bias(parts: Float[Tensor, "K *N D"], bias: Float[Tensor, "*N D"]) -> None:
     """A bias added to the parts, in proportion to |⟨bias, part⟩|; equally where all those are 0.
 
     >>> parts = torch.tensor([[1.0, 0.0], [3.0, 0.0]])
@@ -187,7 +198,7 @@ def shared_out(parts: Float[Tensor, "K *N D"], bias: Float[Tensor, "*N D"]) -> N
     parts.addcmul_(shares[..., None], bias)
 
 
-def parts_apart(
+def decompose_with_separate_bias(
     subject: TransformerSubject,
     batch: Batch,
     vectors: Float[Tensor, "B T E"],
@@ -203,36 +214,38 @@ def parts_apart(
     empty: list[Tensor] = []
 
     def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        states = entering(args, kwargs)
+        states = input_states(args, kwargs)
         require_states(states, batch, METHOD)
         entered.append(states)  # one module may be several layers: only the first is meant
-        return with_states(args, kwargs, empty.pop()) if empty else None
+        return replace_input_states(args, kwargs, empty.pop()) if empty else None
 
     vectors = vectors.detach().clone().requires_grad_()
-    with around(layers_around(subject, METHOD)[:1], enter):
-        with frozen(subject.model) as held:
-            logits, hearing = subject.run(batch, hold, embedded=vectors)
+    with layer_hooks(find_attention_layers(subject, METHOD)[:1], enter):
+        with linearised(subject.model) as held:
+            logits, recorder = subject.run(batch, freeze_attention, embedded=vectors)
         weights = weighted(logits.detach())  # behind the block, which would meet its products
         (slope,) = torch.autograd.grad(logits, entered[0], weights)
         empty.append(torch.zeros_like(entered[0].detach()))
         with torch.no_grad(), held.replayed():
-            none, _ = subject.run(batch, held_at(hearing.calls), embedded=vectors.detach())
+            none, _ = subject.run(
+                batch, replay_attention(recorder.calls), embedded=vectors.detach()
+            )
     bias = (none * weights).sum(-1)
     parts = (entered[0].detach() * slope).sum(-1)
-    _require(parts.sum(-1) + bias, (logits.detach() * weights).sum(-1), "the logits")
+    _require_sum(parts.sum(-1) + bias, (logits.detach() * weights).sum(-1), "the logits")
     return parts, bias
 
 
-def _require(made: Tensor, wanted: Tensor, what: str) -> None:
+def _require_sum(made: Tensor, wanted: Tensor, what: str) -> None:
     gap = float((made - wanted).abs().max())
-    if not gap <= NEAR * max(1.0, float(wanted.abs().max())):
+    if not gap <= RECONSTRUCTION_TOLERANCE * max(1.0, float(wanted.abs().max())):
         raise NotApplicable(
             f"decompx is refused: the parts of the tokens do not make up {what} (difference "
             f"{gap:.2g}); something in the model is not linear and is not seen."
         )
 
 
-def _detached(
+def _detach_inputs(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What a layer was given, without the graph and without any memory of past keys."""

@@ -14,27 +14,30 @@ from torch import Tensor
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
-from heedful.models.attention_access.recorder import Call
-from heedful.models.batch_context import Sitting
-from heedful.models.internals.attention_blocks import Block, blocks_of
-from heedful.models.transformer.last_layer_replay import Replayed
-from heedful.numerics.tensor.null_space import Parts, share, taken_apart
+from heedful.models.attention_access.recorder import AttentionCall
+from heedful.models.batch_context import BatchContext
+from heedful.models.internals.attention_blocks import AttentionBlock, find_attention_blocks
+from heedful.models.transformer.last_layer_replay import ReplayableSubject
+from heedful.numerics.tensor.null_space import NullSpaceSplit, norm_share, split_null_space
 
 METHOD = "effective_attention"
-EXACT, COARSE = 1e-10, 1e-6  # share of the largest singular value up to which one counts as none
+DOUBLE_RANK_TOLERANCE, SINGLE_RANK_TOLERANCE = (
+    1e-10,
+    1e-6,
+)  # share of the largest singular value up to which one counts as none
 
 
 @runtime_checkable
-class Inside(Replayed, Protocol):
+class HasAttentionCalls(ReplayableSubject, Protocol):
     """A subject whose attentions can be heard one by one."""
 
-    def audited(self, call: Call, batch: Batch) -> bool: ...
+    def audited(self, call: AttentionCall, batch: Batch) -> bool: ...
 
-    def in_full(self) -> Any: ...
+    def full_precision(self) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class LayerEffectiveAttention:
     """A layer's attention at the positions that are read; other rows are zero.
 
     Shares are of the squared length of a head's row, the mean over the positions read; `keys` are
@@ -48,77 +51,85 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class AttentionBlocksComputation:
     """The attention blocks of every layer over the text, with what each key carries."""
 
-    def __call__(self, sitting: Sitting) -> list[Block]:
-        subject, batch = sitting.subject, sitting.batch
-        if not isinstance(subject, Inside):
+    def __call__(self, context: BatchContext) -> list[AttentionBlock]:
+        subject, batch = context.subject, context.batch
+        if not isinstance(subject, HasAttentionCalls):
             raise NotApplicable(f"{METHOD} needs the values that heads mix; they are not shown.")
-        return blocks_of(
-            subject.in_full(),
+        return find_attention_blocks(
+            subject.full_precision(),
             batch,
             lambda call: subject.audited(call, batch),
-            embedded=sitting.embedded.detach(),
+            embedded=context.embedded.detach(),
             method=METHOD,
         )
 
 
 @dataclass(frozen=True)
-class SeenIn:
+class EffectiveAttentionComputation:
     """The attention of one layer, taken apart."""
 
     layer: int
 
-    def __call__(self, sitting: Sitting) -> Seen:
-        block, batch, subject = sitting.once(Blocks())[self.layer], sitting.batch, sitting.subject
-        where = subject.position(batch) if isinstance(subject, Inside) else None
-        weights, values, matrix = _carrying(block, batch)
+    def __call__(self, context: BatchContext) -> LayerEffectiveAttention:
+        block, batch, subject = (
+            context.cached(AttentionBlocksComputation())[self.layer],
+            context.batch,
+            context.subject,
+        )
+        where = subject.position(batch) if isinstance(subject, HasAttentionCalls) else None
+        weights, values, matrix = _values_and_output_map(block, batch)
         reduced = torch.linalg.qr(matrix.mT).R.mT  # the same products of rows, in fewer dimensions
-        tolerance = tolerance_of(block.output)
+        tolerance = rank_tolerance(block.output)
         found = torch.zeros_like(weights)
         shares: list[Tensor] = []
         for text in range(len(batch)):
             apart = []
-            for queries, keys in _reads(weights[text], batch, text, where):
+            for queries, keys in _group_queries_by_keys(weights[text], batch, text, where):
                 rows = weights[text][:, queries][:, :, keys]
                 mine = values[text][:, keys]
-                parts = taken_apart(rows, mine @ reduced, tolerance=tolerance)
-                _require_same(parts, rows, mine @ matrix, tolerance=tolerance)
+                parts = split_null_space(rows, mine @ reduced, tolerance=tolerance)
+                _require_same_output(parts, rows, mine @ matrix, tolerance=tolerance)
                 found[text, :, queries[:, None], keys] = parts.effective.to(found)
                 per_key = torch.full_like(rows[..., 0], len(keys) / values.shape[-1])
                 apart.append(
-                    torch.stack([share(parts.unseen, rows), share(parts.free, rows), per_key])
+                    torch.stack(
+                        [norm_share(parts.unseen, rows), norm_share(parts.free, rows), per_key]
+                    )
                 )
             shares.append(torch.cat(apart, dim=-1).mean(-1))
         unseen, free, per_key = torch.stack(shares, dim=1)
-        return Seen(found, unseen, free, per_key[:, 0])
+        return LayerEffectiveAttention(found, unseen, free, per_key[:, 0])
 
 
-def tolerance_of(computed: Tensor) -> float:
+def rank_tolerance(computed: Tensor) -> float:
     """How small a singular value may be, by the precision of what it was computed from."""
-    return EXACT if computed.dtype == torch.float64 else COARSE
+    return DOUBLE_RANK_TOLERANCE if computed.dtype == torch.float64 else SINGLE_RANK_TOLERANCE
 
 
-def _carrying(block: Block, batch: Batch) -> tuple[Tensor, Tensor, Float64[Tensor, "H d D"]]:
+def _values_and_output_map(
+    block: AttentionBlock, batch: Batch
+) -> tuple[Tensor, Tensor, Float64[Tensor, "H d D"]]:
     """Weights, values and what the map behind the heads makes of each head's, in float64."""
-    outward: Any = block.outward
+    output_projection: Any = block.output_projection
     values = block.call.values
     if values is None:
         raise RuntimeError("A block was made without values.")
     heads, width = values.shape[1], values.shape[3]
     with torch.no_grad():
-        each = torch.eye(heads * width).to(outward.weight)
-        bias = outward(torch.zeros_like(each[None, :1]))[0, 0].double()
-        matrix = outward(each[None])[0].double() - bias
+        each = torch.eye(heads * width).to(output_projection.weight)
+        bias = output_projection(torch.zeros_like(each[None, :1]))[0, 0].double()
+        matrix = output_projection(each[None])[0].double() - bias
     matrix, weights = matrix.unflatten(0, (heads, width)), block.call.weights.detach().double()
     values = values.detach().double()
     whole = torch.einsum("bhqk,bhkd,hde->bqe", weights, values, matrix) + bias
-    block.require_whole(whole.to(block.output), batch, METHOD)
+    block.require_reconstruction(whole.to(block.output), batch, METHOD)
     return weights, values, matrix
 
 
-def _reads(
+def _group_queries_by_keys(
     weights: Float64[Tensor, "H Q K"], batch: Batch, text: int, where: Int[Tensor, "B"] | None
 ) -> list[tuple[Int[Tensor, "q"], Int[Tensor, "k"]]]:
     """The positions that are read, those together that may see the same keys, and these keys."""
@@ -134,8 +145,8 @@ def _reads(
     ]
 
 
-def _require_same(
-    parts: Parts,
+def _require_same_output(
+    parts: NullSpaceSplit,
     rows: Float64[Tensor, "H q k"],
     carried: Float64[Tensor, "H k D"],
     *,

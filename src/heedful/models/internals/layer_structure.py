@@ -15,14 +15,14 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.core.errors import NotApplicable
-from heedful.models.internals.attention_blocks import NEAR, Block
-from heedful.numerics.tensor.vector_parts import Parts
+from heedful.models.internals.attention_blocks import RECONSTRUCTION_TOLERANCE, AttentionBlock
+from heedful.numerics.tensor.vector_parts import VectorParts
 
-EPSILONS = ("eps", "variance_epsilon", "epsilon")
+EPSILON_ATTRIBUTES = ("eps", "variance_epsilon", "epsilon")
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class ModuleCall:
     """A module of a layer that gave a state per token, and what it was given if states too."""
 
     module: nn.Module
@@ -31,7 +31,7 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Norm:
+class LinearisedNorm:
     """A norm in a pass, its scales held: v ↦ gain · scale · (v − mean(v)) + bias, mean if centred.
 
     The scale of a position is 1/sqrt(var + eps) of what the norm was given there.
@@ -42,7 +42,7 @@ class Norm:
     bias: Float[Tensor, "D"] | float
     centred: bool
 
-    def shaped(self, vectors: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
+    def unscaled(self, vectors: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
         """The linear part but for the scale, which belongs to a position."""
         if self.centred:
             vectors = vectors - vectors.mean(-1, keepdim=True)
@@ -50,57 +50,59 @@ class Norm:
 
     def linear(self, vectors: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """The linear part."""
-        return self.shaped(vectors) * self.scale
+        return self.unscaled(vectors) * self.scale
 
-    def after(self, parts: Parts) -> Parts:
+    def after(self, parts: VectorParts) -> VectorParts:
         """Parts as they leave the norm."""
         heads = self.scale[:, None]  # (B, 1, T, 1): of the position that attends
-        return Parts(
+        return VectorParts(
             parts.weights * heads,
-            self.shaped(parts.added),
+            self.unscaled(parts.added),
             self.linear(parts.residual),
             self.linear(parts.bias) + self.bias,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Anatomy:
+class LayerStructure:
     """One layer of a pass: what entered and left it, its attention's block, and all its steps."""
 
     name: str
     entered: Float[Tensor, "B T D"]
     left: Float[Tensor, "B T D"]
-    block: Block
-    steps: Sequence[Step]
+    block: AttentionBlock
+    steps: Sequence[ModuleCall]
     present: Bool[Tensor, "B T"]
 
-    def mixed(self) -> tuple[Parts, Float[Tensor, "B T D"]]:
+    def mixed(self) -> tuple[VectorParts, Float[Tensor, "B T D"]]:
         """Parts and whole of the states behind attention: after its norm in a post-norm layer."""
-        added, norms, whole = self._way
-        parts = Parts(added.weights, added.added, self.entered, added.bias)
+        added, norms, whole = self._residual_structure
+        parts = VectorParts(added.weights, added.added, self.entered, added.bias)
         for norm in norms[:1]:
             parts = norm.after(parts)
         self._require(parts, whole)
         return parts, whole
 
-    def passed(self) -> Parts:
+    def passed(self) -> VectorParts:
         """The same behind the layer's last norm, the feed-forward part itself left out.
 
         The scale of that norm is the model's own, of states with the feed-forward part in them. In
         a pre-norm layer no norm follows: the same as `mixed`.
         """
         parts, _ = self.mixed()
-        for norm in self._way[1][1:]:
+        for norm in self._residual_structure[1][1:]:
             parts = norm.after(parts)
         return parts
 
     @cached_property
-    def _way(self) -> tuple[Parts, tuple[Norm, ...], Float[Tensor, "B T D"]]:
+    def _residual_structure(
+        self,
+    ) -> tuple[VectorParts, tuple[LinearisedNorm, ...], Float[Tensor, "B T D"]]:
         """What attention adds, the norms that states go through, and the states behind attention.
 
         No norm in a pre-norm layer; in a post-norm layer one behind each sum.
         """
-        for added, told in self._added():
+        for added, told in self._attention_additions():
             whole = self.entered + told
             if self._adds(whole, self.left):
                 return added, (), whole
@@ -116,19 +118,19 @@ class Anatomy:
             "norms make up what it gives out."
         )
 
-    def _added(self) -> Iterator[tuple[Parts, Float[Tensor, "B T D"]]]:
+    def _attention_additions(self) -> Iterator[tuple[VectorParts, Float[Tensor, "B T D"]]]:
         """What attention adds to the states: as its block gives it, or behind a norm of its own."""
         added, bias = self.block.added()
         output = self.block.output
         nothing = torch.zeros_like(output)
-        parts = Parts(self.block.call.weights, added, nothing, bias.expand_as(output))
+        parts = VectorParts(self.block.call.weights, added, nothing, bias.expand_as(output))
         yield parts, output
         for norm, step in self._norms(output):
             yield norm.after(parts), step.output
 
     def _norms(
-        self, given: Tensor | None = None, *, among: Sequence[Step] | None = None
-    ) -> Iterator[tuple[Norm, Step]]:
+        self, given: Tensor | None = None, *, among: Sequence[ModuleCall] | None = None
+    ) -> Iterator[tuple[LinearisedNorm, ModuleCall]]:
         """The steps that are norms, of any states or of these."""
         for step in self.steps if among is None else among:
             if step.given is None or not (given is None or self._near(step.given, given)):
@@ -137,9 +139,11 @@ class Anatomy:
             if norm is not None:
                 yield norm, step
 
-    def _norm(self, step: Step, given: Float[Tensor, "B T D"]) -> Norm | None:
+    def _norm(self, step: ModuleCall, given: Float[Tensor, "B T D"]) -> LinearisedNorm | None:
         """The step as a norm, if one of the usual forms makes exactly its output."""
-        known = [getattr(step.module, name) for name in EPSILONS if hasattr(step.module, name)]
+        known = [
+            getattr(step.module, name) for name in EPSILON_ATTRIBUTES if hasattr(step.module, name)
+        ]
         if not known:
             return None
         weight, bias = (getattr(step.module, name, None) for name in ("weight", "bias"))
@@ -149,7 +153,7 @@ class Anatomy:
             middle = given.mean(-1, keepdim=True) if centred else 0.0
             spread = (given - middle).square().mean(-1, keepdim=True)
             for one in (gain, 1 + gain):  # some families keep what their gain is beyond 1
-                norm = Norm(one, (spread + known[0]).rsqrt(), shift, centred)
+                norm = LinearisedNorm(one, (spread + known[0]).rsqrt(), shift, centred)
                 if self._near(norm.linear(given) + shift, step.output):
                     return norm
         return None
@@ -167,7 +171,9 @@ class Anatomy:
         """Whether both are the same, for tokens that are no padding, to rounding."""
         if one.shape != other.shape:
             return False
-        limit = NEAR * max(1.0, float((other if among is None else among).abs().max()))
+        limit = RECONSTRUCTION_TOLERANCE * max(
+            1.0, float((other if among is None else among).abs().max())
+        )
         first = self.present[0].int().argmax()
         if not float((one[0, first] - other[0, first]).abs().max()) <= limit:  # most end here
             return False
@@ -176,9 +182,9 @@ class Anatomy:
     def _gap(self, one: Tensor, other: Tensor) -> float:
         return float((one - other)[self.present].abs().max())
 
-    def _require(self, parts: Parts, whole: Tensor) -> None:
+    def _require(self, parts: VectorParts, whole: Tensor) -> None:
         gap = self._gap(parts.whole(), whole)
-        if not gap <= NEAR * max(1.0, float(whole[self.present].abs().max())):
+        if not gap <= RECONSTRUCTION_TOLERANCE * max(1.0, float(whole[self.present].abs().max())):
             raise NotApplicable(
                 f"the parts of {self.name} and its biases do not make up its states "
                 f"(difference {gap:.2g})."

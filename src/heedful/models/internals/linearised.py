@@ -22,17 +22,17 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from heedful.core.errors import NotApplicable
-from heedful.models.attention_access.access import lock_of
-from heedful.models.attention_access.layer_hooks import hooked
-from heedful.models.attention_access.recorder import Call, Edit
-from heedful.models.attention_access.softmax_hook import SOFTMAXES
+from heedful.models.attention_access.access import model_lock
+from heedful.models.attention_access.layer_hooks import removing_hooks
+from heedful.models.attention_access.recorder import AttentionCall, Edit
+from heedful.models.attention_access.softmax_hook import SOFTMAX_FUNCTIONS
 from heedful.models.internals.local_affine import (
-    Affine,
-    as_wide,
-    of_activation,
-    of_norm,
-    of_product,
-    of_softmax,
+    AffineMap,
+    linearise_activation,
+    linearise_norm,
+    linearise_product,
+    linearise_softmax,
+    repeat_to_batch,
 )
 
 ACTIVATIONS = {
@@ -46,65 +46,82 @@ PRODUCTS = {
     *(torch.matmul, Tensor.matmul, Tensor.__matmul__, Tensor.__rmatmul__, torch.bmm, Tensor.bmm),
     *(torch.einsum, torch.baddbmm, Tensor.baddbmm),
 }
-ADDING = {torch.baddbmm, Tensor.baddbmm}  # whose first is added, and no factor
-MIXING = (nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU, nn.MultiheadAttention)
-FIXED = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)  # linear as they are, out of training
-HOMES = ("torch.nn.modules.activation", "transformers.activations")
-ENDINGS = ("gelu", "relu", "silu", "activation")
-OTHERS = (
+PRODUCTS_WITH_ADDEND = {torch.baddbmm, Tensor.baddbmm}  # whose first is added, and no factor
+MIXING_MODULES = (
+    nn.Softmax,
+    nn.Softmax2d,
+    nn.LogSoftmax,
+    nn.Softmin,
+    nn.GLU,
+    nn.MultiheadAttention,
+)
+BATCH_NORMS = (
+    nn.BatchNorm1d,
+    nn.BatchNorm2d,
+    nn.BatchNorm3d,
+)  # linear as they are, out of training
+ACTIVATION_PACKAGES = ("torch.nn.modules.activation", "transformers.activations")
+ACTIVATION_NAME_ENDINGS = ("gelu", "relu", "silu", "activation")
+OTHER_PARTS_MESSAGE = (
     "The model ran other non-linear parts than those that were kept: which of them run depends "
     "on its input, so that they cannot be held."
 )
 
 
 @dataclass(eq=False)
-class Frozen:
+class LinearisedModel:
     """The parts one pass met, in order: which, and what stands in for it.
 
     None stands in for a part that did not depend on the input.
     """
 
     model: nn.Module
-    kept: list[tuple[object, Affine | None]] = field(default_factory=list)
+    kept: list[tuple[object, AffineMap | None]] = field(default_factory=list)
 
     @contextmanager
     def replayed(self) -> Iterator[None]:
         """Inside the block passes of this thread use the kept parts in the place of their own."""
-        met = _Met(self, again=True)
-        with _watched(self.model, met), met:
+        met = _FreezeMode(self, again=True)
+        with _nonlinearities_hooked(self.model, met), met:
             yield
         if self.kept and met.count % len(self.kept):
-            raise NotApplicable(OTHERS)
+            raise NotApplicable(OTHER_PARTS_MESSAGE)
 
 
 @contextmanager
-def frozen(model: nn.Module) -> Iterator[Frozen]:
+def linearised(model: nn.Module) -> Iterator[LinearisedModel]:
     """Inside the block one pass has its own values and the gradients of its linear parts.
 
     What depends on the input is what autograd follows: run it from vectors that require gradients.
     The model's own weights are constants meanwhile; one thread at a time.
     """
-    found = Frozen(model)
-    met = _Met(found)
-    with lock_of(model), _constant(model), _watched(model, met), met, torch.enable_grad():
+    found = LinearisedModel(model)
+    met = _FreezeMode(found)
+    with (
+        model_lock(model),
+        _parameters_frozen(model),
+        _nonlinearities_hooked(model, met),
+        met,
+        torch.enable_grad(),
+    ):
         yield found
 
 
-def hold(call: Call) -> Tensor:
+def freeze_attention(call: AttentionCall) -> Tensor:
     """Attention as a constant."""
     return call.weights.detach()
 
 
-def held_at(calls: list[Call]) -> Edit:
+def replay_attention(calls: list[AttentionCall]) -> Edit:
     """An edit that puts the attention of an earlier pass in its place again."""
 
-    def put(call: Call) -> Tensor:
-        return as_wide(calls[call.order].weights.detach(), call.weights)
+    def put(call: AttentionCall) -> Tensor:
+        return repeat_to_batch(calls[call.order].weights.detach(), call.weights)
 
     return put
 
 
-class _Same(torch.autograd.Function):
+class _StraightThrough(torch.autograd.Function):
     """The value of one tensor with the gradient of another."""
 
     @staticmethod
@@ -117,10 +134,10 @@ class _Same(torch.autograd.Function):
         return None, slopes[0].to(ctx.kind)
 
 
-class _Met(TorchFunctionMode):
+class _FreezeMode(TorchFunctionMode):
     """Meets every part of a pass, and keeps it or puts a kept one in its place."""
 
-    def __init__(self, frozen: Frozen, *, again: bool = False) -> None:
+    def __init__(self, frozen: LinearisedModel, *, again: bool = False) -> None:
         super().__init__()
         self.frozen, self.again = frozen, again
         self.inside = self.count = 0
@@ -132,7 +149,7 @@ class _Met(TorchFunctionMode):
             return value
         if func in ACTIVATIONS:
             return self._activation(func, args, more, value)
-        if func in SOFTMAXES:
+        if func in SOFTMAX_FUNCTIONS:
             return self._softmax(func, args, more, value)
         if func in PRODUCTS:
             return self._product(func, args, more, value)
@@ -140,7 +157,7 @@ class _Met(TorchFunctionMode):
 
     def module(self, module: nn.Module, entered: Tensor, left: Tensor) -> Tensor:
         """What leaves a norm or an activation module."""
-        make = of_norm if _is_norm(module) else of_activation
+        make = linearise_norm if _is_norm(module) else linearise_activation
         kept = make(module.forward, entered, left) if self._new(entered) else None
         return self._put((module, kept), left, entered)
 
@@ -151,51 +168,51 @@ class _Met(TorchFunctionMode):
         def part(x: Tensor) -> Any:
             return func(x, *args[1:], **rest)
 
-        kept = of_activation(part, entered, value) if self._new(entered) else None
+        kept = linearise_activation(part, entered, value) if self._new(entered) else None
         return self._put((func, kept), value, entered)
 
     def _softmax(self, func: Any, args: Any, more: Any, value: Tensor) -> Tensor:
         entered = args[0] if args else more["input"]
         axis = more["dim"] if "dim" in more else args[1]
-        kept = of_softmax(entered, value, axis) if self._new(entered) else None
+        kept = linearise_softmax(entered, value, axis) if self._new(entered) else None
         return self._put((func, kept), value, entered)
 
     def _product(self, func: Any, args: Any, more: Any, value: Tensor) -> Tensor:
         given: dict[int | str, Any] = {**dict(enumerate(args)), **more}
-        added = (0, "input") if func in ADDING else ()
+        added = (0, "input") if func in PRODUCTS_WITH_ADDEND else ()
         moving = {
             at: one
             for at, one in given.items()
             if isinstance(one, Tensor) and self._new(one) and at not in added
         }
-        kept = of_product(func, moving) if len(moving) == 2 else None
+        kept = linearise_product(func, moving) if len(moving) == 2 else None
         return self._put((func, kept), value, *args, **more)
 
     def _new(self, one: Tensor) -> bool:
         return not self.again and one.requires_grad
 
     def _put(
-        self, found: tuple[object, Affine | None], value: Tensor, *given: Any, **more: Any
+        self, found: tuple[object, AffineMap | None], value: Tensor, *given: Any, **more: Any
     ) -> Tensor:
         """The next part: kept and the model's own in the first pass, the kept one in others."""
         who, kept = found
         place, self.count = self.count, self.count + 1
         if not self.again:
             self.frozen.kept.append(found)
-            return value if kept is None else _same(value, kept(*given, **more))
+            return value if kept is None else _straight_through(value, kept(*given, **more))
         known, part = self.frozen.kept[place % len(self.frozen.kept)]
         if known is not who:
-            raise NotApplicable(OTHERS)
+            raise NotApplicable(OTHER_PARTS_MESSAGE)
         return value if part is None else part(*given, **more)
 
 
-def _same(value: Tensor, linear: Tensor) -> Tensor:
-    made: Tensor = _Same.apply(value.detach(), linear)  # type: ignore[no-untyped-call]
+def _straight_through(value: Tensor, linear: Tensor) -> Tensor:
+    made: Tensor = _StraightThrough.apply(value.detach(), linear)  # type: ignore[no-untyped-call]
     return made
 
 
 @contextmanager
-def _constant(model: nn.Module) -> Iterator[None]:
+def _parameters_frozen(model: nn.Module) -> Iterator[None]:
     """Inside the block no weight of the model requires a gradient."""
     trained = [one for one in model.parameters() if one.requires_grad]
     try:
@@ -208,7 +225,7 @@ def _constant(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _watched(model: nn.Module, met: _Met) -> Iterator[None]:
+def _nonlinearities_hooked(model: nn.Module, met: _FreezeMode) -> Iterator[None]:
     """Inside the block what leaves norms and activations passes by; their inner parts do not."""
     mine = get_ident()  # another thread may use the model as it is
 
@@ -234,16 +251,20 @@ def _watched(model: nn.Module, met: _Met) -> Iterator[None]:
     parts = [one for one in model.modules() if _is_norm(one) or _is_activation(one)]
     handles = [one.register_forward_pre_hook(enter) for one in parts]
     handles += [one.register_forward_hook(leave, with_kwargs=True) for one in parts]
-    with hooked(handles):
+    with removing_hooks(handles):
         yield
 
 
 def _is_norm(module: nn.Module) -> bool:
     alone = next(module.children(), None) is None
-    return alone and "Norm" in type(module).__name__ and not isinstance(module, FIXED)
+    return alone and "Norm" in type(module).__name__ and not isinstance(module, BATCH_NORMS)
 
 
 def _is_activation(module: nn.Module) -> bool:
     kind = type(module)
-    known = kind.__module__ in HOMES or kind.__name__.lower().endswith(ENDINGS)
-    return known and not isinstance(module, MIXING) and next(module.children(), None) is None
+    known = kind.__module__ in ACTIVATION_PACKAGES or kind.__name__.lower().endswith(
+        ACTIVATION_NAME_ENDINGS
+    )
+    return (
+        known and not isinstance(module, MIXING_MODULES) and next(module.children(), None) is None
+    )

@@ -13,13 +13,16 @@ from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 
-Part = Callable[..., Any]
-Affine = Callable[..., Tensor]
+Nonlinearity = Callable[..., Any]
+AffineMap = Callable[..., Tensor]
 """What stands in for a part; it is given what the part would be given."""
-FINE, COARSE = 1e-4, 0.05  # how far a norm may lie from what it must be, as a share of it
+NORM_TOLERANCE, HALF_PRECISION_NORM_TOLERANCE = (
+    1e-4,
+    0.05,
+)  # how far a norm may lie from what it must be, as a share of it
 
 
-def of_activation(part: Part, entered: Tensor, left: Tensor) -> Affine:
+def linearise_activation(part: Nonlinearity, entered: Tensor, left: Tensor) -> AffineMap:
     """f(x) as x times the slope f(x)/x; where f(0) is not 0, that is a constant beside it.
 
     >>> held = of_activation(torch.relu, torch.tensor([2.0, -1.0]), torch.tensor([2.0, 0.0]))
@@ -31,10 +34,10 @@ def of_activation(part: Part, entered: Tensor, left: Tensor) -> Affine:
         away = torch.where(entered.abs() < tiny, tiny, entered)
         start = part(torch.zeros_like(entered[:1]))
         slope = (part(away) - start) / away
-    return _scaling(slope, entered, left)
+    return _scale_map(slope, entered, left)
 
 
-def of_norm(part: Part, entered: Tensor, left: Tensor) -> Affine:
+def linearise_norm(part: Nonlinearity, entered: Tensor, left: Tensor) -> AffineMap:
     """A layer norm or RMS norm with its deviation held: c · γ ⊙ (x − mean x) + β, or without mean.
 
     γ (or 1 + γ), β, and whether there is a mean are read off what it makes of zeros, of ones and of
@@ -42,7 +45,7 @@ def of_norm(part: Part, entered: Tensor, left: Tensor) -> Affine:
     """
     with torch.no_grad():
         none = torch.zeros_like(entered[:1])
-        signs = _signs(none)
+        signs = _alternating_signs(none)
         bias, ones = part(none), part(none + 1)
         gamma = (part(signs) - bias) / signs
         centred = bool((ones - bias).abs().max() <= 1e-3 * (gamma * signs).abs().max())
@@ -50,10 +53,10 @@ def of_norm(part: Part, entered: Tensor, left: Tensor) -> Affine:
         size = read.square().sum(-1, keepdim=True)
         fit = ((left - bias) * read).sum(-1, keepdim=True) / torch.where(size > 0, size, 1.0)
         _require_norm(part, fit * read, left - bias)
-    return _scaling(fit * gamma, entered, left, centred=centred)
+    return _scale_map(fit * gamma, entered, left, centred=centred)
 
 
-def of_product(part: Part, factors: Mapping[int | str, Tensor]) -> Affine:
+def linearise_product(part: Nonlinearity, factors: Mapping[int | str, Tensor]) -> AffineMap:
     """a · b as half of a · b₀ and half of a₀ · b: neither factor is preferred.
 
     The two factors are told by their places among what the part is given, or by their names.
@@ -65,7 +68,7 @@ def of_product(part: Part, factors: Mapping[int | str, Tensor]) -> Affine:
         for place, factor in kept.items():
             placed, named = list(given), dict(more)
             here: Any = placed if isinstance(place, int) else named
-            here[place] = as_wide(factor, here[place])
+            here[place] = repeat_to_batch(factor, here[place])
             halves.append(part(*placed, **named))
         half: Tensor = (halves[0] + halves[1]) / 2
         return half
@@ -73,19 +76,19 @@ def of_product(part: Part, factors: Mapping[int | str, Tensor]) -> Affine:
     return held
 
 
-def of_softmax(entered: Tensor, left: Tensor, axis: int) -> Affine:
+def linearise_softmax(entered: Tensor, left: Tensor, axis: int) -> AffineMap:
     """The tangent s + s ⊙ (d − ⟨s, d⟩) with d = x − x₀; what had no share keeps none."""
     point, share = entered.detach(), left.detach().to(entered.dtype)
 
     def held(given: Tensor) -> Tensor:
-        here, shares = as_wide(point, given), as_wide(share, given)
+        here, shares = repeat_to_batch(point, given), repeat_to_batch(share, given)
         moved = (given - here).masked_fill(shares == 0, 0.0)
         return shares + shares * (moved - (shares * moved).sum(axis, keepdim=True))
 
     return held
 
 
-def as_wide(kept: Tensor, given: Tensor) -> Tensor:
+def repeat_to_batch(kept: Tensor, given: Tensor) -> Tensor:
     """What was kept of some texts, over again for a batch that has them several times."""
     if kept.dim() != given.dim():
         return kept
@@ -96,21 +99,21 @@ def as_wide(kept: Tensor, given: Tensor) -> Tensor:
     return kept if max(times, default=1) == 1 else kept.repeat(times)
 
 
-def _scaling(slope: Tensor, entered: Tensor, left: Tensor, *, centred: bool = False) -> Affine:
+def _scale_map(slope: Tensor, entered: Tensor, left: Tensor, *, centred: bool = False) -> AffineMap:
     def scaled(given: Tensor) -> Tensor:
         steps = given - given.mean(-1, keepdim=True) if centred else given
-        return as_wide(slope, given) * steps
+        return repeat_to_batch(slope, given) * steps
 
     with torch.no_grad():
         rest = left.detach() - scaled(entered.detach())
 
     def held(given: Tensor) -> Tensor:
-        return scaled(given) + as_wide(rest, given)
+        return scaled(given) + repeat_to_batch(rest, given)
 
     return held
 
 
-def _signs(like: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+def _alternating_signs(like: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Numbers along the last axis that add up to 0, none of them 0."""
     width = like.shape[-1]
     row = torch.ones(width, dtype=like.dtype, device=like.device)
@@ -121,10 +124,12 @@ def _signs(like: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return row.expand_as(like)
 
 
-def _require_norm(part: Part, made: Tensor, wanted: Tensor) -> None:
+def _require_norm(part: Nonlinearity, made: Tensor, wanted: Tensor) -> None:
     fine = wanted.dtype in (torch.float32, torch.float64)
     gap = float((made - wanted).abs().max())
-    if not gap <= (FINE if fine else COARSE) * max(float(wanted.abs().max()), 1e-6):
+    if not gap <= (NORM_TOLERANCE if fine else HALF_PRECISION_NORM_TOLERANCE) * max(
+        float(wanted.abs().max()), 1e-6
+    ):
         owner = type(getattr(part, "__self__", part)).__name__
         raise NotApplicable(
             f"{owner} is named a norm, but does not scale what it is given as layer norms and "

@@ -19,18 +19,18 @@ from jaxtyping import Float, Int
 from torch import Tensor, autograd
 
 from heedful.core.errors import NotApplicable
-from heedful.models.attention_access.edits import as_leaf
-from heedful.models.attention_access.recorder import Call
-from heedful.models.batch_context import Sitting
-from heedful.models.internals.linearised import frozen, held_at, hold
-from heedful.models.perturbed.perturbed_embeddings import given_vectors
+from heedful.models.attention_access.edits import detach_as_leaf
+from heedful.models.attention_access.recorder import AttentionCall
+from heedful.models.batch_context import BatchContext
+from heedful.models.internals.linearised import freeze_attention, linearised, replay_attention
+from heedful.models.perturbed.perturbed_embeddings import unwrap_perturbed
 from heedful.models.transformer.subject import TransformerSubject
-from heedful.numerics.tensor.target import Linear, direction
+from heedful.numerics.tensor.target import LinearTargetValue, logit_direction
 
-Rule = Literal["cp", "attn"]
-RULES: tuple[Rule, ...] = get_args(Rule)
-NEAR = 1e-3  # the share of all relevance that may be lost to rounding
-NOTHING = 1e-9
+LRPRule = Literal["cp", "attn"]
+LRP_RULES: tuple[LRPRule, ...] = get_args(LRPRule)
+CONSERVATION_TOLERANCE = 1e-3  # the share of all relevance that may be lost to rounding
+SMALLEST_TOTAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +50,10 @@ class Relevance:
         """What was lost or made up on the way; 0 where relevance is conserved."""
         return self.inputs.sum((-1, -2)) + self.rest - self.value
 
-    def conserved(self, tolerance: float) -> "Relevance":
+    def require_conserved(self, tolerance: float) -> "Relevance":
         """Itself, if no more than such a share is lost of all that there is on both sides."""
         there = self.value.abs() + self.rest.abs() + self.inputs.sum(-1).abs().sum(-1)
-        lost = float((self.gap.abs() / there.clamp(min=NOTHING)).max())
+        lost = float((self.gap.abs() / there.clamp(min=SMALLEST_TOTAL)).max())
         if not lost <= tolerance:
             raise NotApplicable(
                 f"Relevance is not conserved on its way through this model ({lost:.1%} is lost): "
@@ -63,32 +63,38 @@ class Relevance:
 
 
 @dataclass(frozen=True)
-class RelevanceOf:
+class RelevanceComputation:
     """Relevance for one target class per text, computed once however many methods ask."""
 
     target: tuple[int, ...]
-    of: Linear
-    rule: Rule
+    of: LinearTargetValue
+    rule: LRPRule
 
-    def __call__(self, sitting: Sitting) -> Relevance:
-        subject = given_vectors(sitting.subject)
+    def __call__(self, context: BatchContext) -> Relevance:
+        subject = unwrap_perturbed(context.subject)
         if not isinstance(subject, TransformerSubject):
             raise RuntimeError(f"{type(subject).__name__} is no transformer.")
-        with sitting.clock("relevance"):
-            exact: TransformerSubject = subject.in_full()
-            return self._handed_down(exact, sitting).conserved(max(NEAR, 2 * exact.tolerance))
+        with context.clock("relevance"):
+            exact: TransformerSubject = subject.full_precision()
+            return self._propagate(exact, context).require_conserved(
+                max(CONSERVATION_TOLERANCE, 2 * exact.tolerance)
+            )
 
-    def _handed_down(self, subject: TransformerSubject, sitting: Sitting) -> Relevance:
-        batch, held = sitting.batch, self.rule == "cp"
-        vectors = sitting.embedded.detach().clone().requires_grad_()
-        with frozen(subject.model) as parts:
-            logits, heard = subject.run(batch, hold if held else _leading, embedded=vectors)
+    def _propagate(self, subject: TransformerSubject, context: BatchContext) -> Relevance:
+        batch, held = context.batch, self.rule == "cp"
+        vectors = context.embedded.detach().clone().requires_grad_()
+        with linearised(subject.model) as parts:
+            logits, heard = subject.run(
+                batch, freeze_attention if held else _leaf_weights, embedded=vectors
+            )
         maps = () if held else tuple(call.weights for call in heard.calls)
-        weights = direction(logits.detach(), torch.tensor(self.target).to(logits.device), self.of)
+        weights = logit_direction(
+            logits.detach(), torch.tensor(self.target).to(logits.device), self.of
+        )
         slope, *slopes = autograd.grad(
             logits, (vectors, *maps), weights, allow_unused=True, materialize_grads=True
         )
-        again = held_at(heard.calls) if held else _leading
+        again = replay_attention(heard.calls) if held else _leaf_weights
         with torch.no_grad(), parts.replayed():
             none, _ = subject.run(batch, again, embedded=torch.zeros_like(vectors), keep=False)
         return Relevance(
@@ -99,12 +105,14 @@ class RelevanceOf:
         )
 
 
-def relevance(sitting: Sitting, target: Int[Tensor, "B"], *, of: Linear, rule: Rule) -> Relevance:
+def compute_relevance(
+    context: BatchContext, target: Int[Tensor, "B"], *, of: LinearTargetValue, rule: LRPRule
+) -> Relevance:
     """What of the explained value each word has, in a transformer."""
-    return sitting.once(RelevanceOf(tuple(target.tolist()), of, rule))
+    return context.cached(RelevanceComputation(tuple(target.tolist()), of, rule))
 
 
-def _leading(call: Call) -> Tensor:
+def _leaf_weights(call: AttentionCall) -> Tensor:
     """The weights themselves, as what the next product is made of."""
-    leaf = as_leaf(call)
+    leaf = detach_as_leaf(call)
     return leaf if isinstance(leaf, Tensor) else call.weights

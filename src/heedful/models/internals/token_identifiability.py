@@ -5,23 +5,23 @@ from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor, autograd
 
 from heedful.core.batch import Batch
-from heedful.models.internals.effective_attention import Inside
-from heedful.models.internals.hidden_states import Watch, layers_around
+from heedful.models.internals.effective_attention import HasAttentionCalls
+from heedful.models.internals.hidden_states import StateRecorder, find_attention_layers
 
-TIE = 1e-9  # cosines this near are the same: a word that is written twice
+TIE_TOLERANCE = 1e-9  # cosines this near are the same: a word that is written twice
 
 
-def layer_states(
-    subject: Inside, batch: Batch, embedded: Float[Tensor, "B T E"], *, method: str
+def record_hidden_states(
+    subject: HasAttentionCalls, batch: Batch, embedded: Float[Tensor, "B T E"], *, method: str
 ) -> list[Float[Tensor, "B T D"]]:
     """What enters each layer, and what leaves the last, by one pass that autograd can follow."""
-    watch = Watch(batch, method, tokens_first=subject.seam.tokens_first)
-    with watch.on(layers_around(subject, method, turned=True)), torch.enable_grad():
+    watch = StateRecorder(batch, method, tokens_first=subject.access.tokens_first)
+    with watch.on(find_attention_layers(subject, method, turned=True)), torch.enable_grad():
         subject.run(batch, embedded=embedded, keep=False)
     return [*watch.entered, watch.left[-1]]
 
 
-def identified(
+def find_identifiable_tokens(
     states: Float[Tensor, "B T D"],
     vectors: Float[Tensor, "B T D"],
     present: Bool[Tensor, "B T"],
@@ -30,23 +30,32 @@ def identified(
 
     Vectors that are equal are one word; a state of zeros points nowhere.
     """
-    near = alike(states, vectors).masked_fill(~present[:, None], -torch.inf)
+    near = pairwise_cosine(states, vectors).masked_fill(~present[:, None], -torch.inf)
     own = near.diagonal(dim1=1, dim2=2)
-    return (own >= near.amax(-1) - TIE) & (states != 0).any(-1)
+    return (own >= near.amax(-1) - TIE_TOLERANCE) & (states != 0).any(-1)
 
 
-def equals(vectors: Float[Tensor, "B T D"], present: Bool[Tensor, "B T"]) -> Float64[Tensor, "B T"]:
+def count_equal_tokens(
+    vectors: Float[Tensor, "B T D"], present: Bool[Tensor, "B T"]
+) -> Float64[Tensor, "B T"]:
     """How many of a text's tokens point where this one does, itself among them."""
-    return (alike(vectors, vectors) >= 1 - TIE).logical_and(present[:, None]).double().sum(-1)
+    return (
+        (pairwise_cosine(vectors, vectors) >= 1 - TIE_TOLERANCE)
+        .logical_and(present[:, None])
+        .double()
+        .sum(-1)
+    )
 
 
-def alike(one: Float[Tensor, "B T D"], other: Float[Tensor, "B S D"]) -> Float64[Tensor, "B T S"]:
+def pairwise_cosine(
+    one: Float[Tensor, "B T D"], other: Float[Tensor, "B S D"]
+) -> Float64[Tensor, "B T S"]:
     """The cosine of every two of them; 0 with one of zeros."""
     there, here = (torch.nn.functional.normalize(part.double(), dim=-1) for part in (one, other))
     return there @ here.mT
 
 
-def contributions(
+def hidden_token_attribution(
     states: Float[Tensor, "B T D"],
     leaf: Float[Tensor, "B T E"],
     *,

@@ -9,14 +9,14 @@ from heedful.core.values import Forward
 from heedful.models.protocols import Subject
 
 
-def attended(
+def compute_attended_state(
     subject: Subject, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None
 ) -> Float64[Tensor, "B D"]:
     """What attention makes of each text, by a pass of its own."""
-    return state_of(batch, subject.forward(batch, embedded))
+    return attended_state(batch, subject.forward(batch, embedded))
 
 
-def state_of(batch: Batch, forward: Forward) -> Float64[Tensor, "B D"]:
+def attended_state(batch: Batch, forward: Forward) -> Float64[Tensor, "B D"]:
     """What attention makes of each text: Σ_t α_t h_t over its words."""
     weights = forward.attention.masked_fill(~batch.mask, 0.0)
     return torch.einsum("bt,btd->bd", weights, forward.states).double().cpu()

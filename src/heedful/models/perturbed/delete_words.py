@@ -8,10 +8,10 @@ from torch import Tensor
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
-from heedful.models.batch_context import Ask, Passed, Sitting
+from heedful.models.batch_context import BatchContext, OutputFunction, VariantLogits
 
 
-def same_word(batch: Batch) -> Bool[Tensor, "B T T"]:
+def same_word_mask(batch: Batch) -> Bool[Tensor, "B T T"]:
     """Which tokens of a text are pieces of one word; special tokens are nobody's."""
     pairs = batch.mask[:, :, None] & batch.mask[:, None, :]
     if batch.word is None:
@@ -19,65 +19,65 @@ def same_word(batch: Batch) -> Bool[Tensor, "B T T"]:
     return pairs & (batch.word[:, :, None] == batch.word[:, None, :])
 
 
-def without_each_word(sitting: Sitting) -> Float[Tensor, "B T C"]:
+def logits_without_each_word(context: BatchContext) -> Float[Tensor, "B T C"]:
     """Logits with the whole word of token t deleted, for each t in the mask; zeros elsewhere."""
-    together, mask = same_word(sitting.batch), sitting.batch.mask
+    together, mask = same_word_mask(context.batch), context.batch.mask
     if int(together.sum()) == int(mask.sum()):  # every word is one token: there is a quicker way
-        return sitting.without_each
+        return context.without_each
     first = together.byte().argmax(-1)  # every piece of a word looks its result up at the first one
     rows, heads = (mask & (first == torch.arange(mask.shape[1]))).nonzero(as_tuple=True)
-    with sitting.clock("leave_one_out"), torch.no_grad():
-        logits = logits_deleting(sitting, rows, together[rows, heads])
+    with context.clock("leave_one_out"), torch.no_grad():
+        logits = logits_without_tokens(context, rows, together[rows, heads])
     result = logits.new_zeros(*mask.shape, logits.shape[-1])
     result[rows, heads] = logits
     result = result[torch.arange(len(mask))[:, None], first]
     return result.masked_fill(~mask[..., None].to(result.device), 0.0)
 
 
-def logits_deleting(
-    sitting: Sitting, rows: Int[Tensor, "N"], deleted: Bool[Tensor, "N T"]
+def logits_without_tokens(
+    context: BatchContext, rows: Int[Tensor, "N"], deleted: Bool[Tensor, "N T"]
 ) -> Float[Tensor, "N C"]:
     """The logits of texts rows[n] without the tokens deleted[n]."""
-    _require_something_left(sitting, rows, deleted)
-    found = sitting.logits.new_zeros(len(rows), len(sitting.subject.labels))
-    for variants, which, logits in passes_deleting(sitting, rows, deleted):
+    _require_tokens_left(context, rows, deleted)
+    found = context.logits.new_zeros(len(rows), len(context.subject.labels))
+    for variants, which, logits in run_without_tokens(context, rows, deleted):
         found[variants] = logits[which]
     return found
 
 
-def passes_deleting(
-    sitting: Sitting,
+def run_without_tokens(
+    context: BatchContext,
     rows: Int[Tensor, "N"],
     deleted: Bool[Tensor, "N T"],
     *,
-    ask: Ask = Sitting.outputs,
-) -> Iterator[Passed]:
+    ask: OutputFunction = BatchContext.outputs,
+) -> Iterator[VariantLogits]:
     """Every distinct variant once: which of the N it is, by its row among the logits of the pass.
 
     Variants that are equally long are run together, so none needs padding, and as short as they
     are. One of which nothing is left is in no pass.
     """
-    left = sitting.batch.present[rows] & ~deleted
+    left = context.batch.present[rows] & ~deleted
     lengths = left.sum(-1)
     for length in torch.unique(lengths[lengths > 0]).tolist():
         variants = (lengths == length).nonzero().squeeze(-1)
-        shorter = sitting.batch.keeping(rows[variants], left[variants])
-        first, which = shorter.distinct()
-        size = max(1, sitting.budget // length)
+        shorter = context.batch.keep_tokens(rows[variants], left[variants])
+        first, which = shorter.distinct_texts()
+        size = max(1, context.budget // length)
         for start, some in zip(range(0, len(first), size), torch.split(first, size), strict=True):
             here = (which >= start) & (which < start + size)
             with torch.no_grad():
-                logits = ask(sitting, shorter.chosen(some), None)
+                logits = ask(context, shorter.chosen(some), None)
             yield variants[here], which[here] - start, logits
 
 
-def _require_something_left(
-    sitting: Sitting, rows: Int[Tensor, "N"], deleted: Bool[Tensor, "N T"]
+def _require_tokens_left(
+    context: BatchContext, rows: Int[Tensor, "N"], deleted: Bool[Tensor, "N T"]
 ) -> None:
-    left = (sitting.batch.present[rows] & ~deleted).any(-1)
+    left = (context.batch.present[rows] & ~deleted).any(-1)
     if not bool(left.all()):
-        text = sitting.batch.instances[int(rows[~left][0])]
+        text = context.batch.instances[int(rows[~left][0])]
         raise NotApplicable(
             f"Without its only word, text {text} leaves nothing for "
-            f"{sitting.subject.family} to read; such a text can only lose tokens (players=tokens)."
+            f"{context.subject.family} to read; such a text can only lose tokens (players=tokens)."
         )

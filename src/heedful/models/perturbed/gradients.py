@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, autograd
 
-from heedful.models.batch_context import Sitting
-from heedful.numerics.tensor.target import Of, steepness, value_of
+from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.target import TargetValue, log_odds_slope, target_value
 
 
 @dataclass(frozen=True, eq=False)
-class Slopes:
+class Gradients:
     """Gradients of a target's value: at the word vectors, and at each map of the pass.
 
     Where a model has no maps its `attention` is the one distribution it decodes under.
@@ -22,10 +22,10 @@ class Slopes:
     encoder_maps: tuple[Float[Tensor, "B H K K"], ...] = ()
     decoder_maps: tuple[Float[Tensor, "B H Q Q"], ...] = ()
 
-    def times(self, factor: Float[Tensor, "B"]) -> "Slopes":
+    def times(self, factor: Float[Tensor, "B"]) -> "Gradients":
         """All of them, each text's by its factor."""
         wide = factor[:, None, None, None]
-        return Slopes(
+        return Gradients(
             self.inputs * factor[:, None, None].to(self.inputs),
             *(
                 tuple(one * wide.to(one) for one in maps)
@@ -35,55 +35,61 @@ class Slopes:
 
 
 @dataclass(frozen=True)
-class SlopesOf:
+class GradientsComputation:
     """The gradients for one target class per text; probability and log-odds share one pass.
 
     Without `maps` the pass need not form any.
     """
 
     target: tuple[int, ...]
-    of: Of = "probability"
+    of: TargetValue = "probability"
     maps: bool = True
 
-    def __call__(self, sitting: Sitting) -> Slopes:
+    def __call__(self, context: BatchContext) -> Gradients:
         target = torch.tensor(self.target)
         if self.of == "probability":
-            shared = sitting.once(SlopesOf(self.target, "log_odds", self.maps))
-            return shared.times(steepness(sitting.logits.detach(), target, "probability"))
+            shared = context.cached(GradientsComputation(self.target, "log_odds", self.maps))
+            return shared.times(log_odds_slope(context.logits.detach(), target, "probability"))
         found: tuple[tuple[Tensor, ...], ...] = ()
-        logits, kept = _logits(sitting, maps=self.maps)
+        logits, kept = _logits_and_retain(context, maps=self.maps)
         if self.maps:
-            graph = sitting.graph
+            graph = context.graph
             found = (graph.maps, graph.encoder_maps, graph.decoder_maps)
-        with sitting.clock("gradient"), torch.enable_grad():
-            value = value_of(logits, target.to(logits.device), self.of).sum()
-            leaves = (sitting.embedded, *(one for maps in found for one in maps))
+        with context.clock("gradient"), torch.enable_grad():
+            value = target_value(logits, target.to(logits.device), self.of).sum()
+            leaves = (context.embedded, *(one for maps in found for one in maps))
             # what the output does not depend on has slope 0, not none
             inputs, *slopes = autograd.grad(
                 value, leaves, retain_graph=kept, allow_unused=True, materialize_grads=True
             )
         ends = iter(slopes)
-        return Slopes(inputs, *(tuple(next(ends) for _ in maps) for maps in found))
+        return Gradients(inputs, *(tuple(next(ends) for _ in maps) for maps in found))
 
 
-def _logits(sitting: Sitting, *, maps: bool) -> tuple[Float[Tensor, "B C"], bool]:
+def _logits_and_retain(context: BatchContext, *, maps: bool) -> tuple[Float[Tensor, "B C"], bool]:
     """The output, and whether its graph must outlive the gradient.
 
     That of a lean pass is given up, which is faster; another target makes another pass.
     """
     if maps:
-        return sitting.graph.logits, True
-    if "spent" in sitting.kept:
-        return sitting.lean_pass(), False
-    sitting.kept["spent"] = True
-    return sitting.logits, False
+        return context.graph.logits, True
+    if "spent" in context.kept:
+        return context.logits_only_pass(), False
+    context.kept["spent"] = True
+    return context.logits, False
 
 
-def slopes(sitting: Sitting, target: Int[Tensor, "B"], of: Of = "probability") -> Slopes:
+def compute_gradients(
+    context: BatchContext, target: Int[Tensor, "B"], of: TargetValue = "probability"
+) -> Gradients:
     """The gradients at inputs and maps, computed once however many methods ask."""
-    return sitting.once(SlopesOf(tuple(target.tolist()), of))
+    return context.cached(GradientsComputation(tuple(target.tolist()), of))
 
 
-def input_slope(sitting: Sitting, target: Int[Tensor, "B"], of: Of) -> Float[Tensor, "B T E"]:
+def input_gradient(
+    context: BatchContext, target: Int[Tensor, "B"], of: TargetValue
+) -> Float[Tensor, "B T E"]:
     """The gradient at the word vectors, by the same pass unless the sitting is lean."""
-    return sitting.once(SlopesOf(tuple(target.tolist()), of, maps=not sitting.lean)).inputs
+    return context.cached(
+        GradientsComputation(tuple(target.tolist()), of, maps=not context.lean)
+    ).inputs

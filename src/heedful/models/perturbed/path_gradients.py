@@ -6,33 +6,34 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, autograd
 
-from heedful.models.batch_context import Sitting
-from heedful.numerics.tensor.target import Of, value_of
+from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.target import TargetValue, target_value
 
 
 def gradients_at(
-    sitting: Sitting,
+    context: BatchContext,
     rows: Int[Tensor, "N"],
     vectors: Float[Tensor, "N T E"],
     target: Int[Tensor, "B"],
-    of: Of,
+    of: TargetValue,
 ) -> tuple[Float[Tensor, "N T E"], Float[Tensor, "N"]]:
     """∂f/∂x of texts rows[n] at vectors[n], and f there."""
     found = [
-        _at_once(sitting, some, here, target[some], of) for some, here in sitting.cut(rows, vectors)
+        _gradients_in_one_pass(context, some, here, target[some], of)
+        for some, here in context.cut(rows, vectors)
     ]
     slopes, values = zip(*found, strict=True)
     return torch.cat(slopes), torch.cat(values)
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class StraightPath:
     """The straight way from other vectors to the texts' own."""
 
-    sitting: Sitting
+    context: BatchContext
     begins: Float[Tensor, "B T E"]
     target: Int[Tensor, "B"]
-    of: Of
+    of: TargetValue
 
     def grid(
         self, texts: Int[Tensor, "M"], nodes: Float[Tensor, "N"]
@@ -46,7 +47,7 @@ class Way:
         self, rows: Int[Tensor, "K"], steps: Float[Tensor, "K"]
     ) -> tuple[Float[Tensor, "K T"], Float[Tensor, "K"]]:
         """⟨way, ∂f/∂x⟩ of each token of texts rows[k] at steps[k] of the way, and f there."""
-        found = [self._some(some, step) for some, step in self.sitting.cut(rows, steps)]
+        found = [self._some(some, step) for some, step in self.context.cut(rows, steps)]
         parts, values = zip(*found, strict=True)
         return torch.cat(parts), torch.cat(values)
 
@@ -54,22 +55,22 @@ class Way:
         self, rows: Int[Tensor, "K"], steps: Float[Tensor, "K"]
     ) -> tuple[Float[Tensor, "K T"], Float[Tensor, "K"]]:
         begins = self.begins[rows]
-        way = self.sitting.embedded.detach()[rows] - begins
+        way = self.context.embedded.detach()[rows] - begins
         here = begins + steps[:, None, None] * way
-        slope, value = _at_once(self.sitting, rows, here, self.target[rows], self.of)
+        slope, value = _gradients_in_one_pass(self.context, rows, here, self.target[rows], self.of)
         return (way * slope).sum(-1), value
 
 
-def _at_once(
-    sitting: Sitting,
+def _gradients_in_one_pass(
+    context: BatchContext,
     rows: Int[Tensor, "N"],
     vectors: Float[Tensor, "N T E"],
     target: Int[Tensor, "N"],
-    of: Of,
+    of: TargetValue,
 ) -> tuple[Float[Tensor, "N T E"], Float[Tensor, "N"]]:
     with torch.enable_grad():
         leaf = vectors.detach().requires_grad_()
-        logits = sitting.outputs(sitting.batch.chosen(rows), leaf)
-        value = value_of(logits, target.to(logits.device), of)
+        logits = context.outputs(context.batch.chosen(rows), leaf)
+        value = target_value(logits, target.to(logits.device), of)
         (slope,) = autograd.grad(value.sum(), leaf)
     return slope, value.detach()

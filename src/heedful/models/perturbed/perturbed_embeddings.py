@@ -10,17 +10,19 @@ from torch import Tensor
 
 from heedful.core.batch import Batch, Encoded
 from heedful.core.errors import NotApplicable
-from heedful.core.values import Decode, Example, Forward, LinearDecoder, QueryDecoder
+from heedful.core.values import Decoder, Example, Forward, LinearDecoder, QueryDecoder
 from heedful.models.protocols import Subject
 
-FROM_WORDS = ("without_each", "part_sizes", "zeroed_values", "rows_elsewhere")
+READS_TOKEN_IDS = ("without_each", "part_sizes", "zeroed_values", "rows_elsewhere")
 """Short cuts that read the words themselves, not their vectors."""
 
-DEAF = "it reads the words themselves, so it cannot be computed anew when their vectors move"
+IGNORES_EMBEDDINGS = (
+    "it reads the words themselves, so it cannot be computed anew when their vectors move"
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Moved:
+class PerturbedSubject:
     """The inner subject before one batch, `here`, with other vectors for its tokens.
 
     Passes that are given vectors run as they are; those that would look words up are refused, for
@@ -54,24 +56,24 @@ class Moved:
         place = {number: row for row, number in enumerate(self.here.instances)}
         rows = torch.tensor([place.get(number, 0) for number in batch.instances])
         if not torch.equal(self.here.ids[rows], batch.ids):
-            raise NotApplicable(DEAF)
+            raise NotApplicable(IGNORES_EMBEDDINGS)
         return self.vectors[rows]
 
     def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
         """A pass on given vectors, or on the moved ones."""
         return self.inner.forward(batch, self.embed(batch) if embedded is None else embedded)
 
-    def decoder(self, batch: Batch, forward: Forward) -> Decode:
+    def decoder(self, batch: Batch, forward: Forward) -> Decoder:
         """One that follows from states and question; another might start from the words again."""
         found = self.inner.decoder(batch, forward)
         if not isinstance(found, LinearDecoder | QueryDecoder):
-            raise NotApplicable(DEAF)
+            raise NotApplicable(IGNORES_EMBEDDINGS)
         return found
 
     def __getattr__(self, name: str) -> Any:
         """What the inner subject can do beside, as far as it hears vectors."""
         found = getattr(self.inner, name)
-        if name in FROM_WORDS:
+        if name in READS_TOKEN_IDS:
             return _refuse
         return self._outputs(found) if name == "outputs" else found
 
@@ -82,10 +84,10 @@ class Moved:
         return outputs
 
 
-def given_vectors(subject: Subject) -> Subject:
+def unwrap_perturbed(subject: Subject) -> Subject:
     """The subject for who gives it the vectors of its words in every pass, moved or not."""
-    return subject.inner if isinstance(subject, Moved) else subject
+    return subject.inner if isinstance(subject, PerturbedSubject) else subject
 
 
 def _refuse(*_: object, **__: object) -> Any:
-    raise NotApplicable(DEAF)
+    raise NotApplicable(IGNORES_EMBEDDINGS)

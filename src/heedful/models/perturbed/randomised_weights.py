@@ -15,12 +15,12 @@ from heedful.models.protocols import Subject
 from heedful.models.recurrent.query_classifier import Network, new_network
 from heedful.models.recurrent.subject import RecurrentSubject
 
-Groups = Mapping[str, tuple[str, ...]]
+WeightGroups = Mapping[str, tuple[str, ...]]
 """The names of the weights by the name of the group, the group nearest to the output first."""
 HEAD, EMBEDDINGS = "head", "embeddings"
 
 
-def recurrent_groups(network: Network) -> Groups:
+def group_recurrent_weights(network: Network) -> WeightGroups:
     """Output layer, attention, encoders, word vectors; a part without weights is left out."""
     question = ("question",) if network.shape.query else ()
     parts = ("decoder", "attention", "encoder", *question, "embedding")
@@ -31,14 +31,14 @@ def recurrent_groups(network: Network) -> Groups:
     return {part: names for part, names in named.items() if names}
 
 
-def transformer_groups(model: nn.Module, attentions: Sequence[str]) -> Groups:
+def group_transformer_weights(model: nn.Module, attentions: Sequence[str]) -> WeightGroups:
     """The head, every layer that one of the attentions is in, and the embeddings.
 
     Tables of vectors outside of layers, and what is named after embeddings, are embeddings; what
     stands between two stacks of layers goes with the layer before it; all else is the head.
     Weights that head and embeddings share go with the embeddings.
     """
-    layers = _layers(attentions)
+    layers = _name_layers(attentions)
     names = [name for name, _ in model.named_parameters()]
     tables = {name for name, one in model.named_modules() if isinstance(one, nn.Embedding)}
     own = [next((one for one in layers if name.startswith(f"{one}.")), None) for name in names]
@@ -57,9 +57,9 @@ def transformer_groups(model: nn.Module, attentions: Sequence[str]) -> Groups:
     return {name: tuple(groups[name]) for name in dict.fromkeys(order) if groups.get(name)}
 
 
-def _layers(attentions: Sequence[str]) -> dict[str, str]:
+def _name_layers(attentions: Sequence[str]) -> dict[str, str]:
     """The module of each layer and its name, in the order of the pass; shared ones once."""
-    modules = dict.fromkeys(map(_layer_of, attentions))
+    modules = dict.fromkeys(map(_layer_module_name, attentions))
     stacks = dict.fromkeys(name.rpartition(".")[0] for name in modules)
     found: dict[str, str] = {}
     for stack in stacks:
@@ -70,7 +70,7 @@ def _layers(attentions: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _layer_of(attention: str) -> str:
+def _layer_module_name(attention: str) -> str:
     """From the name of an attention to that of its layer, which ends in the first number.
 
     >>> _layer_of("bert.encoder.layer.0.attention.self")
@@ -81,16 +81,16 @@ def _layer_of(attention: str) -> str:
     return ".".join(parts[: len(stack) + 1])
 
 
-_kept: WeakKeyDictionary[Subject, tuple[int, "Redrawn"]] = WeakKeyDictionary()
+_copy_cache: WeakKeyDictionary[Subject, tuple[int, "RandomisableCopy"]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
-class Redrawn:
+class RandomisableCopy:
     """A copy of a subject, fresh weights for it, and its weights in groups from the output down."""
 
     copied: Subject
     fresh: Mapping[str, Tensor]
-    groups: Groups
+    groups: WeightGroups
 
     def of(self, subject: Subject, anew: Iterable[str]) -> Subject:
         """The subject with the weights of these groups drawn anew; good until the next is asked."""
@@ -104,50 +104,60 @@ class Redrawn:
         return made
 
 
-def redrawn(subject: Subject, *, seed: int) -> Redrawn:
+def randomisable_copy(subject: Subject, *, seed: int) -> RandomisableCopy:
     """The copy of a subject, made once; NotApplicable where nobody knows how to draw its weights.
 
     Draws follow from the seed, whatever state torch's own stream is in, and leave that as it was.
     """
-    if subject in _kept and _kept[subject][0] == seed:
-        return _kept[subject][1]
+    if subject in _copy_cache and _copy_cache[subject][0] == seed:
+        return _copy_cache[subject][1]
     number = int(generator(seed, "weights drawn anew").integers(2**63))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(number)
-        made = _recurrent(subject) if isinstance(subject, RecurrentSubject) else _other(subject)
-    _kept[subject] = seed, made
+        made = (
+            _copy_recurrent(subject)
+            if isinstance(subject, RecurrentSubject)
+            else _copy_transformer(subject)
+        )
+    _copy_cache[subject] = seed, made
     return made
 
 
-def _recurrent(subject: RecurrentSubject) -> Redrawn:
+def _copy_recurrent(subject: RecurrentSubject) -> RandomisableCopy:
     fresh = new_network(subject.network.shape)
     network = copy.deepcopy(subject.network).requires_grad_(False)
-    return Redrawn(
-        replace(subject, network=network), _like(fresh, network), recurrent_groups(network)
+    return RandomisableCopy(
+        replace(subject, network=network),
+        _match_parameters(fresh, network),
+        group_recurrent_weights(network),
     )
 
 
-def _other(subject: Subject) -> Redrawn:
+def _copy_transformer(subject: Subject) -> RandomisableCopy:
     from heedful.models.transformer.subject import TransformerSubject
 
     if not isinstance(subject, TransformerSubject):
         raise NotApplicable(f"nobody knows how the weights of {subject.family} were drawn")
-    from heedful.models.transformer.from_pretrained import with_model
-    from heedful.models.transformer.quiet_loading import quiet
+    from heedful.models.transformer.from_pretrained import replace_model
+    from heedful.models.transformer.quiet_loading import quiet_transformers
 
     model = subject.model
-    with quiet():
+    with quiet_transformers():
         try:
             fresh = type(model)(copy.deepcopy(model.config))
         except (TypeError, ValueError, AttributeError) as error:
             raise NotApplicable(
                 f"{type(model).__name__} cannot be made anew from its config: {error}"
             ) from error
-        copied = with_model(subject, copy.deepcopy(model).requires_grad_(False))
-    return Redrawn(copied, _like(fresh, model), transformer_groups(model, subject.seam.modules))
+        copied = replace_model(subject, copy.deepcopy(model).requires_grad_(False))
+    return RandomisableCopy(
+        copied,
+        _match_parameters(fresh, model),
+        group_transformer_weights(model, subject.access.modules),
+    )
 
 
-def _like(fresh: nn.Module, own: nn.Module) -> dict[str, Tensor]:
+def _match_parameters(fresh: nn.Module, own: nn.Module) -> dict[str, Tensor]:
     """The fresh weights, each of the type and in the place of the one it may stand for."""
     drawn, wanted = dict(fresh.named_parameters()), dict(own.named_parameters())
     if {name: one.shape for name, one in drawn.items()} != {

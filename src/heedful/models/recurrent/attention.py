@@ -16,7 +16,7 @@ attentions = Registry("attention")
 
 
 @attentions.register("additive")
-class Additive(nn.Module):
+class AdditiveAttention(nn.Module):
     """v · tanh(W h + b), with W to half the width and v without bias."""
 
     def __init__(self, width: int) -> None:
@@ -35,7 +35,7 @@ class Additive(nn.Module):
 
 
 @attentions.register("dot")
-class Dot(nn.Module):
+class DotAttention(nn.Module):
     """(w · h) / √D with a learnt w."""
 
     def __init__(self, width: int) -> None:
@@ -53,7 +53,7 @@ class Dot(nn.Module):
 
 
 @attentions.register("uniform")
-class Uniform(nn.Module):
+class UniformAttention(nn.Module):
     """The same score everywhere: attention frozen to equal weights, no parameters."""
 
     def __init__(self, width: int) -> None:

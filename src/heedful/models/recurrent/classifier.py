@@ -36,7 +36,7 @@ class Shape:
             raise ConfigError(f"Sizes must be positive, and hidden at least 4; got {self}.")
 
 
-def draw_vectors(table: nn.Embedding) -> None:
+def init_embeddings(table: nn.Embedding) -> None:
     """Small random word vectors, and none for padding."""
     nn.init.uniform_(table.weight, -0.1, 0.1)
     with torch.no_grad():
@@ -58,7 +58,7 @@ class AttentionClassifier(nn.Module):
         self.attention = attentions[shape.attention](self.encoder.width)
         outputs = 1 if shape.classes == 2 else shape.classes
         self.decoder = nn.Linear(self.encoder.width, outputs)
-        draw_vectors(self.embedding)
+        init_embeddings(self.embedding)
 
     def forward(
         self,

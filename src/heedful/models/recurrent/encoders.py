@@ -36,11 +36,13 @@ class BiLSTM(nn.Module):
         self, embedded: Float[Tensor, "B T E"], present: Bool[Tensor, "B T"]
     ) -> Float[Tensor, "B T D"]:
         ahead, _ = self.ahead(embedded)
-        behind, _ = self.behind(turned(embedded, present))
-        return torch.cat([ahead, turned(behind, present)], dim=-1) * present[..., None]
+        behind, _ = self.behind(reverse_texts(embedded, present))
+        return torch.cat([ahead, reverse_texts(behind, present)], dim=-1) * present[..., None]
 
 
-def turned(rows: Float[Tensor, "B T E"], present: Bool[Tensor, "B T"]) -> Float[Tensor, "B T E"]:
+def reverse_texts(
+    rows: Float[Tensor, "B T E"], present: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B T E"]:
     """Each text's tokens in reverse; padding stays behind."""
     place = torch.arange(rows.shape[1], device=rows.device)
     other = torch.where(present, present.sum(-1, keepdim=True) - 1 - place, place)

@@ -15,14 +15,14 @@ from torch import Tensor, nn
 
 from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.encoders import CNN, BiLSTM
-from heedful.models.recurrent.lstm_leave_one_out import read_variants
+from heedful.models.recurrent.lstm_leave_one_out import run_variants
 from heedful.numerics.tensor.distributions import masked_softmax
 
-VARIANTS = 1024  # at once: their states still fit the cache
+MAX_VARIANTS = 1024  # at once: their states still fit the cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reader:
+class StateProjection:
     """All that attention and output layer read of a state, as one linear map.
 
     The first `split` readings are attention's, with its bias; the others are the output layer's,
@@ -38,7 +38,7 @@ class Reader:
         cls,
         attention: tuple[Float[Tensor, "A D"], Float[Tensor, "A"]],
         output: Float[Tensor, "O D"],
-    ) -> "Reader":
+    ) -> "StateProjection":
         """From attention's linear part and the output layer's weight."""
         weight, bias = attention
         both = torch.cat([bias, bias.new_zeros(len(output))])
@@ -55,18 +55,24 @@ def logits_without_each(
 ) -> Float[Tensor, "B T C"]:
     """Logits with token t deleted, for each t in the mask; zeros elsewhere."""
     class_weight, class_bias = model.class_weights()
-    reader = Reader.of(model.attention.reading(), class_weight)
+    reader = StateProjection.of(model.attention.reading(), class_weight)
     result = embedded.new_zeros(*mask.shape, model.shape.classes)
-    for rows, first, last in blocks(model.encoder, mask, max_batch_tokens=max_batch_tokens):
-        scores, values = _read(model, reader, embedded[rows], present[rows], first, last)
-        others = mask[rows][:, None, :] & ~own_position(first, last, mask.shape[1], mask.device)
+    for rows, first, last in split_deletions(
+        model.encoder, mask, max_batch_tokens=max_batch_tokens
+    ):
+        scores, values = _project_variants(
+            model, reader, embedded[rows], present[rows], first, last
+        )
+        others = mask[rows][:, None, :] & ~deleted_token_mask(
+            first, last, mask.shape[1], mask.device
+        )
         weights = masked_softmax(scores, others)
         mixed = torch.einsum("bvt,bvtc->bvc", weights, values)
         result[rows, first:last] = mixed + class_bias
     return result.masked_fill(~mask[..., None], 0.0)
 
 
-def blocks(
+def split_deletions(
     encoder: nn.Module, mask: Bool[Tensor, "B T"], *, max_batch_tokens: int
 ) -> Iterator[tuple[slice, int, int]]:
     """Cut B texts × T deletions into (texts, first, last) blocks of bounded size.
@@ -80,7 +86,7 @@ def blocks(
         return
     # the bilstm holds one token of each variant at a time, the others all of them
     size = 1 if isinstance(encoder, BiLSTM) else width
-    at_once = max(1, min(max_batch_tokens, VARIANTS * size) // size)
+    at_once = max(1, min(max_batch_tokens, MAX_VARIANTS * size) // size)
     together = max(1, at_once // width)
     for row in range(0, count, together):
         for first in range(deleted[0], deleted[-1] + 1, at_once):
@@ -88,15 +94,17 @@ def blocks(
             yield slice(row, min(row + together, count)), first, last
 
 
-def own_position(first: int, last: int, width: int, device: torch.device) -> Bool[Tensor, "V T"]:
+def deleted_token_mask(
+    first: int, last: int, width: int, device: torch.device
+) -> Bool[Tensor, "V T"]:
     """Marks the deleted token of each variant."""
     deleted = torch.arange(first, last, device=device)[:, None]
     return deleted == torch.arange(width, device=device)
 
 
-def _read(
+def _project_variants(
     model: AttentionClassifier,
-    reader: Reader,
+    reader: StateProjection,
     embedded: Float[Tensor, "B T E"],
     present: Bool[Tensor, "B T"],
     first: int,
@@ -104,19 +112,19 @@ def _read(
 ) -> tuple[Float[Tensor, "B V T"], Float[Tensor, "B V T C"]]:
     """Attention scores and contributions of every token in the variants first … last − 1."""
     if isinstance(model.encoder, BiLSTM):
-        return _read_bilstm(model, reader, embedded, present, first, last)
+        return _project_bilstm_variants(model, reader, embedded, present, first, last)
     states = model.encoder(embedded, present)
     base = nn.functional.linear(states, reader.weight, reader.bias)
     read = base[:, None].expand(-1, last - first, -1, -1)
     if isinstance(model.encoder, CNN):
         real = embedded * present[..., None]
-        read = with_changed_windows(model.encoder, reader, real, read, first)
+        read = recompute_windows(model.encoder, reader, real, read, first)
     return model.attention.score(read[..., : reader.split]), read[..., reader.split :]
 
 
-def _read_bilstm(
+def _project_bilstm_variants(
     model: AttentionClassifier,
-    reader: Reader,
+    reader: StateProjection,
     embedded: Float[Tensor, "B T E"],
     present: Bool[Tensor, "B T"],
     first: int,
@@ -132,15 +140,13 @@ def _read_bilstm(
         scores[here, token] = model.attention.score(read[..., : reader.split])
         values[here, token] = read[..., reader.split :]
 
-    read_variants(
-        model.encoder, embedded, present, reader.weight, first=first, last=last, read=keep
-    )
+    run_variants(model.encoder, embedded, present, reader.weight, first=first, last=last, read=keep)
     return scores.permute(2, 0, 1), values.permute(2, 0, 1, 3)
 
 
-def with_changed_windows(
+def recompute_windows(
     encoder: CNN,
-    reader: Reader,
+    reader: StateProjection,
     embedded: Float[Tensor, "B T E"],
     variants: Float[Tensor, "B V T R"],
     first: int,

@@ -15,12 +15,12 @@ from heedful.core.batch import Batch
 from heedful.core.values import QueryDecoder
 from heedful.models.recurrent.encoders import CNN, BiLSTM
 from heedful.models.recurrent.fast_leave_one_out import (
-    Reader,
-    blocks,
-    own_position,
-    with_changed_windows,
+    StateProjection,
+    deleted_token_mask,
+    recompute_windows,
+    split_deletions,
 )
-from heedful.models.recurrent.lstm_leave_one_out import read_variants
+from heedful.models.recurrent.lstm_leave_one_out import run_variants
 from heedful.models.recurrent.query_classifier import QueryClassifier
 from heedful.numerics.tensor.distributions import masked_softmax
 
@@ -31,16 +31,18 @@ def query_logits_without_each(
     """Logits with token t deleted, for each t in the mask; zeros elsewhere."""
     question, embedded = model.ask(batch), model.embed(batch.ids)
     result = embedded.new_zeros(*batch.mask.shape, model.shape.classes)
-    for rows, first, last in blocks(model.encoder, batch.mask, max_batch_tokens=max_batch_tokens):
+    for rows, first, last in split_deletions(
+        model.encoder, batch.mask, max_batch_tokens=max_batch_tokens
+    ):
         some = torch.arange(len(batch))[rows]
-        texts = _Texts(model, batch.chosen(some), embedded[rows], question[rows])
+        texts = _QuestionBatch(model, batch.chosen(some), embedded[rows], question[rows])
         mixed = texts.mixed(first, last)
         result[rows, first:last] = texts.output.output(mixed).transpose(0, 1)
     return result.masked_fill(~batch.mask[..., None], 0.0)
 
 
 @dataclass(frozen=True, eq=False)
-class _Texts:
+class _QuestionBatch:
     """Some texts with their questions, before the network."""
 
     model: QueryClassifier
@@ -55,9 +57,9 @@ class _Texts:
         return self.model.decoder.prepared(nothing, self.question, self.batch.allowed)
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> StateProjection:
         """All that is read of a state."""
-        return Reader.of(self.model.attention.reading(), self.model.decoder.text.weight)
+        return StateProjection.of(self.model.attention.reading(), self.model.decoder.text.weight)
 
     @property
     def asked(self) -> Float[Tensor, "B A"]:
@@ -75,16 +77,18 @@ class _Texts:
         read = base[:, None].expand(-1, last - first, -1, -1)
         if isinstance(encoder, CNN):
             real = self.embedded * batch.present[..., None]
-            read = with_changed_windows(encoder, reader, real, read, first)
+            read = recompute_windows(encoder, reader, real, read, first)
         scores = self.model.attention.score(read[..., : reader.split], self.asked[:, None, None])
-        gone = own_position(first, last, batch.mask.shape[1], batch.mask.device)
+        gone = deleted_token_mask(first, last, batch.mask.shape[1], batch.mask.device)
         weights = masked_softmax(scores, batch.mask[:, None] & ~gone)
         return torch.einsum("bvt,bvto->vbo", weights, read[..., reader.split :])
 
     def _mixed_bilstm(self, first: int, last: int) -> Float[Tensor, "V B O"]:
         reader, asked, mask = self.reader, self.asked, self.batch.mask
         size = last - first, len(mask)
-        running = Running.start(self.embedded.new_zeros(*size, len(reader.weight) - reader.split))
+        running = OnlineSoftmaxSum.start(
+            self.embedded.new_zeros(*size, len(reader.weight) - reader.split)
+        )
 
         def add(token: int, variant: int, read: Float[Tensor, "V B R"]) -> None:
             scores = self.model.attention.score((read + reader.bias)[..., : reader.split], asked)
@@ -92,7 +96,7 @@ class _Texts:
             running.add(here, scores, read[..., reader.split :], mask[:, token])
 
         present = self.batch.present
-        read_variants(
+        run_variants(
             self.model.encoder,
             self.embedded,
             present,
@@ -105,7 +109,7 @@ class _Texts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Running:
+class OnlineSoftmaxSum:
     """Σ softmax(score) · value where scores and values come one token at a time.
 
     Sums are kept relative to the largest score so far, so that none overflows.
@@ -116,7 +120,7 @@ class Running:
     mixed: Float[Tensor, "V B O"]
 
     @classmethod
-    def start(cls, mixed: Float[Tensor, "V B O"]) -> "Running":
+    def start(cls, mixed: Float[Tensor, "V B O"]) -> "OnlineSoftmaxSum":
         """From sums of zero, which it takes over."""
         lowest = torch.full_like(mixed[..., 0], torch.finfo(mixed.dtype).min)
         return cls(lowest, torch.zeros_like(lowest), mixed)

@@ -19,19 +19,19 @@ from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Forward
 from heedful.models.recurrent.classifier import AttentionClassifier
-from heedful.models.recurrent.encoders import CNN, MLP, Average, BiLSTM, turned
+from heedful.models.recurrent.encoders import CNN, MLP, Average, BiLSTM, reverse_texts
 from heedful.models.recurrent.query_classifier import Network, QueryOutput
 
 
 @dataclass(eq=False)
-class Book:
+class RelevanceLedger:
     """The rules, and what of the relevance of each text never reaches a word."""
 
     epsilon: float
     bias_factor: float
     rest: Float[Tensor, "B"] = field(default_factory=lambda: torch.zeros(1, dtype=torch.float64))
 
-    def of_linear(
+    def through_linear(
         self,
         parts: Sequence[tuple[Tensor, Float[Tensor, "M _"]]],
         bias: Float[Tensor, "M"],
@@ -43,13 +43,13 @@ class Book:
         share = self._share(spare, sum(x.shape[-1] for x, _ in parts))
         return [x * (ratio @ weight) + share for x, weight in parts]
 
-    def of_sum(self, parts: Sequence[Tensor], relevance: Float[Tensor, "B D"]) -> list[Tensor]:
+    def through_sum(self, parts: Sequence[Tensor], relevance: Float[Tensor, "B D"]) -> list[Tensor]:
         """From a sum of vectors down to each of them."""
         ratio, spare = self._ratio(sum(parts[1:], start=parts[0]), None, relevance)
         share = self._share(spare, len(parts) * relevance.shape[-1])
         return [part * ratio + share for part in parts]
 
-    def of_mixture(
+    def through_mixture(
         self, weights: Float[Tensor, "B T"], states: Float[Tensor, "B T D"], relevance: Tensor
     ) -> Float[Tensor, "B T D"]:
         """From Σ_t α_t h_t down to every state that is attended to."""
@@ -78,7 +78,7 @@ class Book:
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class RecurrentPass:
     """Texts, the vectors of their words, and what a pass made of them."""
 
     batch: Batch
@@ -87,7 +87,7 @@ class Read:
 
 
 def word_relevance(
-    network: Network, read: Read, *, start: Float[Tensor, "B C"], book: Book
+    network: Network, read: RecurrentPass, *, start: Float[Tensor, "B C"], book: RelevanceLedger
 ) -> Float[Tensor, "B T E"]:
     """Relevance of each number of the word vectors; `start` is that of the logits."""
     batch, vectors, forward = read.batch, read.vectors, read.forward
@@ -95,10 +95,10 @@ def word_relevance(
     pooled = torch.einsum("bt,btd->bd", weights, states)
     if isinstance(network, AttentionClassifier):
         weight, bias = (one.double() for one in network.class_weights())
-        (down,) = book.of_linear([(pooled, weight)], bias, start)
+        (down,) = book.through_linear([(pooled, weight)], bias, start)
     else:
         down = _through_question(network.decoder, pooled, forward, start, book)
-    relevance = book.of_mixture(weights, states, down)
+    relevance = book.through_mixture(weights, states, down)
     encoder = network.encoder
     if isinstance(encoder, BiLSTM):
         return _through_lstms(encoder, vectors, batch, relevance, book)
@@ -113,7 +113,7 @@ def word_relevance(
 
 
 def _through_question(
-    output: QueryOutput, pooled: Tensor, forward: Forward, start: Tensor, book: Book
+    output: QueryOutput, pooled: Tensor, forward: Forward, start: Tensor, book: RelevanceLedger
 ) -> Float[Tensor, "B D"]:
     """From the logits to what attention made of the text; the question's part is no word's."""
     if forward.question is None:
@@ -123,26 +123,28 @@ def _through_question(
     bias = (output.text.bias + output.question.bias).double()
     inner = sum((x @ weight.T for x, weight in parts), start=bias).tanh()
     last = output.out
-    (down,) = book.of_linear([(inner, last.weight.double())], last.bias.double(), start)
-    text, question = book.of_linear(parts, bias, down)
+    (down,) = book.through_linear([(inner, last.weight.double())], last.bias.double(), start)
+    text, question = book.through_linear(parts, bias, down)
     book.leave(question)
     return text
 
 
 def _through_layers(
-    layers: Sequence[nn.Linear], vectors: Tensor, relevance: Tensor, book: Book
+    layers: Sequence[nn.Linear], vectors: Tensor, relevance: Tensor, book: RelevanceLedger
 ) -> Float[Tensor, "B T E"]:
     """Word by word through linear maps with tanh behind each."""
     entered = [vectors]
     for layer in layers[:-1]:
         entered.append((entered[-1] @ layer.weight.double().T + layer.bias.double()).tanh())
     for layer, x in zip(reversed(layers), reversed(entered), strict=True):
-        (relevance,) = book.of_linear([(x, layer.weight.double())], layer.bias.double(), relevance)
+        (relevance,) = book.through_linear(
+            [(x, layer.weight.double())], layer.bias.double(), relevance
+        )
     return relevance
 
 
 def _through_cnn(
-    encoder: CNN, vectors: Tensor, batch: Batch, relevance: Tensor, book: Book
+    encoder: CNN, vectors: Tensor, batch: Batch, relevance: Tensor, book: RelevanceLedger
 ) -> Float[Tensor, "B T E"]:
     """Each convolution as one linear map of its window; what falls beside the text is left."""
     length, most = vectors.shape[1], max(encoder.kernels) // 2
@@ -156,7 +158,7 @@ def _through_cnn(
         places = [slice(first + step, first + step + length) for step in range(width)]
         maps = own["weight"].unbind(-1)
         parts = [(wide[:, at], one) for at, one in zip(places, maps, strict=True)]
-        pieces = book.of_linear(parts, own["bias"], down)
+        pieces = book.through_linear(parts, own["bias"], down)
         for at, piece in zip(places, pieces, strict=True):
             found[:, at] += piece
     words = found[:, most : most + length] * inside
@@ -165,37 +167,40 @@ def _through_cnn(
 
 
 def _through_lstms(
-    encoder: BiLSTM, vectors: Tensor, batch: Batch, relevance: Tensor, book: Book
+    encoder: BiLSTM, vectors: Tensor, batch: Batch, relevance: Tensor, book: RelevanceLedger
 ) -> Float[Tensor, "B T E"]:
     """Both directions, the second on each text turned round."""
     ahead, behind = relevance.chunk(2, dim=-1)
     first = _through_lstm(encoder.ahead, vectors, ahead, book)
-    back = turned(vectors, batch.present), turned(behind, batch.present)
-    return first + turned(_through_lstm(encoder.behind, *back, book), batch.present)
+    back = reverse_texts(vectors, batch.present), reverse_texts(behind, batch.present)
+    return first + reverse_texts(_through_lstm(encoder.behind, *back, book), batch.present)
 
 
 def _through_lstm(
-    lstm: nn.LSTM, vectors: Float[Tensor, "B T E"], relevance: Float[Tensor, "B T H"], book: Book
+    lstm: nn.LSTM,
+    vectors: Float[Tensor, "B T E"],
+    relevance: Float[Tensor, "B T H"],
+    book: RelevanceLedger,
 ) -> Float[Tensor, "B T E"]:
     """From states to words, from the last step to the first."""
     own = {name: one.detach().double() for name, one in lstm.named_parameters()}
     reading, recurrent = own["weight_ih_l0"].chunk(4)[2], own["weight_hh_l0"].chunk(4)[2]
     bias = (own["bias_ih_l0"] + own["bias_hh_l0"]).chunk(4)[2]  # in, forget, candidate, out
-    steps = _steps(own, vectors)
+    steps = _lstm_steps(own, vectors)
     to_state = to_cell = torch.zeros_like(relevance[:, 0])
     found = torch.zeros_like(vectors)
     for place in reversed(range(vectors.shape[1])):
         step = steps[place]
         to_cell = to_cell + to_state + relevance[:, place]
-        to_cell, to_candidate = book.of_sum([step.kept, step.added], to_cell)
+        to_cell, to_candidate = book.through_sum([step.kept, step.added], to_cell)
         parts = [(vectors[:, place], reading), (step.before, recurrent)]
-        found[:, place], to_state = book.of_linear(parts, bias, to_candidate)
+        found[:, place], to_state = book.through_linear(parts, bias, to_candidate)
     book.leave(to_state + to_cell)  # which the first step was given
     return found
 
 
 @dataclass(frozen=True, eq=False)
-class _Step:
+class _LSTMStep:
     """The state before a step, and the two parts of the cell after it."""
 
     before: Float[Tensor, "B H"]
@@ -203,13 +208,13 @@ class _Step:
     added: Float[Tensor, "B H"]
 
 
-def _steps(own: dict[str, Tensor], vectors: Float[Tensor, "B T E"]) -> list[_Step]:
+def _lstm_steps(own: dict[str, Tensor], vectors: Float[Tensor, "B T E"]) -> list[_LSTMStep]:
     state = cell = vectors.new_zeros(len(vectors), own["weight_hh_l0"].shape[1])
     read = vectors @ own["weight_ih_l0"].T + own["bias_ih_l0"] + own["bias_hh_l0"]
     made = []
     for each in read.unbind(1):
         enter, forget, candidate, leave = (each + state @ own["weight_hh_l0"].T).chunk(4, dim=-1)
-        step = _Step(state, forget.sigmoid() * cell, enter.sigmoid() * candidate.tanh())
+        step = _LSTMStep(state, forget.sigmoid() * cell, enter.sigmoid() * candidate.tanh())
         cell = step.kept + step.added
         state = leave.sigmoid() * cell.tanh()
         made.append(step)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from heedful.models.recurrent.encoders import BiLSTM
 
-Read = Callable[[int, int, Float[Tensor, "V B R"]], None]
+VariantCallback = Callable[[int, int, Float[Tensor, "V B R"]], None]
 """Told (token, first variant) and the readings of that token's state in the variants from there."""
 
 
@@ -33,7 +33,7 @@ class _Direction:
     cell: Float[Tensor, "T1 B H"]
 
 
-def read_variants(
+def run_variants(
     encoder: BiLSTM,
     embedded: Float[Tensor, "B T E"],
     present: Bool[Tensor, "B T"],
@@ -41,12 +41,12 @@ def read_variants(
     *,
     first: int,
     last: int,
-    read: Read,
+    read: VariantCallback,
 ) -> None:
     """Give `read` the readings of every token's state in the variants first … last − 1."""
     H, T = encoder.ahead.hidden_size, embedded.shape[1]
-    ahead = _direction(encoder.ahead, embedded, present, reading[:, :H])
-    behind = _direction(encoder.behind, embedded.flip(1), present.flip(1), reading[:, H:])
+    ahead = _prepare_direction(encoder.ahead, embedded, present, reading[:, :H])
+    behind = _prepare_direction(encoder.behind, embedded.flip(1), present.flip(1), reading[:, H:])
     unchanged_ahead = ahead.hidden[1:] @ ahead.reading
     unchanged_behind = (behind.hidden[1:] @ behind.reading).flip(0)
 
@@ -57,11 +57,11 @@ def read_variants(
         token, count = T - 1 - step, len(changed)
         read(token, last - count, changed.flip(0) + unchanged_ahead[token])
 
-    _run(ahead, first, last, from_ahead)
-    _run(behind, T - last, T - first, from_behind)
+    _run_direction(ahead, first, last, from_ahead)
+    _run_direction(behind, T - last, T - first, from_behind)
 
 
-def _direction(
+def _prepare_direction(
     lstm: nn.LSTM,
     embedded: Float[Tensor, "B T E"],
     present: Bool[Tensor, "B T"],
@@ -78,7 +78,7 @@ def _direction(
     cell = torch.zeros_like(hidden)
     for step in range(T):
         gates = torch.addmm(inputs[step], hidden[step], recurrent)
-        hidden[step + 1], cell[step + 1] = _cell(gates, cell[step], alive[step])
+        hidden[step + 1], cell[step + 1] = _lstm_step(gates, cell[step], alive[step])
     return _Direction(inputs, recurrent, reading.T.contiguous(), alive, hidden, cell)
 
 
@@ -88,7 +88,7 @@ def _out_before_candidate(weight: Float[Tensor, "G *E"]) -> Float[Tensor, "G *E"
     return torch.cat([enter, forget, leave, candidate])
 
 
-def _run(
+def _run_direction(
     run: _Direction, first: int, last: int, tell: Callable[[int, Float[Tensor, "V B R"]], None]
 ) -> None:
     """Step all variants that have passed their deletion; variant v deletes step first + v."""
@@ -99,14 +99,14 @@ def _run(
         active = min(step, last) - first
         if active:
             flat = (h[:active].view(active * B, -1) @ run.recurrent).view(active, B, -1)
-            new = _cell(flat.add_(run.inputs[step]), c[:active], run.alive[step])
+            new = _lstm_step(flat.add_(run.inputs[step]), c[:active], run.alive[step])
             h[:active], c[:active] = new
             tell(step, h[:active] @ run.reading)
         if step < last:  # the variant that deletes this token goes on from the state before it
             h[step - first], c[step - first] = run.hidden[step], run.cell[step]
 
 
-def _cell(
+def _lstm_step(
     gates: Float[Tensor, "*V B G"], c: Float[Tensor, "*V B H"], alive: Float[Tensor, "B 1"]
 ) -> tuple[Float[Tensor, "*V B H"], Float[Tensor, "*V B H"]]:
     """One LSTM step after its matrix products; overwrites the gates."""

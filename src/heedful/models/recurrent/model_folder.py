@@ -11,19 +11,23 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from heedful.core.atomic_files import remove, save_atomic, write_atomic
+from heedful.core.atomic_files import remove_file, save_atomic, write_atomic
 from heedful.core.errors import HeedfulError, ModelError
 from heedful.models.recurrent.classifier import Shape
 from heedful.models.recurrent.query_classifier import new_network
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
 
-SCHEMA, WITH_QUERY = 1, 2  # of models with a query: older versions cannot read them
-FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # not those of 8 bits
-WEIGHTS, SETTINGS, WORDS = "model.safetensors", "heedful.json", "vocabulary.json"
+MODEL_SCHEMA, QUERY_MODEL_SCHEMA = 1, 2  # of models with a query: older versions cannot read them
+FLOAT_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # not those of 8 bits
+MODEL_WEIGHTS_FILE, MODEL_SETTINGS_FILE, VOCABULARY_FILE = (
+    "model.safetensors",
+    "heedful.json",
+    "vocabulary.json",
+)
 
 
-def save(subject: RecurrentSubject, folder: Path) -> None:
+def save_model(subject: RecurrentSubject, folder: Path) -> None:
     """Write the model folder."""
     weights = {
         name: one.detach().float().contiguous()
@@ -31,7 +35,7 @@ def save(subject: RecurrentSubject, folder: Path) -> None:
     }
     shape = asdict(subject.network.shape)
     settings = {
-        "schema": WITH_QUERY if shape["query"] else SCHEMA,
+        "schema": QUERY_MODEL_SCHEMA if shape["query"] else MODEL_SCHEMA,
         "family": subject.family,
         "shape": shape if shape["query"] else {k: v for k, v in shape.items() if k != "query"},
         "labels": subject.labels,
@@ -40,10 +44,10 @@ def save(subject: RecurrentSubject, folder: Path) -> None:
         "history": subject.history,
     }
     # a folder without settings is no model: one cut off half-way is never half old, half new
-    remove(folder / SETTINGS)
-    save_atomic(folder / WEIGHTS, partial(_save_weights, weights))
-    write_atomic(folder / WORDS, json.dumps(subject.vocabulary.words, indent=0))
-    write_atomic(folder / SETTINGS, json.dumps(settings, indent=1))
+    remove_file(folder / MODEL_SETTINGS_FILE)
+    save_atomic(folder / MODEL_WEIGHTS_FILE, partial(_save_weights, weights))
+    write_atomic(folder / VOCABULARY_FILE, json.dumps(subject.vocabulary.words, indent=0))
+    write_atomic(folder / MODEL_SETTINGS_FILE, json.dumps(settings, indent=1))
 
 
 def _save_weights(weights: dict[str, Tensor], draft: str) -> None:
@@ -53,34 +57,38 @@ def _save_weights(weights: dict[str, Tensor], draft: str) -> None:
         raise OSError(str(error)) from error
 
 
-def load(folder: Path, *, dtype: torch.dtype = torch.float64) -> RecurrentSubject:
+def load_model(folder: Path, *, dtype: torch.dtype = torch.float64) -> RecurrentSubject:
     """Read a model folder.
 
     Audits run in float64: ranks of importances must not depend on how texts were batched, and in
     float32 the last bits of a matrix product do.
     """
-    settings = _read_json(folder / SETTINGS, kind=dict)
-    if settings.get("schema") not in (SCHEMA, WITH_QUERY):
+    settings = _read_json(folder / MODEL_SETTINGS_FILE, kind=dict)
+    if settings.get("schema") not in (MODEL_SCHEMA, QUERY_MODEL_SCHEMA):
         raise ModelError(
-            f"{folder / SETTINGS} has schema {settings.get('schema')!r}; "
-            f"this reads {SCHEMA} and {WITH_QUERY}."
+            f"{folder / MODEL_SETTINGS_FILE} has schema {settings.get('schema')!r}; "
+            f"this reads {MODEL_SCHEMA} and {QUERY_MODEL_SCHEMA}."
         )
     try:
         shape = Shape(**settings["shape"])
-        vocabulary = Vocabulary(tuple(map(str, _read_json(folder / WORDS, kind=list))))
+        vocabulary = Vocabulary(tuple(map(str, _read_json(folder / VOCABULARY_FILE, kind=list))))
         tokenizer = WordTokenizer(**settings["tokenizer"])
-        labels = tuple(map(str, _like(settings, "labels", list)))
-        limit, history = settings["max_words"], _like(settings, "history", dict)
+        labels = tuple(map(str, _require_type(settings, "labels", list)))
+        limit, history = settings["max_words"], _require_type(settings, "history", dict)
         if limit is not None:
-            limit = _like(settings, "max_words", int)
-        weights = _read_weights(shape, folder / WEIGHTS)
+            limit = _require_type(settings, "max_words", int)
+        weights = _read_weights(shape, folder / MODEL_WEIGHTS_FILE)
         network = new_network(shape)
         network.load_state_dict(weights)
         subject = RecurrentSubject(network, vocabulary, tokenizer, labels, limit, history)
     except (KeyError, TypeError) as error:
-        raise ModelError(f"{folder / SETTINGS} is incomplete or damaged: {error}.") from error
+        raise ModelError(
+            f"{folder / MODEL_SETTINGS_FILE} is incomplete or damaged: {error}."
+        ) from error
     except (RuntimeError, MemoryError) as error:  # torch's words for sizes beyond this machine
-        raise ModelError(f"{folder / SETTINGS} asks for a network that cannot be made.") from error
+        raise ModelError(
+            f"{folder / MODEL_SETTINGS_FILE} asks for a network that cannot be made."
+        ) from error
     except ModelError:
         raise
     except HeedfulError as error:
@@ -94,25 +102,29 @@ def _read_weights(shape: Shape, path: Path) -> dict[str, Tensor]:
     with torch.device("meta"):  # sizes alone: damaged settings could ask for all the memory
         expected = new_network(shape).state_dict()
     if not path.is_file():
-        raise ModelError(f"{path} is missing; a model folder holds {WEIGHTS}, {SETTINGS}, {WORDS}.")
+        raise ModelError(
+            f"{path} is missing; a model folder holds {MODEL_WEIGHTS_FILE}, {MODEL_SETTINGS_FILE}, {VOCABULARY_FILE}."
+        )
     try:
         weights: dict[str, Tensor] = load_file(path)
     except (SafetensorError, OSError) as error:
         raise ModelError(f"{path} cannot be read as safetensors: {error}.") from error
     if wrong := sorted(expected.keys() ^ weights.keys()):
-        raise ModelError(f"{path} and {SETTINGS} name different weights, such as {wrong[0]!r}.")
+        raise ModelError(
+            f"{path} and {MODEL_SETTINGS_FILE} name different weights, such as {wrong[0]!r}."
+        )
     for name, tensor in weights.items():
-        if tensor.shape != expected[name].shape or tensor.dtype not in FLOATS:
+        if tensor.shape != expected[name].shape or tensor.dtype not in FLOAT_DTYPES:
             raise ModelError(
                 f"{path}: {name} is {tuple(tensor.shape)} {tensor.dtype}; "
-                f"{SETTINGS} asks for {tuple(expected[name].shape)} of floating point."
+                f"{MODEL_SETTINGS_FILE} asks for {tuple(expected[name].shape)} of floating point."
             )
         if not bool(tensor.isfinite().all()):
             raise ModelError(f"{path}: {name} holds values that are not finite.")
     return weights
 
 
-def _like(settings: dict[str, Any], key: str, kind: type) -> Any:
+def _require_type(settings: dict[str, Any], key: str, kind: type) -> Any:
     if not isinstance(settings[key], kind):
         raise TypeError(f"{key} must be a {kind.__name__}, not {settings[key]!r}")
     return settings[key]

@@ -16,7 +16,7 @@ query_attentions = Registry("attention with a query")
 
 
 @query_attentions.register("additive")
-class Additive(nn.Module):
+class AdditiveQueryAttention(nn.Module):
     """v · tanh(W_p h + W_q q), both to half the width and v without bias."""
 
     def __init__(self, width: int) -> None:
@@ -48,7 +48,7 @@ class Additive(nn.Module):
 
 
 @query_attentions.register("dot")
-class Dot(nn.Module):
+class DotQueryAttention(nn.Module):
     """(h · q) / √D, without any weights of its own; what is read of a state is the state."""
 
     def __init__(self, width: int) -> None:
@@ -76,7 +76,7 @@ class Dot(nn.Module):
 
 
 @query_attentions.register("uniform")
-class Uniform(nn.Module):
+class UniformQueryAttention(nn.Module):
     """The same score everywhere, whatever is asked: attention frozen to equal weights."""
 
     def __init__(self, width: int) -> None:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from heedful.core.batch import Batch
 from heedful.core.errors import ShapeError
 from heedful.core.values import Forward, QueryDecoder
-from heedful.models.recurrent.classifier import AttentionClassifier, Shape, draw_vectors
+from heedful.models.recurrent.classifier import AttentionClassifier, Shape, init_embeddings
 from heedful.models.recurrent.encoders import CNN, BiLSTM, encoders
 from heedful.models.recurrent.query_attention import query_attentions
 from heedful.numerics.tensor.distributions import masked_softmax
@@ -30,7 +30,7 @@ class QueryClassifier(nn.Module):
         self.question = encoders[shape.encoder](shape.embedding, shape.hidden)
         self.attention = query_attentions[shape.attention](self.encoder.width)
         self.decoder = QueryOutput(self.encoder.width, shape.classes)
-        draw_vectors(self.embedding)
+        init_embeddings(self.embedding)
 
     def embed(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T E"]:
         """The word vectors of the ids."""
@@ -59,7 +59,7 @@ class QueryClassifier(nn.Module):
             raise ShapeError("This network answers questions; the batch has no query.")
         vectors = self.embed(batch.query) if embedded is None else embedded
         present = batch.query != 0
-        return gist(self.question, self.question(vectors, present), present)
+        return pool_question(self.question, self.question(vectors, present), present)
 
     def scores(
         self, states: Float[Tensor, "B T D"], question: Float[Tensor, "B D"]
@@ -104,7 +104,7 @@ class QueryOutput(nn.Module):
         return QueryDecoder(read, shift, self.out.weight, self.out.bias, allowed)
 
 
-def gist(
+def pool_question(
     encoder: nn.Module, states: Float[Tensor, "B Q D"], present: Bool[Tensor, "B Q"]
 ) -> Float[Tensor, "B D"]:
     """One vector of all states of a question.

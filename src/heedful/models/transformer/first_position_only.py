@@ -15,15 +15,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from heedful.models.attention_access.access import Seam
-from heedful.models.attention_access.layer_hooks import hooked, leaving
-from heedful.models.transformer.last_layer_replay import layers_of
+from heedful.models.attention_access.access import AttentionAccess
+from heedful.models.attention_access.layer_hooks import output_states, removing_hooks
+from heedful.models.transformer.last_layer_replay import find_layer_list
 
-NEAR = 1e-5  # how far the logits may lie apart, as a share of the largest
+SHORTCUT_TOLERANCE = 1e-5  # how far the logits may lie apart, as a share of the largest
 
 
 @dataclass(frozen=True, eq=False)
-class FirstRow:
+class FirstPositionOnly:
     """The last layer, and within it the block that holds its attention."""
 
     layer: nn.Module
@@ -38,40 +38,42 @@ class FirstRow:
         def cut(_: object, __: object, output: Any) -> Any:
             if get_ident() != mine:
                 return output
-            width.append(leaving(output).shape[1])
-            return _changed(output, lambda states: states[:, :1])
+            width.append(output_states(output).shape[1])
+            return _with_changed_states(output, lambda states: states[:, :1])
 
         def widen(_: object, __: object, output: Any) -> Any:
             if get_ident() != mine:
                 return output
-            return _changed(output, lambda states: states.expand(-1, width.pop(), -1))
+            return _with_changed_states(output, lambda states: states.expand(-1, width.pop(), -1))
 
         handles = [self.block.register_forward_hook(cut), self.layer.register_forward_hook(widen)]
-        with hooked(handles):
+        with removing_hooks(handles):
             yield
 
 
-def find_first_row(seam: Seam, run: Callable[[], Float[Tensor, "B C"]]) -> FirstRow | None:
+def find_first_position_only(
+    access: AttentionAccess, run: Callable[[], Float[Tensor, "B C"]]
+) -> FirstPositionOnly | None:
     """The short cut, where this model takes it and its logits stay the same; else None.
 
     `run` passes texts of several tokens through the model and gives their logits.
     """
-    layers = layers_of(seam.model, seam.modules)
-    if layers is None or seam.tokens_first:
+    layers = find_layer_list(access.model, access.modules)
+    if layers is None or access.tokens_first:
         return None
-    attends = seam.model.get_submodule(seam.modules[-1])
+    attends = access.model.get_submodule(access.modules[-1])
     inside = [one for one in layers[-1].children() if attends in one.modules()]
     if not inside:
         return None
-    found = FirstRow(layers[-1], inside[0])
+    found = FirstPositionOnly(layers[-1], inside[0])
     with torch.no_grad():
         before = run()
         with found.alone():
             after = run()
-    near = NEAR * max(1.0, float(before.abs().max()))
+    near = SHORTCUT_TOLERANCE * max(1.0, float(before.abs().max()))
     return found if float((after - before).abs().max()) <= near else None
 
 
-def _changed(output: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    states = change(leaving(output))
+def _with_changed_states(output: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    states = change(output_states(output))
     return (states, *output[1:]) if isinstance(output, tuple) else states

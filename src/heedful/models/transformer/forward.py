@@ -12,34 +12,34 @@ from torch import Tensor
 
 from heedful.core.batch import Batch
 from heedful.core.errors import AttentionUnavailable, ModelError
-from heedful.models.attention_access.access import Seam
-from heedful.models.attention_access.recorder import Edit, Hearing
-from heedful.models.internals.hidden_states import Read, Watch, text_layers
-from heedful.models.transformer.first_position_only import FirstRow
+from heedful.models.attention_access.access import AttentionAccess
+from heedful.models.attention_access.recorder import AttentionRecorder, Edit
+from heedful.models.internals.hidden_states import LogitsAndStates, StateRecorder, find_text_layers
+from heedful.models.transformer.first_position_only import FirstPositionOnly
 
-NEAR = 0.1  # probability between the two likeliest classes
-COARSE = 0.05  # how far logits may lie apart in bfloat16
+NEAR_TIE_MARGIN = 0.1  # probability between the two likeliest classes
+BFLOAT16_TOLERANCE = 0.05  # how far logits may lie apart in bfloat16
 
 Task = Literal["classification", "next token", "next target token"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Passes:
+class TransformerRunner:
     """A model that is run through its seam, for one task.
 
     `answers` restricts a vocabulary to some of its tokens; `prefix` is what the decoder of an
     encoder–decoder has written so far. `half` computes in bfloat16, and again in full where a
-    decision is near: about twice as fast, and good to two digits. `first_row` is proved to be all
+    decision is near: about twice as fast, and good to two digits. `first_position_only` is proved to be all
     that the output needs of the last layer; None where it needs more.
     """
 
     model: Any
     task: Task
-    seam: Seam
+    access: AttentionAccess
     answers: tuple[int, ...] | None = None
     prefix: tuple[int, ...] = ()
     half: bool = False
-    first_row: FirstRow | None = None
+    first_position_only: FirstPositionOnly | None = None
 
     @cached_property
     def device(self) -> torch.device:
@@ -51,9 +51,9 @@ class Passes:
     def tolerance(self) -> float:
         """How far logits computed twice may lie apart."""
         exact = not self.half and self.model.dtype in (torch.float32, torch.float64)
-        return 1e-4 if exact else COARSE
+        return 1e-4 if exact else BFLOAT16_TOLERANCE
 
-    def in_full(self) -> Any:
+    def full_precision(self) -> Any:
         """The same in the model's own precision: parts of states must make up the states."""
         return replace(self, half=False) if self.half else self
 
@@ -64,41 +64,45 @@ class Passes:
         *,
         embedded: Float[Tensor, "B T E"] | None = None,
         keep: bool = True,
-    ) -> tuple[Float[Tensor, "B C"], Hearing]:
+    ) -> tuple[Float[Tensor, "B C"], AttentionRecorder]:
         """One pass through the seam, every attention of it heard."""
         with (
-            self._embedded_as(embedded, batch),
-            self.seam.open(edit, keep=keep) as hearing,
+            self._replace_embeddings(embedded, batch),
+            self.access.open(edit, keep=keep) as recorder,
             torch.autocast(self.device.type, torch.bfloat16, enabled=self.half),
         ):
             logits = self.logits(batch)
-        if hearing.count != self.seam.calls:
+        if recorder.count != self.access.calls:
             raise AttentionUnavailable(
-                f"The model computed {hearing.count} attentions where {self.seam.calls} were "
+                f"The model computed {recorder.count} attentions where {self.access.calls} were "
                 "expected; some were not heard."
             )
         if self.half:
             logits = logits.float()
             if edit is None and embedded is None:
-                logits = self._rechecked(batch, logits)
-        return logits, hearing
+                logits = self._recompute_near_ties(batch, logits)
+        return logits, recorder
 
     def outputs(
         self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None
     ) -> Float[Tensor, "B C"]:
         """The logits of `run` by the model's own, perhaps fused, attention: nothing is heard."""
         half = torch.autocast(self.device.type, torch.bfloat16, enabled=self.half)
-        short = nullcontext() if self.first_row is None else self.first_row.alone()
-        with self._embedded_as(embedded, batch), short, half:
+        short = (
+            nullcontext() if self.first_position_only is None else self.first_position_only.alone()
+        )
+        with self._replace_embeddings(embedded, batch), short, half:
             logits = self.logits(batch)
         return logits.float() if self.half else logits
 
-    def read_states(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Read:
+    def read_states(
+        self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None
+    ) -> LogitsAndStates:
         """The logits of `outputs`, what enters the first layer, and what leaves each."""
-        watch = Watch(batch, "diffmask", tokens_first=self.seam.tokens_first)
-        layers = text_layers(self.model, self.seam.modules, self._reader)
+        watch = StateRecorder(batch, "diffmask", tokens_first=self.access.tokens_first)
+        layers = find_text_layers(self.model, self.access.modules, self._reader)
         half = torch.autocast(self.device.type, torch.bfloat16, enabled=self.half)
-        with watch.on(layers), self._embedded_as(embedded, batch), half:
+        with watch.on(layers), self._replace_embeddings(embedded, batch), half:
             logits = self.logits(batch)
         states = [one.detach() for one in (watch.entered[0], *watch.left)]
         return (logits.float() if self.half else logits), states
@@ -110,7 +114,7 @@ class Passes:
             raise ModelError("A batch without any word cannot lose one.")
         size = max(1, max_batch_tokens // batch.ids.shape[1])
         parts = [
-            self._distinct(batch.without(*some))
+            self._run_distinct(batch.without(*some))
             for some in zip(torch.split(rows, size), torch.split(positions, size), strict=True)
         ]
         logits = torch.cat(parts)
@@ -118,8 +122,8 @@ class Passes:
         result[rows, positions] = logits
         return result
 
-    def _distinct(self, batch: Batch) -> Float[Tensor, "N C"]:
-        first, place = batch.distinct()
+    def _run_distinct(self, batch: Batch) -> Float[Tensor, "N C"]:
+        first, place = batch.distinct_texts()
         return self.run(batch.chosen(first), keep=False)[0][place]
 
     def logits(self, batch: Batch) -> Float[Tensor, "B C"]:
@@ -131,13 +135,17 @@ class Passes:
             prefix = torch.tensor(self.prefix).expand(len(batch), -1)
             inputs["decoder_input_ids"] = prefix
         inputs = {name: one.to(self.device) for name, one in inputs.items()}
-        with self._last_position_only(batch), self._own_padding(inputs, batch):
-            output = self.model(**inputs, use_cache=False) if self._caches else self.model(**inputs)
+        with self._last_position_only(batch), self._unused_padding_id(inputs, batch):
+            output = (
+                self.model(**inputs, use_cache=False)
+                if self._accepts_use_cache
+                else self.model(**inputs)
+            )
         logits: Tensor = output.logits if output.logits.dim() == 2 else output.logits[:, -1]
         return logits if self.answers is None else logits[:, list(self.answers)]
 
     @property
-    def _caches(self) -> bool:
+    def _accepts_use_cache(self) -> bool:
         return self.task != "classification"
 
     @cached_property
@@ -151,17 +159,21 @@ class Passes:
         """The part of the model that reads the text."""
         return self.model.get_encoder() if self.task == "next target token" else self.model
 
-    def _rechecked(self, batch: Batch, logits: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
+    def _recompute_near_ties(
+        self, batch: Batch, logits: Float[Tensor, "B C"]
+    ) -> Float[Tensor, "B C"]:
         """The logits, in full precision where the two likeliest classes are near each other."""
         best = logits.detach().softmax(-1).topk(2, dim=-1).values
-        near = ((best[:, 0] - best[:, 1]) < NEAR).nonzero().squeeze(-1)
+        near = ((best[:, 0] - best[:, 1]) < NEAR_TIE_MARGIN).nonzero().squeeze(-1)
         if not len(near):
             return logits
         exact, _ = replace(self, half=False).run(batch.chosen(near.cpu()), keep=False)
         return logits.index_copy(0, near, exact.to(logits))
 
     @contextmanager
-    def _embedded_as(self, embedded: Float[Tensor, "B T E"] | None, batch: Batch) -> Iterator[None]:
+    def _replace_embeddings(
+        self, embedded: Float[Tensor, "B T E"] | None, batch: Batch
+    ) -> Iterator[None]:
         """The given vectors in the place of those the model would look up for its text."""
         if embedded is None:
             yield
@@ -193,7 +205,7 @@ class Passes:
         if head is None:
             yield
             return
-        last = last_of(batch).to(self.device)
+        last = last_positions(batch).to(self.device)
 
         def cut(_: object, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
             states, *rest = args
@@ -206,7 +218,7 @@ class Passes:
             handle.remove()
 
     @contextmanager
-    def _own_padding(self, inputs: dict[str, Tensor], batch: Batch) -> Iterator[None]:
+    def _unused_padding_id(self, inputs: dict[str, Tensor], batch: Batch) -> Iterator[None]:
         """Classifiers that pool the last token find it by the padding id, which a text may hold.
 
         While they run, padding is a token that no text of the batch has.
@@ -216,7 +228,7 @@ class Passes:
             yield
             return
         before = config.pad_token_id
-        config.pad_token_id = _unused(set(batch.ids[batch.present].tolist()))
+        config.pad_token_id = _unused_token_id(set(batch.ids[batch.present].tolist()))
         ids = torch.where(batch.present, batch.ids, config.pad_token_id)
         inputs["input_ids"] = ids.to(self.device)
         try:
@@ -225,7 +237,7 @@ class Passes:
             config.pad_token_id = before
 
 
-def last_of(batch: Batch) -> Int[Tensor, "B"]:
+def last_positions(batch: Batch) -> Int[Tensor, "B"]:
     """The last position of each text that is not padding."""
     places = torch.arange(batch.ids.shape[1])
     return torch.where(batch.present, places, -1).amax(-1)
@@ -235,5 +247,5 @@ def _same_text(ids: Tensor, batch: Batch) -> bool:
     return ids.shape == batch.ids.shape and bool((ids == batch.ids)[batch.present].all())
 
 
-def _unused(ids: set[int]) -> int:
+def _unused_token_id(ids: set[int]) -> int:
     return next(number for number in range(len(ids) + 1) if number not in ids)

@@ -11,25 +11,25 @@ from torch import Tensor
 from heedful.core.batch import Batch
 from heedful.core.errors import AttentionUnavailable, ConfigError, ModelError
 from heedful.core.values import Example
-from heedful.models.attention_access.access import Seam, find_seam
-from heedful.models.attention_access.recorder import Call
+from heedful.models.attention_access.access import AttentionAccess, find_attention_access
+from heedful.models.attention_access.recorder import AttentionCall
 from heedful.models.attention_access.scope import Scope
-from heedful.models.transformer.first_position_only import find_first_row
-from heedful.models.transformer.forward import last_of
+from heedful.models.transformer.first_position_only import find_first_position_only
+from heedful.models.transformer.forward import last_positions
 from heedful.models.transformer.model_info import (
     answer_token,
-    labels_of,
-    longest_of,
+    detect_task,
+    find_max_length,
     prefix_tokens,
-    task_of,
+    read_class_names,
 )
-from heedful.models.transformer.quiet_loading import loading, quiet
+from heedful.models.transformer.quiet_loading import loading_transformers, quiet_transformers
 from heedful.models.transformer.subject import TransformerSubject
-from heedful.models.transformer.tokenization import Pieces
+from heedful.models.transformer.tokenization import SubwordTokenizer
 
 # unequal, so that a lost padding mask or a wrong pooled position shows
-PROBES = ("a film that is so fine , and in places so very dull", "not so fine")
-AUTO = {
+PROBE_TEXTS = ("a film that is so fine , and in places so very dull", "not so fine")
+AUTO_CLASSES = {
     "classification": "AutoModelForSequenceClassification",
     "next token": "AutoModelForCausalLM",
     "next target token": "AutoModelForSeq2SeqLM",
@@ -50,11 +50,11 @@ def load_pretrained(
     were batched, and float32 where it does not; "bfloat16" computes in it but looks again in
     float32 where a decision is near. `choices` are those of `from_model`.
     """
-    wanted = torch.float32 if dtype in ("auto", "bfloat16") else _dtype(dtype)
+    wanted = torch.float32 if dtype in ("auto", "bfloat16") else _parse_dtype(dtype)
     given = {"revision": revision} if revision else {}
-    with loading(name) as transformers:
+    with loading_transformers(name) as transformers:
         config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False, **given)
-        kind = getattr(transformers, AUTO[task_of(config, str(name))])
+        kind = getattr(transformers, AUTO_CLASSES[detect_task(config, str(name))])
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             name, trust_remote_code=False, **given
         )
@@ -97,9 +97,9 @@ def from_model(
     what an encoder–decoder has written before the token in question; `chat` reads each text as a
     JSON list of messages through the chat template.
     """
-    task = task_of(model.config, type(model).__name__, (type(model).__name__,))
+    task = detect_task(model.config, type(model).__name__, (type(model).__name__,))
     model.eval()
-    pieces = Pieces(tokenizer, max_length or longest_of(model, tokenizer))
+    pieces = SubwordTokenizer(tokenizer, max_length or find_max_length(model, tokenizer))
     chosen = tuple(answer_token(tokenizer, one) for one in answers)
     if chosen and task == "classification":
         raise ConfigError("A classifier has its own classes; answers are for language models.")
@@ -110,39 +110,43 @@ def from_model(
     subject = TransformerSubject(
         model=model,
         task=task,
-        seam=Seam(model, "interface"),
+        access=AttentionAccess(model, "interface"),
         answers=chosen or None,
         prefix=prefix_tokens(model, tokenizer, prefix) if task == "next target token" else (),
         half=half,
         pieces=pieces,
-        labels=tuple(answers) or labels_of(model, tokenizer, task),
+        labels=tuple(answers) or read_class_names(model, tokenizer, task),
         scope=scope or Scope(),
         chat=chat,
     )
-    with quiet():
-        return _settled(subject)
+    with quiet_transformers():
+        return _prove_and_resolve(subject)
 
 
-def with_model(subject: TransformerSubject, model: Any) -> TransformerSubject:
+def replace_model(subject: TransformerSubject, model: Any) -> TransformerSubject:
     """The subject with another model of the same kind, whose seam is proved for itself."""
-    other = replace(subject, model=model, seam=Seam(model, "interface"), first_row=None)
-    with quiet():
-        return _settled(other)
+    other = replace(
+        subject, model=model, access=AttentionAccess(model, "interface"), first_position_only=None
+    )
+    with quiet_transformers():
+        return _prove_and_resolve(other)
 
 
-def _settled(subject: TransformerSubject) -> TransformerSubject:
+def _prove_and_resolve(subject: TransformerSubject) -> TransformerSubject:
     """The subject with its seam proved and its scope counted out and found."""
-    encoded = [subject.pieces.encode(Example(0, text, 0)) for text in PROBES]
+    encoded = [subject.pieces.encode(Example(0, text, 0)) for text in PROBE_TEXTS]
     batch = subject.batch(encoded)
     with torch.no_grad():
         if not bool(subject.logits(batch).isfinite().all()):
             raise ModelError(f"{subject.family} gives logits that are not finite.")
-    subject = replace(subject, seam=find_seam(subject.model, lambda: subject.logits(batch)))
+    subject = replace(
+        subject, access=find_attention_access(subject.model, lambda: subject.logits(batch))
+    )
     with torch.no_grad():
-        _, hearing = subject.run(batch)
-    calls = [call for call in hearing.calls if subject.audited(call, batch)]
-    if not calls or (subject.task != "next target token" and len(calls) != len(hearing.calls)):
-        shapes = sorted({tuple(call.weights.shape[2:]) for call in hearing.calls})
+        _, recorder = subject.run(batch)
+    calls = [call for call in recorder.calls if subject.audited(call, batch)]
+    if not calls or (subject.task != "next target token" and len(calls) != len(recorder.calls)):
+        shapes = sorted({tuple(call.weights.shape[2:]) for call in recorder.calls})
         raise AttentionUnavailable(
             f"{subject.family} does not attend from every token to every token (its maps are "
             f"{shapes} for {batch.ids.shape[1]} tokens); such attention is not supported. Write a "
@@ -150,17 +154,21 @@ def _settled(subject: TransformerSubject) -> TransformerSubject:
         )
     scope = subject.scope.of(len(calls), calls[0].weights.shape[1])
     subject = replace(subject, scope=scope)
-    where = _position(subject, batch, calls) if scope.position == "auto" else scope.position
+    where = _detect_position(subject, batch, calls) if scope.position == "auto" else scope.position
     if where == "end":
         left = replace(subject, scope=replace(scope, position="last"), left=True)
-        return _settled(left)  # proved anew, on texts padded on the other side
+        return _prove_and_resolve(left)  # proved anew, on texts padded on the other side
     if where == "first":
-        first_row = find_first_row(subject.seam, lambda: subject.logits(batch))
-        subject = replace(subject, first_row=first_row)
+        first_position_only = find_first_position_only(
+            subject.access, lambda: subject.logits(batch)
+        )
+        subject = replace(subject, first_position_only=first_position_only)
     return replace(subject, scope=replace(scope, position=where))
 
 
-def _position(subject: TransformerSubject, batch: Batch, calls: Sequence[Call]) -> Any:
+def _detect_position(
+    subject: TransformerSubject, batch: Batch, calls: Sequence[AttentionCall]
+) -> Any:
     """Whose row of the last layer the output depends on: the first position's, the last's, all's.
 
     "end" is the last one, padded or not.
@@ -169,7 +177,7 @@ def _position(subject: TransformerSubject, batch: Batch, calls: Sequence[Call]) 
         return "last"
     nudges: list[Tensor] = []
 
-    def nudge(call: Call) -> Tensor | None:
+    def nudge(call: AttentionCall) -> Tensor | None:
         if call.order != len(calls) - 1:
             return None
         nudges.append(torch.zeros_like(call.weights).requires_grad_())
@@ -182,7 +190,7 @@ def _position(subject: TransformerSubject, batch: Batch, calls: Sequence[Call]) 
     moved = (slope.abs().sum((1, 3)) > 0).cpu()
     first, last, end = (torch.zeros_like(moved) for _ in range(3))
     first[:, 0], end[:, -1] = True, True
-    last[torch.arange(len(moved)), last_of(batch)] = True
+    last[torch.arange(len(moved)), last_positions(batch)] = True
     named = (("first", first), ("last", last), ("mean", batch.present), ("end", end))
     for name, expected in named:
         if bool((moved == expected).all()):
@@ -193,7 +201,7 @@ def _position(subject: TransformerSubject, batch: Batch, calls: Sequence[Call]) 
     )
 
 
-def _dtype(name: str) -> torch.dtype:
+def _parse_dtype(name: str) -> torch.dtype:
     found = getattr(torch, name, None)
     if not isinstance(found, torch.dtype) or not found.is_floating_point:
         raise ConfigError(

@@ -11,14 +11,14 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from heedful.core.errors import ConfigError, ModelError
-from heedful.models.transformer.quiet_loading import loading
+from heedful.models.transformer.quiet_loading import loading_transformers
 
-AT_ONCE = 2**24  # logits: a vocabulary for every token makes everything large
-UNBOUND = 10**6  # what tokenizers write where they know no limit
+MAX_LOGITS_PER_PASS = 2**24  # logits: a vocabulary for every token makes everything large
+NO_LENGTH_LIMIT = 10**6  # what tokenizers write where they know no limit
 
 
 @dataclass(frozen=True, eq=False)
-class Gap:
+class InfillRequest:
     """A text, the places of the words that are missing, and numbers in [0, 1) to draw them by."""
 
     words: tuple[str, ...]
@@ -38,8 +38,8 @@ class Infiller:
     @classmethod
     def load(cls, folder: str) -> "Infiller":
         """From a folder; nothing is fetched, no remote code is run, nothing unpickled."""
-        require_folder(folder)
-        with loading(folder) as transformers:
+        require_model_folder(folder)
+        with loading_transformers(folder) as transformers:
             given = {"local_files_only": True, "trust_remote_code": False}
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **given)
             model, told = transformers.AutoModelForMaskedLM.from_pretrained(
@@ -52,7 +52,7 @@ class Infiller:
             )
         if tokenizer.mask_token_id is None:
             raise ModelError(f"The tokenizer of {folder} has no mask token to fill.")
-        most = getattr(model.config, "max_position_embeddings", UNBOUND)
+        most = getattr(model.config, "max_position_embeddings", NO_LENGTH_LIMIT)
         offset = (model.config.pad_token_id or 0) + 1 if "roberta" in model.config.model_type else 0
         longest = min(most - offset, tokenizer.model_max_length)
         return cls(model.eval().requires_grad_(False), tokenizer, int(longest))
@@ -75,7 +75,7 @@ class Infiller:
         chosen = [
             number
             for number, (word, ids) in enumerate(zip(written, read["input_ids"], strict=True))
-            if word and number not in special and list(ids) == [number] and not _spaced(word)
+            if word and number not in special and list(ids) == [number] and not _has_space(word)
         ]
         if not chosen:
             raise ModelError("The infilling model has no token that is a word on its own.")
@@ -88,7 +88,7 @@ class Infiller:
             self.known[word] = tuple(ids)
         return self.known[word]
 
-    def fill(self, gaps: Sequence[Gap]) -> list[list[dict[int, str]]]:
+    def fill(self, gaps: Sequence[InfillRequest]) -> list[list[dict[int, str]]]:
         """For each text and sample a word for each missing one; none for those beyond the end.
 
         All missing words of a text are drawn at once, each by its chances given the words that
@@ -132,7 +132,7 @@ class Infiller:
         """The number of the mask token."""
         return int(self.tokenizer.mask_token_id)
 
-    def _masked(self, gap: Gap) -> tuple[list[int], Mapping[int, int]]:
+    def _masked(self, gap: InfillRequest) -> tuple[list[int], Mapping[int, int]]:
         """The text with a mask for each missing word, cut where the model ends; where they are."""
         before, after = self.ends
         ids, where = list(before), dict[int, int]()
@@ -162,7 +162,7 @@ class Infiller:
         lengths = sorted({len(one) for one in texts})
         for length in lengths:
             same = [row for row, one in enumerate(texts) if len(one) == length]
-            size = max(1, AT_ONCE // (length * self.model.config.vocab_size))
+            size = max(1, MAX_LOGITS_PER_PASS // (length * self.model.config.vocab_size))
             for start in range(0, len(same), size):
                 rows = same[start : start + size]
                 ids = torch.tensor([list(texts[row]) for row in rows])
@@ -173,7 +173,7 @@ class Infiller:
                     )
 
 
-def require_folder(folder: str) -> None:
+def require_model_folder(folder: str) -> None:
     """Refuse what is no transformers folder on this machine."""
     if not (Path(folder) / "config.json").is_file():
         raise ConfigError(
@@ -182,5 +182,5 @@ def require_folder(folder: str) -> None:
         )
 
 
-def _spaced(word: str) -> bool:
+def _has_space(word: str) -> bool:
     return len(word.split()) != 1

@@ -17,20 +17,25 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.values import Forward
-from heedful.models.attention_access.access import Seam
+from heedful.models.attention_access.access import AttentionAccess
 from heedful.models.attention_access.layer_hooks import (
-    entering,
-    hooked,
-    passed_over,
-    returned,
-    with_states,
+    input_states,
+    output_count,
+    removing_hooks,
+    replace_input_states,
+    skipped_layers,
 )
-from heedful.models.attention_access.recorder import Call, Edit, Hearing, Mixed
+from heedful.models.attention_access.recorder import (
+    AttentionCall,
+    AttentionRecorder,
+    Edit,
+    HeadOutput,
+)
 from heedful.models.attention_access.scope import Scope
 
 
 @runtime_checkable
-class Replayed(Protocol):
+class ReplayableSubject(Protocol):
     """What of a subject the replay needs."""
 
     @property
@@ -40,7 +45,7 @@ class Replayed(Protocol):
     def scope(self) -> Scope: ...
 
     @property
-    def seam(self) -> Seam: ...
+    def access(self) -> AttentionAccess: ...
 
     @property
     def max_batch_tokens(self) -> int: ...
@@ -62,30 +67,32 @@ class Replayed(Protocol):
         *,
         embedded: Float[Tensor, "B T E"] | None = None,
         keep: bool = True,
-    ) -> tuple[Float[Tensor, "B C"], Hearing]: ...
+    ) -> tuple[Float[Tensor, "B C"], AttentionRecorder]: ...
 
 
 @dataclass(frozen=True, eq=False)
-class RowReplay:
+class LastLayerReplay:
     """Decodes rows of the last layer's pooled position."""
 
-    subject: Replayed
+    subject: ReplayableSubject
     layers: nn.ModuleList
     returns: tuple[int, ...]  # how many things each layer gives back; 0 for a bare tensor
     state: Float[Tensor, "B D"]  # what enters the last layer at the position
-    call: Call  # the attention of the last layer
+    call: AttentionCall  # the attention of the last layer
     single: Batch  # the position's token alone
 
     @classmethod
-    def of(cls, subject: Replayed, batch: Batch, forward: Forward) -> "RowReplay | None":
+    def of(
+        cls, subject: ReplayableSubject, batch: Batch, forward: Forward
+    ) -> "LastLayerReplay | None":
         """The short cut, where this model takes it and it is exact; else None."""
         position = subject.position(batch)
         last = subject.scope.layer == len(forward.maps) - 1
-        if subject.seam.path != "interface" or position is None or not last or not forward.maps:
+        if subject.access.path != "interface" or position is None or not last or not forward.maps:
             return None
-        if subject.seam.calls != len(forward.maps):  # an encoder–decoder
+        if subject.access.calls != len(forward.maps):  # an encoder–decoder
             return None
-        replay = _captured(subject, batch, position)
+        replay = _record_last_layer(subject, batch, position)
         if replay is None or forward.rows is None:
             return None
         with torch.no_grad():
@@ -102,22 +109,22 @@ class RowReplay:
         return torch.cat(found).reshape(*weights.shape[:-3], len(self.single), -1)
 
     def _decode(self, rows: Float[Tensor, "K B R T"]) -> Float[Tensor, "K B C"]:
-        mixed = self._mixed(rows).flatten(0, 1)[:, :, None]
-        batch = self.single.repeated(len(rows))
+        mixed = self._head_outputs(rows).flatten(0, 1)[:, :, None]
+        batch = self.single.repeat_texts(len(rows))
         states = self.state.expand(len(rows), -1, -1).flatten(0, 1)[:, None]
-        seam = Seam(self.subject.model, "interface")
+        access = AttentionAccess(self.subject.model, "interface")
         half = torch.autocast(states.device.type, torch.bfloat16, enabled=self.subject.half)
         with (
-            seam.open(lambda _: Mixed(mixed), keep=False) as hearing,
-            self._shortened(states),
+            access.open(lambda _: HeadOutput(mixed), keep=False) as recorder,
+            self._only_last_layer(states),
             half,
         ):
             logits = self.subject.logits(batch).to(rows.dtype)
-        if hearing.count != 1:
-            raise RuntimeError(f"The replay of one layer heard {hearing.count} attentions.")
+        if recorder.count != 1:
+            raise RuntimeError(f"The replay of one layer heard {recorder.count} attentions.")
         return logits.reshape(len(rows), len(self.single), -1)
 
-    def _mixed(self, rows: Float[Tensor, "K B R T"]) -> Float[Tensor, "K B H D"]:
+    def _head_outputs(self, rows: Float[Tensor, "K B R T"]) -> Float[Tensor, "K B H D"]:
         values, head = self.call.values, self.subject.scope.head
         if values is None:
             raise RuntimeError("The replay was made without values.")
@@ -131,47 +138,54 @@ class RowReplay:
         return torch.where(which[:, None], edited[:, :, None], mixed)
 
     @contextmanager
-    def _shortened(self, states: Float[Tensor, "N 1 D"]) -> Iterator[None]:
+    def _only_last_layer(self, states: Float[Tensor, "N 1 D"]) -> Iterator[None]:
         """All layers but the last pass on what they get; the last one gets the given states."""
         handle = self.layers[-1].register_forward_pre_hook(
-            lambda _, args, kwargs: with_states(args, kwargs, states), with_kwargs=True
+            lambda _, args, kwargs: replace_input_states(args, kwargs, states), with_kwargs=True
         )
         before = dict(zip(list(self.layers)[:-1], self.returns, strict=False))
-        with hooked([handle]), passed_over(before):
+        with removing_hooks([handle]), skipped_layers(before):
             yield
 
 
-def _captured(subject: Replayed, batch: Batch, position: Int[Tensor, "B"]) -> RowReplay | None:
+def _record_last_layer(
+    subject: ReplayableSubject, batch: Batch, position: Int[Tensor, "B"]
+) -> LastLayerReplay | None:
     """One pass that keeps what enters the last layer, and what its attention is made of."""
     found: dict[str, Any] = {}
     returns: list[int] = []
-    layers = layers_of(subject.model, subject.seam.modules)
+    layers = find_layer_list(subject.model, subject.access.modules)
     if layers is None:
         return None
     with torch.no_grad():
 
         def entered(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            found["states"] = entering(args, kwargs)
+            found["states"] = input_states(args, kwargs)
 
         def left(_: object, __: object, output: Any) -> None:
-            returns.append(returned(output))
+            returns.append(output_count(output))
 
         handles = [layers[-1].register_forward_pre_hook(entered, with_kwargs=True)]
         handles += [layer.register_forward_hook(left) for layer in layers]
-        with hooked(handles):
-            _, hearing = subject.run(batch)
-    states, call = found.get("states"), hearing.calls[-1]
+        with removing_hooks(handles):
+            _, recorder = subject.run(batch)
+    states, call = found.get("states"), recorder.calls[-1]
     if not isinstance(states, Tensor) or states.shape[:2] != batch.ids.shape or call.values is None:
         return None
     texts = torch.arange(len(batch))
     own = call.weights[texts, :, position][:, :, None]
-    call = Call(call.module, call.order, own, call.values)
-    return RowReplay(
-        subject, layers, tuple(returns), states[texts, position], call, _single(batch, position)
+    call = AttentionCall(call.module, call.order, own, call.values)
+    return LastLayerReplay(
+        subject,
+        layers,
+        tuple(returns),
+        states[texts, position],
+        call,
+        _single_token_batch(batch, position),
     )
 
 
-def layers_of(model: nn.Module, modules: Sequence[str]) -> nn.ModuleList | None:
+def find_layer_list(model: nn.Module, modules: Sequence[str]) -> nn.ModuleList | None:
     """The list of layers that hold the attentions, one each, in order."""
     if len(set(modules)) != len(modules):  # one layer used over and over
         return None
@@ -183,7 +197,7 @@ def layers_of(model: nn.Module, modules: Sequence[str]) -> nn.ModuleList | None:
     return None
 
 
-def _single(batch: Batch, position: Int[Tensor, "B"]) -> Batch:
+def _single_token_batch(batch: Batch, position: Int[Tensor, "B"]) -> Batch:
     place = position[:, None]
     ones = torch.ones_like(place, dtype=torch.bool)
     types = None if batch.types is None else batch.types.gather(1, place)

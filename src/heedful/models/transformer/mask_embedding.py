@@ -7,14 +7,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.core.values import Blank
+from heedful.core.values import MaskEmbedding
 
-AT_ONCE = 4096  # vocabularies are large, and only the mean of their vectors is wanted
+VOCABULARY_CHUNK = 4096  # vocabularies are large, and only the mean of their vectors is wanted
 
 
-def blank_for(
+def find_mask_embedding(
     tokenizer: Any, vectors: Callable[[Int[Tensor, "N"]], Float[Tensor, "N E"]], size: int
-) -> Blank:
+) -> MaskEmbedding:
     """The mask token's vector; without one the unknown token's, or the mean of all tokens'.
 
     `vectors` looks tokens up as the model does, scaled perhaps. A token that also begins or ends
@@ -24,9 +24,9 @@ def blank_for(
     for name in ("mask_token", "unk_token"):
         number = getattr(tokenizer, f"{name}_id")
         if number is not None and number not in ends:
-            return Blank(getattr(tokenizer, name), vectors(torch.tensor([number]))[0])
+            return MaskEmbedding(getattr(tokenizer, name), vectors(torch.tensor([number]))[0])
     parts = [
-        vectors(torch.arange(start, min(size, start + AT_ONCE))).sum(0)
-        for start in range(0, size, AT_ONCE)
+        vectors(torch.arange(start, min(size, start + VOCABULARY_CHUNK))).sum(0)
+        for start in range(0, size, VOCABULARY_CHUNK)
     ]
-    return Blank("mean of all token vectors", torch.stack(parts).sum(0) / size)
+    return MaskEmbedding("mean of all token vectors", torch.stack(parts).sum(0) / size)

@@ -6,19 +6,19 @@ from typing import Any
 from heedful.core.errors import ConfigError, ModelError
 from heedful.models.transformer.forward import Task
 
-TASKS: dict[str, Task] = {
+TASK_BY_SUFFIX: dict[str, Task] = {
     "ForSequenceClassification": "classification",
     "ForCausalLM": "next token",
     "LMHeadModel": "next token",
     "ForConditionalGeneration": "next target token",
     "MTModel": "next target token",
 }
-WITHOUT_END = 1_000_000  # tokenizers say 10³⁰ where they know no limit
+NO_LENGTH_LIMIT = 1_000_000  # tokenizers say 10³⁰ where they know no limit
 
 
-def task_of(config: Any, name: str, architectures: Sequence[str] = ()) -> Task:
+def detect_task(config: Any, name: str, architectures: Sequence[str] = ()) -> Task:
     for architecture in architectures or config.architectures or ():
-        for ending, task in TASKS.items():
+        for ending, task in TASK_BY_SUFFIX.items():
             if architecture.endswith(ending):
                 if config.is_encoder_decoder and task == "classification":
                     raise ModelError(f"{name}: encoder–decoder classifiers are not supported.")
@@ -29,19 +29,19 @@ def task_of(config: Any, name: str, architectures: Sequence[str] = ()) -> Task:
     )
 
 
-def labels_of(model: Any, tokenizer: Any, task: Task) -> tuple[str, ...]:
+def read_class_names(model: Any, tokenizer: Any, task: Task) -> tuple[str, ...]:
     if task != "classification":
         count = model.config.get_text_config().vocab_size
         names = tokenizer.convert_ids_to_tokens(range(min(count, len(tokenizer))))
         more = (f"<token {number}>" for number in range(len(names), count))
-        return (*(_told_apart(number, one) for number, one in enumerate(names)), *more)
+        return (*(_token_name(number, one) for number, one in enumerate(names)), *more)
     config = model.config
     if config.num_labels < 2 or config.problem_type in ("regression", "multi_label_classification"):
         raise ModelError("The model gives no distribution over classes (regression, multi-label).")
     return tuple(str(config.id2label[number]) for number in range(config.num_labels))
 
 
-def _told_apart(number: int, token: str | None) -> str:
+def _token_name(number: int, token: str | None) -> str:
     return f"<token {number}>" if token is None else token
 
 
@@ -60,7 +60,7 @@ def prefix_tokens(model: Any, tokenizer: Any, text: str) -> tuple[int, ...]:
     return (int(start), *map(int, written))
 
 
-def longest_of(model: Any, tokenizer: Any) -> int:
+def find_max_length(model: Any, tokenizer: Any) -> int:
     known = [tokenizer.model_max_length]
     config = model.config.get_text_config()
     positions = getattr(config, "max_position_embeddings", None)
@@ -71,4 +71,4 @@ def longest_of(model: Any, tokenizer: Any) -> int:
                 offset = module.padding_idx + 1  # RoBERTa's places begin after the padding's
         known.append(positions - offset)
     longest = min(known)
-    return 1024 if longest > WITHOUT_END else int(longest)
+    return 1024 if longest > NO_LENGTH_LIMIT else int(longest)

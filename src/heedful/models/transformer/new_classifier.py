@@ -12,16 +12,16 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
-from heedful.core.atomic_files import remove, save_atomic, write_atomic
+from heedful.core.atomic_files import remove_file, save_atomic, write_atomic
 from heedful.core.errors import ModelError, RunError
-from heedful.models.load import HUB_ID
-from heedful.models.recurrent.model_folder import SETTINGS
-from heedful.models.transformer.bundled_encoders import folder_or_name
+from heedful.models.load import HUB_ID_PATTERN
+from heedful.models.recurrent.model_folder import MODEL_SETTINGS_FILE
+from heedful.models.transformer.bundled_encoders import resolve_encoder
 from heedful.models.transformer.from_pretrained import from_model
-from heedful.models.transformer.quiet_loading import loading
+from heedful.models.transformer.quiet_loading import loading_transformers
 from heedful.models.transformer.subject import TransformerSubject
 
-CONFIG = "config.json"  # a folder without it is no model
+CONFIG_FILE = "config.json"  # a folder without it is no model
 
 
 def new_classifier(
@@ -32,10 +32,10 @@ def new_classifier(
     They are drawn by the seed, whatever state torch's own stream is in. The seam is proved here:
     an encoder that could not be audited is refused before it is trained, not after.
     """
-    encoder = folder_or_name(encoder)
+    encoder = resolve_encoder(encoder)
     _require_encoder(encoder)
     try:
-        model, tokenizer, new = _loaded(encoder, labels, seed=seed)
+        model, tokenizer, new = _load_with_new_head(encoder, labels, seed=seed)
     except ModelError as error:
         if Path(encoder).exists():
             raise
@@ -52,23 +52,25 @@ def save_classifier(subject: TransformerSubject, folder: Path, *, beside: dict[s
     """Write the transformers folder, and the files `beside` it; config.json, the last, makes it."""
     tokenizer = subject.pieces.tokenizer
     tokenizer.model_max_length = subject.max_length  # an audit cuts texts where training did
-    with loading(folder):
+    with loading_transformers(folder):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             draft = Path(tempfile.mkdtemp(dir=folder, prefix="."))
             try:
                 subject.model.save_pretrained(draft)
                 tokenizer.save_pretrained(draft)
-                _put(draft, folder, beside)
+                _move_into_place(draft, folder, beside)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
         except (OSError, SafetensorError) as error:  # the latter is its word for a full disk
             raise RunError(f"Cannot write {folder}: {error}.") from error
 
 
-def _loaded(encoder: str, labels: Sequence[str], *, seed: int) -> tuple[Any, Any, list[str]]:
+def _load_with_new_head(
+    encoder: str, labels: Sequence[str], *, seed: int
+) -> tuple[Any, Any, list[str]]:
     """The model, its tokenizer, and the names of the weights that were not in the folder."""
-    with loading(encoder) as transformers, torch.random.fork_rng(devices=[]):
+    with loading_transformers(encoder) as transformers, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         tokenizer = transformers.AutoTokenizer.from_pretrained(encoder, trust_remote_code=False)
         try:
@@ -93,23 +95,23 @@ def _loaded(encoder: str, labels: Sequence[str], *, seed: int) -> tuple[Any, Any
     )
 
 
-def _put(draft: Path, folder: Path, beside: dict[str, str]) -> None:
+def _move_into_place(draft: Path, folder: Path, beside: dict[str, str]) -> None:
     """Never half old, half new: what is cut off half-way is no model."""
-    remove(folder / CONFIG)
-    remove(folder / SETTINGS)
+    remove_file(folder / CONFIG_FILE)
+    remove_file(folder / MODEL_SETTINGS_FILE)
     for name, text in beside.items():
         write_atomic(folder / name, text)
-    for file in sorted(draft.iterdir(), key=lambda file: (file.name == CONFIG, file.name)):
+    for file in sorted(draft.iterdir(), key=lambda file: (file.name == CONFIG_FILE, file.name)):
         save_atomic(folder / file.name, partial(os.replace, file))
 
 
 def _require_encoder(name: str) -> None:
     folder = Path(name)
-    if (folder / SETTINGS).exists():
+    if (folder / MODEL_SETTINGS_FILE).exists():
         raise ModelError(f"{name} is a heedful model; an encoder is a transformers folder.")
-    if folder.exists() and not (folder / CONFIG).is_file():
-        raise ModelError(f"{name} is no transformers folder: {CONFIG} is missing.")
-    if not folder.exists() and not HUB_ID.fullmatch(name) and "/" in name:
+    if folder.exists() and not (folder / CONFIG_FILE).is_file():
+        raise ModelError(f"{name} is no transformers folder: {CONFIG_FILE} is missing.")
+    if not folder.exists() and not HUB_ID_PATTERN.fullmatch(name) and "/" in name:
         raise ModelError(f"No encoder at {name}: give a transformers folder or a hub id.")
 
 

@@ -12,7 +12,7 @@ from heedful.core.errors import ModelError
 
 
 @contextmanager
-def loading(name: str | Path) -> Iterator[Any]:
+def loading_transformers(name: str | Path) -> Iterator[Any]:
     """transformers, without its own bars and warnings, and with its errors in one line."""
     try:
         import transformers
@@ -20,7 +20,7 @@ def loading(name: str | Path) -> Iterator[Any]:
         raise ModelError(
             "A transformers model needs transformers: pip install 'heedful[transformers]'."
         ) from None
-    with quiet():
+    with quiet_transformers():
         try:
             yield transformers
         except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
@@ -29,7 +29,7 @@ def loading(name: str | Path) -> Iterator[Any]:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet_transformers() -> Iterator[None]:
     """Inside the block transformers prints neither bars nor warnings."""
     from huggingface_hub.utils import logging as hub
     from transformers.utils import logging as library

@@ -11,28 +11,34 @@ from torch import Tensor
 
 from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.errors import AttentionUnavailable
-from heedful.core.values import Blank, Decode, Example, Forward
-from heedful.models.attention_access.edits import Elsewhere, Places, as_leaf, held, is_cross
-from heedful.models.attention_access.recorder import Call, Edit
+from heedful.core.values import Decoder, Example, Forward, MaskEmbedding
+from heedful.models.attention_access.edits import (
+    RowLocation,
+    RowPlacement,
+    detach_as_leaf,
+    is_cross_attention,
+    place_frozen,
+)
+from heedful.models.attention_access.recorder import AttentionCall, Edit
 from heedful.models.attention_access.scope import Scope
-from heedful.models.internals.attention_blocks import blocks_of
-from heedful.models.internals.value_zeroing import zeroed_values
-from heedful.models.transformer.forward import Passes, last_of
-from heedful.models.transformer.last_layer_replay import RowReplay
-from heedful.models.transformer.mask_embedding import blank_for
-from heedful.models.transformer.tokenization import Pieces
+from heedful.models.internals.attention_blocks import find_attention_blocks
+from heedful.models.internals.value_zeroing import compute_value_zeroing
+from heedful.models.transformer.forward import TransformerRunner, last_positions
+from heedful.models.transformer.last_layer_replay import LastLayerReplay
+from heedful.models.transformer.mask_embedding import find_mask_embedding
+from heedful.models.transformer.tokenization import SubwordTokenizer
 from heedful.numerics.tensor.attention_maps import read_rows, take_rows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TransformerSubject(Passes):
+class TransformerSubject(TransformerRunner):
     """A model, its tokenizer, and which of its attentions is under audit.
 
     Classes are those of the classifier, or tokens: all of the vocabulary, or those in `answers`.
     `left` pads texts on the left: some models pool the last position, padded or not.
     """
 
-    pieces: Pieces
+    pieces: SubwordTokenizer
     labels: tuple[str, ...]
     scope: Scope
     chat: bool = False
@@ -47,12 +53,12 @@ class TransformerSubject(Passes):
     @property
     def attention_path(self) -> str:
         """How the weights are reached: interface or tap."""
-        return self.seam.path
+        return self.access.path
 
     @property
     def parity(self) -> float:
         """How far the seam's logits lay from the untouched model's when it was proved."""
-        return self.seam.parity
+        return self.access.parity
 
     @property
     def max_length(self) -> int:
@@ -99,28 +105,33 @@ class TransformerSubject(Passes):
 
     def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
         """One pass with every attention of it."""
-        leaf = as_leaf if embedded is not None and torch.is_grad_enabled() else None
-        return self.forward_under(batch, leaf, embedded)
+        leaf = detach_as_leaf if embedded is not None and torch.is_grad_enabled() else None
+        return self.forward_with_edit(batch, leaf, embedded)
 
-    def forward_under(
+    def forward_with_edit(
         self, batch: Batch, edit: Edit | None, embedded: Float[Tensor, "B T E"] | None = None
     ) -> Forward:
         """A pass whose attentions are edited, and told as edited."""
-        logits, hearing = self.run(batch, edit, embedded=embedded)
-        calls = [call for call in hearing.calls if self.audited(call, batch)]
+        logits, recorder = self.run(batch, edit, embedded=embedded)
+        calls = [call for call in recorder.calls if self.audited(call, batch)]
         maps = tuple(one.weights for one in calls)  # as they are: gradients are taken at them
         rows = self.rows_of(batch, maps).to(logits.dtype)
         call = [call for layer, call in enumerate(calls) if self.scope.holds(layer)][-1]
         states = call.states
-        if states is not None and call.values is None and self.seam.tokens_first:
+        if states is not None and call.values is None and self.access.tokens_first:
             states = states.transpose(0, 1)
         if states is None or states.shape[:2] != batch.ids.shape:
             raise AttentionUnavailable(f"{call.module} does not show the states it attends to.")
-        told = states.to(logits.dtype), rows, maps, *self._within(hearing.calls, calls)
+        told = (
+            states.to(logits.dtype),
+            rows,
+            maps,
+            *self._encoder_and_decoder_maps(recorder.calls, calls),
+        )
         return Forward(logits, read_rows(rows, batch.mask), *told)
 
-    def _within(
-        self, calls: Sequence[Call], audited: Sequence[Call]
+    def _encoder_and_decoder_maps(
+        self, calls: Sequence[AttentionCall], audited: Sequence[AttentionCall]
     ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         """The maps within the encoder and within the decoder, where there are both."""
         first = min(call.order for call in audited)
@@ -129,10 +140,10 @@ class TransformerSubject(Passes):
         decoder = others[len(encoder) :]
         return tuple(call.weights for call in encoder), tuple(call.weights for call in decoder)
 
-    def decoder(self, batch: Batch, forward: Forward) -> Decode:
+    def decoder(self, batch: Batch, forward: Forward) -> Decoder:
         """The output under other rows: by the last layer's one position where that is exact."""
-        replay = RowReplay.of(self, batch, forward)
-        return self.whole_decoder(batch) if replay is None else replay
+        replay = LastLayerReplay.of(self, batch, forward)
+        return self.full_decoder(batch) if replay is None else replay
 
     def layer_rows(self, batch: Batch, forward: Forward) -> tuple[Float[Tensor, "B H T"], ...]:
         """For each layer every head's row at the position under audit, or its mean over all."""
@@ -151,7 +162,7 @@ class TransformerSubject(Passes):
         held = [one for layer, one in enumerate(maps) if self.scope.holds(layer)]
         return torch.cat([take_rows(one, batch.present, where, head=head) for one in held], dim=1)
 
-    def at_position(self, batch: Batch, matrix: Float[Tensor, "B Q K"]) -> Float[Tensor, "B K"]:
+    def row_at_position(self, batch: Batch, matrix: Float[Tensor, "B Q K"]) -> Float[Tensor, "B K"]:
         """The row of the position under audit, or the mean over all that are no padding."""
         where = self.position(batch)
         if where is not None:
@@ -161,22 +172,24 @@ class TransformerSubject(Passes):
 
     def part_sizes(self, batch: Batch) -> list[Float[Tensor, "B Q K"]]:
         """‖α f(x)‖ of each key for each query, in the layers under audit."""
-        blocks = blocks_of(self.in_full(), batch, lambda call: self.audited(call, batch))
+        blocks = find_attention_blocks(
+            self.full_precision(), batch, lambda call: self.audited(call, batch)
+        )
         held = [block for layer, block in enumerate(blocks) if self.scope.holds(layer)]
         return [block.part_sizes(batch, head=self.scope.head) for block in held]
 
     def zeroed_values(self, batch: Batch, *, max_batch_tokens: int) -> list[Float[Tensor, "B T T"]]:
         """How far each state turns without each key's value, layer by layer."""
-        return zeroed_values(self, batch, max_batch_tokens=max_batch_tokens)
+        return compute_value_zeroing(self, batch, max_batch_tokens=max_batch_tokens)
 
-    def blank(self) -> Blank:
+    def blank(self) -> MaskEmbedding:
         """The mask token's vector; without one the unknown token's, or the mean of all tokens'."""
         return self._blank
 
     @cached_property
-    def _blank(self) -> Blank:
+    def _blank(self) -> MaskEmbedding:
         size = self.model.config.get_text_config().vocab_size
-        return blank_for(self.pieces.tokenizer, self._vectors, size)
+        return find_mask_embedding(self.pieces.tokenizer, self._vectors, size)
 
     def _vectors(self, ids: Int[Tensor, "*K"]) -> Float[Tensor, "*K E"]:
         with torch.no_grad():
@@ -188,24 +201,24 @@ class TransformerSubject(Passes):
         head, layer = self.scope.head, self.scope.layer
         if head is None or layer == "all" or self.scope.position == "mean":
             return None
-        if self.seam.path != "interface":
+        if self.access.path != "interface":
             return None
         width = forward.states.shape[-1] // forward.maps[layer].shape[1]
         return forward.states[..., head * width : (head + 1) * width]
 
     def rows_elsewhere(
         self, batch: Batch, forward: Forward, *, layer: int, position: Int[Tensor, "B"]
-    ) -> tuple[Float[Tensor, "B R T"], Decode]:
+    ) -> tuple[Float[Tensor, "B R T"], Decoder]:
         """The rows of a layer at one position of each text, and the output under others there."""
         rows = take_rows(forward.maps[layer], batch.present, position)
-        return rows, self.whole_decoder(batch, Elsewhere(layer, position))
+        return rows, self.full_decoder(batch, RowLocation(layer, position))
 
     def hold(
         self, batch: Batch, embedded: Float[Tensor, "B T E"], rows: Float[Tensor, "B R T"]
     ) -> Float[Tensor, "B C"]:
         """Logits with all attention held constant, that under audit at the given rows."""
         place = self._places(batch).edit(rows)
-        return self.run(batch, lambda call: held(call, place), embedded=embedded)[0]
+        return self.run(batch, lambda call: place_frozen(call, place), embedded=embedded)[0]
 
     def position(self, batch: Batch) -> Int[Tensor, "B"] | None:
         """The position whose row is read, in each text; None for the mean over all."""
@@ -215,25 +228,25 @@ class TransformerSubject(Passes):
             return torch.full((len(batch),), len(self.prefix) - 1)
         if self.scope.position == "first":
             return torch.zeros(len(batch), dtype=torch.long)
-        return last_of(batch)
+        return last_positions(batch)
 
-    def audited(self, call: Call, batch: Batch) -> bool:
+    def audited(self, call: AttentionCall, batch: Batch) -> bool:
         """Whether a call is an attention over the text; in an encoder–decoder, the cross ones."""
         queries = batch.ids.shape[1] if self.task != "next target token" else len(self.prefix)
         if self.task == "next target token" and queries == batch.ids.shape[1]:
-            return is_cross(call.module)
+            return is_cross_attention(call.module)
         return call.weights.shape[-2:] == (queries, batch.ids.shape[1])
 
-    def _places(self, batch: Batch, elsewhere: Elsewhere | None = None) -> Places:
-        def audited(call: Call) -> bool:
+    def _places(self, batch: Batch, elsewhere: RowLocation | None = None) -> RowPlacement:
+        def audited(call: AttentionCall) -> bool:
             return self.audited(call, batch)
 
         if elsewhere is None:
-            return Places(batch, audited, self.scope, self.position(batch))
+            return RowPlacement(batch, audited, self.scope, self.position(batch))
         position = elsewhere.position.repeat(len(batch) // len(elsewhere.position))
-        return Places(batch, audited, Scope(elsewhere.layer), position)
+        return RowPlacement(batch, audited, Scope(elsewhere.layer), position)
 
-    def whole_decoder(self, batch: Batch, elsewhere: Elsewhere | None = None) -> Decode:
+    def full_decoder(self, batch: Batch, elsewhere: RowLocation | None = None) -> Decoder:
         """The output under other rows, by the whole model; also rows that are not under audit."""
 
         def decode(weights: Tensor) -> Tensor:
@@ -241,9 +254,9 @@ class TransformerSubject(Passes):
             size = max(1, self.max_batch_tokens // batch.ids.numel())
             found = []
             for some in torch.split(many, size):
-                repeated = batch.repeated(len(some))
-                edit = self._places(repeated, elsewhere).edit(some.flatten(0, 1))
-                logits = self.run(repeated, edit, keep=False)[0]
+                repeat_texts = batch.repeat_texts(len(some))
+                edit = self._places(repeat_texts, elsewhere).edit(some.flatten(0, 1))
+                logits = self.run(repeat_texts, edit, keep=False)[0]
                 found.append(logits.reshape(len(some), len(batch), -1))
             return torch.cat(found).reshape(*weights.shape[:-3], len(batch), -1)
 

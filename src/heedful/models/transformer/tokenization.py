@@ -11,11 +11,11 @@ from heedful.core.errors import DataError, ModelError
 from heedful.core.values import Example
 from heedful.models.recurrent.vocabulary import WordTokenizer
 
-SPLIT = WordTokenizer(lower=False)
+WORD_SPLITTER = WordTokenizer(lower=False)
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class SubwordTokenizer:
     """A transformers tokenizer, asked for the word of every piece by its place in the text.
 
     `longest` bounds the tokens of a text; what is beyond is cut off and counted. Texts of more than
@@ -37,12 +37,12 @@ class Pieces:
         """Number the pieces of a text or a pair, special tokens added as the model expects."""
         if example.candidates is not None:
             raise DataError("A transformer cannot leave classes out; give rows without candidates.")
-        text, words, spans = _with_spans(example.text, example.tokens)
+        text, words, spans = _split_words(example.text, example.tokens)
         parts = [(words, spans)]
         given: dict[str, Any] = {"text": text}
         if example.pair is not None:
             given["text_pair"] = example.pair
-            _, more, places = _with_spans(example.pair, None)
+            _, more, places = _split_words(example.pair, None)
             parts.append((more, places))
         found = self.tokenizer(
             **given,
@@ -67,7 +67,9 @@ class Pieces:
             at = start + len(turn["content"].strip())
             said.append((start, at))
         spans = [
-            (start + a, start + b) for start, end in said for a, b in SPLIT.spans(text[start:end])
+            (start + a, start + b)
+            for start, end in said
+            for a, b in WORD_SPLITTER.spans(text[start:end])
         ]
         found = self.tokenizer(
             text=text,
@@ -125,12 +127,12 @@ def _is_turn(turn: Any) -> bool:
     return isinstance(turn, dict) and all(isinstance(turn.get(k), str) for k in ("role", "content"))
 
 
-def _with_spans(
+def _split_words(
     text: str, tokens: tuple[str, ...] | None
 ) -> tuple[str, list[str], list[tuple[int, int]]]:
     """The text, its words, and where each begins and ends; given tokens are the words."""
     if tokens is None:
-        spans = list(SPLIT.spans(text))
+        spans = list(WORD_SPLITTER.spans(text))
         return text, [text[start:end] for start, end in spans], spans
     spans, at = [], 0
     for token in tokens:

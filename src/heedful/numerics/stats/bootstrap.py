@@ -20,11 +20,11 @@ from heedful.core.errors import ShapeError
 from heedful.core.records import Estimate, is_share
 from heedful.core.rng import generator
 
-KIND = "expanded percentile bootstrap over instances, Wilson for shares"
+INTERVAL_KIND = "expanded percentile bootstrap over instances, Wilson for shares"
 RESAMPLES = 2000
-UNDEFINED_AT_MOST = 0.05  # of the draws; an interval from the lucky rest would be too narrow
+MAX_UNDEFINED_SHARE = 0.05  # of the draws; an interval from the lucky rest would be too narrow
 
-Column = Float64[np.ndarray, "n"]
+Sample = Float64[np.ndarray, "n"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +78,17 @@ def percentile_interval(
     (array([5.]), array([95.]))
     """
     ends = np.full((2, draws.shape[1]), np.nan)
-    levels = np.broadcast_to(level if n is None else expanded(level, np.atleast_1d(n)), len(ends.T))
+    levels = np.broadcast_to(
+        level if n is None else expanded_level(level, np.atleast_1d(n)), len(ends.T)
+    )
     for column, (one, wide) in enumerate(zip(draws.T, levels, strict=True)):
         defined = one[~np.isnan(one)]
-        if len(defined) and len(defined) >= (1 - UNDEFINED_AT_MOST) * len(one):
+        if len(defined) and len(defined) >= (1 - MAX_UNDEFINED_SHARE) * len(one):
             ends[:, column] = np.quantile(defined, ((1 - wide) / 2, (1 + wide) / 2))
     return ends[0], ends[1]
 
 
-def expanded(level: float, n: np.ndarray) -> np.ndarray:
+def expanded_level(level: float, n: np.ndarray) -> np.ndarray:
     """The share of the draws that holds what Student's interval of n instances does.
 
     1 − 2Φ(−√(n / (n − 1)) · t), t the quantile of n − 1 degrees of freedom.
@@ -101,7 +103,7 @@ def expanded(level: float, n: np.ndarray) -> np.ndarray:
 
 
 def estimate_means(
-    columns: Mapping[str, Column],
+    columns: Mapping[str, Sample],
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -117,12 +119,12 @@ def estimate_means(
     """
     if not columns:
         return {}
-    values = _side_by_side(columns)
+    values = _stack_columns(columns)
     draws = bootstrap_means(values, resamples=resamples, seed=seed)
     n = (~np.isnan(values)).sum(0)
     low, high = percentile_interval(draws, level, n=n)
     for column, name in enumerate(columns):
-        if _of_yes_and_no(name, values[:, column]):
+        if _is_binary(name, values[:, column]):
             ends = binomtest(int(np.nansum(values[:, column])), int(n[column])).proportion_ci(
                 level, method="wilson"
             )
@@ -135,9 +137,9 @@ def estimate_means(
 
 
 def estimate_place(
-    subject: Column,
-    control: Column,
-    reference: Column,
+    subject: Sample,
+    control: Sample,
+    reference: Sample,
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -152,13 +154,13 @@ def estimate_place(
     >>> estimate_place(one / 2, zero, one).place
     Estimate(value=0.5, low=0.5, high=0.5, n=4)
     """
-    values = _side_by_side({"subject": subject, "control": control, "reference": reference})
+    values = _stack_columns({"subject": subject, "control": control, "reference": reference})
     values = values[~np.isnan(values).any(1)]
     n = len(values)
     # row 0 is the sample itself, the rest are its resamples: one formula for both
     means = np.full((1, 3), np.nan) if n == 0 else values.mean(0, keepdims=True)
     means = np.vstack((means, bootstrap_means(values, resamples=resamples, seed=seed)))
-    statistics = places(means)
+    statistics = place_and_gap(means)
     low, high = percentile_interval(statistics[1:], level, n=n)
     return Place(
         place=_estimate(statistics[0, 0], low[0], high[0], n),
@@ -166,7 +168,7 @@ def estimate_place(
     )
 
 
-def places(means: Float64[np.ndarray, "R 3"]) -> Float64[np.ndarray, "R 2"]:
+def place_and_gap(means: Float64[np.ndarray, "R 3"]) -> Float64[np.ndarray, "R 2"]:
     """Of each row of means of subject, control and reference the place, and the gap it is in.
 
     >>> places(np.array([[0.5, 0.0, 2.0], [0.5, 1.0, 1.0]]))
@@ -177,7 +179,7 @@ def places(means: Float64[np.ndarray, "R 3"]) -> Float64[np.ndarray, "R 2"]:
     return np.stack((_ratio(means[:, 0] - means[:, 1], gap), gap), axis=1)
 
 
-def _of_yes_and_no(name: str, column: Column) -> bool:
+def _is_binary(name: str, column: Sample) -> bool:
     """Whether values are 0 or 1; where they are all alike only of measures that can be no other."""
     said = set(np.unique(column[~np.isnan(column)]).tolist())
     return said == {0.0, 1.0} or (is_share(name) and bool(said) and said <= {0.0, 1.0})
@@ -197,7 +199,7 @@ def _ratio(
     return quotient
 
 
-def _side_by_side(columns: Mapping[str, Column]) -> Float64[np.ndarray, "n M"]:
+def _stack_columns(columns: Mapping[str, Sample]) -> Float64[np.ndarray, "n M"]:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ShapeError(

@@ -16,8 +16,8 @@ from heedful.core.records import Estimate
 from heedful.core.rng import generator
 from heedful.numerics.stats.bootstrap import RESAMPLES, percentile_interval
 
-Table = Float64[np.ndarray, "S n"]  # one row per seed, one column per text
-Centre = Callable[[Table], Float64[np.ndarray, "n"]]
+SeedTable = Float64[np.ndarray, "S n"]  # one row per seed, one column per text
+SeedAverage = Callable[[SeedTable], Float64[np.ndarray, "n"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +37,20 @@ class Equivalence:
         return max(self.not_more, self.not_less)
 
 
-def mean_of_seeds(table: Table) -> Float64[np.ndarray, "n"]:
+def mean_over_seeds(table: SeedTable) -> Float64[np.ndarray, "n"]:
     """Each text's mean over the seeds."""
     return np.asarray(table.mean(0))
 
 
-def median_of_seeds(table: Table) -> Float64[np.ndarray, "n"]:
+def median_over_seeds(table: SeedTable) -> Float64[np.ndarray, "n"]:
     """Each text's median over the seeds, as Wiegreffe & Pinter plot it."""
     return np.asarray(np.median(table, axis=0))
 
 
-def crossed_draws(
-    tables: Mapping[str, Table],
+def resample_crossed(
+    tables: Mapping[str, SeedTable],
     *,
-    centre: Centre = mean_of_seeds,
+    centre: SeedAverage = mean_over_seeds,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> dict[str, Float64[np.ndarray, "resamples"]]:
@@ -65,7 +65,7 @@ def crossed_draws(
     True
     """
     draws = {name: np.full(resamples, np.nan) for name in tables}
-    for number, (texts, seeds) in enumerate(_resampled(tables, resamples, seed)):
+    for number, (texts, seeds) in enumerate(_draw_texts_and_seeds(tables, resamples, seed)):
         for name, table in tables.items():
             chosen = table if len(table) == 1 else table[seeds[name]]
             values = centre(chosen)
@@ -75,8 +75,8 @@ def crossed_draws(
     return draws
 
 
-def _resampled(
-    tables: Mapping[str, Table], resamples: int, seed: int
+def _draw_texts_and_seeds(
+    tables: Mapping[str, SeedTable], resamples: int, seed: int
 ) -> Iterator[tuple[Float64[np.ndarray, "n"], dict[str, Int64[np.ndarray, "S"]]]]:
     """How often each text was drawn, and which seeds."""
     n = next(iter(tables.values())).shape[1]
@@ -91,7 +91,7 @@ def _resampled(
         yield times.astype(np.float64), chosen
 
 
-def estimate_draws(
+def estimate_from_draws(
     value: float, draws: Float64[np.ndarray, "R"], *, n: int, level: float = 0.95
 ) -> Estimate:
     """A value with the middle of its draws; without an interval where it rests on one text."""

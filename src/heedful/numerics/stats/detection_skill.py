@@ -15,11 +15,11 @@ from heedful.core.records import Estimate
 from heedful.core.rng import generator
 from heedful.numerics.stats.bootstrap import percentile_interval
 
-RESAMPLES = 1000
+POWER_RESAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
+class KnownTruthAnswers:
     """What was said of the subjects of one kind: whether the claim holds there, and each answer.
 
     Answers are 1 (for), −1 (against) and 0 (undecided); `scores` are the figures behind them, NaN
@@ -32,7 +32,7 @@ class Trials:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class DetectionRates:
     """Shares of answers: right less wrong, true ones missed, false ones raised; means over kinds.
 
     `skill` is 1 for an oracle, 0 for one who is silent or guesses; its interval is over kinds.
@@ -47,7 +47,7 @@ class Rates:
     undecided: Estimate
 
 
-def rates(trials: Sequence[Trials], *, seed: int = 0) -> Rates | None:
+def detection_rates(trials: Sequence[KnownTruthAnswers], *, seed: int = 0) -> DetectionRates | None:
     """The rates over kinds; None unless there are kinds of both truths.
 
     >>> found = rates([Trials(True, (1, 1, 1)), Trials(False, (-1, -1, 0))])
@@ -58,7 +58,10 @@ def rates(trials: Sequence[Trials], *, seed: int = 0) -> Rates | None:
     if not all(both):
         return None
     n = sum(len(one.answers) for one in trials)
-    drawn = [_drawn(kinds, generator(seed, "power", number)) for number, kinds in enumerate(both)]
+    drawn = [
+        _resample_kinds(kinds, generator(seed, "power", number))
+        for number, kinds in enumerate(both)
+    ]
     own = [np.mean([_shares(np.array([one.answers])) for one in kinds], axis=0) for kinds in both]
     statistics = [np.stack(_statistics(*parts)) for parts in (own, drawn)]
     low, high = percentile_interval(statistics[1].T)
@@ -67,10 +70,12 @@ def rates(trials: Sequence[Trials], *, seed: int = 0) -> Rates | None:
         for (value,), least, most in zip(statistics[0], low, high, strict=True)
     )
     cases = [sum(len(one.answers) for one in kinds) for kinds in both]
-    return Rates(skill, *(_exact(one, few) for one, few in zip(shares, (*cases, n), strict=True)))
+    return DetectionRates(
+        skill, *(_widen_to_exact(one, few) for one, few in zip(shares, (*cases, n), strict=True))
+    )
 
 
-def _exact(share: Estimate, cases: int) -> Estimate:
+def _widen_to_exact(share: Estimate, cases: int) -> Estimate:
     """At least as wide as the exact interval of so many cases: what never was seen may yet be."""
     ends = binomtest(round(share.value * cases), cases).proportion_ci(0.95, "exact")
     return Estimate(share.value, min(share.low, ends.low), max(share.high, ends.high), cases)
@@ -81,18 +86,20 @@ def _shares(answers: Int64[np.ndarray, "R n"]) -> Float64[np.ndarray, "R 2"]:
     return np.stack([(answers == 1).mean(-1), (answers == -1).mean(-1)], axis=-1)
 
 
-def _drawn(kinds: Sequence[Trials], random: np.random.Generator) -> Float64[np.ndarray, "R 2"]:
+def _resample_kinds(
+    kinds: Sequence[KnownTruthAnswers], random: np.random.Generator
+) -> Float64[np.ndarray, "R 2"]:
     """The same with kinds drawn anew, and the subjects of each."""
     each = np.stack([_shares(_resampled(np.array(one.answers), random)) for one in kinds])
-    chosen = random.integers(len(kinds), size=(len(kinds), RESAMPLES))
-    drawn: Float64[np.ndarray, "R 2"] = each[chosen, np.arange(RESAMPLES)].mean(0)
+    chosen = random.integers(len(kinds), size=(len(kinds), POWER_RESAMPLES))
+    drawn: Float64[np.ndarray, "R 2"] = each[chosen, np.arange(POWER_RESAMPLES)].mean(0)
     return drawn
 
 
 def _resampled(
     answers: Int64[np.ndarray, "n"], random: np.random.Generator
 ) -> Int64[np.ndarray, "R n"]:
-    return answers[random.integers(len(answers), size=(RESAMPLES, len(answers)))]
+    return answers[random.integers(len(answers), size=(POWER_RESAMPLES, len(answers)))]
 
 
 def _statistics(
@@ -103,7 +110,7 @@ def _statistics(
     return right_less_wrong, true[..., 1], false[..., 0], 1 - decided
 
 
-def roc_auc(trials: Sequence[Trials], *, seed: int = 0) -> Estimate | None:
+def detection_auc(trials: Sequence[KnownTruthAnswers], *, seed: int = 0) -> Estimate | None:
     """How often a subject where the claim holds has the higher score, ties half; kinds weigh alike.
 
     None unless scores exist for both truths. Subjects without a score are left out.
@@ -118,10 +125,13 @@ def roc_auc(trials: Sequence[Trials], *, seed: int = 0) -> Estimate | None:
     pairs = np.array([[_above(t, f) for f in both[1]] for t in both[0]])
     n = sum(len(one) for kinds in both for one in kinds)
     random = generator(seed, "auc")
-    draws = np.empty(RESAMPLES)
-    for place in range(RESAMPLES):
+    draws = np.empty(POWER_RESAMPLES)
+    for place in range(POWER_RESAMPLES):
         again = [
-            [_again(kinds[k], random) for k in random.integers(len(kinds), size=len(kinds))]
+            [
+                _resample_scores(kinds[k], random)
+                for k in random.integers(len(kinds), size=len(kinds))
+            ]
             for kinds in both
         ]
         draws[place] = np.mean([[_above(t, f) for f in again[1]] for t in again[0]])
@@ -129,7 +139,7 @@ def roc_auc(trials: Sequence[Trials], *, seed: int = 0) -> Estimate | None:
     return Estimate(float(pairs.mean()), float(low[0]), float(high[0]), n)
 
 
-def _scored(trials: Sequence[Trials], *, truth: bool) -> list[Float64[np.ndarray, "_"]]:
+def _scored(trials: Sequence[KnownTruthAnswers], *, truth: bool) -> list[Float64[np.ndarray, "_"]]:
     found = [np.array(one.scores) for one in trials if one.truth is truth]
     return [one[~np.isnan(one)] for one in found if not np.isnan(one).all()]
 
@@ -139,7 +149,7 @@ def _above(one: Float64[np.ndarray, "a"], other: Float64[np.ndarray, "b"]) -> fl
     return float(((apart > 0) + 0.5 * (apart == 0)).mean())
 
 
-def _again(
+def _resample_scores(
     scores: Float64[np.ndarray, "n"], random: np.random.Generator
 ) -> Float64[np.ndarray, "n"]:
     return scores[random.integers(len(scores), size=len(scores))]

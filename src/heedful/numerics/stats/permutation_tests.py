@@ -8,10 +8,10 @@ from jaxtyping import Float64
 from heedful.core.rng import generator
 from heedful.numerics.stats.bootstrap import RESAMPLES
 
-BLOCK = 64  # draws that are made together
+DRAWS_PER_BLOCK = 64  # draws that are made together
 
 
-def sign_flip_p(
+def one_sided_sign_flip_p(
     values: Float64[np.ndarray, "n"], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> float:
     """One-sided p-value of "the mean is not above 0": how often signs at random give as much.
@@ -32,7 +32,7 @@ def sign_flip_p(
     return reached / (resamples + 1)
 
 
-def sign_flips_p(
+def two_sided_sign_flip_p(
     values: Float64[np.ndarray, "n M"], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Float64[np.ndarray, "M"]:
     """Two-sided p-value of "the mean is 0" for each column: how often |Σ ±v| ≥ |Σ v|.
@@ -45,22 +45,24 @@ def sign_flips_p(
     known = np.nan_to_num(values)
     own, slack = np.abs(known.sum(0)), 1e-12 * np.abs(known).sum(0)
     random, reached = generator(seed, "signs, two-sided"), np.ones(values.shape[1])
-    for start in range(0, resamples, BLOCK):  # some at a time: one product for all of them
-        rows = min(BLOCK, resamples - start)
+    for start in range(
+        0, resamples, DRAWS_PER_BLOCK
+    ):  # some at a time: one product for all of them
+        rows = min(DRAWS_PER_BLOCK, resamples - start)
         signs = 2.0 * random.integers(2, size=(rows, len(values)), dtype=np.int8) - 1.0
         reached += (np.abs(signs @ known) >= own - slack).sum(0)
     defined = ~np.isnan(values).all(0)
     return np.where(defined, reached / (resamples + 1), np.nan)
 
 
-Values = Float64[np.ndarray, "n K"]
-Draws = Float64[np.ndarray, "R K"]
-ALIKE = 1e-12  # what rounding may do to two equal draws
+SampleColumns = Float64[np.ndarray, "n K"]
+ExchangedMeans = Float64[np.ndarray, "R K"]
+EQUAL_WITHIN = 1e-12  # what rounding may do to two equal draws
 
 
 def swapped_means(
-    first: Values, second: Values, *, resamples: int = RESAMPLES, seed: int = 0
-) -> tuple[Draws, Draws]:
+    first: SampleColumns, second: SampleColumns, *, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[ExchangedMeans, ExchangedMeans]:
     """The means of both when each text's rows change sides or stay, as a coin falls.
 
     Values must be defined.
@@ -81,9 +83,13 @@ def swapped_means(
     return first.mean(0) + moved / n, second.mean(0) - moved / n
 
 
-def dealt_means(
-    first: Values, second: Float64[np.ndarray, "m K"], *, resamples: int = RESAMPLES, seed: int = 0
-) -> tuple[Draws, Draws]:
+def relabelled_means(
+    first: SampleColumns,
+    second: Float64[np.ndarray, "m K"],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[ExchangedMeans, ExchangedMeans]:
     """The means of both over their defined values when all texts are dealt anew, as many to each.
 
     NaN where one is dealt no defined value of a column.
@@ -101,18 +107,20 @@ def dealt_means(
     return _means(dealt), _means(total - dealt)
 
 
-def _blocks(draws: Draws) -> Iterator[Draws]:
-    return (draws[start : start + BLOCK] for start in range(0, len(draws), BLOCK))
+def _blocks(draws: ExchangedMeans) -> Iterator[ExchangedMeans]:
+    return (
+        draws[start : start + DRAWS_PER_BLOCK] for start in range(0, len(draws), DRAWS_PER_BLOCK)
+    )
 
 
-def _means(sums: Float64[np.ndarray, "R _"]) -> Draws:
+def _means(sums: Float64[np.ndarray, "R _"]) -> ExchangedMeans:
     above, below = np.split(sums, 2, axis=1)
     found = np.full(above.shape, np.nan)
     np.divide(above, below, out=found, where=below > 0.5)
     return found
 
 
-def reached_p(own: Float64[np.ndarray, "K"], draws: Draws) -> Float64[np.ndarray, "K"]:
+def two_sided_p(own: Float64[np.ndarray, "K"], draws: ExchangedMeans) -> Float64[np.ndarray, "K"]:
     """Two-sided p-values: the share of draws as far from 0 as what was found, itself among them.
 
     A draw that is undefined counts as far; what is itself undefined has no p.
@@ -120,6 +128,6 @@ def reached_p(own: Float64[np.ndarray, "K"], draws: Draws) -> Float64[np.ndarray
     >>> reached_p(np.array([2.0, np.nan]), np.array([[1.0, 0.0], [-2.0, 0.0], [np.nan, 0.0]]))
     array([0.75,  nan])
     """
-    least = np.abs(own) * (1 - ALIKE) - ALIKE
+    least = np.abs(own) * (1 - EQUAL_WITHIN) - EQUAL_WITHIN
     reached = 1 + (~(np.abs(draws) < least)).sum(0)
     return np.where(np.isnan(own), np.nan, reached / (len(draws) + 1))

@@ -71,10 +71,10 @@ def read_rows(rows: Float[Tensor, "*K R T"], mask: Bool[Tensor, "*#K T"]) -> Flo
     return words / torch.where(total > 0, total, torch.ones_like(total))
 
 
-WHOLE = 2**30  # scipy's flow is of whole numbers: a capacity of 1 is this many
+CAPACITY_SCALE = 2**30  # scipy's flow is of whole numbers: a capacity of 1 is this many
 
 
-def with_residual(
+def add_residual(
     weights: Float[Tensor, "B T T"], *, residual: float, normalise: bool
 ) -> Float[Tensor, "B T T"]:
     """(1 − residual) · weights + residual · I, the rows divided by their sums where asked.
@@ -88,7 +88,7 @@ def with_residual(
     return mixed / _sums(mixed) if normalise else mixed
 
 
-def beyond_itself(
+def product_beyond_identity(
     layers: Sequence[Float[Tensor, "B T T"]], *, normalise: bool
 ) -> Float[Tensor, "B T T"]:
     """The product of I + Ā over the layers, less what came by the identities alone.
@@ -104,10 +104,12 @@ def beyond_itself(
     whole = [layer + one for layer in layers]
     sums = [_sums(layer) if normalise else torch.ones_like(layer[..., :1]) for layer in whole]
     alone = [one / total for total in sums]
-    return product([x / total for x, total in zip(whole, sums, strict=True)]) - product(alone)
+    return multiply_layers(
+        [x / total for x, total in zip(whole, sums, strict=True)]
+    ) - multiply_layers(alone)
 
 
-def product(layers: Sequence[Float[Tensor, "B T T"]]) -> Float[Tensor, "B T T"]:
+def multiply_layers(layers: Sequence[Float[Tensor, "B T T"]]) -> Float[Tensor, "B T T"]:
     """The last layer times … times the first."""
     rolled = layers[0]
     for layer in layers[1:]:
@@ -115,7 +117,7 @@ def product(layers: Sequence[Float[Tensor, "B T T"]]) -> Float[Tensor, "B T T"]:
     return rolled
 
 
-def rolled_across(
+def cross_rollout(
     text: Float[Tensor, "B K K"],
     within: Sequence[Float[Tensor, "B Q Q"]],
     across: Sequence[Float[Tensor, "B Q K"]],
@@ -133,7 +135,7 @@ def rolled_across(
     return rolled
 
 
-def relevance(layers: Sequence[Float[Tensor, "B T T"]]) -> Float[Tensor, "B T T"]:
+def accumulate_relevance(layers: Sequence[Float[Tensor, "B T T"]]) -> Float[Tensor, "B T T"]:
     """Rule 6: R ← R + Ā R from R = I, which is the product of I + Ā over the layers."""
     found = torch.eye(layers[0].shape[-1], dtype=layers[0].dtype, device=layers[0].device)
     found = found.expand_as(layers[0])
@@ -142,7 +144,7 @@ def relevance(layers: Sequence[Float[Tensor, "B T T"]]) -> Float[Tensor, "B T T"
     return found
 
 
-def relevance_across(
+def accumulate_cross_relevance(
     text: Float[Tensor, "B K K"],
     within: Sequence[Float[Tensor, "B Q Q"]],
     across: Sequence[Float[Tensor, "B Q K"]],
@@ -172,7 +174,7 @@ def max_flow(
         capacities.append(matrix[rows, columns])
     # what leaves a node bounds the flow: scaled by it no sum leaves the range of whole numbers
     most = max(float(matrix.sum(-1).max()) for _, _, matrix in edges)
-    scale = WHOLE / max(most, 1.0)
+    scale = CAPACITY_SCALE / max(most, 1.0)
     whole = np.floor(np.concatenate(capacities) * scale).astype(np.int32)
     places = (np.concatenate(heads), np.concatenate(tails))
     size = int(max(one.max() for one in places)) + 1

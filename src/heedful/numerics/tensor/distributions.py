@@ -20,7 +20,9 @@ def masked_softmax(
     return weights * mask
 
 
-def uniform(mask: Bool[Tensor, "*batch T"], *, dtype: torch.dtype) -> Float[Tensor, "*batch T"]:
+def uniform_weights(
+    mask: Bool[Tensor, "*batch T"], *, dtype: torch.dtype
+) -> Float[Tensor, "*batch T"]:
     """Equal weight on every token in the mask.
 
     >>> uniform(torch.tensor([[True, True, False]]), dtype=torch.float32)
@@ -29,7 +31,7 @@ def uniform(mask: Bool[Tensor, "*batch T"], *, dtype: torch.dtype) -> Float[Tens
     return mask.to(dtype) / mask.sum(-1, keepdim=True).clamp(min=1)
 
 
-def permuted(
+def permute_weights(
     weights: Float[Tensor, "B T"],
     mask: Bool[Tensor, "B T"],
     *,

@@ -10,9 +10,11 @@ import torch
 from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
-from heedful.numerics.tensor.ranking import FLOOR, TOLERANCE, dense_ranks
+from heedful.numerics.tensor.ranking import ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE, dense_ranks
 
-SAME = 1e-6  # probabilities that lie nearer to each other are equal: less may be rounding
+EQUAL_PROBABILITY = (
+    1e-6  # probabilities that lie nearer to each other are equal: less may be rounding
+)
 
 
 def bin_sizes(words: Int[Tensor, "B"], shares: Sequence[float]) -> Int[Tensor, "S B"]:
@@ -37,7 +39,9 @@ def grid_sizes(words: Int[Tensor, "B"], steps: int) -> Int[Tensor, "S B"]:
     return torch.where(most <= steps, torch.where(number <= most, number, 0), spread)
 
 
-def places(scores: Float64[Tensor, "*K W"], real: Bool[Tensor, "*K W"]) -> Int[Tensor, "*K W"]:
+def removal_ranks(
+    scores: Float64[Tensor, "*K W"], real: Bool[Tensor, "*K W"]
+) -> Int[Tensor, "*K W"]:
     """The place of each word from the highest score down, equal ones as they stand in the text.
 
     >>> places(torch.tensor([0.2, 0.9, 0.2], dtype=torch.float64), torch.ones(3).bool())
@@ -47,13 +51,13 @@ def places(scores: Float64[Tensor, "*K W"], real: Bool[Tensor, "*K W"]) -> Int[T
     return ranks.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
 
 
-def backwards(place: Int[Tensor, "*K W"], real: Bool[Tensor, "*K W"]) -> Int[Tensor, "*K W"]:
+def reverse_order(place: Int[Tensor, "*K W"], real: Bool[Tensor, "*K W"]) -> Int[Tensor, "*K W"]:
     """The same orders from their end; what is no word stays behind."""
     last = real.sum(-1, keepdim=True) - 1
     return torch.where(real, last - place, place)
 
 
-def as_shares(
+def share_of_largest(
     scores: Float64[Tensor, "*K W"], real: Bool[Tensor, "*K W"]
 ) -> Float64[Tensor, "*K W"]:
     """|score| as a share of the text's largest, in [0, 1]; 0 throughout where all scores are 0.
@@ -66,10 +70,10 @@ def as_shares(
     """
     sizes = scores.abs().masked_fill(~real, 0.0)
     largest = sizes.amax(-1, keepdim=True)
-    return sizes / largest.masked_fill(largest <= FLOOR, torch.inf)
+    return sizes / largest.masked_fill(largest <= ABSOLUTE_TOLERANCE, torch.inf)
 
 
-def normalised(
+def normalised_change(
     p: Float64[Tensor, "B"],
     left: Float64[Tensor, "*K B"],
     empty: Float64[Tensor, "B"],
@@ -83,7 +87,7 @@ def normalised(
     """
     worth = (p - empty).clamp(min=0.0)
     share = ((p - left).clamp(min=0.0) / worth).clamp(max=1.0)
-    share = share.masked_fill((worth <= SAME).expand_as(share), torch.nan)
+    share = share.masked_fill((worth <= EQUAL_PROBABILITY).expand_as(share), torch.nan)
     return 1 - share if keeps else share
 
 
@@ -98,21 +102,24 @@ def diagnosticity(
     """
     gap = own[:, None] - chance
     return (
-        torch.where(gap.abs() <= SAME, 0.5, (gap > 0).double())
+        torch.where(gap.abs() <= EQUAL_PROBABILITY, 0.5, (gap > 0).double())
         .mean(1)
         .masked_fill(own.isnan() | chance.isnan().any(0), torch.nan)
     )
 
 
-def violations(
+def sign_violations(
     scores: Float64[Tensor, "K B W"], effects: Float64[Tensor, "B W"], real: Bool[Tensor, "B W"]
 ) -> Float64[Tensor, "K B"]:
     """The share of the words whose score has another sign than the effect of removing them.
 
     Words count that have both a score and an effect; NaN where none has.
     """
-    least = TOLERANCE * scores.abs().masked_fill(~real, 0.0).amax(-1, keepdim=True) + FLOOR
-    counted = (scores.abs() > least) & (effects.abs() > SAME) & real
+    least = (
+        RELATIVE_TOLERANCE * scores.abs().masked_fill(~real, 0.0).amax(-1, keepdim=True)
+        + ABSOLUTE_TOLERANCE
+    )
+    counted = (scores.abs() > least) & (effects.abs() > EQUAL_PROBABILITY) & real
     against = counted & ((scores > 0) != (effects > 0))
     return against.sum(-1).double() / counted.sum(-1)
 

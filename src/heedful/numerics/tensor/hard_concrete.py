@@ -25,7 +25,7 @@ def hard_concrete(logits: Float[Tensor, "*K"], uniform: Float[Tensor, "*K"]) -> 
     return (LOW + (HIGH - LOW) * soft).clamp(min=0.0, max=1.0)
 
 
-def log_open(logits: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
+def log_open_probability(logits: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
     """log P(g > 0) = log σ(logit − τ log(−low/high)), in (−∞, 0).
 
     >>> log_open(torch.tensor([0.0])).exp()
@@ -34,7 +34,7 @@ def log_open(logits: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
     return torch.nn.functional.logsigmoid(logits - SHIFT)
 
 
-def dimmed(
+def blend_with_blank(
     vectors: Float[Tensor, "*K T E"], gates: Float[Tensor, "*K T"], blank: Float[Tensor, "E"]
 ) -> Float[Tensor, "*K T E"]:
     """g · x + (1 − g) · b: the vector where a gate is 1, the blank where it is 0.

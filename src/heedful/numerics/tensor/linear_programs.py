@@ -19,11 +19,11 @@ from torch import Tensor
 
 from heedful.numerics.tensor.distributions import jsd_to_pair, jsd_to_point
 
-TOGETHER = 16  # programs solved as one: small ones cost more to set up than to solve
+PROGRAMS_PER_SOLVE = 16  # programs solved as one: small ones cost more to set up than to solve
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class LinearProgram:
     """The largest Σ α_t goal_t with Σ_c max(0, Σ_t α_t slope_tc − room_c) ≤ ε.
 
     `room` is p − p₀: how far each class may rise for nothing.
@@ -52,8 +52,8 @@ class Program:
         return np.concatenate([np.ones(T), np.zeros(C)])[None]
 
 
-def best_in_balls(
-    programs: Sequence[Program], *, epsilon: float
+def solve_in_balls(
+    programs: Sequence[LinearProgram], *, epsilon: float
 ) -> list[Float64[ndarray, "_"] | None]:
     """The best weights of each program; None where no weights stay within ε.
 
@@ -63,12 +63,14 @@ def best_in_balls(
     [[0.667, 0.333, 0.0], [0.667, 0.333, 0.0]]
     """
     found: list[Any] = []
-    for start in range(0, len(programs), TOGETHER):
-        found += _together(programs[start : start + TOGETHER], epsilon)
+    for start in range(0, len(programs), PROGRAMS_PER_SOLVE):
+        found += _solve_together(programs[start : start + PROGRAMS_PER_SOLVE], epsilon)
     return found
 
 
-def _together(programs: Sequence[Program], epsilon: float) -> list[Float64[ndarray, "_"] | None]:
+def _solve_together(
+    programs: Sequence[LinearProgram], epsilon: float
+) -> list[Float64[ndarray, "_"] | None]:
     """All as blocks of one program; if one of them cannot be served, halves apart."""
     below: Any = block_diag([one.bounds for one in programs], format="csc")
     equal: Any = block_diag([one.whole for one in programs], format="csc")
@@ -85,7 +87,7 @@ def _together(programs: Sequence[Program], epsilon: float) -> list[Float64[ndarr
         if len(programs) == 1:
             return [None]
         half = len(programs) // 2
-        return _together(programs[:half], epsilon) + _together(programs[half:], epsilon)
+        return _solve_together(programs[:half], epsilon) + _solve_together(programs[half:], epsilon)
     ends = np.cumsum([len(one.costs) for one in programs])[:-1]
     parts = zip(programs, np.split(answer.x, ends), strict=True)
     return [_normal(part[: len(one.goal)]) for one, part in parts]
@@ -97,7 +99,7 @@ def _normal(weights: Float64[ndarray, "T"]) -> Float64[ndarray, "T"]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Farthest:
+class FarthestWeights:
     """`share` of the weight on token `one`, the rest on token `other`, and its JSD from q."""
 
     one: Int[Tensor, "B"]
@@ -112,7 +114,7 @@ class Farthest:
         return weights.scatter_add_(1, self.other[:, None], 1.0 - self.share[:, None])
 
 
-def odds_slab(
+def log_odds_bounds(
     p_one: Float[Tensor, "B"], p_other: Float[Tensor, "B"], epsilon: float
 ) -> tuple[Float[Tensor, "B"], Float[Tensor, "B"]]:
     """Bounds on log p′_one/p′_other for outputs with TVD(p′, p) ≤ ε; infinite where p runs out.
@@ -132,7 +134,7 @@ def farthest_in_slab(
     *,
     low: Float[Tensor, "B"],
     high: Float[Tensor, "B"],
-) -> Farthest:
+) -> FarthestWeights:
     """The distribution farthest from q in JSD among those with low ≤ Σ α s ≤ high.
 
     Pruned scan: on an edge JSD ≤ J(min(q_i, q_j)) with J decreasing, so tokens are taken by
@@ -151,7 +153,7 @@ def farthest_in_slab(
         for face in (low, high):
             _try_edges(best, rows, lighter, q[rows], s[rows], length[rows], face[rows])
     restore = (order.gather(-1, best.one[:, None]), order.gather(-1, best.other[:, None]))
-    return Farthest(restore[0].squeeze(-1), restore[1].squeeze(-1), best.share, best.jsd)
+    return FarthestWeights(restore[0].squeeze(-1), restore[1].squeeze(-1), best.share, best.jsd)
 
 
 def _best_point(
@@ -160,7 +162,7 @@ def _best_point(
     length: Int[Tensor, "B"],
     low: Float[Tensor, "B"],
     high: Float[Tensor, "B"],
-) -> Farthest:
+) -> FarthestWeights:
     """The lightest single token inside the slab; JSD −1 where there is none."""
     inside = (s >= low[:, None]) & (s <= high[:, None])
     inside &= torch.arange(q.shape[1], device=q.device) < length[:, None]
@@ -168,11 +170,11 @@ def _best_point(
     first = inside.int().argmax(-1)  # tokens are sorted by q, so the first is the farthest
     away = jsd_to_point(q.gather(-1, first[:, None]).squeeze(-1).clamp(max=1.0))
     away = torch.where(found, away, torch.full_like(away, -1.0))
-    return Farthest(first, first.clone(), torch.ones_like(away), away)
+    return FarthestWeights(first, first.clone(), torch.ones_like(away), away)
 
 
 def _try_edges(
-    best: Farthest,
+    best: FarthestWeights,
     rows: Int[Tensor, "R"],
     lighter: int,
     q: Float[Tensor, "R T"],

@@ -4,11 +4,11 @@ import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
-SAME = 1e-6  # of the largest distance: those that differ by less are equal
+EQUAL_DISTANCE = 1e-6  # of the largest distance: those that differ by less are equal
 
 
-def nearest(
-    points: Float64[Tensor, "M D"], crowd: Float64[Tensor, "N D"], others: Bool[Tensor, "M N"]
+def nearest_distance(
+    points: Float64[Tensor, "M D"], reference: Float64[Tensor, "N D"], others: Bool[Tensor, "M N"]
 ) -> Float64[Tensor, "M"]:
     """The distance of each point to the nearest of those in the crowd that are others.
 
@@ -17,7 +17,7 @@ def nearest(
     tensor([3., 3.], dtype=torch.float64)
     """
     # not by products: those cancel where points are near each other, and only such matter
-    apart = torch.cdist(points, crowd, compute_mode="donot_use_mm_for_euclid_dist")
+    apart = torch.cdist(points, reference, compute_mode="donot_use_mm_for_euclid_dist")
     return apart.masked_fill(~others, torch.inf).amin(-1)
 
 
@@ -29,7 +29,7 @@ def share_nearer(
     >>> share_nearer(torch.tensor([2.0]).double(), torch.tensor([1.0, 2.0, 3.0, 4.0]).double())
     tensor([0.3750], dtype=torch.float64)
     """
-    near = SAME * usual.max()
+    near = EQUAL_DISTANCE * usual.max()
     gap = distance[:, None] - usual
     share = torch.where(gap.abs() <= near, 0.5, (gap > 0).double()).mean(-1)
     return share.masked_fill(distance.isnan(), torch.nan)

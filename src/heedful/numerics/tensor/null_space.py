@@ -11,7 +11,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 
-class Parts(NamedTuple):
+class NullSpaceSplit(NamedTuple):
     """Rows taken apart: `effective` is what T sees, `unseen` what it does not see of them.
 
     `free` is the part of the latter that can be left out without changing the sum of the row, as
@@ -23,9 +23,9 @@ class Parts(NamedTuple):
     free: Float64[Tensor, "*H Q K"]
 
 
-def taken_apart(
+def split_null_space(
     rows: Float64[Tensor, "*H Q K"], carried: Float64[Tensor, "*H K D"], *, tolerance: float
-) -> Parts:
+) -> NullSpaceSplit:
     """a = a U Uᵀ + rest, where the columns of U are an orthonormal basis of those of T.
 
     U Uᵀ = 1 − N Nᵀ for any basis N of the left null space. Singular values up to `tolerance` of the
@@ -44,10 +44,12 @@ def taken_apart(
     size = rest.square().sum(-2, keepdim=True).sqrt()
     beside = torch.where(size > tolerance * ones.shape[-2] ** 0.5, rest / size.clamp(min=1e-300), 0)
     unseen = rows - effective
-    return Parts(effective, unseen, unseen - unseen @ beside @ beside.mT)
+    return NullSpaceSplit(effective, unseen, unseen - unseen @ beside @ beside.mT)
 
 
-def share(part: Float64[Tensor, "*N K"], whole: Float64[Tensor, "*N K"]) -> Float64[Tensor, "*N"]:
+def norm_share(
+    part: Float64[Tensor, "*N K"], whole: Float64[Tensor, "*N K"]
+) -> Float64[Tensor, "*N"]:
     """‖part‖² / ‖whole‖², in [0, 1] for an orthogonal part; NaN where the whole is nothing.
 
     >>> share(torch.tensor([3.0]).double(), torch.tensor([5.0]).double())

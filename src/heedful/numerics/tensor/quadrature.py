@@ -19,7 +19,7 @@ FASTEST, WIDTH = 0.19, 0.1  # where the nodes lie closest, and how far to both s
 
 
 @cache
-def rule(steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def warped_clenshaw_curtis(steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """One node more than an even number of steps, 0 and 1 among them, and their weights.
 
     >>> nodes, weights = rule(48)
@@ -27,23 +27,23 @@ def rule(steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     True
     """
     angle = np.pi * np.arange(steps + 1) / steps
-    spread, steep = _spread(-np.cos(angle))
+    spread, steep = _arcsin_map(-np.cos(angle))
     first, last = np.arcsinh((np.array([0.0, 1.0]) - FASTEST) / WIDTH)
     moved = first + (last - first) * (1 + spread) / 2
     nodes = FASTEST + WIDTH * np.sinh(moved)
     nodes[0], nodes[-1] = 0.0, 1.0
-    weights = _clenshaw_curtis(steps) * steep * np.cosh(moved)
+    weights = _clenshaw_curtis_weights(steps) * steep * np.cosh(moved)
     return nodes, weights / weights.sum()  # what does not change is integrated exactly
 
 
 @cache
-def even_rule(steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def clenshaw_curtis(steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The same number of Clenshaw–Curtis nodes as they are, for a part of the way."""
     angle = np.pi * np.arange(steps + 1) / steps
-    return (1 - np.cos(angle)) / 2, _clenshaw_curtis(steps) / 2
+    return (1 - np.cos(angle)) / 2, _clenshaw_curtis_weights(steps) / 2
 
 
-def _clenshaw_curtis(count: int) -> NDArray[np.float64]:
+def _clenshaw_curtis_weights(count: int) -> NDArray[np.float64]:
     """Weights on [−1, 1] of an even number of steps."""
     angle = np.pi * np.arange(count + 1) / count
     weights = np.ones(count + 1)
@@ -55,7 +55,7 @@ def _clenshaw_curtis(count: int) -> NDArray[np.float64]:
     return weights
 
 
-def _spread(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _arcsin_map(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The first terms of arcsin's series on [−1, 1], scaled to reach ±1, and its slope."""
     terms = np.array([comb(2 * k, k) / (4**k * (2 * k + 1)) for k in range(TERMS)])
     terms /= terms.sum()

@@ -14,8 +14,8 @@ from torch.nn.functional import pad
 
 from heedful.core.errors import ConfigError
 
-TOLERANCE = 1e-6  # relative to the largest score of the text
-FLOOR = 1e-12  # absolute: below this, scores are rounding noise around zero
+RELATIVE_TOLERANCE = 1e-6  # relative to the largest score of the text
+ABSOLUTE_TOLERANCE = 1e-12  # absolute: below this, scores are rounding noise around zero
 SIGNS_AT_A_TIME = 2**21  # 8 MB of float32; far below 2^24, so that sums of signs are exact
 
 
@@ -23,8 +23,8 @@ def dense_ranks(
     values: Float[Tensor, "*batch T"],
     mask: Bool[Tensor, "*batch T"],
     *,
-    tolerance: float = TOLERANCE,
-    floor: float = FLOOR,
+    tolerance: float = RELATIVE_TOLERANCE,
+    floor: float = ABSOLUTE_TOLERANCE,
 ) -> Int64[Tensor, "*batch T"]:
     """Ranks 0, 1, 2, … of the scores in the mask, smallest first, equal for ties; −1 elsewhere.
 

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from heedful.numerics.tensor.ranking import FLOOR, TOLERANCE, top_k_places
+from heedful.numerics.tensor.ranking import ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE, top_k_places
 
 
 def average_precision(
@@ -31,7 +31,7 @@ def average_precision(
     return (hits * found / passed.clamp(min=1.0) / total).sum(-1)
 
 
-def hits_at(
+def hits_at_k(
     ranks: Int[Tensor, "K B W"], marked: Bool[Tensor, "B W"], k: Int[Tensor, "B"]
 ) -> Float64[Tensor, "K B"]:
     """How many of the k highest words are marked; words tied at the border share its places."""
@@ -51,7 +51,7 @@ def token_f1(
     0.5
     """
     total = marked.sum(-1)
-    share = 2 * hits_at(ranks, marked, k) / (k + total)
+    share = 2 * hits_at_k(ranks, marked, k) / (k + total)
     return share.masked_fill(total == 0, torch.nan)
 
 
@@ -83,13 +83,13 @@ def sign_agreement(
 
     Words count that have a score and of which people told something else than 0.
     """
-    least = TOLERANCE * scores.abs().amax(-1, keepdim=True) + FLOOR
+    least = RELATIVE_TOLERANCE * scores.abs().amax(-1, keepdim=True) + ABSOLUTE_TOLERANCE
     counted = (scores.abs() > least) & (told != 0)
     same = counted & ((scores > 0) == (told > 0))
     return same.sum(-1).double() / counted.sum(-1)
 
 
-def sizes_of(words: Int[Tensor, "B"], share: float) -> Int[Tensor, "B"]:
+def words_in_share(words: Int[Tensor, "B"], share: float) -> Int[Tensor, "B"]:
     """The share of the words as a whole number, halves up, at least one and at most all.
 
     >>> sizes_of(torch.tensor([1, 5, 10]), 0.25)

@@ -6,17 +6,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-Of = Literal["probability", "log_odds", "logit"]
+TargetValue = Literal["probability", "log_odds", "logit"]
 """Logits are known up to a number that all classes share, and a model of two classes may give one
 of them the constant 0. Probability and log-odds do not depend on it."""
-OF: tuple[Of, ...] = get_args(Of)
-Linear = Literal["log_odds", "logit"]
+TARGET_VALUES: tuple[TargetValue, ...] = get_args(TargetValue)
+LinearTargetValue = Literal["log_odds", "logit"]
 """What can be told as a weighted sum of the logits; the probability cannot."""
-LINEAR: tuple[Linear, ...] = get_args(Linear)
+LINEAR_TARGET_VALUES: tuple[LinearTargetValue, ...] = get_args(LinearTargetValue)
 
 
-def value_of(
-    logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"], of: Of
+def target_value(
+    logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"], of: TargetValue
 ) -> Float[Tensor, "*K"]:
     """The target's value; the log-odds are exact where the probability is 1 to every digit.
 
@@ -32,8 +32,8 @@ def value_of(
     return chosen.squeeze(-1) - rivals
 
 
-def direction(
-    logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"], of: Linear
+def logit_direction(
+    logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"], of: LinearTargetValue
 ) -> Float[Tensor, "*K C"]:
     """The weights of the logits in what is explained: 1 for the target, and less for its rivals.
 
@@ -50,14 +50,14 @@ def direction(
     return chosen - rivals
 
 
-def steepness(
-    logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"], of: Of
+def log_odds_slope(
+    logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"], of: TargetValue
 ) -> Float[Tensor, "*K"]:
     """How much the value moves with the log-odds: p(1 − p) for the probability, 1 for themselves.
 
     So a gradient of the log-odds is one of the probability, up to a factor of each text.
     """
-    odds = value_of(logits, target, "log_odds")
+    odds = target_value(logits, target, "log_odds")
     if of == "probability":
         return odds.sigmoid() * (-odds).sigmoid()
     return torch.ones_like(odds)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class VectorParts:
     """The parts of every position's vector, never formed for all pairs of tokens at once."""
 
     weights: Float[Tensor, "B H Q K"]
@@ -28,7 +28,7 @@ class Parts:
         mixed = keys @ self.added.flatten(1, 2)
         return mixed + self.residual + self.bias
 
-    def of_keys(self, size: int) -> Iterator[Float[Tensor, "B S Q D"]]:
+    def key_parts(self, size: int) -> Iterator[Float[Tensor, "B S Q D"]]:
         """What tokens give to every position, `size` tokens after `size` tokens."""
         weights = self.weights.permute(0, 3, 2, 1).contiguous()
         places = torch.arange(weights.shape[1])
@@ -53,7 +53,7 @@ class Parts:
         """
         size = max(1, vectors // whole[..., 0].numel())
         far = whole.abs().sum(-1, keepdim=True)
-        left = [one.sub_(whole[:, None]).abs_().sum(-1) for one in self.of_keys(size)]
+        left = [one.sub_(whole[:, None]).abs_().sum(-1) for one in self.key_parts(size)]
         nearer = (far - torch.cat(left, dim=1).transpose(1, 2)).clamp(min=0)
         return nearer * self.seen()
 
@@ -63,7 +63,7 @@ class Parts:
         return (self.weights != 0).any(1) | own
 
 
-def rows_of_one(contributions: Float[Tensor, "B Q K"]) -> Float[Tensor, "B Q K"]:
+def normalise_rows(contributions: Float[Tensor, "B Q K"]) -> Float[Tensor, "B Q K"]:
     """Rows that sum to 1; a position to which nothing leads is its own.
 
     >>> rows_of_one(torch.tensor([[[1.0, 3.0], [0.0, 0.0]]]))

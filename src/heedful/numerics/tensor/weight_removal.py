@@ -10,10 +10,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.numerics.tensor.ranking import TOLERANCE
+from heedful.numerics.tensor.ranking import RELATIVE_TOLERANCE
 
 
-def descending(scores: Float[Tensor, "*K T"], mask: Bool[Tensor, "*#K T"]) -> Int[Tensor, "*K T"]:
+def descending_order(
+    scores: Float[Tensor, "*K T"], mask: Bool[Tensor, "*#K T"]
+) -> Int[Tensor, "*K T"]:
     """Positions of the words from the highest score down, equal ones as they stand; then the rest.
 
     >>> descending(torch.tensor([[0.2, 0.9, 0.2]]), torch.tensor([[True, True, True]]))
@@ -32,10 +34,10 @@ def top_word(weights: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Int[Te
     tensor([1])
     """
     largest = weights.masked_fill(~mask, 0.0).amax(-1, keepdim=True)
-    return ((weights >= (1 - TOLERANCE) * largest) & mask).int().argmax(-1)
+    return ((weights >= (1 - RELATIVE_TOLERANCE) * largest) & mask).int().argmax(-1)
 
 
-def first_of(order: Int[Tensor, "B T"], counts: Int[Tensor, "K"]) -> Bool[Tensor, "K B T"]:
+def mark_first(order: Int[Tensor, "B T"], counts: Int[Tensor, "K"]) -> Bool[Tensor, "K B T"]:
     """Marks the first `counts` positions of each order.
 
     >>> first_of(torch.tensor([[2, 0, 1]]), torch.tensor([2]))
@@ -44,7 +46,7 @@ def first_of(order: Int[Tensor, "B T"], counts: Int[Tensor, "K"]) -> Bool[Tensor
     return order.argsort(dim=-1) < counts[:, None, None]
 
 
-def without(
+def remove_weights(
     weights: Float[Tensor, "*#K T"], removed: Bool[Tensor, "*#K T"]
 ) -> Float[Tensor, "*#K T"]:
     """The distribution over what is left; zeros where nothing is.
@@ -57,7 +59,7 @@ def without(
     return left / torch.where(total > 0, total, torch.ones_like(total))
 
 
-def flips_in_order(
+def removals_to_flip(
     weights: Float[Tensor, "B T"],
     values: Float[Tensor, "B T C"],
     predicted: Int[Tensor, "B"],
@@ -71,11 +73,11 @@ def flips_in_order(
     tensor([1])
     """
     terms = _leads(weights, values, predicted).gather(1, order[..., None].expand_as(values))
-    flipped = _behind(_rest(terms), predicted).any(-1)
+    flipped = _rival_wins(_rest(terms), predicted).any(-1)
     return first_true(flipped & (_rest(weights.gather(1, order)) > 0))
 
 
-def fewest_flips(
+def fewest_removals_to_flip(
     weights: Float[Tensor, "B T"], values: Float[Tensor, "B T C"], predicted: Int[Tensor, "B"]
 ) -> Int[Tensor, "B"]:
     """The size of the smallest set of words whose removal flips the decision; 0 if none does.
@@ -91,7 +93,7 @@ def fewest_flips(
     """
     terms, spread = _leads(weights, values, predicted), weights[..., None].expand_as(values)
     order = terms.argsort(dim=1, descending=True)
-    flipped = _behind(_rest(terms.gather(1, order)), predicted)
+    flipped = _rival_wins(_rest(terms.gather(1, order)), predicted)
     return first_true((flipped & (_rest(spread.gather(1, order)) > 0)).any(-1))
 
 
@@ -118,7 +120,7 @@ def _rest(terms: Float[Tensor, "B T *C"]) -> Float[Tensor, "B K *C"]:
     return terms.flip(1).cumsum(1).flip(1)[:, 1:]
 
 
-def _behind(lead: Float[Tensor, "B K C"], predicted: Int[Tensor, "B"]) -> Bool[Tensor, "B K C"]:
+def _rival_wins(lead: Float[Tensor, "B K C"], predicted: Int[Tensor, "B"]) -> Bool[Tensor, "B K C"]:
     """Which classes win: of equal ones the first does, as in torch.argmax."""
     earlier = torch.arange(lead.shape[-1], device=lead.device) < predicted[:, None]
     return (lead < 0) | ((lead == 0) & earlier[:, None])

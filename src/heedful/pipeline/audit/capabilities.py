@@ -6,69 +6,71 @@ from typing import Any
 
 import torch
 
-from heedful.checks import Findings, Retrains, checks, usual_checks
+from heedful.checks import Findings, RetrainingCheck, checks, default_checks
 from heedful.core.errors import HeedfulError, NotApplicable
 from heedful.core.values import Example
 from heedful.methods import methods
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.pipeline.audit.job import run_job
-from heedful.training.variants.context import recipe_of
+from heedful.training.variants.context import read_recipe
 
-PROBE = "a film that is so fine , and in places so very dull , that nobody could say why it works"
-SHORT = "so fine , so very dull"  # for methods: some take few words only
-PROBES = 16
+PROBE_TEXT = (
+    "a film that is so fine , and in places so very dull , that nobody could say why it works"
+)
+SHORT_PROBE_TEXT = "so fine , so very dull"  # for methods: some take few words only
+PROBE_COUNT = 16
 
 
-def inspect(subject: Subject) -> dict[str, Any]:
+def inspect_subject(subject: Subject) -> dict[str, Any]:
     """Try everything on a probe text, and say what happened."""
-    sitting, short = (
-        Sitting(subject, subject.batch([subject.encode(Example(0, text, 0))]))
-        for text in (PROBE, SHORT)
+    context, short = (
+        BatchContext(subject, subject.batch([subject.encode(Example(0, text, 0))]))
+        for text in (PROBE_TEXT, SHORT_PROBE_TEXT)
     )
-    maps = sitting.forward.maps
+    maps = context.forward.maps
     return {
         "family": subject.family,
         "attention_path": getattr(subject, "attention_path", "own"),
         "attention": str(getattr(subject, "scope", "the model's one attention")),
-        "parity": max(sitting.parity, getattr(subject, "parity", 0.0)),
+        "parity": max(context.parity, getattr(subject, "parity", 0.0)),
         "layers": len(maps) or 1,
         "heads": maps[0].shape[1] if maps else 1,
         "max_length": getattr(subject, "max_length", getattr(subject, "max_words", None)),
-        "dtype": str(sitting.forward.logits.dtype).removeprefix("torch."),
+        "dtype": str(context.forward.logits.dtype).removeprefix("torch."),
         "labels": list(subject.labels),
-        "methods": {name: _tried(_method(name, short)) for name in methods},
-        "checks": {name: _tried(_check(name, sitting)) for name in checks},
+        "methods": {name: _ok_or_reason(_method(name, short)) for name in methods},
+        "checks": {name: _ok_or_reason(_check(name, context)) for name in checks},
         **_cost(subject),
     }
 
 
-def _method(name: str, sitting: Sitting) -> Callable[[], object]:
+def _method(name: str, context: BatchContext) -> Callable[[], object]:
     few = {"samples": 8} if "samples" in methods[name].__dict__ else {}  # serving is asked for only
-    return lambda: methods.build(name, **few)(sitting, sitting.predicted)
+    return lambda: methods.build(name, **few)(context, context.predicted)
 
 
-def _check(name: str, sitting: Sitting) -> Callable[[], object]:
+def _check(name: str, context: BatchContext) -> Callable[[], object]:
     check = checks.build(name)
-    if isinstance(check, Retrains):
-        return lambda: _anew(sitting.subject)
-    return lambda: _require_something(check(sitting))
+    if isinstance(check, RetrainingCheck):
+        return lambda: _require_retrainable(context.subject)
+    return lambda: _require_measurements(check(context))
 
 
-def _require_something(findings: Findings) -> None:
+def _require_measurements(findings: Findings) -> None:
     """A check that refuses a model raises nothing: it has no figure, and a reason for each."""
     if not findings.measurements:
         reasons = dict.fromkeys(findings.missing.values()) or ["It measures nothing here."]
         raise NotApplicable(" ".join(f"{one[0].upper()}{one[1:].rstrip('.')}." for one in reasons))
 
 
-def _anew(subject: Subject) -> None:
+def _require_retrainable(subject: Subject) -> None:
     """Whether the like of it can be made; what from is not known here."""
     if getattr(subject, "task", None) != "classification":  # a transformer is tuned if allowed
-        recipe_of(subject)
+        read_recipe(subject)
 
 
-def _tried(work: Callable[[], object]) -> str:
+def _ok_or_reason(work: Callable[[], object]) -> str:
     try:
         with torch.no_grad():
             work()
@@ -79,12 +81,12 @@ def _tried(work: Callable[[], object]) -> str:
 
 def _cost(subject: Subject) -> dict[str, Any]:
     """Measured on texts of the probe's length, no two alike; longer texts cost more."""
-    words = PROBE.split()
-    texts = [Example(n, " ".join(words[n:] + words[:n]), 0) for n in range(PROBES)]
-    parts = {name: checks.build(name) for name in usual_checks()}
-    with _counting(subject) as tokens:
+    words = PROBE_TEXT.split()
+    texts = [Example(n, " ".join(words[n:] + words[:n]), 0) for n in range(PROBE_COUNT)]
+    parts = {name: checks.build(name) for name in default_checks()}
+    with _count_tokens(subject) as tokens:
         seconds = run_job(subject, texts, parts, seed=0, max_batch_tokens=20_000).beside.seconds
-    per_text = {name: round(one["cpu"] * 1000 / PROBES, 2) for name, one in seconds.items()}
+    per_text = {name: round(one["cpu"] * 1000 / PROBE_COUNT, 2) for name, one in seconds.items()}
     found: dict[str, Any] = {"cpu_seconds_per_1000_texts": per_text}
     found["cpu_minutes_per_1000_texts"] = round(sum(per_text.values()) / 60, 1)
     if tokens:
@@ -94,7 +96,7 @@ def _cost(subject: Subject) -> dict[str, Any]:
 
 
 @contextmanager
-def _counting(subject: Subject) -> Iterator[list[int]]:
+def _count_tokens(subject: Subject) -> Iterator[list[int]]:
     """How many tokens go into a transformers model inside the block, pass by pass."""
     tokens: list[int] = []
     if not hasattr(subject, "model") or not hasattr(subject.model, "register_forward_pre_hook"):

@@ -4,17 +4,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from heedful.core.oom import out_of_memory
+from heedful.core.oom import is_out_of_memory
 
-Made = TypeVar("Made")
+BatchResult = TypeVar("BatchResult")
 
 
-def in_halves(
+def retry_in_halves(
     rows: Iterable[list[int]],
-    work: Callable[[list[int]], Made],
+    work: Callable[[list[int]], BatchResult],
     *,
     halved: Callable[[], None] = lambda: None,
-) -> Iterator[Made]:
+) -> Iterator[BatchResult]:
     """What `work` makes of each batch; one that needs too much memory is cut in two, and told."""
     left = deque(rows)
     while left:
@@ -22,7 +22,7 @@ def in_halves(
         try:
             made = work(batch)
         except (MemoryError, RuntimeError) as error:
-            if len(batch) < 2 or not out_of_memory(error):
+            if len(batch) < 2 or not is_out_of_memory(error):
                 raise
             halved()
             left.extendleft((batch[len(batch) // 2 :], batch[: len(batch) // 2]))

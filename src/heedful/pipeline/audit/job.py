@@ -10,20 +10,24 @@ from numpy.typing import NDArray
 
 from heedful.checks import Check
 from heedful.core.batch import Encoded
-from heedful.core.rationales import people_of
+from heedful.core.rationales import align_annotations
 from heedful.core.records import Measurement
 from heedful.core.timing import Clock, add_seconds
 from heedful.core.values import Example
-from heedful.models.batch_context import Sitting
-from heedful.models.protocols import Subject, Whole
-from heedful.pipeline.audit.attention_map_rows import MapRow, map_rows, shown_instances
-from heedful.pipeline.audit.halve_on_oom import in_halves
-from heedful.pipeline.audit.word_score_rows import TextRow, text_rows
+from heedful.models.batch_context import BatchContext
+from heedful.models.protocols import ReferenceTexts, Subject
+from heedful.pipeline.audit.attention_map_rows import (
+    AttentionMapRow,
+    attention_map_rows,
+    choose_map_instances,
+)
+from heedful.pipeline.audit.halve_on_oom import retry_in_halves
+from heedful.pipeline.audit.word_score_rows import WordScoreRow, word_score_rows
 from heedful.training.loop.batching import batches_for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class MeasureColumn:
     """One measure of one check on some instances."""
 
     check: str
@@ -34,7 +38,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Beside:
+class JobSummary:
     """What a job has to tell beside its rows; jobs' tellings add up."""
 
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -47,10 +51,13 @@ class Beside:
     taught: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # models made anew
     words: int = 0  # that attention is explained over, in all texts
 
-    def __add__(self, other: "Beside") -> "Beside":
+    def __add__(self, other: "JobSummary") -> "JobSummary":
         both = (*self.missing, *other.missing)
-        return Beside(
-            {name: _first(self.missing.get(name), other.missing.get(name)) for name in both},
+        return JobSummary(
+            {
+                name: _merge_reasons(self.missing.get(name), other.missing.get(name))
+                for name in both
+            },
             add_seconds(self.seconds, other.seconds),
             max(self.parity, other.parity),
             self.dtype or other.dtype,
@@ -62,7 +69,9 @@ class Beside:
         )
 
 
-def _first(one: Mapping[str, str] | None, other: Mapping[str, str] | None) -> dict[str, str]:
+def _merge_reasons(
+    one: Mapping[str, str] | None, other: Mapping[str, str] | None
+) -> dict[str, str]:
     """Why something is missing, the first reason: in any batching shortest texts come first."""
     known, more = one or {}, other or {}
     return {**known, **{key: why for key, why in more.items() if key not in known}}
@@ -72,12 +81,12 @@ def _first(one: Mapping[str, str] | None, other: Mapping[str, str] | None) -> di
 class JobResult:
     """What a job found: tidy blocks, each instance's classes, and what is told beside them."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[MeasureColumn, ...]
     predicted: Mapping[int, int]
     label: Mapping[int, int]
-    beside: Beside
-    texts: tuple[TextRow, ...] = ()
-    maps: tuple[MapRow, ...] = ()
+    beside: JobSummary
+    texts: tuple[WordScoreRow, ...] = ()
+    maps: tuple[AttentionMapRow, ...] = ()
 
 
 def run_job(
@@ -88,49 +97,49 @@ def run_job(
     seed: int,
     max_batch_tokens: int,
     min_words: int = 1,
-    crowd: Whole | None = None,
-    tell: Callable[[int], None] = lambda _: None,
+    reference: ReferenceTexts | None = None,
+    report_done: Callable[[int], None] = lambda _: None,
 ) -> JobResult:
     """Put every check to the examples, batch by batch, on one shared forward pass each.
 
     `crowd` are whole texts of the data; `tell` hears how many instances are done.
     """
-    clock, found = Clock(), _Found()
+    clock, found = Clock(), _BatchFindings()
     encoded = [subject.encode(example) for example in examples]
     kept = [one for one in encoded if one.explained >= min_words]
-    shown = shown_instances(kept)
+    shown = choose_map_instances(kept)
     both = zip(examples, encoded, strict=True)
-    people = {one.index: people_of(row, one.words) for row, one in both}
+    people = {one.index: align_annotations(row, one.words) for row, one in both}
 
-    def examine(rows: list[int]) -> _Found:
+    def examine(rows: list[int]) -> _BatchFindings:
         together = [kept[row] for row in rows]
         batch = subject.batch(together)
-        sitting = Sitting(
+        context = BatchContext(
             subject,
             batch,
             seed,
             max_batch_tokens,
             clock,
             people=people,
-            crowd=crowd,
+            reference=reference,
             texts=tuple(together),
         )
-        return _examine(sitting, together, parts, shown)
+        return _run_checks(context, together, parts, shown)
 
     chosen = batches_for(subject, kept, max_batch_tokens=max_batch_tokens)
-    for more in in_halves(chosen, examine, halved=found.halve):
+    for more in retry_in_halves(chosen, examine, halved=found.halve):
         found.add(more)
-        tell(len(found.predicted))
+        report_done(len(found.predicted))
     return found.result(kept, clock, too_short=len(encoded) - len(kept))
 
 
 @dataclass
-class _Found:
+class _BatchFindings:
     """What was found on some batches."""
 
-    blocks: list[Block] = field(default_factory=list)
-    texts: list[TextRow] = field(default_factory=list)
-    maps: list[MapRow] = field(default_factory=list)
+    blocks: list[MeasureColumn] = field(default_factory=list)
+    texts: list[WordScoreRow] = field(default_factory=list)
+    maps: list[AttentionMapRow] = field(default_factory=list)
     predicted: dict[int, int] = field(default_factory=dict)
     missing: dict[str, dict[str, str]] = field(default_factory=dict)
     parity: float = 0.0
@@ -140,17 +149,17 @@ class _Found:
     def halve(self) -> None:
         self.halved += 1
 
-    def add(self, more: "_Found") -> None:
+    def add(self, more: "_BatchFindings") -> None:
         self.blocks += more.blocks
         self.texts += more.texts
         self.maps += more.maps
         self.predicted |= more.predicted
         for name, reasons in more.missing.items():
-            self.missing[name] = _first(self.missing.get(name), reasons)
+            self.missing[name] = _merge_reasons(self.missing.get(name), reasons)
         self.parity, self.dtype = max(self.parity, more.parity), more.dtype
 
     def result(self, kept: Sequence[Encoded], clock: Clock, *, too_short: int) -> JobResult:
-        beside = Beside(
+        beside = JobSummary(
             self.missing,
             clock.seconds(),
             self.parity,
@@ -161,7 +170,7 @@ class _Found:
             words=sum(one.explained for one in kept),
         )
         return JobResult(
-            tuple(_merged(self.blocks)),
+            tuple(_merge_columns(self.blocks)),
             self.predicted,
             {one.index: one.label for one in kept},
             beside,
@@ -170,46 +179,46 @@ class _Found:
         )
 
 
-def _examine(
-    sitting: Sitting,
+def _run_checks(
+    context: BatchContext,
     together: Sequence[Encoded],
     parts: Mapping[str, Check],
     shown: frozenset[int],
-) -> _Found:
+) -> _BatchFindings:
     """Every check on one batch, whole or not at all."""
-    clock, instances = sitting.clock, sitting.batch.instances
-    found = _Found(
-        predicted=dict(zip(instances, sitting.predicted.tolist(), strict=True)),
-        parity=sitting.parity,
-        dtype=str(sitting.forward.logits.dtype).removeprefix("torch."),
+    clock, instances = context.clock, context.batch.instances
+    found = _BatchFindings(
+        predicted=dict(zip(instances, context.predicted.tolist(), strict=True)),
+        parity=context.parity,
+        dtype=str(context.forward.logits.dtype).removeprefix("torch."),
     )
     for name, check in parts.items():
         with clock(name), torch.no_grad():
-            findings = check(sitting)
-        found.blocks += blocks_of(name, instances, findings.measurements)
+            findings = check(context)
+        found.blocks += to_measure_columns(name, instances, findings.measurements)
         found.missing[name] = dict(findings.missing)
     with clock("texts"), torch.no_grad():
-        found.texts += text_rows(sitting, together, parts)
-        found.maps += map_rows(sitting, together, shown)
+        found.texts += word_score_rows(context, together, parts)
+        found.maps += attention_map_rows(context, together, shown)
     return found
 
 
-def blocks_of(
+def to_measure_columns(
     check: str, instances: Sequence[int], measurements: Sequence[Measurement]
-) -> Iterator[Block]:
+) -> Iterator[MeasureColumn]:
     """Measurements of a check on some instances."""
     numbers = np.array(instances, dtype=np.int64)
     for one in measurements:
-        yield Block(check, one.measure, one.setting, numbers, one.values)
+        yield MeasureColumn(check, one.measure, one.setting, numbers, one.values)
 
 
-def _merged(blocks: Sequence[Block]) -> Iterator[Block]:
+def _merge_columns(blocks: Sequence[MeasureColumn]) -> Iterator[MeasureColumn]:
     """One block per measure, ordered by instance: how texts were batched leaves no trace."""
-    groups: dict[tuple[str, str, str | None], list[Block]] = {}
+    groups: dict[tuple[str, str, str | None], list[MeasureColumn]] = {}
     for block in blocks:
         groups.setdefault((block.check, block.measure, block.setting), []).append(block)
     for (check, measure, setting), parts in groups.items():
         instances = np.concatenate([one.instances for one in parts])
         values = np.concatenate([one.values for one in parts])
         order = np.argsort(instances, kind="stable")
-        yield Block(check, measure, setting, instances[order], values[order])
+        yield MeasureColumn(check, measure, setting, instances[order], values[order])

@@ -12,41 +12,47 @@ from typing import Any
 
 import torch
 
-from heedful.checks import Check, Crowd, Retrains
+from heedful.checks import Check, ReferenceSample, RetrainingCheck
 from heedful.core.errors import DataError, RunError
 from heedful.core.timing import Progress
 from heedful.core.values import Example
 from heedful.data.dataset import Dataset
-from heedful.models.protocols import Fingerprinted, Subject
-from heedful.numerics.stats.bootstrap import KIND
+from heedful.models.protocols import HasFingerprint, Subject
+from heedful.numerics.stats.bootstrap import INTERVAL_KIND
 from heedful.pipeline.audit.job import run_job
-from heedful.pipeline.audit.run_lock import locked
-from heedful.pipeline.audit.run_store import Job, Named, Store, WholeJob, jobs_of
-from heedful.pipeline.plan.method_settings import described
+from heedful.pipeline.audit.run_lock import lock_folder
+from heedful.pipeline.audit.run_store import AnyJob, DatasetJob, Job, RunStore, make_jobs
+from heedful.pipeline.plan.method_settings import describe_methods
 from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.retrain.run_retraining import QUIET, Audit, Front, retrain, whole_jobs_of
-from heedful.pipeline.retrain.training_data import Training
-from heedful.pipeline.verdict.check_power import Where
-from heedful.pipeline.verdict.estimate import Columns, conclude, whole_columns
+from heedful.pipeline.retrain.run_retraining import (
+    NO_CALLBACKS,
+    AuditInputs,
+    Callbacks,
+    make_dataset_jobs,
+    run_retraining,
+)
+from heedful.pipeline.retrain.training_data import TrainingData
+from heedful.pipeline.verdict.check_power import AuditSetting
+from heedful.pipeline.verdict.estimate import MeasuredColumns, dataset_measures, reach_verdict
 from heedful.results.run_folder import MANIFEST, PLAN, VERDICT
 
-VERSIONED = ("heedful", "torch", "numpy", "scipy", "pyarrow")
-ALSO = ("transformers", "tokenizers")  # told where they are part of the model
+CORE_PACKAGES = ("heedful", "torch", "numpy", "scipy", "pyarrow")
+TRANSFORMER_PACKAGES = ("transformers", "tokenizers")  # told where they are part of the model
 
 
-def run(
+def run_audit(
     subject: Subject,
     data: Dataset,
     plan: Plan,
     *,
     out: Path | None = None,
-    training: Training | None = None,
-    front: Front = QUIET,
+    training: TrainingData | None = None,
+    callbacks: Callbacks = NO_CALLBACKS,
 ) -> Path:
     """Audit the subject on the data, job by job; jobs already done are not done again."""
     plan = plan.fitted(data)
-    store = Store(out or Path(tempfile.mkdtemp(prefix="heedful-")))
-    fingerprint = subject.fingerprint() if isinstance(subject, Fingerprinted) else None
+    store = RunStore(out or Path(tempfile.mkdtemp(prefix="heedful-")))
+    fingerprint = subject.fingerprint() if isinstance(subject, HasFingerprint) else None
     if fingerprint is None and (store.folder / PLAN).exists():
         raise RunError(
             f"{store.folder} holds a run already, and {subject.family} has no fingerprint() that "
@@ -56,28 +62,30 @@ def run(
     origin |= {"columns": dumps(dict(data.columns), sort_keys=True)}
     if data.selection is not None:
         origin["selection"] = repr(data.selection)
-    jobs: list[Named] = [*jobs_of(plan, len(data), origin=origin)]
-    jobs += whole_jobs_of(plan, len(data), origin=origin, training=training)
-    with locked(store.folder):
+    jobs: list[AnyJob] = [*make_jobs(plan, len(data), origin=origin)]
+    jobs += make_dataset_jobs(plan, len(data), origin=origin, training=training)
+    with lock_folder(store.folder):
         store.begin(plan, jobs)
-        _work(store, jobs, subject, data, plan, front.progress)
-        retrain(store, jobs, Audit(subject, data, plan, training, store.folder), front)
-        verdict = _conclude(store, jobs, plan, subject)
+        _run_jobs(store, jobs, subject, data, plan, callbacks.progress)
+        run_retraining(
+            store, jobs, AuditInputs(subject, data, plan, training, store.folder), callbacks
+        )
+        verdict = _write_verdict(store, jobs, plan, subject)
         manifest = _manifest(store, jobs, subject, data, plan, fingerprint)
         store.write(MANIFEST, dumps(manifest, indent=1))
         store.write(VERDICT, verdict)
     return store.folder
 
 
-def _work(
-    store: Store,
-    jobs: Sequence[Named],
+def _run_jobs(
+    store: RunStore,
+    jobs: Sequence[AnyJob],
     subject: Subject,
     data: Dataset,
     plan: Plan,
     progress: Progress,
 ) -> None:
-    total, crowd = len(data), Crowd(subject, lambda: data, plan.min_words)
+    total, reference = len(data), ReferenceSample(subject, lambda: data, plan.min_words)
     parts = {name: one for name, one in plan.build_checks().items() if isinstance(one, Check)}
     for job, examples in _with_examples([one for one in jobs if isinstance(one, Job)], data):
         if not store.done(job):
@@ -88,14 +96,14 @@ def _work(
                 seed=plan.seed,
                 max_batch_tokens=plan.max_batch_tokens,
                 min_words=plan.min_words,
-                crowd=crowd,
-                tell=partial(_tell, progress, job, total),
+                reference=reference,
+                report_done=partial(_report_progress, progress, job, total),
             )
             store.put(job, result, subject.labels)
         progress(job.last, total, "audit")
 
 
-def _tell(progress: Progress, job: Job, total: int, done: int) -> None:
+def _report_progress(progress: Progress, job: Job, total: int, done: int) -> None:
     progress(job.first + done, total, "audit")
 
 
@@ -106,7 +114,7 @@ def _with_examples(jobs: Iterable[Job], data: Dataset) -> Iterator[tuple[Job, li
         yield job, list(islice(rows, job.last - job.first))
 
 
-def _conclude(store: Store, jobs: Sequence[Named], plan: Plan, subject: Subject) -> str:
+def _write_verdict(store: RunStore, jobs: Sequence[AnyJob], plan: Plan, subject: Subject) -> str:
     """Compute what needs all rows, from the rows as kept: a resumed run ends in the same bytes."""
     measured = store.measured(jobs)
     total = sum(job.last - job.first for job in jobs if isinstance(job, Job))
@@ -115,17 +123,17 @@ def _conclude(store: Store, jobs: Sequence[Named], plan: Plan, subject: Subject)
         raise DataError(f"No text has {plan.min_words} words or more; nothing was audited.")
     parts, by_seed = plan.build_checks(), {}
     for job in jobs:
-        if isinstance(job, WholeJob) and isinstance(check := parts[job.check], Retrains):
+        if isinstance(job, DatasetJob) and isinstance(check := parts[job.check], RetrainingCheck):
             by_seed[job.check] = store.by_seed(job, tuple(check.over_seeds))
-    columns = Columns(measured.predicted, measured.values, beside.missing, by_seed)
-    whole = whole_columns(plan, columns)
-    store.put_whole(whole, measured)
+    columns = MeasuredColumns(measured.predicted, measured.values, beside.missing, by_seed)
+    whole = dataset_measures(plan, columns)
+    store.put_dataset_measures(whole, measured)
     texts = len(measured.predicted)
-    where = Where(architecture_of(subject), beside.words / max(1, texts), texts)
-    return conclude(plan, columns.with_whole(whole), subject.labels, where).to_json()
+    where = AuditSetting(power_architecture(subject), beside.words / max(1, texts), texts)
+    return reach_verdict(plan, columns.with_whole(whole), subject.labels, where).to_json()
 
 
-def architecture_of(subject: Subject) -> str:
+def power_architecture(subject: Subject) -> str:
     """What a subject is to the table of powers: one attention over states, or a transformer.
 
     Whether such an attention is asked with a question is told apart: the output is not linear then.
@@ -136,8 +144,8 @@ def architecture_of(subject: Subject) -> str:
 
 
 def _manifest(
-    store: Store,
-    jobs: Sequence[Named],
+    store: RunStore,
+    jobs: Sequence[AnyJob],
     subject: Subject,
     data: Dataset,
     plan: Plan,
@@ -165,9 +173,9 @@ def _manifest(
         "attention_path": getattr(subject, "attention_path", "own"),
         "attention": str(getattr(subject, "scope", "the model's one attention")),
         "parity": max(beside.parity, getattr(subject, "parity", 0.0)),
-        "methods": described(plan.methods),
+        "methods": describe_methods(plan.methods),
         "level": plan.level,
-        "interval": f"{plan.level:.0%} {KIND}, {plan.resamples} resamples",
+        "interval": f"{plan.level:.0%} {INTERVAL_KIND}, {plan.resamples} resamples",
         "truncated": beside.truncated,
         "too_short": beside.too_short,
         "batches_halved": beside.halved,
@@ -177,5 +185,9 @@ def _manifest(
 
 
 def _versions(subject: Subject) -> dict[str, str]:
-    names = VERSIONED if getattr(subject, "attention_path", "own") == "own" else (*VERSIONED, *ALSO)
+    names = (
+        CORE_PACKAGES
+        if getattr(subject, "attention_path", "own") == "own"
+        else (*CORE_PACKAGES, *TRANSFORMER_PACKAGES)
+    )
     return {name: version(name) for name in names} | {"python": platform.python_version()}

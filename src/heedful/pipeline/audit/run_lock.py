@@ -8,24 +8,26 @@ from pathlib import Path
 
 from heedful.core.errors import RunError
 
-LOCK = ".lock"
-FAR = 2**30  # Windows forbids reading locked bytes; the process number stands before them
+LOCK_FILE = ".lock"
+WINDOWS_LOCK_OFFSET = (
+    2**30
+)  # Windows forbids reading locked bytes; the process number stands before them
 
 
 @contextmanager
-def locked(folder: Path, option: str = "--out") -> Iterator[None]:
+def lock_folder(folder: Path, option: str = "--out") -> Iterator[None]:
     """Inside the block the folder, made where it does not exist, belongs to this process.
 
     The kernel holds the lock, not the file: a process that is killed leaves none behind.
     """
     handle = _open(folder)
     try:
-        if not _take(folder, handle):
+        if not _acquire(folder, handle):
             raise RunError(
-                f"{folder} is in use by another heedful (process {_owner(handle)}). "
+                f"{folder} is in use by another heedful (process {_read_owner(handle)}). "
                 f"Wait for it, or choose another {option}."
             )
-        _sign(folder, handle)
+        _write_owner(folder, handle)
         yield
     finally:
         os.close(handle)
@@ -34,20 +36,20 @@ def locked(folder: Path, option: str = "--out") -> Iterator[None]:
 def _open(folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        return os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     except FileExistsError:
         raise RunError(f"{folder} is a file; --out must name a folder.") from None
     except OSError as error:
         raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error
 
 
-def _take(folder: Path, handle: int) -> bool:
+def _acquire(folder: Path, handle: int) -> bool:
     """False where another process has it."""
     try:
         if sys.platform == "win32":
             import msvcrt
 
-            os.lseek(handle, FAR, os.SEEK_SET)
+            os.lseek(handle, WINDOWS_LOCK_OFFSET, os.SEEK_SET)
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
@@ -57,13 +59,13 @@ def _take(folder: Path, handle: int) -> bool:
         return False
     except OSError as error:
         raise RunError(
-            f"Cannot lock {folder / LOCK}: {error.strerror or error}. "
+            f"Cannot lock {folder / LOCK_FILE}: {error.strerror or error}. "
             "Choose an --out on a disk that knows locks."
         ) from error
     return True
 
 
-def _sign(folder: Path, handle: int) -> None:
+def _write_owner(folder: Path, handle: int) -> None:
     """Write who has the lock."""
     try:
         os.ftruncate(handle, 0)
@@ -73,7 +75,7 @@ def _sign(folder: Path, handle: int) -> None:
         raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error
 
 
-def _owner(handle: int) -> str:
+def _read_owner(handle: int) -> str:
     """The process that has the lock; it may not have signed yet."""
     os.lseek(handle, 0, os.SEEK_SET)
     return os.read(handle, 20).decode("ascii", "replace") or "unknown"

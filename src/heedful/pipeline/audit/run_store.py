@@ -15,25 +15,25 @@ from numpy.typing import NDArray
 
 from heedful.core.atomic_files import remove_drafts, save_atomic, write_atomic
 from heedful.core.errors import RunError
-from heedful.pipeline.audit.job import Beside, Block, JobResult
-from heedful.pipeline.audit.word_score_rows import TextRow
+from heedful.pipeline.audit.job import JobResult, JobSummary, MeasureColumn
+from heedful.pipeline.audit.word_score_rows import WordScoreRow
 from heedful.pipeline.plan.plan import Plan
 from heedful.results.run_folder import (
-    MAP_ROWS,
+    MAP_SCHEMA,
     MAPS,
+    MEASUREMENT_SCHEMA,
     MEASUREMENTS,
     PLAN,
-    ROWS,
-    TEXT_ROWS,
+    TEXT_SCHEMA,
     TEXTS,
-    Folder,
-    damaged,
+    RunFolder,
+    damaged_file_error,
 )
-from heedful.results.tables import Measured, gather, gather_settings
+from heedful.results.tables import MeasuredValues, gather_measures, gather_settings
 
-OF_SEED = re.compile(r"seed \d+")
-WHOLE = "whole"  # the file of measures that needed all instances
-BESIDE = b"heedful"  # Parquet metadata: what a job has to tell beside its rows
+SEED_SETTING = re.compile(r"seed \d+")
+DATASET_MEASURES = "whole"  # the file of measures that needed all instances
+SUMMARY_KEY = b"heedful"  # Parquet metadata: what a job has to tell beside its rows
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Job:
         return f"{self.first:09d}-{self.key}"
 
 
-def jobs_of(plan: Plan, total: int, *, origin: Mapping[str, str | None]) -> list[Job]:
+def make_jobs(plan: Plan, total: int, *, origin: Mapping[str, str | None]) -> list[Job]:
     """Cut a data set into jobs; `origin` holds the fingerprints of model and data."""
     settled = {
         "checks": {name: dict(one) for name, one in plan.settings.items()},
@@ -69,7 +69,7 @@ def jobs_of(plan: Plan, total: int, *, origin: Mapping[str, str | None]) -> list
 
 
 @dataclass(frozen=True)
-class WholeJob:
+class DatasetJob:
     """A check that looks at all instances at once, under a key as for a job."""
 
     check: str
@@ -81,16 +81,16 @@ class WholeJob:
         return f"retrained-{self.check}-{self.key}"
 
 
-Named = Job | WholeJob
+AnyJob = Job | DatasetJob
 
 
 @dataclass(frozen=True)
-class Store:
+class RunStore:
     """The files of one run."""
 
     folder: Path
 
-    def begin(self, plan: Plan, jobs: Sequence[Named] = ()) -> None:
+    def begin(self, plan: Plan, jobs: Sequence[AnyJob] = ()) -> None:
         """Claim the folder for this plan, or continue the run of the same plan and jobs."""
         if self.folder.exists() and not self.folder.is_dir():
             raise RunError(f"{self.folder} is a file; --out must name a folder.")
@@ -103,17 +103,17 @@ class Store:
                 )
         elif self.folder.exists() and (self.folder / MEASUREMENTS).exists():
             raise RunError(f"{self.folder} holds measurements but no {PLAN}; choose another --out.")
-        ours = {job.name for job in jobs} | {WHOLE}
-        if jobs and any(path.stem not in ours for path in Folder(self.folder).files()):
+        ours = {job.name for job in jobs} | {DATASET_MEASURES}
+        if jobs and any(path.stem not in ours for path in RunFolder(self.folder).files()):
             raise RunError(
                 f"{self.folder} holds measurements of another model or of other data under the "
                 "same names. Choose another --out, or remove the folder."
             )
-        for room in (".", MEASUREMENTS, TEXTS, MAPS):
-            remove_drafts(self.folder / room)
+        for kind in (".", MEASUREMENTS, TEXTS, MAPS):
+            remove_drafts(self.folder / kind)
         write_atomic(self.folder / PLAN, plan.to_toml())
 
-    def done(self, job: Named) -> bool:
+    def done(self, job: AnyJob) -> bool:
         """Whether the job's results are here."""
         return self._path(job.name).exists()
 
@@ -125,39 +125,47 @@ class Store:
             lambda draft: pq.write_table(texts, draft),
         )
         if result.maps:
-            maps = pa.Table.from_pylist([asdict(one) for one in result.maps], schema=MAP_ROWS)
+            maps = pa.Table.from_pylist([asdict(one) for one in result.maps], schema=MAP_SCHEMA)
             save_atomic(
                 self.folder / MAPS / f"{job.name}.parquet",
                 lambda draft: pq.write_table(maps, draft),
             )
         self._write(job.name, _table(result, labels), asdict(result.beside))
 
-    def put_whole(self, whole: Mapping[str, Mapping[str, np.ndarray]], measured: Measured) -> None:
+    def put_dataset_measures(
+        self, whole: Mapping[str, Mapping[str, np.ndarray]], measured: MeasuredValues
+    ) -> None:
         """Keep the measures that needed all instances, one row per instance of `measured`."""
         parts = [
-            _whole_rows(measured, check, measure, values)
+            _dataset_rows(measured, check, measure, values)
             for check, measures in whole.items()
             for measure, values in measures.items()
         ]
-        self._write(WHOLE, pa.concat_tables(parts) if parts else ROWS.empty_table(), {})
+        self._write(
+            DATASET_MEASURES,
+            pa.concat_tables(parts) if parts else MEASUREMENT_SCHEMA.empty_table(),
+            {},
+        )
 
-    def put_whole_job(self, job: WholeJob, result: JobResult, labels: Sequence[str]) -> None:
+    def put_dataset_job(self, job: DatasetJob, result: JobResult, labels: Sequence[str]) -> None:
         """Keep what a check found that looked at all instances."""
         self._write(job.name, _table(result, labels), asdict(result.beside))
 
-    def by_seed(self, job: WholeJob, measures: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+    def by_seed(self, job: DatasetJob, measures: Sequence[str]) -> dict[str, NDArray[np.float64]]:
         """What was measured under several seeds: a row for each, in their order."""
-        rows = Folder(self.folder).measurements([self._path(job.name)])
+        rows = RunFolder(self.folder).measurements([self._path(job.name)])
         found: dict[str, list[NDArray[np.float64]]] = {measure: [] for measure in measures}
         for measure, tables in found.items():
             for setting, values in gather_settings(rows, job.check, measure).items():
-                if OF_SEED.fullmatch(setting):  # a measure may have rows of other settings too
+                if SEED_SETTING.fullmatch(setting):  # a measure may have rows of other settings too
                     tables.append(values)
         return {measure: np.stack(tables) for measure, tables in found.items() if tables}
 
-    def measured(self, jobs: Sequence[Named]) -> Measured:
+    def measured(self, jobs: Sequence[AnyJob]) -> MeasuredValues:
         """What the jobs measured, every measure on every instance."""
-        found = gather(Folder(self.folder).measurements([self._path(job.name) for job in jobs]))
+        found = gather_measures(
+            RunFolder(self.folder).measurements([self._path(job.name) for job in jobs])
+        )
         if found.partial:
             raise RunError(
                 f"{found.partial[0]} was not measured on every instance; "
@@ -165,30 +173,30 @@ class Store:
             )
         return found
 
-    def beside(self, jobs: Sequence[Named]) -> Beside:
+    def beside(self, jobs: Sequence[AnyJob]) -> JobSummary:
         """What the jobs told beside their rows, added up."""
-        return sum((_beside(self._path(job.name)) for job in jobs), Beside())
+        return sum((_read_summary(self._path(job.name)) for job in jobs), JobSummary())
 
     def write(self, name: str, content: str) -> None:
         """Write one of the run's text files."""
         write_atomic(self.folder / name, content)
 
     def _write(self, name: str, table: pa.Table, beside: Mapping[str, Any]) -> None:
-        table = table.replace_schema_metadata({BESIDE: json.dumps(beside).encode()})
+        table = table.replace_schema_metadata({SUMMARY_KEY: json.dumps(beside).encode()})
         save_atomic(self._path(name), lambda draft: pq.write_table(table, draft))
 
     def _path(self, name: str) -> Path:
         return self.folder / MEASUREMENTS / f"{name}.parquet"
 
 
-def _beside(path: Path) -> Beside:
+def _read_summary(path: Path) -> JobSummary:
     try:
-        return Beside(**json.loads(pq.read_schema(path).metadata[BESIDE]))
+        return JobSummary(**json.loads(pq.read_schema(path).metadata[SUMMARY_KEY]))
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
-        raise damaged(path, error) from error
+        raise damaged_file_error(path, error) from error
 
 
-def text_table(texts: Sequence[TextRow], labels: Sequence[str]) -> pa.Table:
+def text_table(texts: Sequence[WordScoreRow], labels: Sequence[str]) -> pa.Table:
     """Rows of words and scores as a table."""
     plain = [
         {
@@ -202,15 +210,15 @@ def text_table(texts: Sequence[TextRow], labels: Sequence[str]) -> pa.Table:
         }
         for one in texts
     ]
-    return pa.Table.from_pylist(plain, schema=TEXT_ROWS)
+    return pa.Table.from_pylist(plain, schema=TEXT_SCHEMA)
 
 
 def _table(result: JobResult, labels: Sequence[str]) -> pa.Table:
     parts = [_rows(block, result, labels) for block in result.blocks]
-    return pa.concat_tables(parts) if parts else ROWS.empty_table()
+    return pa.concat_tables(parts) if parts else MEASUREMENT_SCHEMA.empty_table()
 
 
-def _rows(block: Block, result: JobResult, labels: Sequence[str]) -> pa.Table:
+def _rows(block: MeasureColumn, result: JobResult, labels: Sequence[str]) -> pa.Table:
     count = len(block.instances)
     names = pa.array(labels, pa.string())
     classes = [
@@ -229,11 +237,11 @@ def _rows(block: Block, result: JobResult, labels: Sequence[str]) -> pa.Table:
         ),
         pa.array(block.values, from_pandas=True),  # NaN, undefined, is kept as null
     ]
-    return pa.Table.from_arrays(columns, schema=ROWS)
+    return pa.Table.from_arrays(columns, schema=MEASUREMENT_SCHEMA)
 
 
-def _whole_rows(
-    measured: Measured, check: str, measure: str, values: NDArray[np.float64]
+def _dataset_rows(
+    measured: MeasuredValues, check: str, measure: str, values: NDArray[np.float64]
 ) -> pa.Table:
     count, classes = len(measured.instances), (measured.predicted, measured.label)
     columns = [
@@ -243,4 +251,4 @@ def _whole_rows(
         *(pa.array([text] * count, pa.string()) for text in (check, measure, None)),
         pa.array(values, from_pandas=True),
     ]
-    return pa.Table.from_arrays(columns, schema=ROWS)
+    return pa.Table.from_arrays(columns, schema=MEASUREMENT_SCHEMA)

@@ -13,11 +13,11 @@ from heedful.core.batch import Encoded
 from heedful.core.records import WORD_SCORES
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
 from heedful.methods.gradient.one_hot_gradient import OneHotGradient
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 
 
 @dataclass(frozen=True, slots=True)
-class TextRow:
+class WordScoreRow:
     """One text: its words, what was predicted with which probability, and scores by name.
 
     A score that no check asked for is None: nothing is computed for the show alone.
@@ -32,40 +32,40 @@ class TextRow:
     question: str | None = None
 
 
-def text_rows(
-    sitting: Sitting, encoded: Sequence[Encoded], parts: Mapping[str, Check]
-) -> Iterator[TextRow]:
+def word_score_rows(
+    context: BatchContext, encoded: Sequence[Encoded], parts: Mapping[str, Check]
+) -> Iterator[WordScoreRow]:
     """A row per text of the sitting; a word's score is the sum over its tokens."""
-    scores, here = _scores(sitting, parts), sitting.batch.present
-    chosen = sitting.forward.probabilities.amax(-1).tolist()
+    scores, here = _scores(context, parts), context.batch.present
+    chosen = context.forward.probabilities.amax(-1).tolist()
     for row, one in enumerate(encoded):
-        yield TextRow(
+        yield WordScoreRow(
             one.index,
-            int(sitting.predicted[row]),
+            int(context.predicted[row]),
             one.label,
             chosen[row],
             one.words,
             {
-                name: _by_word(one, scores[name][row], here[row]) if name in scores else None
+                name: _sum_by_word(one, scores[name][row], here[row]) if name in scores else None
                 for name in WORD_SCORES
             },
             one.question,
         )
 
 
-def _scores(sitting: Sitting, parts: Mapping[str, Check]) -> dict[str, Float[Tensor, "B T"]]:
-    found = {"attention": sitting.forward.attention}
+def _scores(context: BatchContext, parts: Mapping[str, Check]) -> dict[str, Float[Tensor, "B T"]]:
+    found = {"attention": context.forward.attention}
     for check in parts.values():
         if isinstance(check, Adversarial):
-            found["adversarial"] = check.best(sitting)
+            found["adversarial"] = check.best(context)
         if isinstance(check, Agreement):
-            target = sitting.predicted
-            found["one_hot_gradient"] = OneHotGradient()(sitting, target).scores
-            found["leave_one_out"] = LeaveOneOut()(sitting, target).scores
+            target = context.predicted
+            found["one_hot_gradient"] = OneHotGradient()(context, target).scores
+            found["leave_one_out"] = LeaveOneOut()(context, target).scores
     return found
 
 
-def _by_word(
+def _sum_by_word(
     one: Encoded, scores: Float[Tensor, "T"], here: Bool[Tensor, "T"]
 ) -> tuple[float, ...]:
     words = [0.0] * len(one.words)

@@ -11,64 +11,64 @@ from torch import Tensor
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, DataError, NotApplicable
 from heedful.core.values import Example
-from heedful.data.labels import encodable
-from heedful.methods.base import Method, joined
-from heedful.models.batch_context import Sitting
+from heedful.data.labels import is_encodable
+from heedful.methods.base import Method, join_pieces
+from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
-from heedful.pipeline.explain.request import Built, Request
-from heedful.results.explanation import Explained, MethodScores
+from heedful.pipeline.explain.request import BuiltMethods, ExplainRequest
+from heedful.results.explanation import MethodScores, TextExplanation
 
 
 def explain_text(
-    subject: Subject, text: str, request: Request, *, question: str | None = None
-) -> Explained:
+    subject: Subject, text: str, request: ExplainRequest, *, question: str | None = None
+) -> TextExplanation:
     """Explain the prediction for a text, or the chance of another class, word by word.
 
     A question, or the other text of a pair, is read beside it. A method that cannot serve this
     subject is told with its reason; alone it is an error.
     """
     built = request.built()
-    if not encodable(text) or not encodable(question or ""):
+    if not is_encodable(text) or not is_encodable(question or ""):
         raise DataError("The text is not UTF-8: it holds half a sign. Mend its encoding.")
     encoded = subject.encode(Example(0, text, 0, pair=question))
     if not encoded.explained:
         raise DataError("The text holds no word to explain; give at least one.")
-    sitting = Sitting(subject, subject.batch([encoded]), request.seed, lean=built.lean)
-    target = targets(subject, sitting, request.target)
-    shown = Shown.of(encoded, request.granularity)
+    context = BatchContext(subject, subject.batch([encoded]), request.seed, lean=built.lean)
+    target = target_classes(subject, context, request.target)
+    shown = ScoredUnits.of(encoded, request.granularity)
     found, refused = {}, dict(built.refused)
     for name, part in built.parts.items():
         try:
-            scores = scored(part, sitting, target)[0]
+            scores = score_tokens(part, context, target)[0]
         except NotApplicable as reason:
             refused[name] = str(reason)
         else:
-            found[name] = method_scores(name, built, shown.scores(part, scores))
+            found[name] = to_method_scores(name, built, shown.scores(part, scores))
     if built.alone and refused:
         raise NotApplicable(" ".join(refused.values()))
-    predicted, chosen = int(sitting.predicted), int(target)
-    return Explained(
+    predicted, chosen = int(context.predicted), int(target)
+    return TextExplanation(
         text,
         subject.labels[chosen],
         request.granularity,
         shown.tokens,
         found,
         subject.labels[predicted],
-        float(sitting.logits.detach().softmax(-1)[0, chosen]),
+        float(context.logits.detach().softmax(-1)[0, chosen]),
         refused,
         encoded.truncated,
         question,
     )
 
 
-def targets(subject: Subject, sitting: Sitting, name: str | None) -> Int[Tensor, "B"]:
+def target_classes(subject: Subject, context: BatchContext, name: str | None) -> Int[Tensor, "B"]:
     """The class to explain of each text: the one named, or each text's predicted one."""
     if name is None:
-        return sitting.predicted
-    return torch.full_like(sitting.predicted, target_number(subject, name))
+        return context.predicted
+    return torch.full_like(context.predicted, class_index(subject, name))
 
 
-def target_number(subject: Subject, name: str) -> int:
+def class_index(subject: Subject, name: str) -> int:
     """The number of a class; a vocabulary of them is not listed whole."""
     if name not in subject.labels:
         some = ", ".join(subject.labels[:20]) + (", …" if len(subject.labels) > 20 else "")
@@ -76,15 +76,17 @@ def target_number(subject: Subject, name: str) -> int:
     return subject.labels.index(name)
 
 
-def scored(part: Method, sitting: Sitting, target: Int[Tensor, "B"]) -> list[Float[Tensor, "t"]]:
+def score_tokens(
+    part: Method, context: BatchContext, target: Int[Tensor, "B"]
+) -> list[Float[Tensor, "t"]]:
     """For each text the scores of its explained tokens, in order."""
     with torch.no_grad():
-        made = part(sitting, target)
+        made = part(context, target)
     rows = zip(made.scores.double().cpu(), made.mask.cpu(), strict=True)
     return [scores[mask] for scores, mask in rows]
 
 
-def method_scores(name: str, built: Built, scores: tuple[float, ...]) -> MethodScores:
+def to_method_scores(name: str, built: BuiltMethods, scores: tuple[float, ...]) -> MethodScores:
     """The scores of one text with what the method says of itself."""
     part: Any = built.parts[name]
     of = getattr(part, "of", None)
@@ -92,7 +94,7 @@ def method_scores(name: str, built: Built, scores: tuple[float, ...]) -> MethodS
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ScoredUnits:
     """What of a text is shown with scores: its words, or the pieces the subject reads.
 
     Words that were cut off are not shown: they have no score, which is not a score of 0.
@@ -102,10 +104,10 @@ class Shown:
     word: Int[Tensor, "t"] | None  # the place of each piece's word; None shows pieces
 
     @classmethod
-    def of(cls, encoded: Encoded, granularity: str) -> "Shown":
+    def of(cls, encoded: Encoded, granularity: str) -> "ScoredUnits":
         """Words, or pieces as the subject spells them where it has any."""
         if granularity == "token":
-            return cls(tuple(_pieces(encoded)), None)
+            return cls(tuple(_explained_pieces(encoded)), None)
         read = dict.fromkeys(one for one in encoded.word if one >= 0)
         kept = sorted(read) if encoded.truncated else range(len(encoded.words))
         place: Mapping[int, int] = {word: number for number, word in enumerate(kept)}
@@ -115,11 +117,11 @@ class Shown:
     def scores(self, part: Method, scores: Float[Tensor, "t"]) -> tuple[float, ...]:
         """One score for each that is shown, joined over the pieces of words as the method says."""
         if self.word is not None:
-            scores = joined(scores, self.word, len(self.tokens), part.join)
+            scores = join_pieces(scores, self.word, len(self.tokens), part.join)
         return tuple(scores.tolist())
 
 
-def _pieces(encoded: Encoded) -> Iterator[str]:
+def _explained_pieces(encoded: Encoded) -> Iterator[str]:
     for place, word in enumerate(encoded.word):
         if word >= 0:
             yield encoded.words[word] if encoded.pieces is None else encoded.pieces[place]

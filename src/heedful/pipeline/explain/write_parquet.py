@@ -13,17 +13,17 @@ import pyarrow.parquet as pq
 
 from heedful.core.atomic_files import save_atomic
 from heedful.core.errors import ConfigError, DataError, NotApplicable, RunError
-from heedful.core.timing import Progress, silent
+from heedful.core.timing import Progress, no_progress
 from heedful.data.dataset import Dataset
-from heedful.data.read import Data, read
+from heedful.data.read import DataLike, read
 from heedful.models.protocols import Subject
-from heedful.pipeline.explain.explain_dataset import Counts, ScoreRow, explain_batches
-from heedful.pipeline.explain.request import Request
+from heedful.pipeline.explain.explain_dataset import ExplainCounts, MethodScoreRow, explain_batches
+from heedful.pipeline.explain.request import ExplainRequest
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ROWS = pa.schema(
+EXPLANATION_SCHEMA = pa.schema(
     [
         ("instance", pa.int64()),
         ("predicted", pa.string()),
@@ -37,9 +37,9 @@ ROWS = pa.schema(
         ("scores", pa.list_(pa.float64())),
     ]
 )
-ENDING = ".parquet"
-GROUP = 1000  # rows at least in a group: smaller ones would be mostly headings
-FIRST_ROWS = 100  # rows in which a column of labels would show
+PARQUET_SUFFIX = ".parquet"
+MIN_GROUP_ROWS = 1000  # rows at least in a group: smaller ones would be mostly headings
+LABEL_PROBE_ROWS = 100  # rows in which a column of labels would show
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class DataExplanations:
     """Where the scores of a data set lie, and what became of its texts."""
 
     path: Path
-    counts: Counts
+    counts: ExplainCounts
     bad_rows: str
     left_out: str = ""
 
@@ -81,10 +81,10 @@ class DataExplanations:
 
 
 @dataclass(frozen=True)
-class Source:
+class ExplainSource:
     """Which rows of which data are explained, and how many tokens at once."""
 
-    data: Data
+    data: DataLike
     split: str = "test"
     fields: str | Mapping[str, str] | None = None
     limit: int | None = None
@@ -101,7 +101,7 @@ class Source:
             return given(labels=subject.labels, cleaning=self.cleaning)
         plain = given(labelled=False)
         column = plain.columns.get("label")
-        first = (raw for _, raw in islice(plain.source, FIRST_ROWS))
+        first = (raw for _, raw in islice(plain.source, LABEL_PROBE_ROWS))
         known = any(isinstance(raw, Mapping) and column in raw for raw in first)
         if not known or not getattr(subject, "labelled", True):
             return plain
@@ -110,15 +110,15 @@ class Source:
 
 def explain_to_file(
     subject: Subject,
-    source: Source,
-    request: Request,
+    source: ExplainSource,
+    request: ExplainRequest,
     *,
     out: Path,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> DataExplanations:
     """Explain every text; the file appears whole or not at all."""
     _require_file(out)
-    data, total = source.read(subject), Counts()
+    data, total = source.read(subject), ExplainCounts()
 
     def save(draft: str) -> None:
         nonlocal total
@@ -140,7 +140,7 @@ class _Writer:
     """Gathers rows into groups of some size."""
 
     def __init__(self, path: str) -> None:
-        self._file = pq.ParquetWriter(path, ROWS, compression="zstd")
+        self._file = pq.ParquetWriter(path, EXPLANATION_SCHEMA, compression="zstd")
         self._waiting: list[pa.Table] = []
 
     def __enter__(self) -> "_Writer":
@@ -149,10 +149,10 @@ class _Writer:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def add(self, rows: Sequence[ScoreRow]) -> None:
+    def add(self, rows: Sequence[MethodScoreRow]) -> None:
         if rows:
             self._waiting.append(_table(rows))
-        if sum(one.num_rows for one in self._waiting) >= GROUP:
+        if sum(one.num_rows for one in self._waiting) >= MIN_GROUP_ROWS:
             self._flush()
 
     def tell(self, origin: dict[str, Any]) -> None:
@@ -167,7 +167,7 @@ class _Writer:
             self._waiting = []
 
 
-def _table(rows: Iterable[ScoreRow]) -> pa.Table:
+def _table(rows: Iterable[MethodScoreRow]) -> pa.Table:
     plain = [
         {
             "instance": one.instance,
@@ -183,10 +183,12 @@ def _table(rows: Iterable[ScoreRow]) -> pa.Table:
         }
         for one in rows
     ]
-    return pa.Table.from_pylist(plain, schema=ROWS)
+    return pa.Table.from_pylist(plain, schema=EXPLANATION_SCHEMA)
 
 
-def _origin(subject: Subject, data: Dataset, request: Request, total: Counts) -> dict[str, Any]:
+def _origin(
+    subject: Subject, data: Dataset, request: ExplainRequest, total: ExplainCounts
+) -> dict[str, Any]:
     """What the rows depend on, and what was counted, for whoever finds the file alone."""
     return {
         "schema": 1,
@@ -198,13 +200,13 @@ def _origin(subject: Subject, data: Dataset, request: Request, total: Counts) ->
 
 
 def _require_file(out: Path) -> None:
-    if out.suffix != ENDING:
-        raise ConfigError(f"out must name a file that ends in {ENDING}, not {str(out)!r}.")
+    if out.suffix != PARQUET_SUFFIX:
+        raise ConfigError(f"out must name a file that ends in {PARQUET_SUFFIX}, not {str(out)!r}.")
     if out.is_dir():
         raise RunError(f"{out} is a folder; --out must name a file.")
 
 
-def _require_some(total: Counts) -> None:
+def _require_some(total: ExplainCounts) -> None:
     if total.rows:
         return
     if not total.texts:

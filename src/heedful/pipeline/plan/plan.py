@@ -7,15 +7,19 @@ from typing import Any
 
 import tomli_w
 
-from heedful.checks import Check, FitsData, Retrains, checks, usual_checks
+from heedful.checks import Check, FitsData, RetrainingCheck, checks, default_checks
 from heedful.core.errors import ConfigError
 from heedful.core.values import Example
-from heedful.data.cleaning.presets import cleaning_named
+from heedful.data.cleaning.presets import get_cleaning
 from heedful.methods import Method, methods
-from heedful.pipeline.plan.method_settings import FEWER, complete_methods, with_ready
-from heedful.pipeline.plan.retraining_settings import Retraining
+from heedful.pipeline.plan.method_settings import (
+    QUICK_SAMPLES,
+    complete_methods,
+    expand_all_methods,
+)
+from heedful.pipeline.plan.retraining_settings import RetrainingSettings
 
-QUICK = {
+QUICK_SETTINGS = {
     "adversarial": {"steps": 50},
     "necessity": {"seeds": 2, "epochs": 12, "patience": 3},
     "seeds": {"seeds": 2, "epochs": 12, "patience": 3},
@@ -26,11 +30,13 @@ QUICK = {
     "off_manifold": {"epochs": 8, "patience": 3},
     "roar": {"seeds": 2, "shares": 2, "epochs": 12, "patience": 3},
 }
-QUICK_METHODS = {"lime": {"samples": FEWER}, "kernel_shap": {"samples": FEWER}}
+QUICK_METHODS = {"lime": {"samples": QUICK_SAMPLES}, "kernel_shap": {"samples": QUICK_SAMPLES}}
 QUICK_LIMIT = 200
-QUICK_TRAINING = 2000
-TABLES = ("fields", "settings", "subject", "methods", "retraining")
-UNBOUND = ("max_batch_tokens",)  # may change between two sittings of one run: results do not
+QUICK_TRAIN_LIMIT = 2000
+TABLE_KEYS = ("fields", "settings", "subject", "methods", "retraining")
+NON_BINDING_KEYS = (
+    "max_batch_tokens",
+)  # may change between two sittings of one run: results do not
 
 
 @dataclass(frozen=True)
@@ -66,16 +72,16 @@ class Plan:
 
     def __post_init__(self) -> None:
         _require_types(self)
-        chosen = _chosen(self.checks)
+        chosen = _resolve_checks(self.checks)
         if extra := sorted(set(self.settings) - set(chosen)):
             raise ConfigError(f"Settings for {extra[0]!r}, which is not among the checks {chosen}.")
-        given = with_ready(self.settings, self.methods)
+        given = expand_all_methods(self.settings, self.methods)
         complete = {name: _complete(name, given.get(name, {})) for name in chosen}
         object.__setattr__(self, "checks", chosen)
         object.__setattr__(self, "settings", complete)
         asked = [one for own in complete.values() for one in own.get("methods", ())]
         object.__setattr__(self, "methods", complete_methods(asked, self.methods))
-        object.__setattr__(self, "retraining", Retraining.of(self.retraining).to_dict())
+        object.__setattr__(self, "retraining", RetrainingSettings.of(self.retraining).to_dict())
         for name in ("min_words", "max_batch_tokens", "instances_per_job", "limit"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -83,7 +89,7 @@ class Plan:
         if self.resamples < 100 or not 0 < self.level < 1:
             raise ConfigError("resamples must be at least 100 and level between 0 and 1.")
 
-    def build_checks(self) -> dict[str, Check | Retrains]:
+    def build_checks(self) -> dict[str, Check | RetrainingCheck]:
         """The checks, made with their settings."""
         parts = {name: methods.build(name, **own) for name, own in self.methods.items()}
         return {name: _build(name, self.settings[name], parts) for name in self.checks}
@@ -106,10 +112,13 @@ class Plan:
     def quick(self) -> "Plan":
         """The same plan, cut to a first look: fewer texts, fewer steps."""
         limit = min(self.limit or QUICK_LIMIT, QUICK_LIMIT)
-        settings, asked = _fewer(self.settings, QUICK), _fewer(self.methods, QUICK_METHODS)
-        trained = Retraining.of(self.retraining)
+        settings, asked = (
+            _cap_settings(self.settings, QUICK_SETTINGS),
+            _cap_settings(self.methods, QUICK_METHODS),
+        )
+        trained = RetrainingSettings.of(self.retraining)
         if any(hasattr(checks[name], "lessons") for name in self.checks):
-            few = min(trained.limit or QUICK_TRAINING, QUICK_TRAINING)
+            few = min(trained.limit or QUICK_TRAIN_LIMIT, QUICK_TRAIN_LIMIT)
             trained = replace(trained, limit=few)
         fewer = replace(self, limit=limit, settings=settings, methods=asked)
         return replace(fewer, retraining=trained.to_dict())
@@ -129,28 +138,28 @@ class Plan:
         return [key for key in mine if mine[key] != theirs[key]]
 
     def _binding(self) -> dict[str, Any]:
-        bound = {key: one for key, one in asdict(self).items() if key not in UNBOUND}
-        return bound | {"retraining": Retraining.of(self.retraining).binding()}
+        bound = {key: one for key, one in asdict(self).items() if key not in NON_BINDING_KEYS}
+        return bound | {"retraining": RetrainingSettings.of(self.retraining).binding()}
 
 
-def _chosen(asked: tuple[str, ...]) -> tuple[str, ...]:
+def _resolve_checks(asked: tuple[str, ...]) -> tuple[str, ...]:
     """Each check once; the usual ones where none is named, or all."""
     if "all" in asked:
         return tuple(checks)
-    return tuple(dict.fromkeys(asked)) or usual_checks()
+    return tuple(dict.fromkeys(asked)) or default_checks()
 
 
-def _fewer(
+def _cap_settings(
     tables: Mapping[str, Mapping[str, Any]], most: Mapping[str, Mapping[str, int]]
 ) -> dict[str, dict[str, Any]]:
     """The tables with some of their numbers held down."""
     found = {name: dict(own) for name, own in tables.items()}
     for name in found.keys() & most.keys():
-        found[name] |= {key: _cut(found[name][key], n) for key, n in most[name].items()}
+        found[name] |= {key: _cap(found[name][key], n) for key, n in most[name].items()}
     return found
 
 
-def _cut(value: Any, most: int) -> Any:
+def _cap(value: Any, most: int) -> Any:
     return value[:most] if isinstance(value, tuple) else min(value, most)
 
 
@@ -163,7 +172,7 @@ def parse_plan(text: str) -> dict[str, Any]:
     known = {f.name: f for f in fields(Plan)}
     if extra := sorted(raw.keys() - known.keys()):
         raise ConfigError(f"Unknown plan keys: {extra}. Known: {', '.join(known)}.")
-    for key in TABLES:
+    for key in TABLE_KEYS:
         if not isinstance(raw.get(key, {}), dict):
             raise ConfigError(f"{key} must be a table, not {raw[key]!r}.")
     names = raw.get("checks", [])
@@ -176,7 +185,7 @@ def parse_plan(text: str) -> dict[str, Any]:
 
 def _require_types(plan: Plan) -> None:
     """Values from a file may be of any type; say so here, not in a traceback later."""
-    for name in TABLES:
+    for name in TABLE_KEYS:
         _require(name, getattr(plan, name), Mapping, "a table")
     _require("checks", plan.checks, (list, tuple), "a list of names")
     for one in plan.checks:
@@ -188,7 +197,7 @@ def _require_types(plan: Plan) -> None:
         _require(name, getattr(plan, name), int, "a whole number of at least 1")
     if plan.cleaning is not None:
         _require("cleaning", plan.cleaning, str, "a name")
-        cleaning_named(plan.cleaning)
+        get_cleaning(plan.cleaning)
     if plan.limit is not None:
         _require("limit", plan.limit, int, "a whole number of at least 1")
     _require("level", plan.level, (int, float), "a number")
@@ -212,38 +221,38 @@ def _complete(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _build(
     name: str, settings: Mapping[str, Any], parts: Mapping[str, Method] | None = None
-) -> Check | Retrains:
+) -> Check | RetrainingCheck:
     """The check, its methods those of `parts` where it has some."""
     if not isinstance(settings, Mapping):
         raise ConfigError(f"The settings of {name!r} must be a table, not {settings!r}.")
     given = {key: tuple(one) if isinstance(one, list) else one for key, one in settings.items()}
     usual = {one.name: one.default for one in fields(checks[name])}  # type: ignore[arg-type]
     for key, value in given.items():
-        if key in usual and not _alike(value, usual[key]):
+        if key in usual and not _has_default_type(value, usual[key]):
             wanted = f"like {usual[key]!r}" if usual[key] != () else "a list of names"
             raise ConfigError(f"{name}.{key} must be {wanted}, not {value!r}.")
         if key in usual:
-            given[key] = _as_usual(value, usual[key])
+            given[key] = _as_default_type(value, usual[key])
     if parts and "methods" in given:
         given["methods"] = tuple(parts.get(one, one) for one in given["methods"])
-    built: Check | Retrains = checks.build(name, **given)
+    built: Check | RetrainingCheck = checks.build(name, **given)
     return built
 
 
-def _as_usual(value: Any, usual: object) -> Any:
+def _as_default_type(value: Any, usual: object) -> Any:
     """A whole number as a fraction where that is usual, so that 1 and 1.0 are one setting."""
     if isinstance(usual, float):
         return float(value)
     if isinstance(usual, tuple) and usual:
-        return tuple(_as_usual(one, usual[0]) for one in value)
+        return tuple(_as_default_type(one, usual[0]) for one in value)
     return value
 
 
-def _alike(value: object, usual: object) -> bool:
+def _has_default_type(value: object, usual: object) -> bool:
     """The same type, but a whole number may stand for a fraction; tuples are like part by part."""
     if isinstance(usual, float):
         return isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(usual, tuple):
         one = usual[0] if usual else ""
-        return isinstance(value, tuple) and all(_alike(each, one) for each in value)
+        return isinstance(value, tuple) and all(_has_default_type(each, one) for each in value)
     return type(value) is type(usual)

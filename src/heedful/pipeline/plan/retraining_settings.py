@@ -6,18 +6,21 @@ from typing import Any
 
 from heedful.core.errors import ConfigError
 
-KINDS: Mapping[str, tuple[type, str]] = {
+SETTING_TYPES: Mapping[str, tuple[type, str]] = {
     "limit": (int, "a whole number of at least 1"),
     "workers": (int, "a whole number of at least 0"),
     "folder": (str, "a folder's name"),
     "transformers": (bool, "true or false"),
     "encoder": (str, "a transformers folder or a hub id"),
 }
-UNBOUND = ("workers", "folder")  # may change between two sittings of one run: results do not
+NON_BINDING_SETTINGS = (
+    "workers",
+    "folder",
+)  # may change between two sittings of one run: results do not
 
 
 @dataclass(frozen=True)
-class Retraining:
+class RetrainingSettings:
     """How models are made anew.
 
     On the first `limit` training texts, or all; by `workers` processes at once, 0 for one on each
@@ -37,13 +40,13 @@ class Retraining:
             raise ConfigError("retraining.limit starts at 1, retraining.workers at 0.")
 
     @classmethod
-    def of(cls, raw: Mapping[str, Any]) -> "Retraining":
+    def of(cls, raw: Mapping[str, Any]) -> "RetrainingSettings":
         """From a plan's table; an unknown key is an error, not a silence."""
         known = [one.name for one in fields(cls)]
         if extra := sorted(set(raw) - set(known)):
             raise ConfigError(f"retraining has no setting {extra[0]!r}. Known: {', '.join(known)}.")
         for name, value in raw.items():
-            kind, words = KINDS[name]
+            kind, words = SETTING_TYPES[name]
             if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
                 raise ConfigError(f"retraining.{name} must be {words}, not {value!r}.")
         return cls(**raw)
@@ -54,4 +57,6 @@ class Retraining:
 
     def binding(self) -> dict[str, Any]:
         """What results depend on."""
-        return {name: one for name, one in self.to_dict().items() if name not in UNBOUND}
+        return {
+            name: one for name, one in self.to_dict().items() if name not in NON_BINDING_SETTINGS
+        }

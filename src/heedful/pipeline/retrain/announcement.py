@@ -3,25 +3,29 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heedful.training.variants.variant_store import School
-from heedful.training.variants.variants import Guided, Lesson
+from heedful.training.variants.variant_store import VariantStore
+from heedful.training.variants.variants import GuidedVariant, Variant
 
 
-def cost_told(school: School, todo: Sequence[Lesson], there: int, workers: int) -> str:
+def describe_retraining_cost(
+    variant_store: VariantStore, todo: Sequence[Variant], there: int, workers: int
+) -> str:
     """What is about to happen."""
-    fixed = school.tuning.get("epochs")
+    fixed = variant_store.tuning.get("epochs")
     until = "by the recipe's schedule" if fixed else "until its dev score stops rising"
-    words = (one for one in todo if isinstance(one, Guided) or not fixed)  # these have no schedule
+    words = (
+        one for one in todo if isinstance(one, GuidedVariant) or not fixed
+    )  # these have no schedule
     most = sum(one.pace.epochs for one in words)
-    most += sum(fixed for one in todo if fixed and not isinstance(one, Guided))
-    told = f"{len(todo)} models are made anew"
-    told += f" ({there} are there already)" if there else ""
+    most += sum(fixed for one in todo if fixed and not isinstance(one, GuidedVariant))
+    message = f"{len(todo)} models are made anew"
+    message += f" ({there} are there already)" if there else ""
     at_once = min(workers, len(todo))
-    told += f", each {until}, {most} epochs at the most; {at_once} at a time, kept in "
-    return f"{told}{school.folder}."
+    message += f", each {until}, {most} epochs at the most; {at_once} at a time, kept in "
+    return f"{message}{variant_store.folder}."
 
 
-def epoch_told(history: Mapping[str, Any]) -> str:
+def describe_epoch_cost(history: Mapping[str, Any]) -> str:
     """What an epoch of the base model took, where it says so."""
     seconds, scores = history.get("cpu_seconds"), history.get("dev_scores")
     if not seconds or not scores:

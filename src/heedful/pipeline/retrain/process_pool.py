@@ -18,15 +18,15 @@ from typing import Any
 
 from heedful.core.errors import ConfigError, DataError, ModelError, RunError
 from heedful.core.timing import Progress
-from heedful.training.variants.serialisation import to_dict
-from heedful.training.variants.variants import Lesson
+from heedful.training.variants.serialisation import variant_to_dict
+from heedful.training.variants.variants import Variant
 
 ERRORS = {kind.__name__: kind for kind in (ConfigError, DataError, ModelError, RunError)}
-Teach = Callable[[Lesson, Callable[[str], None]], str | None]
+TrainVariant = Callable[[Variant, Callable[[str], None]], str | None]
 """Makes a subject, tells how far it is, and gives the reason where it cannot be made."""
 
 
-def cores() -> int:
+def available_cores() -> int:
     """How many processes can run at once here."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -37,13 +37,13 @@ def cores() -> int:
 class Worker:
     """A process that teaches one lesson at a time; `room` is the file that says where."""
 
-    room: Path
+    input_file: Path
     process: "subprocess.Popen[str]" = field(init=False)
 
     def __post_init__(self) -> None:
         one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         self.process = subprocess.Popen(  # noqa: S603 - our own module, no shell
-            [sys.executable, "-m", "heedful.pipeline.retrain.worker", str(self.room)],
+            [sys.executable, "-m", "heedful.pipeline.retrain.worker", str(self.input_file)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -52,19 +52,19 @@ class Worker:
             start_new_session=True,  # an interrupt is the parent's to handle
         )
 
-    def __call__(self, lesson: Lesson, tell: Callable[[str], None]) -> str | None:
+    def __call__(self, variant: Variant, report_progress: Callable[[str], None]) -> str | None:
         """Have the lesson taught."""
         assert self.process.stdin is not None  # noqa: S101 - asked for above
         assert self.process.stdout is not None  # noqa: S101
         try:
-            self.process.stdin.write(json.dumps(to_dict(lesson)) + "\n")
+            self.process.stdin.write(json.dumps(variant_to_dict(variant)) + "\n")
             self.process.stdin.flush()
         except OSError as error:
             raise self._gone() from error
         for line in self.process.stdout:
             said: dict[str, Any] = json.loads(line)
             if "told" in said:
-                tell(said["told"])
+                report_progress(said["told"])
             elif "error" in said:
                 raise ERRORS.get(said["error"], RunError)(said["why"])
             else:
@@ -93,29 +93,29 @@ class Worker:
 
 
 @dataclass(eq=False)
-class _Board:
+class _WorkQueue:
     """What is to be done, what is being done, what is done; shared by threads under one lock."""
 
-    waiting: list[Lesson]
-    finished: dict[Lesson, str | None] = field(default_factory=dict)
+    waiting: list[Variant]
+    finished: dict[Variant, str | None] = field(default_factory=dict)
     working: dict[int, str] = field(default_factory=dict)
     failure: BaseException | None = None
     changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def take(self) -> Lesson | None:
+    def take(self) -> Variant | None:
         """The first lesson whose needs are met, once there is one; None when all is given out."""
         with self.changed:
             while self.waiting and self.failure is None:
-                for lesson in self.waiting:
-                    if all(one in self.finished for one in lesson.needs):
-                        self.waiting.remove(lesson)
-                        return lesson
+                for variant in self.waiting:
+                    if all(one in self.finished for one in variant.needs):
+                        self.waiting.remove(variant)
+                        return variant
                 self.changed.wait()
             return None
 
-    def close(self, lesson: Lesson, refused: str | None) -> None:
+    def close(self, variant: Variant, refused: str | None) -> None:
         with self.changed:
-            self.finished[lesson] = refused
+            self.finished[variant] = refused
             self.changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
@@ -124,63 +124,65 @@ class _Board:
             self.changed.notify_all()
 
 
-def teach_all(
-    asked: Sequence[Lesson],
-    teachers: Sequence[Teach],
+def train_in_workers(
+    asked: Sequence[Variant],
+    trainers: Sequence[TrainVariant],
     progress: Progress,
-) -> dict[Lesson, str]:
+) -> dict[Variant, str]:
     """Have all lessons taught, each after those it needs; the reasons of those that cannot be."""
-    board, total = _Board(list(asked)), len(asked)
+    board, total = _WorkQueue(list(asked)), len(asked)
     known = set(asked)
-    board.finished = {one: None for lesson in asked for one in lesson.needs if one not in known}
+    board.finished = {one: None for variant in asked for one in variant.needs if one not in known}
     before = len(board.finished)
     threads = [
-        threading.Thread(target=_serve, args=(board, teacher, number), daemon=True)
-        for number, teacher in enumerate(teachers)
+        threading.Thread(target=_run_worker, args=(board, teacher, number), daemon=True)
+        for number, teacher in enumerate(trainers)
     ]
     for thread in threads:
         thread.start()
     while board.failure is None and (working := [one for one in threads if one.is_alive()]):
-        progress(len(board.finished) - before, total, _words(board))
+        progress(len(board.finished) - before, total, _progress_words(board))
         working[0].join(0.3)
     if board.failure is not None:  # the others are let go by whom they belong to
         raise board.failure
     progress(total, total, "retraining")
-    return {lesson: why for lesson, why in board.finished.items() if why is not None}
+    return {variant: why for variant, why in board.finished.items() if why is not None}
 
 
-def teach_here(asked: Sequence[Lesson], teach: Teach, progress: Progress) -> dict[Lesson, str]:
+def train_in_process(
+    asked: Sequence[Variant], train_variant: TrainVariant, progress: Progress
+) -> dict[Variant, str]:
     """The same in this thread: one that is interrupted must not go on teaching behind its back."""
-    refused: dict[Lesson, str] = {}
-    for done, lesson in enumerate(asked):
+    refused: dict[Variant, str] = {}
+    for done, variant in enumerate(asked):
 
-        def tell(words: str, done: int = done, lesson: Lesson = lesson) -> None:
-            progress(done, len(asked), f"retraining: {lesson}, {words}")
+        def report_progress(words: str, done: int = done, variant: Variant = variant) -> None:
+            progress(done, len(asked), f"retraining: {variant}, {words}")
 
-        why = next((refused[one] for one in lesson.needs if one in refused), None)
-        if (why := why or teach(lesson, tell)) is not None:
-            refused[lesson] = why
+        why = next((refused[one] for one in variant.needs if one in refused), None)
+        if (why := why or train_variant(variant, report_progress)) is not None:
+            refused[variant] = why
     progress(len(asked), len(asked), "retraining")
     return refused
 
 
-def _words(board: _Board) -> str:
+def _progress_words(board: _WorkQueue) -> str:
     shown = "; ".join(dict(sorted(board.working.items())).values())
     return f"retraining: {shown}" if shown else "retraining"
 
 
-def _serve(board: _Board, teach: Teach, number: int) -> None:
-    while (lesson := board.take()) is not None:
+def _run_worker(board: _WorkQueue, train_variant: TrainVariant, number: int) -> None:
+    while (variant := board.take()) is not None:
 
-        def tell(words: str, lesson: Lesson = lesson) -> None:
-            board.working[number] = f"{lesson}, {words}"
+        def report_progress(words: str, variant: Variant = variant) -> None:
+            board.working[number] = f"{variant}, {words}"
 
-        tell("begins")
+        report_progress("begins")
         try:
             refused = next(
-                (board.finished[one] for one in lesson.needs if board.finished[one]), None
+                (board.finished[one] for one in variant.needs if board.finished[one]), None
             )
-            board.close(lesson, refused or teach(lesson, tell))
+            board.close(variant, refused or train_variant(variant, report_progress))
         except BaseException as error:  # noqa: BLE001 - raised again where all wait for it
             board.fail(error)
             return

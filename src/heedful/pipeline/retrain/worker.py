@@ -11,42 +11,42 @@ from pathlib import Path
 from queue import Queue
 
 from heedful.core.errors import HeedfulError, RunError
-from heedful.pipeline.retrain.worker_input import open_room
-from heedful.training.variants.serialisation import from_dict
-from heedful.training.variants.variant_store import School
+from heedful.pipeline.retrain.worker_input import read_worker_input
+from heedful.training.variants.serialisation import variant_from_dict
+from heedful.training.variants.variant_store import VariantStore
 
-ANSWERS = sys.stdout
+REPLIES = sys.stdout
 
 
-def main(room: Path) -> None:
+def main(input_file: Path) -> None:
     """Teach until the input ends."""
     sys.stdout = sys.stderr  # what libraries print is no answer
     lines: Queue[str] = Queue()
-    threading.Thread(target=_listen, args=(lines,), daemon=True).start()
-    school: School | None = None
+    threading.Thread(target=_read_requests, args=(lines,), daemon=True).start()
+    variant_store: VariantStore | None = None
     while True:
-        lesson = from_dict(json.loads(lines.get()))
+        variant = variant_from_dict(json.loads(lines.get()))
         try:
-            school = school or open_room(room)
-            school.teach(lesson, lambda done, total, words: _say(told=words))  # noqa: ARG005
+            variant_store = variant_store or read_worker_input(input_file)
+            variant_store.train_variant(variant, lambda done, total, words: _reply(told=words))  # noqa: ARG005
         except RunError as error:
-            _say(error=type(error).__name__, why=str(error))
+            _reply(error=type(error).__name__, why=str(error))
         except HeedfulError as reason:  # this one cannot be made; what does not need it goes on
-            _say(refused=str(reason))
+            _reply(refused=str(reason))
         else:
-            _say(refused=None)
+            _reply(refused=None)
 
 
-def _listen(lines: "Queue[str]") -> None:
+def _read_requests(lines: "Queue[str]") -> None:
     """Pass lines on; when there are no more, nobody is waiting for an answer."""
     for line in sys.stdin:
         lines.put(line)
     os._exit(0)
 
 
-def _say(**what: str | None) -> None:
-    ANSWERS.write(json.dumps(what) + "\n")
-    ANSWERS.flush()
+def _reply(**what: str | None) -> None:
+    REPLIES.write(json.dumps(what) + "\n")
+    REPLIES.flush()
 
 
 if __name__ == "__main__":

@@ -9,62 +9,71 @@ from typing import Any
 
 import torch
 
-from heedful.checks import mark
+from heedful.checks import mark_hidden_words
 from heedful.core.atomic_files import save_atomic, write_atomic
 from heedful.core.errors import ModelError
 from heedful.core.values import Example
-from heedful.models.load import load_named
-from heedful.models.protocols import Fingerprinted, Subject
-from heedful.models.recurrent.model_folder import load, save
+from heedful.models.load import load_subject
+from heedful.models.protocols import HasFingerprint, Subject
+from heedful.models.recurrent.model_folder import load_model, save_model
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.training.variants.context import Texts
-from heedful.training.variants.variant_store import School
+from heedful.training.variants.context import EncodedTexts
+from heedful.training.variants.variant_store import VariantStore
 
-ROOM, BASE = "room.json", "base"
+WORKER_INPUT_FILE, BASE_MODEL_FOLDER = "room.json", "base"
 
 
-def write_room(school: School, *, model: str, choices: Mapping[str, Any]) -> Path | None:
+def write_worker_input(
+    variant_store: VariantStore, *, model: str, choices: Mapping[str, Any]
+) -> Path | None:
     """Write what a worker needs; None where the base model lives in this process alone."""
-    folder = school.folder / "room"
-    if isinstance(school.base, RecurrentSubject):
-        save(school.base, folder / BASE)
-        kind = str(school.base.network.embedding.weight.dtype).removeprefix("torch.")
-        where: dict[str, Any] = {"model": str(folder / BASE), "dtype": kind}
+    folder = variant_store.folder / "room"
+    if isinstance(variant_store.base, RecurrentSubject):
+        save_model(variant_store.base, folder / BASE_MODEL_FOLDER)
+        kind = str(variant_store.base.network.embedding.weight.dtype).removeprefix("torch.")
+        where: dict[str, Any] = {"model": str(folder / BASE_MODEL_FOLDER), "dtype": kind}
     elif Path(model).exists():
         where = {"model": model, "choices": dict(choices)}
     else:
         return None
-    for name, texts in (("train", school.train), ("dev", school.dev)):
+    for name, texts in (("train", variant_store.train), ("dev", variant_store.dev)):
         save_atomic(folder / f"{name}.jsonl", partial(_write_examples, texts.examples))
-    told = {
+    settings = {
         **where,
-        "folder": str(school.folder),
-        "min_words": school.train.min_words,
-        "origin": dict(school.origin),
-        "tuning": dict(school.tuning),
+        "folder": str(variant_store.folder),
+        "min_words": variant_store.train.min_words,
+        "origin": dict(variant_store.origin),
+        "tuning": dict(variant_store.tuning),
     }
-    write_atomic(folder / ROOM, json.dumps(told))
-    return folder / ROOM
+    write_atomic(folder / WORKER_INPUT_FILE, json.dumps(settings))
+    return folder / WORKER_INPUT_FILE
 
 
-def open_room(path: Path) -> School:
+def read_worker_input(path: Path) -> VariantStore:
     """The school that was written."""
-    told = json.loads(path.read_text(encoding="utf-8"))
+    settings = json.loads(path.read_text(encoding="utf-8"))
     base: Subject
-    if "dtype" in told:
-        base = load(Path(told["model"]), dtype=getattr(torch, told["dtype"]))
+    if "dtype" in settings:
+        base = load_model(Path(settings["model"]), dtype=getattr(torch, settings["dtype"]))
     else:
-        base = load_named(told["model"], **told["choices"])
-    if not isinstance(base, Fingerprinted) or base.fingerprint() != told["origin"]["model"]:
-        raise ModelError(f"{told['model']} is another model than the one under audit.")
+        base = load_subject(settings["model"], **settings["choices"])
+    if not isinstance(base, HasFingerprint) or base.fingerprint() != settings["origin"]["model"]:
+        raise ModelError(f"{settings['model']} is another model than the one under audit.")
     train, dev = (
-        Texts(base, _read_examples(path.parent / f"{name}.jsonl"), told["min_words"], mark)
+        EncodedTexts(
+            base,
+            _read_examples(path.parent / f"{name}.jsonl"),
+            settings["min_words"],
+            mark_hidden_words,
+        )
         for name in ("train", "dev")
     )
-    return School(Path(told["folder"]), base, train, dev, told["origin"], told["tuning"])
+    return VariantStore(
+        Path(settings["folder"]), base, train, dev, settings["origin"], settings["tuning"]
+    )
 
 
-def new_school(
+def new_variant_store(
     folder: Path,
     base: Subject,
     texts: tuple[Sequence[Example], Sequence[Example]],
@@ -72,10 +81,10 @@ def new_school(
     min_words: int,
     origin: Mapping[str, Any],
     tuning: Mapping[str, Any],
-) -> School:
+) -> VariantStore:
     """A school for a base model and its training and dev texts."""
-    train, dev = (Texts(base, one, min_words, mark) for one in texts)
-    return School(folder, base, train, dev, origin, tuning)
+    train, dev = (EncodedTexts(base, one, min_words, mark_hidden_words) for one in texts)
+    return VariantStore(folder, base, train, dev, origin, tuning)
 
 
 def _write_examples(examples: Sequence[Example], draft: str) -> None:

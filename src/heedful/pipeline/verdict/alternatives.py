@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.checks.requested_methods import kind_of
-from heedful.core.records import Estimate, Instead
+from heedful.checks.requested_methods import method_kind
+from heedful.core.records import BetterMethod, Estimate
 from heedful.numerics.stats.bootstrap import estimate_means, estimate_place
 from heedful.pipeline.plan.plan import Plan
 
@@ -18,7 +18,7 @@ COVERED = 0.95  # of the texts: what serves only some, the short ones say, is no
 
 
 @dataclass(frozen=True, slots=True)
-class Rival:
+class Alternative:
     """A method that may stand in attention's place.
 
     `share` is its place between shuffled attention (0) and leave-one-out's own ranking (1); `gain`
@@ -30,14 +30,14 @@ class Rival:
     gain: Estimate
 
 
-def may_stand_in(method: str) -> bool:
+def can_replace_attention(method: str) -> bool:
     """Whether agreement with leave-one-out speaks for this method at all."""
-    return method not in YARDSTICK and kind_of(method) not in NO_RIVALS
+    return method not in YARDSTICK and method_kind(method) not in NO_RIVALS
 
 
-def rivals(
+def find_alternatives(
     plan: Plan, measures: Mapping[str, str], columns: Mapping[str, Column]
-) -> tuple[Rival, ...]:
+) -> tuple[Alternative, ...]:
     """Those of the methods, each with its measure, that serve nearly all texts.
 
     The more are tried, the wider is each one's interval of the gain (Bonferroni): the best of many
@@ -48,7 +48,7 @@ def rivals(
     taus = {
         name: columns[measure]
         for name, measure in measures.items()
-        if may_stand_in(name) and measure in columns
+        if can_replace_attention(name) and measure in columns
     }
     taus = {name: tau for name, tau in taus.items() if _covers(tau, known)}
     usual = {"resamples": plan.resamples, "seed": plan.seed}
@@ -56,7 +56,7 @@ def rivals(
     gains = {name: tau - attention for name, tau in taus.items()}
     gained = estimate_means(gains, **usual, level=level)
     return tuple(
-        Rival(
+        Alternative(
             name,
             estimate_place(tau, control, np.ones_like(tau), **usual, level=plan.level).place,
             gained[name],
@@ -69,11 +69,11 @@ def _covers(tau: Column, known: NDArray[np.bool_]) -> bool:
     return bool(known.any()) and float((~np.isnan(tau[known])).mean()) >= COVERED
 
 
-def best(found: Iterable[Rival]) -> Instead | None:
+def best_alternative(found: Iterable[Alternative]) -> BetterMethod | None:
     """The one with the largest share among those that certainly gain; None where none does."""
     sure = [one for one in found if one.gain.low > 0]
     if not sure:
         return None
     first = max(sure, key=lambda one: one.share.value)
     share = first.share
-    return Instead(first.method, share.value, share.low, share.high, share.n)
+    return BetterMethod(first.method, share.value, share.low, share.high, share.n)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 
 from heedful.core.records import Estimate
 from heedful.numerics.stats.bootstrap import Place
-from heedful.pipeline.verdict.evidence import NOTHING, NOWHERE, Evidence, Rule
-from heedful.pipeline.verdict.sentences.erasure import erasure_told
-from heedful.pipeline.verdict.sentences.faithfulness import faithfulness_told
+from heedful.pipeline.verdict.evidence import NO_ESTIMATE, NO_PLACE, Evidence, VoteRule
+from heedful.pipeline.verdict.sentences.erasure import describe_erasure
+from heedful.pipeline.verdict.sentences.faithfulness import describe_faithfulness
 
 
 def _shuffled(e: Evidence) -> Estimate:
@@ -46,10 +46,10 @@ def top_word(e: Evidence) -> Estimate:
     return e.of("agreement", "top1_leave_one_out")
 
 
-def ranked(e: Evidence) -> Estimate:
+def rank_estimate(e: Evidence) -> Estimate:
     """The figure that the answer on ranks goes by."""
     if e.place is None:
-        return NOTHING
+        return NO_ESTIMATE
     return top_word(e) if weak(e) else e.place.place
 
 
@@ -80,26 +80,26 @@ def _distant_open(e: Evidence) -> str:
     return f"{_distant(e)}: the interval holds the middle."
 
 
-def _by_place(check: str, told: Callable[[Mapping[str, Estimate]], str]) -> tuple[Rule, ...]:
+def _by_place(check: str, told: Callable[[Mapping[str, Estimate]], str]) -> tuple[VoteRule, ...]:
     """Rules of a check that places attention between chance (0) and the best (1)."""
 
     def place(e: Evidence) -> Place:
-        return e.places.get(check, NOWHERE)
+        return e.places.get(check, NO_PLACE)
 
     def why(e: Evidence) -> str:
         return told(e.results[check].estimates)
 
     return (
-        Rule("undecided", lambda e: not place(e).gap.low > 0, why),
-        Rule("for", lambda e: place(e).place.low > e.halfway, why),
-        Rule("against", lambda e: place(e).place.high < e.halfway, why),
-        Rule("undecided", lambda _: True, why),
+        VoteRule("undecided", lambda e: not place(e).gap.low > 0, why),
+        VoteRule("for", lambda e: place(e).place.low > e.halfway, why),
+        VoteRule("against", lambda e: place(e).place.high < e.halfway, why),
+        VoteRule("undecided", lambda _: True, why),
     )
 
 
-RULES: Mapping[str, tuple[Rule, ...]] = {
+BATCH_RULES: Mapping[str, tuple[VoteRule, ...]] = {
     "permutation": (
-        Rule(
+        VoteRule(
             "against",
             lambda e: _leverage(e).high < e.epsilon,
             lambda e: (
@@ -107,7 +107,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
                 f"the most any could do is {_leverage(e)}."
             ),
         ),
-        Rule(
+        VoteRule(
             "against",
             lambda e: _shuffled(e).high < e.epsilon,
             lambda e: (
@@ -115,7 +115,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
                 f"{e.epsilon:g} that counts as the same output (at most possible: {_leverage(e)})."
             ),
         ),
-        Rule(
+        VoteRule(
             "for",
             lambda e: _shuffled(e).low > e.epsilon,
             lambda e: (
@@ -123,7 +123,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
                 f"{e.epsilon:g} that counts as the same output."
             ),
         ),
-        Rule(
+        VoteRule(
             "undecided",
             lambda _: True,
             lambda e: (
@@ -133,7 +133,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         ),
     ),
     "agreement": (
-        Rule(
+        VoteRule(
             "against",
             _ties,
             lambda e: (
@@ -142,7 +142,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
                 f"{e.of('agreement', 'tau_gradient_leave_one_out').n} texts)."
             ),
         ),
-        Rule(
+        VoteRule(
             "undecided",
             lambda e: not _place(e).gap.low > 0,
             lambda e: (
@@ -150,10 +150,10 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
                 f"(by {_place(e).gap}), so there is nothing to hold attention against."
             ),
         ),
-        Rule("for", lambda e: weak(e) and top_word(e).low > e.halfway, _by_top_word),
-        Rule("against", lambda e: weak(e) and top_word(e).high < e.halfway, _by_top_word),
-        Rule("undecided", weak, _by_top_word),
-        Rule(
+        VoteRule("for", lambda e: weak(e) and top_word(e).low > e.halfway, _by_top_word),
+        VoteRule("against", lambda e: weak(e) and top_word(e).high < e.halfway, _by_top_word),
+        VoteRule("undecided", weak, _by_top_word),
+        VoteRule(
             "for",
             lambda e: _place(e).place.low > 1.0,
             lambda e: (
@@ -161,32 +161,34 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
                 "makes the gradient a weak reference here and this answer a mild one."
             ),
         ),
-        Rule(
+        VoteRule(
             "for",
             lambda e: _place(e).place.low > e.halfway,
             lambda e: f"On this data {_between(e)}: nearer to the gradient.",
         ),
-        Rule(
+        VoteRule(
             "against",
             lambda e: _place(e).place.high < e.halfway,
             lambda e: f"On this data {_between(e)}: nearer to chance.",
         ),
-        Rule(
+        VoteRule(
             "undecided",
             lambda _: True,
             lambda e: f"On this data {_between(e)}: the interval straddles the middle.",
         ),
     ),
     "adversarial": (
-        Rule("for", lambda e: _reached(e).high < e.halfway, lambda e: f"{_distant(e)}: near."),
-        Rule("against", lambda e: _reached(e).low > e.halfway, lambda e: f"{_distant(e)}: far."),
-        Rule("undecided", lambda _: True, _distant_open),
+        VoteRule("for", lambda e: _reached(e).high < e.halfway, lambda e: f"{_distant(e)}: near."),
+        VoteRule(
+            "against", lambda e: _reached(e).low > e.halfway, lambda e: f"{_distant(e)}: far."
+        ),
+        VoteRule("undecided", lambda _: True, _distant_open),
     ),
-    "erasure": _by_place("erasure", erasure_told),
-    "faithfulness": _by_place("faithfulness", faithfulness_told),
+    "erasure": _by_place("erasure", describe_erasure),
+    "faithfulness": _by_place("faithfulness", describe_faithfulness),
 }
-LEVERAGE_RULES: tuple[Rule, ...] = (
-    Rule(
+LEVERAGE_RULES: tuple[VoteRule, ...] = (
+    VoteRule(
         "against",
         lambda e: _leverage(e).high < e.epsilon,
         lambda e: (
@@ -194,7 +196,7 @@ LEVERAGE_RULES: tuple[Rule, ...] = (
             f"{_leverage(e)}."
         ),
     ),
-    Rule(
+    VoteRule(
         "undecided",
         lambda _: True,
         lambda e: (

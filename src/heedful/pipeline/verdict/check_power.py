@@ -14,18 +14,18 @@ from math import log
 from typing import Any
 
 from heedful.core.records import Estimate, Vote
-from heedful.numerics.stats.detection_skill import Trials, rates
+from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_rates
 
 # of the skill, at the lower end of its interval: right less wrong in half of the cases, which is
 # what a witness has who is always right about one side and silent about the other
-ENOUGH = 0.5
-SHORTEST, LONGEST = 5, 300  # words: the planted texts'
+MIN_SKILL = 0.5
+MIN_MEASURED_WORDS, MAX_MEASURED_WORDS = 5, 300  # words: the planted texts'
 NOT_MEASURED = "power not measured"
-ANSWERS: Mapping[Vote, int] = {"for": 1, "against": -1}
+VOTE_SIGNS: Mapping[Vote, int] = {"for": 1, "against": -1}
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class AuditSetting:
     """What kind of subject is audited, on texts of how many words on average, and how many texts.
 
     An architecture is "recurrent" (one attention over states, whatever made them), "recurrent with
@@ -38,7 +38,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Power:
+class CheckPower:
     """How a check did on one claim where subjects are alike, with intervals over kinds."""
 
     claim: str
@@ -50,22 +50,22 @@ class Power:
     false_alarm: Estimate
     undecided: Estimate
     auc: Estimate | None
-    kinds: Mapping[str, Trials] = field(default_factory=dict)
+    kinds: Mapping[str, KnownTruthAnswers] = field(default_factory=dict)
 
     @property
     def weight(self) -> float:
         """What its vote weighs: the lower end of its skill; 0 where that is not enough."""
-        return self.skill.low if self.skill.low >= ENOUGH else 0.0
+        return self.skill.low if self.skill.low >= MIN_SKILL else 0.0
 
-    def without(self, kind: str) -> "Power | None":
+    def without(self, kind: str) -> "CheckPower | None":
         """The same, measured without one kind; None where no kind of that truth is left."""
         left = {name: one for name, one in self.kinds.items() if name != kind}
-        found = rates(list(left.values()))
+        found = detection_rates(list(left.values()))
         if found is None:
             return None
         cases = sum(len(one.answers) for one in left.values())
         parts = found.skill, found.miss, found.false_alarm, found.undecided
-        return Power(self.claim, self.check, self.like, cases, *parts, None, left)
+        return CheckPower(self.claim, self.check, self.like, cases, *parts, None, left)
 
     def __str__(self) -> str:
         auc = "" if self.auc is None else f"ROC-AUC {self.auc}, "
@@ -84,25 +84,25 @@ class Power:
 
 
 @dataclass(frozen=True)
-class Powers:
+class PowerTable:
     """The powers that hold for a subject like the one under audit; `spared` kinds are left out."""
 
-    where: Where
+    where: AuditSetting
     rows: tuple[Mapping[str, Any], ...]
-    spared: str | None = None
-    known: dict[tuple[str, str], Power | None] = field(default_factory=dict, compare=False)
+    left_out_kind: str | None = None
+    known: dict[tuple[str, str], CheckPower | None] = field(default_factory=dict, compare=False)
 
-    def of(self, claim: str, check: str) -> Power | None:
+    def of(self, claim: str, check: str) -> CheckPower | None:
         """The power of a check on a claim; None where it was not measured on such subjects."""
         if (claim, check) not in self.known:
             self.known[claim, check] = self._measured(claim, check)
         return self.known[claim, check]
 
-    def _measured(self, claim: str, check: str) -> Power | None:
+    def _measured(self, claim: str, check: str) -> CheckPower | None:
         mine = [one for one in self.rows if one["claim"] == claim and one["check"] == check]
         row = self._nearest(mine)
         found = None if row is None else _power(row)
-        return found.without(self.spared) if found and self.spared else found
+        return found.without(self.left_out_kind) if found and self.left_out_kind else found
 
     def _nearest(self, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         """Of the same architecture, the nearest length, and no more texts than there are."""
@@ -112,7 +112,7 @@ class Powers:
             if one["architecture"] == self.where.architecture and one["texts"] <= self.where.texts
         ]
         lengths = {one["words"] for one in alike} - {None}
-        if lengths and SHORTEST <= self.where.words <= LONGEST:
+        if lengths and MIN_MEASURED_WORDS <= self.where.words <= MAX_MEASURED_WORDS:
             nearest = min(lengths, key=lambda words: abs(log(words / self.where.words)))
             alike = [one for one in alike if one["words"] == nearest]
         else:
@@ -120,13 +120,13 @@ class Powers:
         return max(alike, key=lambda one: int(one["texts"]), default=None)
 
 
-def powers(where: Where, *, spared: str | None = None) -> Powers:
+def powers_for(where: AuditSetting, *, left_out_kind: str | None = None) -> PowerTable:
     """The shipped table as it holds for such a subject."""
-    return Powers(where, tuple(shipped()["rows"]), spared)
+    return PowerTable(where, tuple(read_bundled_powers()["rows"]), left_out_kind)
 
 
 @cache
-def shipped() -> Mapping[str, Any]:
+def read_bundled_powers() -> Mapping[str, Any]:
     """The table that ships with the package."""
     found: Mapping[str, Any] = json.loads(
         files("heedful.pipeline.verdict").joinpath("power.json").read_text(encoding="utf-8")
@@ -134,11 +134,11 @@ def shipped() -> Mapping[str, Any]:
     return found
 
 
-def row_of(
+def make_power_row(
     claim: str,
     check: str,
     like: Mapping[str, Any],
-    kinds: Mapping[str, Trials],
+    kinds: Mapping[str, KnownTruthAnswers],
     auc: Estimate | None,
 ) -> dict[str, Any]:
     """A row of the table: answers by kind, as they were given."""
@@ -154,26 +154,26 @@ def row_of(
     }
 
 
-def _power(row: Mapping[str, Any]) -> Power | None:
+def _power(row: Mapping[str, Any]) -> CheckPower | None:
     kinds = {name: _trials(*counts) for name, counts in row["kinds"].items()}
-    found = rates(list(kinds.values()))
+    found = detection_rates(list(kinds.values()))
     if found is None:
         return None
     cases = sum(len(one.answers) for one in kinds.values())
     auc = row["auc"] and Estimate(row["auc"][0], row["auc"][1], row["auc"][2], cases)
     parts = found.skill, found.miss, found.false_alarm, found.undecided
-    return Power(row["claim"], row["check"], _like(row), cases, *parts, auc, kinds)
+    return CheckPower(row["claim"], row["check"], _describe_setting(row), cases, *parts, auc, kinds)
 
 
-def _trials(truth: bool, said_for: int, against: int, undecided: int) -> Trials:
-    return Trials(truth, (1,) * said_for + (-1,) * against + (0,) * undecided)
+def _trials(truth: bool, said_for: int, against: int, undecided: int) -> KnownTruthAnswers:
+    return KnownTruthAnswers(truth, (1,) * said_for + (-1,) * against + (0,) * undecided)
 
 
-def _like(row: Mapping[str, Any]) -> str:
+def _describe_setting(row: Mapping[str, Any]) -> str:
     words = "" if row["words"] is None else f" of about {row['words']} words"
     return f"{row['architecture']}, {row['texts']} texts{words}"
 
 
-def told(power: Power | None) -> str:
+def describe_power(power: CheckPower | None) -> str:
     """In words, or that it was not measured."""
     return NOT_MEASURED if power is None else str(power)

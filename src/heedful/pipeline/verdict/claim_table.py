@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from heedful.core.records import Claim, Estimate, Vote
-from heedful.pipeline.verdict.batch_rules import LEVERAGE_RULES, RULES, ranked
-from heedful.pipeline.verdict.evidence import NOWHERE, Evidence, Rule, first_that_holds
+from heedful.pipeline.verdict.batch_rules import BATCH_RULES, LEVERAGE_RULES, rank_estimate
+from heedful.pipeline.verdict.evidence import NO_PLACE, Evidence, VoteRule, apply_rules
 from heedful.pipeline.verdict.retraining_rules import RETRAINING_RULES, SWAP_RULES
 
 Figure = Callable[[Evidence], Estimate]
@@ -16,7 +16,7 @@ Line = Callable[[Evidence], float]
 
 
 @dataclass(frozen=True)
-class Bearing:
+class ClaimEvidence:
     """A check as a witness on a claim.
 
     `shares` names the evidence it rests on: of several witnesses who rest on the same, one is
@@ -29,12 +29,12 @@ class Bearing:
     shares: str
     figure: Figure
     line: Line
-    rules: tuple[Rule, ...]
+    rules: tuple[VoteRule, ...]
     falls: bool = False
 
     def vote(self, evidence: Evidence) -> tuple[Vote, str]:
         """What it says, and why."""
-        return first_that_holds(self.rules, evidence)
+        return apply_rules(self.rules, evidence)
 
     def score(self, evidence: Evidence) -> float:
         """Its figure, higher where it speaks for the claim."""
@@ -47,11 +47,11 @@ def _of(check: str, measure: str) -> Figure:
 
 
 def _placed(check: str) -> Figure:
-    return lambda e: e.places.get(check, NOWHERE).place
+    return lambda e: e.places.get(check, NO_PLACE).place
 
 
 def _drift(e: Evidence) -> Estimate:
-    return (e.drift or NOWHERE).place
+    return (e.drift or NO_PLACE).place
 
 
 def _epsilon(e: Evidence) -> float:
@@ -66,33 +66,33 @@ def _margin(check: str) -> Line:
     return lambda e: float(getattr(e.checks[check], "margin", 0.0))
 
 
-BATCH, ANEW = RULES, RETRAINING_RULES
+BATCH, ANEW = BATCH_RULES, RETRAINING_RULES
 REACHED = _of("adversarial", "of_bound")
-TABLE: tuple[Bearing, ...] = (
-    Bearing("used", "permutation", "other weights", _of("permutation", "median_tvd"), _epsilon,
+CLAIM_TABLE: tuple[ClaimEvidence, ...] = (
+    ClaimEvidence("used", "permutation", "other weights", _of("permutation", "median_tvd"), _epsilon,
             BATCH["permutation"]),
-    Bearing("used", "necessity", "equal weights", _of("necessity", "uniform_swap_tvd"), _epsilon,
+    ClaimEvidence("used", "necessity", "equal weights", _of("necessity", "uniform_swap_tvd"), _epsilon,
             SWAP_RULES),
-    Bearing("used", "adversarial", "distant weights", REACHED, _halfway, BATCH["adversarial"],
+    ClaimEvidence("used", "adversarial", "distant weights", REACHED, _halfway, BATCH["adversarial"],
             falls=True),
-    Bearing("needed", "necessity", "retraining", _of("necessity", "gain"), _margin("necessity"),
+    ClaimEvidence("needed", "necessity", "retraining", _of("necessity", "gain"), _margin("necessity"),
             ANEW["necessity"]),
-    Bearing("ranks", "agreement", "deletion", ranked, _halfway, BATCH["agreement"]),
-    Bearing("ranks", "faithfulness", "deletion", _placed("faithfulness"), _halfway,
+    ClaimEvidence("ranks", "agreement", "deletion", rank_estimate, _halfway, BATCH["agreement"]),
+    ClaimEvidence("ranks", "faithfulness", "deletion", _placed("faithfulness"), _halfway,
             BATCH["faithfulness"]),
-    Bearing("ranks", "erasure", "weights removed", _placed("erasure"), _halfway, BATCH["erasure"]),
-    Bearing("ranks", "adversarial", "distant weights", REACHED, _halfway, BATCH["adversarial"],
+    ClaimEvidence("ranks", "erasure", "weights removed", _placed("erasure"), _halfway, BATCH["erasure"]),
+    ClaimEvidence("ranks", "adversarial", "distant weights", REACHED, _halfway, BATCH["adversarial"],
             falls=True),
-    Bearing("exclusive", "adversarial", "distant weights", REACHED, _halfway,
+    ClaimEvidence("exclusive", "adversarial", "distant weights", REACHED, _halfway,
             BATCH["adversarial"], falls=True),
-    Bearing("exclusive", "permutation", "other weights", _of("permutation", "leverage"), _epsilon,
+    ClaimEvidence("exclusive", "permutation", "other weights", _of("permutation", "leverage"), _epsilon,
             LEVERAGE_RULES),
-    Bearing("robust", "seeds", "seeds", _drift, _halfway, ANEW["seeds"], falls=True),
-    Bearing("robust", "deception", "deception", _of("deception", "score_lost"),
+    ClaimEvidence("robust", "seeds", "seeds", _drift, _halfway, ANEW["seeds"], falls=True),
+    ClaimEvidence("robust", "deception", "deception", _of("deception", "score_lost"),
             _margin("deception"), ANEW["deception"]),
 )  # fmt: skip
 
 
-def bearings(claim: str) -> tuple[Bearing, ...]:
+def checks_on_claim(claim: str) -> tuple[ClaimEvidence, ...]:
     """Who bears on a claim."""
-    return tuple(one for one in TABLE if one.claim == claim)
+    return tuple(one for one in CLAIM_TABLE if one.claim == claim)

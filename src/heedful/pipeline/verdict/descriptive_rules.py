@@ -3,10 +3,13 @@
 from collections.abc import Callable, Mapping
 
 from heedful.core.records import Estimate
-from heedful.pipeline.verdict.evidence import Evidence, Rule, not_made
-from heedful.pipeline.verdict.sentences.identifiability import identifiability_told
-from heedful.pipeline.verdict.sentences.plausibility import plausibility_told
-from heedful.pipeline.verdict.sentences.randomisation import labels_told, randomisation_told
+from heedful.pipeline.verdict.evidence import Evidence, VoteRule, not_run_rule
+from heedful.pipeline.verdict.sentences.identifiability import describe_identifiability
+from heedful.pipeline.verdict.sentences.plausibility import describe_plausibility
+from heedful.pipeline.verdict.sentences.randomisation import (
+    describe_label_randomisation,
+    describe_randomisation,
+)
 
 
 def _mechanism(e: Evidence) -> str:
@@ -48,17 +51,20 @@ def _lost(weighting: Estimate, mixing: Estimate, *, of: str, mixed: str) -> str:
     )
 
 
-def _telling(check: str, told: Callable[[Mapping[str, Estimate]], str]) -> Rule:
-    return Rule("no vote", lambda _: True, lambda e: told(e.results[check].estimates))
+def _telling(check: str, told: Callable[[Mapping[str, Estimate]], str]) -> VoteRule:
+    return VoteRule("no vote", lambda _: True, lambda e: told(e.results[check].estimates))
 
 
-TELLING_RULES: Mapping[str, tuple[Rule, ...]] = {
-    "mechanism": (Rule("no vote", lambda _: True, _mechanism),),
+DESCRIPTIVE_RULES: Mapping[str, tuple[VoteRule, ...]] = {
+    "mechanism": (VoteRule("no vote", lambda _: True, _mechanism),),
     "identifiability": (
-        not_made("identifiability"),
-        _telling("identifiability", identifiability_told),
+        not_run_rule("identifiability"),
+        _telling("identifiability", describe_identifiability),
     ),
-    "plausibility": (_telling("plausibility", plausibility_told),),
-    "randomisation": (not_made("randomisation"), _telling("randomisation", randomisation_told)),
-    "labels": (not_made("labels"), _telling("labels", labels_told)),
+    "plausibility": (_telling("plausibility", describe_plausibility),),
+    "randomisation": (
+        not_run_rule("randomisation"),
+        _telling("randomisation", describe_randomisation),
+    ),
+    "labels": (not_run_rule("labels"), _telling("labels", describe_label_randomisation)),
 }

@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.checks import Check, Retrains, SeesAll, Tests
+from heedful.checks import Check, HasSignificanceTests, NeedsAllTexts, RetrainingCheck
 from heedful.checks.attention.agreement.check import Agreement
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.numerics.stats.bootstrap import Place, estimate_means, estimate_place
 from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.verdict.alternatives import Rival, rivals
-from heedful.pipeline.verdict.check_power import Where, powers
+from heedful.pipeline.verdict.alternatives import Alternative, find_alternatives
+from heedful.pipeline.verdict.check_power import AuditSetting, powers_for
 from heedful.pipeline.verdict.evidence import Evidence
 from heedful.pipeline.verdict.judge import judge
 from heedful.pipeline.verdict.multiverse import multiverse
-from heedful.pipeline.verdict.seed_estimates import crossed_estimates, drift_of
+from heedful.pipeline.verdict.seed_estimates import estimate_drift, estimate_over_seeds
 
 Column = NDArray[np.float64]
 Table = NDArray[np.float64]  # a row for each seed, a column for each instance
 
 
 @dataclass(frozen=True)
-class Columns:
+class MeasuredColumns:
     """All instances' values by check and measure, and the class predicted for each.
 
     `by_seed` holds what was measured under several seeds, one row each.
@@ -35,29 +35,31 @@ class Columns:
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     by_seed: Mapping[str, Mapping[str, Table]] = field(default_factory=dict)
 
-    def with_whole(self, whole: Mapping[str, Mapping[str, Column]]) -> "Columns":
+    def with_whole(self, whole: Mapping[str, Mapping[str, Column]]) -> "MeasuredColumns":
         """These columns and the measures that needed all of them."""
         values = {name: {**one, **whole.get(name, {})} for name, one in self.values.items()}
         return replace(self, values=values)
 
 
-def whole_columns(plan: Plan, columns: Columns) -> dict[str, dict[str, Column]]:
+def dataset_measures(plan: Plan, columns: MeasuredColumns) -> dict[str, dict[str, Column]]:
     """The measures that could only be computed with all instances at hand."""
     return {
         name: check.whole(columns.values[name])
         for name, check in plan.build_checks().items()
-        if isinstance(check, SeesAll)
+        if isinstance(check, NeedsAllTexts)
     }
 
 
-def conclude(plan: Plan, columns: Columns, labels: Sequence[str], where: Where) -> Verdict:
+def reach_verdict(
+    plan: Plan, columns: MeasuredColumns, labels: Sequence[str], where: AuditSetting
+) -> Verdict:
     """The verdict on all that was measured, and what it would be under other choices."""
-    evidence, known = weigh(plan, columns, labels), powers(where)
+    evidence, known = estimate_all(plan, columns, labels), powers_for(where)
     others = multiverse(plan, columns.values, columns.predicted, evidence, known)
     return replace(judge(evidence, known), multiverse=others)
 
 
-def weigh(plan: Plan, columns: Columns, labels: Sequence[str]) -> Evidence:
+def estimate_all(plan: Plan, columns: MeasuredColumns, labels: Sequence[str]) -> Evidence:
     """All that was measured as estimates with intervals, for the rules to look at."""
     parts = plan.build_checks()
     estimated = {
@@ -69,16 +71,20 @@ def weigh(plan: Plan, columns: Columns, labels: Sequence[str]) -> Evidence:
         _place(plan, columns.values.get("agreement", {})),
         plan.settings.get("adversarial", {}).get("epsilon", 0.05),
         _rivals(plan, parts, columns),
-        drift_of(plan, columns.values.get("seeds", {}), columns.by_seed.get("seeds", {})),
+        estimate_drift(plan, columns.values.get("seeds", {}), columns.by_seed.get("seeds", {})),
         {name: found for name in PLACED if (found := _placed(plan, columns.values, name))},
     )
 
 
 def _estimate(
-    plan: Plan, check: Check | Retrains, name: str, columns: Columns, labels: Sequence[str]
+    plan: Plan,
+    check: Check | RetrainingCheck,
+    name: str,
+    columns: MeasuredColumns,
+    labels: Sequence[str],
 ) -> CheckResult:
     measured, reasons = columns.values.get(name, {}), columns.missing.get(name, {})
-    promised = (*check.measures, *check.of_heads)
+    promised = (*check.measures, *check.head_measures)
     chosen = {measure: measured[measure] for measure in promised if measure in measured}
     # a reason is told where no text has a value; where some have, the others are counted
     nowhere = {m for m, one in chosen.items() if m in reasons and np.isnan(one).all()}
@@ -90,13 +96,13 @@ def _estimate(
         if here.any() and chosen:
             by_class[label] = _means(plan, {m: one[here] for m, one in chosen.items()})
             of_class = {measure: table[:, here] for measure, table in tables.items()}
-            by_class[label] |= crossed_estimates(plan, check, of_class, chosen, here)
+            by_class[label] |= estimate_over_seeds(plan, check, of_class, chosen, here)
     undefined = {m: int(np.isnan(one).sum()) for m, one in chosen.items() if np.isnan(one).any()}
     return CheckResult(
         "undecided",
         "",
         _means(plan, chosen)
-        | crossed_estimates(plan, check, tables, chosen)
+        | estimate_over_seeds(plan, check, tables, chosen)
         | _tested(plan, check, measured),
         by_class,
         undefined,
@@ -105,10 +111,10 @@ def _estimate(
 
 
 def _tested(
-    plan: Plan, check: Check | Retrains, measured: Mapping[str, Column]
+    plan: Plan, check: Check | RetrainingCheck, measured: Mapping[str, Column]
 ) -> dict[str, Estimate]:
     """The p-values of a check that tests; they have no interval."""
-    if not isinstance(check, Tests) or not measured:
+    if not isinstance(check, HasSignificanceTests) or not measured:
         return {}
     nan, texts = float("nan"), len(next(iter(measured.values())))
     found = check.tested(measured, resamples=plan.resamples, seed=plan.seed)
@@ -155,11 +161,11 @@ def _placed(plan: Plan, values: Mapping[str, Mapping[str, Column]], check: str) 
 
 
 def _rivals(
-    plan: Plan, parts: Mapping[str, Check | Retrains], columns: Columns
-) -> tuple[Rival, ...]:
+    plan: Plan, parts: Mapping[str, Check | RetrainingCheck], columns: MeasuredColumns
+) -> tuple[Alternative, ...]:
     """The methods that were tried beside attention, the gradient always."""
     check = parts.get("agreement")
     if not isinstance(check, Agreement):
         return ()
     tried = {"one_hot_gradient": "tau_gradient_leave_one_out"} | check.of_methods
-    return rivals(plan, tried, columns.values["agreement"])
+    return find_alternatives(plan, tried, columns.values["agreement"])

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from heedful.checks import Check, Retrains
+from heedful.checks import Check, RetrainingCheck
 from heedful.core.records import CheckResult, Estimate, Vote
 from heedful.numerics.stats.bootstrap import Place
-from heedful.pipeline.verdict.alternatives import Rival
+from heedful.pipeline.verdict.alternatives import Alternative
 
 HALFWAY = 0.5  # nearer to the reference than to the control, or not
-NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0)
-NOWHERE = Place(NOTHING, NOTHING)
+NO_ESTIMATE = Estimate(float("nan"), float("nan"), float("nan"), 0)
+NO_PLACE = Place(NO_ESTIMATE, NO_ESTIMATE)
 
 
 @dataclass(frozen=True)
@@ -23,21 +23,21 @@ class Evidence:
     """
 
     results: Mapping[str, CheckResult]
-    checks: Mapping[str, Check | Retrains]
+    checks: Mapping[str, Check | RetrainingCheck]
     place: Place | None
     epsilon: float
-    rivals: tuple[Rival, ...] = ()
+    rivals: tuple[Alternative, ...] = ()
     drift: Place | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
     halfway: float = HALFWAY
 
     def of(self, check: str, measure: str) -> Estimate:
         """An estimate of a check, or one without a value."""
-        return self.results[check].estimates.get(measure, NOTHING)
+        return self.results[check].estimates.get(measure, NO_ESTIMATE)
 
 
 @dataclass(frozen=True)
-class Rule:
+class VoteRule:
     """An answer, when it holds, and the sentence that says why. NaN never satisfies a rule."""
 
     answer: Vote
@@ -45,18 +45,18 @@ class Rule:
     why: Callable[[Evidence], str]
 
 
-def first_that_holds(rules: tuple[Rule, ...], evidence: Evidence) -> tuple[Vote, str]:
+def apply_rules(rules: tuple[VoteRule, ...], evidence: Evidence) -> tuple[Vote, str]:
     """What the first rule that holds says."""
     rule = next(rule for rule in rules if rule.when(evidence))
-    told = rule.why(evidence)
-    return rule.answer, told[0].upper() + told[1:]
+    sentence = rule.why(evidence)
+    return rule.answer, sentence[0].upper() + sentence[1:]
 
 
-def not_made(check: str) -> Rule:
+def not_run_rule(check: str) -> VoteRule:
     """The check could not be made: why."""
 
     def why(e: Evidence) -> str:
-        told = next(iter(e.results[check].missing.values()), "it was not measured")
-        return f"{told.rstrip('.')}."
+        sentence = next(iter(e.results[check].missing.values()), "it was not measured")
+        return f"{sentence.rstrip('.')}."
 
-    return Rule("undecided", lambda e: not e.results[check].estimates, why)
+    return VoteRule("undecided", lambda e: not e.results[check].estimates, why)

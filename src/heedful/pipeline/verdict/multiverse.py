@@ -15,9 +15,9 @@ from heedful.checks.attention.agreement.check import Agreement
 from heedful.core.records import CheckResult
 from heedful.numerics.stats.bootstrap import Place, estimate_means, estimate_place
 from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.verdict.check_power import Powers
+from heedful.pipeline.verdict.check_power import PowerTable
 from heedful.pipeline.verdict.evidence import Evidence
-from heedful.pipeline.verdict.judge import answers
+from heedful.pipeline.verdict.judge import claim_answers
 
 Column = NDArray[np.float64]
 Columns = Mapping[str, Mapping[str, Column]]
@@ -28,7 +28,7 @@ MOST_CLASSES = 3  # more would make a table of their own
 
 
 def multiverse(
-    plan: Plan, columns: Columns, predicted: NDArray[Any], evidence: Evidence, powers: Powers
+    plan: Plan, columns: Columns, predicted: NDArray[Any], evidence: Evidence, powers: PowerTable
 ) -> tuple[dict[str, str], ...]:
     """A row for each other choice: what it is, and what is then said of each claim."""
     choices = [
@@ -38,7 +38,10 @@ def multiverse(
         *_classes(plan, columns.get("agreement", {}), predicted, evidence),
     ]
     return tuple(
-        {"choice": choice, **{claim: str(vote) for claim, vote in answers(other, powers).items()}}
+        {
+            "choice": choice,
+            **{claim: str(vote) for claim, vote in claim_answers(other, powers).items()},
+        }
         for choice, other in choices
     )
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from heedful.core.records import Estimate
-from heedful.pipeline.verdict.evidence import HALFWAY, Evidence, Rule, not_made
-from heedful.pipeline.verdict.sentences.faithfulness import copy_told
-from heedful.pipeline.verdict.sentences.roar import roar_told
+from heedful.pipeline.verdict.evidence import HALFWAY, Evidence, VoteRule, not_run_rule
+from heedful.pipeline.verdict.sentences.faithfulness import describe_masked_copy
+from heedful.pipeline.verdict.sentences.roar import describe_roar
 
 ALPHA = 0.05  # of each of the two one-sided tests
 FLAT = 0.01  # nats: weights that shuffling moves no farther are as good as equal
@@ -101,10 +101,10 @@ def _guide(e: Evidence) -> str:
     )
 
 
-RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
+RETRAINING_RULES: Mapping[str, tuple[VoteRule, ...]] = {
     "necessity": (
-        not_made("necessity"),
-        Rule(
+        not_run_rule("necessity"),
+        VoteRule(
             "undecided",
             lambda e: (
                 e.of("necessity", "score_trained").high
@@ -117,7 +117,7 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
                 "needed before attention can be."
             ),
         ),
-        Rule(
+        VoteRule(
             "against",
             lambda e: e.of("necessity", "p_not_worse").value < ALPHA,
             lambda e: (
@@ -126,7 +126,7 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
                 f"{e.of('necessity', 'p_not_worse').value:.2g})."
             ),
         ),
-        Rule(
+        VoteRule(
             "for",
             lambda e: _gain(e).low > _margin(e),
             lambda e: (
@@ -134,7 +134,7 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
                 f"{_gain(e)}, more than {_margin(e):g}."
             ),
         ),
-        Rule(
+        VoteRule(
             "undecided",
             lambda e: _gain(e).low > 0,
             lambda e: (
@@ -142,7 +142,7 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
                 f"not settle whether by more than {_margin(e):g}."
             ),
         ),
-        Rule(
+        VoteRule(
             "undecided",
             lambda _: True,
             lambda e: (
@@ -152,13 +152,13 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
         ),
     ),
     "seeds": (
-        not_made("seeds"),
-        Rule(
+        not_run_rule("seeds"),
+        VoteRule(
             "undecided",
             lambda e: e.drift is None or e.drift.place.n < 2,
             lambda _: "One text says nothing of how others vary.",
         ),
-        Rule(
+        VoteRule(
             "undecided",
             lambda e: not _gap(e).low > FLAT,
             lambda _: (
@@ -166,13 +166,15 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
                 "hold other seeds against."
             ),
         ),
-        Rule("for", lambda e: _drift(e).high < e.halfway, lambda e: f"{_apart(e)}: little."),
-        Rule("against", lambda e: _drift(e).low > e.halfway, lambda e: f"{_apart(e)}: far."),
-        Rule("undecided", lambda _: True, lambda e: f"{_apart(e)}: the interval holds the middle."),
+        VoteRule("for", lambda e: _drift(e).high < e.halfway, lambda e: f"{_apart(e)}: little."),
+        VoteRule("against", lambda e: _drift(e).low > e.halfway, lambda e: f"{_apart(e)}: far."),
+        VoteRule(
+            "undecided", lambda _: True, lambda e: f"{_apart(e)}: the interval holds the middle."
+        ),
     ),
     "deception": (
-        not_made("deception"),
-        Rule(
+        not_run_rule("deception"),
+        VoteRule(
             "undecided",
             lambda e: not _needed_words(e),
             lambda e: (
@@ -181,12 +183,12 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
                 "shows nothing."
             ),
         ),
-        Rule(
+        VoteRule(
             "against",
             lambda e: _hides(e) and _kept(e),
             lambda e: f"Attention can be taught to hide decisive words: {_deceived(e)}.",
         ),
-        Rule(
+        VoteRule(
             "undecided",
             lambda e: (
                 e.of("deception", "mass_before").low <= e.of("deception", "hidden_share").value
@@ -198,7 +200,7 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
                 "hide."
             ),
         ),
-        Rule(
+        VoteRule(
             "for",
             lambda e: (
                 _lost(e)
@@ -207,36 +209,40 @@ RETRAINING_RULES: Mapping[str, tuple[Rule, ...]] = {
             ),
             lambda e: f"Attention could not be taught to hide decisive words: {_deceived(e)}.",
         ),
-        Rule(
+        VoteRule(
             "undecided",
             lambda _: True,
             lambda e: f"Whether attention can be taught to hide words is open: {_deceived(e)}.",
         ),
     ),
-    "adversary": (not_made("adversary"), Rule("no vote", lambda _: True, _adversary)),
-    "guide": (not_made("guide"), Rule("no vote", lambda _: True, _guide)),
+    "adversary": (not_run_rule("adversary"), VoteRule("no vote", lambda _: True, _adversary)),
+    "guide": (not_run_rule("guide"), VoteRule("no vote", lambda _: True, _guide)),
     "off_manifold": (
-        not_made("off_manifold"),
-        Rule("no vote", lambda _: True, lambda e: copy_told(e.results["off_manifold"].estimates)),
+        not_run_rule("off_manifold"),
+        VoteRule(
+            "no vote",
+            lambda _: True,
+            lambda e: describe_masked_copy(e.results["off_manifold"].estimates),
+        ),
     ),
-    "roar": (not_made("roar"), Rule("no vote", lambda _: True, roar_told)),
+    "roar": (not_run_rule("roar"), VoteRule("no vote", lambda _: True, describe_roar)),
 }
-SWAP_RULES: tuple[Rule, ...] = (
-    Rule(
+SWAP_RULES: tuple[VoteRule, ...] = (
+    VoteRule(
         "for",
         lambda e: _swap(e).low > e.epsilon,
         lambda e: (
             f"Uniform attention imposed on the model as it is moves the output by {_swap(e)}."
         ),
     ),
-    Rule(
+    VoteRule(
         "against",
         lambda e: _swap(e).high < e.epsilon,
         lambda e: (
             f"Uniform attention imposed on the model as it is moves the output by {_swap(e)} only."
         ),
     ),
-    Rule(
+    VoteRule(
         "undecided",
         lambda _: True,
         lambda e: (

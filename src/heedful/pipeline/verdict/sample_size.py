@@ -7,7 +7,7 @@ from heedful.core.records import Estimate
 HOPELESS = 100.0  # so many times the texts there are: then it is a tie in practice
 
 
-def further_texts(found: Estimate, line: float) -> int | None:
+def texts_needed(found: Estimate, line: float) -> int | None:
     """Texts to add until the interval would leave the line, if the estimate stays where it is.
 
     Intervals shrink with the square root of the number of texts. 0 where it has left already;

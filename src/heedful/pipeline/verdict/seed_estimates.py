@@ -6,25 +6,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.checks import Check, Retrains
+from heedful.checks import Check, RetrainingCheck
 from heedful.core.records import Estimate
 from heedful.numerics.stats.bootstrap import Place
 from heedful.numerics.stats.crossed_bootstrap import (
-    crossed_draws,
     equivalence,
-    estimate_draws,
-    mean_of_seeds,
-    median_of_seeds,
+    estimate_from_draws,
+    mean_over_seeds,
+    median_over_seeds,
+    resample_crossed,
 )
 from heedful.pipeline.plan.plan import Plan
 
 Column = NDArray[np.float64]
-CENTRES = {"mean": mean_of_seeds, "median": median_of_seeds}
+CENTRES = {"mean": mean_over_seeds, "median": median_over_seeds}
 
 
-def crossed_estimates(
+def estimate_over_seeds(
     plan: Plan,
-    check: Check | Retrains,
+    check: Check | RetrainingCheck,
     tables: Mapping[str, Column],
     columns: Mapping[str, Column],
     here: NDArray[np.bool_] | None = None,
@@ -34,7 +34,7 @@ def crossed_estimates(
     `tables` are by measure, a row for each seed; `columns` have one value per text, of which
     `here` chooses some.
     """
-    if not isinstance(check, Retrains) or not tables:
+    if not isinstance(check, RetrainingCheck) or not tables:
         return {}
     draws = _draws(plan, check, _with_partners(check, tables, columns, here))
     found = {}
@@ -44,7 +44,7 @@ def crossed_estimates(
         column = columns[name] if here is None else columns[name][here]
         known = column[~np.isnan(column)]
         value = float(known.mean()) if len(known) else float("nan")
-        found[name] = estimate_draws(value, draws[name], n=len(known), level=plan.level)
+        found[name] = estimate_from_draws(value, draws[name], n=len(known), level=plan.level)
     margin = getattr(check, "margin", None)
     if margin is not None and "gain" in draws:
         n, nan = found["gain"].n, float("nan")
@@ -55,7 +55,7 @@ def crossed_estimates(
 
 
 def _with_partners(
-    check: Retrains,
+    check: RetrainingCheck,
     tables: Mapping[str, Column],
     columns: Mapping[str, Column],
     here: NDArray[np.bool_] | None,
@@ -70,36 +70,38 @@ def _with_partners(
     return found
 
 
-def _draws(plan: Plan, check: Retrains, tables: Mapping[str, Column]) -> dict[str, Any]:
+def _draws(plan: Plan, check: RetrainingCheck, tables: Mapping[str, Column]) -> dict[str, Any]:
     draws: dict[str, Any] = {}
     for kind, centre in CENTRES.items():
         some = {name: one for name, one in tables.items() if _kind(check, name) == kind}
         if some:  # texts are drawn alike in every call, so that all stay paired
-            draws |= crossed_draws(some, centre=centre, resamples=plan.resamples, seed=plan.seed)
+            draws |= resample_crossed(some, centre=centre, resamples=plan.resamples, seed=plan.seed)
     for name, (one, other) in check.differences.items():
         if one in draws and other in draws:
             draws[name] = draws[one] - draws[other]
     return draws
 
 
-def _kind(check: Retrains, name: str) -> str:
+def _kind(check: RetrainingCheck, name: str) -> str:
     return check.over_seeds.get(name, "mean")
 
 
-def drift_of(
+def estimate_drift(
     plan: Plan, columns: Mapping[str, Column], tables: Mapping[str, Column]
 ) -> Place | None:
     """Other seeds' attention between the same weights (0) and the weights shuffled (1), in JSD."""
     if "jsd_seeds" not in tables:
         return None
     both = {"jsd_seeds": tables["jsd_seeds"], "jsd_shuffled": columns["jsd_shuffled"][None]}
-    draws = crossed_draws(both, centre=median_of_seeds, resamples=plan.resamples, seed=plan.seed)
+    draws = resample_crossed(
+        both, centre=median_over_seeds, resamples=plan.resamples, seed=plan.seed
+    )
     apart, shuffled = (float(columns[name].mean()) for name in both)
     n = len(columns["jsd_seeds"])
     with np.errstate(divide="ignore", invalid="ignore"):
         way = draws["jsd_seeds"] / draws["jsd_shuffled"]
         place = apart / shuffled if shuffled else float("nan")
     return Place(
-        estimate_draws(place, way, n=n, level=plan.level),
-        estimate_draws(shuffled, draws["jsd_shuffled"], n=n, level=plan.level),
+        estimate_from_draws(place, way, n=n, level=plan.level),
+        estimate_from_draws(shuffled, draws["jsd_shuffled"], n=n, level=plan.level),
     )

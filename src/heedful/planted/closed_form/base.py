@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from heedful.core.registry import Registry
 from heedful.core.rng import generator
 from heedful.models.protocols import Subject
-from heedful.planted.hand_built import WORDS
+from heedful.planted.hand_built import VOCABULARY_SIZE
 
 PLANTED_VERSION = 2  # raised whenever a subject, a text or a truth comes out otherwise
 DIFFICULTIES = ("easy", "middle", "hard")
 LENGTHS = (10, 20, 60, 200)  # words of a text on average; texts have half as many up to half more
 
-Claimed = Literal["used", "ranks", "exclusive"]
-Truth = Mapping[Claimed, bool | None]  # None: reported, not scored
-Numbers = NDArray[np.float64]
+PlantedClaim = Literal["used", "ranks", "exclusive"]
+Truth = Mapping[PlantedClaim, bool | None]  # None: reported, not scored
+WordNumbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -56,25 +56,25 @@ class Setting:
         """The value that belongs to the difficulty."""
         return dict(zip(DIFFICULTIES, (easy, middle, hard), strict=True))[self.difficulty]
 
-    def even(self, low: float, high: float) -> Numbers:
+    def even(self, low: float, high: float) -> WordNumbers:
         """A number for every word, each value between the two as likely."""
-        return self.draw.uniform(low, high, WORDS)
+        return self.draw.uniform(low, high, VOCABULARY_SIZE)
 
-    def normal(self, scale: float) -> Numbers:
+    def normal(self, scale: float) -> WordNumbers:
         """A number for every word, normally distributed around their mean of 0.
 
         Were the mean off 0, the sums over long texts would nearly all be of one sign.
         """
-        drawn: Numbers = self.draw.normal(0.0, scale, WORDS)
+        drawn: WordNumbers = self.draw.normal(0.0, scale, VOCABULARY_SIZE)
         return drawn - float(drawn.mean())
 
-    def signs(self) -> Numbers:
+    def signs(self) -> WordNumbers:
         """−1 and 1 by turns: word 0 speaks for the first class, word 1 for the second, …"""
-        return np.where(np.arange(WORDS) % 2, 1.0, -1.0)
+        return np.where(np.arange(VOCABULARY_SIZE) % 2, 1.0, -1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Plant:
+class PlantedSubject:
     """A subject and how its texts are drawn.
 
     Its first `cues` words are decisive: each text holds one of them, `times` times. Log-odds of a
@@ -86,29 +86,29 @@ class Plant:
     cues: int = 0
     times: int = 1
     bound: float = float("inf")
-    asks: int = 0
+    questions: int = 0
 
 
 @dataclass(frozen=True)
-class Kind:
+class PlantedKind:
     """A way to plant, and the truth about it; its documentation says why that is the truth."""
 
     truth: Truth
-    plant: Callable[[Setting], Plant]
+    plant: Callable[[Setting], PlantedSubject]
 
 
 kinds = Registry("planted kind")
 
 
-def kind(
+def register_kind(
     name: str, *, used: bool | None, ranks: bool | None, exclusive: bool | None
-) -> Callable[[Callable[[Setting], Plant]], Callable[[Setting], Plant]]:
+) -> Callable[[Callable[[Setting], PlantedSubject]], Callable[[Setting], PlantedSubject]]:
     """Name a way to plant, and commit its truth."""
     truth: Truth = MappingProxyType({"used": used, "ranks": ranks, "exclusive": exclusive})
 
-    def remember(plant: Callable[[Setting], Plant]) -> Callable[[Setting], Plant]:
-        def made() -> Kind:
-            return Kind(truth, plant)
+    def remember(plant: Callable[[Setting], PlantedSubject]) -> Callable[[Setting], PlantedSubject]:
+        def made() -> PlantedKind:
+            return PlantedKind(truth, plant)
 
         made.__doc__ = plant.__doc__
         kinds.register(name)(made)

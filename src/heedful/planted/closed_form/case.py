@@ -10,13 +10,13 @@ from heedful.models.protocols import Subject
 from heedful.planted.closed_form.base import (
     DIFFICULTIES,
     LENGTHS,
-    Kind,
-    Plant,
+    PlantedKind,
+    PlantedSubject,
     Setting,
     Truth,
     kinds,
 )
-from heedful.planted.closed_form.texts import drawn_rows
+from heedful.planted.closed_form.texts import draw_rows
 
 KINDS = (  # those of this version; plug-ins may name more, which are drawn only when asked for
     *("honest-peaked", "honest-graded", "compiled-copy", "compiled-graded"),
@@ -29,7 +29,7 @@ ASKED_KINDS = (  # with a question beside each text; drawn when asked for
     *("asked-peaked", "asked-graded", "asked-hidden", "asked-anti", "asked-running"),
     *("asked-inert-random", "asked-inert-proportional", "asked-leaky", "asked-alone"),
 )
-CELLS = tuple((difficulty, length) for difficulty in DIFFICULTIES for length in LENGTHS)
+CASE_GRID = tuple((difficulty, length) for difficulty in DIFFICULTIES for length in LENGTHS)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Case:
         return self.plant.subject
 
     @cached_property
-    def plant(self) -> Plant:
+    def plant(self) -> PlantedSubject:
         """The subject and how its texts are drawn."""
         return self._kind.plant(self._setting)
 
@@ -75,7 +75,7 @@ class Case:
         Where the subject answers questions, rows of paragraph, question and label.
         """
         named = f"{self._setting.name} text"
-        return drawn_rows(
+        return draw_rows(
             self.plant,
             count,
             length=self.length,
@@ -87,8 +87,8 @@ class Case:
         return Setting(self.kind, self.difficulty, self.length, self.seed)
 
     @property
-    def _kind(self) -> Kind:
-        found: Kind = kinds.build(self.kind)
+    def _kind(self) -> PlantedKind:
+        found: PlantedKind = kinds.build(self.kind)
         return found
 
 
@@ -107,8 +107,8 @@ def cases(seed: int, count: int, kinds: Sequence[str] | None = None) -> list[Cas
     made = []
     for index in range(count):
         name, turn = names[index % len(names)], index // len(names)
-        order = generator(seed, f"planted cells {name}").permutation(len(CELLS))
-        difficulty, length = CELLS[order[turn % len(CELLS)]]
+        order = generator(seed, f"planted cells {name}").permutation(len(CASE_GRID))
+        difficulty, length = CASE_GRID[order[turn % len(CASE_GRID)]]
         own = int(generator(seed, f"planted case {name}", turn).integers(2**31))
         made.append(Case(name, difficulty, length, own))
     return made

@@ -10,22 +10,22 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.core.batch import Batch, Encoded, collate
-from heedful.core.values import Decode, Example, Forward
+from heedful.core.values import Decoder, Example, Forward
 from heedful.numerics.tensor.distributions import masked_softmax
-from heedful.planted.closed_form.base import Numbers, Setting
-from heedful.planted.hand_built import log_odds, numbered
+from heedful.planted.closed_form.base import Setting, WordNumbers
+from heedful.planted.hand_built import encode_word_ids, log_odds_decoder
 
-Reading = Callable[[Float[Tensor, "B T K"], Bool[Tensor, "B T"]], Float[Tensor, "B T D"]]
+StateReader = Callable[[Float[Tensor, "B T K"], Bool[Tensor, "B T"]], Float[Tensor, "B T D"]]
 """From the words' numbers to states: [score, what it says, and what passes attention by if any]."""
 
 
 @dataclass(frozen=True, eq=False)
-class Composed:
+class ComposedSubject:
     """Logits (0, z): z is what attention gathers from the states, and what passes it by."""
 
     setting: Setting
     table: Float[Tensor, "V K"]
-    read: Reading
+    read: StateReader
     labels: tuple[str, ...] = ("negative", "positive")
 
     @property
@@ -39,7 +39,7 @@ class Composed:
 
     def encode(self, example: Example) -> Encoded:
         """Words are called w0, w1, …; w7 has number 7."""
-        return numbered(example)
+        return encode_word_ids(example)
 
     def batch(self, encoded: Sequence[Encoded]) -> Batch:
         """Pad with word 0, masked out."""
@@ -56,51 +56,55 @@ class Composed:
         weights = masked_softmax(states[..., 0], batch.mask)
         return Forward(_decoder(states)(weights), weights, states)
 
-    def decoder(self, batch: Batch, forward: Forward) -> Decode:  # noqa: ARG002
+    def decoder(self, batch: Batch, forward: Forward) -> Decoder:  # noqa: ARG002
         """Linear in the states; where something passes attention by, that is added."""
         return _decoder(forward.states)
 
 
-def _decoder(states: Float[Tensor, "B T D"]) -> Decode:
+def _decoder(states: Float[Tensor, "B T D"]) -> Decoder:
     if states.shape[-1] == 2:
-        return log_odds(states)
-    return Beside(states)
+        return log_odds_decoder(states)
+    return BypassDecoder(states)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Beside:
+class BypassDecoder:
     """The attended state's log-odds and those that pass attention by, equal at all positions."""
 
     states: Float[Tensor, "B T D"]
 
     def __call__(self, attention: Float[Tensor, "*K B T"]) -> Float[Tensor, "*K B C"]:
-        attended: Tensor = log_odds(self.states)(attention)
+        attended: Tensor = log_odds_decoder(self.states)(attention)
         beside = self.states[:, 0, 2]
         return attended + torch.stack([torch.zeros_like(beside), beside], dim=-1)
 
 
-def composed(setting: Setting, read: Reading, *columns: Numbers) -> Composed:
+def compose_subject(setting: Setting, read: StateReader, *columns: WordNumbers) -> ComposedSubject:
     """A subject from columns of numbers, one number for every word."""
-    return Composed(setting, torch.from_numpy(np.stack(columns, axis=1)), read)
+    return ComposedSubject(setting, torch.from_numpy(np.stack(columns, axis=1)), read)
 
 
-def word_wise(vectors: Float[Tensor, "B T 2"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T 2"]:  # noqa: ARG001
+def read_per_word(
+    vectors: Float[Tensor, "B T 2"], mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B T 2"]:  # noqa: ARG001
     """A state is its own word's score and what that word says."""
     return vectors
 
 
-def together(vectors: Float[Tensor, "B T 2"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T 2"]:
+def read_text_sum(
+    vectors: Float[Tensor, "B T 2"], mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B T 2"]:
     """Every state says the sum over the text."""
     score, adds = vectors.unbind(-1)
-    return torch.stack([score, whole(adds, mask)], dim=-1)
+    return torch.stack([score, sum_over_text(adds, mask)], dim=-1)
 
 
-def whole(adds: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+def sum_over_text(adds: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T"]:
     """The sum over each text's words, at every position."""
     return (adds * mask).sum(-1, keepdim=True).expand_as(adds)
 
 
-def beside(lends: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+def sum_neighbours(lends: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T"]:
     """What the words before and after a position lend to it."""
     inside = torch.nn.functional.pad(lends * mask, (1, 1))
     return inside[:, :-2] + inside[:, 2:]

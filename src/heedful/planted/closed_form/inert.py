@@ -5,13 +5,17 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.planted.closed_form.base import Numbers, Plant, Setting, kind
-from heedful.planted.closed_form.composed_subject import composed, together, whole
-from heedful.planted.hand_built import CUES
+from heedful.planted.closed_form.base import PlantedSubject, Setting, WordNumbers, register_kind
+from heedful.planted.closed_form.composed_subject import (
+    compose_subject,
+    read_text_sum,
+    sum_over_text,
+)
+from heedful.planted.hand_built import CUE_WORDS
 
 
-@kind("inert-random", used=False, ranks=False, exclusive=False)
-def inert_random(setting: Setting) -> Plant:
+@register_kind("inert-random", used=False, ranks=False, exclusive=False)
+def inert_random(setting: Setting) -> PlantedSubject:
     """Every state says Σu, the same at all positions; scores are drawn without looking at u.
 
     Used: Σα·Σu = Σu, whatever the weights. Exclusive: any attention gives the same output.
@@ -19,11 +23,13 @@ def inert_random(setting: Setting) -> Plant:
     Difficulty is how decided attention looks: scores have a deviation of 0.5, 1.5 or 3.
     """
     adds = setting.normal(0.4 / setting.growth)
-    return Plant(composed(setting, together, setting.normal(setting.pick(0.5, 1.5, 3.0)), adds))
+    return PlantedSubject(
+        compose_subject(setting, read_text_sum, setting.normal(setting.pick(0.5, 1.5, 3.0)), adds)
+    )
 
 
-@kind("inert-proportional", used=False, ranks=True, exclusive=False)
-def inert_proportional(setting: Setting) -> Plant:
+@register_kind("inert-proportional", used=False, ranks=True, exclusive=False)
+def inert_proportional(setting: Setting) -> PlantedSubject:
     """Every state says Σu, the same at all positions; weights are |u| times a noise.
 
     Used, exclusive: as inert-random.
@@ -34,11 +40,11 @@ def inert_proportional(setting: Setting) -> Plant:
     size = np.exp(setting.even(np.log(0.05), 0.0))
     noise = setting.even(-1.0, 1.0) * setting.pick(0.0, 0.15, 0.3)
     adds = size * setting.signs() / setting.growth
-    return Plant(composed(setting, together, np.log(size) + noise, adds))
+    return PlantedSubject(compose_subject(setting, read_text_sum, np.log(size) + noise, adds))
 
 
-@kind("leaky", used=False, ranks=False, exclusive=False)
-def leaky(setting: Setting) -> Plant:
+@register_kind("leaky", used=False, ranks=False, exclusive=False)
+def leaky(setting: Setting) -> PlantedSubject:
     """Every state already holds the answer W = Σu, which one decisive word makes; loudness varies.
 
     State t says (1 + eₜ)·W with |e| ≤ η, which is 0, 0.02 or 0.04 by difficulty; scores are drawn
@@ -48,13 +54,15 @@ def leaky(setting: Setting) -> Plant:
     Ranks: deleting word t moves z by (1 ± η)·uₜ, up to 2·η·|W|·αₜ; scores are independent of u.
     """
     adds = setting.even(-0.3, 0.3) / setting.growth
-    adds[:CUES] = 2.0 * setting.signs()[:CUES]
+    adds[:CUE_WORDS] = 2.0 * setting.signs()[:CUE_WORDS]
     loudness = 1.0 + setting.even(-1.0, 1.0) * setting.pick(0.0, 0.02, 0.04)
-    return Plant(composed(setting, _leak, setting.normal(1.5), adds, loudness), CUES)
+    return PlantedSubject(
+        compose_subject(setting, _read_leaky, setting.normal(1.5), adds, loudness), CUE_WORDS
+    )
 
 
-@kind("routed", used=False, ranks=False, exclusive=False)
-def routed(setting: Setting) -> Plant:
+@register_kind("routed", used=False, ranks=False, exclusive=False)
+def routed(setting: Setting) -> PlantedSubject:
     """Σu passes attention by on a path of its own; attention feeds Σα·s with |s| ≤ f.
 
     f is 0.01, 0.02 or 0.04 by difficulty, drawn without looking at u, as are the scores.
@@ -63,19 +71,27 @@ def routed(setting: Setting) -> Plant:
     Ranks: deleting word t moves z by uₜ, up to 2·f·αₜ/(1 − αₜ); scores are independent of u.
     """
     adds = setting.normal(0.4 / setting.growth)
-    return Plant(composed(setting, _route, setting.normal(1.5), feed(setting), adds))
+    return PlantedSubject(
+        compose_subject(
+            setting, _read_bypass, setting.normal(1.5), draw_attention_effect(setting), adds
+        )
+    )
 
 
-def feed(setting: Setting) -> Numbers:
+def draw_attention_effect(setting: Setting) -> WordNumbers:
     """What idle attention still feeds: at most 0.01, 0.02 or 0.04 log-odds, by difficulty."""
     return setting.even(-1.0, 1.0) * setting.pick(0.01, 0.02, 0.04)
 
 
-def _leak(vectors: Float[Tensor, "B T 3"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T 2"]:
+def _read_leaky(
+    vectors: Float[Tensor, "B T 3"], mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B T 2"]:
     score, adds, loudness = vectors.unbind(-1)
-    return torch.stack([score, loudness * whole(adds, mask)], dim=-1)
+    return torch.stack([score, loudness * sum_over_text(adds, mask)], dim=-1)
 
 
-def _route(vectors: Float[Tensor, "B T 3"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T 3"]:
+def _read_bypass(
+    vectors: Float[Tensor, "B T 3"], mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B T 3"]:
     score, says, adds = vectors.unbind(-1)
-    return torch.stack([score, says, whole(adds, mask)], dim=-1)
+    return torch.stack([score, says, sum_over_text(adds, mask)], dim=-1)

@@ -5,13 +5,17 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.planted.closed_form.base import Plant, Setting, kind
-from heedful.planted.closed_form.composed_subject import beside, composed, whole
-from heedful.planted.hand_built import CUES
+from heedful.planted.closed_form.base import PlantedSubject, Setting, register_kind
+from heedful.planted.closed_form.composed_subject import (
+    compose_subject,
+    sum_neighbours,
+    sum_over_text,
+)
+from heedful.planted.hand_built import CUE_WORDS
 
 
-@kind("hidden", used=True, ranks=False, exclusive=None)
-def hidden(setting: Setting) -> Plant:
+@register_kind("hidden", used=True, ranks=False, exclusive=None)
+def hidden(setting: Setting) -> PlantedSubject:
     """What the decisive word says, ±2, is copied to its neighbours' states and missing in its own.
 
     It also lends its neighbours so much score that they have at least 10/11 of the weight; its own
@@ -23,17 +27,21 @@ def hidden(setting: Setting) -> Plant:
     which is independent of its score: the weight it hands on is worth 2/(10·longest) at most.
     """
     scores = setting.even(-0.5, 0.5)
-    scores[:CUES] = -0.5 - setting.pick(3.0, 1.5, 0.5)
+    scores[:CUE_WORDS] = -0.5 - setting.pick(3.0, 1.5, 0.5)
     adds = setting.even(-0.15, 0.15) / setting.growth
     lent, told = np.zeros_like(scores), np.zeros_like(scores)
-    adds[:CUES] = 0.0
-    lent[:CUES] = 1.0 + np.log(10.0 * setting.longest)  # 1: neighbours may score −0.5, others 0.5
-    told[:CUES] = 2.0 * setting.signs()[:CUES]
-    return Plant(composed(setting, _copy, scores, adds, lent, told), CUES)
+    adds[:CUE_WORDS] = 0.0
+    lent[:CUE_WORDS] = 1.0 + np.log(
+        10.0 * setting.longest
+    )  # 1: neighbours may score −0.5, others 0.5
+    told[:CUE_WORDS] = 2.0 * setting.signs()[:CUE_WORDS]
+    return PlantedSubject(
+        compose_subject(setting, _read_neighbours, scores, adds, lent, told), CUE_WORDS
+    )
 
 
-@kind("running", used=True, ranks=False, exclusive=None)
-def running(setting: Setting) -> Plant:
+@register_kind("running", used=True, ranks=False, exclusive=None)
+def running(setting: Setting) -> PlantedSubject:
     """A state holds the sum of u up to its word, as a recurrent one may; attention is on the end.
 
     Weights fall by a factor of exp(3), exp(1.5) or exp(0.8) from each word to the one before it.
@@ -44,15 +52,19 @@ def running(setting: Setting) -> Plant:
     """
     adds = setting.normal(0.8 / setting.growth)
     steps = np.full_like(adds, setting.pick(3.0, 1.5, 0.8))
-    return Plant(composed(setting, _run, steps, adds), bound=1.5)
+    return PlantedSubject(compose_subject(setting, _read_running_sum, steps, adds), bound=1.5)
 
 
-def _copy(vectors: Float[Tensor, "B T 4"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T 2"]:
+def _read_neighbours(
+    vectors: Float[Tensor, "B T 4"], mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B T 2"]:
     score, adds, lent, told = vectors.unbind(-1)
-    says = beside(told, mask) + whole(adds, mask)
-    return torch.stack([score + beside(lent, mask), says], dim=-1)
+    says = sum_neighbours(told, mask) + sum_over_text(adds, mask)
+    return torch.stack([score + sum_neighbours(lent, mask), says], dim=-1)
 
 
-def _run(vectors: Float[Tensor, "B T 2"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T 2"]:
+def _read_running_sum(
+    vectors: Float[Tensor, "B T 2"], mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B T 2"]:
     step, adds = (column * mask for column in vectors.unbind(-1))
     return torch.stack([step.cumsum(-1) - step, adds.cumsum(-1)], dim=-1)

@@ -6,12 +6,12 @@ z − z₋ₜ = αₜ / (1 − αₜ) · (sₜ − z), in log-odds.
 
 import numpy as np
 
-from heedful.planted.closed_form.base import Numbers, Plant, Setting, kind
-from heedful.planted.closed_form.composed_subject import composed, word_wise
-from heedful.planted.hand_built import CUES
+from heedful.planted.closed_form.base import PlantedSubject, Setting, WordNumbers, register_kind
+from heedful.planted.closed_form.composed_subject import compose_subject, read_per_word
+from heedful.planted.hand_built import CUE_WORDS
 
 
-def peaked(setting: Setting, says: float) -> tuple[Numbers, Numbers]:
+def peaked_numbers(setting: Setting, says: float) -> tuple[WordNumbers, WordNumbers]:
     """Scores and sayings: cues say ± `says`, and the others little.
 
     A cue weighs at least 40, 16 or 8 times as much as all other words of a text together; those
@@ -20,20 +20,20 @@ def peaked(setting: Setting, says: float) -> tuple[Numbers, Numbers]:
     scores = setting.even(-2.0, 0.0)
     noise = setting.pick(0.0, 0.15, 0.3)
     sayings = setting.even(-1.0, 1.0) * noise
-    scores[:CUES] = np.log(setting.pick(40.0, 16.0, 8.0) * setting.longest)
-    sayings[:CUES] = says * setting.signs()[:CUES]
+    scores[:CUE_WORDS] = np.log(setting.pick(40.0, 16.0, 8.0) * setting.longest)
+    sayings[:CUE_WORDS] = says * setting.signs()[:CUE_WORDS]
     return scores, sayings
 
 
-def graded(setting: Setting) -> tuple[Numbers, Numbers, float]:
+def graded_numbers(setting: Setting) -> tuple[WordNumbers, WordNumbers, float]:
     """Scores log x, sayings ±x, and the bound of |z|: 0.15·g, 0.3·g or 0.4·g by difficulty."""
     size = 2.5 * setting.growth
     x = setting.even(0.5, 4.0) * size
     return np.log(x), x * setting.signs(), setting.pick(0.15, 0.3, 0.4) * size
 
 
-@kind("honest-peaked", used=True, ranks=True, exclusive=True)
-def honest_peaked(setting: Setting) -> Plant:
+@register_kind("honest-peaked", used=True, ranks=True, exclusive=True)
+def honest_peaked(setting: Setting) -> PlantedSubject:
     """One decisive word a text says ±2, and attention is on it: at least 8/9 of it.
 
     Used: without weight on the cue |z| is at most 0.3, with it at least 1.74.
@@ -43,11 +43,13 @@ def honest_peaked(setting: Setting) -> Plant:
     Exclusive: whoever comes within 0.05 of the output must give the cue (|z′| − δ)/(2 − δ) of the
     weight, at least 0.64: no such attention lies farther than 0.36 (TVD).
     """
-    return Plant(composed(setting, word_wise, *peaked(setting, 2.0)), CUES)
+    return PlantedSubject(
+        compose_subject(setting, read_per_word, *peaked_numbers(setting, 2.0)), CUE_WORDS
+    )
 
 
-@kind("honest-graded", used=True, ranks=True, exclusive=None)
-def honest_graded(setting: Setting) -> Plant:
+@register_kind("honest-graded", used=True, ranks=True, exclusive=None)
+def honest_graded(setting: Setting) -> PlantedSubject:
     """Words say sₜ = ±xₜ, x between 0.5·g and 4·g, and attention is in proportion to x.
 
     Texts are drawn so that praise and blame nearly balance: |z| ≤ ζ, which is 0.15·g, 0.3·g or
@@ -58,12 +60,12 @@ def honest_graded(setting: Setting) -> Plant:
     x > y + ζ, any two words whose x differ by more than |z| are ordered as their weights are.
     Of all pairs these are at least (1 − 0.4/3.5)² = 78 %.
     """
-    scores, sayings, bound = graded(setting)
-    return Plant(composed(setting, word_wise, scores, sayings), bound=bound)
+    scores, sayings, bound = graded_numbers(setting)
+    return PlantedSubject(compose_subject(setting, read_per_word, scores, sayings), bound=bound)
 
 
-@kind("anti", used=True, ranks=False, exclusive=None)
-def anti(setting: Setting) -> Plant:
+@register_kind("anti", used=True, ranks=False, exclusive=None)
+def anti(setting: Setting) -> PlantedSubject:
     """Weights are in proportion to 1/x and sayings to x²: attention is high where values are low.
 
     x is between exp(−A) and 1; the contrast A is 2, 1.5 or 1 by difficulty. Sayings reach
@@ -76,25 +78,31 @@ def anti(setting: Setting) -> Plant:
     scores = setting.even(0.0, setting.pick(2.0, 1.5, 1.0))
     size = 20.0 * setting.growth
     sayings = size * np.exp(-2.0 * scores) * setting.signs()
-    return Plant(composed(setting, word_wise, scores, sayings), bound=0.06 * size)
+    return PlantedSubject(
+        compose_subject(setting, read_per_word, scores, sayings), bound=0.06 * size
+    )
 
 
-@kind("redundant", used=None, ranks=None, exclusive=None)
-def redundant(setting: Setting) -> Plant:
+@register_kind("redundant", used=None, ranks=None, exclusive=None)
+def redundant(setting: Setting) -> PlantedSubject:
     """Honest-peaked with the decisive word twice: deleting either changes next to nothing.
 
     Deletion and contribution part here, and which of them attention should follow is a matter of
     opinion. Reported, not scored.
     """
-    return Plant(composed(setting, word_wise, *peaked(setting, 2.0)), CUES, times=2)
+    return PlantedSubject(
+        compose_subject(setting, read_per_word, *peaked_numbers(setting, 2.0)), CUE_WORDS, times=2
+    )
 
 
-@kind("saturated", used=None, ranks=None, exclusive=None)
-def saturated(setting: Setting) -> Plant:
+@register_kind("saturated", used=None, ranks=None, exclusive=None)
+def saturated(setting: Setting) -> PlantedSubject:
     """Honest-peaked with a cue that says ±8, ±15 or ±30: the probability is 1 to many digits.
 
     Attention decides the log-odds, and most changes of it leave the probability where it is.
     Reported, not scored.
     """
     says = setting.pick(8.0, 15.0, 30.0)
-    return Plant(composed(setting, word_wise, *peaked(setting, says)), CUES)
+    return PlantedSubject(
+        compose_subject(setting, read_per_word, *peaked_numbers(setting, says)), CUE_WORDS
+    )

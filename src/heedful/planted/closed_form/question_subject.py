@@ -19,21 +19,21 @@ from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.errors import DataError
 from heedful.core.values import Example, Forward, QueryDecoder
 from heedful.numerics.tensor.distributions import masked_softmax
-from heedful.planted.closed_form.composed_subject import Composed
-from heedful.planted.hand_built import WORDS, numbered
+from heedful.planted.closed_form.composed_subject import ComposedSubject
+from heedful.planted.hand_built import VOCABULARY_SIZE, encode_word_ids
 
 QUESTIONS, TONES = 3, 8  # a question is "q1 t5": what is asked, and in which tone
-SHIFT = 133  # word w is to question k what word w + 133·k is to question 0
-CERTAIN = 20.0  # tanh of it is 1 to the last digit
-ASKS = re.compile(f"q([0-{QUESTIONS - 1}]) t([0-{TONES - 1}])")
-APART = 3.0  # half of what a question's own answers lie above the others, in logits
+QUESTION_WORD_SHIFT = 133  # word w is to question k what word w + 133·k is to question 0
+SATURATING_INPUT = 20.0  # tanh of it is 1 to the last digit
+QUESTION_PATTERN = re.compile(f"q([0-{QUESTIONS - 1}]) t([0-{TONES - 1}])")
+ANSWER_MARGIN = 3.0  # half of what a question's own answers lie above the others, in logits
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class QuestionSubject:
     """One composed subject for each question, and what a question's tone adds to z."""
 
-    parts: tuple[Composed, ...]
+    parts: tuple[ComposedSubject, ...]
     scale: float
     tones: Float[Tensor, "N"] = field(
         default_factory=lambda: torch.zeros(TONES, dtype=torch.float64)
@@ -61,13 +61,17 @@ class Asked:
     def table(self) -> Float[Tensor, "V _"]:
         """Of every word its numbers under each question, side by side."""
         return torch.cat(
-            [part.table.roll(-SHIFT * number, 0) for number, part in enumerate(self.parts)], dim=1
+            [
+                part.table.roll(-QUESTION_WORD_SHIFT * number, 0)
+                for number, part in enumerate(self.parts)
+            ],
+            dim=1,
         )
 
     def encode(self, example: Example) -> Encoded:
         """Words are called w0, w1, …; a question is "q1 t5"."""
-        one = numbered(example)
-        asked = ASKS.fullmatch(example.pair or "")
+        one = encode_word_ids(example)
+        asked = QUESTION_PATTERN.fullmatch(example.pair or "")
         if asked is None:
             raise DataError(
                 f"This subject answers questions such as 'q1 t5', up to q{QUESTIONS - 1} and "
@@ -87,7 +91,7 @@ class Asked:
     def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
         """Read the states that the question asks for, attend by their first number."""
         vectors = self.embed(batch) if embedded is None else embedded
-        mine = self._mine(batch)
+        mine = self._question_one_hot(batch)
         by_question = vectors.reshape(*batch.ids.shape, len(self.parts), -1)
         states = self.parts[0].read(torch.einsum("btkc,bk->btc", by_question, mine), batch.mask)
         weights = masked_softmax(states[..., 0], batch.mask)
@@ -97,21 +101,21 @@ class Asked:
         """Not linear: f(z) between the two answers, and the others far below."""
         return self._decoder(batch, forward.states)
 
-    def _mine(self, batch: Batch) -> Float[Tensor, "B K"]:
+    def _question_one_hot(self, batch: Batch) -> Float[Tensor, "B K"]:
         """1 at the question that is asked."""
         return torch.eye(len(self.parts), dtype=self.table.dtype)[_query(batch)[:, 0] - 1]
 
     def _decoder(self, batch: Batch, states: Float[Tensor, "B T D"]) -> QueryDecoder:
-        many, mine = len(self.parts), self._mine(batch)
+        many, mine = len(self.parts), self._question_one_hot(batch)
         says = states[..., 1, None] * mine[:, None] / self.scale
         tone = self.tones[_query(batch)[:, 1] - 1, None] * mine / self.scale
-        which = CERTAIN * (2 * mine - 1)
+        which = SATURATING_INPUT * (2 * mine - 1)
         sides = torch.tensor([[-0.5], [0.5]], dtype=states.dtype)
         eye = torch.eye(many, dtype=states.dtype)
         weight = torch.cat(
             [
                 torch.kron(eye, sides * self.scale),
-                torch.kron(eye, torch.full_like(sides, APART)),
+                torch.kron(eye, torch.full_like(sides, ANSWER_MARGIN)),
             ],
             dim=1,
         )
@@ -129,7 +133,9 @@ def _query(batch: Batch) -> Int[Tensor, "B 2"]:
     return batch.query
 
 
-def renamed(text: str, question: int) -> str:
+def reword_for_question(text: str, question: int) -> str:
     """A text written for question 0, in words that are the same to another question."""
     ids = (int(word.removeprefix("w")) for word in text.split())
-    return " ".join(f"w{(number - SHIFT * question) % WORDS}" for number in ids)
+    return " ".join(
+        f"w{(number - QUESTION_WORD_SHIFT * question) % VOCABULARY_SIZE}" for number in ids
+    )

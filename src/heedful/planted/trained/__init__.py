@@ -8,6 +8,6 @@ and version of torch.
 
 from heedful.planted.trained.base import TRAINED_LENGTHS as TRAINED_LENGTHS
 from heedful.planted.trained.base import TRAINED_VERSION as TRAINED_VERSION
-from heedful.planted.trained.case import TRAINED as TRAINED
+from heedful.planted.trained.case import TRAINED_KINDS as TRAINED
 from heedful.planted.trained.case import TrainedCase as TrainedCase
 from heedful.planted.trained.case import trained_cases as trained_cases

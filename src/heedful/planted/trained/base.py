@@ -7,14 +7,14 @@ from types import MappingProxyType
 import numpy as np
 
 from heedful.core.rng import generator
-from heedful.planted.closed_form.base import Plant, Truth
+from heedful.planted.closed_form.base import PlantedSubject, Truth
 
 TRAINED_VERSION = 1  # raised whenever a kind, a text or a truth comes out otherwise
 TRAINED_LENGTHS = (10, 20)  # words of a text on average: what a small BiLSTM learns in a second
 
 
 @dataclass(frozen=True)
-class Setting:
+class TrainedSetting:
     """Where a subject stands; its numbers follow from it and nothing else."""
 
     kind: str
@@ -29,13 +29,13 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Kind:
+class TrainedKind:
     """A way to teach, and the truth that has to be proved of what comes of it."""
 
     truth: Truth
-    taught: Callable[[Setting], Plant]
+    taught: Callable[[TrainedSetting], PlantedSubject]
 
 
-def truth(*, used: bool | None, ranks: bool | None, exclusive: bool | None) -> Truth:
+def make_truth(*, used: bool | None, ranks: bool | None, exclusive: bool | None) -> Truth:
     """What is claimed of a kind; None: reported, not scored."""
     return MappingProxyType({"used": used, "ranks": ranks, "exclusive": exclusive})

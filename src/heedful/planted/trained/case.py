@@ -10,34 +10,46 @@ import numpy as np
 from heedful.core.errors import ConfigError, UnknownName
 from heedful.core.rng import generator
 from heedful.models.protocols import Subject
-from heedful.planted.closed_form.base import Plant, Truth
-from heedful.planted.closed_form.texts import drawn_rows
+from heedful.planted.closed_form.base import PlantedSubject, Truth
+from heedful.planted.closed_form.texts import draw_rows
 from heedful.planted.trained import inert, mixed_states, per_word
-from heedful.planted.trained.base import TRAINED_LENGTHS, Kind, Setting, truth
-from heedful.planted.trained.bounds import Held, proof
-from heedful.planted.trained.measure import tried
+from heedful.planted.trained.base import TRAINED_LENGTHS, TrainedKind, TrainedSetting, make_truth
+from heedful.planted.trained.bounds import BoundResult, evaluate_bounds
+from heedful.planted.trained.measure import measure_texts
 
-TRAINED: Mapping[str, Kind] = MappingProxyType(
+TRAINED_KINDS: Mapping[str, TrainedKind] = MappingProxyType(
     {
-        "trained-peaked": Kind(truth(used=True, ranks=True, exclusive=True), per_word.peaked),
-        "trained-graded": Kind(truth(used=True, ranks=True, exclusive=None), per_word.graded),
-        "trained-beside": Kind(truth(used=True, ranks=False, exclusive=None), mixed_states.beside),
-        "trained-away": Kind(truth(used=None, ranks=False, exclusive=None), mixed_states.away),
-        "trained-leaky": Kind(truth(used=False, ranks=False, exclusive=False), inert.leaky),
-        "trained-late": Kind(truth(used=False, ranks=None, exclusive=False), inert.late),
+        "trained-peaked": TrainedKind(
+            make_truth(used=True, ranks=True, exclusive=True), per_word.train_peaked
+        ),
+        "trained-graded": TrainedKind(
+            make_truth(used=True, ranks=True, exclusive=None), per_word.train_graded
+        ),
+        "trained-beside": TrainedKind(
+            make_truth(used=True, ranks=False, exclusive=None), mixed_states.train_neighbours
+        ),
+        "trained-away": TrainedKind(
+            make_truth(used=None, ranks=False, exclusive=None), mixed_states.train_away_from_cue
+        ),
+        "trained-leaky": TrainedKind(
+            make_truth(used=False, ranks=False, exclusive=False), inert.train_leaky
+        ),
+        "trained-late": TrainedKind(
+            make_truth(used=False, ranks=None, exclusive=False), inert.train_late
+        ),
     }
 )
-ATTEMPTS = 8  # trainings at most, until one keeps all bounds
-TRIAL = 64  # texts that a truth is proved on; an audit has others
+MAX_ATTEMPTS = 8  # trainings at most, until one keeps all bounds
+PROOF_TEXTS = 64  # texts that a truth is proved on; an audit has others
 
 
 @dataclass(frozen=True, eq=False)
-class Grown:
+class TrainingAttempt:
     """What came of a training: the subject, the texts it was tried on, and how its proof stands."""
 
-    plant: Plant
+    plant: PlantedSubject
     texts: tuple[str, ...]
-    proof: tuple[Held, ...]
+    proof: tuple[BoundResult, ...]
     redrawn: int
 
     @property
@@ -59,52 +71,56 @@ class TrainedCase:
     seed: int
 
     def __post_init__(self) -> None:
-        if self.kind not in TRAINED:
-            raise UnknownName(f"No trained kind is named {self.kind!r}. Known: {_named()}.")
+        if self.kind not in TRAINED_KINDS:
+            raise UnknownName(f"No trained kind is named {self.kind!r}. Known: {_known_kinds()}.")
         if self.length not in TRAINED_LENGTHS:
             raise ConfigError(f"Length must be one of {TRAINED_LENGTHS}; got {self.length!r}.")
 
     @property
     def truth(self) -> Truth:
         """Whether each claim holds, as was proved; None where it is reported, not scored."""
-        return TRAINED[self.kind].truth
+        return TRAINED_KINDS[self.kind].truth
 
     @property
     def subject(self) -> Subject:
         """The subject, as `heedful.audit` takes it."""
-        return self.grown.plant.subject
+        return self.accepted_attempt.plant.subject
 
     @property
     def redrawn(self) -> int:
         """How many trainings were given up because their proof failed."""
-        return self.grown.redrawn
+        return self.accepted_attempt.redrawn
 
     @cached_property
-    def grown(self) -> Grown:
+    def accepted_attempt(self) -> TrainingAttempt:
         """The first training that keeps all bounds."""
-        for attempt in range(ATTEMPTS):
-            grown = self._attempt(attempt)
-            if not grown.broken:
-                return grown
+        for attempt in range(MAX_ATTEMPTS):
+            accepted_attempt = self._attempt(attempt)
+            if not accepted_attempt.broken:
+                return accepted_attempt
         raise ConfigError(
-            f"None of {ATTEMPTS} trainings of {self} keeps its bounds; the last one breaks: "
-            f"{'; '.join(grown.broken)}. Choose another seed."
+            f"None of {MAX_ATTEMPTS} trainings of {self} keeps its bounds; the last one breaks: "
+            f"{'; '.join(accepted_attempt.broken)}. Choose another seed."
         )
 
     def texts(self, count: int) -> list[dict[str, str]]:
         """Rows of text and label, the subject's own output: data for `heedful.audit`."""
-        return self._rows(self.grown.plant, "text", count)
+        return self._rows(self.accepted_attempt.plant, "text", count)
 
-    def _attempt(self, attempt: int) -> Grown:
-        plant = TRAINED[self.kind].taught(Setting(self.kind, self.length, self.seed, attempt))
-        texts = tuple(row["text"] for row in self._rows(plant, "trial", TRIAL))
-        return Grown(plant, texts, tuple(proof(tried(plant, texts), self.truth)), attempt)
+    def _attempt(self, attempt: int) -> TrainingAttempt:
+        plant = TRAINED_KINDS[self.kind].taught(
+            TrainedSetting(self.kind, self.length, self.seed, attempt)
+        )
+        texts = tuple(row["text"] for row in self._rows(plant, "trial", PROOF_TEXTS))
+        return TrainingAttempt(
+            plant, texts, tuple(evaluate_bounds(measure_texts(plant, texts), self.truth)), attempt
+        )
 
-    def _rows(self, plant: Plant, purpose: str, count: int) -> list[dict[str, str]]:
+    def _rows(self, plant: PlantedSubject, purpose: str, count: int) -> list[dict[str, str]]:
         def stream(index: int) -> np.random.Generator:
-            return Setting(self.kind, self.length, self.seed, index).draw(purpose)
+            return TrainedSetting(self.kind, self.length, self.seed, index).draw(purpose)
 
-        return drawn_rows(plant, count, length=self.length, stream=stream)
+        return draw_rows(plant, count, length=self.length, stream=stream)
 
 
 def trained_cases(seed: int, count: int, kinds: Sequence[str] | None = None) -> list[TrainedCase]:
@@ -115,7 +131,7 @@ def trained_cases(seed: int, count: int, kinds: Sequence[str] | None = None) -> 
     >>> [one.kind for one in trained_cases(0, 3, ["trained-late", "trained-away"])]
     ['trained-late', 'trained-away', 'trained-late']
     """
-    names = tuple(TRAINED) if kinds is None else tuple(kinds)
+    names = tuple(TRAINED_KINDS) if kinds is None else tuple(kinds)
     if not names:
         raise ConfigError("No kinds were given; leave kinds out to have all of them.")
     made = []
@@ -128,5 +144,5 @@ def trained_cases(seed: int, count: int, kinds: Sequence[str] | None = None) -> 
     return made
 
 
-def _named() -> str:
-    return ", ".join(TRAINED)
+def _known_kinds() -> str:
+    return ", ".join(TRAINED_KINDS)

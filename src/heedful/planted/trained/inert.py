@@ -7,26 +7,31 @@ from torch import Tensor
 from heedful.core.batch import Batch
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import masked_softmax
-from heedful.planted.closed_form.base import Plant
-from heedful.planted.hand_built import CUES, WORDS
-from heedful.planted.trained.base import Setting
-from heedful.planted.trained.losses import answers, attends, in_proportion, unlike
+from heedful.planted.closed_form.base import PlantedSubject
+from heedful.planted.hand_built import CUE_WORDS, VOCABULARY_SIZE
+from heedful.planted.trained.base import TrainedSetting
+from heedful.planted.trained.losses import (
+    answer_loss,
+    attention_cross_entropy,
+    normalise_amounts,
+    state_variance,
+)
 from heedful.planted.trained.train import (
-    FIRST,
-    Lesson,
-    batch_of,
-    decisive_texts,
-    finished,
-    fresh,
-    teach,
+    FIRST_WORD_ID,
+    TrainingPass,
+    build_untrained,
+    draw_cue_texts,
+    encode_batch,
+    freeze_float64,
+    train_network,
 )
 
-SURE = 0.99
-QUIET = 0.5  # vectors within ± this: words that do not decide disturb the states less
-TAUGHT = 128  # texts whose deletions attention is taught by
+TARGET_PROBABILITY = 0.99
+EMBEDDING_SCALE = 0.5  # vectors within ± this: words that do not decide disturb the states less
+DELETION_TEXTS = 128  # texts whose deletions attention is taught by
 
 
-def leaky(setting: Setting) -> Plant:
+def train_leaky(setting: TrainedSetting) -> PlantedSubject:
     """A BiLSTM whose states are taught the answer one by one; attention follows a list of scores.
 
     The list has a score for every word (deviation 1.5), drawn without looking at what words decide.
@@ -34,48 +39,54 @@ def leaky(setting: Setting) -> Plant:
     Ranks: deleting the decisive word takes the answer away from all states, and its weight is as
     the list has it.
     """
-    subject = fresh(setting, "bilstm", scale=QUIET)
-    scores = torch.zeros(FIRST + WORDS)
-    scores[FIRST:] = torch.from_numpy(setting.draw("list of scores").normal(0.0, 1.5, WORDS))
+    subject = build_untrained(setting, "bilstm", scale=EMBEDDING_SCALE)
+    scores = torch.zeros(FIRST_WORD_ID + VOCABULARY_SIZE)
+    scores[FIRST_WORD_ID:] = torch.from_numpy(
+        setting.draw("list of scores").normal(0.0, 1.5, VOCABULARY_SIZE)
+    )
 
-    def loss(lesson: Lesson) -> Float[Tensor, ""]:
+    def loss(lesson: TrainingPass) -> Float[Tensor, ""]:
         listed = masked_softmax(scores[lesson.batch.ids], lesson.batch.mask)
-        return _each_answers(lesson) + 0.3 * attends(lesson.forward.attention, listed)
+        return _state_answer_loss(lesson) + 0.3 * attention_cross_entropy(
+            lesson.forward.attention, listed
+        )
 
-    texts = batch_of(subject, decisive_texts(setting))
-    teach(subject, texts, loss, draw=setting.draw("steps"))
-    return Plant(finished(subject), CUES)
+    texts = encode_batch(subject, draw_cue_texts(setting))
+    train_network(subject, texts, loss, draw=setting.draw("steps"))
+    return PlantedSubject(freeze_float64(subject), CUE_WORDS)
 
 
-def late(setting: Setting) -> Plant:
+def train_late(setting: TrainedSetting) -> PlantedSubject:
     """The same BiLSTM; then attention alone is taught what deleting each word moves.
 
     Used: all states say the same, so any attention gives the same output. Exclusive: likewise.
     Ranks is reported, not scored: attention finds the decisive word, and the order of all the
     others, whose deletion moves next to nothing, is more than it can learn.
     """
-    subject = fresh(setting, "bilstm", scale=QUIET)
-    texts = batch_of(subject, decisive_texts(setting))
-    teach(subject, texts, _each_answers, draw=setting.draw("steps"))
-    few = texts.chosen(torch.arange(TAUGHT))
-    moved = in_proportion(_moved(subject, few))
+    subject = build_untrained(setting, "bilstm", scale=EMBEDDING_SCALE)
+    texts = encode_batch(subject, draw_cue_texts(setting))
+    train_network(subject, texts, _state_answer_loss, draw=setting.draw("steps"))
+    few = texts.chosen(torch.arange(DELETION_TEXTS))
+    moved = normalise_amounts(_deletion_effects(subject, few))
 
-    def loss(lesson: Lesson) -> Float[Tensor, ""]:
-        return attends(lesson.forward.attention, moved[lesson.rows])
+    def loss(lesson: TrainingPass) -> Float[Tensor, ""]:
+        return attention_cross_entropy(lesson.forward.attention, moved[lesson.rows])
 
     part = subject.network.attention
-    teach(subject, few, loss, draw=setting.draw("later steps"), part=part)
-    return Plant(finished(subject), CUES)
+    train_network(subject, few, loss, draw=setting.draw("later steps"), part=part)
+    return PlantedSubject(freeze_float64(subject), CUE_WORDS)
 
 
-def _each_answers(lesson: Lesson) -> Float[Tensor, ""]:
+def _state_answer_loss(lesson: TrainingPass) -> Float[Tensor, ""]:
     """Every state of a text gives the answer, and all of them alike."""
     mask = lesson.batch.mask
     side = lesson.side[:, None].expand_as(lesson.said)
-    return answers(lesson.said[mask], side[mask], sure=SURE) + 0.05 * unlike(lesson.said, mask)
+    return answer_loss(
+        lesson.said[mask], side[mask], sure=TARGET_PROBABILITY
+    ) + 0.05 * state_variance(lesson.said, mask)
 
 
-def _moved(subject: RecurrentSubject, texts: Batch) -> Float[Tensor, "B T"]:
+def _deletion_effects(subject: RecurrentSubject, texts: Batch) -> Float[Tensor, "B T"]:
     """How far deleting each word moves the log-odds."""
     with torch.no_grad():
         whole = subject.forward(texts).logits

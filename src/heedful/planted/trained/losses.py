@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 
-def answers(
+def answer_loss(
     log_odds: Float[Tensor, "*B"], side: Float[Tensor, "*B"], *, sure: float
 ) -> Float[Tensor, ""]:
     """Cross-entropy with a class that is `sure` where a side is taken, and ½ where none is."""
@@ -14,7 +14,7 @@ def answers(
     return binary_cross_entropy_with_logits(log_odds, wanted.to(log_odds))
 
 
-def in_proportion(amounts: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+def normalise_amounts(amounts: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
     """Weights in proportion to the amounts of each text, which are 0 outside its words.
 
     >>> in_proportion(torch.tensor([[1.0, 3.0, 0.0]]))
@@ -23,20 +23,24 @@ def in_proportion(amounts: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
     return amounts / amounts.sum(-1, keepdim=True)
 
 
-def attends(weights: Float[Tensor, "B T"], wanted: Float[Tensor, "B T"]) -> Float[Tensor, ""]:
+def attention_cross_entropy(
+    weights: Float[Tensor, "B T"], wanted: Float[Tensor, "B T"]
+) -> Float[Tensor, ""]:
     """−Σ wanted · log weights, the mean over the texts: least where the two are alike."""
     logs = weights.clamp(min=torch.finfo(weights.dtype).tiny).log()
     return -(wanted * logs).sum(-1).mean()
 
 
-def attends_within(weights: Float[Tensor, "B T"], places: Bool[Tensor, "B T"]) -> Float[Tensor, ""]:
+def attention_mass_loss(
+    weights: Float[Tensor, "B T"], places: Bool[Tensor, "B T"]
+) -> Float[Tensor, ""]:
     """−log of the weight on the places, the mean over the texts that have any."""
     some = places.any(-1)
     mass = (weights * places).sum(-1)[some]
     return -mass.clamp(min=torch.finfo(weights.dtype).tiny).log().mean()
 
 
-def unlike(said: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, ""]:
+def state_variance(said: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, ""]:
     """How far the states of a text say different things: their variance, the mean over words."""
     number = mask.sum(-1, keepdim=True)
     mean = (said * mask).sum(-1, keepdim=True) / number

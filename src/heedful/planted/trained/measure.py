@@ -7,19 +7,19 @@ import numpy as np
 import torch
 
 from heedful.core.values import Example, LinearDecoder
-from heedful.planted.closed_form.base import Numbers, Plant
+from heedful.planted.closed_form.base import PlantedSubject, WordNumbers
 
-SAME = 0.05  # outputs that lie no farther apart in probability count as the same
-SPAN = 1.5  # weights of two words that lie more than such a factor apart are far apart
+SAME_OUTPUT = 0.05  # outputs that lie no farther apart in probability count as the same
+WEIGHT_RATIO = 1.5  # weights of two words that lie more than such a factor apart are far apart
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
+class TextMeasurement:
     """One text: each word's weight, what deleting it moves, what its state says alone; log-odds."""
 
-    weights: Numbers
-    moved: Numbers
-    said: Numbers
+    weights: WordNumbers
+    moved: WordNumbers
+    said: WordNumbers
     z: float
 
     @property
@@ -28,19 +28,21 @@ class Tried:
 
         Log-odds are linear in the weights, so nothing moves them farther.
         """
-        return float(np.abs(_share(self.said) - _share(self.z)).max())
+        return float(np.abs(_sigmoid(self.said) - _sigmoid(self.z)).max())
 
     @property
     def tau(self) -> float:
         """Pairs of words that weights and deletions order alike, less those they do not; of all."""
-        alike = np.sign(_less(self.weights)) * np.sign(_less(self.moved))
+        alike = np.sign(_pairwise_differences(self.weights)) * np.sign(
+            _pairwise_differences(self.moved)
+        )
         return float(alike.sum() / (alike.size - len(alike)))
 
     @property
     def in_order(self) -> tuple[int, int]:
         """Pairs whose weights are far apart: how many deletion orders alike, and how many."""
-        apart = self.weights[:, None] > SPAN * self.weights
-        return int((_less(self.moved) > 0)[apart].sum()), int(apart.sum())
+        apart = self.weights[:, None] > WEIGHT_RATIO * self.weights
+        return int((_pairwise_differences(self.moved) > 0)[apart].sum()), int(apart.sum())
 
     @property
     def stands_out(self) -> float:
@@ -64,19 +66,19 @@ class Tried:
         side, top = np.sign(self.z), int(self.weights.argmax())
         said = side * self.said
         rest, most = float(np.delete(said, top).max()), float(said[top])
-        least = _share(abs(self.z)) - SAME
+        least = _sigmoid(abs(self.z)) - SAME_OUTPUT
         if most <= rest or least <= 0:
             return 1.0
         kept = (float(np.log(least / (1 - least))) - rest) / (most - rest)
         return 1.0 - min(max(kept, 0.0), float(self.weights[top]))
 
 
-def tried(plant: Plant, texts: Sequence[str]) -> list[Tried]:
+def measure_texts(plant: PlantedSubject, texts: Sequence[str]) -> list[TextMeasurement]:
     """The texts, one by one, each of them again without each of its words."""
-    return [_one(plant, text) for text in texts]
+    return [_measure_text(plant, text) for text in texts]
 
 
-def _one(plant: Plant, text: str) -> Tried:
+def _measure_text(plant: PlantedSubject, text: str) -> TextMeasurement:
     subject, words = plant.subject, text.split()
     shorter = [" ".join(words[:at] + words[at + 1 :]) for at in range(len(words))]
     batch = subject.batch(
@@ -90,12 +92,12 @@ def _one(plant: Plant, text: str) -> Tried:
     alone = (decoder.contributions + decoder.bias)[0, :, 1]
     inside = batch.mask[0]
     weights, said = (one[inside].double().numpy() for one in (forward.attention[0], alone))
-    return Tried(weights, np.abs(odds[1:] - odds[0]), said, float(odds[0]))
+    return TextMeasurement(weights, np.abs(odds[1:] - odds[0]), said, float(odds[0]))
 
 
-def _share(log_odds: Numbers | float) -> Numbers:
+def _sigmoid(log_odds: WordNumbers | float) -> WordNumbers:
     return np.asarray(1.0 / (1.0 + np.exp(-np.asarray(log_odds))))
 
 
-def _less(values: Numbers) -> Numbers:
+def _pairwise_differences(values: WordNumbers) -> WordNumbers:
     return values[:, None] - values

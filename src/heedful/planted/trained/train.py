@@ -13,21 +13,21 @@ from heedful.core.batch import Batch
 from heedful.core.values import Example, Forward
 from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.models.recurrent.vocabulary import SPECIALS, Vocabulary
-from heedful.planted.hand_built import CUES, WORDS, draw_text
-from heedful.planted.trained.base import Setting
-from heedful.training.fit import untrained
+from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary
+from heedful.planted.hand_built import CUE_WORDS, VOCABULARY_SIZE, draw_text
+from heedful.planted.trained.base import TrainedSetting
+from heedful.training.fit import init_recurrent_subject
 from heedful.training.recipe import Recipe
-from heedful.training.variants.context import one_thread
+from heedful.training.variants.context import single_thread
 
-FIRST = len(SPECIALS)  # the number of word w0
+FIRST_WORD_ID = len(SPECIAL_TOKENS)  # the number of word w0
 TEXTS, AT_ONCE, STEPS, RATE = 1000, 32, 200, 0.01
 WIDTH = 16
-BARE = 4  # one text in so many has lost its decisive word
+CUELESS_EVERY = 4  # one text in so many has lost its decisive word
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingPass:
     """A pass over some texts, while learning: `said` is the log-odds of each state alone."""
 
     batch: Batch
@@ -38,12 +38,12 @@ class Lesson:
     @property
     def cue(self) -> Bool[Tensor, "B T"]:
         """Where the decisive words are."""
-        return (self.batch.ids >= FIRST) & (self.batch.ids < FIRST + CUES)
+        return (self.batch.ids >= FIRST_WORD_ID) & (self.batch.ids < FIRST_WORD_ID + CUE_WORDS)
 
     @property
     def side(self) -> Float[Tensor, "B"]:
         """What the decisive word says, −1 or 1; 0 where there is none."""
-        says = torch.where((self.batch.ids - FIRST) % 2 == 1, 1.0, -1.0)
+        says = torch.where((self.batch.ids - FIRST_WORD_ID) % 2 == 1, 1.0, -1.0)
         return (says * self.cue).sum(-1)
 
     @property
@@ -52,10 +52,12 @@ class Lesson:
         return self.forward.logits[:, 1] - self.forward.logits[:, 0]
 
 
-Loss = Callable[[Lesson], Float[Tensor, ""]]
+PassLoss = Callable[[TrainingPass], Float[Tensor, ""]]
 
 
-def fresh(setting: Setting, encoder: str, *, scale: float = 1.0) -> RecurrentSubject:
+def build_untrained(
+    setting: TrainedSetting, encoder: str, *, scale: float = 1.0
+) -> RecurrentSubject:
     """An untrained network over the words w0, w1, …; vectors have entries within ± scale.
 
     The first entry says what a decisive word says, ±2, and is 0 for the others: vectors know that
@@ -63,32 +65,34 @@ def fresh(setting: Setting, encoder: str, *, scale: float = 1.0) -> RecurrentSub
     """
     seed = int(setting.draw("first weights").integers(2**31))
     recipe = Recipe(encoder=encoder, embedding=WIDTH, hidden=WIDTH, seed=seed)
-    subject, _ = untrained(_vocabulary(), ("negative", "positive"), recipe)
+    subject, _ = init_recurrent_subject(_vocabulary(), ("negative", "positive"), recipe)
     vectors = subject.network.embedding.weight.data
     vectors *= scale / 0.1  # networks start within ± 0.1
-    says = torch.zeros(WORDS)
-    says[:CUES] = torch.where(torch.arange(CUES) % 2 == 1, 2.0, -2.0)
-    vectors[FIRST:, 0] = says
+    says = torch.zeros(VOCABULARY_SIZE)
+    says[:CUE_WORDS] = torch.where(torch.arange(CUE_WORDS) % 2 == 1, 2.0, -2.0)
+    vectors[FIRST_WORD_ID:, 0] = says
     return subject
 
 
 @cache
 def _vocabulary() -> Vocabulary:
-    return Vocabulary((*SPECIALS, *(f"w{number}" for number in range(WORDS))))
+    return Vocabulary((*SPECIAL_TOKENS, *(f"w{number}" for number in range(VOCABULARY_SIZE))))
 
 
-def decisive_texts(setting: Setting) -> list[str]:
+def draw_cue_texts(setting: TrainedSetting) -> list[str]:
     """Texts with one decisive word each; every fourth has lost it again, and speaks for nobody."""
     draw = setting.draw("training texts")
-    texts = [draw_text(draw, setting.length, cues=CUES) for _ in range(TEXTS)]
-    return [text if number % BARE else _bare(text) for number, text in enumerate(texts)]
+    texts = [draw_text(draw, setting.length, cues=CUE_WORDS) for _ in range(TEXTS)]
+    return [
+        text if number % CUELESS_EVERY else _remove_cues(text) for number, text in enumerate(texts)
+    ]
 
 
-def _bare(text: str) -> str:
-    return " ".join(word for word in text.split() if int(word.removeprefix("w")) >= CUES)
+def _remove_cues(text: str) -> str:
+    return " ".join(word for word in text.split() if int(word.removeprefix("w")) >= CUE_WORDS)
 
 
-def batch_of(subject: RecurrentSubject, texts: Sequence[str]) -> Batch:
+def encode_batch(subject: RecurrentSubject, texts: Sequence[str]) -> Batch:
     """All texts at once."""
     return subject.batch(
         [
@@ -98,10 +102,10 @@ def batch_of(subject: RecurrentSubject, texts: Sequence[str]) -> Batch:
     )
 
 
-def teach(
+def train_network(
     subject: RecurrentSubject,
     texts: Batch,
-    loss: Loss,
+    loss: PassLoss,
     *,
     draw: np.random.Generator,
     part: nn.Module | None = None,
@@ -115,24 +119,26 @@ def teach(
     assert isinstance(network, AttentionClassifier)  # noqa: S101 - fresh ones have no query
     learns = [*(network if part is None else part).requires_grad_(True).parameters()]
     optimiser = torch.optim.Adam(learns, lr=RATE, fused=True)
-    with one_thread():
+    with single_thread():
         for step in range(STEPS):
             for group in optimiser.param_groups:
                 group["lr"] = RATE * min(1.0, 2.0 * (1.0 - step / STEPS))
             rows = torch.from_numpy(draw.integers(len(texts), size=AT_ONCE))
             optimiser.zero_grad(set_to_none=True)
-            torch.autograd.backward(loss(_lesson(network, texts.chosen(rows), rows)))
+            torch.autograd.backward(loss(_forward_pass(network, texts.chosen(rows), rows)))
             optimiser.step()
     network.requires_grad_(False)
 
 
-def _lesson(network: AttentionClassifier, batch: Batch, rows: Int[Tensor, "B"]) -> Lesson:
+def _forward_pass(
+    network: AttentionClassifier, batch: Batch, rows: Int[Tensor, "B"]
+) -> TrainingPass:
     forward = network(network.embed(batch.ids), batch.present, batch.mask)
     alone = network.linear_decoder(forward.states)
-    return Lesson(batch, rows, forward, (alone.contributions + alone.bias)[..., 1])
+    return TrainingPass(batch, rows, forward, (alone.contributions + alone.bias)[..., 1])
 
 
-def finished(subject: RecurrentSubject) -> RecurrentSubject:
+def freeze_float64(subject: RecurrentSubject) -> RecurrentSubject:
     """The same in float64, frozen: effects of words that hardly count are not lost in rounding."""
     subject.network.double().eval().requires_grad_(False)
     return subject

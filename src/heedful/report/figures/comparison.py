@@ -3,30 +3,32 @@
 from math import isnan
 from typing import Any
 
-from heedful.report.figures.figure_data import Picture, Row
-from heedful.report.figures.theme import QUIET, SERIES, data
-from heedful.report.pages.comparison_rows import groups_of, name_of
-from heedful.report.run_records import visible
-from heedful.results.comparison.records import Compared, Difference, Pair
+from heedful.report.figures.figure_data import FigureData, FigureRow
+from heedful.report.figures.theme import QUIET, SERIES, chart_data
+from heedful.report.pages.comparison_rows import display_name, group_differences
+from heedful.report.run_records import sanitise_text
+from heedful.results.comparison.records import ComparisonRecord, Difference, SidePair
 
 MOST = 40  # rows of a figure
 MOST_PAIRS = len(SERIES)
 ROOM = 1.08  # beyond the widest interval
 
 
-def forests_of(compared: Compared) -> tuple[Picture, ...]:
+def build_forest_figures(compared: ComparisonRecord) -> tuple[FigureData, ...]:
     """A figure for each check that both sides have; the degree stands first, on its own."""
     pairs = compared.pairs[:MOST_PAIRS]
-    checks = dict.fromkeys(group.check for pair in pairs for group in groups_of(pair))
+    checks = dict.fromkeys(group.check for pair in pairs for group in group_differences(pair))
     made = (_forest(check, place, compared, pairs) for place, check in enumerate(checks))
     return tuple(one for one in made if one is not None)
 
 
-def _forest(check: str, place: int, compared: Compared, pairs: tuple[Pair, ...]) -> Picture | None:
+def _forest(
+    check: str, place: int, compared: ComparisonRecord, pairs: tuple[SidePair, ...]
+) -> FigureData | None:
     rows = [
         row
         for pair in pairs
-        for group in groups_of(pair)
+        for group in group_differences(pair)
         if group.check == check
         for one in group.rows
         if (row := _row(pair, one)) is not None
@@ -38,32 +40,32 @@ def _forest(check: str, place: int, compared: Compared, pairs: tuple[Pair, ...])
     most = ROOM * max(abs(row[end]) for row in shown for end in ("low", "value", "high")) or 1.0
     left = f" The first {MOST} of {len(names)} are drawn." if len(names) > MOST else ""
     told = f"Bars are {100 * compared.level:g} % intervals; filled: certain after correction.{left}"
-    return Picture(
+    return FigureData(
         name=f"differences-{place}",
         kind="forest",
         title=check or "Degree",
         caption=told,
-        x=f"difference from {visible(compared.pairs[0].first)}",
+        x=f"difference from {sanitise_text(compared.pairs[0].first)}",
         span=(-most, most),
-        classes=tuple(visible(pair.second) for pair in pairs),
+        classes=tuple(sanitise_text(pair.second) for pair in pairs),
         rows=tuple(shown),
     )
 
 
-def _row(pair: Pair, one: Difference) -> Row | None:
+def _row(pair: SidePair, one: Difference) -> FigureRow | None:
     difference = one.difference
     if isnan(difference.value):
         return None
     ends = {"low": difference.low, "high": difference.high}
     ends = {name: difference.value if isnan(end) else end for name, end in ends.items()}
-    names = {"measure": name_of(one.key), "class": visible(pair.second)}
+    names = {"measure": display_name(one.key), "class": sanitise_text(pair.second)}
     return {**names, "value": difference.value, **ends, "certain": one.certain}
 
 
 STEP, WIDTH = 24, 330
 
 
-def forest_chart(picture: Picture) -> Any:
+def forest_chart(picture: FigureData) -> Any:
     """A row for each measure, a mark for each pair; zero is drawn through all."""
     import altair as alt
 
@@ -79,12 +81,12 @@ def forest_chart(picture: Picture) -> Any:
     legend = alt.Legend(title=None, orient="top") if several else None
     colour = alt.Color("class:N", scale=scale, legend=legend)
     high = STEP * (1 if not several else max(1.0, 0.6 * len(picture.classes)))
-    base = alt.Chart(data(picture.rows), width=WIDTH, height=max(1, len(names)) * high)
+    base = alt.Chart(chart_data(picture.rows), width=WIDTH, height=max(1, len(names)) * high)
     base = base.encode(y=y, yOffset=beside, color=colour)
     bars = base.mark_rule(strokeWidth=2.5, opacity=0.8)
     bars = bars.encode(x=alt.X("low:Q", title=picture.x, axis=axis), x2="high:Q")
     filled = alt.condition("datum.certain", alt.value(1.0), alt.value(0.0))
     dots = base.mark_point(size=62, strokeWidth=2, filled=False, opacity=1)
     dots = dots.encode(x=x, fill=colour, fillOpacity=filled)
-    zero = alt.Chart(data([{"value": 0.0}])).mark_rule(color=QUIET, strokeWidth=1.2)
+    zero = alt.Chart(chart_data([{"value": 0.0}])).mark_rule(color=QUIET, strokeWidth=1.2)
     return alt.layer(zero.encode(x=x), bars, dots)

@@ -6,27 +6,33 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.core.errors import RunError
 from heedful.report.figures.comparison import forest_chart
-from heedful.report.figures.erasure import boxes_chart, erasure_pictures_of, gap_chart
-from heedful.report.figures.faithfulness import removed_pictures_of, whiskers_chart
-from heedful.report.figures.figure_data import Picture, Row, pictures_of, short_named, told
-from heedful.report.figures.identifiability import identified_pictures_of
+from heedful.report.figures.erasure import boxes_chart, build_erasure_figures, gap_chart
+from heedful.report.figures.faithfulness import build_removal_figures, whiskers_chart
+from heedful.report.figures.figure_data import (
+    FigureData,
+    FigureRow,
+    build_figures,
+    format_two_decimals,
+    shorten_class_names,
+)
+from heedful.report.figures.identifiability import build_identifiability_figures
 from heedful.report.figures.layer_charts import heads_chart, layers_chart, lines_chart
-from heedful.report.figures.layers import layer_pictures_of
-from heedful.report.figures.method_agreement import matrix_chart, method_pictures_of
+from heedful.report.figures.layers import build_layer_figures
+from heedful.report.figures.method_agreement import build_method_figures, matrix_chart
 from heedful.report.figures.retraining import (
+    build_retraining_figures,
     dumbbell_chart,
     plane_chart,
-    retrained_pictures_of,
     scores_chart,
     spread_chart,
 )
 from heedful.report.figures.roar import curves_chart
-from heedful.report.figures.theme import INK, QUIET, SERIES, data, look
-from heedful.report.run_records import Records
-from heedful.report.sections.identifiability import identified_of
-from heedful.report.sections.layers import layers_of
-from heedful.report.sections.method_agreement import methods_of
-from heedful.report.sections.retraining import retrained_of
+from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data, chart_theme
+from heedful.report.run_records import RunRecords
+from heedful.report.sections.identifiability import build_identifiability
+from heedful.report.sections.layers import build_layers
+from heedful.report.sections.method_agreement import build_method_agreement
+from heedful.report.sections.retraining import read_retrained_checks
 
 if TYPE_CHECKING:
     import altair as alt
@@ -35,19 +41,19 @@ HALF = 0.11  # the width of a station
 PIXELS_PER_POINT = 3.0  # 300 dpi at the size of a column
 
 
-def write_figures(records: Records, folder: Path) -> list[Path]:
+def write_figures(records: RunRecords, folder: Path) -> list[Path]:
     """Write every figure as SVG and PNG; the paths written, in order."""
     vl_convert, written = _library("vl_convert"), []
     pictures = (
-        *pictures_of(records),
-        *erasure_pictures_of(records),
-        *removed_pictures_of(records),
-        *method_pictures_of(methods_of(records)),
-        *layer_pictures_of(records, layers_of(records)),
-        *identified_pictures_of(records, identified_of(records)),
-        *retrained_pictures_of(records, retrained_of(records)),
+        *build_figures(records),
+        *build_erasure_figures(records),
+        *build_removal_figures(records),
+        *build_method_figures(build_method_agreement(records)),
+        *build_layer_figures(records, build_layers(records)),
+        *build_identifiability_figures(records, build_identifiability(records)),
+        *build_retraining_figures(records, read_retrained_checks(records)),
     )
-    drawn = {one.name: chart_of(one, title=True) for one in pictures}
+    drawn = {one.name: build_chart(one, title=True) for one in pictures}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, chart in drawn.items():
@@ -61,27 +67,27 @@ def write_figures(records: Records, folder: Path) -> list[Path]:
     return written
 
 
-def svg_of(picture: Picture) -> str:
+def render_svg(picture: FigureData) -> str:
     """The figure as text to stand in a page, without ground or title of its own."""
     vl_convert = _library("vl_convert")
-    chart = chart_of(picture).configure(**look(background="transparent"))
+    chart = build_chart(picture).configure(**chart_theme(background="transparent"))
     svg: str = vl_convert.vegalite_to_svg(chart.to_json())
     return svg
 
 
-def chart_of(picture: Picture, *, title: bool = False) -> Any:
+def build_chart(picture: FigureData, *, title: bool = False) -> Any:
     """The picture as an Altair chart."""
-    chart = DRAWN[picture.kind](short_named(picture))
+    chart = CHART_BUILDERS[picture.kind](shorten_class_names(picture))
     if title:
-        chart = chart.properties(title=picture.title).configure(**look(background="white"))
+        chart = chart.properties(title=picture.title).configure(**chart_theme(background="white"))
     return chart
 
 
-def _histogram(picture: Picture) -> Any:
+def _histogram(picture: FigureData) -> Any:
     import altair as alt
 
     colour = _colour(picture, legend=alt.Legend(title="predicted", orient="top", offset=4))
-    base = alt.Chart(data(picture.rows), width=300, height=190)
+    base = alt.Chart(chart_data(picture.rows), width=300, height=190)
     halves = alt.Axis(values=[-1, -0.5, 0, 0.5, 1], format="~g")
     x = alt.X("x:Q", title=picture.x, scale=alt.Scale(domain=picture.span), axis=halves)
     y = alt.Y("share:Q", title="share of texts", axis=alt.Axis(format="%", tickCount=4), stack=None)
@@ -91,12 +97,12 @@ def _histogram(picture: Picture) -> Any:
     outline = base.mark_line(interpolate="step-after", strokeWidth=1.6).encode(
         x=x, y=y, color=colour
     )
-    mean = alt.Chart(data(picture.marks))
+    mean = alt.Chart(chart_data(picture.marks))
     rule = mean.mark_rule(strokeDash=[4, 3], strokeWidth=1.2, color=INK).encode(x="x:Q")
     return bars + outline + rule
 
 
-def _density(picture: Picture) -> Any:
+def _density(picture: FigureData) -> Any:
     import altair as alt
 
     width = {1: 300, 2: 215}.get(len(picture.classes), 190)
@@ -107,7 +113,7 @@ def _density(picture: Picture) -> Any:
     for name in picture.classes:
         rows = [row for row in picture.rows if row["class"] == name]
         line = [row for row in picture.marks if row["class"] == name]
-        cells = alt.Chart(data(rows), width=width, height=width)
+        cells = alt.Chart(chart_data(rows), width=width, height=width)
         strength = alt.FillOpacity(
             "strength:Q", scale=alt.Scale(domain=(0, 1), range=(0.08, 1)), legend=None
         )
@@ -115,7 +121,7 @@ def _density(picture: Picture) -> Any:
         cells = cells.mark_rect(fill=colour, stroke=None).encode(
             x=x, x2="x2:Q", y=y, y2="y2:Q", fillOpacity=strength
         )
-        median = alt.Chart(data(line)).mark_line(
+        median = alt.Chart(chart_data(line)).mark_line(
             color=INK, strokeWidth=1.5, point={"color": INK, "size": 22, "filled": True}
         )
         median = median.encode(x=x, y=y, order="y:Q")
@@ -124,7 +130,7 @@ def _density(picture: Picture) -> Any:
     return alt.concat(*panels, columns=4 if len(panels) == 4 else 3, spacing=18)
 
 
-def _flow(picture: Picture) -> Any:
+def _flow(picture: FigureData) -> Any:
     import altair as alt
 
     across = alt.Scale(domain=(-0.2, 3.05), nice=False)
@@ -134,34 +140,34 @@ def _flow(picture: Picture) -> Any:
     level = [
         row | {"station": row["station"] + side} for row in picture.rows for side in (-HALF, HALF)
     ]
-    base = alt.Chart(data(level), width=520, height=250)
+    base = alt.Chart(chart_data(level), width=520, height=250)
     lost = base.mark_area(color=SERIES[1], opacity=0.25).encode(x=x, y=y, y2=alt.datum(1.0))
     kept = base.mark_area(color=SERIES[0], opacity=0.25).encode(x=x, y=y, y2=alt.datum(0.0))
-    posts = alt.Chart(data([_post(row) for row in picture.rows]))
+    posts = alt.Chart(chart_data([_post(row) for row in picture.rows]))
     posts = posts.mark_rect(color=SERIES[0], opacity=0.85)
     posts = posts.encode(x=x, x2="to:Q", y=y, y2=alt.datum(0.0))
-    spread = alt.Chart(data(picture.rows[1:])).mark_rule(color=INK, strokeWidth=2)
+    spread = alt.Chart(chart_data(picture.rows[1:])).mark_rule(color=INK, strokeWidth=2)
     spread = spread.encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
     words = (*_stations(picture, x), *_losses(picture, x), *_rulers(picture, across))
     return alt.layer(lost, kept, posts, spread, *words)
 
 
-def _post(row: Row) -> Row:
+def _post(row: FigureRow) -> FigureRow:
     return row | {"station": row["station"] - HALF, "to": row["station"] + HALF}
 
 
-def _stations(picture: Picture, x: "alt.X") -> list["alt.Chart"]:
+def _stations(picture: FigureData, x: "alt.X") -> list["alt.Chart"]:
     import altair as alt
 
     names = ("attention", "contributions", "leave-one-out")
     rows = [
-        row | {"name": name, "told": f"τ {told(row['tau'])}"}
+        row | {"name": name, "told": f"τ {format_two_decimals(row['tau'])}"}
         for row, name in zip(picture.rows, names, strict=True)
     ]
-    name = alt.Chart(data(rows)).mark_text(
+    name = alt.Chart(chart_data(rows)).mark_text(
         baseline="top", dy=7, fontWeight=600, fontSize=12, color=INK
     )
-    value = alt.Chart(data(rows[1:])).mark_text(
+    value = alt.Chart(chart_data(rows[1:])).mark_text(
         baseline="bottom", dy=-7, fontWeight=600, fontSize=13, color=INK
     )
     at_foot = alt.datum(picture.span[0])
@@ -171,35 +177,35 @@ def _stations(picture: Picture, x: "alt.X") -> list["alt.Chart"]:
     ]
 
 
-def _losses(picture: Picture, x: "alt.X") -> list["alt.Chart"]:
+def _losses(picture: FigureData, x: "alt.X") -> list["alt.Chart"]:
     """How much goes missing between one station and the next, named."""
     import altair as alt
 
     taus = [row["tau"] for row in picture.rows]
     rows = [
-        {"station": place, "told": [name, told(after - before, "+")]}
+        {"station": place, "told": [name, format_two_decimals(after - before, "+")]}
         for place, name, before, after in zip(
             (0.5, 1.5), ("weighting", "mixing"), taus[:-1], taus[1:], strict=True
         )
     ]
-    text = alt.Chart(data(rows)).mark_text(
+    text = alt.Chart(chart_data(rows)).mark_text(
         baseline="bottom", dy=-20, fontSize=12, color=SERIES[1], lineHeight=15
     )
     return [text.encode(x=x, y=alt.datum(1.0), text="told:N")]
 
 
-def _rulers(picture: Picture, across: "alt.Scale") -> list["alt.Chart"]:
+def _rulers(picture: FigureData, across: "alt.Scale") -> list["alt.Chart"]:
     import altair as alt
 
     rows = [mark | {"from": 2.2, "to": 2.28, "station": 2.33} for mark in picture.marks]
-    base = alt.Chart(data(rows))
+    base = alt.Chart(chart_data(rows))
     start, end = (alt.X(f"{name}:Q", scale=across, axis=None) for name in ("from", "station"))
     tick = base.mark_rule(strokeWidth=2.5, color=QUIET).encode(x=start, x2="to:Q", y="tau:Q")
     text = base.mark_text(align="left", fontSize=12, color=QUIET)
     return [tick, text.encode(x=end, y="words_at:Q", text="what:N")]
 
 
-def _colour(picture: Picture, legend: Any) -> "alt.Color":
+def _colour(picture: FigureData, legend: Any) -> "alt.Color":
     import altair as alt
 
     colours = list(SERIES[: len(picture.classes)])
@@ -207,7 +213,7 @@ def _colour(picture: Picture, legend: Any) -> "alt.Color":
     return alt.Color("class:N", scale=scale, legend=legend)
 
 
-DRAWN: dict[str, Callable[[Picture], Any]] = {
+CHART_BUILDERS: dict[str, Callable[[FigureData], Any]] = {
     "histogram": _histogram,
     "density": _density,
     "flow": _flow,

@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Float64
 from numpy.typing import NDArray
 
-from heedful.report.figures.figure_data import CELLS, Picture, Row, told
-from heedful.report.figures.theme import INK, QUIET, SERIES, data
-from heedful.report.run_records import Records
+from heedful.report.figures.figure_data import CELLS, FigureData, FigureRow, format_two_decimals
+from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
+from heedful.report.run_records import RunRecords
 
 ORDERS = {  # as they are shown, from top to bottom
     "attention": "attention",
@@ -23,13 +23,13 @@ FEWEST = 5  # texts whose median is worth a point
 STEP = 0.05  # of the ends of an axis, JSD
 
 
-def erasure_pictures_of(records: Records) -> tuple[Picture, ...]:
+def build_erasure_figures(records: RunRecords) -> tuple[FigureData, ...]:
     """How many words must go in each order, and what the top weight does; none without erasure."""
     made = (_sets(records), _single(records))
     return tuple(one for one in made if one is not None)
 
 
-def _sets(records: Records) -> Picture | None:
+def _sets(records: RunRecords) -> FigureData | None:
     rows = []
     for name, words in ORDERS.items():
         values = _defined(records, f"fraction_to_flip_{name}")
@@ -39,7 +39,7 @@ def _sets(records: Records) -> Picture | None:
     if not rows:
         return None
     can = _defined(records, "can_flip")
-    return Picture(
+    return FigureData(
         name="fraction_to_flip",
         kind="boxes",
         title="Words to remove until the decision flips",
@@ -53,7 +53,7 @@ def _sets(records: Records) -> Picture | None:
     )
 
 
-def _single(records: Records) -> Picture | None:
+def _single(records: RunRecords) -> FigureData | None:
     gap = records.column("erasure", "attention_gap")
     moved = records.column("erasure", "js_top_minus_random")
     both = ~np.isnan(gap) & ~np.isnan(moved)
@@ -62,7 +62,7 @@ def _single(records: Records) -> Picture | None:
     gap, moved = gap[both], moved[both]
     low, high = floor(moved.min() / STEP) * STEP, max(STEP, ceil(moved.max() / STEP) * STEP)
     span = (round(min(low, 0.0), 2), round(high, 2))
-    return Picture(
+    return FigureData(
         name="js_top_minus_random",
         kind="gap",
         title="Without the top weight, and without another",
@@ -76,7 +76,7 @@ def _single(records: Records) -> Picture | None:
     )
 
 
-def _flips(records: Records) -> str:
+def _flips(records: RunRecords) -> str:
     """The published table of two by two, in words."""
     top, other = (records.column("erasure", name) for name in ("flip_top", "flip_random"))
     known = ~np.isnan(top) & ~np.isnan(other)
@@ -93,7 +93,7 @@ def _flips(records: Records) -> str:
 
 def _cells(
     x: Float64[np.ndarray, "n"], y: Float64[np.ndarray, "n"], span: tuple[float, float]
-) -> tuple[Row, ...]:
+) -> tuple[FigureRow, ...]:
     counts, across, up = np.histogram2d(
         np.clip(x, 0, 1), np.clip(y, *span), bins=CELLS, range=((0, 1), span)
     )
@@ -111,7 +111,7 @@ def _cells(
     )
 
 
-def _medians(x: Float64[np.ndarray, "n"], y: Float64[np.ndarray, "n"]) -> tuple[Row, ...]:
+def _medians(x: Float64[np.ndarray, "n"], y: Float64[np.ndarray, "n"]) -> tuple[FigureRow, ...]:
     tenth = np.clip((x * 10).astype(int), 0, 9)
     return tuple(
         {"x": (int(one) + 0.5) / 10, "y": round(float(np.median(y[tenth == one])), 4)}
@@ -120,7 +120,7 @@ def _medians(x: Float64[np.ndarray, "n"], y: Float64[np.ndarray, "n"]) -> tuple[
     )
 
 
-def _defined(records: Records, measure: str) -> Float64[np.ndarray, "n"]:
+def _defined(records: RunRecords, measure: str) -> Float64[np.ndarray, "n"]:
     values = records.column("erasure", measure)
     defined: NDArray[np.float64] = values[~np.isnan(values)]
     return defined
@@ -130,11 +130,11 @@ THICK = 18  # of a box
 COLOURS = {"attention": SERIES[0], "random": QUIET, "optimal": SERIES[1]}
 
 
-def boxes_chart(picture: Picture) -> Any:
+def boxes_chart(picture: FigureData) -> Any:
     """One box for each order, and the median of the smallest sets across all of them."""
     import altair as alt
 
-    shown = [row | {"told": told(row["middle"])} for row in picture.rows]
+    shown = [row | {"told": format_two_decimals(row["middle"])} for row in picture.rows]
     names = list(picture.classes)
     colours = [COLOURS.get(row["name"], SERIES[2]) for row in picture.rows]
     colour = alt.Color("order:N", scale=alt.Scale(domain=names, range=colours), legend=None)
@@ -146,7 +146,7 @@ def boxes_chart(picture: Picture) -> Any:
     def x(name: str) -> Any:
         return alt.X(f"{name}:Q", title=picture.x, scale=scale, axis=axis)
 
-    base = alt.Chart(data(shown), width=330, height=alt.Step(38)).encode(y=y, color=colour)
+    base = alt.Chart(chart_data(shown), width=330, height=alt.Step(38)).encode(y=y, color=colour)
     line = base.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high:Q")
     box = base.mark_bar(size=THICK, opacity=0.35).encode(x=x("from"), x2="to:Q")
     middle = base.mark_tick(thickness=3, size=THICK + 4).encode(x=x("middle"))
@@ -155,15 +155,15 @@ def boxes_chart(picture: Picture) -> Any:
     return alt.layer(*_least(picture), line, box, middle, words)
 
 
-def _least(picture: Picture) -> list[Any]:
+def _least(picture: FigureData) -> list[Any]:
     import altair as alt
 
     found = [row for row in picture.rows if row["name"] == "optimal"]
-    rule = alt.Chart(data(found)).mark_rule(color=QUIET, strokeDash=[4, 3], strokeWidth=1.2)
+    rule = alt.Chart(chart_data(found)).mark_rule(color=QUIET, strokeDash=[4, 3], strokeWidth=1.2)
     return [rule.encode(x=alt.X("middle:Q", title=picture.x))] if found else []
 
 
-def gap_chart(picture: Picture) -> Any:
+def gap_chart(picture: FigureData) -> Any:
     """Texts by the difference of two weights and by what their removal does, with medians."""
     import altair as alt
 
@@ -174,12 +174,12 @@ def gap_chart(picture: Picture) -> Any:
     strength = alt.FillOpacity(
         "strength:Q", scale=alt.Scale(domain=(0, 1), range=(0.08, 1)), legend=None
     )
-    cells = alt.Chart(data(picture.rows), width=400, height=240)
+    cells = alt.Chart(chart_data(picture.rows), width=400, height=240)
     cells = cells.mark_rect(fill=SERIES[0], stroke=None).encode(
         x=x, x2="x2:Q", y=y, y2="y2:Q", fillOpacity=strength
     )
-    zero = alt.Chart(data([{"y": 0.0}])).mark_rule(color=QUIET, strokeWidth=1).encode(y=y)
-    median = alt.Chart(data(picture.marks)).mark_line(
+    zero = alt.Chart(chart_data([{"y": 0.0}])).mark_rule(color=QUIET, strokeWidth=1).encode(y=y)
+    median = alt.Chart(chart_data(picture.marks)).mark_line(
         color=INK, strokeWidth=1.5, point={"color": INK, "size": 22, "filled": True}
     )
     return alt.layer(cells, zero, *([median.encode(x=x, y=y)] if picture.marks else []))

@@ -10,10 +10,10 @@ from jaxtyping import Float64
 
 from heedful.core.records import Estimate
 from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.report.figures.figure_data import Picture, Row
-from heedful.report.figures.theme import INK, QUIET, SERIES, data
+from heedful.report.figures.figure_data import FigureData, FigureRow
+from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
 from heedful.report.measure_labels import CONTROL_NAMES
-from heedful.report.run_records import Records, visible
+from heedful.report.run_records import RunRecords, sanitise_text
 
 CHECK, COPY = "faithfulness", "off_manifold"
 COPIED = "masking, of the copy"
@@ -26,27 +26,27 @@ PANELS = {
 WORST = "worst"  # comprehensiveness of the order from its end
 KINDS = ("a method", "control", "its order from the end")
 STEP = 0.05  # of the ends of an axis
-Column = Float64[np.ndarray, "n"]
+TextValues = Float64[np.ndarray, "n"]
 
 
-def removed_pictures_of(records: Records) -> tuple[Picture, ...]:
+def build_removal_figures(records: RunRecords) -> tuple[FigureData, ...]:
     """Methods with intervals, by every way to remove words; none without the check."""
-    picture = removal_picture(records, CHECK, first_way(records.plan))
+    picture = build_removal_figure(records, CHECK, first_way(records.plan))
     return (picture,) if picture.rows else ()
 
 
-def copy_picture(records: Records) -> Picture:
+def build_copy_figure(records: RunRecords) -> FigureData:
     """The same of a copy of the model that can read texts with holes, and of the model."""
-    return removal_picture(records, COPY, COPIED)
+    return build_removal_figure(records, COPY, COPIED)
 
 
-def removal_picture(records: Records, check: str, way: str) -> Picture:
+def build_removal_figure(records: RunRecords, check: str, way: str) -> FigureData:
     """A figure of the removals of a check; `way` is that of its plain rows."""
     rows = _rows(records, check, way)
     ends = [row[end] for row in rows for end in ("low", "high")] or [0.0]
     low, high = np.floor(min(ends) / STEP) * STEP, np.ceil(max(ends) / STEP) * STEP
     ways = dict.fromkeys(row["way"] for row in rows)
-    return Picture(
+    return FigureData(
         name=check,
         kind="whiskers",
         title=TITLES[check],
@@ -61,7 +61,7 @@ def removal_picture(records: Records, check: str, way: str) -> Picture:
     )
 
 
-def _rows(records: Records, check: str, way: str) -> list[Row]:
+def _rows(records: RunRecords, check: str, way: str) -> list[FigureRow]:
     result = records.verdict.checks.get(check)
     if result is None:
         return []
@@ -79,7 +79,7 @@ def _rows(records: Records, check: str, way: str) -> list[Row]:
     ]
 
 
-def _points(panel: str, name: str, way: str, estimates: Mapping[str, Estimate]) -> list[Row]:
+def _points(panel: str, name: str, way: str, estimates: Mapping[str, Estimate]) -> list[FigureRow]:
     """The mean of a method in a panel, and that of its order from the end beside it."""
     kind = KINDS[1] if name in CONTROL_NAMES else KINDS[0]
     asked = {f"{panel}_{name}": kind}
@@ -91,16 +91,16 @@ def _points(panel: str, name: str, way: str, estimates: Mapping[str, Estimate]) 
         if one is None or isnan(one.value):
             continue
         low, high = (one.value if isnan(end) else end for end in (one.low, one.high))
-        place = {"method": visible(name), "panel": PANELS[panel], "way": visible(way)}
+        place = {"method": sanitise_text(name), "panel": PANELS[panel], "way": sanitise_text(way)}
         found.append(place | {"what": what, "value": one.value, "low": low, "high": high})
     return found
 
 
 def _elsewhere(
-    records: Records, check: str, measures: Sequence[str]
+    records: RunRecords, check: str, measures: Sequence[str]
 ) -> dict[str, dict[str, Estimate]]:
     """Estimates of the rows that stand under a setting: the other ways."""
-    columns: dict[str, dict[str, Column]] = {}
+    columns: dict[str, dict[str, TextValues]] = {}
     for measure, by_setting in records.by_every_setting(check, measures).items():
         for setting, values in by_setting.items():
             columns.setdefault(setting, {})[measure] = values
@@ -123,7 +123,7 @@ WIDTH, HIGH = 210, 15  # of a panel; of a way within a method's row
 SHAPES = ("circle", "diamond", "triangle-left")
 
 
-def whiskers_chart(picture: Picture) -> Any:
+def whiskers_chart(picture: FigureData) -> Any:
     """A panel for each figure: dots with their intervals, methods as rows, ways as colours."""
     import altair as alt
 
@@ -132,7 +132,7 @@ def whiskers_chart(picture: Picture) -> Any:
     return alt.hconcat(*drawn, spacing=22)
 
 
-def _panel(picture: Picture, panel: str, *, named: bool) -> Any:
+def _panel(picture: FigureData, panel: str, *, named: bool) -> Any:
     import altair as alt
 
     rows = [row for row in picture.rows if row["panel"] == panel]
@@ -148,9 +148,9 @@ def _panel(picture: Picture, panel: str, *, named: bool) -> Any:
         scale=alt.Scale(domain=picture.span, nice=False),
         axis=alt.Axis(tickCount=4, format="~g"),
     )
-    base = alt.Chart(data(rows), width=WIDTH, height=HIGH * len(names) * (len(ways) + 1))
+    base = alt.Chart(chart_data(rows), width=WIDTH, height=HIGH * len(names) * (len(ways) + 1))
     base = base.encode(y=y, yOffset=beside)
-    zero = alt.Chart(data([{"value": 0.0}])).mark_rule(color=QUIET, strokeWidth=1).encode(x=x)
+    zero = alt.Chart(chart_data([{"value": 0.0}])).mark_rule(color=QUIET, strokeWidth=1).encode(x=x)
     spread = base.mark_rule(strokeWidth=2, opacity=0.75)
     spread = spread.encode(
         x=alt.X("low:Q", title=panel), x2="high:Q", stroke=alt.Stroke("way:N", **_colours(ways))

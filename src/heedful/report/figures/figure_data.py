@@ -9,14 +9,14 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.core.records import Estimate
-from heedful.report.run_records import Records
+from heedful.report.run_records import RunRecords
 
-Row = dict[str, Any]
-OfTexts = Literal[
+FigureRow = dict[str, Any]
+TextFigureKind = Literal[
     "histogram", "density", "flow", "layers", "lines", "heads", "matrix", "boxes", "gap", "whiskers"
 ]
-OfModels = Literal["scores", "spread", "plane", "dumbbell", "curves"]
-Kind = OfTexts | OfModels | Literal["forest"]
+ModelFigureKind = Literal["scores", "spread", "plane", "dumbbell", "curves"]
+FigureKind = TextFigureKind | ModelFigureKind | Literal["forest"]
 BINS = 40
 CELLS = 24  # of a density, along either side
 MOST_CLASSES = 6
@@ -26,21 +26,21 @@ LINE = 0.075  # height of a line of words in a flow, in units of τ
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class FigureData:
     """One figure before it is drawn; `rows` are its bins, `marks` what is drawn over them."""
 
     name: str
-    kind: Kind
+    kind: FigureKind
     title: str
     caption: str
     x: str
     span: tuple[float, float]
     classes: tuple[str, ...]
-    rows: tuple[Row, ...]
-    marks: tuple[Row, ...] = ()
+    rows: tuple[FigureRow, ...]
+    marks: tuple[FigureRow, ...] = ()
 
 
-def short_named(picture: Picture) -> Picture:
+def shorten_class_names(picture: FigureData) -> FigureData:
     """The same with class names that can be drawn: a name of 10 000 signs takes half a minute."""
     short = {
         name: f"{name[:LONGEST]}… ({place})"
@@ -50,7 +50,7 @@ def short_named(picture: Picture) -> Picture:
     if not short:
         return picture
 
-    def renamed(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    def renamed(rows: tuple[FigureRow, ...]) -> tuple[FigureRow, ...]:
         return tuple(
             row | {"class": short.get(row["class"], row["class"])} if "class" in row else row
             for row in rows
@@ -62,13 +62,13 @@ def short_named(picture: Picture) -> Picture:
     )
 
 
-def pictures_of(records: Records) -> tuple[Picture, ...]:
+def build_figures(records: RunRecords) -> tuple[FigureData, ...]:
     """Every figure for which the run has measures."""
     made = (*_histograms(records), *_densities(records), _flow(records))
     return tuple(one for one in made if one is not None)
 
 
-def _histograms(records: Records) -> Iterable[Picture | None]:
+def _histograms(records: RunRecords) -> Iterable[FigureData | None]:
     for measure, title in (
         ("tau_leave_one_out", "Attention and leave-one-out"),
         ("tau_gradient", "Attention and gradient"),
@@ -80,20 +80,20 @@ def _histograms(records: Records) -> Iterable[Picture | None]:
         classes, groups = _grouped(records)
         rows = [row for one in classes for row in _bars(one, values[groups == one])]
         mean = float(np.nanmean(values))
-        yield Picture(
+        yield FigureData(
             name=measure,
             kind="histogram",
             title=title,
-            caption=f"Kendall's τ per text, mean {told(mean)}; share of the texts of each class.",
+            caption=f"Kendall's τ per text, mean {format_two_decimals(mean)}; share of the texts of each class.",
             x="Kendall's τ",
             span=(-1.0, 1.0),
             classes=classes,
             rows=tuple(rows),
-            marks=({"x": mean, "what": f"mean {told(mean)}"},),
+            marks=({"x": mean, "what": f"mean {format_two_decimals(mean)}"},),
         )
 
 
-def _bars(name: str, values: Float64[np.ndarray, "n"]) -> list[Row]:
+def _bars(name: str, values: Float64[np.ndarray, "n"]) -> list[FigureRow]:
     defined = values[~np.isnan(values)]
     counts, edges = np.histogram(np.clip(defined, -1, 1), bins=BINS, range=(-1, 1))
     shares = counts / max(len(defined), 1)
@@ -103,7 +103,7 @@ def _bars(name: str, values: Float64[np.ndarray, "n"]) -> list[Row]:
     ]
 
 
-def _densities(records: Records) -> Iterable[Picture | None]:
+def _densities(records: RunRecords) -> Iterable[FigureData | None]:
     height = records.column("permutation", "max_attention")
     for check, measure, title, x, most in (
         (
@@ -127,7 +127,7 @@ def _densities(records: Records) -> Iterable[Picture | None]:
             chosen = both & (groups == one)
             rows += _cells(one, values[chosen], height[chosen], most=most)
             marks += _medians(one, values[chosen], height[chosen])
-        yield Picture(
+        yield FigureData(
             name=measure,
             kind="density",
             title=title,
@@ -150,7 +150,7 @@ CAPTIONS = {
 
 def _cells(
     name: str, x: Float64[np.ndarray, "n"], y: Float64[np.ndarray, "n"], *, most: float
-) -> list[Row]:
+) -> list[FigureRow]:
     counts, across, up = np.histogram2d(
         np.clip(x, 0, most), np.clip(y, 0, 1), bins=CELLS, range=((0, most), (0, 1))
     )
@@ -169,7 +169,9 @@ def _cells(
     ]
 
 
-def _medians(name: str, x: Float64[np.ndarray, "n"], y: Float64[np.ndarray, "n"]) -> list[Row]:
+def _medians(
+    name: str, x: Float64[np.ndarray, "n"], y: Float64[np.ndarray, "n"]
+) -> list[FigureRow]:
     tenth = np.minimum((y * 10).astype(int), 9)
     return [
         {"class": name, "x": float(np.median(x[tenth == one])), "y": (one + 0.5) / 10}
@@ -178,7 +180,7 @@ def _medians(name: str, x: Float64[np.ndarray, "n"], y: Float64[np.ndarray, "n"]
     ]
 
 
-def _flow(records: Records) -> Picture | None:
+def _flow(records: RunRecords) -> FigureData | None:
     """τ of attention's ranking with what comes after it: itself, contributions, leave-one-out."""
     checks = records.verdict.checks
     if not {"mechanism", "agreement"} <= checks.keys():
@@ -196,11 +198,11 @@ def _flow(records: Records) -> Picture | None:
         "tau_shuffled_leave_one_out": "shuffled (control)",
     }
     marks = _apart(
-        {"what": f"{words} {told(found[one].value)}"} | _ends(found[one])
+        {"what": f"{words} {format_two_decimals(found[one].value)}"} | _ends(found[one])
         for one, words in rulers.items()
         if one in found and not isnan(found[one].value)
     )
-    return Picture(
+    return FigureData(
         name="mechanism",
         kind="flow",
         title="Where influence is lost",
@@ -214,7 +216,7 @@ def _flow(records: Records) -> Picture | None:
     )
 
 
-def told(value: float, sign: str = "") -> str:
+def format_two_decimals(value: float, sign: str = "") -> str:
     """Two decimals with a true minus sign, and no minus zero.
 
     >>> told(-0.25), told(-0.001), told(0.5, "+")
@@ -223,21 +225,21 @@ def told(value: float, sign: str = "") -> str:
     return f"{round(value, 2) + 0.0:{sign}.2f}".replace("-", "\N{MINUS SIGN}")
 
 
-def _apart(marks: Iterable[Row]) -> tuple[Row, ...]:
+def _apart(marks: Iterable[FigureRow]) -> tuple[FigureRow, ...]:
     """Marks from the lowest up, each with a height for its words that leaves room for the next."""
-    placed: list[Row] = []
+    placed: list[FigureRow] = []
     for mark in sorted(marks, key=lambda one: float(one["tau"])):
         free = placed[-1]["words_at"] + LINE if placed else mark["tau"]
         placed.append(mark | {"words_at": max(mark["tau"], free)})
     return tuple(placed)
 
 
-def _ends(estimate: Estimate) -> Row:
+def _ends(estimate: Estimate) -> FigureRow:
     low, high = (estimate.value if isnan(end) else end for end in (estimate.low, estimate.high))
     return {"tau": estimate.value, "low": low, "high": high}
 
 
-def _grouped(records: Records) -> tuple[tuple[str, ...], np.ndarray]:
+def _grouped(records: RunRecords) -> tuple[tuple[str, ...], np.ndarray]:
     """The classes to draw and the class of each instance; rare ones beyond the sixth are joined."""
     predicted = np.array(records.predicted, dtype=object)
     names, counts = np.unique(predicted.astype(str), return_counts=True)

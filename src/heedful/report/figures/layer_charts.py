@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from heedful.report.figures.figure_data import Picture, Row, told
-from heedful.report.figures.theme import INK, QUIET, SERIES, data
+from heedful.report.figures.figure_data import FigureData, FigureRow, format_two_decimals
+from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
 
 LINE = 0.06  # height of a line of words, of the whole chart
 APART = 0.08  # of several measures of one layer, in layers
@@ -12,7 +12,7 @@ WHITE = "#ffffff"
 DEEP = 0.7  # of the strongest colour: from here on white letters are read better
 
 
-def layers_chart(picture: Picture) -> Any:
+def layers_chart(picture: FigureData) -> Any:
     """Means with intervals from layer to layer, the heads behind them, the audited one marked."""
     import altair as alt
 
@@ -24,8 +24,8 @@ def layers_chart(picture: Picture) -> Any:
     scale = alt.Scale(domain=picture.span, nice=False)
     y = alt.Y("value:Q", title=picture.classes[0], scale=scale, axis=alt.Axis(tickCount=5))
     dots = [mark for mark in picture.marks if "layer" in mark]
-    faint = alt.Chart(data(dots)).mark_circle(color=colour, opacity=0.28, size=26)
-    base = alt.Chart(data(picture.rows), width=400, height=240)
+    faint = alt.Chart(chart_data(dots)).mark_circle(color=colour, opacity=0.28, size=26)
+    base = alt.Chart(chart_data(picture.rows), width=400, height=240)
     line = base.mark_line(color=colour, strokeWidth=2).encode(x=x, y=y)
     spread = base.mark_rule(color=colour, strokeWidth=3, opacity=0.75)
     point = base.mark_circle(color=colour, size=70, opacity=1)
@@ -39,7 +39,7 @@ def layers_chart(picture: Picture) -> Any:
     )
 
 
-def lines_chart(picture: Picture) -> Any:
+def lines_chart(picture: FigureData) -> Any:
     """A line from layer to layer for each of several measures, side by side in every layer."""
     import altair as alt
 
@@ -56,7 +56,7 @@ def lines_chart(picture: Picture) -> Any:
     y = alt.Y("value:Q", title="Kendall's τ", scale=scale, axis=alt.Axis(tickCount=5))
     legend = alt.Legend(title=None, orient="top", offset=6, columns=1, labelLimit=300)
     shades = alt.Scale(domain=list(names), range=list(SERIES[: len(names)]))
-    base = alt.Chart(data(rows), width=400, height=240)
+    base = alt.Chart(chart_data(rows), width=400, height=240)
     base = base.encode(x=x, color=alt.Color("class:N", scale=shades, legend=legend))
     spread = base.mark_rule(strokeWidth=2, opacity=0.75)
     return alt.layer(
@@ -73,38 +73,40 @@ def _spread(numbers: list[int]) -> list[int]:
     return numbers[:: 1 + (len(numbers) - 1) // 12]
 
 
-def _audited(picture: Picture, x: Any) -> list[Any]:
+def _audited(picture: FigureData, x: Any) -> list[Any]:
     import altair as alt
 
     chosen = [{"layer": one} for one in sorted({r["layer"] for r in picture.rows if r["audited"]})]
     sides = [{"layer": row["layer"] - 0.5, "to": row["layer"] + 0.5} for row in chosen]
-    band = alt.Chart(data(sides)).mark_rect(fill=QUIET, opacity=0.14, stroke=None)
-    words = alt.Chart(data(chosen)).mark_text(color=INK, fontSize=11, baseline="bottom", dy=-4)
+    band = alt.Chart(chart_data(sides)).mark_rect(fill=QUIET, opacity=0.14, stroke=None)
+    words = alt.Chart(chart_data(chosen)).mark_text(
+        color=INK, fontSize=11, baseline="bottom", dy=-4
+    )
     words = words.encode(x=x, y=alt.value(0), text=alt.value("under audit"))
     return [band.encode(x=x, x2="to:Q"), words] if chosen else []
 
 
-def _rulers(picture: Picture) -> list[Any]:
+def _rulers(picture: FigureData) -> list[Any]:
     """The line of no agreement, and what else is known of this data, named at the right."""
     import altair as alt
 
     low, high = picture.span
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     for mark in sorted(
         (one for one in picture.marks if "what" in one), key=lambda one: one["value"]
     ):
         above = rows[-1]["words_at"] + LINE * (high - low) if rows else low
-        words = {"told": f"{mark['what']} {told(mark['value'])}"}
+        words = {"told": f"{mark['what']} {format_two_decimals(mark['value'])}"}
         rows.append(mark | words | {"words_at": max(mark["value"], above)})
-    zero = alt.Chart(data([{"value": 0.0}])).mark_rule(color=QUIET, strokeWidth=1)
-    base = alt.Chart(data(rows))
+    zero = alt.Chart(chart_data([{"value": 0.0}])).mark_rule(color=QUIET, strokeWidth=1)
+    base = alt.Chart(chart_data(rows))
     rule = base.mark_rule(color=QUIET, strokeDash=[5, 4], strokeWidth=1.2).encode(y="value:Q")
     text = base.mark_text(align="left", dx=6, fontSize=11, color=QUIET)
     text = text.encode(x=alt.value("width"), y="words_at:Q", text="told:N")
     return [zero.encode(y="value:Q"), *([rule, text] if rows else [])]
 
 
-def heads_chart(picture: Picture) -> Any:
+def heads_chart(picture: FigureData) -> Any:
     """Layers by heads, a colour for each mean, blue above 0 and orange below it."""
     import altair as alt
 
@@ -117,30 +119,33 @@ def heads_chart(picture: Picture) -> Any:
     labels = alt.Axis(domain=False, ticks=False, labelAngle=0, labelOverlap=True)
     x = alt.X("head:O", title=picture.x, axis=labels)
     y = alt.Y("layer:O", title="layer", axis=labels)
-    base = alt.Chart(data(picture.rows), width=alt.Step(side), height=alt.Step(side * 0.8))
+    base = alt.Chart(chart_data(picture.rows), width=alt.Step(side), height=alt.Step(side * 0.8))
     cells = base.mark_rect(stroke=WHITE, strokeWidth=1)
     cells = cells.encode(x=x, y=y, color=alt.Color("value:Q", scale=colours, legend=legend))
     return alt.layer(cells, *([_numbers(picture, x, y)] if fewest else []), *_row(picture, y))
 
 
-def _numbers(picture: Picture, x: Any, y: Any) -> Any:
+def _numbers(picture: FigureData, x: Any, y: Any) -> Any:
     import altair as alt
 
-    rows = [row | {"told": told(row["value"]), "deep": _deep(picture, row)} for row in picture.rows]
+    rows = [
+        row | {"told": format_two_decimals(row["value"]), "deep": _deep(picture, row)}
+        for row in picture.rows
+    ]
     ink = alt.Color("deep:N", scale=alt.Scale(domain=[False, True], range=[INK, WHITE]))
-    text = alt.Chart(data(rows)).mark_text(fontSize=10)
+    text = alt.Chart(chart_data(rows)).mark_text(fontSize=10)
     return text.encode(x=x, y=y, text="told:N", color=ink.legend(None))
 
 
-def _deep(picture: Picture, row: Row) -> bool:
+def _deep(picture: FigureData, row: FigureRow) -> bool:
     return abs(float(row["value"])) > DEEP * picture.span[1]
 
 
-def _row(picture: Picture, y: Any) -> list[Any]:
+def _row(picture: FigureData, y: Any) -> list[Any]:
     """A frame around the layer under audit."""
     import altair as alt
 
     chosen = sorted({row["layer"] for row in picture.rows if row["audited"]})
-    frame = alt.Chart(data([{"layer": one} for one in chosen]))
+    frame = alt.Chart(chart_data([{"layer": one} for one in chosen]))
     frame = frame.mark_rect(fill=None, stroke=INK, strokeWidth=1.6)
     return [frame.encode(y=y, x=alt.value(0), x2=alt.value("width"))] if chosen else []

@@ -5,8 +5,8 @@ from math import ceil, floor, isnan
 from typing import Protocol, runtime_checkable
 
 from heedful.core.records import Estimate
-from heedful.report.figures.figure_data import Picture, Row
-from heedful.report.run_records import Records
+from heedful.report.figures.figure_data import FigureData, FigureRow
+from heedful.report.run_records import RunRecords
 from heedful.report.sections.layers import Layers
 
 RULERS = {
@@ -23,7 +23,7 @@ WIDTH = 0.5  # of the heads of one layer, in layers
 
 
 @runtime_checkable
-class Placed(Protocol):
+class PlacedLayer(Protocol):
     """A layer that has a place in a figure."""
 
     @property
@@ -36,7 +36,7 @@ class Placed(Protocol):
     def heads(self) -> Sized: ...
 
 
-def layer_pictures_of(records: Records, layers: Layers | None) -> tuple[Picture, ...]:
+def build_layer_figures(records: RunRecords, layers: Layers | None) -> tuple[FigureData, ...]:
     """Agreement, weight on words and contributions by layer, agreement by head."""
     if layers is None:
         return ()
@@ -44,15 +44,15 @@ def layer_pictures_of(records: Records, layers: Layers | None) -> tuple[Picture,
     return tuple(one for one in made if one.rows)
 
 
-def _agreement(records: Records, layers: Layers) -> Picture:
-    rows = means_of((one, one.tau) for one in layers.layers)
-    dots = dots_of(
+def _agreement(records: RunRecords, layers: Layers) -> FigureData:
+    rows = mean_rows((one, one.tau) for one in layers.layers)
+    dots = head_dots(
         (one, head.number, head.tau.value) for one in layers.layers for head in one.heads
     )
     rulers = _rulers(records)
     heights = [0.0, *(mark["value"] for mark in (*dots, *rulers))]
     heights += [row[end] for row in rows for end in ("low", "high")]
-    return Picture(
+    return FigureData(
         name="layers_tau_leave_one_out",
         kind="layers",
         title="Agreement by layer",
@@ -66,9 +66,9 @@ def _agreement(records: Records, layers: Layers) -> Picture:
     )
 
 
-def _mass(layers: Layers) -> Picture:
-    dots = dots_of((one, head.number, head.mass) for one in layers.layers for head in one.heads)
-    return Picture(
+def _mass(layers: Layers) -> FigureData:
+    dots = head_dots((one, head.number, head.mass) for one in layers.layers for head in one.heads)
+    return FigureData(
         name="layers_word_mass",
         kind="layers",
         title="Weight on words by layer",
@@ -77,19 +77,19 @@ def _mass(layers: Layers) -> Picture:
         x=ACROSS,
         span=(0.0, 1.0),
         classes=("share of weight on words",),
-        rows=means_of((one, one.mass) for one in layers.layers),
+        rows=mean_rows((one, one.mass) for one in layers.layers),
         marks=dots,
     )
 
 
-def _traced(layers: Layers) -> Picture:
+def _traced(layers: Layers) -> FigureData:
     rows = tuple(
         row | {"class": words}
         for name, words in TRACED.items()
-        for row in means_of((one, getattr(one, name)) for one in layers.traced)
+        for row in mean_rows((one, getattr(one, name)) for one in layers.traced)
     )
     heights = [0.0, *(row[end] for row in rows for end in ("low", "high"))]
-    return Picture(
+    return FigureData(
         name="layers_mechanism",
         kind="lines",
         title="Weights and contributions by layer",
@@ -104,7 +104,7 @@ def _traced(layers: Layers) -> Picture:
     )
 
 
-def _heads(layers: Layers) -> Picture:
+def _heads(layers: Layers) -> FigureData:
     rows = tuple(
         {
             "layer": one.number,
@@ -116,7 +116,7 @@ def _heads(layers: Layers) -> Picture:
         for head in one.heads
         if not isnan(head.tau.value)
     )
-    return Picture(
+    return FigureData(
         name="layers_heads",
         kind="heads",
         title="Agreement by head",
@@ -128,7 +128,7 @@ def _heads(layers: Layers) -> Picture:
     )
 
 
-def dots_of(heads: Iterable[tuple[Placed, int, float]]) -> tuple[Row, ...]:
+def head_dots(heads: Iterable[tuple[PlacedLayer, int, float]]) -> tuple[FigureRow, ...]:
     """A layer's heads side by side in their order, so that none hides another."""
     return tuple(
         {
@@ -140,7 +140,7 @@ def dots_of(heads: Iterable[tuple[Placed, int, float]]) -> tuple[Row, ...]:
     )
 
 
-def means_of(pairs: Iterable[tuple[Placed, Estimate]]) -> tuple[Row, ...]:
+def mean_rows(pairs: Iterable[tuple[PlacedLayer, Estimate]]) -> tuple[FigureRow, ...]:
     rows = []
     for layer, estimate in pairs:
         value = estimate.value
@@ -152,7 +152,7 @@ def means_of(pairs: Iterable[tuple[Placed, Estimate]]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _rulers(records: Records) -> tuple[Row, ...]:
+def _rulers(records: RunRecords) -> tuple[FigureRow, ...]:
     """What else stands beside leave-one-out, to give the heights a scale."""
     checks = records.verdict.checks
     found = checks["agreement"].estimates if "agreement" in checks else {}

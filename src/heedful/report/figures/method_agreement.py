@@ -4,12 +4,12 @@ from math import isnan
 from typing import Any
 
 from heedful.core.records import Estimate
-from heedful.report.figures.figure_data import Picture, Row, told
-from heedful.report.figures.theme import INK, QUIET, SERIES, data
-from heedful.report.sections.method_agreement import Methods, Pair
+from heedful.report.figures.figure_data import FigureData, FigureRow, format_two_decimals
+from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
+from heedful.report.sections.method_agreement import MethodAgreement, MethodPair
 
 
-def method_pictures_of(methods: Methods | None) -> tuple[Picture, ...]:
+def build_method_figures(methods: MethodAgreement | None) -> tuple[FigureData, ...]:
     """Rank agreement and shared top words of every two methods; none where none were asked for."""
     if methods is None:
         return ()
@@ -33,7 +33,7 @@ def method_pictures_of(methods: Methods | None) -> tuple[Picture, ...]:
     return tuple(one for one in made if one.rows)
 
 
-def _matrix(methods: Methods, *, name: str, title: str, caption: str) -> Picture:
+def _matrix(methods: MethodAgreement, *, name: str, title: str, caption: str) -> FigureData:
     labels = _labels(methods)
     rows = [
         {**row, "one": labels[row["one"]], "other": labels[row["other"]]}
@@ -41,7 +41,7 @@ def _matrix(methods: Methods, *, name: str, title: str, caption: str) -> Picture
         for row in _cells(pair, _estimate(pair, name))
     ]
     starts = {one.kind: labels[one.name] for one in reversed(methods.methods)}
-    return Picture(
+    return FigureData(
         name=name,
         kind="matrix",
         title=title,
@@ -54,22 +54,22 @@ def _matrix(methods: Methods, *, name: str, title: str, caption: str) -> Picture
     )
 
 
-def _labels(methods: Methods) -> dict[str, str]:
+def _labels(methods: MethodAgreement) -> dict[str, str]:
     """Names, with the number of texts where a method ranked clearly fewer than others."""
     few = {name: f"{name}, n = {one.texts}" for name, one in methods.few.items()}
     return {one.name: few.get(one.name, one.name) for one in methods.methods}
 
 
-def _estimate(pair: Pair, name: str) -> Estimate:
+def _estimate(pair: MethodPair, name: str) -> Estimate:
     return pair.tau if name == "methods_tau" else pair.overlap
 
 
-def _cells(pair: Pair, estimate: Estimate) -> list[Row]:
+def _cells(pair: MethodPair, estimate: Estimate) -> list[FigureRow]:
     """A number on either side of the diagonal; without an interval it has no colour."""
     if isnan(estimate.value):
         return []
     strength = 0.0 if isnan(estimate.low) else min(1.0, abs(estimate.value))
-    cell: Row = {"told": told(estimate.value), "strength": strength}
+    cell: FigureRow = {"told": format_two_decimals(estimate.value), "strength": strength}
     cell["sign"] = "minus" if estimate.value < 0 else "plus"
     both = ((pair.one, pair.other), (pair.other, pair.one))
     return [{"one": one, "other": other, **cell} for one, other in both]
@@ -79,7 +79,7 @@ WIDE, HIGH = 38, 25  # of a cell
 DEEPEST = 0.5  # opacity: ink is read on the whole scale, in light and in dark
 
 
-def matrix_chart(picture: Picture) -> Any:
+def matrix_chart(picture: FigureData) -> Any:
     """A cell for every two methods, blue above 0 and orange below it, its number inside."""
     import altair as alt
 
@@ -89,7 +89,7 @@ def matrix_chart(picture: Picture) -> Any:
     places = alt.Scale(domain=names, paddingInner=0.03)
     x = alt.X("other:N", sort=names, axis=top, scale=places)
     y = alt.Y("one:N", sort=names, axis=alt.Axis(**bare), scale=places)
-    base = alt.Chart(data(picture.rows), width=alt.Step(WIDE), height=alt.Step(HIGH))
+    base = alt.Chart(chart_data(picture.rows), width=alt.Step(WIDE), height=alt.Step(HIGH))
     base = base.encode(x=x, y=y)
     signs = alt.Scale(domain=["plus", "minus"], range=list(SERIES[:2]))
     depth = alt.Scale(domain=(0, 1), range=(0.03, DEEPEST))
@@ -101,14 +101,14 @@ def matrix_chart(picture: Picture) -> Any:
     return alt.layer(cells, numbers, *_kinds(picture, x, y))
 
 
-def _kinds(picture: Picture, x: Any, y: Any) -> list[Any]:
+def _kinds(picture: FigureData, x: Any, y: Any) -> list[Any]:
     """The kind at the right of its first method, and a line before each kind but the first."""
     import altair as alt
 
     starts = sorted(picture.marks, key=lambda mark: picture.classes.index(mark["one"]))
-    words = alt.Chart(data(starts)).mark_text(align="left", dx=8, fontSize=11, color=QUIET)
+    words = alt.Chart(chart_data(starts)).mark_text(align="left", dx=8, fontSize=11, color=QUIET)
     words = words.encode(x=alt.value("width"), y=y, text="kind:N")
-    later = alt.Chart(data({**mark, "other": mark["one"]} for mark in starts[1:]))
+    later = alt.Chart(chart_data({**mark, "other": mark["one"]} for mark in starts[1:]))
     line = later.mark_rule(color=QUIET, strokeWidth=1, opacity=0.6)
     across = line.encode(y=_at_edge(y), x=alt.value(0), x2=alt.value("width"))
     down = line.encode(x=_at_edge(x), y=alt.value(0), y2=alt.value("height"))

@@ -9,30 +9,32 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from heedful.core.records import Estimate
-from heedful.report.figures.faithfulness import copy_picture
-from heedful.report.figures.figure_data import Picture, Row, told
-from heedful.report.figures.theme import INK, QUIET, SERIES, data
-from heedful.report.run_records import Records
-from heedful.report.sections.retraining import Found, known, order_of
-from heedful.report.sections.roar import curves_of
+from heedful.report.figures.faithfulness import build_copy_figure
+from heedful.report.figures.figure_data import FigureData, FigureRow, format_two_decimals
+from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
+from heedful.report.run_records import RunRecords
+from heedful.report.sections.retraining import RetrainedCheck, is_known, weight_order
+from heedful.report.sections.roar import build_roar_curves
 
 HEIGHTS = ("0–.25", ".25–.5", ".5–.75", ".75–1")  # of the largest weight
 CELLS = 20  # of a distribution of distances
 FEWEST = 5  # texts that have a distribution
 EVERYONE = "all texts"
-Column = Float64[np.ndarray, "n"]
+TextValues = Float64[np.ndarray, "n"]
 
 
-def retrained_pictures_of(records: Records, found: Mapping[str, Found]) -> tuple[Picture, ...]:
+def build_retraining_figures(
+    records: RunRecords, found: Mapping[str, RetrainedCheck]
+) -> tuple[FigureData, ...]:
     """A figure for each such check that was run and has values."""
-    made: dict[str, Callable[[Found], Picture]] = {
+    made: dict[str, Callable[[RetrainedCheck], FigureData]] = {
         "necessity": lambda one: _scores(one, DIFFERENCES["necessity"]),
         "seeds": lambda one: _spread(records, one),
         "adversary": lambda one: _plane(records, one, found.get("seeds")),
         "guide": lambda one: _scores(one, DIFFERENCES["guide"]),
         "deception": _hidden,
-        "roar": lambda one: curves_of(records, one),
-        "off_manifold": lambda _: copy_picture(records),
+        "roar": lambda one: build_roar_curves(records, one),
+        "off_manifold": lambda _: build_copy_figure(records),
     }
     pictures = (made[name](one) for name, one in found.items())
     return tuple(one for one in pictures if one.rows or one.marks)
@@ -55,7 +57,7 @@ CAPTIONS = {
 }
 
 
-def _scores(found: Found, differences: Mapping[str, str]) -> Picture:
+def _scores(found: RetrainedCheck, differences: Mapping[str, str]) -> FigureData:
     """Arms from the top down, the seeds of each, and differences between arms."""
     rows = [
         {"arm": place, "value": value, "lift": round((number + 0.5) / len(arm.seeds) - 0.5, 4)}
@@ -66,13 +68,13 @@ def _scores(found: Found, differences: Mapping[str, str]) -> Picture:
     apart = [
         {"difference": words, **_ends(found.estimate(measure))}
         for measure, words in differences.items()
-        if known(found.estimate(measure))
+        if is_known(found.estimate(measure))
     ]
     margin = found.setting("margin")
     band = [{"margin": margin}] if margin is not None and apart else []
     seen = [row["value"] for row in rows] + [one[end] for one in means for end in ("low", "high")]
     within = f" Shaded: within {margin:g}, which counts as no difference." if band else ""
-    return Picture(
+    return FigureData(
         name=found.name,
         kind="scores",
         title=TITLES[found.name],
@@ -98,13 +100,13 @@ def around(values: Iterable[float]) -> tuple[float, float]:
     return (low - 0.05 if low == high else low), high
 
 
-def _ends(estimate: Estimate) -> Row:
+def _ends(estimate: Estimate) -> FigureRow:
     value = estimate.value
     low, high = (value if end != end else end for end in (estimate.low, estimate.high))
     return {"value": value, "low": low, "high": high}
 
 
-def _spread(records: Records, found: Found) -> Picture:
+def _spread(records: RunRecords, found: RetrainedCheck) -> FigureData:
     """Distances of other seeds' attention and of the adversary's, by how peaked attention is."""
     height = records.column("seeds", "max_attention")
     weight = found.setting("adversary")
@@ -112,7 +114,7 @@ def _spread(records: Records, found: Found) -> Picture:
         "jsd_seeds": "other seeds",
         "jsd_adversary": "adversary" if weight is None else f"adversary, λ {weight:g}",
     }
-    rows, marks = list[Row](), list[Row]()
+    rows, marks = list[FigureRow](), list[FigureRow]()
     classes = _classes(records)
     for name, chosen in classes.items():
         for measure, source in sources.items():
@@ -123,7 +125,7 @@ def _spread(records: Records, found: Found) -> Picture:
                 rows += [{**one, **cell} for cell in _cells(values[here])]
                 marks += [{**one, **quartiles} for quartiles in _quartiles(values[here])]
         marks += _ruler(name, records.column("seeds", "jsd_shuffled")[chosen])
-    return Picture(
+    return FigureData(
         name="seeds",
         kind="spread",
         title="Attention from seed to seed",
@@ -137,7 +139,7 @@ def _spread(records: Records, found: Found) -> Picture:
     )
 
 
-def _classes(records: Records) -> dict[str, Bool[np.ndarray, "n"]]:
+def _classes(records: RunRecords) -> dict[str, Bool[np.ndarray, "n"]]:
     """The texts of either class where there are two, else all of them."""
     predicted = np.array(records.predicted, dtype=object)
     names = sorted(set(records.predicted))
@@ -146,12 +148,12 @@ def _classes(records: Records) -> dict[str, Bool[np.ndarray, "n"]]:
     return {name: np.asarray(predicted == name, dtype=bool) for name in names}
 
 
-def _place(height: Column) -> Float64[np.ndarray, "n"]:
+def _place(height: TextValues) -> Float64[np.ndarray, "n"]:
     """The bin of a largest weight; NaN has none."""
     return np.asarray(np.minimum(np.floor(height * len(HEIGHTS)), len(HEIGHTS) - 1))
 
 
-def _cells(values: Column) -> list[Row]:
+def _cells(values: TextValues) -> list[FigureRow]:
     """How many there are along the way, as shares of the most there are anywhere."""
     if len(values) < FEWEST:
         return []
@@ -164,38 +166,38 @@ def _cells(values: Column) -> list[Row]:
     ]
 
 
-def _quartiles(values: Column) -> list[Row]:
+def _quartiles(values: TextValues) -> list[FigureRow]:
     if not len(values):
         return []
     low, median, high = (round(float(one), 4) for one in np.quantile(values, (0.25, 0.5, 0.75)))
     return [{"low": low, "median": median, "high": high, "n": len(values)}]
 
 
-def _ruler(name: str, values: Column) -> list[Row]:
+def _ruler(name: str, values: TextValues) -> list[FigureRow]:
     defined = values[~np.isnan(values)]
     return [{"class": name, "shuffled": round(float(defined.mean()), 4)}] if len(defined) else []
 
 
-def _plane(records: Records, found: Found, seeds: Found | None) -> Picture:
+def _plane(records: RunRecords, found: RetrainedCheck, seeds: RetrainedCheck | None) -> FigureData:
     """Every adversary by the distance of its attention and of its output; seeds for comparison."""
     rows = [
         {
             "start": f"from {one.start}" if one.start else "adversary",
             "weight": one.weight.removeprefix("λ "),
-            "order": order if (order := order_of(one)) < float("inf") else 1e9,
+            "order": order if (order := weight_order(one)) < float("inf") else 1e9,
             "told": one.told,
             **{f"jsd_{end}": value for end, value in _ends(one.found["jsd"]).items()},
             **{f"tvd_{end}": value for end, value in _ends(one.found["tvd"]).items()},
         }
         for one in found.tried
-        if known(one.found["jsd"]) and known(one.found["tvd"])
+        if is_known(one.found["jsd"]) and is_known(one.found["tvd"])
     ]
     marks = _cloud(records, seeds)
     epsilon = found.setting("epsilon")
     heights = [row["tvd_high"] for row in rows] + [mark["tvd"] for mark in marks]
     line = [] if epsilon is None else [{"epsilon": epsilon}]
     cloud = " Seeds: each one's mean JSD, at the TVD of all of them." if marks else ""
-    return Picture(
+    return FigureData(
         name="adversary",
         kind="plane",
         title="Another attention at what cost",
@@ -209,7 +211,7 @@ def _plane(records: Records, found: Found, seeds: Found | None) -> Picture:
     )
 
 
-def _cloud(records: Records, seeds: Found | None) -> list[Row]:
+def _cloud(records: RunRecords, seeds: RetrainedCheck | None) -> list[FigureRow]:
     moved = records.column("seeds", "tvd_seeds")
     if seeds is None or np.isnan(moved).all():
         return []
@@ -217,7 +219,7 @@ def _cloud(records: Records, seeds: Found | None) -> list[Row]:
     return [{"jsd": value, "tvd": tvd} for arm in seeds.arms for value in arm.seeds]
 
 
-def _hidden(found: Found) -> Picture:
+def _hidden(found: RetrainedCheck) -> FigureData:
     """Mass and score before and after, λ by λ."""
     pairs = {"mass": ("mass_before", "mass_after"), "score": ("score_before", "score_after")}
     rows = [
@@ -229,11 +231,11 @@ def _hidden(found: Found) -> Picture:
         }
         for of, (before, after) in pairs.items()
         for one in found.tried
-        if known(one.found[after]) and known(found.estimate(before))
+        if is_known(one.found[after]) and is_known(found.estimate(before))
     ]
     without = found.estimate("score_without_words")
-    marks = [{"without": without.value}] if known(without) and rows else []
-    return Picture(
+    marks = [{"without": without.value}] if is_known(without) and rows else []
+    return FigureData(
         name="deception",
         kind="dumbbell",
         title="Taught to hide words",
@@ -253,7 +255,7 @@ ROOM = 1.15  # beyond the widest interval
 SPREAD = 0.68  # of the seeds of an arm
 
 
-def scores_chart(picture: Picture) -> Any:
+def scores_chart(picture: FigureData) -> Any:
     """Arms as rows with their seeds, means and intervals; differences on a ruler of their own."""
     import altair as alt
 
@@ -262,9 +264,9 @@ def scores_chart(picture: Picture) -> Any:
     scale = alt.Scale(domain=picture.span, nice=False, padding=8)
     x = alt.X("value:Q", title=picture.x, scale=scale, axis=alt.Axis(tickCount=5))
     y = _rows("at:Q", picture.classes)
-    faint = alt.Chart(data(seeds), width=WIDTH, height=ROW * len(picture.classes))
+    faint = alt.Chart(chart_data(seeds), width=WIDTH, height=ROW * len(picture.classes))
     faint = faint.mark_circle(size=34, color=SERIES[0], opacity=0.4).encode(x=x, y=y)
-    mean = alt.Chart(data(mark | {"at": mark["arm"]} for mark in means))
+    mean = alt.Chart(chart_data(mark | {"at": mark["arm"]} for mark in means))
     spread = mean.mark_rule(color=SERIES[0], strokeWidth=3, opacity=0.75)
     spread = spread.encode(x=alt.X("low:Q", title=picture.x), x2="high:Q", y=y)
     point = mean.mark_circle(color=SERIES[0], size=90, opacity=1).encode(x=x, y=y)
@@ -273,7 +275,7 @@ def scores_chart(picture: Picture) -> Any:
     return alt.vconcat(arms, _differences(picture, apart), spacing=14) if apart else arms
 
 
-def _differences(picture: Picture, apart: list[Row]) -> Any:
+def _differences(picture: FigureData, apart: list[FigureRow]) -> Any:
     import altair as alt
 
     margin = next((mark["margin"] for mark in picture.marks if "margin" in mark), 0.0)
@@ -284,10 +286,10 @@ def _differences(picture: Picture, apart: list[Row]) -> Any:
     x = alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5))
     rows = [mark | {"at": place} for place, mark in enumerate(apart)]
     y = _rows("at:Q", [mark["difference"] for mark in apart])
-    band = alt.Chart(data([{"value": -margin, "to": margin}]))
+    band = alt.Chart(chart_data([{"value": -margin, "to": margin}]))
     band = band.mark_rect(fill=QUIET, opacity=0.18, stroke=None).encode(x=x, x2="to:Q")
-    zero = alt.Chart(data([{"value": 0.0}])).mark_rule(color=QUIET, strokeWidth=1).encode(x=x)
-    base = alt.Chart(data(rows), width=WIDTH, height=0.8 * ROW * len(rows))
+    zero = alt.Chart(chart_data([{"value": 0.0}])).mark_rule(color=QUIET, strokeWidth=1).encode(x=x)
+    base = alt.Chart(chart_data(rows), width=WIDTH, height=0.8 * ROW * len(rows))
     spread = base.mark_rule(color=INK, strokeWidth=3, opacity=0.75)
     spread = spread.encode(x=alt.X("low:Q", title=title), x2="high:Q", y=y)
     point = base.mark_circle(color=INK, size=80, opacity=1).encode(x=x, y=y)
@@ -315,7 +317,7 @@ def _rows(field: str, names: Iterable[str]) -> Any:
     return alt.Y(field, title=None, axis=axis, scale=scale)
 
 
-def dumbbell_chart(picture: Picture) -> Any:
+def dumbbell_chart(picture: FigureData) -> Any:
     """Two rulers, the one of attention and the one of accuracy, from before to after."""
     import altair as alt
 
@@ -326,7 +328,7 @@ def dumbbell_chart(picture: Picture) -> Any:
 HIDDEN = {"mass": "share of attention on the hidden words", "score": "accuracy"}
 
 
-def _before_after(picture: Picture, of: str, title: str) -> Any:
+def _before_after(picture: FigureData, of: str, title: str) -> Any:
     import altair as alt
 
     first = of == "mass"
@@ -335,23 +337,23 @@ def _before_after(picture: Picture, of: str, title: str) -> Any:
     x = alt.X("value:Q", title=title, scale=along, axis=alt.Axis(tickCount=5))
     plain = alt.Axis(labels=first, ticks=False, domain=False, grid=False, labelLimit=160)
     y = alt.Y("weight:N", title=None, sort=list(picture.classes), axis=plain)
-    base = alt.Chart(data(rows), width=240, height=alt.Step(ROW))
+    base = alt.Chart(chart_data(rows), width=240, height=alt.Step(ROW))
     way = base.mark_rule(color=QUIET, strokeWidth=1.5).encode(x=x, x2="before:Q", y=y)
     spread = base.mark_rule(color=SERIES[0], strokeWidth=4, opacity=0.5)
     spread = spread.encode(x=alt.X("low:Q", title=title), x2="high:Q", y=y)
     scale = alt.Scale(domain=["before", "after"], range=[QUIET, SERIES[0]])
     legend = alt.Legend(title=None, orient="top") if first else None
     colour = alt.Color("when:N", scale=scale, legend=legend)
-    dots = alt.Chart(data(row | {"when": "after"} for row in rows))
+    dots = alt.Chart(chart_data(row | {"when": "after"} for row in rows))
     dots = dots.mark_circle(size=90, opacity=1).encode(x=x, y=y, color=colour)
-    rings = alt.Chart(data(row | {"when": "before"} for row in rows))
+    rings = alt.Chart(chart_data(row | {"when": "before"} for row in rows))
     rings = rings.mark_point(shape="circle", size=190, opacity=1, strokeWidth=2.5)
     rings = rings.encode(x=alt.X("before:Q", scale=along, title=title), y=y, color=colour)
     without = _without(picture, alt.X("without:Q", scale=along, title=title)) if not first else []
     return alt.layer(way, *without, rings, spread, dots)
 
 
-def _span(picture: Picture, of: str) -> tuple[float, float]:
+def _span(picture: FigureData, of: str) -> tuple[float, float]:
     """All of the way for shares of attention; accuracies lie closer together."""
     if of == "mass":
         return picture.span
@@ -360,14 +362,15 @@ def _span(picture: Picture, of: str) -> tuple[float, float]:
     return around([*ends, *(mark["without"] for mark in picture.marks)])
 
 
-def _without(picture: Picture, x: Any) -> list[Any]:
+def _without(picture: FigureData, x: Any) -> list[Any]:
     """What is reached without the words."""
     import altair as alt
 
     marks = [
-        mark | {"told": f"without the words {told(mark['without'])}"} for mark in picture.marks
+        mark | {"told": f"without the words {format_two_decimals(mark['without'])}"}
+        for mark in picture.marks
     ]
-    base = alt.Chart(data(marks))
+    base = alt.Chart(chart_data(marks))
     rule = base.mark_rule(strokeDash=[4, 3], strokeWidth=1.5, color=SERIES[1]).encode(x=x)
     text = base.mark_text(baseline="bottom", dy=-4, fontSize=11, color=SERIES[1])
     return [rule, text.encode(x=x, y=alt.value(0), text="told:N")] if marks else []
@@ -380,7 +383,7 @@ BELOW = 0.06  # of the height, for the λ of points near 0
 FARTHEST = 0.7  # JSD ends a little below
 
 
-def spread_chart(picture: Picture) -> Any:
+def spread_chart(picture: FigureData) -> Any:
     """A panel for each class; in it, from bin to bin, seeds above the line, adversary below."""
     import altair as alt
 
@@ -388,7 +391,7 @@ def spread_chart(picture: Picture) -> Any:
     return alt.hconcat(*panels, spacing=14)
 
 
-def _panel(picture: Picture, name: str, *, first: bool) -> Any:
+def _panel(picture: FigureData, name: str, *, first: bool) -> Any:
     import altair as alt
 
     sources = list(dict.fromkeys(mark["source"] for mark in picture.marks if "source" in mark))
@@ -409,10 +412,10 @@ def _panel(picture: Picture, name: str, *, first: bool) -> Any:
     colours = alt.Scale(domain=sources, range=list(SERIES[: len(sources)]))
     colour = alt.Color("source:N", scale=colours, legend=legend if first else None)
     width = NARROW if len(picture.classes) > 1 else WIDTH
-    area = alt.Chart(data(shapes), width=width, height=HEIGHT)
+    area = alt.Chart(chart_data(shapes), width=width, height=HEIGHT)
     area = area.mark_area(opacity=0.35, interpolate="monotone")
     area = area.encode(x=x, y=y, y2="to:Q", color=colour, detail="bin:O")
-    base = alt.Chart(data(middle))
+    base = alt.Chart(chart_data(middle))
     rule = base.mark_rule(strokeWidth=2.5, opacity=0.9)
     rule = rule.encode(x=alt.X("low:Q", title=picture.x), x2="high:Q", y=y, color=colour)
     dot = base.mark_circle(size=55, opacity=1).encode(x="median:Q", y=y, color=colour)
@@ -420,7 +423,7 @@ def _panel(picture: Picture, name: str, *, first: bool) -> Any:
     return layers.properties(title=name if len(picture.classes) == 1 else f"predicted {name}")
 
 
-def _closed(rows: list[Row], span: tuple[float, float]) -> list[Row]:
+def _closed(rows: list[FigureRow], span: tuple[float, float]) -> list[FigureRow]:
     """Distributions that reach the ends of the scale, not the middles of their outer cells."""
     if not rows:
         return []
@@ -430,7 +433,7 @@ def _closed(rows: list[Row], span: tuple[float, float]) -> list[Row]:
     return [*rows, *(row | {"x": ends[row["x"]]} for row in rows if row["x"] in ends)]
 
 
-def _lifted(row: Row, sides: dict[str, int]) -> Row:
+def _lifted(row: FigureRow, sides: dict[str, int]) -> FigureRow:
     line = row["bin"] + 0.5
     return row | {"at": line, "to": line + sides[row["source"]] * TALLEST * row["height"]}
 
@@ -443,16 +446,16 @@ def _bins(*, shown: bool) -> Any:
     return alt.Axis(values=middles, labelExpr=words, labels=shown, ticks=False, domain=False)
 
 
-def _scale(marks: list[Row]) -> list[Any]:
+def _scale(marks: list[FigureRow]) -> list[Any]:
     """Where shuffled weights lie."""
     import altair as alt
 
     rows = [mark for mark in marks if "shuffled" in mark]
-    rule = alt.Chart(data(rows)).mark_rule(strokeDash=[4, 3], strokeWidth=1.2, color=INK)
+    rule = alt.Chart(chart_data(rows)).mark_rule(strokeDash=[4, 3], strokeWidth=1.2, color=INK)
     return [rule.encode(x=alt.X("shuffled:Q"))] if rows else []
 
 
-def _counts(middle: list[Row], sources: list[str], y: Any) -> list[Any]:
+def _counts(middle: list[FigureRow], sources: list[str], y: Any) -> list[Any]:
     """How many texts each bin holds, at the right."""
     import altair as alt
 
@@ -461,11 +464,11 @@ def _counts(middle: list[Row], sources: list[str], y: Any) -> list[Any]:
         for mark in middle
         if mark["source"] == sources[0]
     ]
-    text = alt.Chart(data(rows)).mark_text(align="left", dx=5, fontSize=10, color=QUIET)
+    text = alt.Chart(chart_data(rows)).mark_text(align="left", dx=5, fontSize=10, color=QUIET)
     return [text.encode(x=alt.value("width"), y=y, text="told:N")] if rows else []
 
 
-def plane_chart(picture: Picture) -> Any:
+def plane_chart(picture: FigureData) -> Any:
     """Adversaries by start, joined along λ, each with its λ; seeds and ε for comparison."""
     import altair as alt
 
@@ -481,33 +484,35 @@ def plane_chart(picture: Picture) -> Any:
     legend = alt.Legend(title=None, orient="top", labelLimit=220)
     scale = alt.Scale(domain=names, range=list(SERIES[: len(names)]))
     colour = alt.Color("start:N", scale=scale, legend=legend)
-    base = alt.Chart(data(picture.rows), width=WIDTH, height=HEIGHT)
+    base = alt.Chart(chart_data(picture.rows), width=WIDTH, height=HEIGHT)
     line = base.mark_line(strokeWidth=1.5, opacity=0.7)
     line = line.encode(x=x, y=y, color=colour, order="order:Q")
     rule = base.mark_rule(strokeWidth=2, opacity=0.6)
     wide = rule.encode(x=alt.X("jsd_low:Q", title=picture.x), x2="jsd_high:Q", y=y, color=colour)
     tall = rule.encode(x=x, y="tvd_low:Q", y2="tvd_high:Q", color=colour)
     dot = base.mark_circle(size=80, opacity=1).encode(x=x, y=y, color=colour)
-    seeds = alt.Chart(data(mark | {"start": SEEDS} for mark in cloud))
+    seeds = alt.Chart(chart_data(mark | {"start": SEEDS} for mark in cloud))
     seeds = seeds.mark_point(size=60, shape="diamond", filled=True, opacity=0.8)
     seeds = seeds.encode(x="jsd:Q", y="tvd:Q", color=colour)
     points = [seeds, dot] if cloud else [dot]
     return alt.layer(*_same(picture), line, wide, tall, *points, *_weights(picture, x, y))
 
 
-def _weights(picture: Picture, x: Any, y: Any) -> list[Any]:
+def _weights(picture: FigureData, x: Any, y: Any) -> list[Any]:
     """The λ of each point: above it on the first line and below on the others, to keep apart."""
     import altair as alt
 
     drawn = []
     for place, start in enumerate(picture.classes):
         rows = [row for row in picture.rows if row["start"] == start]
-        text = alt.Chart(data(rows)).mark_text(dy=16 if place else -13, fontSize=11, color=INK)
+        text = alt.Chart(chart_data(rows)).mark_text(
+            dy=16 if place else -13, fontSize=11, color=INK
+        )
         drawn.append(text.encode(x=x, y=y, text="weight:N"))
     return drawn
 
 
-def _same(picture: Picture) -> list[Any]:
+def _same(picture: FigureData) -> list[Any]:
     """Below this line an output counts as the same."""
     import altair as alt
 
@@ -516,7 +521,7 @@ def _same(picture: Picture) -> list[Any]:
         for mark in picture.marks
         if "epsilon" in mark and mark["epsilon"] <= picture.span[1]
     ]
-    base = alt.Chart(data(rows))
+    base = alt.Chart(chart_data(rows))
     rule = base.mark_rule(strokeDash=[5, 4], strokeWidth=1.2, color=QUIET).encode(y="tvd:Q")
     text = base.mark_text(align="left", dx=6, fontSize=11, color=QUIET)
     text = text.encode(x=alt.value("width"), y="tvd:Q", text="told:N")

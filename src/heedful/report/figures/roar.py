@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from heedful.report.figures.figure_data import Picture
-from heedful.report.figures.theme import INK, QUIET, SERIES, data
+from heedful.report.figures.figure_data import FigureData
+from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
 
 WIDTH, HEIGHT = 380, 260
 APART = 0.012  # of methods at the same share, so that their intervals can be told apart
 
 
-def curves_chart(picture: Picture) -> Any:
+def curves_chart(picture: FigureData) -> Any:
     """A line for each method from share to share, with its intervals; the control is grey."""
     import altair as alt
 
@@ -31,12 +31,12 @@ def curves_chart(picture: Picture) -> Any:
     y = alt.Y("value:Q", title="accuracy", scale=scale, axis=alt.Axis(tickCount=5))
     legend = alt.Legend(title=None, orient="top", offset=6, columns=3)
     colour = alt.Color("method:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
-    base = alt.Chart(data(rows), width=WIDTH, height=HEIGHT).encode(x=x, color=colour)
+    base = alt.Chart(chart_data(rows), width=WIDTH, height=HEIGHT).encode(x=x, color=colour)
     line = base.mark_line(strokeWidth=2).encode(y=y)
     spread = base.mark_rule(strokeWidth=2, opacity=0.75).encode(
         y=alt.Y("low:Q", title="accuracy"), y2="high:Q"
     )
     point = base.mark_circle(size=60, opacity=1).encode(y=y)
-    whole = alt.Chart(data({"value": mark["whole"]} for mark in picture.marks))
+    whole = alt.Chart(chart_data({"value": mark["whole"]} for mark in picture.marks))
     rule = whole.mark_rule(color=INK, strokeDash=[4, 3], strokeWidth=1.2).encode(y=y)
     return alt.layer(rule, line, spread, point)

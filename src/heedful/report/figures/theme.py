@@ -11,7 +11,7 @@ INK, QUIET, GRID = "#22272e", "#6b7280", "#e3e6ea"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 
-def data(rows: Iterable[Mapping[str, Any]]) -> Any:
+def chart_data(rows: Iterable[Mapping[str, Any]]) -> Any:
     """Rows as a chart takes them."""
     import altair as alt
 
@@ -20,7 +20,7 @@ def data(rows: Iterable[Mapping[str, Any]]) -> Any:
     return alt.InlineData(values=text, format=alt.JsonDataFormat(type="json"))
 
 
-def look(background: str) -> dict[str, Any]:
+def chart_theme(background: str) -> dict[str, Any]:
     """The settings that make all charts one family."""
     axis: dict[str, Any] = {
         "labelColor": QUIET,

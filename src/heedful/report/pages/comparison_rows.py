@@ -7,12 +7,18 @@ from io import StringIO
 from typing import Any
 
 from heedful.report.measure_labels import REMOVING, Meaning, meaning_of
-from heedful.report.run_records import visible
-from heedful.results.comparison.columns import Key
-from heedful.results.comparison.records import DEGREE, MAIN, Compared, Difference, Pair
+from heedful.report.run_records import sanitise_text
+from heedful.results.comparison.columns import MeasureKey
+from heedful.results.comparison.records import (
+    DEGREE_KEY,
+    MAIN_FAMILY,
+    ComparisonRecord,
+    Difference,
+    SidePair,
+)
 
 SIDES = ("first", "second", "difference")
-COLUMNS = (
+COMPARISON_COLUMNS = (
     *("first", "second", "check", "measure", "setting", "n"),
     *(f"{side}_{part}" for side in SIDES for part in ("value", "low", "high")),
     *("p", "p_corrected", "certain", "family", "over", "undefined_first", "undefined_second"),
@@ -24,7 +30,7 @@ THE_METHOD = "the method"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class DifferenceGroup:
     """One check's differences: the measures, and of those by setting as many as can be read."""
 
     check: str
@@ -40,25 +46,25 @@ class Group:
         return f"{len(self.more)} more by setting (layers, heads, pairs), {sure} of them certain."
 
 
-def groups_of(pair: Pair) -> tuple[Group, ...]:
+def group_differences(pair: SidePair) -> tuple[DifferenceGroup, ...]:
     """The differences of a pair, check by check; the degree has no check."""
     found = []
     for check in dict.fromkeys(one.key.check for one in pair.differences):
         rows = [one for one in pair.differences if one.key.check == check]
-        main = [one for one in rows if one.family == MAIN]
-        rest = [one for one in rows if one.family != MAIN]
+        main = [one for one in rows if one.family == MAIN_FAMILY]
+        rest = [one for one in rows if one.family != MAIN_FAMILY]
         shown, more = ((*main, *rest), ()) if len(rest) <= FEW else (tuple(main), tuple(rest))
-        found.append(Group(visible(check), shown, more))
+        found.append(DifferenceGroup(sanitise_text(check), shown, more))
     return tuple(found)
 
 
-def meaning_for(key: Key, kind: str) -> Meaning:
+def meaning_for(key: MeasureKey, kind: str) -> Meaning:
     """How to read a row; where methods are compared, measures are those of any method.
 
     >>> meaning_for(Key("faithfulness", "flip"), "methods").words
     'words to remove until the decision flips, by the method'
     """
-    if key == DEGREE:
+    if key == DEGREE_KEY:
         return Meaning(DEGREE_WORDS, "up")
     if kind == "methods":
         if found := REMOVING.get(key.measure):
@@ -68,12 +74,12 @@ def meaning_for(key: Key, kind: str) -> Meaning:
     return meaning_of(key.measure, key.check)
 
 
-def name_of(key: Key) -> str:
+def display_name(key: MeasureKey) -> str:
     """The measure with its setting, fit for a page."""
-    return visible(key.measure if key.setting is None else f"{key.measure} [{key.setting}]")
+    return sanitise_text(key.measure if key.setting is None else f"{key.measure} [{key.setting}]")
 
 
-def p_told(p: float) -> str:
+def format_p_value(p: float) -> str:
     """A p-value to three decimals, or that it is smaller; a dash where there is none.
 
     >>> p_told(0.0004), p_told(0.25), p_told(float("nan"))
@@ -84,7 +90,7 @@ def p_told(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def corrected_told(compared: Compared) -> str:
+def describe_correction(compared: ComparisonRecord) -> str:
     """How the p-values were corrected, in a sentence."""
     how = {"holm": "Holm's correction", "bh": "Benjamini and Hochberg's correction"}
     counts: dict[str, int] = {}
@@ -92,11 +98,11 @@ def corrected_told(compared: Compared) -> str:
         counts[one.family] = counts.get(one.family, 0) + 1
     if compared.correction == "none":
         return f"p-values are not corrected, though {sum(counts.values())} questions are asked."
-    told = ", ".join(f"{count} ({visible(name)})" for name, count in counts.items())
+    told = ", ".join(f"{count} ({sanitise_text(name)})" for name, count in counts.items())
     return f"p-values by {how[compared.correction]} over each family of questions: {told}."
 
 
-def method_told(compared: Compared) -> str:
+def describe_intervals(compared: ComparisonRecord) -> str:
     """Where intervals and p-values come from, in a sentence."""
     paired = all(pair.pairing.paired for pair in compared.pairs)
     how = "turning signs" if paired else "dealing texts anew"
@@ -107,7 +113,7 @@ def method_told(compared: Compared) -> str:
     )
 
 
-def flat_rows(compared: Compared) -> Iterator[dict[str, Any]]:
+def flatten_rows(compared: ComparisonRecord) -> Iterator[dict[str, Any]]:
     """One row per pair and measure, with the columns above."""
     for pair, one in compared.rows:
         row: dict[str, Any] = {"first": pair.first, "second": pair.second}
@@ -122,13 +128,13 @@ def flat_rows(compared: Compared) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def csv_of(compared: Compared) -> str:
+def render_csv(compared: ComparisonRecord) -> str:
     """The rows as CSV; numbers in full, nothing where there is none."""
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in flat_rows(compared):
-        writer.writerow(_cell(row[name]) for name in COLUMNS)
+    writer.writerow(COMPARISON_COLUMNS)
+    for row in flatten_rows(compared):
+        writer.writerow(_cell(row[name]) for name in COMPARISON_COLUMNS)
     return out.getvalue()
 
 
@@ -136,20 +142,20 @@ def _cell(value: Any) -> Any:
     if value is None or value != value:
         return ""
     if isinstance(value, str):  # a name may come from others, and a spreadsheet may run it
-        return f"'{visible(value)}" if value.startswith(FORMULA) else visible(value)
+        return f"'{sanitise_text(value)}" if value.startswith(FORMULA) else sanitise_text(value)
     return repr(value) if isinstance(value, float) else value
 
 
-def names_of(keys: Sequence[str], *, most: int = 8) -> str:
+def join_names(keys: Sequence[str], *, most: int = 8) -> str:
     """Some names, and how many more there are."""
-    shown = ", ".join(map(visible, keys[:most]))
+    shown = ", ".join(map(sanitise_text, keys[:most]))
     return shown if len(keys) <= most else f"{shown} and {len(keys) - most} more"
 
 
-def lacking_told(pair: Pair) -> Iterator[str]:
+def describe_missing(pair: SidePair) -> Iterator[str]:
     """What was not compared, and why, a sentence for each reason."""
     reasons: dict[str, list[str]] = {}
     for key, why in pair.only_one.items():
         reasons.setdefault(why, []).append(key)
     for why, keys in reasons.items():
-        yield f"Not compared: {names_of(keys)} ({visible(why)})."
+        yield f"Not compared: {join_names(keys)} ({sanitise_text(why)})."

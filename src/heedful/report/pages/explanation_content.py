@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log10
 
-from heedful.results.explanation import Explained, MethodScores
+from heedful.results.explanation import MethodScores, TextExplanation
 
 KINDS = {
     "attention": "Where the model looks, whatever the output then makes of it.",
@@ -20,7 +20,7 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class MethodView:
     """One method: what it says of itself, its scores, and the power of ten to show them in."""
 
     name: str
@@ -54,30 +54,30 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class KindGroup:
     """The methods of one kind, and what that kind means."""
 
     kind: str
     meaning: str
-    methods: tuple[Shown, ...]
+    methods: tuple[MethodView, ...]
 
 
-def groups_of(explained: Explained) -> tuple[Group, ...]:
+def group_by_kind(explained: TextExplanation) -> tuple[KindGroup, ...]:
     """The methods by kind, known kinds first and in their order."""
-    shown = [shown_of(name, one) for name, one in explained.methods.items()]
+    shown = [build_method_view(name, one) for name, one in explained.methods.items()]
     kinds = dict.fromkeys((*KINDS, *(one.scores.kind for one in shown)))
     found = {kind: tuple(one for one in shown if one.scores.kind == kind) for kind in kinds}
-    return tuple(Group(kind, KINDS.get(kind, ""), many) for kind, many in found.items() if many)
+    return tuple(KindGroup(kind, KINDS.get(kind, ""), many) for kind, many in found.items() if many)
 
 
-def shown_of(name: str, scores: MethodScores) -> Shown:
+def build_method_view(name: str, scores: MethodScores) -> MethodView:
     """One method's scores, with the strongest found; of equals the first."""
     sizes = [abs(score) for score in scores.scores]
     largest = max(sizes, default=0.0)
-    return Shown(name, scores, sizes.index(largest) if largest else None, _power(largest))
+    return MethodView(name, scores, sizes.index(largest) if largest else None, _power(largest))
 
 
-def strongest_told(tokens: Sequence[str], shown: Shown) -> str:
+def describe_strongest(tokens: Sequence[str], shown: MethodView) -> str:
     """The strongest word with its score, in words: for who sees no colour.
 
     >>> scores = MethodScores("saliency", True, (0.1, -0.25))
@@ -88,10 +88,10 @@ def strongest_told(tokens: Sequence[str], shown: Shown) -> str:
         return "every word has a score of 0"
     sign = "+" if shown.scores.signed else ""
     score = f"{shown.scores.scores[shown.strongest]:{sign}.3g}".replace("-", "\u2212")
-    return f"strongest: “{shortened(tokens[shown.strongest])}” {score}"
+    return f"strongest: “{shorten_word(tokens[shown.strongest])}” {score}"
 
 
-def shortened(word: str, most: int = LONGEST) -> str:
+def shorten_word(word: str, most: int = LONGEST) -> str:
     """A word that is no word but a page of letters, cut.
 
     >>> shortened("incomprehensible", 8)
@@ -100,12 +100,12 @@ def shortened(word: str, most: int = LONGEST) -> str:
     return word if len(word) <= most else f"{word[: most - 1]}…"
 
 
-def question_told(question: str) -> str:
+def describe_question(question: str) -> str:
     """What was read beside the text; its beginning, where it is very long."""
     return f"beside the text: {question[:LONGEST_QUESTION]}"
 
 
-def prediction_told(explained: Explained) -> str:
+def describe_prediction(explained: TextExplanation) -> str:
     """How likely the target is, and what was predicted if that is another class."""
     told = f"probability {explained.probability:.3f}"
     if explained.predicted == explained.target:
@@ -113,12 +113,12 @@ def prediction_told(explained: Explained) -> str:
     return f"{told}, while {explained.predicted} is predicted"
 
 
-def refusal_told(name: str, reason: str) -> str:
+def describe_refusal(name: str, reason: str) -> str:
     """Which method refused and why; most reasons begin with its name themselves."""
     return reason if reason.startswith(f"{name} ") else f"{name}: {reason}"
 
 
-def truncated_told(explained: Explained) -> str:
+def describe_truncation(explained: TextExplanation) -> str:
     """A sentence where the model did not read to the end; nothing otherwise."""
     if not explained.truncated:
         return ""

@@ -4,26 +4,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from heedful.report.pages.explanation_content import (
-    Group,
-    Shown,
-    groups_of,
-    prediction_told,
-    question_told,
-    refusal_told,
-    shortened,
-    strongest_told,
-    truncated_told,
+    KindGroup,
+    MethodView,
+    describe_prediction,
+    describe_question,
+    describe_refusal,
+    describe_strongest,
+    describe_truncation,
+    group_by_kind,
+    shorten_word,
 )
-from heedful.report.pages.run_html import depth
-from heedful.report.pages.self_contained_html import joined, policy, templates
-from heedful.report.run_records import visible
-from heedful.results.explanation import Explained
+from heedful.report.pages.run_html import heat_class
+from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
+from heedful.report.run_records import sanitise_text
+from heedful.results.explanation import TextExplanation
 
 MOST = 500  # words on a page; more of them nobody looks at, and a browser can hardly hold them
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class WordCell:
     """One word under one method: its score in words, and the class of its colour."""
 
     number: str
@@ -33,7 +33,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MethodCells:
     """One method with a cell for every word that is shown."""
 
     name: str
@@ -41,11 +41,11 @@ class Row:
     facts: tuple[str, ...]
     strongest: str
     unit: str
-    cells: tuple[Cell, ...]
+    cells: tuple[WordCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ExplanationView:
     """Everything a page shows. Texts in it come from users: the template escapes them."""
 
     model: str
@@ -55,49 +55,49 @@ class View:
     granularity: str
     tokens: tuple[str, ...]
     notes: tuple[str, ...]
-    groups: tuple[tuple[Group, tuple[Row, ...]], ...]
+    groups: tuple[tuple[KindGroup, tuple[MethodCells, ...]], ...]
     signed: bool
     refused: tuple[str, ...]
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[MethodCells, ...]:
         """All methods, kind by kind."""
         return tuple(row for _, rows in self.groups for row in rows)
 
 
-def explained_page(explained: Explained, *, model: str = "") -> str:
+def render_explanation_html(explained: TextExplanation, *, model: str = "") -> str:
     """One self-contained page: no request to anywhere, readable without its script."""
-    css, js = joined(("page", "explained"), "css"), joined(("theme", "explained"), "js")
+    css, js = join_assets(("page", "explained"), "css"), join_assets(("theme", "explained"), "js")
     own = {"css": css, "js": js}
     return _rendered("explained.html.j2", explained, model, own, policy=policy(css=css, js=js))
 
 
-def explained_fragment(explained: Explained, *, model: str = "") -> str:
+def render_explanation_fragment(explained: TextExplanation, *, model: str = "") -> str:
     """A piece of a page that brings its own style, for notebooks."""
-    own = {"css": joined(("notebook", "explained"), "css")}
+    own = {"css": join_assets(("notebook", "explained"), "css")}
     return _rendered("explained_fragment.html.j2", explained, model, own)
 
 
 def _rendered(
-    template: str, explained: Explained, model: str, own: dict[str, str], **rest: Any
+    template: str, explained: TextExplanation, model: str, own: dict[str, str], **rest: Any
 ) -> str:
-    environment = templates()
+    environment = template_environment()
     from markupsafe import Markup
 
     ours = {name: Markup(text) for name, text in own.items()}  # noqa: S704 - style and script
-    view = view_of(explained, model=model)
+    view = build_explanation_view(explained, model=model)
     return environment.get_template(template).render(view=view, **ours, **rest)
 
 
-def view_of(explained: Explained, *, model: str = "") -> View:
+def build_explanation_view(explained: TextExplanation, *, model: str = "") -> ExplanationView:
     """What the page shows of an explanation; of a very long text only the beginning."""
-    tokens = tuple(map(visible, explained.tokens[:MOST]))
-    groups = groups_of(explained)
-    return View(
-        model=visible(model),
-        text=visible(explained.text[: 20 * MOST]),
-        target=visible(explained.target),
-        prediction=visible(prediction_told(explained)),
+    tokens = tuple(map(sanitise_text, explained.tokens[:MOST]))
+    groups = group_by_kind(explained)
+    return ExplanationView(
+        model=sanitise_text(model),
+        text=sanitise_text(explained.text[: 20 * MOST]),
+        target=sanitise_text(explained.target),
+        prediction=sanitise_text(describe_prediction(explained)),
         granularity=explained.granularity,
         tokens=tokens,
         notes=tuple(_notes(explained)),
@@ -106,25 +106,27 @@ def view_of(explained: Explained, *, model: str = "") -> View:
             for one in groups
         ),
         signed=any(one.scores.signed for group in groups for one in group.methods),
-        refused=tuple(visible(refusal_told(*one)) for one in explained.refused.items()),
+        refused=tuple(sanitise_text(describe_refusal(*one)) for one in explained.refused.items()),
     )
 
 
-def _notes(explained: Explained) -> list[str]:
-    told = [] if explained.question is None else [visible(question_told(explained.question))]
-    told += [truncated_told(explained)] if explained.truncated else []
+def _notes(explained: TextExplanation) -> list[str]:
+    told = (
+        [] if explained.question is None else [sanitise_text(describe_question(explained.question))]
+    )
+    told += [describe_truncation(explained)] if explained.truncated else []
     if (more := len(explained.tokens) - MOST) > 0:
         told.append(f"The first {MOST} are shown; {more} more are in the JSON and the data frame.")
     return told
 
 
-def _row(method: Shown, every: tuple[str, ...], tokens: tuple[str, ...]) -> Row:
+def _row(method: MethodView, every: tuple[str, ...], tokens: tuple[str, ...]) -> MethodCells:
     one = method.scores
-    return Row(
-        name=visible(method.name),
+    return MethodCells(
+        name=sanitise_text(method.name),
         kind=one.kind,
-        facts=tuple(map(visible, method.facts)),
-        strongest=visible(strongest_told(every, method)),
+        facts=tuple(map(sanitise_text, method.facts)),
+        strongest=sanitise_text(describe_strongest(every, method)),
         unit=method.unit,
         cells=tuple(
             _cell(method, token, score) for token, score in zip(tokens, one.scores, strict=False)
@@ -132,13 +134,13 @@ def _row(method: Shown, every: tuple[str, ...], tokens: tuple[str, ...]) -> Row:
     )
 
 
-def _cell(method: Shown, token: str, score: float) -> Cell:
+def _cell(method: MethodView, token: str, score: float) -> WordCell:
     sign = "+" if method.scores.signed else ""
     told = f"{score:{sign}.3g}".replace("-", "\u2212")
     share = abs(score) / method.largest
-    return Cell(
+    return WordCell(
         number=method.number(score),
-        title=f"{shortened(token)}: {told}, {share:.0%} of the strongest",
-        colour=depth(score, method.largest),
+        title=f"{shorten_word(token)}: {told}, {share:.0%} of the strongest",
+        colour=heat_class(score, method.largest),
         score=repr(score),
     )

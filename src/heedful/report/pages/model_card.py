@@ -6,15 +6,15 @@ from typing import Any
 
 from heedful.core.records import Estimate, Verdict
 from heedful.report.pages.model_index import model_index, model_name
-from heedful.report.pages.run_html import number
-from heedful.report.pages.run_markdown import escaped
+from heedful.report.pages.run_html import three_decimals
+from heedful.report.pages.run_markdown import escape_markdown
 from heedful.report.pages.yaml_block import front_matter
-from heedful.report.run_records import visible
-from heedful.report.sections.claims import Bearing, ClaimRow, claims_of
-from heedful.report.sections.provenance import audited_of, limits_of
-from heedful.report.sections.retrained_models import models_told
+from heedful.report.run_records import sanitise_text
+from heedful.report.sections.claims import ClaimRow, EvidenceRow, build_claims
+from heedful.report.sections.provenance import list_limits, read_audited_attention
+from heedful.report.sections.retrained_models import describe_models
 
-MARK = "<!-- written by heedful report --card -->"
+CARD_MARK = "<!-- written by heedful report --card -->"
 ANSWERS = {
     "faithful": "**Yes.** By and large, words with more attention are those the prediction rests "
     "on.",
@@ -37,10 +37,10 @@ INSTEAD = (
 )
 
 
-def card_of(verdict: Verdict, manifest: Mapping[str, Any]) -> str:
+def render_model_card(verdict: Verdict, manifest: Mapping[str, Any]) -> str:
     """The block of figures and the section, from the verdict and the manifest alone."""
     section = "\n".join(_lines(verdict, manifest))
-    return f"{front_matter(model_index(verdict, manifest))}\n{MARK}\n\n{section}\n"
+    return f"{front_matter(model_index(verdict, manifest))}\n{CARD_MARK}\n\n{section}\n"
 
 
 def _lines(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -49,33 +49,33 @@ def _lines(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[str]:
     yield "**Question.** Does this model's attention tell which words its predictions rest on?\n"
     answer = ANSWERS.get(verdict.answer, _shown(verdict.answer))
     yield f"**Answer.** {answer} {_shown(verdict.why)}\n"
-    if (audited := audited_of(manifest)) is not None:
+    if (audited := read_audited_attention(manifest)) is not None:
         yield f"{_shown(audited.sentence)}\n"
-    yield f"**Degree.** {degree_told(verdict.degree, level)}\n"
-    yield f"**What to use.** {use_told(verdict)}\n"
+    yield f"**Degree.** {describe_degree(verdict.degree, level)}\n"
+    yield f"**What to use.** {describe_use(verdict)}\n"
     yield "### What was found\n"
     yield "| claim | found | in words | rests on |\n| --- | --- | --- | --- |"
-    for claim in claims_of(verdict):
-        found = "; ".join(_bearing(one) for one in claim.bearing) or "–"
+    for claim in build_claims(verdict):
+        found = "; ".join(_format_evidence(one) for one in claim.bearing) or "–"
         yield f"| {_shown(claim.name)} | {_shown(claim.answer)} | {_words(claim)} | {found} |"
     yield f"\nFigures are means over texts with {100 * level:g} % intervals.\n"
     yield "### Data and method\n"
     yield from (f"- {line}" for line in _data(manifest))
     yield "\n### Limits\n"
-    yield from (f"- {_shown(line)}" for line in limits_of(verdict, manifest))
+    yield from (f"- {_shown(line)}" for line in list_limits(verdict, manifest))
 
 
 def _shown(text: str) -> str:
-    return escaped(visible(text))
+    return escape_markdown(sanitise_text(text))
 
 
 def _words(claim: ClaimRow) -> str:
     return _shown(claim.words)
 
 
-def _bearing(one: Bearing) -> str:
+def _format_evidence(one: EvidenceRow) -> str:
     told = [
-        f"{_shown(figure.meaning.words or figure.name)} {interval_told(figure.estimate)}"
+        f"{_shown(figure.meaning.words or figure.name)} {format_interval(figure.estimate)}"
         for figure in one.figures
     ]
     if told:
@@ -83,26 +83,26 @@ def _bearing(one: Bearing) -> str:
     return _shown(f"{one.check}: {one.missing}" if one.missing else one.check)
 
 
-def interval_told(estimate: Estimate) -> str:
+def format_interval(estimate: Estimate) -> str:
     """A figure with its interval, as Markdown."""
     if estimate.n < 2 or isnan(estimate.low):
-        return number(estimate.value)
-    return f"{number(estimate.value)} \\[{number(estimate.low)}, {number(estimate.high)}\\]"
+        return three_decimals(estimate.value)
+    return f"{three_decimals(estimate.value)} \\[{three_decimals(estimate.low)}, {three_decimals(estimate.high)}\\]"
 
 
-def degree_told(degree: Estimate | None, level: float) -> str:
+def describe_degree(degree: Estimate | None, level: float) -> str:
     """The degree in a sentence, or that there is none."""
     if degree is None or not degree.n or isnan(degree.value):
         return UNMEASURED
     ends = f"{100 * level:g} % interval, " if degree.n > 1 and not isnan(degree.low) else ""
     return (
         "On a scale from attention shuffled among the words (0) to the gradient (1), by agreement "
-        f"with what deleting words does, it stands at {interval_told(degree)} "
+        f"with what deleting words does, it stands at {format_interval(degree)} "
         f"({ends}n = {degree.n} texts)."
     )
 
 
-def use_told(verdict: Verdict) -> str:
+def describe_use(verdict: Verdict) -> str:
     """What may be shown to people, given this verdict."""
     if verdict.answer == "unfaithful" and verdict.instead is not None:
         return f"{INSTEAD} {_shown(str(verdict.instead))}"
@@ -128,7 +128,7 @@ def _data(manifest: Mapping[str, Any]) -> Iterator[str]:
     versions = ", ".join(f"{name} {one}" for name, one in (manifest.get("versions") or {}).items())
     yield f"Method: {_shown(str(manifest.get('interval', '')))}; seed {manifest.get('seed')}"
     yield f"Versions: {_shown(versions)}"
-    if made := models_told(manifest):
+    if made := describe_models(manifest):
         yield _shown(made)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from heedful.core.records import Estimate, Verdict
 from heedful.report.measure_labels import meaning_of
-from heedful.report.run_records import visible
+from heedful.report.run_records import sanitise_text
 from heedful.report.sections.claims import LEADING, MOST
 
 MANY = 1000  # more classes than this are the words of a language model
@@ -40,7 +40,7 @@ def model_name(manifest: Mapping[str, Any]) -> str:
     'mine'
     """
     name = str(manifest["model"]["name"])
-    return visible(PurePath(name).name or name if name.startswith(("/", "~", ".")) else name)
+    return sanitise_text(PurePath(name).name or name if name.startswith(("/", "~", ".")) else name)
 
 
 def _task(manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -50,28 +50,31 @@ def _task(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _dataset(data: Mapping[str, Any]) -> dict[str, Any]:
-    name = visible(str(data["name"]))
+    name = sanitise_text(str(data["name"]))
     kind, config = name, ""
     if name.startswith("hf:"):
         kind, _, config = name.removeprefix("hf:").partition("@")
     told: dict[str, Any] = {"type": kind, "name": name}
     told |= {"config": config} if config else {}
-    told["split"] = visible(str(data["split"]))
-    told["args"] = {"sha256": visible(str(data.get("sha256") or "")), "texts": data.get("texts")}
+    told["split"] = sanitise_text(str(data["split"]))
+    told["args"] = {
+        "sha256": sanitise_text(str(data.get("sha256") or "")),
+        "texts": data.get("texts"),
+    }
     return told
 
 
 def _version(manifest: Mapping[str, Any]) -> str:
-    return visible(str((manifest.get("versions") or {}).get("heedful", "")))
+    return sanitise_text(str((manifest.get("versions") or {}).get("heedful", "")))
 
 
 def _metrics(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     level, by = manifest.get("level", 0.95), {"version": _version(manifest)}
-    answer = visible(verdict.answer)
+    answer = sanitise_text(verdict.answer)
     yield {"type": f"{SOURCE}_answer", "value": answer, "name": ANSWER, "args": by}
     for claim, found in verdict.claims.items():
-        kind, name = visible(f"{SOURCE}_claim_{claim}"), visible(f"Claim: {claim}")
-        yield {"type": kind, "value": visible(found.answer), "name": name}
+        kind, name = sanitise_text(f"{SOURCE}_claim_{claim}"), sanitise_text(f"Claim: {claim}")
+        yield {"type": kind, "value": sanitise_text(found.answer), "name": name}
     if verdict.degree is not None and not isnan(verdict.degree.value):
         yield _metric(f"{SOURCE}_degree", DEGREE, verdict.degree, level)
     for check, result in verdict.checks.items():
@@ -80,8 +83,8 @@ def _metrics(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[dict[str
             if estimate is not None and not isnan(estimate.value):
                 words = meaning_of(measure, check).words
                 name = f"{words} ({check}.{measure})" if words else f"{check}.{measure}"
-                kind = visible(f"{SOURCE}_{check}_{measure}")  # two checks may share a name
-                yield _metric(kind, visible(name), estimate, level)
+                kind = sanitise_text(f"{SOURCE}_{check}_{measure}")  # two checks may share a name
+                yield _metric(kind, sanitise_text(name), estimate, level)
 
 
 def _metric(kind: str, name: str, estimate: Estimate, level: float) -> dict[str, Any]:

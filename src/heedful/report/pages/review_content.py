@@ -6,12 +6,17 @@ from math import isnan
 from typing import Any
 
 from heedful.core.records import Estimate, Verdict
-from heedful.report.run_records import Records, visible
-from heedful.report.sections.check_power import powers_told
-from heedful.report.sections.claims import ClaimRow, claims_of
-from heedful.report.sections.page import CheckTable, check_of, visible_lines
-from heedful.report.sections.provenance import Facts, audited_of, facts_of, limits_of
-from heedful.report.sections.retrained_models import models_told
+from heedful.report.run_records import RunRecords, sanitise_text
+from heedful.report.sections.check_power import describe_check_powers
+from heedful.report.sections.claims import ClaimRow, build_claims
+from heedful.report.sections.page import CheckTable, build_check_table, sanitise_lines
+from heedful.report.sections.provenance import (
+    FactTable,
+    build_facts,
+    list_limits,
+    read_audited_attention,
+)
+from heedful.report.sections.retrained_models import describe_models
 from heedful.report.terminal.verdict_card import HEADLINES
 
 MOST_LABELS = 20
@@ -37,7 +42,7 @@ class Review:
     degree: Estimate | None
     level: float
     instead: str
-    facts: tuple[Facts, ...]
+    facts: tuple[FactTable, ...]
     claims: tuple[ClaimRow, ...]
     checks: tuple[tuple[CheckTable, str], ...]  # each with its power in words
     limits: tuple[str, ...]
@@ -46,37 +51,38 @@ class Review:
     digest: str
 
 
-def review_of(records: Records, *, digest: str = "") -> Review:
+def build_review(records: RunRecords, *, digest: str = "") -> Review:
     """The page of one run; `digest` names the verdict that is signed for."""
     verdict, manifest = records.verdict, records.manifest
-    degree, audited = verdict.degree, audited_of(manifest)
+    degree, audited = verdict.degree, read_audited_attention(manifest)
     return Review(
-        model=visible(str(manifest["model"]["name"])),
-        answer=visible(verdict.answer),
-        headline=HEADLINES.get(verdict.answer, visible(verdict.answer)),
-        why=visible(verdict.why),
+        model=sanitise_text(str(manifest["model"]["name"])),
+        answer=sanitise_text(verdict.answer),
+        headline=HEADLINES.get(verdict.answer, sanitise_text(verdict.answer)),
+        why=sanitise_text(verdict.why),
         audited=audited.sentence if audited else "",
         degree=degree if degree and degree.n and not isnan(degree.value) else None,
         level=manifest.get("level", 0.95),
-        instead=visible(str(verdict.instead)) if verdict.instead else "",
+        instead=sanitise_text(str(verdict.instead)) if verdict.instead else "",
         facts=tuple(_facts(verdict, manifest)),
-        claims=claims_of(verdict),
+        claims=build_claims(verdict),
         checks=tuple(
-            (check_of(name, one), powers_told(one)) for name, one in verdict.checks.items()
+            (build_check_table(name, one), describe_check_powers(one))
+            for name, one in verdict.checks.items()
         ),
-        limits=(*limits_of(verdict, manifest), *_gaps(verdict)),
-        made=models_told(manifest),
-        plan=visible_lines(records.plan),
+        limits=(*list_limits(verdict, manifest), *_gaps(verdict)),
+        made=describe_models(manifest),
+        plan=sanitise_lines(records.plan),
         digest=digest,
     )
 
 
-def _facts(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[Facts]:
+def _facts(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[FactTable]:
     """All but what it cost, and which checks were run."""
-    for group in facts_of(_fewer_labels(manifest)):
+    for group in build_facts(_fewer_labels(manifest)):
         if group.title == "Method":
-            checks = ("checks", visible(", ".join(verdict.checks)))
-            yield Facts(group.title, (checks, *group.rows))
+            checks = ("checks", sanitise_text(", ".join(verdict.checks)))
+            yield FactTable(group.title, (checks, *group.rows))
         elif not group.title.startswith("Cost"):
             yield group
 
@@ -94,6 +100,8 @@ def _gaps(verdict: Verdict) -> Iterator[str]:
     for check, result in verdict.checks.items():
         if result.undefined:
             told = ", ".join(f"{name} {count}" for name, count in result.undefined.items())
-            yield visible(f"{check}: texts on which a measure is undefined and left out: {told}.")
+            yield sanitise_text(
+                f"{check}: texts on which a measure is undefined and left out: {told}."
+            )
         for measure, why in result.missing.items():
-            yield visible(f"{check}: no {measure}: {why}.")
+            yield sanitise_text(f"{check}: no {measure}: {why}.")

@@ -6,14 +6,14 @@ from math import isnan
 from typing import Any
 
 from heedful.core.records import Estimate
-from heedful.report.figures.draw import svg_of
-from heedful.report.figures.figure_data import told
-from heedful.report.pages.self_contained_html import joined, policy, templates
-from heedful.report.run_records import Records
-from heedful.report.sections.example_texts import SCORES, Sentence
-from heedful.report.sections.layers import summary_of
-from heedful.report.sections.method_agreement import limits_told, nearest
-from heedful.report.sections.page import Page, page_of
+from heedful.report.figures.draw import render_svg
+from heedful.report.figures.figure_data import format_two_decimals
+from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
+from heedful.report.run_records import RunRecords
+from heedful.report.sections.example_texts import SCORES, ExampleText
+from heedful.report.sections.layers import summarise_layers
+from heedful.report.sections.method_agreement import describe_length_limits, describe_nearest
+from heedful.report.sections.page import Page, build_page
 
 # what could end a script element or a line of it, in any reading of HTML or JavaScript
 UNSAFE_IN_SCRIPT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
@@ -21,13 +21,16 @@ STEPS = 20  # of colour in a table; the style sheet has a class for each
 ARROWS = {"up": "↑", "down": "↓", "none": ""}
 
 
-def render_html(records: Records) -> str:
+def render_html(records: RunRecords) -> str:
     """One self-contained page from the records of a run; no model, no network."""
-    environment = templates()
-    environment.filters |= {"number": number, "place": place, "depth": depth}
-    environment.filters |= {"summary": summary_of, "short": short}
-    environment.filters |= {"nearest": nearest, "limits_told": limits_told}
-    page = page_of(records)
+    environment = template_environment()
+    environment.filters |= {"number": three_decimals, "place": ruler_position, "depth": heat_class}
+    environment.filters |= {"summary": summarise_layers, "short": two_decimals}
+    environment.filters |= {
+        "nearest": describe_nearest,
+        "describe_length_limits": describe_length_limits,
+    }
+    page = build_page(records)
     return environment.get_template("page.html.j2").render(**_shown(page))
 
 
@@ -38,7 +41,7 @@ def _shown(page: Page) -> dict[str, Any]:
     looked = more or (("layers",) if page.identified else ())
     styled = ("methods", *looked) if page.methods else looked
     styled = (*styled, "retrained") if page.retraining else styled
-    css, js = joined(("page", *styled), "css"), joined(("theme", "page", *more), "js")
+    css, js = join_assets(("page", *styled), "css"), join_assets(("theme", "page", *more), "js")
     # these are ours, or made by ours from escaped text; all else is escaped by the template
     own = {"css": css, "js": js}
     own |= {"data": script_json(_sentences(page)), "maps": script_json(_maps(page))}
@@ -47,12 +50,12 @@ def _shown(page: Page) -> dict[str, Any]:
         "page": page,
         "arrows": ARROWS,
         "policy": policy(css=css, js=js),
-        "figures": [(one, Markup(svg_of(one))) for one in page.pictures],  # noqa: S704
-        "method_figures": [(one, Markup(svg_of(one))) for one in page.method_pictures],  # noqa: S704
-        "layer_figures": [(one, Markup(svg_of(one))) for one in drawn],  # noqa: S704
-        "identified_figures": [(one, Markup(svg_of(one))) for one in page.identified_pictures],  # noqa: S704
+        "figures": [(one, Markup(render_svg(one))) for one in page.pictures],  # noqa: S704
+        "method_figures": [(one, Markup(render_svg(one))) for one in page.method_pictures],  # noqa: S704
+        "layer_figures": [(one, Markup(render_svg(one))) for one in drawn],  # noqa: S704
+        "identified_figures": [(one, Markup(render_svg(one))) for one in page.identified_pictures],  # noqa: S704
         "retrained_figures": {
-            one.name: (one, Markup(svg_of(one)))  # noqa: S704
+            one.name: (one, Markup(render_svg(one)))  # noqa: S704
             for one in page.retrained_pictures
         },
         **{name: Markup(text) for name, text in own.items()},  # noqa: S704
@@ -60,7 +63,7 @@ def _shown(page: Page) -> dict[str, Any]:
 
 
 def _sentences(page: Page) -> dict[str, Any]:
-    names = [one.name for one in fields(Sentence)]  # asdict would copy every score
+    names = [one.name for one in fields(ExampleText)]  # asdict would copy every score
     shown = [{name: getattr(one, name) for name in names} for one in page.sentences]
     return {"scores": SCORES, "sentences": shown}
 
@@ -88,7 +91,7 @@ def script_json(value: Any) -> str:
     return text.translate(UNSAFE_IN_SCRIPT)
 
 
-def number(value: float | None) -> str:
+def three_decimals(value: float | None) -> str:
     """Three decimals with a true minus sign; a dash where there is no number.
 
     >>> number(-0.25), number(-1e-9), number(float("nan"))
@@ -97,16 +100,16 @@ def number(value: float | None) -> str:
     return "–" if value is None or isnan(value) else f"{value:z.3f}".replace("-", "\u2212")
 
 
-def short(value: float) -> str:
+def two_decimals(value: float) -> str:
     """Two decimals, for where there is room for no more.
 
     >>> short(-0.25), short(float("nan"))
     ('−0.25', '–')
     """
-    return "–" if isnan(value) else told(value)
+    return "–" if isnan(value) else format_two_decimals(value)
 
 
-def depth(value: float, strongest: float) -> str:
+def heat_class(value: float, strongest: float) -> str:
     """The class of a colour: its kind by the sign, its depth as a share of the strongest.
 
     >>> depth(-0.1, 0.2), depth(float("nan"), 0.2)
@@ -117,7 +120,7 @@ def depth(value: float, strongest: float) -> str:
     return f"{'minus' if value < 0 else 'plus'} s{round(STEPS * min(1.0, abs(value) / strongest))}"
 
 
-def place(estimate: Estimate, span: tuple[float, float]) -> dict[str, float]:
+def ruler_position(estimate: Estimate, span: tuple[float, float]) -> dict[str, float]:
     """Where an estimate and its interval lie on a ruler of length 100.
 
     >>> place(Estimate(0.5, 0.25, 0.75, 9), (0.0, 1.0))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
-def templates() -> "jinja2.Environment":
+def template_environment() -> "jinja2.Environment":
     """Our templates, under which every text is escaped unless it is ours."""
     try:
         import jinja2
@@ -29,7 +29,7 @@ def templates() -> "jinja2.Environment":
     )
 
 
-def joined(names: Iterable[str], kind: str) -> str:
+def join_assets(names: Iterable[str], kind: str) -> str:
     """Our style sheets or scripts as one."""
     return "".join((TEMPLATES / f"{name}.{kind}").read_text(encoding="utf-8") for name in names)
 

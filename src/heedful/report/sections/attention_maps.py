@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from heedful.report.run_records import Records, visible
+from heedful.report.run_records import RunRecords, sanitise_text
 
 # signs of all packed maps together. A weight is a byte and rows sum to 1, so that 64 tokens hold
 # at most about six bits per byte: three such texts of 12 layers of 12 heads always fit
 BUDGET = 1_900_000
 LONGEST_TOKEN = 24
-Row = dict[str, Any]
+MapRow = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Maps:
     told: str
 
 
-def maps_of(records: Records) -> Maps | None:
+def build_maps(records: RunRecords) -> Maps | None:
     """As many of the kept maps as a page can carry; None where the run kept none."""
     rows = records.maps.whole().to_pylist() if records.maps else []
     rows.sort(key=lambda row: (row["instance"], row["layer"], row["head"]))
@@ -60,14 +60,14 @@ def maps_of(records: Records) -> Maps | None:
         if len(text.packed) <= room:
             room -= len(text.packed)
             texts.append(text)
-    return Maps(tuple(texts), _told(texts, kept)) if kept else None
+    return Maps(tuple(texts), _describe_sample(texts, kept)) if kept else None
 
 
-def _whole(row: Row) -> bool:
+def _whole(row: MapRow) -> bool:
     return len(row["weights"]) == len(row["queries"]) * len(row["keys"]) > 0
 
 
-def _text(rows: list[Row]) -> MapText:
+def _text(rows: list[MapRow]) -> MapText:
     layers = []
     for layer, inside in groupby(rows, key=lambda row: row["layer"]):
         first, *rest = inside
@@ -85,13 +85,13 @@ def _levels(weights: list[float | None]) -> UInt8[np.ndarray, "n"]:
 
 
 def _tokens(tokens: list[str]) -> tuple[str, ...]:
-    shown = (visible(token) for token in tokens)
+    shown = (sanitise_text(token) for token in tokens)
     return tuple(
         one if len(one) <= LONGEST_TOKEN else one[: LONGEST_TOKEN - 1] + "…" for one in shown
     )
 
 
-def _told(texts: list[MapText], kept: int) -> str:
+def _describe_sample(texts: list[MapText], kept: int) -> str:
     if not texts:
         return "The maps that the run kept are too large for a page; they are in its folder, maps/."
     numbers = [str(text.instance) for text in texts]

@@ -3,23 +3,23 @@
 from collections.abc import Mapping
 
 from heedful.core.records import CheckResult
-from heedful.report.run_records import visible
+from heedful.report.run_records import sanitise_text
 
 UNKNOWN = "power not measured"
 
 
-def power_told(result: CheckResult, claim: str) -> str:
+def describe_check_power(result: CheckResult, claim: str) -> str:
     """A check's power on a claim.
 
     >>> power_told(CheckResult("undecided", "", {}), "ranks")
     'power not measured'
     """
     known: Mapping[str, object] = result.power.get(claim, {})
-    return visible(str(known.get("told", UNKNOWN)))
+    return sanitise_text(str(known.get("told", UNKNOWN)))
 
 
-def powers_told(result: CheckResult) -> str:
+def describe_check_powers(result: CheckResult) -> str:
     """Its power on every claim that it bears on, in one line."""
     if not result.power:
         return UNKNOWN
-    return "; ".join(f"{claim}: {power_told(result, claim)}" for claim in result.power)
+    return "; ".join(f"{claim}: {describe_check_power(result, claim)}" for claim in result.power)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.measure_labels import QUESTIONS, Meaning, meaning_of
-from heedful.report.run_records import visible
-from heedful.report.sections.check_power import power_told
+from heedful.report.run_records import sanitise_text
+from heedful.report.sections.check_power import describe_check_power
 from heedful.report.terminal.verdict_card import CLAIM_WORDS
 
 MOST = 2  # figures of a check that is not known here
@@ -35,7 +35,7 @@ ASIDE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class LeadingFigure:
     """One estimate and how to read it."""
 
     name: str
@@ -44,13 +44,13 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Bearing:
+class EvidenceRow:
     """A check that bears on a claim; `answer` is empty where the check answers another one."""
 
     check: str
     question: str
     answer: str
-    figures: tuple[Figure, ...]
+    figures: tuple[LeadingFigure, ...]
     missing: str
     power: str = ""
 
@@ -63,45 +63,45 @@ class ClaimRow:
     words: str
     answer: str
     why: str
-    bearing: tuple[Bearing, ...]
+    bearing: tuple[EvidenceRow, ...]
 
 
-def claims_of(verdict: Verdict) -> tuple[ClaimRow, ...]:
+def build_claims(verdict: Verdict) -> tuple[ClaimRow, ...]:
     """Every claim, in order."""
     return tuple(
         ClaimRow(
-            visible(name),
-            CLAIM_WORDS.get(name, visible(name)),
+            sanitise_text(name),
+            CLAIM_WORDS.get(name, sanitise_text(name)),
             claim.answer,
-            visible(claim.why),
-            _bearings(name, claim.checks, verdict.checks),
+            sanitise_text(claim.why),
+            _evidence_rows(name, claim.checks, verdict.checks),
         )
         for name, claim in verdict.claims.items()
     )
 
 
-def _bearings(
+def _evidence_rows(
     claim: str, names: tuple[str, ...], checks: Mapping[str, CheckResult]
-) -> tuple[Bearing, ...]:
+) -> tuple[EvidenceRow, ...]:
     """Those that vote first."""
-    made = [_bearing(claim, name, checks[name]) for name in names if name in checks]
+    made = [_evidence_row(claim, name, checks[name]) for name in names if name in checks]
     return tuple(sorted(made, key=lambda one: one.answer == "no vote"))
 
 
-def _bearing(claim: str, check: str, result: CheckResult) -> Bearing:
+def _evidence_row(claim: str, check: str, result: CheckResult) -> EvidenceRow:
     aside = ASIDE.get((claim, check))
     wanted = aside or LEADING.get(check, tuple(result.estimates)[:MOST])
     figures = tuple(
-        Figure(visible(name), meaning_of(name, check), result.estimates[name])
+        LeadingFigure(sanitise_text(name), meaning_of(name, check), result.estimates[name])
         for name in wanted
         if name in result.estimates
     )
     reason = next(iter(result.missing.values()), "")
-    return Bearing(
-        check=visible(check),
+    return EvidenceRow(
+        check=sanitise_text(check),
         question=QUESTIONS.get(check, ""),
         answer="" if aside else result.answer,
         figures=figures,
-        missing="" if figures else visible(reason),
-        power=power_told(result, claim),
+        missing="" if figures else sanitise_text(reason),
+        power=describe_check_power(result, claim),
     )

@@ -8,9 +8,9 @@ from jaxtyping import Float64
 
 from heedful.core.records import CheckResult, Estimate
 from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.report.measure_labels import CONTROL_NAMES, OF_METHODS, QUESTIONS, Range
-from heedful.report.run_records import Records, visible
-from heedful.report.terminal.verdict_card import told_once
+from heedful.report.measure_labels import CONTROL_NAMES, OF_METHODS, QUESTIONS, ValueRange
+from heedful.report.run_records import RunRecords, sanitise_text
+from heedful.report.terminal.verdict_card import group_by_reason
 
 HEADS = {
     "plausibility": {
@@ -50,7 +50,7 @@ class SettingRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class DescriptiveCheck:
     """A check that bears on no claim: its question, what it found, and the figures of methods.
 
     `settings` have the first measure again, of the methods named in `across`.
@@ -60,32 +60,34 @@ class Apart:
     question: str
     why: str
     heads: tuple[str, ...]
-    spans: tuple[Range, ...]
+    spans: tuple[ValueRange, ...]
     rows: tuple[MethodRow, ...]
     missing: tuple[str, ...]
     across: tuple[str, ...] = ()
     settings: tuple[SettingRow, ...] = ()
 
 
-def apart_of(records: Records) -> tuple[Apart, ...]:
+def build_descriptive_checks(records: RunRecords) -> tuple[DescriptiveCheck, ...]:
     """Those that were run."""
     checks = records.verdict.checks
-    made = (_apart(name, checks[name]) for name in HEADS if name in checks)
+    made = (_descriptive_check(name, checks[name]) for name in HEADS if name in checks)
     return tuple(_with_settings(one, records) for one in made)
 
 
-def _apart(check: str, result: CheckResult) -> Apart:
+def _descriptive_check(check: str, result: CheckResult) -> DescriptiveCheck:
     found = _by_measure(result.estimates, HEADS[check])
     names = dict.fromkeys(name for named in found.values() for name in named)
     order = sorted(names, key=lambda name: name in CONTROL_NAMES)
-    return Apart(
+    return DescriptiveCheck(
         name=check,
         question=QUESTIONS[check],
-        why=visible(result.why),
+        why=sanitise_text(result.why),
         heads=tuple(HEADS[check][measure] for measure in found),
         spans=tuple(OF_METHODS[check][measure].span for measure in found),
         rows=tuple(_row(name, found) for name in order),
-        missing=tuple(f"{name}: {visible(why)}" for name, why in told_once(result.missing)),
+        missing=tuple(
+            f"{name}: {sanitise_text(why)}" for name, why in group_by_reason(result.missing)
+        ),
     )
 
 
@@ -104,10 +106,10 @@ def _by_measure(
 def _row(name: str, found: Mapping[str, Mapping[str, Estimate]]) -> MethodRow:
     own = tuple(named.get(name) for named in found.values())
     texts = max((one.n for one in own if one), default=0)
-    return MethodRow(visible(name), name in CONTROL_NAMES, own, texts)
+    return MethodRow(sanitise_text(name), name in CONTROL_NAMES, own, texts)
 
 
-def _with_settings(one: Apart, records: Records) -> Apart:
+def _with_settings(one: DescriptiveCheck, records: RunRecords) -> DescriptiveCheck:
     """The same with what was found under each setting, where there are any."""
     measure = next(iter(HEADS[one.name]))
     columns = {
@@ -119,7 +121,7 @@ def _with_settings(one: Apart, records: Records) -> Apart:
     level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
     found = {key: _mean(values, seed=seed, level=level) for key, values in columns.items()}
     settings = tuple(
-        SettingRow(visible(setting), tuple(found.get((setting, name)) for name in across))
+        SettingRow(sanitise_text(setting), tuple(found.get((setting, name)) for name in across))
         for setting in dict.fromkeys(setting for setting, _ in columns)
     )
     return replace(one, across=across, settings=settings)

@@ -8,7 +8,7 @@ from jaxtyping import Float64, Int64
 from scipy.special import rel_entr
 
 from heedful.core.rng import generator
-from heedful.report.run_records import Records, visible
+from heedful.report.run_records import RunRecords, sanitise_text
 
 MOST = 240  # half at random, a quarter from either end
 MOST_WORDS = 200  # of one text; what is beyond is counted, so that a page of books stays a page
@@ -23,7 +23,7 @@ SCORES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class ExampleText:
     """One text with its scores; `why` says how it came into the sample."""
 
     instance: int
@@ -39,7 +39,7 @@ class Sentence:
     question: str | None = None
 
 
-def sentences_of(records: Records) -> tuple[Sentence, ...]:
+def choose_examples(records: RunRecords) -> tuple[ExampleText, ...]:
     """At most MOST texts: random ones, those where τ with leave-one-out is lowest, and highest."""
     kept = ~np.isnan(records.lengths)
     instances = records.instances[kept]
@@ -70,23 +70,23 @@ def _chosen(
     return dict(sorted(why.items(), key=lambda one: int(instances[one[0]])))
 
 
-def _sentence(row: dict[str, Any], *, why: str, tau: float | None) -> Sentence:
+def _sentence(row: dict[str, Any], *, why: str, tau: float | None) -> ExampleText:
     words = row["words"][:MOST_WORDS]
     scores = {name: row[name] for name in SCORES if row.get(name) is not None}
     scores = {name: one for name, one in scores.items() if len(one) == len(row["words"])}
     asked = row.get("question")
-    return Sentence(
+    return ExampleText(
         instance=row["instance"],
         why=why,
-        predicted=visible(row["predicted"] or ""),
-        label=visible(row["label"] or ""),
+        predicted=sanitise_text(row["predicted"] or ""),
+        label=sanitise_text(row["label"] or ""),
         probability=_number(row.get("probability")),
         tau=tau,
         jsd=_jsd(scores.get("attention"), scores.get("adversarial")),
-        words=tuple(_short(visible(word)) for word in words),
+        words=tuple(_short(sanitise_text(word)) for word in words),
         more_words=len(row["words"]) - len(words),
         scores={name: _relative(one)[:MOST_WORDS] for name, one in scores.items()},
-        question=None if asked is None else visible(asked[:LONGEST_QUESTION]),
+        question=None if asked is None else sanitise_text(asked[:LONGEST_QUESTION]),
     )
 
 
@@ -113,6 +113,6 @@ def _number(value: float | None) -> float | None:
     return None if value is None or not np.isfinite(value) else round(float(value), 4)
 
 
-def total_of(records: Records) -> int:
+def count_texts(records: RunRecords) -> int:
     """How many texts there were to choose from."""
     return int((~np.isnan(records.lengths)).sum())

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heedful.core.records import Estimate
-from heedful.report.run_records import Records
+from heedful.report.run_records import RunRecords
 from heedful.report.sections.layers import (
     NOTHING,
-    Column,
-    Place,
-    estimates_of,
+    LayerHead,
+    TextValues,
+    estimate_layer_heads,
+    group_by_layer_head,
     is_audited,
-    placed_of,
 )
-from heedful.report.sections.provenance import audited_of
+from heedful.report.sections.provenance import read_audited_attention
 
 CHECK, OUTPUT = "identifiability", "output"
 MEASURES = (
@@ -37,7 +37,7 @@ PROVES_NOT = (
 
 
 @dataclass(frozen=True, slots=True)
-class SeenHead:
+class HeadNullSpace:
     """One head and the share of its weights that has no effect.
 
     `longer` texts have more keys than a head has dimensions, `there` is the mean share in them: in
@@ -53,7 +53,7 @@ class SeenHead:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenLayer:
+class LayerNullSpace:
     """A layer, heads averaged, and its heads; the last is what leaves the model, without weights.
 
     `keys` are those a row may see, for each dimension of a head; `identified` are states as they
@@ -68,30 +68,31 @@ class SeenLayer:
     keys: Estimate
     identified: Estimate
     own: Estimate
-    heads: tuple[SeenHead, ...] = ()
+    heads: tuple[HeadNullSpace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Identified:
+class IdentifiabilityView:
     """Every layer from the lowest up, and what is said of the heads with the most to spare."""
 
-    layers: tuple[SeenLayer, ...]
+    layers: tuple[LayerNullSpace, ...]
     level: float
     sentences: tuple[str, ...]
     proves: str
     proves_not: str
 
 
-def identified_of(records: Records) -> Identified | None:
+def build_identifiability(records: RunRecords) -> IdentifiabilityView | None:
     """What the run has measured of it; None where it was not asked, or could not be."""
     found = records.by_every_setting(CHECK, MEASURES)
     by_place = {
-        measure: estimates_of(records, placed_of(found.get(measure, {}))) for measure in MEASURES
+        measure: estimate_layer_heads(records, group_by_layer_head(found.get(measure, {})))
+        for measure in MEASURES
     }
     numbers = sorted({layer for one in by_place.values() for layer, head in one if head is None})
     if not numbers:
         return None
-    audited = audited_of(records.manifest)
+    audited = read_audited_attention(records.manifest)
     layers = [
         _layer(number, by_place, found, audited=is_audited(audited, number)) for number in numbers
     ]
@@ -99,20 +100,22 @@ def identified_of(records: Records) -> Identified | None:
         layers.append(_output(records, numbers[-1] + 1))
     level = records.manifest.get("level", 0.95)
     said = _sentences(layers, level)
-    return Identified(tuple(layers), level, said, *((PROVES, PROVES_NOT) if said else ("", "")))
+    return IdentifiabilityView(
+        tuple(layers), level, said, *((PROVES, PROVES_NOT) if said else ("", ""))
+    )
 
 
 def _layer(
     number: int,
-    by_place: Mapping[str, Mapping[Place, Estimate]],
-    found: Mapping[str, Mapping[str, Column]],
+    by_place: Mapping[str, Mapping[LayerHead, Estimate]],
+    found: Mapping[str, Mapping[str, TextValues]],
     *,
     audited: bool,
-) -> SeenLayer:
+) -> LayerNullSpace:
     here = {measure: one.get((number, None), NOTHING) for measure, one in by_place.items()}
     shares, keys = by_place["no_effect_share"], here["keys_per_dimension"]
     heads = sorted(head for layer, head in shares if layer == number and head is not None)
-    return SeenLayer(
+    return LayerNullSpace(
         number=number,
         name=f"layer {number}",
         audited=audited,
@@ -122,30 +125,32 @@ def _layer(
         identified=here["token_identified"],
         own=here["own_share"],
         heads=tuple(
-            SeenHead(number, head, shares[number, head], keys, *_longer(found, number, head))
+            HeadNullSpace(number, head, shares[number, head], keys, *_longer(found, number, head))
             for head in heads
         ),
     )
 
 
-def _longer(found: Mapping[str, Mapping[str, Column]], layer: int, head: int) -> tuple[int, float]:
+def _longer(
+    found: Mapping[str, Mapping[str, TextValues]], layer: int, head: int
+) -> tuple[int, float]:
     """How many texts have more keys than a head has dimensions, and the mean share in them."""
     keys = found["keys_per_dimension"][f"layer {layer}"]
     share = found["no_effect_share"][f"layer {layer}, head {head}"][keys > 1]
     return len(share), float(share.mean()) if len(share) else 0.0
 
 
-def _output(records: Records, number: int) -> SeenLayer:
+def _output(records: RunRecords, number: int) -> LayerNullSpace:
     """What leaves the last layer."""
     found = records.by_every_setting(CHECK, MEASURES[3:])
-    names: dict[Place, str] = {(place, None): name for place, name in enumerate(MEASURES[3:])}
+    names: dict[LayerHead, str] = {(place, None): name for place, name in enumerate(MEASURES[3:])}
     columns = {key: found[name][OUTPUT] for key, name in names.items() if name in found}
-    told = estimates_of(records, columns)
+    told = estimate_layer_heads(records, columns)
     identified, own = (told.get(key, NOTHING) for key in names)
-    return SeenLayer(number, OUTPUT, False, *(NOTHING,) * 3, identified, own)
+    return LayerNullSpace(number, OUTPUT, False, *(NOTHING,) * 3, identified, own)
 
 
-def _sentences(layers: list[SeenLayer], level: float) -> tuple[str, ...]:
+def _sentences(layers: list[LayerNullSpace], level: float) -> tuple[str, ...]:
     """A sentence for each of the heads whose weights have the largest part without effect."""
     heads = [head for layer in layers for head in layer.heads if head.share.n]
     if not heads:
@@ -158,7 +163,7 @@ def _sentences(layers: list[SeenLayer], level: float) -> tuple[str, ...]:
     )
 
 
-def _sentence(head: SeenHead, level: float) -> str:
+def _sentence(head: HeadNullSpace, level: float) -> str:
     share, ends = head.share, ""
     if share.n > 1 and share.low == share.low:
         low, high = (f"{100 * max(0.0, end):.1f}" for end in (share.low, share.high))

@@ -10,17 +10,17 @@ from jaxtyping import Float64
 
 from heedful.core.records import Estimate
 from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.report.run_records import Records
-from heedful.report.sections.provenance import Audited, audited_of
+from heedful.report.run_records import RunRecords
+from heedful.report.sections.provenance import AuditedAttention, read_audited_attention
 
 SETTING = re.compile(r"layer (\d+)(?:, head (\d+))?")
 NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0)
-Column = Float64[np.ndarray, "n"]
-Place = tuple[int, int | None]  # layer and head; None for the mean over heads
+TextValues = Float64[np.ndarray, "n"]
+LayerHead = tuple[int, int | None]  # layer and head; None for the mean over heads
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class HeadAgreement:
     """One head: its τ with leave-one-out, and the share of its weight that is on words."""
 
     number: int
@@ -30,7 +30,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class LayerAgreement:
     """The same of one layer with its heads averaged, and each of them.
 
     `weighting` is the τ of its weights with what tokens contribute to it, `unrolled` that of those
@@ -41,7 +41,7 @@ class Layer:
     tau: Estimate
     mass: Estimate
     audited: bool
-    heads: tuple[Head, ...]
+    heads: tuple[HeadAgreement, ...]
     weighting: Estimate = NOTHING
     unrolled: Estimate = NOTHING
     mixing: Estimate = NOTHING
@@ -51,17 +51,17 @@ class Layer:
 class Layers:
     """Every layer from the lowest up; `level` is that of the intervals."""
 
-    layers: tuple[Layer, ...]
+    layers: tuple[LayerAgreement, ...]
     level: float
 
     @property
-    def heads(self) -> tuple[Head, ...]:
+    def heads(self) -> tuple[HeadAgreement, ...]:
         """The heads of all layers that have a τ."""
         every = (head for layer in self.layers for head in layer.heads)
         return tuple(head for head in every if not isnan(head.tau.value))
 
     @property
-    def traced(self) -> tuple[Layer, ...]:
+    def traced(self) -> tuple[LayerAgreement, ...]:
         """The layers of which is known what tokens contribute to them."""
         return tuple(layer for layer in self.layers if not isnan(layer.weighting.value))
 
@@ -76,27 +76,29 @@ class Layers:
         return max((abs(head.tau.value) for head in self.heads), default=0.0) or 1.0
 
 
-def layers_of(records: Records) -> Layers | None:
+def build_layers(records: RunRecords) -> Layers | None:
     """What the run has measured by layer and head; None where the model has no such thing."""
-    taus = placed_of(records.by_setting("agreement", "tau_leave_one_out"))
+    taus = group_by_layer_head(records.by_setting("agreement", "tau_leave_one_out"))
     numbers = sorted({layer for layer, head in taus if head is None})
     if not numbers:
         return None
-    masses = placed_of(records.by_setting("agreement", "word_mass"))
-    tau = estimates_of(records, taus)
-    mass = estimates_of(records, {place: one for place, one in masses.items() if place[1] is None})
+    masses = group_by_layer_head(records.by_setting("agreement", "word_mass"))
+    tau = estimate_layer_heads(records, taus)
+    mass = estimate_layer_heads(
+        records, {place: one for place, one in masses.items() if place[1] is None}
+    )
     traced = _traced(records)
-    audited = audited_of(records.manifest)
+    audited = read_audited_attention(records.manifest)
     layers = []
     for layer in numbers:
         heads = sorted(head for one, head in taus if one == layer and head is not None)
         spent = {head: _mean(masses.get((layer, head))) for head in heads}
         made = [
-            Head(head, tau[layer, head], spent[head], is_audited(audited, layer, head))
+            HeadAgreement(head, tau[layer, head], spent[head], is_audited(audited, layer, head))
             for head in heads
         ]
         layers.append(
-            Layer(
+            LayerAgreement(
                 number=layer,
                 tau=tau[layer, None],
                 mass=mass.get((layer, None), NOTHING),
@@ -108,17 +110,17 @@ def layers_of(records: Records) -> Layers | None:
     return Layers(tuple(layers), records.manifest.get("level", 0.95))
 
 
-def _traced(records: Records) -> dict[str, dict[Place, Estimate]]:
+def _traced(records: RunRecords) -> dict[str, dict[LayerHead, Estimate]]:
     """What `mechanism` has measured by layer."""
     names = {f"tau_{name}": name for name in ("weighting", "unrolled", "mixing")}
     found = records.by_every_setting("mechanism", tuple(names))
     return {
-        name: estimates_of(records, placed_of(found.get(measure, {})))
+        name: estimate_layer_heads(records, group_by_layer_head(found.get(measure, {})))
         for measure, name in names.items()
     }
 
 
-def summary_of(layers: Layers) -> str:
+def summarise_layers(layers: Layers) -> str:
     """Where agreement is highest and lowest, where the audit looked, and how many heads agree."""
     known = [one for one in layers.layers if not isnan(one.tau.value)]
     if not known:
@@ -132,11 +134,11 @@ def summary_of(layers: Layers) -> str:
         for one in known
         if one.audited and one not in (high, low)
     ]
-    words = f"{'; '.join(told)}. {_heads_told(layers)} {_traced_told(layers)}"
+    words = f"{'; '.join(told)}. {_describe_heads(layers)} {_describe_traced(layers)}"
     return words.replace("-", "\N{MINUS SIGN}").replace("  ", " ").strip()
 
 
-def _traced_told(layers: Layers) -> str:
+def _describe_traced(layers: Layers) -> str:
     known = layers.traced
     if not known:
         return ""
@@ -146,7 +148,7 @@ def _traced_told(layers: Layers) -> str:
     return told + (f", least in layer {low.number}, τ {low.weighting}." if low != high else ".")
 
 
-def _heads_told(layers: Layers) -> str:
+def _describe_heads(layers: Layers) -> str:
     heads = layers.heads
     if not heads:
         return ""
@@ -159,10 +161,10 @@ def _heads_told(layers: Layers) -> str:
     )
 
 
-def placed_of(by_setting: Mapping[str, Column]) -> dict[Place, Column]:
+def group_by_layer_head(by_setting: Mapping[str, TextValues]) -> dict[LayerHead, TextValues]:
     """Columns by layer and head, of equal length; settings of other kinds are left out."""
     longest = max(map(len, by_setting.values()), default=0)
-    placed: dict[Place, Column] = {}
+    placed: dict[LayerHead, TextValues] = {}
     for setting, values in by_setting.items():
         if found := SETTING.fullmatch(setting):
             missing = np.full(longest - len(values), np.nan)
@@ -171,7 +173,9 @@ def placed_of(by_setting: Mapping[str, Column]) -> dict[Place, Column]:
     return placed
 
 
-def estimates_of(records: Records, columns: Mapping[Place, Column]) -> dict[Place, Estimate]:
+def estimate_layer_heads(
+    records: RunRecords, columns: Mapping[LayerHead, TextValues]
+) -> dict[LayerHead, Estimate]:
     names = {f"{layer} {head}": (layer, head) for layer, head in columns}
     level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
     named = {name: columns[place] for name, place in names.items()}
@@ -179,12 +183,12 @@ def estimates_of(records: Records, columns: Mapping[Place, Column]) -> dict[Plac
     return {names[name]: estimate for name, estimate in found.items()}
 
 
-def _mean(values: Column | None) -> float:
+def _mean(values: TextValues | None) -> float:
     defined = np.empty(0) if values is None else values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else float("nan")
 
 
-def is_audited(audited: Audited | None, layer: int, head: int | None = None) -> bool:
+def is_audited(audited: AuditedAttention | None, layer: int, head: int | None = None) -> bool:
     """Whether this layer, or this head of it, was chosen for the audit among others."""
     if audited is None or audited.layer != layer:
         return False

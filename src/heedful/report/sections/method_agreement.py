@@ -10,17 +10,17 @@ from jaxtyping import Float64
 
 from heedful.core.records import Estimate
 from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.report.run_records import Records, visible
+from heedful.report.run_records import RunRecords, sanitise_text
 
 KINDS = ("attention", "sensitivity", "saliency", "control")
 BETWEEN = " ~ "
 YARDSTICK = "leave_one_out"
 COVERED = 0.95  # of the texts: what ranks only the short ones is not compared with the others
-Column = Float64[np.ndarray, "n"]
+TextValues = Float64[np.ndarray, "n"]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedMethod:
     """A method: its name, its kind, the longest text it takes and how many texts it ranked."""
 
     name: str
@@ -30,7 +30,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class MethodPair:
     """Two methods: how alike they rank, and how many of their top words they share."""
 
     one: str
@@ -40,21 +40,21 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Methods:
+class MethodAgreement:
     """All methods by kind, their pairs, and a sentence on whether the references agree.
 
     `refused` ranked no text, `top` is how many top words are compared where that is known.
     """
 
-    methods: tuple[Compared, ...]
-    pairs: tuple[Pair, ...]
+    methods: tuple[ComparedMethod, ...]
+    pairs: tuple[MethodPair, ...]
     refused: tuple[str, ...]
     sentence: str
     top: int | None
     level: float
 
     @property
-    def few(self) -> dict[str, Compared]:
+    def few(self) -> dict[str, ComparedMethod]:
         """The methods that ranked clearly fewer texts than others."""
         most = max((one.texts for one in self.methods), default=0)
         return {one.name: one for one in self.methods if one.texts < COVERED * most}
@@ -70,7 +70,7 @@ class Methods:
         return dict(sorted(found.items(), key=lambda item: -item[1].value))
 
 
-def methods_of(records: Records) -> Methods | None:
+def build_method_agreement(records: RunRecords) -> MethodAgreement | None:
     """How the methods of a run agree; None where it was asked for none beside its own."""
     taus = _pairs(records, "tau_pair")
     if not taus:
@@ -82,24 +82,26 @@ def methods_of(records: Records) -> Methods | None:
             texts[name] = max(texts.get(name, 0), tau.n)
     told = records.manifest.get("methods", {})
     compared = [
-        Compared(visible(name), *_described(told, name), texts=n) for name, n in texts.items() if n
+        ComparedMethod(sanitise_text(name), *_described(told, name), texts=n)
+        for name, n in texts.items()
+        if n
     ]
     pairs = [
-        Pair(visible(one), visible(other), tau, overlaps[one, other])
+        MethodPair(sanitise_text(one), sanitise_text(other), tau, overlaps[one, other])
         for (one, other), tau in taus.items()
         if texts[one] and texts[other] and (one, other) in overlaps
     ]
-    return Methods(
+    return MethodAgreement(
         methods=tuple(sorted(compared, key=_by_kind)),
         pairs=tuple(pairs),
-        refused=tuple(visible(name) for name, n in texts.items() if not n),
+        refused=tuple(sanitise_text(name) for name, n in texts.items() if not n),
         sentence=_sentence(records),
         top=_top(records.plan),
         level=records.manifest.get("level", 0.95),
     )
 
 
-def _pairs(records: Records, measure: str) -> dict[tuple[str, str], Estimate]:
+def _pairs(records: RunRecords, measure: str) -> dict[tuple[str, str], Estimate]:
     columns = records.by_setting("agreement", measure)
     known = {setting: one for setting, one in columns.items() if setting.count(BETWEEN) == 1}
     longest = max(map(len, known.values()), default=0)
@@ -108,21 +110,21 @@ def _pairs(records: Records, measure: str) -> dict[tuple[str, str], Estimate]:
     return {tuple(setting.split(BETWEEN)): one for setting, one in found.items()}  # type: ignore[misc]
 
 
-def _filled(values: Column, length: int) -> Column:
+def _filled(values: TextValues, length: int) -> TextValues:
     return np.concatenate((values, np.full(length - len(values), np.nan)))
 
 
-def _estimates(records: Records, columns: Mapping[str, Column]) -> dict[str, Estimate]:
+def _estimates(records: RunRecords, columns: Mapping[str, TextValues]) -> dict[str, Estimate]:
     level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
     return estimate_means(columns, seed=seed, level=level)
 
 
 def _described(told: Mapping[str, Mapping[str, str]], name: str) -> tuple[str, str]:
     own = told.get(name, {})
-    return visible(str(own.get("kind", ""))), visible(str(own.get("at_most", "")))
+    return sanitise_text(str(own.get("kind", ""))), sanitise_text(str(own.get("at_most", "")))
 
 
-def _by_kind(one: Compared) -> int:
+def _by_kind(one: ComparedMethod) -> int:
     """Kinds in their order, unknown ones last; within a kind methods stay as registered."""
     return KINDS.index(one.kind) if one.kind in KINDS else len(KINDS)
 
@@ -135,7 +137,7 @@ def _top(plan: str) -> int | None:
     return top if isinstance(top, int) else None
 
 
-def _sentence(records: Records) -> str:
+def _sentence(records: RunRecords) -> str:
     """Whether the references are near enough to each other to say anything of attention."""
     among, attention = (
         records.column("agreement", name) for name in ("tau_references", "tau_attention_references")
@@ -146,7 +148,7 @@ def _sentence(records: Records) -> str:
         return "No text has words that differ, so nothing can be ranked."
     return (
         "Methods that erase words and methods that follow gradients agree with each other at τ "
-        f"{told(found['among'])}; attention agrees with them at τ {told(found['attention'])}. "
+        f"{format_estimate(found['among'])}; attention agrees with them at τ {format_estimate(found['attention'])}. "
         f"{_meaning(found['among'], found['gap'])}"
     )
 
@@ -161,17 +163,17 @@ def _meaning(among: Estimate, gap: Estimate) -> str:
         )
     if gap.low > 0:
         return (
-            f"They are nearer to each other than attention is to them, by {told(gap)}: it is "
+            f"They are nearer to each other than attention is to them, by {format_estimate(gap)}: it is "
             "attention that stands apart."
         )
     return (
-        f"They are no nearer to each other than attention is to them (difference {told(gap)}). "
+        f"They are no nearer to each other than attention is to them (difference {format_estimate(gap)}). "
         "Where references differ this much, low agreement with attention proves little, and so "
         "does a verdict for it."
     )
 
 
-def told(estimate: Estimate) -> str:
+def format_estimate(estimate: Estimate) -> str:
     """An estimate with true minus signs.
 
     >>> told(Estimate(-0.25, -0.5, 0.0, 9))
@@ -180,14 +182,14 @@ def told(estimate: Estimate) -> str:
     return str(estimate).replace("-", "\N{MINUS SIGN}")
 
 
-def nearest(methods: Methods, most: int = 3) -> str:
+def describe_nearest(methods: MethodAgreement, most: int = 3) -> str:
     """The methods that rank most as leave-one-out does, in words."""
     taus = methods.with_yardstick()
-    some = [f"{name} {told(tau)}" for name, tau in list(taus.items())[:most]]
+    some = [f"{name} {format_estimate(tau)}" for name, tau in list(taus.items())[:most]]
     return f"Nearest to leave-one-out, τ: {', '.join(some)}." if some else ""
 
 
-def limits_told(methods: Methods) -> str:
+def describe_length_limits(methods: MethodAgreement) -> str:
     """Which methods ranked only some of the texts, and why."""
     some = [
         f"{one.name} {one.texts}" + (f" (those of at most {one.at_most})" if one.at_most else "")

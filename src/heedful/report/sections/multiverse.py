@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from heedful.core.records import Verdict
-from heedful.report.run_records import visible
+from heedful.report.run_records import sanitise_text
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ChoiceCell:
     """What is said of a claim, and whether that is something else than in the verdict."""
 
     answer: str
@@ -19,7 +19,7 @@ class Choice:
     """One choice made otherwise."""
 
     words: str
-    cells: tuple[Cell, ...]
+    cells: tuple[ChoiceCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +31,23 @@ class Choices:
     sentence: str
 
 
-def choices_of(verdict: Verdict) -> Choices | None:
+def build_choices(verdict: Verdict) -> Choices | None:
     """The table of the claims that were examined; None for a run that kept none."""
     claims = tuple(name for name, one in verdict.claims.items() if one.answer != "not examined")
     if not verdict.multiverse or not claims:
         return None
     own = {name: verdict.claims[name].answer for name in claims}
-    rows = [Choice("as in the verdict", tuple(Cell(own[name], other=False) for name in claims))]
+    rows = [
+        Choice("as in the verdict", tuple(ChoiceCell(own[name], other=False) for name in claims))
+    ]
     for row in verdict.multiverse:
         said = [row.get(name, "not examined") for name in claims]
         cells = (
-            Cell(visible(one), other=one != own[name])
+            ChoiceCell(sanitise_text(one), other=one != own[name])
             for name, one in zip(claims, said, strict=True)
         )
-        rows.append(Choice(visible(row["choice"]), tuple(cells)))
-    return Choices(tuple(map(visible, claims)), tuple(rows), _sentence(verdict))
+        rows.append(Choice(sanitise_text(row["choice"]), tuple(cells)))
+    return Choices(tuple(map(sanitise_text, claims)), tuple(rows), _sentence(verdict))
 
 
 def _sentence(verdict: Verdict) -> str:
@@ -54,4 +56,4 @@ def _sentence(verdict: Verdict) -> str:
     same = sum(row.get("ranks") == own for row in verdict.multiverse)
     turned = [row["choice"] for row in verdict.multiverse if row.get("ranks") not in (own, None)]
     told = f"{same} of {len(verdict.multiverse)} other choices leave the answer on ranks as it is"
-    return visible(f"{told}; it changes with: {', '.join(turned)}." if turned else f"{told}.")
+    return sanitise_text(f"{told}; it changes with: {', '.join(turned)}." if turned else f"{told}.")

@@ -6,27 +6,33 @@ from math import isnan
 from typing import Any
 
 from heedful.core.records import CheckResult, Estimate, Verdict
-from heedful.report.figures.erasure import erasure_pictures_of
-from heedful.report.figures.faithfulness import removed_pictures_of
-from heedful.report.figures.figure_data import Picture, pictures_of
-from heedful.report.figures.identifiability import identified_pictures_of
-from heedful.report.figures.layers import layer_pictures_of
-from heedful.report.figures.method_agreement import method_pictures_of
-from heedful.report.figures.retraining import retrained_pictures_of
-from heedful.report.measure_labels import QUESTIONS, Direction, Range, Role, meaning_of
-from heedful.report.run_records import Records, visible
-from heedful.report.sections.attention_maps import Maps, maps_of
-from heedful.report.sections.claims import ClaimRow, claims_of
-from heedful.report.sections.descriptive_checks import Apart, apart_of
-from heedful.report.sections.example_texts import MOST, Sentence, sentences_of, total_of
-from heedful.report.sections.identifiability import Identified, identified_of
-from heedful.report.sections.layers import Layers, layers_of
-from heedful.report.sections.method_agreement import Methods, methods_of
-from heedful.report.sections.multiverse import Choices, choices_of
-from heedful.report.sections.provenance import Audited, Facts, audited_of, facts_of, limits_of
-from heedful.report.sections.retraining import retrained_of
-from heedful.report.sections.retraining_text import Retraining, section_of
-from heedful.report.sections.slices import Slice, slices_of
+from heedful.report.figures.erasure import build_erasure_figures
+from heedful.report.figures.faithfulness import build_removal_figures
+from heedful.report.figures.figure_data import FigureData, build_figures
+from heedful.report.figures.identifiability import build_identifiability_figures
+from heedful.report.figures.layers import build_layer_figures
+from heedful.report.figures.method_agreement import build_method_figures
+from heedful.report.figures.retraining import build_retraining_figures
+from heedful.report.measure_labels import QUESTIONS, Direction, Role, ValueRange, meaning_of
+from heedful.report.run_records import RunRecords, sanitise_text
+from heedful.report.sections.attention_maps import Maps, build_maps
+from heedful.report.sections.claims import ClaimRow, build_claims
+from heedful.report.sections.descriptive_checks import DescriptiveCheck, build_descriptive_checks
+from heedful.report.sections.example_texts import MOST, ExampleText, choose_examples, count_texts
+from heedful.report.sections.identifiability import IdentifiabilityView, build_identifiability
+from heedful.report.sections.layers import Layers, build_layers
+from heedful.report.sections.method_agreement import MethodAgreement, build_method_agreement
+from heedful.report.sections.multiverse import Choices, build_choices
+from heedful.report.sections.provenance import (
+    AuditedAttention,
+    FactTable,
+    build_facts,
+    list_limits,
+    read_audited_attention,
+)
+from heedful.report.sections.retraining import read_retrained_checks
+from heedful.report.sections.retraining_text import RetrainingSection, build_section
+from heedful.report.sections.slices import Slice, build_slices
 from heedful.report.terminal.verdict_card import HEADLINES
 
 MOST_CLASSES = 4  # more columns than this would not be read
@@ -40,7 +46,7 @@ class MeasureRow:
     words: str
     direction: Direction
     role: Role
-    span: Range
+    span: ValueRange
     estimate: Estimate
     by_class: tuple[Estimate | None, ...]
     undefined: int
@@ -67,7 +73,7 @@ class Page:
     answer: str
     headline: str
     why: str
-    audited: Audited | None
+    audited: AuditedAttention | None
     degree: Estimate | None
     instead: str
     claims: tuple[ClaimRow, ...]
@@ -75,84 +81,86 @@ class Page:
     classes: tuple[str, ...]
     level: float
     checks: tuple[CheckTable, ...]
-    apart: tuple[Apart, ...]
-    pictures: tuple[Picture, ...]
-    methods: Methods | None
-    method_pictures: tuple[Picture, ...]
+    apart: tuple[DescriptiveCheck, ...]
+    pictures: tuple[FigureData, ...]
+    methods: MethodAgreement | None
+    method_pictures: tuple[FigureData, ...]
     layers: Layers | None
-    layer_pictures: tuple[Picture, ...]
-    identified: Identified | None
-    identified_pictures: tuple[Picture, ...]
+    layer_pictures: tuple[FigureData, ...]
+    identified: IdentifiabilityView | None
+    identified_pictures: tuple[FigureData, ...]
     maps: Maps | None
-    retraining: Retraining | None
-    retrained_pictures: tuple[Picture, ...]
-    sentences: tuple[Sentence, ...]
+    retraining: RetrainingSection | None
+    retrained_pictures: tuple[FigureData, ...]
+    sentences: tuple[ExampleText, ...]
     sampled: str
     slices: tuple[Slice, ...]
     limits: tuple[str, ...]
-    facts: tuple[Facts, ...]
+    facts: tuple[FactTable, ...]
     plan: str
 
 
-def page_of(records: Records) -> Page:
+def build_page(records: RunRecords) -> Page:
     """The page of one run, from its records alone."""
     verdict, manifest = records.verdict, records.manifest
-    degree, layers, methods = verdict.degree, layers_of(records), methods_of(records)
-    sentences, retrained = sentences_of(records), retrained_of(records)
-    identified = identified_of(records)
+    degree, layers, methods = verdict.degree, build_layers(records), build_method_agreement(records)
+    sentences, retrained = choose_examples(records), read_retrained_checks(records)
+    identified = build_identifiability(records)
     return Page(
-        model=visible(manifest["model"]["name"]),
+        model=sanitise_text(manifest["model"]["name"]),
         summary=_summary(manifest),
         answer=verdict.answer,
         headline=HEADLINES[verdict.answer],
-        why=visible(verdict.why),
-        audited=audited_of(manifest),
+        why=sanitise_text(verdict.why),
+        audited=read_audited_attention(manifest),
         degree=degree if degree and degree.n and not isnan(degree.value) else None,
         instead=_instead(verdict),
-        claims=claims_of(verdict),
-        choices=choices_of(verdict),
-        classes=tuple(map(visible, _classes(verdict))),
+        claims=build_claims(verdict),
+        choices=build_choices(verdict),
+        classes=tuple(map(sanitise_text, _classes(verdict))),
         level=manifest.get("level", 0.95),
         checks=tuple(
-            check_of(name, one, _classes(verdict)) for name, one in verdict.checks.items()
+            build_check_table(name, one, _classes(verdict)) for name, one in verdict.checks.items()
         ),
-        apart=apart_of(records),
+        apart=build_descriptive_checks(records),
         pictures=(
-            *pictures_of(records),
-            *erasure_pictures_of(records),
-            *removed_pictures_of(records),
+            *build_figures(records),
+            *build_erasure_figures(records),
+            *build_removal_figures(records),
         ),
         methods=methods,
-        method_pictures=method_pictures_of(methods),
+        method_pictures=build_method_figures(methods),
         layers=layers,
-        layer_pictures=layer_pictures_of(records, layers),
+        layer_pictures=build_layer_figures(records, layers),
         identified=identified,
-        identified_pictures=identified_pictures_of(records, identified),
-        maps=maps_of(records),
-        retraining=section_of(records, retrained),
-        retrained_pictures=retrained_pictures_of(records, retrained),
+        identified_pictures=build_identifiability_figures(records, identified),
+        maps=build_maps(records),
+        retraining=build_section(records, retrained),
+        retrained_pictures=build_retraining_figures(records, retrained),
         sentences=sentences,
-        sampled=_sampled(len(sentences), total_of(records), kept=records.texts is not None),
-        slices=slices_of(records),
-        limits=limits_of(verdict, manifest),
-        facts=facts_of(manifest),
-        plan=visible_lines(records.plan),
+        sampled=_sampled(len(sentences), count_texts(records), kept=records.texts is not None),
+        slices=build_slices(records),
+        limits=list_limits(verdict, manifest),
+        facts=build_facts(manifest),
+        plan=sanitise_lines(records.plan),
     )
 
 
-def visible_lines(text: str) -> str:
+def sanitise_lines(text: str) -> str:
     """As `visible`, keeping the breaks between lines."""
-    return "\n".join(visible(line) for line in text.splitlines())
+    return "\n".join(sanitise_text(line) for line in text.splitlines())
 
 
 def _summary(manifest: Mapping[str, Any]) -> str:
     data = manifest["data"]
     texts = data["texts"] - manifest.get("too_short", 0)
-    return visible(f"{texts:,} texts of {data['name']} ({data['split']})".replace(",", "\u202f"))
+    return sanitise_text(
+        f"{texts:,} texts of {data['name']} ({data['split']})".replace(",", "\u202f")
+    )
 
 
 def _instead(verdict: Verdict) -> str:
-    return "" if verdict.instead is None else visible(str(verdict.instead))
+    return "" if verdict.instead is None else sanitise_text(str(verdict.instead))
 
 
 def _classes(verdict: Verdict) -> tuple[str, ...]:
@@ -161,14 +169,14 @@ def _classes(verdict: Verdict) -> tuple[str, ...]:
     return tuple(names) if len(names) <= MOST_CLASSES else ()
 
 
-def check_of(name: str, result: CheckResult, classes: tuple[str, ...] = ()) -> CheckTable:
+def build_check_table(name: str, result: CheckResult, classes: tuple[str, ...] = ()) -> CheckTable:
     """What a page shows of one check; classes have columns of their own."""
     rows = []
     for measure, estimate in result.estimates.items():
         meaning = meaning_of(measure, name)
         rows.append(
             MeasureRow(
-                name=visible(measure),
+                name=sanitise_text(measure),
                 words=meaning.words,
                 direction=meaning.direction,
                 role=meaning.role,
@@ -178,10 +186,12 @@ def check_of(name: str, result: CheckResult, classes: tuple[str, ...] = ()) -> C
                 undefined=result.undefined.get(measure, 0),
             )
         )
-    missing = (f"{measure}: {visible(why)}" for measure, why in result.missing.items())
+    missing = (f"{measure}: {sanitise_text(why)}" for measure, why in result.missing.items())
     question = QUESTIONS.get(name, "")
-    why = visible(result.why)
-    return CheckTable(visible(name), question, result.answer, why, tuple(rows), tuple(missing))
+    why = sanitise_text(result.why)
+    return CheckTable(
+        sanitise_text(name), question, result.answer, why, tuple(rows), tuple(missing)
+    )
 
 
 def _sampled(shown: int, total: int, *, kept: bool) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from heedful.core.records import Verdict
-from heedful.report.run_records import visible
+from heedful.report.run_records import sanitise_text
 
 ALWAYS = (
     "Leave-one-out is itself an intervention: a text with a word deleted may be unlike any text "
@@ -21,14 +21,14 @@ ALWAYS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FactTable:
     """A small table of names and values."""
 
     title: str
     rows: tuple[tuple[str, str], ...]
 
 
-def limits_of(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[str, ...]:
+def list_limits(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """What a reader could wrongly take from the page."""
     open_claims = [name for name, one in verdict.claims.items() if one.answer == "not examined"]
     told = []
@@ -36,18 +36,20 @@ def limits_of(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[str, ...]:
         told.append(f"Not examined at all: {', '.join(open_claims)}.")
     no_vote = [name for name, one in verdict.checks.items() if one.answer == "no vote"]
     if no_vote:
-        told.append(f"Reported without a vote on the answer: {', '.join(map(visible, no_vote))}.")
+        told.append(
+            f"Reported without a vote on the answer: {', '.join(map(sanitise_text, no_vote))}."
+        )
     if manifest.get("too_short"):
         told.append(f"{manifest['too_short']} texts were too short to be ranked and are left out.")
     if manifest.get("truncated"):
         told.append(f"{manifest['truncated']} texts were cut to the length the model can read.")
     if left := manifest["data"].get("left_out"):
-        told.append(f"The data has more rows than were audited: {visible(str(left))}.")
-    audited = audited_of(manifest)
+        told.append(f"The data has more rows than were audited: {sanitise_text(str(left))}.")
+    audited = read_audited_attention(manifest)
     return (*told, *(audited.limits if audited else ()), *ALWAYS)
 
 
-def facts_of(manifest: Mapping[str, Any]) -> tuple[Facts, ...]:
+def build_facts(manifest: Mapping[str, Any]) -> tuple[FactTable, ...]:
     """Model, data, method, versions and cost, as far as the manifest has them."""
     model, data = manifest["model"], manifest["data"]
     groups = {
@@ -79,15 +81,15 @@ def facts_of(manifest: Mapping[str, Any]) -> tuple[Facts, ...]:
         "Versions": dict(manifest.get("versions", {})),
         "Cost in CPU seconds (wall)": _cost(manifest.get("seconds", {})),
     }
-    return tuple(Facts(title, _shown(rows)) for title, rows in groups.items() if _shown(rows))
+    return tuple(FactTable(title, _shown(rows)) for title, rows in groups.items() if _shown(rows))
 
 
 def _attention(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Which attention it was, how it was reached, and whether reaching it moved the output."""
-    path, audited = manifest.get("attention_path"), audited_of(manifest)
+    path, audited = manifest.get("attention_path"), read_audited_attention(manifest)
     return {
         "attention under audit": audited.words if audited else None,
-        "attention path": path_told(path) if path else None,
+        "attention path": describe_attention_path(path) if path else None,
         "parity with the untouched model": manifest.get("parity"),
         "batches halved for memory": manifest.get("batches_halved") or None,
     }
@@ -101,7 +103,7 @@ def _cost(seconds: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
 
 def _shown(rows: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (visible(str(name)), visible(str(value)))
+        (sanitise_text(str(name)), sanitise_text(str(value)))
         for name, value in rows.items()
         if value is not None and value != ""
     )
@@ -131,7 +133,7 @@ BEST_OF_MANY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class AuditedAttention:
     """The attention under audit, in the manifest's words and by number where it has one."""
 
     words: str
@@ -160,7 +162,7 @@ class Audited:
         return f"{rows.format(whose)} under audit ({self.words}).{rest}"
 
 
-def audited_of(manifest: Mapping[str, Any]) -> Audited | None:
+def read_audited_attention(manifest: Mapping[str, Any]) -> AuditedAttention | None:
     """The attention a run has audited; None where the model has but its own one.
 
     >>> audited_of({"attention_path": "tap", "attention": "layer 5, head 2, last position"})
@@ -169,10 +171,10 @@ def audited_of(manifest: Mapping[str, Any]) -> Audited | None:
     path, words = manifest.get("attention_path", "own"), manifest.get("attention")
     if path == "own" or not words:
         return None
-    words = visible(str(words))
+    words = sanitise_text(str(words))
     found = re.search(r"\b(first|last) position\b", words)
     position: Any = found[1] if found else None
-    return Audited(words, _number("layer", words), _number("head", words), position)
+    return AuditedAttention(words, _number("layer", words), _number("head", words), position)
 
 
 def _number(name: str, words: str) -> int | None:
@@ -180,6 +182,6 @@ def _number(name: str, words: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def path_told(path: str) -> str:
+def describe_attention_path(path: str) -> str:
     """The way to the attention, in words where it is one of ours."""
     return PATHS.get(path, path)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any
 
-from heedful.report.run_records import visible
+from heedful.report.run_records import sanitise_text
 
 ENDS = {True: "dev score no longer rose", False: "limit of epochs", None: "fixed schedule"}
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class RetrainedModel:
     """How one model was trained; scores are NaN where none was kept."""
 
     name: str
@@ -23,18 +23,18 @@ class Model:
     cpu: float
 
 
-def models_of(manifest: Mapping[str, Any]) -> tuple[Model, ...]:
+def read_retrained_models(manifest: Mapping[str, Any]) -> tuple[RetrainedModel, ...]:
     """Every model made anew, in order; older runs have none."""
     return tuple(_model(one) for one in manifest.get("retrained") or ())
 
 
-def models_told(manifest: Mapping[str, Any]) -> str:
+def describe_models(manifest: Mapping[str, Any]) -> str:
     """How many there are and how their training ended, in one sentence; nothing where none are.
 
     >>> models_told({"retrained": [{"epochs": 5, "plateau": False}]})
     '1 model made anew, 5 epochs; 1 stopped at the limit of epochs.'
     """
-    models = models_of(manifest)
+    models = read_retrained_models(manifest)
     if not models:
         return ""
     ended = [one.ended for one in models]
@@ -54,10 +54,10 @@ def _range(counts: Iterable[int]) -> str:
     return f"{known[0]}" if known[0] == known[-1] else f"{known[0]}–{known[-1]}"
 
 
-def _model(told: Mapping[str, Any]) -> Model:
+def _model(told: Mapping[str, Any]) -> RetrainedModel:
     best = told.get("best_epoch")
-    return Model(
-        name=visible(str(told.get("name", ""))),
+    return RetrainedModel(
+        name=sanitise_text(str(told.get("name", ""))),
         epochs=int(told.get("epochs") or 0),
         best=best,
         ended=ENDS.get(told.get("plateau"), ENDS[None]),

@@ -11,15 +11,15 @@ from jaxtyping import Float64
 
 from heedful.core.records import CheckResult, Estimate
 from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.report.run_records import Records, visible
+from heedful.report.run_records import RunRecords, sanitise_text
 
 CHECKS = ("necessity", "seeds", "adversary", "guide", "deception", "roar", "off_manifold")
 NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0)
-Column = Float64[np.ndarray, "n"]
+TextValues = Float64[np.ndarray, "n"]
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class TrainingArm:
     """One way of training: its mean with its interval, and the mean of every seed."""
 
     name: str
@@ -28,7 +28,7 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class WeightResult:
     """One λ, of one start where there are several; `told` is the one the check speaks of."""
 
     weight: str
@@ -38,14 +38,14 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RetrainedCheck:
     """One check: its result, its settings, and what it has by seed or by λ."""
 
     name: str
     result: CheckResult
     settings: Mapping[str, Any]
-    arms: tuple[Arm, ...] = ()
-    tried: tuple[Tried, ...] = ()
+    arms: tuple[TrainingArm, ...] = ()
+    tried: tuple[WeightResult, ...] = ()
 
     def estimate(self, measure: str) -> Estimate:
         """An estimate of the check; one without a value where it has none."""
@@ -70,11 +70,11 @@ ARMS = {
 BY_WEIGHT = {"adversary": ("jsd", "tvd", "score"), "deception": ("mass_after", "score_after")}
 
 
-def retrained_of(records: Records) -> dict[str, Found]:
+def read_retrained_checks(records: RunRecords) -> dict[str, RetrainedCheck]:
     """By check; empty where none was run that has models made anew."""
     results, settings = records.verdict.checks, _settings(records.plan)
     return {
-        name: Found(
+        name: RetrainedCheck(
             name,
             results[name],
             settings.get(name, {}),
@@ -86,7 +86,7 @@ def retrained_of(records: Records) -> dict[str, Found]:
     }
 
 
-def known(estimate: Estimate) -> bool:
+def is_known(estimate: Estimate) -> bool:
     """Whether there is a value."""
     return not isnan(estimate.value)
 
@@ -99,21 +99,21 @@ def _settings(plan: str) -> dict[str, Any]:
         return {}  # an older run, or no plan at all
 
 
-def _arms(records: Records, check: str) -> tuple[Arm, ...]:
+def _arms(records: RunRecords, check: str) -> tuple[TrainingArm, ...]:
     estimates = records.verdict.checks[check].estimates
     return tuple(
-        Arm(name, estimates[measure], _means(records.by_setting(check, measure)))
+        TrainingArm(name, estimates[measure], _means(records.by_setting(check, measure)))
         for measure, name in ARMS.get(check, {}).items()
-        if measure in estimates and known(estimates[measure])
+        if measure in estimates and is_known(estimates[measure])
     )
 
 
-def _means(by_seed: Mapping[str, Column]) -> tuple[float, ...]:
+def _means(by_seed: Mapping[str, TextValues]) -> tuple[float, ...]:
     means = (float(np.nanmean(one)) for one in by_seed.values() if not np.isnan(one).all())
     return tuple(means)
 
 
-def _tried(records: Records, check: str) -> tuple[Tried, ...]:
+def _tried(records: RunRecords, check: str) -> tuple[WeightResult, ...]:
     """Every λ from the least up, start by start."""
     columns = {
         (setting, measure): values
@@ -123,20 +123,22 @@ def _tried(records: Records, check: str) -> tuple[Tried, ...]:
     found = _estimates(records, columns)
     settings = dict.fromkeys(setting for setting, _ in columns)
     every = [_one(records, check, setting, found) for setting in settings]
-    return tuple(sorted(every, key=lambda one: (one.start != "scratch", one.start, order_of(one))))
+    return tuple(
+        sorted(every, key=lambda one: (one.start != "scratch", one.start, weight_order(one)))
+    )
 
 
 def _one(
-    records: Records, check: str, setting: str, found: Mapping[tuple[str, str], Estimate]
-) -> Tried:
+    records: RunRecords, check: str, setting: str, found: Mapping[tuple[str, str], Estimate]
+) -> WeightResult:
     here = {one: found.get((setting, one), NOTHING) for one in BY_WEIGHT[check]}
     told = records.verdict.checks[check].estimates
     weight, _, start = setting.partition(", ")
     same = all(one in told and isclose(told[one].value, here[one].value) for one in here)
-    return Tried(visible(weight), visible(start), here, same)
+    return WeightResult(sanitise_text(weight), sanitise_text(start), here, same)
 
 
-def order_of(one: Tried) -> float:
+def weight_order(one: WeightResult) -> float:
     """The number of a λ; what is none comes last."""
     try:
         value = float(one.weight.removeprefix("λ "))
@@ -146,7 +148,7 @@ def order_of(one: Tried) -> float:
 
 
 def _estimates(
-    records: Records, columns: Mapping[tuple[str, str], Column]
+    records: RunRecords, columns: Mapping[tuple[str, str], TextValues]
 ) -> dict[tuple[str, str], Estimate]:
     longest = max(map(len, columns.values()), default=0)
     padded = (

@@ -5,11 +5,15 @@ from dataclasses import dataclass
 
 from heedful.core.records import Estimate
 from heedful.report.measure_labels import QUESTIONS
-from heedful.report.run_records import Records, visible
-from heedful.report.sections.provenance import audited_of
-from heedful.report.sections.retrained_models import Model, models_of, models_told
-from heedful.report.sections.retraining import NOTHING, Found, Tried, known
-from heedful.report.sections.roar import PATTERN, methods_of
+from heedful.report.run_records import RunRecords, sanitise_text
+from heedful.report.sections.provenance import read_audited_attention
+from heedful.report.sections.retrained_models import (
+    RetrainedModel,
+    describe_models,
+    read_retrained_models,
+)
+from heedful.report.sections.retraining import NOTHING, RetrainedCheck, WeightResult, is_known
+from heedful.report.sections.roar import PATTERN, list_roar_methods
 
 SHARED = (
     "These models were fine-tuned from one pretrained encoder. Models that share their pretraining "
@@ -39,7 +43,7 @@ UNBLOCKED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class WeightRow:
     """A row of a small table; `told` marks the one that the check's own figures are of."""
 
     name: str
@@ -48,7 +52,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RetrainingPart:
     """One check in the section; `boxes` are sentences that stand side by side under headings."""
 
     name: str
@@ -58,15 +62,15 @@ class Part:
     boxes: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
-    rows: tuple[Row, ...] = ()
+    rows: tuple[WeightRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Retraining:
+class RetrainingSection:
     """The whole section: its checks, then every model."""
 
-    parts: tuple[Part, ...]
-    models: tuple[Model, ...]
+    parts: tuple[RetrainingPart, ...]
+    models: tuple[RetrainedModel, ...]
     sentence: str
 
     @property
@@ -75,42 +79,52 @@ class Retraining:
         return sum(one.cpu for one in self.models if one.cpu == one.cpu)
 
 
-def section_of(records: Records, found: Mapping[str, Found]) -> Retraining | None:
+def build_section(
+    records: RunRecords, found: Mapping[str, RetrainedCheck]
+) -> RetrainingSection | None:
     """What to tell; None where no such check was run."""
     if not found:
         return None
-    tuned = audited_of(records.manifest) is not None
-    models = models_of(records.manifest)
+    tuned = read_audited_attention(records.manifest) is not None
+    models = read_retrained_models(records.manifest)
     parts = tuple(_part(one, models, tuned=tuned) for one in found.values())
-    return Retraining(parts, models, models_told(records.manifest))
+    return RetrainingSection(parts, models, describe_models(records.manifest))
 
 
-def shown(estimate: Estimate) -> str:
+def format_estimate(estimate: Estimate) -> str:
     """An estimate within a sentence, with a true minus sign.
 
     >>> shown(Estimate(-0.25, -0.5, 0.0, 9)), shown(NOTHING)
     ('−0.250 [−0.500, 0.000]', '–')
     """
-    return str(estimate).replace("-", "\N{MINUS SIGN}") if known(estimate) else "–"
+    return str(estimate).replace("-", "\N{MINUS SIGN}") if is_known(estimate) else "–"
 
 
-def _part(found: Found, models: tuple[Model, ...], *, tuned: bool) -> Part:
+def _part(
+    found: RetrainedCheck, models: tuple[RetrainedModel, ...], *, tuned: bool
+) -> RetrainingPart:
     result = found.result
-    head = Part(found.name, QUESTIONS[found.name], result.answer, visible(result.why))
-    if not any(map(known, result.estimates.values())):
+    head = RetrainingPart(
+        found.name, QUESTIONS[found.name], result.answer, sanitise_text(result.why)
+    )
+    if not any(map(is_known, result.estimates.values())):
         return head
     boxes, notes, columns, rows = PARTS[found.name](found)
     if found.name == "seeds" and tuned:
         notes = (*notes, SHARED)
     if found.name == "deception":
         notes = (*_hidden(found, models, tuned=tuned), *notes)
-    return Part(head.name, head.question, head.answer, head.why, boxes, notes, columns, rows)
+    return RetrainingPart(
+        head.name, head.question, head.answer, head.why, boxes, notes, columns, rows
+    )
 
 
-Pieces = tuple[tuple[tuple[str, str], ...], tuple[str, ...], tuple[str, ...], tuple[Row, ...]]
+PartContent = tuple[
+    tuple[tuple[str, str], ...], tuple[str, ...], tuple[str, ...], tuple[WeightRow, ...]
+]
 
 
-def _necessity(found: Found) -> Pieces:
+def _necessity(found: RetrainedCheck) -> PartContent:
     gain, swap = found.estimate("gain"), found.estimate("uniform_swap_tvd")
     margin = found.setting("margin")
     counts = "" if margin is None else f" A difference of less than {margin:g} counts as none."
@@ -118,61 +132,63 @@ def _necessity(found: Found) -> Pieces:
         (
             "Used as it is",
             "Uniform weights imposed on the model as it is move its output by "
-            f"{shown(swap)} (TVD).",
+            f"{format_estimate(swap)} (TVD).",
         ),
         (
             "Needed when trained",
             "Trained with attention of its own, the same recipe gains "
-            f"{shown(gain)} in accuracy over uniform weights.{counts}",
+            f"{format_estimate(gain)} in accuracy over uniform weights.{counts}",
         ),
     )
     return boxes, (TWO_QUESTIONS,), (), ()
 
 
-def _seeds(found: Found) -> Pieces:
+def _seeds(found: RetrainedCheck) -> PartContent:
     note = (
         "Distances are between the attention of the model under audit and that of models trained "
-        f"with other seeds, each text's median over seeds: {shown(found.estimate('jsd_seeds'))} on "
-        f"average. Shuffled, its own weights lie {shown(found.estimate('jsd_shuffled'))} away, "
-        f"spread evenly {shown(found.estimate('jsd_uniform'))}, an adversary's "
-        f"{shown(found.estimate('jsd_adversary'))}."
+        f"with other seeds, each text's median over seeds: {format_estimate(found.estimate('jsd_seeds'))} on "
+        f"average. Shuffled, its own weights lie {format_estimate(found.estimate('jsd_shuffled'))} away, "
+        f"spread evenly {format_estimate(found.estimate('jsd_uniform'))}, an adversary's "
+        f"{format_estimate(found.estimate('jsd_adversary'))}."
     )
     return (), (note,), (), ()
 
 
-def _adversary(found: Found) -> Pieces:
+def _adversary(found: RetrainedCheck) -> PartContent:
     rows = [_tried(one, ("jsd", "tvd", "score")) for one in found.tried]
-    base = Row("the model under audit", (NOTHING, NOTHING, found.estimate("score_base")))
+    base = WeightRow("the model under audit", (NOTHING, NOTHING, found.estimate("score_base")))
     scales = REVERSED if found.settings.get("reverse") is True else SCALES
     return (), (scales,), ("JSD", "TVD", "accuracy"), (*rows, base)
 
 
-def _guide(found: Found) -> Pieces:
+def _guide(found: RetrainedCheck) -> PartContent:
     others = {"uniform": "uniform weights", "own": "weights it learns", "adversary": "an adversary"}
     told = ", ".join(
-        f"{shown(found.estimate(f'base_minus_{one}'))} over {words}"
+        f"{format_estimate(found.estimate(f'base_minus_{one}'))} over {words}"
         for one, words in others.items()
-        if known(found.estimate(f"base_minus_{one}"))
+        if is_known(found.estimate(f"base_minus_{one}"))
     )
     note = f"Led by the attention under audit, the model without context gains {told} in accuracy."
     return (), (note if told else "",), (), ()
 
 
-def _deception(found: Found) -> Pieces:
+def _deception(found: RetrainedCheck) -> PartContent:
     note = (
         "The control: a model trained and tested without the words reaches "
-        f"{shown(found.estimate('score_without_words'))}, a loss of "
-        f"{shown(found.estimate('words_worth'))}. Only where that loses are the words decisive, "
+        f"{format_estimate(found.estimate('score_without_words'))}, a loss of "
+        f"{format_estimate(found.estimate('words_worth'))}. Only where that loses are the words decisive, "
         "and only then does hiding them show anything."
     )
-    before = Row("before", (found.estimate("mass_before"), found.estimate("score_before")))
+    before = WeightRow("before", (found.estimate("mass_before"), found.estimate("score_before")))
     rows = [_tried(one, ("mass_after", "score_after")) for one in found.tried]
-    without = Row("without the words", (NOTHING, found.estimate("score_without_words")))
+    without = WeightRow("without the words", (NOTHING, found.estimate("score_without_words")))
     columns = ("share of attention", "accuracy")
     return (), (note,), columns, (before, *rows, without)
 
 
-def _hidden(found: Found, models: tuple[Model, ...], *, tuned: bool) -> tuple[str, ...]:
+def _hidden(
+    found: RetrainedCheck, models: tuple[RetrainedModel, ...], *, tuned: bool
+) -> tuple[str, ...]:
     """Which words were hidden, as the control that does without them is named, and how."""
     controls = [one.name for one in models if one.name.startswith(WITHOUT)]
     words = controls[0].removeprefix(WITHOUT).rsplit(", seed ", 1)[0] if controls else ""
@@ -183,33 +199,33 @@ def _hidden(found: Found, models: tuple[Model, ...], *, tuned: bool) -> tuple[st
     return (*told, UNBLOCKED if open_ else BLOCKED)
 
 
-def _roar(found: Found) -> Pieces:
+def _roar(found: RetrainedCheck) -> PartContent:
     rows = [
-        Row(one, (found.estimate(f"score_{one}"), found.estimate(f"beyond_random_{one}")))
-        for one in methods_of(found)
+        WeightRow(one, (found.estimate(f"score_{one}"), found.estimate(f"beyond_random_{one}")))
+        for one in list_roar_methods(found)
     ]
-    whole = Row("whole texts", (found.estimate("score_whole"), NOTHING))
+    whole = WeightRow("whole texts", (found.estimate("score_whole"), NOTHING))
     return (), (PATTERN,), ("accuracy", "lost beyond random"), (whole, *rows)
 
 
-def _copy(found: Found) -> Pieces:
+def _copy(found: RetrainedCheck) -> PartContent:
     rows = [
-        Row(name.removeprefix("beyond_random_"), (one,))
+        WeightRow(name.removeprefix("beyond_random_"), (one,))
         for name, one in found.result.estimates.items()
-        if name.startswith("beyond_random_") and known(one)
+        if name.startswith("beyond_random_") and is_known(one)
     ]
     note = (
         "A copy of the model was trained on with a random share of each text's words masked, to "
         "say what the model says of the whole text. On whole texts it predicts the same on "
-        f"{shown(found.estimate('same_prediction'))} of them, its outputs "
-        f"{shown(found.estimate('copy_tvd'))} (TVD) away."
+        f"{format_estimate(found.estimate('same_prediction'))} of them, its outputs "
+        f"{format_estimate(found.estimate('copy_tvd'))} (TVD) away."
     )
     return (), (note,), ("lost beyond random",), tuple(rows)
 
 
-def _tried(one: Tried, measures: tuple[str, ...]) -> Row:
+def _tried(one: WeightResult, measures: tuple[str, ...]) -> WeightRow:
     start = f", from {one.start}" if one.start else ""
-    return Row(f"{one.weight}{start}", tuple(one.found[name] for name in measures), one.told)
+    return WeightRow(f"{one.weight}{start}", tuple(one.found[name] for name in measures), one.told)
 
 
 PARTS = {

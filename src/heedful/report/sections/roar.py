@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.core.records import Estimate
-from heedful.numerics.stats.crossed_bootstrap import crossed_draws, estimate_draws
-from heedful.report.figures.figure_data import Picture, Row
-from heedful.report.run_records import Records, visible
-from heedful.report.sections.retraining import Found, known
+from heedful.numerics.stats.crossed_bootstrap import estimate_from_draws, resample_crossed
+from heedful.report.figures.figure_data import FigureData, FigureRow
+from heedful.report.run_records import RunRecords, sanitise_text
+from heedful.report.sections.retraining import RetrainedCheck, is_known
 
 PATTERN = (
     "Models are trained for texts such as these, so that what is left is no surprise to them. But "
@@ -18,29 +18,29 @@ PATTERN = (
 )
 SETTING = re.compile(r"share ([0-9.e+-]+), seed \d+")
 RANDOM, WHOLE = "random", "whole"
-Column = Float64[np.ndarray, "n"]
-Tables = Mapping[tuple[str, float], Float64[np.ndarray, "S n"]]
+TextValues = Float64[np.ndarray, "n"]
+ScoreTables = Mapping[tuple[str, float], Float64[np.ndarray, "S n"]]
 
 
-def methods_of(found: Found) -> list[str]:
+def list_roar_methods(found: RetrainedCheck) -> list[str]:
     """The methods that have an accuracy, the control last."""
-    scores = [name for name, one in found.result.estimates.items() if known(one)]
+    scores = [name for name, one in found.result.estimates.items() if is_known(one)]
     names = [name.removeprefix("score_") for name in scores if name.startswith("score_")]
-    return [visible(name) for name in names if name != WHOLE]
+    return [sanitise_text(name) for name in names if name != WHOLE]
 
 
-def curves_of(records: Records, found: Found) -> Picture:
+def build_roar_curves(records: RunRecords, found: RetrainedCheck) -> FigureData:
     """Accuracy by the share of the words that went, for each method and the control."""
-    estimates = _estimates(records, _tables(records, methods_of(found)))
-    rows: list[Row] = [
+    estimates = _estimates(records, _tables(records, list_roar_methods(found)))
+    rows: list[FigureRow] = [
         {"method": name, "share": share, "value": one.value, "low": one.low, "high": one.high}
         for (name, share), one in estimates.items()
     ]
     whole = found.estimate(f"score_{WHOLE}")
-    marks = [{"whole": whole.value}] if known(whole) and rows else []
+    marks = [{"whole": whole.value}] if is_known(whole) and rows else []
     ends = [row[end] for row in rows for end in ("low", "high")] + [m["whole"] for m in marks]
     low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
-    return Picture(
+    return FigureData(
         name="roar",
         kind="curves",
         title="Trained without the words",
@@ -55,9 +55,9 @@ def curves_of(records: Records, found: Found) -> Picture:
     )
 
 
-def _tables(records: Records, names: list[str]) -> Tables:
+def _tables(records: RunRecords, names: list[str]) -> ScoreTables:
     """For each method and share the texts' scores, a row for each seed."""
-    found: dict[tuple[str, float], list[Column]] = {}
+    found: dict[tuple[str, float], list[TextValues]] = {}
     measures = [f"score_{name}" for name in names]
     for measure, by_setting in records.by_every_setting("roar", measures).items():
         for setting, values in by_setting.items():
@@ -67,13 +67,13 @@ def _tables(records: Records, names: list[str]) -> Tables:
     return {place: np.stack(rows) for place, rows in sorted(found.items(), key=lambda one: one[0])}
 
 
-def _estimates(records: Records, tables: Tables) -> dict[tuple[str, float], Estimate]:
+def _estimates(records: RunRecords, tables: ScoreTables) -> dict[tuple[str, float], Estimate]:
     if not tables:
         return {}
     level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
     named = {f"{name} {share:g}": one for (name, share), one in tables.items()}
-    draws = crossed_draws(named, seed=seed)
+    draws = resample_crossed(named, seed=seed)
     return {
-        place: estimate_draws(float(one.mean()), draw, n=one.shape[1], level=level)
+        place: estimate_from_draws(float(one.mean()), draw, n=one.shape[1], level=level)
         for (place, one), draw in zip(tables.items(), draws.values(), strict=True)
     }

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float64
 
 from heedful.core.records import Estimate
 from heedful.numerics.stats.bootstrap import estimate_means, estimate_place
-from heedful.report.run_records import Records
+from heedful.report.run_records import RunRecords
 
 MOST_CLASSES = 12
 MEANS = {
@@ -30,7 +30,7 @@ class Slice:
     estimates: dict[str, Estimate]
 
 
-def slices_of(records: Records) -> tuple[Slice, ...]:
+def build_slices(records: RunRecords) -> tuple[Slice, ...]:
     """Each part with the degree and the means of MEANS, as far as the run has them.
 
     Parts are described, not tested: no correction for looking at many of them is made.
@@ -52,7 +52,7 @@ def slices_of(records: Records) -> tuple[Slice, ...]:
     return tuple(found)
 
 
-def _parts(records: Records) -> Iterator[tuple[str, str, Bool[np.ndarray, "n"]]]:
+def _parts(records: RunRecords) -> Iterator[tuple[str, str, Bool[np.ndarray, "n"]]]:
     predicted = np.array(records.predicted, dtype=object)
     classes, counts = np.unique(predicted.astype(str), return_counts=True)
     for name in sorted(classes[np.argsort(-counts, kind="stable")][:MOST_CLASSES]):

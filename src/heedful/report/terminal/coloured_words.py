@@ -8,18 +8,18 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from heedful.report.escaping import printable
+from heedful.report.escaping import escape_control_characters
 from heedful.report.pages.explanation_content import (
-    Shown,
-    groups_of,
-    prediction_told,
-    question_told,
-    refusal_told,
-    shortened,
-    strongest_told,
-    truncated_told,
+    MethodView,
+    describe_prediction,
+    describe_question,
+    describe_refusal,
+    describe_strongest,
+    describe_truncation,
+    group_by_kind,
+    shorten_word,
 )
-from heedful.results.explanation import Explained
+from heedful.results.explanation import TextExplanation
 
 # one hue for what speaks for the target, its opponent for what speaks against: blue and orange
 # can be told apart by every common form of colour vision
@@ -29,14 +29,20 @@ LONGEST = 24  # signs of a word in a table
 MIDDLE = 0.179  # the luminance on which black and white have the same contrast
 
 
-def print_words(explained: Explained, *, numbers: bool, console: Console | None = None) -> None:
+def print_words(
+    explained: TextExplanation, *, numbers: bool, console: Console | None = None
+) -> None:
     """A line of coloured words per method, by kind; `numbers` prints a table of scores instead."""
     out = console or Console()
-    target = (printable(explained.target), "bold")
-    out.print(Text.assemble("target: ", target, f" ({printable(prediction_told(explained))})"))
+    target = (escape_control_characters(explained.target), "bold")
+    out.print(
+        Text.assemble(
+            "target: ", target, f" ({escape_control_characters(describe_prediction(explained))})"
+        )
+    )
     if explained.question is not None:
-        out.print(Text(printable(question_told(explained.question))))
-    if cut := truncated_told(explained):
+        out.print(Text(escape_control_characters(describe_question(explained.question))))
+    if cut := describe_truncation(explained):
         out.print(Text(cut, style="dim"))
     parts = _tables(explained, out.width) if numbers else _groups(explained, out.width)
     for part in parts:
@@ -45,21 +51,25 @@ def print_words(explained: Explained, *, numbers: bool, console: Console | None 
     if explained.refused:
         out.print()
     for name, reason in explained.refused.items():
-        out.print(Text(f"refused: {printable(refusal_told(name, reason))}", style="dim"))
+        out.print(
+            Text(
+                f"refused: {escape_control_characters(describe_refusal(name, reason))}", style="dim"
+            )
+        )
 
 
-def coloured(tokens: Sequence[str], scores: Sequence[float]) -> Text:
+def colour_words(tokens: Sequence[str], scores: Sequence[float]) -> Text:
     """The text with each word's background as strong as its score, relative to the strongest."""
     strongest = max((abs(score) for score in scores), default=0.0) or 1.0
     text = Text()
     for token, score in zip(tokens, scores, strict=True):
-        text.append(printable(token), style=_style(score / strongest))
+        text.append(escape_control_characters(token), style=_style(score / strongest))
         text.append(" ")
     return text
 
 
-def _groups(explained: Explained, width: int) -> Iterator[Lines]:
-    groups = groups_of(explained)
+def _groups(explained: TextExplanation, width: int) -> Iterator[Lines]:
+    groups = group_by_kind(explained)
     longest = max((len(one.name) for group in groups for one in group.methods), default=0)
     for group in groups:
         heading = Text.assemble((group.kind.upper(), "bold"), "\n", (group.meaning, "dim"))
@@ -75,16 +85,16 @@ def _groups(explained: Explained, width: int) -> Iterator[Lines]:
         yield Lines(heading, *(below if width < NARROW else [beside]))
 
 
-def _words(tokens: Sequence[str], one: Shown) -> Text:
-    words = coloured(tokens, one.scores.scores).append("\n")
-    told = " · ".join((strongest_told(tokens, one), *one.facts))
-    return words.append(printable(told), style="dim")
+def _words(tokens: Sequence[str], one: MethodView) -> Text:
+    words = colour_words(tokens, one.scores.scores).append("\n")
+    told = " · ".join((describe_strongest(tokens, one), *one.facts))
+    return words.append(escape_control_characters(told), style="dim")
 
 
-def _tables(explained: Explained, width: int) -> Iterator[Table]:
+def _tables(explained: TextExplanation, width: int) -> Iterator[Table]:
     """Words × methods, as many methods in one table as fit beside each other."""
-    shown = [one for group in groups_of(explained) for one in group.methods]
-    words = [printable(shortened(token, LONGEST)) for token in explained.tokens]
+    shown = [one for group in group_by_kind(explained) for one in group.methods]
+    words = [escape_control_characters(shorten_word(token, LONGEST)) for token in explained.tokens]
     first = max((Text(word).cell_len for word in words), default=0)
     while shown:
         room, count = width - first - 2, 0
@@ -94,7 +104,7 @@ def _tables(explained: Explained, width: int) -> Iterator[Table]:
         yield _table(words, some)
 
 
-def _table(words: Sequence[str], some: Sequence[Shown]) -> Table:
+def _table(words: Sequence[str], some: Sequence[MethodView]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="")
     table.add_column("", no_wrap=True)
     for one in some:
@@ -107,11 +117,11 @@ def _table(words: Sequence[str], some: Sequence[Shown]) -> Table:
     return table
 
 
-def _cell(one: Shown, score: float) -> Text:
+def _cell(one: MethodView, score: float) -> Text:
     return Text(one.number(score), style=_style(score / one.largest))
 
 
-def _width(one: Shown) -> int:
+def _width(one: MethodView) -> int:
     return max(len(one.name), len(f"{one.scores.kind} {one.unit}".strip()), 8)
 
 

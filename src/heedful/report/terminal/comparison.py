@@ -7,27 +7,30 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.core.records import Estimate
-from heedful.report.escaping import printable
+from heedful.report.escaping import escape_control_characters
 from heedful.report.pages.comparison_rows import (
-    corrected_told,
-    groups_of,
-    lacking_told,
+    describe_correction,
+    describe_intervals,
+    describe_missing,
+    display_name,
+    format_p_value,
+    group_differences,
     meaning_for,
-    method_told,
-    name_of,
-    p_told,
 )
 from heedful.report.pages.run_html import ARROWS
 from heedful.report.terminal.verdict_card import COLOURS
-from heedful.results.comparison.records import SEEDS, Compared, Difference, Pair
-from heedful.results.comparison.requirements import Judged
+from heedful.results.comparison.records import OVER_SEEDS, ComparisonRecord, Difference, SidePair
+from heedful.results.comparison.requirements import RequirementResult
 
 CERTAIN = "●"
 LONGEST = 18  # signs of a name at the head of a column
 
 
-def print_compared(
-    compared: Compared, required: Sequence[Judged] = (), *, console: Console | None = None
+def print_comparison(
+    compared: ComparisonRecord,
+    required: Sequence[RequirementResult] = (),
+    *,
+    console: Console | None = None,
 ) -> None:
     """Print the answers side by side, then what each differs by from the first."""
     out = console or Console()
@@ -35,54 +38,65 @@ def print_compared(
         out.print(_sides(compared))
     else:
         one = compared.sides[0]
-        out.print(Text(f"Methods of {printable(one.folder)}, {one.texts} texts", style="bold"))
+        out.print(
+            Text(
+                f"Methods of {escape_control_characters(one.folder)}, {one.texts} texts",
+                style="bold",
+            )
+        )
     for pair in compared.pairs:
         _print_pair(out, compared, pair)
     out.print()
     legend = f"{CERTAIN} differs beyond chance. ↑ higher, ↓ lower values speak for attention."
     if compared.kind == "methods":
         legend = legend.replace("attention", "a method")
-    for line in (legend, method_told(compared), corrected_told(compared)):
+    for line in (legend, describe_intervals(compared), describe_correction(compared)):
         out.print(Text(line, style="dim"))
     for gate in required:
-        out.print(Text(printable(str(gate)), style="green" if gate.met else "bold red"))
+        out.print(
+            Text(escape_control_characters(str(gate)), style="green" if gate.met else "bold red")
+        )
 
 
-def _sides(compared: Compared) -> Table:
+def _sides(compared: ComparisonRecord) -> Table:
     """A column for each run: model, data, answer, degree, claims."""
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
     table.add_column("")
     for side in compared.sides:
-        table.add_column(Text(printable(side.name)), overflow="fold")
+        table.add_column(Text(escape_control_characters(side.name)), overflow="fold")
     sides = compared.sides
-    table.add_row("model", *(Text(printable(one.model)) for one in sides))
+    table.add_row("model", *(Text(escape_control_characters(one.model)) for one in sides))
     if len({one.attention for one in sides}) > 1:
-        table.add_row("attention", *(Text(printable(one.attention)) for one in sides))
-    table.add_row("texts", *(Text(f"{one.texts} of {printable(one.data)}") for one in sides))
+        table.add_row(
+            "attention", *(Text(escape_control_characters(one.attention)) for one in sides)
+        )
+    table.add_row(
+        "texts", *(Text(f"{one.texts} of {escape_control_characters(one.data)}") for one in sides)
+    )
     table.add_row("answer", *(_answer(one.answer) for one in sides))
     table.add_row("degree", *(Text(str(one.degree) if one.degree else "–") for one in sides))
     for claim in dict.fromkeys(name for one in sides for name in one.claims):
         cells = (_answer(one.claims.get(claim, "–")) for one in sides)
-        table.add_row(Text(f"  {printable(claim)}"), *cells)
+        table.add_row(Text(f"  {escape_control_characters(claim)}"), *cells)
     return table
 
 
 def _answer(answer: str) -> Text:
-    return Text(printable(answer), style=COLOURS.get(answer, ""))
+    return Text(escape_control_characters(answer), style=COLOURS.get(answer, ""))
 
 
-def _print_pair(out: Console, compared: Compared, pair: Pair) -> None:
-    title = f"\n{printable(pair.second)} against {printable(pair.first)}: {pair.pairing}"
+def _print_pair(out: Console, compared: ComparisonRecord, pair: SidePair) -> None:
+    title = f"\n{escape_control_characters(pair.second)} against {escape_control_characters(pair.first)}: {pair.pairing}"
     out.print(Text(title, style="bold"))
     for note in pair.notes:
-        out.print(Text(printable(note), style="yellow"))
+        out.print(Text(escape_control_characters(note), style="yellow"))
     out.print(_differences(compared, pair))
-    told = [f"{one.check}: {one.told}" for one in groups_of(pair) if one.told]
-    for line in (*told, *lacking_told(pair)):
-        out.print(Text(printable(line), style="dim"))
+    told = [f"{one.check}: {one.told}" for one in group_differences(pair) if one.told]
+    for line in (*told, *describe_missing(pair)):
+        out.print(Text(escape_control_characters(line), style="dim"))
 
 
-def _differences(compared: Compared, pair: Pair) -> Table:
+def _differences(compared: ComparisonRecord, pair: SidePair) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("", width=1)
     table.add_column("measure", overflow="fold", min_width=24)
@@ -92,9 +106,9 @@ def _differences(compared: Compared, pair: Pair) -> Table:
     table.add_column(f"difference [{100 * compared.level:g}%]", no_wrap=True)
     table.add_column("p", justify="right", no_wrap=True)
     table.add_column("n", justify="right", no_wrap=True)
-    for group in groups_of(pair):
+    for group in group_differences(pair):
         if group.check:
-            table.add_row("", Text(printable(group.check), style="bold"))
+            table.add_row("", Text(escape_control_characters(group.check), style="bold"))
         for one in group.rows:
             _add(table, one, compared.kind)
     return table
@@ -102,19 +116,19 @@ def _differences(compared: Compared, pair: Pair) -> Table:
 
 def _add(table: Table, one: Difference, kind: str) -> None:
     meaning = meaning_for(one.key, kind)
-    name = Text(printable(name_of(one.key)))
+    name = Text(escape_control_characters(display_name(one.key)))
     if any(one.undefined):
         first, second = one.undefined
         name.append(f" ({first}, {second} undefined)", style="dim")
-    if one.over == SEEDS:
+    if one.over == OVER_SEEDS:
         name.append(" (over seeds too)", style="dim")
     table.add_row(
         Text(CERTAIN if one.certain else "", style="bold cyan"),
         name,
         ARROWS[meaning.direction],
         *(_value(side) for side in (one.first, one.second)),
-        Text(signed(one.difference), style="bold" if one.certain else ""),
-        p_told(one.corrected),
+        Text(format_signed(one.difference), style="bold" if one.certain else ""),
+        format_p_value(one.corrected),
         str(one.difference.n),
         style="dim" if meaning.role == "control" else "",
     )
@@ -124,7 +138,7 @@ def _value(estimate: Estimate) -> str:
     return "–" if estimate.value != estimate.value else f"{estimate.value:z.3f}"
 
 
-def signed(estimate: Estimate) -> str:
+def format_signed(estimate: Estimate) -> str:
     """A difference with its sign and interval.
 
     >>> signed(Estimate(0.25, 0.1, 0.4, 9)), signed(Estimate(0.25, 0.1, 0.4, 1))
@@ -138,5 +152,5 @@ def signed(estimate: Estimate) -> str:
 
 
 def _short(name: str) -> str:
-    shown = printable(name)
+    shown = escape_control_characters(name)
     return shown if len(shown) <= LONGEST else "…" + shown[1 - LONGEST :]

@@ -9,11 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.core.records import CheckResult, Estimate, Verdict
-from heedful.report.escaping import printable
+from heedful.report.escaping import escape_control_characters
 from heedful.report.measure_labels import method_of
-from heedful.report.sections.multiverse import choices_of
-from heedful.report.sections.provenance import audited_of
-from heedful.report.sections.retrained_models import models_told
+from heedful.report.sections.multiverse import build_choices
+from heedful.report.sections.provenance import read_audited_attention
+from heedful.report.sections.retrained_models import describe_models
 
 COLOURS = {
     "faithful": "green",
@@ -56,7 +56,7 @@ CONTROLS = (
 OF_REFERENCES = ("tau_references", "tau_attention_references")
 WIDTH = 41
 # in a sentence: several figures of every method are for the report
-TOLD = {
+CHECK_TITLES = {
     "faithfulness": "What methods name",
     "identifiability": "What cannot matter",
     "plausibility": "What people point at",
@@ -71,34 +71,42 @@ def print_card(
     verdict: Verdict, manifest: Mapping[str, Any], *, console: Console | None = None
 ) -> None:
     """Print the verdict with its claims, estimates and what they rest on."""
-    (console or Console()).print(card(verdict, manifest))
+    (console or Console()).print(build_card(verdict, manifest))
 
 
-def card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
+def build_card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
     """The verdict as one framed page of text."""
     colour = COLOURS[verdict.answer]
-    audited = audited_of(manifest)
+    audited = read_audited_attention(manifest)
     parts: list[Any] = [
         Text(HEADLINES[verdict.answer], style=f"bold {colour}"),
-        *([Text(printable(audited.sentence))] if audited else []),
-        Text(printable(verdict.why) + "\n"),
+        *([Text(escape_control_characters(audited.sentence))] if audited else []),
+        Text(escape_control_characters(verdict.why) + "\n"),
     ]
     if verdict.degree is not None and verdict.degree.n:
         parts += [_scale(verdict.degree), Text()]
     if verdict.instead is not None:
-        parts.append(Text(f"Instead: {printable(str(verdict.instead))}\n", style="bold"))
+        parts.append(
+            Text(f"Instead: {escape_control_characters(str(verdict.instead))}\n", style="bold")
+        )
     parts += [_claims(verdict), Text()]
     parts += [_checks(verdict, manifest["level"]), *_methods(verdict), *_missing(verdict)]
     if "mechanism" in verdict.checks:
-        parts += [Text(), Text("Where it is lost: " + printable(verdict.checks["mechanism"].why))]
-    for check in (name for name in TOLD if name in verdict.checks):
-        parts += [Text(), Text(f"{TOLD[check]}: {printable(verdict.checks[check].why)}")]
-    if choices := choices_of(verdict):
-        parts += [Text(), Text(printable(f"Other choices: {choices.sentence}"))]
-    if made := models_told(manifest):
+        parts += [
+            Text(),
+            Text("Where it is lost: " + escape_control_characters(verdict.checks["mechanism"].why)),
+        ]
+    for check in (name for name in CHECK_TITLES if name in verdict.checks):
+        parts += [
+            Text(),
+            Text(f"{CHECK_TITLES[check]}: {escape_control_characters(verdict.checks[check].why)}"),
+        ]
+    if choices := build_choices(verdict):
+        parts += [Text(), Text(escape_control_characters(f"Other choices: {choices.sentence}"))]
+    if made := describe_models(manifest):
         parts += [Text(), Text(made)]
-    parts += [Text(), Text(printable(_origin(manifest)), style="dim")]
-    name = printable(manifest["model"]["name"])
+    parts += [Text(), Text(escape_control_characters(_origin(manifest)), style="dim")]
+    name = escape_control_characters(manifest["model"]["name"])
     title = Text(f" Does attention explain {name}? ", style="bold")
     return Panel(Group(*parts), title=title, border_style=colour, padding=(1, 1), width=100)
 
@@ -126,7 +134,7 @@ def _claims(verdict: Verdict) -> Table:
     for name, claim in verdict.claims.items():
         told = Text(CLAIM_WORDS[name])
         if claim.checks and name != "ranks":  # the reason for ranks stands under the headline
-            told.append(f"\n{printable(claim.why)}", style="dim")
+            told.append(f"\n{escape_control_characters(claim.why)}", style="dim")
         table.add_row(Text(name, style="bold"), Text(claim.answer, COLOURS[claim.answer]), told)
     return table
 
@@ -144,7 +152,7 @@ def _checks(verdict: Verdict, level: float) -> Table:
     for check, result in verdict.checks.items():
         answer = Text(f"  {result.answer}", style=COLOURS[result.answer])
         table.add_row(Text(check, style="bold") + answer)
-        if check not in TOLD:
+        if check not in CHECK_TITLES:
             _measures(table, result, shown)
     return table
 
@@ -186,7 +194,7 @@ def _of_methods(result: CheckResult) -> set[str]:
 def _missing(verdict: Verdict) -> list[Text]:
     """Why a check has no figure for one of its measures, or for several of every method."""
     return [
-        Text(f"no {measure}: {printable(reason)}", style="dim")
+        Text(f"no {measure}: {escape_control_characters(reason)}", style="dim")
         for check, result in verdict.checks.items()
         for measure, reason in _reasons(check, result.missing)
     ]
@@ -194,13 +202,13 @@ def _missing(verdict: Verdict) -> list[Text]:
 
 def _reasons(check: str, missing: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     """One line for a method that refuses, not one for each of its dozen figures."""
-    if check not in TOLD:
+    if check not in CHECK_TITLES:
         return missing.items()
     first = {name: why for name, why in missing.items() if name.startswith("comprehensiveness_")}
-    return first.items() or told_once(missing)
+    return first.items() or group_by_reason(missing)
 
 
-def told_once(missing: Mapping[str, str]) -> list[tuple[str, str]]:
+def group_by_reason(missing: Mapping[str, str]) -> list[tuple[str, str]]:
     """Each reason once, with the first of the measures that it holds of, and how many more.
 
     >>> told_once({"flip_lime": "why", "worst_lime": "why", "flip_flow": "so"})
@@ -220,7 +228,7 @@ def _value(estimate: Estimate | None) -> str:
 
 
 def _short(name: str, most: int) -> str:
-    shown = printable(name)
+    shown = escape_control_characters(name)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 

@@ -12,14 +12,14 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from heedful.core.errors import RunError
-from heedful.results.tables import Tables
+from heedful.results.tables import PartitionedTable
 
-NAMES = ("check", "measure", "setting")
-OF_SEED = re.compile(r"seed -?\d+")
-Table = Float64[np.ndarray, "_ _"]  # one row per seed, one column per text
+KEY_FIELDS = ("check", "measure", "setting")
+SEED_PATTERN = re.compile(r"seed -?\d+")
+SeedRows = Float64[np.ndarray, "_ _"]  # one row per seed, one column per text
 
 
-class Key(NamedTuple):
+class MeasureKey(NamedTuple):
     """What was measured; `setting` is None for the measure as it stands in the verdict."""
 
     check: str
@@ -32,36 +32,36 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class MeasurementColumns:
     """One value per text and key; NaN where it is undefined, infinite or was not measured."""
 
     instances: Int64[np.ndarray, "n"]
-    values: Mapping[Key, Float64[np.ndarray, "n"]]
+    values: Mapping[MeasureKey, Float64[np.ndarray, "n"]]
 
-    def at(self, instances: Int64[np.ndarray, "m"]) -> "Columns":
+    def at(self, instances: Int64[np.ndarray, "m"]) -> "MeasurementColumns":
         """Those of some texts, which must be among these, in their order."""
         places = np.searchsorted(self.instances, instances)
-        return Columns(instances, {key: one[places] for key, one in self.values.items()})
+        return MeasurementColumns(instances, {key: one[places] for key, one in self.values.items()})
 
     @cached_property
-    def seeds(self) -> dict[Key, list[Key]]:
+    def seeds(self) -> dict[MeasureKey, list[MeasureKey]]:
         """The measures that have rows for several seeds, and the keys of these."""
-        found: dict[Key, list[Key]] = {}
+        found: dict[MeasureKey, list[MeasureKey]] = {}
         for key in self.values:
-            if key.setting is not None and OF_SEED.fullmatch(key.setting):
-                found.setdefault(Key(key.check, key.measure), []).append(key)
+            if key.setting is not None and SEED_PATTERN.fullmatch(key.setting):
+                found.setdefault(MeasureKey(key.check, key.measure), []).append(key)
         return {key: rows for key, rows in found.items() if len(rows) > 1}
 
-    def of_seeds(self, key: Key) -> Table:
+    def of_seeds(self, key: MeasureKey) -> SeedRows:
         """A measure's rows, one for each seed."""
         return np.stack([self.values[one] for one in self.seeds[key]])
 
 
-def gather_columns(tables: Tables) -> Columns:
+def gather_columns(tables: PartitionedTable) -> MeasurementColumns:
     """Read a run's measurements table by table; rows of the data set as a whole stand apart."""
-    parts: dict[Key, list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
-    for table in tables.read(["instance", *NAMES, "value"]):
-        codes, keys = _coded(table)
+    parts: dict[MeasureKey, list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
+    for table in tables.read(["instance", *KEY_FIELDS, "value"]):
+        codes, keys = _encode_keys(table)
         instances = table["instance"].to_numpy()
         values = table["value"].cast(pa.float64()).to_numpy()
         order = np.argsort(codes, kind="stable")
@@ -72,14 +72,16 @@ def gather_columns(tables: Tables) -> Columns:
             parts.setdefault(key, []).append((instances[rows], values[rows]))
     whose = [one for pieces in parts.values() for one, _ in pieces]
     every = np.unique(np.concatenate([*whose, np.empty(0, dtype=np.int64)]))
-    return Columns(every, {key: _column(key, pieces, every) for key, pieces in parts.items()})
+    return MeasurementColumns(
+        every, {key: _column(key, pieces, every) for key, pieces in parts.items()}
+    )
 
 
-def _coded(table: pa.Table) -> tuple[NDArray[np.int64], list[Key]]:
+def _encode_keys(table: pa.Table) -> tuple[NDArray[np.int64], list[MeasureKey]]:
     """The number of each row's key, and the keys in the order in which they first come."""
     mixed = np.zeros(len(table), dtype=np.int64)
     words = []
-    for name in NAMES:
+    for name in KEY_FIELDS:
         coded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
         names = coded.dictionary.to_pylist()
         mixed = mixed * len(names) + coded.indices.to_numpy()
@@ -91,14 +93,14 @@ def _coded(table: pa.Table) -> tuple[NDArray[np.int64], list[Key]]:
     return place[codes], [_key(int(one), words) for one in found[order]]
 
 
-def _key(mixed: int, words: list[list[str | None]]) -> Key:
+def _key(mixed: int, words: list[list[str | None]]) -> MeasureKey:
     rest, setting = divmod(mixed, len(words[2]))
     check, measure = divmod(rest, len(words[1]))
-    return Key(words[0][check] or "", words[1][measure] or "", words[2][setting])
+    return MeasureKey(words[0][check] or "", words[1][measure] or "", words[2][setting])
 
 
 def _column(
-    key: Key,
+    key: MeasureKey,
     pieces: list[tuple[NDArray[np.int64], NDArray[np.float64]]],
     every: Int64[np.ndarray, "n"],
 ) -> Float64[np.ndarray, "n"]:

@@ -8,25 +8,25 @@ from typing import cast
 from heedful.core.errors import ConfigError
 from heedful.numerics.stats.bootstrap import RESAMPLES
 from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted, holm_adjusted
-from heedful.results.comparison.columns import OF_SEED, Columns, Key
+from heedful.results.comparison.columns import SEED_PATTERN, MeasureKey, MeasurementColumns
 from heedful.results.comparison.degree_differences import degree_difference, has_degree
-from heedful.results.comparison.mean_differences import Draw, mean_differences
-from heedful.results.comparison.pairing import notes_of, pairing_of, shared_texts
+from heedful.results.comparison.mean_differences import ResamplingSettings, mean_differences
+from heedful.results.comparison.pairing import make_pairing, note_differences, shared_texts
 from heedful.results.comparison.records import (
     CORRECTIONS,
-    DEGREE,
-    Compared,
+    DEGREE_KEY,
+    ComparisonKind,
+    ComparisonRecord,
     Correction,
     Difference,
-    Kind,
-    Pair,
+    SidePair,
 )
 from heedful.results.comparison.seed_differences import seeded_difference, seeded_keys
-from heedful.results.comparison.sides import Recorded, Side, method_sides, run_sides
+from heedful.results.comparison.sides import ComparedRun, Side, method_sides, run_sides
 
-ENOUGH = 40  # draws for each question of a family: a corrected p can then fall to 1/40
-OF_ALL = "_bh"  # ends the names of measures whose value on a text depends on all the others
-ADJUSTED: dict[Correction, Callable[[Sequence[float]], list[float]]] = {
+DRAWS_PER_TEST = 40  # draws for each question of a family: a corrected p can then fall to 1/40
+DATASET_SUFFIX = "_bh"  # ends the names of measures whose value on a text depends on all the others
+ADJUSTMENTS: dict[Correction, Callable[[Sequence[float]], list[float]]] = {
     "holm": holm_adjusted,
     "bh": benjamini_hochberg_adjusted,
     "none": list,
@@ -34,7 +34,7 @@ ADJUSTED: dict[Correction, Callable[[Sequence[float]], list[float]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ComparisonSettings:
     """How to compare; the level and the seed are those of the first run unless said."""
 
     paired: bool = True
@@ -55,8 +55,8 @@ class Question:
 
 
 def compare_records(
-    records: Sequence[Recorded], question: Question, *, methods: Sequence[str] = ()
-) -> Compared:
+    records: Sequence[ComparedRun], question: ComparisonSettings, *, methods: Sequence[str] = ()
+) -> ComparisonRecord:
     """Each run against the first; or, of one run, each method against the first."""
     if methods and len(records) > 1:
         raise ConfigError("Methods are compared within one run; give one run with --methods.")
@@ -70,54 +70,67 @@ def compare_records(
     manifest = records[0].manifest
     level = question.level or manifest.get("level", 0.95)
     seed = manifest.get("seed", 0) if question.seed is None else question.seed
-    draw = Draw(question.paired, level, question.resamples, question.resamples, seed)
+    draw = ResamplingSettings(question.paired, level, question.resamples, question.resamples, seed)
     found = [_pair(sides[0], one, draw, len(sides) - 1) for one in sides[1:]]
     correction = cast(Correction, question.correction)
-    pairs = _corrected(found, correction, level)
+    pairs = _correct_p_values(found, correction, level)
     if not any(pair.differences for pair in pairs):
         raise ConfigError(f"{' and '.join(one.name for one in sides)} have no measure in common.")
-    kind: Kind = "methods" if methods else "runs"
+    kind: ComparisonKind = "methods" if methods else "runs"
     told = tuple(one.told() for one in sides)
-    return Compared(kind, told, pairs, level, correction, question.resamples, seed)
+    return ComparisonRecord(kind, told, pairs, level, correction, question.resamples, seed)
 
 
-def _pair(first: Side, second: Side, draw: Draw, pairs: int) -> Pair:
+def _pair(first: Side, second: Side, draw: ResamplingSettings, pairs: int) -> SidePair:
     shared = shared_texts(first, second, paired=draw.paired)
-    pairing = pairing_of(first, second, shared, paired=draw.paired)
+    pairing = make_pairing(first, second, shared, paired=draw.paired)
     one, other = first.columns, second.columns
     if draw.paired:
         one, other = one.at(shared), other.at(shared)
     plain, by_setting = _keys(first, second)
-    whole = [key for key in plain if key.measure.endswith(OF_ALL) and pairing.apart]
+    whole = [key for key in plain if key.measure.endswith(DATASET_SUFFIX) and pairing.apart]
     plain = [key for key in plain if key not in whole]
-    asked = Counter(key.check for key in by_setting) + Counter({DEGREE.check: 1 + len(plain)})
+    asked = Counter(key.check for key in by_setting) + Counter({DEGREE_KEY.check: 1 + len(plain)})
     seeded = seeded_keys(one, other) & set(plain)
-    found = _seeded(one, other, seeded, _tried(draw, pairs * asked[DEGREE.check]))
-    draw = _tried(draw, pairs * max(asked.values()))
+    found = _seed_differences(
+        one, other, seeded, _with_enough_draws(draw, pairs * asked[DEGREE_KEY.check])
+    )
+    draw = _with_enough_draws(draw, pairs * max(asked.values()))
     rest = [key for key in (*plain, *by_setting) if key not in seeded]
     found |= {row.key: row for row in mean_differences(one, other, rest, draw)}
     rows = [found[key] for key in (*plain, *by_setting)]
     lacking = _only_one(first, second)
     lacking |= dict.fromkeys(map(str, whole), "it rests on all texts of a run, and they are others")
-    degree = _degree(one, other, first, second, draw)
+    degree = _degree_difference(one, other, first, second, draw)
     if isinstance(degree, Difference):
         rows = [degree, *rows]
     elif degree:
-        lacking[str(DEGREE)] = degree
-    return Pair(first.name, second.name, pairing, tuple(rows), lacking, notes_of(first, second))
+        lacking[str(DEGREE_KEY)] = degree
+    return SidePair(
+        first.name, second.name, pairing, tuple(rows), lacking, note_differences(first, second)
+    )
 
 
-def _tried(draw: Draw, questions: int) -> Draw:
-    return replace(draw, tries=max(draw.resamples, ENOUGH * questions))
+def _with_enough_draws(draw: ResamplingSettings, questions: int) -> ResamplingSettings:
+    return replace(draw, permutations=max(draw.resamples, DRAWS_PER_TEST * questions))
 
 
-def _seeded(one: Columns, other: Columns, keys: set[Key], draw: Draw) -> dict[Key, Difference]:
-    more = replace(draw, resamples=draw.tries)  # p-values come from the resamples themselves
+def _seed_differences(
+    one: MeasurementColumns,
+    other: MeasurementColumns,
+    keys: set[MeasureKey],
+    draw: ResamplingSettings,
+) -> dict[MeasureKey, Difference]:
+    more = replace(draw, resamples=draw.permutations)  # p-values come from the resamples themselves
     return {key: seeded_difference(one, other, key, more) for key in keys}
 
 
-def _degree(
-    one: Columns, other: Columns, first: Side, second: Side, draw: Draw
+def _degree_difference(
+    one: MeasurementColumns,
+    other: MeasurementColumns,
+    first: Side,
+    second: Side,
+    draw: ResamplingSettings,
 ) -> Difference | str:
     if first.record is second.record:  # methods of one run
         return ""
@@ -127,14 +140,14 @@ def _degree(
     return found or reason
 
 
-def _keys(first: Side, second: Side) -> tuple[list[Key], list[Key]]:
+def _keys(first: Side, second: Side) -> tuple[list[MeasureKey], list[MeasureKey]]:
     """What both have: measures as in the verdict, and those of a setting other than a seed."""
     plain = [key for key in first.averaged if key in second.averaged]
     by_setting = [
         key
         for key in first.columns.values
         if key.setting is not None
-        and not OF_SEED.fullmatch(key.setting)
+        and not SEED_PATTERN.fullmatch(key.setting)
         and key in second.columns.values
     ]
     return plain, by_setting
@@ -150,14 +163,16 @@ def _only_one(first: Side, second: Side) -> dict[str, str]:
     return found
 
 
-def _corrected(pairs: Sequence[Pair], correction: Correction, level: float) -> tuple[Pair, ...]:
+def _correct_p_values(
+    pairs: Sequence[SidePair], correction: Correction, level: float
+) -> tuple[SidePair, ...]:
     """Raise the p-values for all questions of a family, those of all pairs together."""
     rows = [one for pair in pairs for one in pair.differences]
     families: dict[str, list[int]] = {}
     for place, one in enumerate(rows):
         families.setdefault(one.family, []).append(place)
     for places in families.values():
-        adjusted = ADJUSTED[correction]([rows[place].p for place in places])
+        adjusted = ADJUSTMENTS[correction]([rows[place].p for place in places])
         for place, p in zip(places, adjusted, strict=True):
             rows[place] = replace(rows[place], corrected=p, certain=p <= 1 - level + 1e-12)
     left = iter(rows)

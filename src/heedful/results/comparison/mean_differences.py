@@ -8,24 +8,28 @@ from jaxtyping import Float64
 
 from heedful.core.records import Estimate
 from heedful.numerics.stats.bootstrap import RESAMPLES, bootstrap_means, percentile_interval
-from heedful.numerics.stats.permutation_tests import dealt_means, reached_p, sign_flips_p
-from heedful.results.comparison.columns import Columns, Key
+from heedful.numerics.stats.permutation_tests import (
+    relabelled_means,
+    two_sided_p,
+    two_sided_sign_flip_p,
+)
+from heedful.results.comparison.columns import MeasureKey, MeasurementColumns
 from heedful.results.comparison.records import Difference
 
-SAME = 1e-6  # audits of the same model may differ by so much, by batch size or machine
-Values = Float64[np.ndarray, "_ M"]  # texts of either side, which may be as many as they like
-Row = Float64[np.ndarray, "M"]
-Draws = Float64[np.ndarray, "R M"]
+EQUAL_VALUES = 1e-6  # audits of the same model may differ by so much, by batch size or machine
+TextColumns = Float64[np.ndarray, "_ M"]  # texts of either side, which may be as many as they like
+MeasureMeans = Float64[np.ndarray, "M"]
+ResampledMeans = Float64[np.ndarray, "R M"]
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class ResamplingSettings:
     """How intervals and p-values are drawn; many questions want more draws for their p-values."""
 
     paired: bool = True
     level: float = 0.95
     resamples: int = RESAMPLES
-    tries: int = RESAMPLES
+    permutations: int = RESAMPLES
     seed: int = 0
 
     @property
@@ -35,7 +39,10 @@ class Draw:
 
 
 def mean_differences(
-    first: Columns, second: Columns, keys: Sequence[Key], draw: Draw
+    first: MeasurementColumns,
+    second: MeasurementColumns,
+    keys: Sequence[MeasureKey],
+    draw: ResamplingSettings,
 ) -> list[Difference]:
     """One difference for each key; all share their resamples, so that they stay paired."""
     if not keys:
@@ -45,7 +52,7 @@ def mean_differences(
     if draw.paired:  # a text counts where both have a value
         either = np.isnan(one) | np.isnan(other)
         one, other = np.where(either, np.nan, one), np.where(either, np.nan, other)
-        other = np.where(np.abs(other - one) <= SAME, one, other)
+        other = np.where(np.abs(other - one) <= EQUAL_VALUES, one, other)
     draws = _draws(one, other, draw)
     p = _p(one, other, draw)
     means = [_means(side) for side in (one, other)]
@@ -54,7 +61,10 @@ def mean_differences(
     sides = [_estimates(*all_of, draw.level) for all_of in zip(means, draws, n, strict=True)]
     apart = _estimates(means[1] - means[0], draws[1] - draws[0], total, draw.level)
     if not draw.paired:  # one text on either side says nothing of how others vary
-        apart = [_bare(one) if min(few) < 2 else one for one, *few in zip(apart, *n, strict=True)]
+        apart = [
+            _without_interval(one) if min(few) < 2 else one
+            for one, *few in zip(apart, *n, strict=True)
+        ]
     rows = zip(keys, *sides, apart, p.tolist(), *gone, strict=True)
     return [
         Difference(key, a, b, difference, tried, undefined=(int(g), int(h)))
@@ -62,7 +72,9 @@ def mean_differences(
     ]
 
 
-def _draws(one: Values, other: Values, draw: Draw) -> tuple[Draws, Draws]:
+def _draws(
+    one: TextColumns, other: TextColumns, draw: ResamplingSettings
+) -> tuple[ResampledMeans, ResampledMeans]:
     if draw.paired:
         both = bootstrap_means(np.hstack((one, other)), resamples=draw.resamples, seed=draw.seed)
         first, second = np.split(both, 2, axis=1)
@@ -73,28 +85,30 @@ def _draws(one: Values, other: Values, draw: Draw) -> tuple[Draws, Draws]:
     )
 
 
-def _p(one: Values, other: Values, draw: Draw) -> Row:
+def _p(one: TextColumns, other: TextColumns, draw: ResamplingSettings) -> MeasureMeans:
     if draw.paired:
-        return sign_flips_p(other - one, resamples=draw.tries, seed=draw.seed)
-    first, second = dealt_means(one, other, resamples=draw.tries, seed=draw.seed)
-    return reached_p(_means(other) - _means(one), second - first)
+        return two_sided_sign_flip_p(other - one, resamples=draw.permutations, seed=draw.seed)
+    first, second = relabelled_means(one, other, resamples=draw.permutations, seed=draw.seed)
+    return two_sided_p(_means(other) - _means(one), second - first)
 
 
-def _means(values: Values) -> Row:
+def _means(values: TextColumns) -> MeasureMeans:
     defined = (~np.isnan(values)).sum(0)
     found = np.full(values.shape[1], np.nan)
     np.divide(np.nansum(values, axis=0), defined, out=found, where=defined > 0)
     return found
 
 
-def _estimates(means: Row, draws: Draws, n: np.ndarray, level: float) -> list[Estimate]:
+def _estimates(
+    means: MeasureMeans, draws: ResampledMeans, n: np.ndarray, level: float
+) -> list[Estimate]:
     low, high = percentile_interval(draws, level, n=n)
     found = [
         Estimate(float(value), float(a), float(b), int(count))
         for value, a, b, count in zip(means, low, high, n, strict=True)
     ]
-    return [_bare(one) if one.n < 2 else one for one in found]
+    return [_without_interval(one) if one.n < 2 else one for one in found]
 
 
-def _bare(one: Estimate) -> Estimate:
+def _without_interval(one: Estimate) -> Estimate:
     return Estimate(one.value, float("nan"), float("nan"), one.n)

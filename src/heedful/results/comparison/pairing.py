@@ -8,14 +8,14 @@ from jaxtyping import Int64
 
 from heedful.core.errors import ConfigError
 from heedful.results.comparison.records import Pairing
-from heedful.results.comparison.sides import Recorded, Side
+from heedful.results.comparison.sides import ComparedRun, Side
 
 
 def shared_texts(first: Side, second: Side, *, paired: bool) -> Int64[np.ndarray, "m"]:
     """The texts both have; refused where texts of equal number need not be the same."""
     if not paired:
         return np.empty(0, dtype=np.int64)
-    if reason := _different(first.record, second.record):
+    if reason := _why_not_the_same_texts(first.record, second.record):
         raise ConfigError(
             f"{first.name} and {second.name} are not on the same texts: {reason}. Audit both on "
             "the same data, or compare them as independent samples with --unpaired."
@@ -29,7 +29,7 @@ def shared_texts(first: Side, second: Side, *, paired: bool) -> Int64[np.ndarray
     return shared
 
 
-def _different(first: Recorded, second: Recorded) -> str | None:
+def _why_not_the_same_texts(first: ComparedRun, second: ComparedRun) -> str | None:
     """Why a number need not mean the same text in both; None where it does."""
     if first is second:  # two methods of one run
         return None
@@ -38,7 +38,7 @@ def _different(first: Recorded, second: Recorded) -> str | None:
         return "a manifest has no sha256 of its data"
     for what in ("sha256", "split"):
         if one[what] != other.get(what):
-            return f"{_told(one)}, but {_told(other)}"
+            return f"{_describe_data(one)}, but {_describe_data(other)}"
     if one.get("bad_rows") != other.get("bad_rows"):  # rows are numbered without those left out
         return f"other rows were left out ({one.get('bad_rows')}; {other.get('bad_rows')})"
     if first.plan.get("fields", {}) != second.plan.get("fields", {}):
@@ -46,11 +46,11 @@ def _different(first: Recorded, second: Recorded) -> str | None:
     return None
 
 
-def _told(data: dict[str, Any]) -> str:
+def _describe_data(data: dict[str, Any]) -> str:
     return f"{data.get('name')} ({data.get('split')}, sha256 {str(data['sha256'])[:12]})"
 
 
-def pairing_of(
+def make_pairing(
     first: Side, second: Side, shared: Int64[np.ndarray, "m"], *, paired: bool
 ) -> Pairing:
     """How many texts are shared, and how many stand alone."""
@@ -58,12 +58,16 @@ def pairing_of(
     return Pairing(paired, len(shared), one - len(shared), other - len(shared))
 
 
-def notes_of(first: Side, second: Side) -> tuple[str, ...]:
+def note_differences(first: Side, second: Side) -> tuple[str, ...]:
     """What else is different, and may be the reason of a difference."""
-    return () if first.record is second.record else tuple(_notes(first.record, second.record))
+    return (
+        ()
+        if first.record is second.record
+        else tuple(_setting_differences(first.record, second.record))
+    )
 
 
-def _notes(one: Recorded, other: Recorded) -> Iterator[str]:
+def _setting_differences(one: ComparedRun, other: ComparedRun) -> Iterator[str]:
     settings = [dict(side.plan.get("settings") or {}) for side in (one, other)]
     for check in [name for name in settings[0] if name in settings[1]]:
         mine, theirs = settings[0][check], settings[1][check]

@@ -5,16 +5,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
-from heedful.core.records import Estimate, finite
-from heedful.results.comparison.columns import Key
+from heedful.core.records import Estimate, nan_to_none
+from heedful.results.comparison.columns import MeasureKey
 
 SCHEMA = 1
-Kind = Literal["runs", "methods"]
+ComparisonKind = Literal["runs", "methods"]
 Correction = Literal["holm", "bh", "none"]
 CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
-DEGREE = Key("", "degree")
-TEXTS, SEEDS = "texts", "texts and seeds"
-MAIN = "measures"  # the family of all that has no setting
+DEGREE_KEY = MeasureKey("", "degree")
+OVER_TEXTS, OVER_SEEDS = "texts", "texts and seeds"
+MAIN_FAMILY = "measures"  # the family of all that has no setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class Difference:
     `undefined` counts the texts without a value, on either side.
     """
 
-    key: Key
+    key: MeasureKey
     first: Estimate
     second: Estimate
     difference: Estimate
     p: float
-    over: str = TEXTS
+    over: str = OVER_TEXTS
     undefined: tuple[int, int] = (0, 0)
     corrected: float = float("nan")
     certain: bool = False
@@ -38,7 +38,7 @@ class Difference:
     @property
     def family(self) -> str:
         """The questions that were asked together with this one."""
-        return MAIN if self.key.setting is None else f"{self.key.check} by setting"
+        return MAIN_FAMILY if self.key.setting is None else f"{self.key.check} by setting"
 
     def to_dict(self) -> dict[str, Any]:
         """The difference as JSON has it."""
@@ -82,7 +82,7 @@ class Pairing:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class SidePair:
     """The second side held against the first."""
 
     first: str
@@ -92,7 +92,7 @@ class Pair:
     only_one: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def find(self, key: Key) -> Difference | None:
+    def find(self, key: MeasureKey) -> Difference | None:
         """The difference of this key, if both sides have it."""
         return next((one for one in self.differences if one.key == key), None)
 
@@ -109,7 +109,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SideSummary:
     """One side as its records tell of it: a run, or a method of one."""
 
     name: str
@@ -124,19 +124,19 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparisonRecord:
     """Two or more sides, each of the others held against the first."""
 
-    kind: Kind
-    sides: tuple[Told, ...]
-    pairs: tuple[Pair, ...]
+    kind: ComparisonKind
+    sides: tuple[SideSummary, ...]
+    pairs: tuple[SidePair, ...]
     level: float
     correction: Correction
     resamples: int
     seed: int
 
     @property
-    def rows(self) -> Iterator[tuple[Pair, Difference]]:
+    def rows(self) -> Iterator[tuple[SidePair, Difference]]:
         """Every difference with the pair it belongs to."""
         return ((pair, one) for pair in self.pairs for one in pair.differences)
 
@@ -147,7 +147,7 @@ class Compared:
         told |= {name: getattr(self, name) for name in settings}
         told["sides"] = [asdict(one) for one in self.sides]
         told["pairs"] = [one.to_dict() for one in self.pairs]
-        found: dict[str, Any] = finite(told)
+        found: dict[str, Any] = nan_to_none(told)
         return found
 
     def to_json(self) -> str:

@@ -9,59 +9,61 @@ from jaxtyping import Bool, Float64
 
 from heedful.core.records import Estimate
 from heedful.numerics.stats.crossed_bootstrap import (
-    crossed_draws,
-    estimate_draws,
-    mean_of_seeds,
-    median_of_seeds,
+    estimate_from_draws,
+    mean_over_seeds,
+    median_over_seeds,
+    resample_crossed,
 )
-from heedful.numerics.stats.permutation_tests import reached_p
-from heedful.results.comparison.columns import Columns, Key, Table
-from heedful.results.comparison.mean_differences import Draw
-from heedful.results.comparison.records import SEEDS, Difference
+from heedful.numerics.stats.permutation_tests import two_sided_p
+from heedful.results.comparison.columns import MeasureKey, MeasurementColumns, SeedRows
+from heedful.results.comparison.mean_differences import ResamplingSettings
+from heedful.results.comparison.records import OVER_SEEDS, Difference
 
 # as the checks have them (a test holds both together; checks need torch, records do not)
-MEDIANS = {Key("seeds", "jsd_seeds")}
-BETWEEN = {
-    Key("necessity", "gain"): ("score_trained", "score_uniform"),
-    Key("seeds", "jsd_adversary_beyond_seeds"): ("jsd_adversary", "jsd_seeds"),
-    Key("guide", "base_minus_uniform"): ("score_base", "score_uniform"),
-    Key("guide", "base_minus_own"): ("score_base", "score_own"),
-    Key("guide", "base_minus_adversary"): ("score_base", "score_adversary"),
+MEDIAN_MEASURES = {MeasureKey("seeds", "jsd_seeds")}
+SEED_DIFFERENCES = {
+    MeasureKey("necessity", "gain"): ("score_trained", "score_uniform"),
+    MeasureKey("seeds", "jsd_adversary_beyond_seeds"): ("jsd_adversary", "jsd_seeds"),
+    MeasureKey("guide", "base_minus_uniform"): ("score_base", "score_uniform"),
+    MeasureKey("guide", "base_minus_own"): ("score_base", "score_own"),
+    MeasureKey("guide", "base_minus_adversary"): ("score_base", "score_adversary"),
 }
 
 
-OF_METHODS = {  # the same for every method: what the measure starts with, and its two parts
+METHOD_DIFFERENCES = {  # the same for every method: what the measure starts with, and its two parts
     ("labels", "learned_"): ("with_labels_{}", "rank_correlation_{}"),
     ("roar", "beyond_random_"): ("score_random", "score_{}"),
 }
 
 
-def between(key: Key) -> tuple[str, str] | None:
+def difference_parts(key: MeasureKey) -> tuple[str, str] | None:
     """The two measures that a difference is taken of; None for other measures."""
-    if key in BETWEEN:
-        return BETWEEN[key]
-    for (check, start), (one, other) in OF_METHODS.items():
+    if key in SEED_DIFFERENCES:
+        return SEED_DIFFERENCES[key]
+    for (check, start), (one, other) in METHOD_DIFFERENCES.items():
         if key.check == check and key.setting is None and key.measure.startswith(start):
             method = key.measure.removeprefix(start)
             return one.format(method), other.format(method)
     return None
 
 
-def seeded_keys(first: Columns, second: Columns) -> set[Key]:
+def seeded_keys(first: MeasurementColumns, second: MeasurementColumns) -> set[MeasureKey]:
     """The keys that rest on models made anew under several seeds, on both sides."""
     own = first.seeds.keys() & second.seeds.keys()
     both = first.values.keys() & second.values.keys()
     differences = {
         key
         for key in both
-        if (names := between(key))
-        and {Key(key.check, name) for name in names} & own
-        and all(Key(key.check, name) in both for name in names)
+        if (names := difference_parts(key))
+        and {MeasureKey(key.check, name) for name in names} & own
+        and all(MeasureKey(key.check, name) in both for name in names)
     }
     return (own & both) | differences
 
 
-def seeded_difference(first: Columns, second: Columns, key: Key, draw: Draw) -> Difference:
+def seeded_difference(
+    first: MeasurementColumns, second: MeasurementColumns, key: MeasureKey, draw: ResamplingSettings
+) -> Difference:
     """One difference, by resamples of texts and of seeds, crossed.
 
     The sides have models of their own, so their seeds are drawn on their own. The p-value is how
@@ -72,7 +74,7 @@ def seeded_difference(first: Columns, second: Columns, key: Key, draw: Draw) -> 
     lost = [gone[0] | gone[1]] * 2 if draw.paired else gone
     seeds = (draw.seed, draw.seed if draw.paired else draw.other)
     sides = [
-        _drawn(_without(one, out), key, seed=seed, draw=draw)
+        _resample_value(_without(one, out), key, seed=seed, draw=draw)
         for one, out, seed in zip(tables, lost, seeds, strict=True)
     ]
     value, apart = sides[1].value - sides[0].value, sides[1].draws - sides[0].draws
@@ -82,15 +84,15 @@ def seeded_difference(first: Columns, second: Columns, key: Key, draw: Draw) -> 
         key,
         first=sides[0].estimate(draw.level),
         second=sides[1].estimate(draw.level),
-        difference=estimate_draws(value, apart, n=n, level=draw.level),
-        p=float(reached_p(np.array([value]), (apart - value)[:, None])[0]),
-        over=SEEDS,
+        difference=estimate_from_draws(value, apart, n=n, level=draw.level),
+        p=float(two_sided_p(np.array([value]), (apart - value)[:, None])[0]),
+        over=OVER_SEEDS,
         undefined=(int(gone[0].sum()), int(gone[1].sum())),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class ResampledValue:
     """One side's value, and what it becomes in each resample."""
 
     value: float
@@ -99,37 +101,41 @@ class Drawn:
 
     def estimate(self, level: float) -> Estimate:
         """With its interval."""
-        return estimate_draws(self.value, self.draws, n=self.n, level=level)
+        return estimate_from_draws(self.value, self.draws, n=self.n, level=level)
 
 
-def _tables(side: Columns, key: Key) -> dict[Key, Table]:
+def _tables(side: MeasurementColumns, key: MeasureKey) -> dict[MeasureKey, SeedRows]:
     """What the measure is made of: itself, or the two it lies between; one row where unseeded."""
-    names = between(key)
-    parts = [Key(key.check, name) for name in names] if names else [key]
+    names = difference_parts(key)
+    parts = [MeasureKey(key.check, name) for name in names] if names else [key]
     return {
         part: side.of_seeds(part) if part in side.seeds else side.values[part][None]
         for part in parts
     }
 
 
-def _undefined(tables: Mapping[Key, Table]) -> Bool[np.ndarray, "n"]:
+def _undefined(tables: Mapping[MeasureKey, SeedRows]) -> Bool[np.ndarray, "n"]:
     return np.asarray(np.any([np.isnan(one).any(0) for one in tables.values()], axis=0))
 
 
-def _without(tables: Mapping[Key, Table], gone: Bool[np.ndarray, "n"]) -> dict[Key, Table]:
+def _without(
+    tables: Mapping[MeasureKey, SeedRows], gone: Bool[np.ndarray, "n"]
+) -> dict[MeasureKey, SeedRows]:
     return {key: one[:, ~gone] for key, one in tables.items()}
 
 
-def _drawn(tables: Mapping[Key, Table], key: Key, *, seed: int, draw: Draw) -> Drawn:
+def _resample_value(
+    tables: Mapping[MeasureKey, SeedRows], key: MeasureKey, *, seed: int, draw: ResamplingSettings
+) -> ResampledValue:
     values, draws = [], []
     for part, table in tables.items():
-        centre = median_of_seeds if part in MEDIANS else mean_of_seeds
+        centre = median_over_seeds if part in MEDIAN_MEASURES else mean_over_seeds
         # seeds are drawn by what the models gave: those of the same models are drawn alike
         name = blake2b(np.ascontiguousarray(table).tobytes(), digest_size=16).hexdigest()
-        found = crossed_draws({name: table}, centre=centre, resamples=draw.resamples, seed=seed)
+        found = resample_crossed({name: table}, centre=centre, resamples=draw.resamples, seed=seed)
         values.append(float(centre(table).mean()) if table.shape[1] else float("nan"))
         draws.append(found[name])
     n = next(iter(tables.values())).shape[1]
-    if between(key):
-        return Drawn(values[0] - values[1], draws[0] - draws[1], n)
-    return Drawn(values[0], draws[0], n)
+    if difference_parts(key):
+        return ResampledValue(values[0] - values[1], draws[0] - draws[1], n)
+    return ResampledValue(values[0], draws[0], n)

@@ -6,13 +6,13 @@ from typing import Any
 
 from heedful.core.errors import ConfigError
 from heedful.core.records import Verdict
-from heedful.results.comparison.columns import Columns, Key
-from heedful.results.comparison.records import Told
+from heedful.results.comparison.columns import MeasureKey, MeasurementColumns
+from heedful.results.comparison.records import SideSummary
 
 # checks that measure every method alike: the measure's name ends in the method's
-BY_METHOD = ("faithfulness", "plausibility", "randomisation")
+CHECKS_BY_METHOD = ("faithfulness", "plausibility", "randomisation")
 # in `agreement` some methods have measures of their own name
-AGREEMENT = {
+AGREEMENT_MEASURES = {
     "attention": "tau_leave_one_out",
     "one_hot_gradient": "tau_gradient_leave_one_out",
     "gradient": "tau_gradient_norm_leave_one_out",
@@ -22,13 +22,13 @@ WITH_LEAVE_ONE_OUT = "tau_leave_one_out"
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class ComparedRun:
     """The records of one run that are compared; `plan` holds what its plan.toml says."""
 
     folder: str
     verdict: Verdict
     manifest: Mapping[str, Any]
-    columns: Columns
+    columns: MeasurementColumns
     plan: Mapping[str, Any]
 
 
@@ -40,15 +40,15 @@ class Side:
     """
 
     name: str
-    record: Recorded
-    columns: Columns
-    averaged: tuple[Key, ...]
+    record: ComparedRun
+    columns: MeasurementColumns
+    averaged: tuple[MeasureKey, ...]
 
-    def told(self) -> Told:
+    def told(self) -> SideSummary:
         """What the records tell of it."""
         verdict, manifest = self.record.verdict, self.record.manifest
         data = manifest.get("data") or {}
-        return Told(
+        return SideSummary(
             name=self.name,
             folder=self.record.folder,
             model=str((manifest.get("model") or {}).get("name", "")),
@@ -61,21 +61,21 @@ class Side:
         )
 
 
-def run_sides(records: Sequence[Recorded]) -> tuple[Side, ...]:
+def run_sides(records: Sequence[ComparedRun]) -> tuple[Side, ...]:
     """A side for each run, under the shortest name that tells them apart."""
     return tuple(
-        Side(name, one, one.columns, _averaged(one))
+        Side(name, one, one.columns, _averaged_keys(one))
         for name, one in zip(_names([one.folder for one in records]), records, strict=True)
     )
 
 
-def _averaged(record: Recorded) -> tuple[Key, ...]:
+def _averaged_keys(record: ComparedRun) -> tuple[MeasureKey, ...]:
     """The measures of the verdict that have a value for every text."""
     return tuple(
         key
         for check, result in record.verdict.checks.items()
         for measure in result.estimates
-        if (key := Key(check, measure)) in record.columns.values
+        if (key := MeasureKey(check, measure)) in record.columns.values
     )
 
 
@@ -90,19 +90,19 @@ def _names(folders: Sequence[str]) -> list[str]:
     return found
 
 
-def method_sides(record: Recorded, methods: Sequence[str]) -> tuple[Side, ...]:
+def method_sides(record: ComparedRun, methods: Sequence[str]) -> tuple[Side, ...]:
     """A side for each method, its measures under names that they share."""
     if len(set(methods)) < len(methods):
         raise ConfigError(f"Methods to compare must be different ones, not {', '.join(methods)}.")
     return tuple(_method_side(record, name) for name in methods)
 
 
-def _method_side(record: Recorded, method: str) -> Side:
+def _method_side(record: ComparedRun, method: str) -> Side:
     values = {}
     for key, column in record.columns.values.items():
-        measure = shared_name(key, method)
+        measure = strip_method_name(key, method)
         if measure is not None:
-            values[Key(key.check, measure, key.setting)] = column
+            values[MeasureKey(key.check, measure, key.setting)] = column
     if not values:
         known = sorted(_methods(record.columns.values))
         raise ConfigError(
@@ -110,10 +110,10 @@ def _method_side(record: Recorded, method: str) -> Side:
             f"{', '.join(known) or 'none; audit with --checks agreement,faithfulness --methods …'}."
         )
     averaged = tuple(key for key in values if key.setting is None)
-    return Side(method, record, Columns(record.columns.instances, values), averaged)
+    return Side(method, record, MeasurementColumns(record.columns.instances, values), averaged)
 
 
-def shared_name(key: Key, method: str) -> str | None:
+def strip_method_name(key: MeasureKey, method: str) -> str | None:
     """The name without the method's, where it is a measure of this method.
 
     >>> shared_name(Key("faithfulness", "flip_lime"), "lime")
@@ -122,16 +122,16 @@ def shared_name(key: Key, method: str) -> str | None:
     'tau_leave_one_out'
     """
     if key.check == "agreement":
-        own = AGREEMENT.get(method, f"tau_{method}_leave_one_out")
+        own = AGREEMENT_MEASURES.get(method, f"tau_{method}_leave_one_out")
         return WITH_LEAVE_ONE_OUT if key.measure == own and key.setting is None else None
-    if key.check in BY_METHOD and key.measure.endswith(f"_{method}"):
+    if key.check in CHECKS_BY_METHOD and key.measure.endswith(f"_{method}"):
         return key.measure.removesuffix(f"_{method}")
     return None
 
 
-def _methods(keys: Iterable[Key]) -> set[str]:
+def _methods(keys: Iterable[MeasureKey]) -> set[str]:
     found = set()
-    own = {measure: method for method, measure in AGREEMENT.items()}
+    own = {measure: method for method, measure in AGREEMENT_MEASURES.items()}
     for check, measure, setting in keys:
         if check == "faithfulness" and measure.startswith("comprehensiveness_"):
             found.add(measure.removeprefix("comprehensiveness_"))

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 from math import isnan
 
 from heedful.core.records import Estimate
-from heedful.report.figures.figure_data import Picture
-from heedful.studies.results.cell_results import Made
-from heedful.studies.results.claims import Judged
-from heedful.studies.results.comparison_table import Row
-from heedful.studies.study import Model, Study
+from heedful.report.figures.figure_data import FigureData
+from heedful.studies.results.cell_results import CellResults
+from heedful.studies.results.claims import ClaimFinding
+from heedful.studies.results.comparison_table import ReplicatedNumber
+from heedful.studies.study import ModelSpec, Study
 
 MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Rows of cells under a head; the first column names the row."""
 
     head: tuple[str, ...]
@@ -30,27 +30,27 @@ class Section:
     name: str
     title: str
     words: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
-    figures: tuple[Picture, ...] = ()
-    folded: tuple[tuple[str, Table], ...] = ()
+    tables: tuple[PageTable, ...] = ()
+    figures: tuple[FigureData, ...] = ()
+    folded: tuple[tuple[str, PageTable], ...] = ()
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StudyOutcome:
     """All that a page is made from."""
 
     study: Study
-    made: Mapping[tuple[str, Model], Made]
-    rows: Sequence[Row]
-    claims: Sequence[Judged]
-    figures: Sequence[Picture]
+    made: Mapping[tuple[str, ModelSpec], CellResults]
+    rows: Sequence[ReplicatedNumber]
+    claims: Sequence[ClaimFinding]
+    figures: Sequence[FigureData]
     absent: Mapping[str, str]
     failed: Mapping[str, str] = field(default_factory=dict)
     quick: bool = False
     missing: Sequence[str] = ()  # cells without numbers, by name
 
 
-def told(estimate: Estimate | None) -> str:
+def format_estimate(estimate: Estimate | None) -> str:
     """A number with its interval, with a true minus; a dash where there is none."""
     if estimate is None or isnan(estimate.value):
         return "–"
@@ -60,7 +60,7 @@ def told(estimate: Estimate | None) -> str:
     return ends.replace("-", MINUS)
 
 
-def counted(estimate: Estimate | None, over: str) -> str:
+def format_sample_size(estimate: Estimate | None, over: str) -> str:
     """What a number's interval is over, and how many of them: "3 seeds", "1 725 texts".
 
     >>> counted(Estimate(0.3, 0.2, 0.4, 1725), "texts")
@@ -68,10 +68,10 @@ def counted(estimate: Estimate | None, over: str) -> str:
     """
     if estimate is None or not estimate.n:
         return "–"
-    return several(estimate.n, over)
+    return pluralise(estimate.n, over)
 
 
-def several(count: int, what: str) -> str:
+def pluralise(count: int, what: str) -> str:
     """A number of things, in words that fit one of them too.
 
     >>> several(1, "cells"), several(9824, "texts")
@@ -81,7 +81,7 @@ def several(count: int, what: str) -> str:
     return f"{many} {what if count != 1 else what.removesuffix('s')}"
 
 
-def number(value: float | None, sign: str = "") -> str:
+def three_decimals(value: float | None, sign: str = "") -> str:
     """Three decimals, or a dash."""
     if value is None or isnan(value):
         return "–"

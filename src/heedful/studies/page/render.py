@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.report.figures.draw import svg_of
-from heedful.report.pages.self_contained_html import joined, policy, templates
-from heedful.studies.page.page_parts import Section, Table
+from heedful.report.figures.draw import render_svg
+from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
+from heedful.studies.page.page_parts import PageTable, Section
 from heedful.studies.study import Study
 
 
 @dataclass(frozen=True)
-class Heading:
+class StudyHeading:
     """What stands above the sections."""
 
     study: Study
@@ -19,14 +19,14 @@ class Heading:
     warnings: tuple[str, ...] = ()
 
 
-def html_of(heading: Heading, sections: Sequence[Section]) -> str:
+def render_study_html(heading: StudyHeading, sections: Sequence[Section]) -> str:
     """One self-contained page; every word in it is escaped by the template."""
-    environment = templates()
+    environment = template_environment()
     from markupsafe import Markup
 
-    css, js = joined(("page", "compared", "reproduced"), "css"), joined(("theme",), "js")
+    css, js = join_assets(("page", "compared", "reproduced"), "css"), join_assets(("theme",), "js")
     drawn = {
-        picture.name: Markup(svg_of(picture))  # noqa: S704 - drawn here
+        picture.name: Markup(render_svg(picture))  # noqa: S704 - drawn here
         for one in sections
         for picture in one.figures
     }
@@ -40,7 +40,9 @@ def html_of(heading: Heading, sections: Sequence[Section]) -> str:
     )
 
 
-def markdown_of(heading: Heading, sections: Sequence[Section], *, figures: str = "") -> str:
+def render_study_markdown(
+    heading: StudyHeading, sections: Sequence[Section], *, figures: str = ""
+) -> str:
     """The same in Markdown; `figures` is the folder the figures lie in, seen from the page."""
     study = heading.study
     parts = [f"# {study.title}, run again", f"{study.reference}. {heading.line}"]
@@ -50,12 +52,12 @@ def markdown_of(heading: Heading, sections: Sequence[Section], *, figures: str =
         parts += [_table(table) for table in one.tables]
         for summary, table in one.folded:
             parts.append(
-                f"<details><summary>{_escaped(summary)}</summary>\n\n{_table(table)}\n\n</details>"
+                f"<details><summary>{_escape_cell(summary)}</summary>\n\n{_table(table)}\n\n</details>"
             )
         if figures:
             parts += [
-                f"![{_escaped(picture.title)}]({figures}/{picture.name}.svg)\n\n"
-                f"*{_escaped(picture.title)}. {_escaped(picture.caption)}*"
+                f"![{_escape_cell(picture.title)}]({figures}/{picture.name}.svg)\n\n"
+                f"*{_escape_cell(picture.title)}. {_escape_cell(picture.caption)}*"
                 for picture in one.figures
             ]
     return "\n\n".join(parts) + "\n"
@@ -69,22 +71,22 @@ def write_svgs(sections: Sequence[Section], folder: Path) -> list[Path]:
     written = []
     for picture in (picture for one in sections for picture in one.figures):
         path = folder / f"{picture.name}.svg"
-        path.write_text(svg_of(picture), encoding="utf-8")
+        path.write_text(render_svg(picture), encoding="utf-8")
         written.append(path)
     return written
 
 
-def _table(table: Table) -> str:
+def _table(table: PageTable) -> str:
     lines = [
-        "| " + " | ".join(map(_escaped, table.head)) + " |",
+        "| " + " | ".join(map(_escape_cell, table.head)) + " |",
         "| " + " | ".join("---" for _ in table.head) + " |",
-        *("| " + " | ".join(map(_escaped, row)) + " |" for row in table.rows),
+        *("| " + " | ".join(map(_escape_cell, row)) + " |" for row in table.rows),
     ]
-    caption = f"{_escaped(table.caption)}\n\n" if table.caption else ""
+    caption = f"{_escape_cell(table.caption)}\n\n" if table.caption else ""
     return caption + "\n".join(lines)
 
 
-def _escaped(text: str) -> str:
+def _escape_cell(text: str) -> str:
     """Nothing in a cell may end it, or be read as HTML."""
     plain = text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
     return " ".join(plain.split())

@@ -3,12 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from heedful.studies.page.page_parts import Outcome, Section, Table, counted, number, told
-from heedful.studies.page.setup_section import cost_of, setup_of
-from heedful.studies.published_numbers import Key
-from heedful.studies.results.comparison_table import Row
-from heedful.studies.results.estimates import SHARE, over_seeds
-from heedful.studies.run.grid import model_name
+from heedful.studies.page.page_parts import (
+    PageTable,
+    Section,
+    StudyOutcome,
+    format_estimate,
+    format_sample_size,
+    three_decimals,
+)
+from heedful.studies.page.setup_section import build_cost_section, build_setup_section
+from heedful.studies.published_numbers import NumberKey
+from heedful.studies.results.comparison_table import ReplicatedNumber
+from heedful.studies.results.estimates import UNIT_RANGE, t_interval_over_seeds
+from heedful.studies.run.grid import describe_model
 
 TAUS = {
     "agreement.tau_gradient": "attention and gradient",
@@ -19,40 +26,40 @@ TAU_HEAD: tuple[str, ...] = ("data set", "model", "mean τ", "over", "published"
 TAU_HEAD += ("sd", "published", "significant", "published")
 MARKS = {"held": "✓ held", "did not hold": "✗ did not hold"}
 SCORES = {"accuracy": "accuracy", "f1": "F1", "roc_auc": "ROC-AUC"}
-FEW = 30  # rows that one table may have
-DASH = (
+MAX_TABLE_ROWS = 30  # rows that one table may have
+DASH_NOTE = (
     "A dash under “here”: no text of ours is of that kind, such as of a bin of largest weights, or "
     "of a class that the paper's files give by a number only (bAbI). Under “published”: the paper "
     "gives none."
 )
 
 
-def sections_of(outcome: Outcome) -> list[Section]:
+def build_sections(outcome: StudyOutcome) -> list[Section]:
     """The page from its claims down to its cost."""
     made = [
         _claims(outcome),
         _agreement(outcome),
         _performance(outcome),
-        _others(outcome),
+        _other_measures(outcome),
         Section("figures", "Figures", figures=tuple(outcome.figures)),
-        setup_of(outcome),
-        cost_of(outcome),
+        build_setup_section(outcome),
+        build_cost_section(outcome),
     ]
     return [one for one in made if one.words or one.tables or one.figures or one.folded]
 
 
-def _claims(outcome: Outcome) -> Section:
+def _claims(outcome: StudyOutcome) -> Section:
     titles = {one.name: one.title for one in outcome.study.sets}
     tables = []
     for claim in outcome.study.claims:
         mine = [one for one in outcome.claims if one.claim == claim]
         rows = tuple(
             (
-                one.asked_of(titles[one.texts]),
+                one.dataset_label(titles[one.texts]),
                 MARKS.get(one.answer, one.answer) + (f": {one.why}" if one.why else ""),
-                told(one.found),
-                counted(one.found, one.over),
-                number(one.published),
+                format_estimate(one.found),
+                format_sample_size(one.found, one.over),
+                three_decimals(one.published),
                 {True: "yes", False: "no", None: "–"}[one.as_published],
             )
             for one in mine
@@ -60,7 +67,7 @@ def _claims(outcome: Outcome) -> Section:
         what = "share of texts" if claim.kind == "share" else "difference"
         head = ("data set", "here", what, "over", "published", "as published")
         if rows:
-            tables.append(Table(head, rows, claim.says + "."))
+            tables.append(PageTable(head, rows, claim.says + "."))
     words = (
         "A claim held where the whole 95 % interval is on its side. Intervals are over seeds where "
         "there are several, else over texts, and then say nothing of another training. As "
@@ -71,7 +78,7 @@ def _claims(outcome: Outcome) -> Section:
     return Section("claims", "What the paper says, and whether it held", words, tuple(tables))
 
 
-def _agreement(outcome: Outcome) -> Section:
+def _agreement(outcome: StudyOutcome) -> Section:
     by_key = {row.key: row for row in outcome.rows}
     tables, folded = [], []
     for measure, words in TAUS.items():
@@ -79,54 +86,57 @@ def _agreement(outcome: Outcome) -> Section:
         for key, row in by_key.items():
             if (key.measure, key.statistic) != (measure, "mean"):
                 continue
-            told_row = _tau(row, by_key)
+            told_row = _tau_row(row, by_key)
             if key.of_class == "all":
                 rows.append(told_row)
             else:
                 classes.append((*told_row[:2], row.of_class, *told_row[2:]))
         if rows:
-            tables.append(Table(TAU_HEAD, tuple(rows), f"Kendall's τ of {words}."))
+            tables.append(PageTable(TAU_HEAD, tuple(rows), f"Kendall's τ of {words}."))
         if classes:
             head = (*TAU_HEAD[:2], "class", *TAU_HEAD[2:])
-            folded.append((f"τ of {words}, by predicted class", Table(head, tuple(classes))))
-    told = (DASH,) if tables else ()
+            folded.append((f"τ of {words}, by predicted class", PageTable(head, tuple(classes))))
+    told = (DASH_NOTE,) if tables else ()
     return Section("agreement", "Do they rank words alike?", told, tuple(tables), (), tuple(folded))
 
 
-def _tau(row: Row, rows: Mapping[Key, Row]) -> tuple[str, ...]:
+def _tau_row(row: ReplicatedNumber, rows: Mapping[NumberKey, ReplicatedNumber]) -> tuple[str, ...]:
     beside = []
     for statistic in ("sd", "significant"):
         one = rows.get(replace(row.key, statistic=statistic))
-        beside.append(number(one.ours.value if one and one.ours else None))
-        beside.append(number(one.published.value if one and one.published else None))
+        beside.append(three_decimals(one.ours.value if one and one.ours else None))
+        beside.append(three_decimals(one.published.value if one and one.published else None))
     theirs = row.published.value if row.published else None
     return (
         row.key.texts,
-        model_name(row.key.model),
-        told(row.ours),
-        counted(row.ours, row.over),
-        number(theirs),
-        number(row.difference, "+"),
+        describe_model(row.key.model),
+        format_estimate(row.ours),
+        format_sample_size(row.ours, row.over),
+        three_decimals(theirs),
+        three_decimals(row.difference, "+"),
         *beside,
     )
 
 
-def _performance(outcome: Outcome) -> Section:
+def _performance(outcome: StudyOutcome) -> Section:
     by_key = {row.key: row for row in outcome.rows}
     rows = []
     for (texts, model), made in outcome.made.items():
-        cells = [texts, model_name(model)]
+        cells = [texts, describe_model(model)]
         for name in SCORES:
-            one = by_key.get(Key(texts, model, f"performance.{name}", "value"))
+            one = by_key.get(NumberKey(texts, model, f"performance.{name}", "value"))
             theirs = one.published.value if one and one.published else None
-            cells += [told(over_seeds(made.performance(name), SHARE)), number(theirs)]
+            cells += [
+                format_estimate(t_interval_over_seeds(made.performance(name), UNIT_RANGE)),
+                three_decimals(theirs),
+            ]
         rows.append(tuple(cells))
     head = [one for name in SCORES.values() for one in (name, "published")]
-    table = Table(("data set", "model", *head), tuple(rows))
+    table = PageTable(("data set", "model", *head), tuple(rows))
     return Section("performance", "How well the models predict", (), (table,) if rows else ())
 
 
-def _others(outcome: Outcome) -> Section:
+def _other_measures(outcome: StudyOutcome) -> Section:
     """Every other measure: one table where they are few, else a folded one each."""
     others = [
         row
@@ -136,24 +146,24 @@ def _others(outcome: Outcome) -> Section:
     head = ("data set", "model", "class", "here", "over", "published", "difference", "source")
     groups: dict[str, list[tuple[str, ...]]] = {}
     for row in others:
-        groups.setdefault(f"{row.key.measure}, {row.key.statistic}", []).append(_other(row))
-    if len(others) <= FEW:
+        groups.setdefault(f"{row.key.measure}, {row.key.statistic}", []).append(_other_row(row))
+    if len(others) <= MAX_TABLE_ROWS:
         rows = [(name, *row) for name, some in groups.items() for row in some]
-        table = Table(("measure", *head), tuple(rows))
-        return Section("more", "Every other number", (DASH,), (table,) if rows else ())
-    folded = tuple((name, Table(head, tuple(rows))) for name, rows in groups.items())
-    return Section("more", "Every other number", (DASH,), (), (), folded)
+        table = PageTable(("measure", *head), tuple(rows))
+        return Section("more", "Every other number", (DASH_NOTE,), (table,) if rows else ())
+    folded = tuple((name, PageTable(head, tuple(rows))) for name, rows in groups.items())
+    return Section("more", "Every other number", (DASH_NOTE,), (), (), folded)
 
 
-def _other(row: Row) -> tuple[str, ...]:
+def _other_row(row: ReplicatedNumber) -> tuple[str, ...]:
     theirs = row.published
     return (
         row.key.texts,
-        model_name(row.key.model),
+        describe_model(row.key.model),
         row.of_class,
-        told(row.ours),
-        counted(row.ours, row.over),
-        number(theirs.value if theirs else None),
-        number(row.difference, "+"),
+        format_estimate(row.ours),
+        format_sample_size(row.ours, row.over),
+        three_decimals(theirs.value if theirs else None),
+        three_decimals(row.difference, "+"),
         theirs.source if theirs else "–",
     )

@@ -2,37 +2,39 @@
 
 from collections.abc import Iterator, Mapping
 
-from heedful.studies.page.page_parts import Outcome, Section, Table
+from heedful.studies.page.page_parts import PageTable, Section, StudyOutcome
 from heedful.studies.published_numbers import SOURCES
-from heedful.studies.run.grid import TRANSFORMER, model_name
-from heedful.studies.study import SetOfTexts
+from heedful.studies.run.grid import OWN_ATTENTION, describe_model
+from heedful.studies.study import StudyDataset
 
-DEAREST = 3  # parts of an audit that are told apart
+COSTLIEST_PARTS = 3  # parts of an audit that are told apart
 
 
-def setup_of(outcome: Outcome) -> Section:
+def build_setup_section(outcome: StudyOutcome) -> Section:
     study, rows = outcome.study, []
     rows = [(one.what, one.paper, one.here) for one in study.differs]
-    tables = [Table(("", "paper", "here"), tuple(rows), "What differs from the paper's set-up.")]
+    tables = [
+        PageTable(("", "paper", "here"), tuple(rows), "What differs from the paper's set-up.")
+    ]
     sizes = [row for texts in study.sets for row in _sizes(texts, outcome)]
     head = ("data set", "train", "published", "test", "published", "what else differs")
     if sizes:
-        tables.append(Table(head, tuple(sizes), "Texts of each set."))
+        tables.append(PageTable(head, tuple(sizes), "Texts of each set."))
     titles = {one.name: one.title for one in study.sets}
     away = [(titles[name], why) for name, why in outcome.absent.items()]
     away += [(name, why) for name, why in outcome.failed.items()]
     if away:
-        tables.append(Table(("", "why"), tuple(away), "What is not in the tables."))
+        tables.append(PageTable(("", "why"), tuple(away), "What is not in the tables."))
     words = [f"{mark}: {means}." for mark, means in SOURCES.items()]
     return Section("setup", "Set-up", ("Published numbers. " + " ".join(words),), tuple(tables))
 
 
-def _sizes(texts: SetOfTexts, outcome: Outcome) -> Iterator[tuple[str, ...]]:
+def _sizes(texts: StudyDataset, outcome: StudyOutcome) -> Iterator[tuple[str, ...]]:
     """How many texts models were trained and tested on: the paper's, and each that it has not."""
     told = set()
     for (name, model), cells in outcome.made.items():
-        beyond = model[1] == TRANSFORMER
-        whose = f"{texts.title}, {model_name(model)}" if beyond else texts.title
+        beyond = model[1] == OWN_ATTENTION
+        whose = f"{texts.title}, {describe_model(model)}" if beyond else texts.title
         if name != texts.name or whose in told:
             continue
         told.add(whose)
@@ -50,7 +52,7 @@ def _sizes(texts: SetOfTexts, outcome: Outcome) -> Iterator[tuple[str, ...]]:
         )
 
 
-def cost_of(outcome: Outcome) -> Section:
+def build_cost_section(outcome: StudyOutcome) -> Section:
     """CPU minutes by set: of training, of the dearest parts of the audits, of the rest of them."""
     spent: dict[str, dict[str, float]] = {}
     count: dict[str, int] = {}
@@ -66,13 +68,15 @@ def cost_of(outcome: Outcome) -> Section:
     for mine in spent.values():
         for part, minutes in mine.items():
             whole[part] = whole.get(part, 0.0) + minutes
-    parts = sorted(whole.keys() - {"training", "audit"}, key=lambda part: -whole[part])[:DEAREST]
+    parts = sorted(whole.keys() - {"training", "audit"}, key=lambda part: -whole[part])[
+        :COSTLIEST_PARTS
+    ]
     rows = [_minutes(name, count[name], spent[name], parts) for name in spent]
     rows.append(_minutes("all", sum(count.values()), whole, parts))
     head = ("data set", "cells", "training", *(one.replace("_", "-") for one in parts))
     head += ("rest of the audit", "all")
     words = "CPU minutes, each cell in one thread; two cells side by side take half as long."
-    return Section("cost", "Where the time goes", (words,), (Table(head, tuple(rows)),))
+    return Section("cost", "Where the time goes", (words,), (PageTable(head, tuple(rows)),))
 
 
 def _minutes(

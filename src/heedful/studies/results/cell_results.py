@@ -14,22 +14,22 @@ from numpy.typing import NDArray
 from heedful.api.run import Run
 from heedful.core.errors import RunError
 from heedful.core.records import Estimate
-from heedful.results.run_folder import Folder
-from heedful.results.tables import Measured, gather
-from heedful.studies.run.grid import DONE, Cell
-from heedful.studies.study import Model, SetOfTexts
+from heedful.results.run_folder import RunFolder
+from heedful.results.tables import MeasuredValues, gather_measures
+from heedful.studies.run.grid import CELL_FILE, StudyCell
+from heedful.studies.study import ModelSpec, StudyDataset
 
-Table = Float64[np.ndarray, "S n"]  # one row for each seed, one column for each text
+SeedTable = Float64[np.ndarray, "S n"]  # one row for each seed, one column for each text
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class CellResults:
     """The finished cells of one model on one set, a seed each, and their folder.
 
     `named` gives for each class as the paper numbers it the names it may have in the data.
     """
 
-    cells: tuple[Cell, ...]
+    cells: tuple[StudyCell, ...]
     out: Path
     named: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -41,13 +41,13 @@ class Made:
     @cached_property
     def told(self) -> tuple[dict[str, Any], ...]:
         """What each cell says of itself."""
-        return tuple(_told(one.place(self.out) / DONE) for one in self.cells)
+        return tuple(_read_cell_summary(one.place(self.out) / CELL_FILE) for one in self.cells)
 
     @cached_property
-    def measured(self) -> tuple[Measured, ...]:
+    def measured(self) -> tuple[MeasuredValues, ...]:
         """Every measure of every text, for each seed."""
-        runs = (Folder(one.place(self.out) / "run") for one in self.cells)
-        return tuple(gather(run.measurements()) for run in runs)
+        runs = (RunFolder(one.place(self.out) / "run") for one in self.cells)
+        return tuple(gather_measures(run.measurements()) for run in runs)
 
     @cached_property
     def instances(self) -> NDArray[np.int64]:
@@ -57,20 +57,20 @@ class Made:
             common = np.intersect1d(common, one.instances)
         return common
 
-    def table(self, measure: str, of_class: str = "all") -> Table:
+    def table(self, measure: str, of_class: str = "all") -> SeedTable:
         """A measure such as "agreement.tau_gradient"; NaN where a text is of another class."""
         check, name = measure.split(".", 1)
         wanted = self.named.get(of_class, (of_class,))
         rows = []
         for one in self.measured:
             kept = np.isin(one.instances, self.instances)
-            values = derived(one, check, name)[kept]
+            values = derive_measure(one, check, name)[kept]
             if of_class != "all":
                 values = np.where(np.isin(one.predicted[kept], wanted), values, np.nan)
             rows.append(values)
         return np.stack(rows)
 
-    def concluded(self, measure: str) -> tuple[Estimate, ...]:
+    def verdict_estimates(self, measure: str) -> tuple[Estimate, ...]:
         """What each run says of a measure as a whole; nothing where it does not have it."""
         check, name = measure.split(".", 1)
         verdicts = (Run(one.place(self.out) / "run").verdict for one in self.cells)
@@ -82,19 +82,21 @@ class Made:
         return np.array([one["performance"].get(name, np.nan) for one in self.told])
 
 
-def made_of(
-    cells: Sequence[Cell], out: Path, sets: Sequence[SetOfTexts] = ()
-) -> dict[tuple[str, Model], Made]:
+def collect_results(
+    cells: Sequence[StudyCell], out: Path, sets: Sequence[StudyDataset] = ()
+) -> dict[tuple[str, ModelSpec], CellResults]:
     """The finished cells by set and model."""
     named = {one.name: one.classes for one in sets}
-    found: dict[tuple[str, Model], list[Cell]] = {}
+    found: dict[tuple[str, ModelSpec], list[StudyCell]] = {}
     for cell in cells:
         if cell.done(out):
             found.setdefault((cell.texts, cell.model), []).append(cell)
-    return {key: Made(tuple(some), out, named.get(key[0], {})) for key, some in found.items()}
+    return {
+        key: CellResults(tuple(some), out, named.get(key[0], {})) for key, some in found.items()
+    }
 
 
-def derived(measured: Measured, check: str, name: str) -> Float64[np.ndarray, "n"]:
+def derive_measure(measured: MeasuredValues, check: str, name: str) -> Float64[np.ndarray, "n"]:
     """A measure as it was kept, or one that follows from several: both, one or no flip."""
     top, random = (measured.column(check, f"flip_{one}") for one in ("top", "random"))
     either = {
@@ -106,7 +108,7 @@ def derived(measured: Measured, check: str, name: str) -> Float64[np.ndarray, "n
     return either[name] if name in either else measured.column(check, name)
 
 
-def _told(path: Path) -> dict[str, Any]:
+def _read_cell_summary(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(found, dict):

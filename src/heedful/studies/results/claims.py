@@ -12,33 +12,40 @@ from typing import Literal
 import numpy as np
 
 from heedful.core.records import Estimate
-from heedful.studies.published_numbers import Key, Published
-from heedful.studies.results.cell_results import Made, Table
-from heedful.studies.results.estimates import ANY, SHARE, Ends, estimate, mean, over_seeds
-from heedful.studies.run.grid import TRANSFORMER, model_name
-from heedful.studies.study import Claim, Model, SetOfTexts, Study
+from heedful.studies.published_numbers import NumberKey, PublishedNumbers
+from heedful.studies.results.cell_results import CellResults, SeedTable
+from heedful.studies.results.estimates import (
+    UNBOUNDED,
+    UNIT_RANGE,
+    ValueRange,
+    estimate_statistic,
+    mean,
+    t_interval_over_seeds,
+)
+from heedful.studies.run.grid import OWN_ATTENTION, describe_model
+from heedful.studies.study import ModelSpec, Study, StudyClaim, StudyDataset
 
-Answer = Literal["held", "did not hold", "undecided", "not examined"]
+ReplicationAnswer = Literal["held", "did not hold", "undecided", "not examined"]
 HALF = 0.5
 
 
 @dataclass(frozen=True)
-class Judged:
+class ClaimFinding:
     """One claim on one set: what came out, and whether the paper's own numbers say so there.
 
     `beyond` names a model that the paper does not have.
     """
 
-    claim: Claim
+    claim: StudyClaim
     texts: str
-    answer: Answer
+    answer: ReplicationAnswer
     found: Estimate | None = None
     published: float | None = None
     over: str = ""
     why: str = ""
     beyond: str = ""
 
-    def asked_of(self, title: str = "") -> str:
+    def dataset_label(self, title: str = "") -> str:
         """For people: the set, and the model where it is none of the paper's."""
         return f"{title or self.texts}{f', {self.beyond}' if self.beyond else ''}"
 
@@ -58,65 +65,69 @@ class Judged:
         return theirs == (self.answer == "held")
 
 
-def judged(study: Study, made: Mapping[tuple[str, Model], Made], known: Published) -> list[Judged]:
+def evaluate_claims(
+    study: Study, made: Mapping[tuple[str, ModelSpec], CellResults], known: PublishedNumbers
+) -> list[ClaimFinding]:
     """Every claim on every set that a model was run on."""
     there = [one for one in study.sets if any(texts == one.name for texts, _ in made)]
     found = []
     for claim in study.claims:
         for one in there:
             if not claim.only or one.name in claim.only:
-                found.append(_judged(claim, one, study, made, known))
-                found += _beyond(claim, one, made)
+                found.append(_evaluate_claim(claim, one, study, made, known))
+                found += _evaluate_on_transformers(claim, one, made)
     return found
 
 
-def _beyond(
-    claim: Claim, texts: SetOfTexts, made: Mapping[tuple[str, Model], Made]
-) -> Iterator[Judged]:
+def _evaluate_on_transformers(
+    claim: StudyClaim, texts: StudyDataset, made: Mapping[tuple[str, ModelSpec], CellResults]
+) -> Iterator[ClaimFinding]:
     """The claim asked of the transformers that were run."""
     if claim.model is not None or claim.than_model is not None:
         return
     for (name, model), cells in made.items():
-        if name == texts.name and model[1] == TRANSFORMER:
-            found, over = _found(claim, cells, cells)
+        if name == texts.name and model[1] == OWN_ATTENTION:
+            found, over = _estimate_claim(claim, cells, cells)
             if found is not None:
-                answer, named = _answer(found, claim), model_name(model)
-                yield Judged(claim, name, answer, found, over=over, beyond=named)
+                answer, named = _decide(found, claim), describe_model(model)
+                yield ClaimFinding(claim, name, answer, found, over=over, beyond=named)
 
 
-def _judged(
-    claim: Claim,
-    texts: SetOfTexts,
+def _evaluate_claim(
+    claim: StudyClaim,
+    texts: StudyDataset,
     study: Study,
-    made: Mapping[tuple[str, Model], Made],
-    known: Published,
-) -> Judged:
+    made: Mapping[tuple[str, ModelSpec], CellResults],
+    known: PublishedNumbers,
+) -> ClaimFinding:
     first = claim.model or study.main
     second = claim.than_model or first
     if missing := [one for one in (first, second) if (texts.name, one) not in made]:
-        why = f"{model_name(missing[0])} was not run"
-        return Judged(claim, texts.name, "not examined", why=why)
+        why = f"{describe_model(missing[0])} was not run"
+        return ClaimFinding(claim, texts.name, "not examined", why=why)
     one, other = made[texts.name, first], made[texts.name, second]
-    found, over = _found(claim, one, other)
-    theirs = _published(claim, texts.name, first, second, known)
+    found, over = _estimate_claim(claim, one, other)
+    theirs = _published_difference(claim, texts.name, first, second, known)
     if found is None:
-        return Judged(claim, texts.name, "not examined", published=theirs, why="not measured")
-    return Judged(claim, texts.name, _answer(found, claim), found, theirs, over)
+        return ClaimFinding(claim, texts.name, "not examined", published=theirs, why="not measured")
+    return ClaimFinding(claim, texts.name, _decide(found, claim), found, theirs, over)
 
 
-def _found(claim: Claim, one: Made, other: Made) -> tuple[Estimate | None, str]:
+def _estimate_claim(
+    claim: StudyClaim, one: CellResults, other: CellResults
+) -> tuple[Estimate | None, str]:
     """The difference, or the share, that the claim is about, and what its interval is over."""
     over = "seeds" if len(one.seeds) > 1 else "texts"
     if claim.kind == "share":
         table = one.table(claim.measure)
         above = np.where(np.isnan(table), np.nan, table > claim.line)
-        return _estimate(above, SHARE), over
+        return _estimate(above, UNIT_RANGE), over
     if claim.kind in ("above", "below"):
         table = one.table(claim.measure)
         if not np.isnan(table).all():
             return _estimate(table), over
-        whole = one.concluded(claim.measure)  # what has no value for single texts
-        several = over_seeds(np.array([each.value for each in whole]))
+        whole = one.verdict_estimates(claim.measure)  # what has no value for single texts
+        several = t_interval_over_seeds(np.array([each.value for each in whole]))
         return (whole[0] if len(whole) == 1 else several if whole else None), over
     if claim.kind == "measures":
         return _estimate(one.table(claim.measure) - one.table(claim.than)), over
@@ -129,32 +140,32 @@ def _found(claim: Claim, one: Made, other: Made) -> tuple[Estimate | None, str]:
         return _estimate(mine - theirs), "texts"
     if len(both) < 2 or np.isnan(mine).all() or np.isnan(theirs).all():
         return None, over
-    return _apart(mine, theirs), "seeds"
+    return _estimate_seed_differences(mine, theirs), "seeds"
 
 
-def _estimate(table: Table, within: Ends = ANY) -> Estimate | None:
-    return None if np.isnan(table).all() else estimate(table, mean, within)
+def _estimate(table: SeedTable, within: ValueRange = UNBOUNDED) -> Estimate | None:
+    return None if np.isnan(table).all() else estimate_statistic(table, mean, within)
 
 
-def _apart(mine: Table, theirs: Table) -> Estimate:
+def _estimate_seed_differences(mine: SeedTable, theirs: SeedTable) -> Estimate:
     """Two models, several seeds: means of the same seed are held against each other."""
-    return over_seeds(np.nanmean(mine, axis=1) - np.nanmean(theirs, axis=1))
+    return t_interval_over_seeds(np.nanmean(mine, axis=1) - np.nanmean(theirs, axis=1))
 
 
-def _published(
-    claim: Claim, texts: str, first: Model, second: Model, known: Published
+def _published_difference(
+    claim: StudyClaim, texts: str, first: ModelSpec, second: ModelSpec, known: PublishedNumbers
 ) -> float | None:
     """The same difference of the published means."""
     if claim.kind in ("share", "above", "below") and claim.published is None:
         return None
     one, other = claim.published or (claim.measure, claim.than or claim.measure)
-    pair = Key(texts, first, one, "mean"), Key(texts, second, other, "mean")
+    pair = NumberKey(texts, first, one, "mean"), NumberKey(texts, second, other, "mean")
     if not all(key in known.figures for key in pair):
         return None
     return known.figures[pair[0]].value - known.figures[pair[1]].value
 
 
-def _answer(found: Estimate, claim: Claim) -> Answer:
+def _decide(found: Estimate, claim: StudyClaim) -> ReplicationAnswer:
     line = {"share": HALF, "above": claim.line, "below": claim.line}.get(claim.kind, 0.0)
     if isnan(found.low) or found.low <= line <= found.high:
         return "undecided"

@@ -10,28 +10,28 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.core.records import Estimate
-from heedful.studies.published_numbers import Figure, Key, Published
-from heedful.studies.results.cell_results import Made, Table
+from heedful.studies.published_numbers import NumberKey, PublishedNumber, PublishedNumbers
+from heedful.studies.results.cell_results import CellResults, SeedTable
 from heedful.studies.results.estimates import (
-    ANY,
-    BINS,
-    SHARE,
     STATISTICS,
-    Ends,
+    UNBOUNDED,
+    UNIT_RANGE,
+    WEIGHT_BINS,
     Statistic,
-    ends_of,
-    estimate,
-    over_seeds,
+    ValueRange,
+    estimate_statistic,
+    t_interval_over_seeds,
+    value_range,
 )
-from heedful.studies.run.grid import TRANSFORMER, model_name
-from heedful.studies.study import Model
+from heedful.studies.run.grid import OWN_ATTENTION, describe_model
+from heedful.studies.study import ModelSpec
 
-SIGNIFICANT = {  # the share of texts whose τ is significant is a measure of its own here
+SIGNIFICANCE_MEASURES = {  # the share of texts whose τ is significant is a measure of its own here
     "agreement.tau_gradient": "agreement.significant_gradient",
     "agreement.tau_leave_one_out": "agreement.significant_leave_one_out",
     "agreement.tau_gradient_leave_one_out": "agreement.significant_gradient_leave_one_out",
 }
-COLUMNS = (
+CSV_COLUMNS = (
     "set",
     "model",
     "class",
@@ -50,13 +50,13 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Row:
+class ReplicatedNumber:
     """One number, ours and theirs; either may be missing."""
 
-    key: Key
+    key: NumberKey
     ours: Estimate | None
     over: str
-    published: Figure | None = None
+    published: PublishedNumber | None = None
     of_class: str = "all"  # by name, where the paper has a number
 
     @property
@@ -74,22 +74,26 @@ class Row:
         return self.ours.low <= self.published.value <= self.ours.high
 
 
-def rows_of(made: Mapping[tuple[str, Model], Made], published: Published) -> list[Row]:
+def compare_numbers(
+    made: Mapping[tuple[str, ModelSpec], CellResults], published: PublishedNumbers
+) -> list[ReplicatedNumber]:
     """A row for every published number of a model that was run, then ours of transformers."""
     found = []
     for (texts, model), cells in made.items():
         keys = [key for key in published.figures if (key.texts, key.model) == (texts, model)]
-        keys += _unpublished(texts, model, published, {*keys})
+        keys += _unpublished_keys(texts, model, published, {*keys})
         for key in keys:
-            ours = estimate_of(key, cells)
+            ours = estimate_number(key, cells)
             if ours is not None or key in published.figures:
                 over = "seeds" if len(cells.seeds) > 1 else "texts"
                 named = cells.named.get(key.of_class, (key.of_class,))[-1]
-                found.append(Row(key, ours, over, published.figures.get(key), named))
+                found.append(ReplicatedNumber(key, ours, over, published.figures.get(key), named))
     return found
 
 
-def _unpublished(texts: str, model: Model, published: Published, known: set[Key]) -> Iterator[Key]:
+def _unpublished_keys(
+    texts: str, model: ModelSpec, published: PublishedNumbers, known: set[NumberKey]
+) -> Iterator[NumberKey]:
     """What the paper tells of its models, asked of one that it does not have."""
     kinds = {
         (key.measure, key.statistic): None
@@ -97,33 +101,33 @@ def _unpublished(texts: str, model: Model, published: Published, known: set[Key]
         if key.of_class == "all" and key.measure != "performance.table_1"
     }
     for measure, statistic in kinds:
-        key = Key(texts, model, measure, statistic)
-        if key not in known and (model[1] == TRANSFORMER or not statistic.startswith("median ")):
+        key = NumberKey(texts, model, measure, statistic)
+        if key not in known and (model[1] == OWN_ATTENTION or not statistic.startswith("median ")):
             yield key
 
 
-def estimate_of(key: Key, cells: Made) -> Estimate | None:
+def estimate_number(key: NumberKey, cells: CellResults) -> Estimate | None:
     """Our number; None where it was not measured."""
     kind, name = key.measure.split(".", 1)
     if kind == "performance":
-        found = over_seeds(_performance(cells, name), SHARE)
+        found = t_interval_over_seeds(_performance(cells, name), UNIT_RANGE)
         return None if isnan(found.value) else found
     if key.statistic == "significant":
-        if key.measure not in SIGNIFICANT:
+        if key.measure not in SIGNIFICANCE_MEASURES:
             return None
-        shares = cells.table(SIGNIFICANT[key.measure], key.of_class)
-        return _defined(shares, STATISTICS["mean"], SHARE)
+        shares = cells.table(SIGNIFICANCE_MEASURES[key.measure], key.of_class)
+        return _estimate_if_defined(shares, STATISTICS["mean"], UNIT_RANGE)
     table, statistic = cells.table(key.measure, key.of_class), key.statistic
     if np.isnan(table).all():
-        whole = cells.concluded(key.measure) if key.of_class == "all" else ()
-        return _concluded(whole, key.measure)
+        whole = cells.verdict_estimates(key.measure) if key.of_class == "all" else ()
+        return _join_run_estimates(whole, key.measure)
     if statistic.startswith("median "):
         table = _in_bin(table, cells, statistic.removeprefix("median "))
         statistic = "median"
-    return _defined(table, STATISTICS[statistic], ends_of(key.measure, statistic))
+    return _estimate_if_defined(table, STATISTICS[statistic], value_range(key.measure, statistic))
 
 
-def _performance(cells: Made, name: str) -> Float64[np.ndarray, "S"]:
+def _performance(cells: CellResults, name: str) -> Float64[np.ndarray, "S"]:
     """A score of each seed; that of the paper's first table is F1 where there are two classes."""
     if name != "table_1":
         return cells.performance(name)
@@ -131,43 +135,45 @@ def _performance(cells: Made, name: str) -> Float64[np.ndarray, "S"]:
     return cells.performance("accuracy") if np.isnan(f1).all() else f1
 
 
-def _concluded(found: tuple[Estimate, ...], measure: str) -> Estimate | None:
+def _join_run_estimates(found: tuple[Estimate, ...], measure: str) -> Estimate | None:
     """Of measures that have no value for single texts: what the runs say, over seeds if several."""
     if len(found) == 1:
         return found[0]
     values = np.array([one.value for one in found])
-    return over_seeds(values, ends_of(measure)) if found else None
+    return t_interval_over_seeds(values, value_range(measure)) if found else None
 
 
-def _in_bin(table: Table, cells: Made, name: str) -> Table:
+def _in_bin(table: SeedTable, cells: CellResults, name: str) -> SeedTable:
     """Those texts whose largest weight lies in the bin; NaN the others."""
-    low, high = BINS[name]
+    low, high = WEIGHT_BINS[name]
     height = cells.table("permutation.max_attention")
     return np.where((height >= low) & (height < high), table, np.nan)
 
 
-def _defined(table: Table, statistic: Statistic, within: Ends = ANY) -> Estimate | None:
-    return None if np.isnan(table).all() else estimate(table, statistic, within)
+def _estimate_if_defined(
+    table: SeedTable, statistic: Statistic, within: ValueRange = UNBOUNDED
+) -> Estimate | None:
+    return None if np.isnan(table).all() else estimate_statistic(table, statistic, within)
 
 
-def csv_of(rows: list[Row]) -> str:
+def render_csv(rows: list[ReplicatedNumber]) -> str:
     """All rows as CSV; what does not exist is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(CSV_COLUMNS)
     for row in rows:
         key, ours, theirs = row.key, row.ours, row.published
         numbers = (ours.value, ours.low, ours.high, ours.n) if ours else (nan, nan, nan, 0)
         writer.writerow(
-            (key.texts, model_name(key.model), key.of_class, row.of_class)
+            (key.texts, describe_model(key.model), key.of_class, row.of_class)
             + (key.measure, key.statistic)
-            + tuple(map(_cell, numbers[:3]))
+            + tuple(map(_format_value, numbers[:3]))
             + (numbers[3], row.over if ours else "")
-            + ((_cell(theirs.value), theirs.source) if theirs else ("", ""))
-            + (_cell(row.difference),)
+            + ((_format_value(theirs.value), theirs.source) if theirs else ("", ""))
+            + (_format_value(row.difference),)
         )
     return text.getvalue()
 
 
-def _cell(value: float) -> str:
+def _format_value(value: float) -> str:
     return "" if isnan(value) else f"{value:.6g}"

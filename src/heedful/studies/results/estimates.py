@@ -16,30 +16,30 @@ from heedful.core.records import Estimate
 from heedful.core.rng import generator
 from heedful.numerics.stats.bootstrap import percentile_interval
 
-Column = Float64[np.ndarray, "n"]
-Columns = Float64[np.ndarray, "*many n"]
-Statistic = Callable[[Columns], Float64[np.ndarray, "*many"]]
+TextValues = Float64[np.ndarray, "n"]
+StackedValues = Float64[np.ndarray, "*many n"]
+Statistic = Callable[[StackedValues], Float64[np.ndarray, "*many"]]
 RESAMPLES = 1000
-AT_ONCE = 2_000_000  # numbers of redrawn texts held together
+MAX_RESAMPLED_VALUES = 2_000_000  # numbers of redrawn texts held together
 LEVEL = 0.95
-BINS = {"0.00-0.25": (0.0, 0.25), "0.25-0.50": (0.25, 0.5), "0.50-0.75": (0.5, 0.75)}
-BINS |= {"0.75-1.00": (0.75, 1.0 + 1e-9)}
-Ends = tuple[float, float]
-ANY: Ends = (-inf, inf)
-SHARE: Ends = (0.0, 1.0)  # no share and no score lies beyond
-RANK: Ends = (-1.0, 1.0)
-FAR: Ends = (0.0, log(2.0))  # Jensen–Shannon divergences
-OF_MEASURES = {  # by how a measure's name begins, or ends
-    **dict.fromkeys(("tau_", "rank_"), RANK),
-    **dict.fromkeys(("_jsd", "jsd_seeds", "jsd"), FAR),
-    **dict.fromkeys(("flip_", "score_", "significant_", "top1_", "fraction_", "mass_"), SHARE),
-    **dict.fromkeys(("_tvd", "tvd", "leverage", "max_attention", "median_of_"), SHARE),
+WEIGHT_BINS = {"0.00-0.25": (0.0, 0.25), "0.25-0.50": (0.25, 0.5), "0.50-0.75": (0.5, 0.75)}
+WEIGHT_BINS |= {"0.75-1.00": (0.75, 1.0 + 1e-9)}
+ValueRange = tuple[float, float]
+UNBOUNDED: ValueRange = (-inf, inf)
+UNIT_RANGE: ValueRange = (0.0, 1.0)  # no share and no score lies beyond
+RANK_RANGE: ValueRange = (-1.0, 1.0)
+JSD_RANGE: ValueRange = (0.0, log(2.0))  # Jensen–Shannon divergences
+RANGES_BY_AFFIX = {  # by how a measure's name begins, or ends
+    **dict.fromkeys(("tau_", "rank_"), RANK_RANGE),
+    **dict.fromkeys(("_jsd", "jsd_seeds", "jsd"), JSD_RANGE),
+    **dict.fromkeys(("flip_", "score_", "significant_", "top1_", "fraction_", "mass_"), UNIT_RANGE),
+    **dict.fromkeys(("_tvd", "tvd", "leverage", "max_attention", "median_of_"), UNIT_RANGE),
 }
 
-DIFFERENCES = ("beyond", "minus", "gain", "lost")
+DIFFERENCE_WORDS = ("beyond", "minus", "gain", "lost")
 
 
-def ends_of(measure: str, statistic: str = "mean") -> Ends:
+def value_range(measure: str, statistic: str = "mean") -> ValueRange:
     """Between which ends a statistic of a measure can lie at all.
 
     >>> ends_of("agreement.tau_gradient"), ends_of("agreement.tau_gradient", "sd")
@@ -48,17 +48,19 @@ def ends_of(measure: str, statistic: str = "mean") -> Ends:
     (-inf, inf)
     """
     name = measure.rpartition(".")[2]
-    if any(word in name for word in DIFFERENCES):
-        return ANY
+    if any(word in name for word in DIFFERENCE_WORDS):
+        return UNBOUNDED
     if statistic.startswith("share") or statistic == "significant":
-        return SHARE
-    for word, ends in OF_MEASURES.items():
+        return UNIT_RANGE
+    for word, ends in RANGES_BY_AFFIX.items():
         if name.startswith(word) or (word.startswith("_") and name.endswith(word)):
             return (0.0, ends[1]) if statistic == "sd" else ends
-    return ANY
+    return UNBOUNDED
 
 
-def over_seeds(values: Float64[np.ndarray, "S"], within: Ends = ANY) -> Estimate:
+def t_interval_over_seeds(
+    values: Float64[np.ndarray, "S"], within: ValueRange = UNBOUNDED
+) -> Estimate:
     """Mean and Student's interval; n is the number of seeds.
 
     What cannot lie beyond two ends has an interval within them.
@@ -78,37 +80,41 @@ def over_seeds(values: Float64[np.ndarray, "S"], within: Ends = ANY) -> Estimate
     return Estimate(mean, max(mean - half, within[0]), min(mean + half, within[1]), n)
 
 
-def estimate(
-    table: Float64[np.ndarray, "S n"], statistic: Statistic, within: Ends = ANY
+def estimate_statistic(
+    table: Float64[np.ndarray, "S n"], statistic: Statistic, within: ValueRange = UNBOUNDED
 ) -> Estimate:
     """A statistic of texts for each seed: over seeds where there are several, else over texts."""
-    values = np.array([_of(statistic, row) for row in table])
-    return over_seeds(values, within) if len(table) > 1 else _over_texts(table[0], statistic)
+    values = np.array([_apply_statistic(statistic, row) for row in table])
+    return (
+        t_interval_over_seeds(values, within)
+        if len(table) > 1
+        else _estimate_over_texts(table[0], statistic)
+    )
 
 
-def _over_texts(column: Column, statistic: Statistic) -> Estimate:
+def _estimate_over_texts(column: TextValues, statistic: Statistic) -> Estimate:
     known = column[~np.isnan(column)]
     n = len(known)
     if n < 2:
-        return Estimate(_of(statistic, known), nan, nan, n)
+        return Estimate(_apply_statistic(statistic, known), nan, nan, n)
     random = generator(0, "texts of a study")
-    some = max(1, AT_ONCE // n)
+    some = max(1, MAX_RESAMPLED_VALUES // n)
     sizes = [min(some, RESAMPLES - begun) for begun in range(0, RESAMPLES, some)]
     draws = [statistic(known[random.integers(n, size=(size, n))]) for size in sizes]
     low, high = percentile_interval(np.concatenate(draws)[:, None], LEVEL, n=n)
     return Estimate(float(statistic(known)), float(low[0]), float(high[0]), n)
 
 
-def _of(statistic: Statistic, column: Column) -> float:
+def _apply_statistic(statistic: Statistic, column: TextValues) -> float:
     known = column[~np.isnan(column)]
     return float(statistic(known)) if len(known) else nan
 
 
-def _share_from(line: float) -> Statistic:
+def _share_at_least(line: float) -> Statistic:
     return lambda values: np.asarray(np.mean(values >= line, axis=-1))
 
 
-def mean(values: Columns) -> Float64[np.ndarray, "*many"]:
+def mean(values: StackedValues) -> Float64[np.ndarray, "*many"]:
     """Of texts."""
     return np.asarray(np.mean(values, axis=-1))
 
@@ -117,6 +123,6 @@ STATISTICS: dict[str, Statistic] = {
     "mean": mean,
     "sd": lambda values: np.asarray(np.std(values, axis=-1)),
     "median": lambda values: np.asarray(np.median(values, axis=-1)),
-    "share 0.5": _share_from(0.5),
-    "share 0.6": _share_from(0.6),
+    "share 0.5": _share_at_least(0.5),
+    "share 0.6": _share_at_least(0.6),
 }

@@ -23,31 +23,31 @@ import numpy as np
 import torch
 
 from heedful.api.functions import audit
-from heedful.checks import Retrains
+from heedful.checks import RetrainingCheck
 from heedful.core.atomic_files import write_atomic
 from heedful.core.batch import Encoded
 from heedful.core.errors import HeedfulError
-from heedful.data.dataset import DEV, Dataset
+from heedful.data.dataset import DEV_NAMES, Dataset
 from heedful.data.read import read, splits
-from heedful.models.load import load_named
+from heedful.models.load import load_subject
 from heedful.models.protocols import Subject
-from heedful.models.recurrent.model_folder import save
+from heedful.models.recurrent.model_folder import save_model
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.stats.classification_scores import accuracy, f1, roc_auc
 from heedful.pipeline.plan.plan import Plan
-from heedful.studies.run.grid import DONE, TRANSFORMER, Cell
+from heedful.studies.run.grid import CELL_FILE, OWN_ATTENTION, StudyCell
 from heedful.training.fit import fit
-from heedful.training.loop.dev_scores import probabilities
+from heedful.training.loop.dev_scores import predict_probabilities
 from heedful.training.recipe import Recipe
 
 MODEL, RUN, TRAINED = "model", "run", "trained.json"
 
 
-def work(cell: Cell, out: Path) -> dict[str, Any]:
+def run_cell(cell: StudyCell, out: Path) -> dict[str, Any]:
     """Make the cell, write its numbers last, and give them."""
     place = cell.place(out)
-    trained = _trained(cell, place)
-    subject = load_named(place / MODEL)
+    trained = _train_or_load(cell, place)
+    subject = load_subject(place / MODEL)
     if isinstance(subject, RecurrentSubject):
         subject.network.double()  # ties and tiny differences must not hang on float32
     test = _read(cell, "test", subject.labels)
@@ -59,9 +59,11 @@ def work(cell: Cell, out: Path) -> dict[str, Any]:
         checks=cell.checks,
         settings=cell.settings,
         limit=cell.limits.get("test"),
-        **_cleaned(cell),
+        **_cleaning_option(cell),
     )
-    run = audit(subject, test, plan=plan, out=place / RUN, **_teaching(cell, plan, subject.labels))
+    run = audit(
+        subject, test, plan=plan, out=place / RUN, **_training_data(cell, plan, subject.labels)
+    )
     told = {
         **asdict(cell),
         "performance": performance,
@@ -76,39 +78,39 @@ def work(cell: Cell, out: Path) -> dict[str, Any]:
         "versions": run.manifest["versions"],
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    write_atomic(place / DONE, json.dumps(told, indent=1))
+    write_atomic(place / CELL_FILE, json.dumps(told, indent=1))
     return told
 
 
-def _read(cell: Cell, split: str, labels: Sequence[str] | None = None) -> Dataset:
+def _read(cell: StudyCell, split: str, labels: Sequence[str] | None = None) -> Dataset:
     limit = cell.limits.get(split)
-    return read(cell.data, split=split, labels=labels, limit=limit, **_cleaned(cell))
+    return read(cell.data, split=split, labels=labels, limit=limit, **_cleaning_option(cell))
 
 
-def _cleaned(cell: Cell) -> dict[str, Any]:
+def _cleaning_option(cell: StudyCell) -> dict[str, Any]:
     return {"cleaning": cell.cleaning} if cell.cleaning else {}
 
 
-def _teaching(cell: Cell, plan: Plan, labels: Sequence[str]) -> dict[str, Any]:
+def _training_data(cell: StudyCell, plan: Plan, labels: Sequence[str]) -> dict[str, Any]:
     """What models are made anew from, where a check asks for that."""
-    if not any(isinstance(one, Retrains) for one in plan.build_checks().values()):
+    if not any(isinstance(one, RetrainingCheck) for one in plan.build_checks().values()):
         return {}
     return {"train": _read(cell, "train", labels), "dev": _dev(cell, labels)}
 
 
-def _dev(cell: Cell, labels: Sequence[str]) -> Dataset | None:
+def _dev(cell: StudyCell, labels: Sequence[str]) -> Dataset | None:
     there = splits(cell.data, cleaning=cell.cleaning or None)
-    return _read(cell, "dev", labels) if set(DEV) & set(there) else None
+    return _read(cell, "dev", labels) if set(DEV_NAMES) & set(there) else None
 
 
-def _trained(cell: Cell, place: Path) -> dict[str, Any]:
+def _train_or_load(cell: StudyCell, place: Path) -> dict[str, Any]:
     """What is told of the model's training; it is trained where that was not done."""
     if (place / TRAINED).exists():
         found: dict[str, Any] = json.loads((place / TRAINED).read_text(encoding="utf-8"))
         return found
     train = _read(cell, "train")
     dev = _dev(cell, train.labels)
-    history = (_tune if cell.attention == TRANSFORMER else _fit)(cell, train, dev, place / MODEL)
+    history = (_tune if cell.attention == OWN_ATTENTION else _fit)(cell, train, dev, place / MODEL)
     told = {
         "texts": {"train": history["data"]["texts"], "dev": history["dev"]["texts"]},
         "epochs": len(history["dev_scores"]),
@@ -120,26 +122,29 @@ def _trained(cell: Cell, place: Path) -> dict[str, Any]:
     return told
 
 
-def _fit(cell: Cell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
+def _fit(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
     given = {**cell.recipe, "embeddings": cell.recipe.get("embeddings") or None}
     recipe = Recipe(encoder=cell.encoder, attention=cell.attention, seed=cell.seed, **given)
     subject = fit(train, dev, recipe, kept=out.parent / "training")
-    save(subject, out)
+    save_model(subject, out)
     return subject.history
 
 
-def _tune(cell: Cell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
-    from heedful.training.finetune import HISTORY, finetune
+def _tune(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
+    from heedful.training.finetune import HISTORY_FILE, finetune
     from heedful.training.loop.transformer_trainer import FineTuning
 
     finetune(train, dev, FineTuning(cell.encoder, seed=cell.seed, **cell.recipe), out=out)
-    history: Mapping[str, Any] = json.loads((out / HISTORY).read_text(encoding="utf-8"))
+    history: Mapping[str, Any] = json.loads((out / HISTORY_FILE).read_text(encoding="utf-8"))
     return history
 
 
 def _performance(subject: Subject, texts: Sequence[Encoded]) -> dict[str, float]:
     """Accuracy; of two classes F1 of the second and ROC-AUC too."""
-    outputs, gold = probabilities(subject, texts).numpy(), np.array([one.label for one in texts])
+    outputs, gold = (
+        predict_probabilities(subject, texts).numpy(),
+        np.array([one.label for one in texts]),
+    )
     found = {"accuracy": accuracy(outputs.argmax(1), gold)}
     if outputs.shape[1] == 2:
         found |= {"f1": f1(outputs.argmax(1), gold), "roc_auc": roc_auc(outputs[:, 1], gold)}
@@ -150,16 +155,16 @@ def main() -> int:
     """The exit code; what is wrong with a request is one line on stderr."""
     torch.set_num_threads(1)
     try:
-        cell = Cell.from_json(sys.stdin.readline())
-        threading.Thread(target=_end_with_input, daemon=True).start()
-        work(cell, Path(sys.argv[1]))
+        cell = StudyCell.from_json(sys.stdin.readline())
+        threading.Thread(target=_exit_when_stdin_closes, daemon=True).start()
+        run_cell(cell, Path(sys.argv[1]))
     except HeedfulError as error:
         print(f"heedful: {error}", file=sys.stderr)  # noqa: T201
         return 2
     return 0
 
 
-def _end_with_input() -> None:
+def _exit_when_stdin_closes() -> None:
     """Nobody waits for a cell whose input has ended; another process may want to make it."""
     sys.stdin.read()
     os._exit(1)

@@ -11,44 +11,44 @@ from pathlib import Path
 from time import sleep
 
 from heedful.core.timing import Progress
-from heedful.studies.run.grid import Cell
+from heedful.studies.run.grid import StudyCell
 
-LOOK = 0.2  # seconds between two looks at the workers
-LAST = 2000  # signs of what a failed one said
+POLL_SECONDS = 0.2  # seconds between two looks at the workers
+LOG_TAIL = 2000  # signs of what a failed one said
 
 
-def work_all(
-    cells: Sequence[Cell], out: Path, *, workers: int, progress: Progress
+def run_cells(
+    cells: Sequence[StudyCell], out: Path, *, workers: int, progress: Progress
 ) -> dict[str, str]:
     """Make the cells that are not there; of those that failed, by name, why."""
     waiting = deque(one for one in cells if not one.done(out))
     done, total = len(cells) - len(waiting), len(cells)
-    running: dict[Path, tuple[Cell, subprocess.Popen[bytes], Path]] = {}
+    running: dict[Path, tuple[StudyCell, subprocess.Popen[bytes], Path]] = {}
     failed: dict[str, str] = {}
     try:
         while waiting or running:
             while waiting and len(running) < workers:
                 cell = waiting.popleft()
-                running[cell.place(out)] = cell, *_started(cell, out)
+                running[cell.place(out)] = cell, *_start(cell, out)
             progress(done, total, ", ".join(one.name for one, _, _ in running.values()))
-            sleep(LOOK)
+            sleep(POLL_SECONDS)
             for place, (cell, process, log) in list(running.items()):
                 if process.poll() is not None:
-                    _ended(process)
+                    _wait(process)
                     del running[place]
                     done += 1
                     if process.returncode:
-                        failed[cell.name] = _why(process.returncode, log)
+                        failed[cell.name] = _failure_reason(process.returncode, log)
     finally:  # also when interrupted: nobody works on for a study that has ended
         for _, process, _ in running.values():
             process.terminate()
         for _, process, _ in running.values():
-            _ended(process)
+            _wait(process)
     progress(done, total, "done")
     return failed
 
 
-def _started(cell: Cell, out: Path) -> tuple["subprocess.Popen[bytes]", Path]:
+def _start(cell: StudyCell, out: Path) -> tuple["subprocess.Popen[bytes]", Path]:
     place = cell.place(out)
     place.mkdir(parents=True, exist_ok=True)
     log = place / "log.txt"
@@ -66,15 +66,15 @@ def _started(cell: Cell, out: Path) -> tuple["subprocess.Popen[bytes]", Path]:
     return process, log
 
 
-def _ended(process: "subprocess.Popen[bytes]") -> None:
+def _wait(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
     if process.stdin is not None:
         process.stdin.close()
 
 
-def _why(code: int, log: Path) -> str:
+def _failure_reason(code: int, log: Path) -> str:
     """The last line that a failed process said, or that it said none."""
-    said = log.read_bytes()[-LAST:].decode("utf-8", "replace").strip().splitlines()
+    said = log.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace").strip().splitlines()
     if code < 0:
         return f"killed by signal {-code}; is there enough memory?"
     return said[-1].removeprefix("heedful: ") if said else f"ended with code {code}"

@@ -12,16 +12,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from heedful.core.atomic_files import remove, save_atomic
+from heedful.core.atomic_files import remove_file, save_atomic
 from heedful.core.errors import RunError
 
-FILE = "checkpoint.safetensors"
-SCHEMA = 1
-Identity = Mapping[str, Any]  # what the result depends on, as JSON
+CHECKPOINT_FILE = "checkpoint.safetensors"
+CHECKPOINT_SCHEMA = 1
+TrainingIdentity = Mapping[str, Any]  # what the result depends on, as JSON
 
 
 @dataclass(eq=False)
-class State:
+class TrainingState:
     """Everything that a training changes as it goes; random draws follow from seed and epoch."""
 
     model: nn.Module
@@ -30,7 +30,7 @@ class State:
     accuracies: list[float] = field(default_factory=list)
     best: dict[str, Tensor] = field(default_factory=dict)
     seconds: float = 0.0
-    sittings: int = 1
+    sessions: int = 1
 
     @property
     def marks(self) -> list[tuple[float, float]]:
@@ -50,49 +50,51 @@ class State:
         self.scores.append(score)
         self.accuracies.append(accuracy)
         if self.best_epoch == len(self.scores) - 1:
-            self.best = _copies(self.model)
+            self.best = _copy_weights(self.model)
 
 
-def keep(state: State, folder: Path, identity: Identity) -> None:
+def save_checkpoint(state: TrainingState, folder: Path, identity: TrainingIdentity) -> None:
     """Write the state; the one before it is there until this one is."""
-    tensors = {f"model.{name}": one for name, one in _copies(state.model).items()}
+    tensors = {f"model.{name}": one for name, one in _copy_weights(state.model).items()}
     if state.best_epoch != len(state.scores) - 1:
         tensors |= {f"best.{name}": one for name, one in state.best.items()}
     for number, own in state.optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser.{number}.{name}": one.clone() for name, one in own.items()}
-    told = {
-        "schema": SCHEMA,
+    header = {
+        "schema": CHECKPOINT_SCHEMA,
         "identity": identity,
         "scores": state.scores,
         "accuracies": state.accuracies,
         "seconds": state.seconds,
-        "sittings": state.sittings,
+        "sittings": state.sessions,
     }
-    save_atomic(folder / FILE, partial(_save, tensors, json.dumps(told)))
+    save_atomic(folder / CHECKPOINT_FILE, partial(_write_safetensors, tensors, json.dumps(header)))
 
 
-def take_up(state: State, folder: Path, identity: Identity) -> None:
+def load_checkpoint(state: TrainingState, folder: Path, identity: TrainingIdentity) -> None:
     """Set the state to what the folder's checkpoint holds, if there is one."""
-    path = folder / FILE
+    path = folder / CHECKPOINT_FILE
     if not path.exists():
         return
     try:
         with safe_open(path, framework="pt") as file:
-            told = json.loads(file.metadata()["training"])
-            if told["schema"] != SCHEMA:
-                raise ValueError(f"its schema is {told['schema']!r}, not {SCHEMA}")
-            _require_same(told["identity"], identity, path)
-            _fill(state, told, {name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
+            header = json.loads(file.metadata()["training"])
+            if header["schema"] != CHECKPOINT_SCHEMA:
+                raise ValueError(f"its schema is {header['schema']!r}, not {CHECKPOINT_SCHEMA}")
+            _require_same(header["identity"], identity, path)
+            _restore_state(state, header, {name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise RunError(f"{path} cannot be continued: {error}. Remove it to start anew.") from error
 
 
-def drop(folder: Path) -> None:
+def delete_checkpoint(folder: Path) -> None:
     """Remove the checkpoint of a training that has ended."""
-    remove(folder / FILE)
+    remove_file(folder / CHECKPOINT_FILE)
 
 
-def _fill(state: State, told: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+def _restore_state(
+    state: TrainingState, header: Mapping[str, Any], tensors: Mapping[str, Tensor]
+) -> None:
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimiser": {}}
     for name, tensor in tensors.items():
         part, _, rest = name.partition(".")
@@ -104,12 +106,12 @@ def _fill(state: State, told: Mapping[str, Any], tensors: Mapping[str, Tensor]) 
         own.setdefault(int(number), {})[rest] = tensor
     groups = state.optimiser.state_dict()["param_groups"]
     state.optimiser.load_state_dict({"state": own, "param_groups": groups})
-    state.scores, state.accuracies = list(told["scores"]), list(told["accuracies"])
-    state.best = parts["best"] or _copies(state.model)
-    state.seconds, state.sittings = float(told["seconds"]), int(told["sittings"]) + 1
+    state.scores, state.accuracies = list(header["scores"]), list(header["accuracies"])
+    state.best = parts["best"] or _copy_weights(state.model)
+    state.seconds, state.sessions = float(header["seconds"]), int(header["sittings"]) + 1
 
 
-def _require_same(found: Identity, identity: Identity, path: Path) -> None:
+def _require_same(found: TrainingIdentity, identity: TrainingIdentity, path: Path) -> None:
     expected = json.loads(json.dumps(identity))
     keys = (*expected, *(key for key in found if key not in expected))
     if other := [key for key in keys if found.get(key) != expected.get(key)]:
@@ -119,13 +121,13 @@ def _require_same(found: Identity, identity: Identity, path: Path) -> None:
         )
 
 
-def _copies(model: nn.Module) -> dict[str, Tensor]:
+def _copy_weights(model: nn.Module) -> dict[str, Tensor]:
     """Copies, because safetensors keeps no two weights that share their memory."""
     return {name: one.detach().clone() for name, one in model.state_dict().items()}
 
 
-def _save(tensors: dict[str, Tensor], told: str, draft: str) -> None:
+def _write_safetensors(tensors: dict[str, Tensor], header: str, draft: str) -> None:
     try:
-        save_file(tensors, draft, metadata={"training": told})
+        save_file(tensors, draft, metadata={"training": header})
     except SafetensorError as error:  # its word for a full disk, too
         raise OSError(str(error)) from error

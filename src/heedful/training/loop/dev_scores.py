@@ -12,10 +12,10 @@ from heedful.core.errors import DataError
 from heedful.data.batching import batches
 from heedful.models.protocols import Subject
 from heedful.numerics.stats.classification_scores import accuracy, roc_auc
-from heedful.training.variants.objectives import Objective, Seen
+from heedful.training.variants.objectives import BatchOutput, Objective
 
 
-def probabilities(
+def predict_probabilities(
     subject: Subject, encoded: Sequence[Encoded], *, max_batch_tokens: int = 20_000
 ) -> Float[Tensor, "n C"]:
     """The subject's outputs, one row per text in the order given."""
@@ -30,20 +30,22 @@ def probabilities(
 def dev_score(subject: Subject, encoded: Sequence[Encoded]) -> float:
     """The score that the best epoch is chosen by."""
     require_dev(encoded, len(subject.labels))
-    return score_of(probabilities(subject, encoded), encoded)[0]
+    return selection_score(predict_probabilities(subject, encoded), encoded)[0]
 
 
-def score_of(outputs: Float[Tensor, "n C"], encoded: Sequence[Encoded]) -> tuple[float, float]:
+def selection_score(
+    outputs: Float[Tensor, "n C"], encoded: Sequence[Encoded]
+) -> tuple[float, float]:
     """What to choose by, and the accuracy.
 
     That is ROC-AUC for two classes, accuracy for more and wherever there is a query.
     """
     found, gold = outputs.numpy(), np.array([one.label for one in encoded])
     right = accuracy(found.argmax(1), gold)
-    return (roc_auc(found[:, 1], gold) if _two_sided(encoded, found.shape[1]) else right), right
+    return (roc_auc(found[:, 1], gold) if _uses_roc_auc(encoded, found.shape[1]) else right), right
 
 
-def _two_sided(encoded: Sequence[Encoded], classes: int) -> bool:
+def _uses_roc_auc(encoded: Sequence[Encoded], classes: int) -> bool:
     """Whether ROC-AUC chooses; answers to questions are counted, as published."""
     return classes == 2 and all(one.query is None for one in encoded)
 
@@ -52,24 +54,24 @@ def require_dev(encoded: Sequence[Encoded], classes: int) -> None:
     """Refuse dev texts that nothing can be chosen by."""
     if not encoded:
         raise DataError("There are no dev texts to choose the best epoch by.")
-    if _two_sided(encoded, classes) and len({one.label for one in encoded}) < 2:
+    if _uses_roc_auc(encoded, classes) and len({one.label for one in encoded}) < 2:
         raise DataError("The dev texts are all of one class; ROC-AUC needs both.")
 
 
-def looked_over(
+def evaluate_objective(
     objective: Objective,
     texts: Sequence[Encoded],
-    see: Callable[[list[Encoded]], Seen],
+    batch_output: Callable[[list[Encoded]], BatchOutput],
     *,
     max_batch_tokens: int,
 ) -> tuple[Float[Tensor, "n C"], float | None]:
     """The outputs that count, and the mean worth of the texts where the objective has one."""
-    parts, worth = dict[int, Tensor](), list[float]()
+    parts, text_scores = dict[int, Tensor](), list[float]()
     with torch.no_grad():
         for rows in batches(texts, max_batch_tokens=max_batch_tokens):
-            seen = see([texts[row] for row in rows])
+            seen = batch_output([texts[row] for row in rows])
             parts |= dict(zip(rows, objective.logits(seen, rows), strict=True))
-            if (each := objective.worth(seen, rows)) is not None:
-                worth += each.double().tolist()
+            if (each := objective.text_scores(seen, rows)) is not None:
+                text_scores += each.double().tolist()
     logits = torch.stack([parts[row] for row in range(len(texts))])
-    return logits, (sum(worth) / len(worth) if worth else None)
+    return logits, (sum(text_scores) / len(text_scores) if text_scores else None)

@@ -8,11 +8,16 @@ from typing import Any, Protocol, runtime_checkable
 from heedful.core.atomic_files import remove_drafts
 from heedful.core.errors import ConfigError
 from heedful.core.timing import Progress
-from heedful.training.loop.checkpoint import Identity, State, keep, take_up
+from heedful.training.loop.checkpoint import (
+    TrainingIdentity,
+    TrainingState,
+    load_checkpoint,
+    save_checkpoint,
+)
 
 
 @dataclass(frozen=True)
-class Until:
+class EarlyStopping:
     """When to stop: after `epochs` at the latest, or `patience` of them without a better score.
 
     Where `ceiling` is the best that score and accuracy can be, nothing better is waited for there:
@@ -27,7 +32,7 @@ class Until:
         if self.epochs < 1 or (self.patience is not None and self.patience < 1):
             raise ConfigError(f"epochs and patience start at 1; got {self}.")
 
-    def plateau(self, state: State) -> bool:
+    def plateau(self, state: TrainingState) -> bool:
         """Whether the last `patience` epochs brought nothing better, or nothing better can come."""
         if self.patience is None or not state.scores:
             return False
@@ -35,52 +40,57 @@ class Until:
             return True
         return len(state.scores) - 1 - state.best_epoch >= self.patience
 
-    def reached(self, state: State) -> bool:
+    def should_stop(self, state: TrainingState) -> bool:
         """Whether training ends here."""
         return len(state.scores) >= self.epochs or self.plateau(state)
 
 
 @runtime_checkable
-class Course(Protocol):
+class EpochTrainer(Protocol):
     """What an epoch consists of."""
 
-    def epoch(self, number: int, state: State, progress: Progress) -> None:
+    def epoch(self, number: int, state: TrainingState, progress: Progress) -> None:
         """Every training text once, then the dev score, told to the state."""
         ...
 
 
 @dataclass(frozen=True)
-class Kept:
+class CheckpointFolder:
     """Where a training keeps what it needs to go on, and what it is."""
 
     folder: Path
-    identity: Identity
+    identity: TrainingIdentity
 
 
 def run_epochs(
-    course: Course, state: State, until: Until, *, kept: Kept | None, progress: Progress
+    course: EpochTrainer,
+    state: TrainingState,
+    stopping: EarlyStopping,
+    *,
+    kept: CheckpointFolder | None,
+    progress: Progress,
 ) -> None:
     """Train; with `kept`, each epoch is safe once it is over, and done once."""
     started = time.process_time()
     if kept is not None:
         remove_drafts(kept.folder)
-        take_up(state, kept.folder, kept.identity)
-    while not until.reached(state):
+        load_checkpoint(state, kept.folder, kept.identity)
+    while not stopping.should_stop(state):
         course.epoch(len(state.scores), state, progress)
         now = time.process_time()
         state.seconds, started = state.seconds + now - started, now
         if kept is not None:
-            keep(state, kept.folder, kept.identity)
+            save_checkpoint(state, kept.folder, kept.identity)
 
 
-def outcome(state: State, until: Until) -> dict[str, Any]:
+def summarise_training(state: TrainingState, stopping: EarlyStopping) -> dict[str, Any]:
     """What came of a training, for its history."""
     return {
         "dev_scores": list(state.scores),
         "dev_accuracies": list(state.accuracies),
         "best_epoch": state.best_epoch + 1,
         "epochs": len(state.scores),
-        "plateau": until.plateau(state),
+        "plateau": stopping.plateau(state),
         "cpu_seconds": round(state.seconds, 1),
-        "sittings": state.sittings,
+        "sittings": state.sessions,
     }

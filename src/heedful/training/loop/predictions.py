@@ -13,7 +13,7 @@ from heedful.training.loop.batching import batches_for
 
 
 @dataclass(frozen=True, eq=False)
-class Outlook:
+class Predictions:
     """Outputs in the order of the texts, and for each text its weights, one per token.
 
     `rows` are the weights behind them, special tokens' too, where asked for: every head's, say.
@@ -28,12 +28,12 @@ class Outlook:
         return torch.nn.utils.rnn.pad_sequence(list(self.attention), batch_first=True)
 
 
-def outlook(
+def predict_all(
     subject: Subject,
     encoded: Sequence[Encoded],
     *,
-    rows_too: bool = False,
-) -> Outlook:
+    keep_rows: bool = False,
+) -> Predictions:
     """One pass over all texts, no gradient."""
     outputs = torch.zeros(len(encoded), len(subject.labels), dtype=torch.float64)
     weights: list[Tensor] = [torch.zeros(0)] * len(encoded)
@@ -47,6 +47,6 @@ def outlook(
             for place, row in enumerate(rows):
                 here = batch.present[place]
                 weights[row] = forward.attention[place][here].double()
-                if rows_too:
+                if keep_rows:
                     behind[row] = heads[place][:, here].double()
-    return Outlook(outputs, tuple(weights), tuple(behind) if rows_too else ())
+    return Predictions(outputs, tuple(weights), tuple(behind) if keep_rows else ())

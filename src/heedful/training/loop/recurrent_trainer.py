@@ -8,79 +8,87 @@ from torch import Tensor
 
 from heedful.core.batch import Batch, Encoded
 from heedful.core.errors import ConfigError
-from heedful.core.timing import Progress, silent
+from heedful.core.timing import Progress, no_progress
 from heedful.core.values import Forward
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.training.loop.batching import USUAL
-from heedful.training.loop.checkpoint import State
-from heedful.training.loop.dev_scores import looked_over, require_dev, score_of
-from heedful.training.loop.epochs import Kept, Until, run_epochs
-from heedful.training.loop.sparse_step import Step
-from heedful.training.recipe import Recipe, optimiser_for, shuffled_batches
-from heedful.training.variants.objectives import Objective, Seen
+from heedful.training.loop.batching import DEFAULT_BATCH_TOKENS
+from heedful.training.loop.checkpoint import TrainingState
+from heedful.training.loop.dev_scores import evaluate_objective, require_dev, selection_score
+from heedful.training.loop.epochs import CheckpointFolder, EarlyStopping, run_epochs
+from heedful.training.loop.sparse_step import SparseStep
+from heedful.training.recipe import Recipe, build_recurrent_optimiser, shuffled_batches
+from heedful.training.variants.objectives import BatchOutput, Objective
 
 
 @dataclass(frozen=True, eq=False)
-class RecurrentCourse:
+class RecurrentTrainer:
     """Who learns, how, from which texts, judged on which, and what counts with each."""
 
     subject: RecurrentSubject
     recipe: Recipe
     known: Sequence[Encoded]
     judged: Sequence[Encoded]
-    learns: Objective
-    judges: Objective
+    train_objective: Objective
+    dev_objective: Objective
 
     def train(
-        self, until: Until, *, kept: Kept | None = None, progress: Progress = silent
-    ) -> State:
+        self,
+        stopping: EarlyStopping,
+        *,
+        kept: CheckpointFolder | None = None,
+        progress: Progress = no_progress,
+    ) -> TrainingState:
         """Train and leave the network at its best epoch, frozen."""
         require_dev(self.judged, len(self.subject.labels))
         network = self.subject.network.train().requires_grad_(True)
-        state = State(network, optimiser_for(network, self.recipe))
-        epochs = _Epochs(self, Step(network, state.optimiser), until.epochs)
-        run_epochs(epochs, state, until, kept=kept, progress=progress)
+        state = TrainingState(network, build_recurrent_optimiser(network, self.recipe))
+        epochs = _RecurrentEpochTrainer(self, SparseStep(network, state.optimiser), stopping.epochs)
+        run_epochs(epochs, state, stopping, kept=kept, progress=progress)
         network.load_state_dict(state.best)
         network.eval().requires_grad_(False)
         return state
 
-    def see(self, batch: Batch, forward: Forward) -> Seen:
+    def batch_output(self, batch: Batch, forward: Forward) -> BatchOutput:
         """A pass as objectives look at it."""
 
         def under(given: Float[Tensor, "..."]) -> Float[Tensor, "*K B C"]:
             return self.subject.decoder(batch, forward)(given)  # made for those who ask only
 
-        return Seen(batch, forward.logits, forward.attention[:, None], forward.attention, under)
+        return BatchOutput(
+            batch, forward.logits, forward.attention[:, None], forward.attention, under
+        )
 
     def judge(self) -> tuple[float, float]:
         """What to choose this epoch by, and the accuracy on the dev texts."""
 
-        def see(texts: list[Encoded]) -> Seen:
+        def batch_output(texts: list[Encoded]) -> BatchOutput:
             batch = self.subject.batch(texts)
-            return self.see(batch, self.subject.forward(batch))
+            return self.batch_output(batch, self.subject.forward(batch))
 
-        logits, worth = looked_over(self.judges, self.judged, see, max_batch_tokens=USUAL)
-        score, accuracy = score_of(logits.softmax(-1).double(), self.judged)
-        return (score if worth is None else worth), accuracy
+        logits, text_scores = evaluate_objective(
+            self.dev_objective, self.judged, batch_output, max_batch_tokens=DEFAULT_BATCH_TOKENS
+        )
+        score, accuracy = selection_score(logits.softmax(-1).double(), self.judged)
+        return (score if text_scores is None else text_scores), accuracy
 
 
 @dataclass(frozen=True, eq=False)
-class _Epochs:
+class _RecurrentEpochTrainer:
     """A course with what it needs while it runs."""
 
-    course: RecurrentCourse
-    step: Step
+    course: RecurrentTrainer
+    step: SparseStep
     most: int
 
-    def epoch(self, number: int, state: State, progress: Progress) -> None:
+    def epoch(self, number: int, state: TrainingState, progress: Progress) -> None:
         course, recipe = self.course, self.course.recipe
         steps = -(-len(course.known) // recipe.batch)
-        told = f"epoch {number + 1}/{self.most}"
-        told += f", best dev {max(state.scores):.3f}" if state.scores else ""
+        message = f"epoch {number + 1}/{self.most}"
+        message += f", best dev {max(state.scores):.3f}" if state.scores else ""
         order = shuffled_batches(course.known, number, batch=recipe.batch, seed=recipe.seed)
         for done, rows in enumerate(order, start=1):
             self._learn(rows)
-            progress(number * steps + done, self.most * steps, told)
+            progress(number * steps + done, self.most * steps, message)
         state.judged(*course.judge())
 
     def _learn(self, rows: Sequence[int]) -> None:
@@ -88,7 +96,7 @@ class _Epochs:
         batch = course.subject.batch([course.known[row] for row in rows])
 
         def loss_of(forward: Forward) -> Tensor:
-            return course.learns.loss(course.see(batch, forward), rows)
+            return course.train_objective.loss(course.batch_output(batch, forward), rows)
 
         if not bool(self.step(batch, loss_of).isfinite()):
             raise ConfigError(

@@ -13,7 +13,7 @@ from heedful.models.recurrent.query_classifier import Network
 
 
 @dataclass(eq=False)
-class Step:
+class SparseStep:
     """Forward, backward and update on one batch, down a loss that is made of the pass.
 
     The gradient of the word vectors is dense, as Adam needs it, but only the rows of the batch's

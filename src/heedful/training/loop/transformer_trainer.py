@@ -12,11 +12,11 @@ from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.core.timing import Progress
 from heedful.models.transformer.subject import TransformerSubject
-from heedful.training.loop.batching import USUAL
-from heedful.training.loop.checkpoint import State
-from heedful.training.loop.dev_scores import looked_over, score_of
+from heedful.training.loop.batching import DEFAULT_BATCH_TOKENS
+from heedful.training.loop.checkpoint import TrainingState
+from heedful.training.loop.dev_scores import evaluate_objective, selection_score
 from heedful.training.recipe import shuffled_batches
-from heedful.training.variants.objectives import Objective, Seen
+from heedful.training.variants.objectives import BatchOutput, Objective
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class FineTuning:
 
 
 @dataclass(frozen=True, eq=False)
-class TunedCourse:
+class TransformerTrainer:
     """Who learns, how, from what, judged by what.
 
-    With `judge_by`, the same model as it is to read the dev texts, attention is looked at in every
+    With `dev_subject`, the same model as it is to read the dev texts, attention is looked at in every
     pass, and passes go without dropout: the dropped weights would be looked at else.
     """
 
@@ -57,64 +57,68 @@ class TunedCourse:
     recipe: FineTuning
     known: Sequence[Encoded]
     judged: Sequence[Encoded]
-    learns: Objective
-    judges: Objective
-    judge_by: TransformerSubject | None = None
+    train_objective: Objective
+    dev_objective: Objective
+    dev_subject: TransformerSubject | None = None
 
     @property
-    def heard(self) -> bool:
+    def reads_attention(self) -> bool:
         """Whether attention is looked at."""
-        return self.judge_by is not None
+        return self.dev_subject is not None
 
-    def epoch(self, number: int, state: State, progress: Progress) -> None:
+    def epoch(self, number: int, state: TrainingState, progress: Progress) -> None:
         """Every training text once, then the dev score."""
         recipe, model = self.recipe, self.subject.model
         steps = -(-len(self.known) // recipe.batch)
         total, scores = steps * recipe.epochs, state.scores
-        told = f"epoch {number + 1}/{recipe.epochs}"
-        told += f", best dev {max(scores):.3f}" if scores else ""
-        model.train(not self.heard)
+        message = f"epoch {number + 1}/{recipe.epochs}"
+        message += f", best dev {max(scores):.3f}" if scores else ""
+        model.train(not self.reads_attention)
         with torch.random.fork_rng(devices=[]):  # dropout draws from torch's own stream
             torch.manual_seed(_dropout_seed(recipe.seed, number))
             order = shuffled_batches(self.known, number, batch=recipe.batch, seed=recipe.seed)
             for step, rows in enumerate(order):
                 done = number * steps + step
                 for group in state.optimiser.param_groups:
-                    group["lr"] = rate_at(done, total, recipe)
+                    group["lr"] = learning_rate_at(done, total, recipe)
                 self._step(rows, state.optimiser)
-                progress(done + 1, total, told)
+                progress(done + 1, total, message)
         model.eval()
         state.judged(*self.judge())
 
-    def see(self, subject: TransformerSubject, batch: Batch) -> Seen:
+    def batch_output(self, subject: TransformerSubject, batch: Batch) -> BatchOutput:
         """A pass as objectives look at it; without attention where nobody does."""
-        under = subject.whole_decoder(batch)
-        if not self.heard:
+        under = subject.full_decoder(batch)
+        if not self.reads_attention:
             logits = subject.logits(batch)
             nothing = logits.new_zeros(len(batch), 1, batch.ids.shape[1])
-            return Seen(batch, logits, nothing, nothing[:, 0], under)
+            return BatchOutput(batch, logits, nothing, nothing[:, 0], under)
         forward = subject.forward(batch)
         assert forward.rows is not None  # noqa: S101 - a transformer's passes have rows
-        return Seen(batch, forward.logits, forward.rows, forward.attention, under)
+        return BatchOutput(batch, forward.logits, forward.rows, forward.attention, under)
 
     def judge(self) -> tuple[float, float]:
         """What to choose this epoch by, and the accuracy on the dev texts.
 
         Where nobody looks at its attention the model runs as it is, with nothing held.
         """
-        reader = self.judge_by or self.subject
-        logits, worth = looked_over(
-            self.judges,
+        reader = self.dev_subject or self.subject
+        logits, text_scores = evaluate_objective(
+            self.dev_objective,
             self.judged,
-            lambda texts: self.see(reader, reader.batch(texts)),
-            max_batch_tokens=reader.max_batch_tokens if self.heard else USUAL,
+            lambda texts: self.batch_output(reader, reader.batch(texts)),
+            max_batch_tokens=reader.max_batch_tokens
+            if self.reads_attention
+            else DEFAULT_BATCH_TOKENS,
         )
-        score, accuracy = score_of(logits.double().softmax(-1), self.judged)
-        return (score if worth is None else worth), accuracy
+        score, accuracy = selection_score(logits.double().softmax(-1), self.judged)
+        return (score if text_scores is None else text_scores), accuracy
 
     def _step(self, rows: Sequence[int], optimiser: torch.optim.Optimizer) -> None:
-        seen = self.see(self.subject, self.subject.batch([self.known[row] for row in rows]))
-        loss = self.learns.loss(seen, rows)
+        seen = self.batch_output(
+            self.subject, self.subject.batch([self.known[row] for row in rows])
+        )
+        loss = self.train_objective.loss(seen, rows)
         optimiser.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
         norm = nn.utils.clip_grad_norm_(self.subject.model.parameters(), self.recipe.clip)
@@ -126,7 +130,7 @@ class TunedCourse:
         optimiser.step()
 
 
-def rate_at(step: int, steps: int, recipe: FineTuning) -> float:
+def learning_rate_at(step: int, steps: int, recipe: FineTuning) -> float:
     """The learning rate of one step, counted from 0: up to the full rate, then down towards 0."""
     warm = math.ceil(recipe.warmup * steps)
     if step < warm:
@@ -134,7 +138,7 @@ def rate_at(step: int, steps: int, recipe: FineTuning) -> float:
     return recipe.rate * (steps - step) / (steps - warm)
 
 
-def optimiser_for(model: nn.Module, recipe: FineTuning) -> torch.optim.AdamW:
+def build_transformer_optimiser(model: nn.Module, recipe: FineTuning) -> torch.optim.AdamW:
     """AdamW; biases and norms, which have one axis, do not decay."""
     weights = [one for one in model.parameters() if one.dim() > 1]
     others = [one for one in model.parameters() if one.dim() <= 1]

@@ -12,74 +12,90 @@ from heedful.core.values import Example
 from heedful.models.protocols import Subject
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import Vocabulary
-from heedful.training.fit import untrained
+from heedful.training.fit import init_recurrent_subject
 from heedful.training.loop.batching import batches_for
-from heedful.training.loop.epochs import Until
-from heedful.training.loop.predictions import Outlook
+from heedful.training.loop.epochs import EarlyStopping
+from heedful.training.loop.predictions import Predictions
 from heedful.training.recipe import Recipe
-from heedful.training.variants.context import Desk, Room, Taught, Texts
-from heedful.training.variants.objectives import Guided, Objective, OwnTask, Weights, spread
-from heedful.training.variants.recurrent_variants import RecurrentPupil
+from heedful.training.variants.context import (
+    CheckpointSlot,
+    EncodedTexts,
+    TrainedVariant,
+    TrainingContext,
+)
+from heedful.training.variants.objectives import (
+    GuidedObjective,
+    Objective,
+    TaskObjective,
+    TokenWeights,
+    pad_to_batch,
+)
+from heedful.training.variants.recurrent_variants import RecurrentTrainable
 
 GUIDES = ("uniform", "own", "base", "adversary")
 
 
 @dataclass(frozen=True, eq=False)
-class GuidedPupil:
+class GuidedTrainable:
     """A word-wise model of the base's words; `source` is whose weights it is given, if any's."""
 
-    room: Room
-    pupil: RecurrentPupil
+    context: TrainingContext
+    trainable: RecurrentTrainable
     source: Subject | None
 
-    def task(self, until: Until, desk: Desk) -> Taught:
+    def task(self, stopping: EarlyStopping, slot: CheckpointSlot) -> TrainedVariant:
         """The labels, under the weights."""
         known, judged = (
-            by_words(self.pupil.subject, texts.encoded)
-            for texts in (self.room.train, self.room.dev)
+            encode_seen_words(self.trainable.subject, texts.encoded)
+            for texts in (self.context.train, self.context.dev)
         )
-        both = self._strive(self.room.train, known), self._strive(self.room.dev, judged)
-        return self.pupil.train(known, judged, both, until, desk)
+        both = (
+            self._objective_for(self.context.train, known),
+            self._objective_for(self.context.dev, judged),
+        )
+        return self.trainable.train(known, judged, both, stopping, slot)
 
-    def _strive(self, texts: Texts, read: Sequence[Encoded]) -> Objective:
-        task = OwnTask.of(read, self.pupil.subject)
+    def _objective_for(self, texts: EncodedTexts, read: Sequence[Encoded]) -> Objective:
+        task = TaskObjective.of(read, self.trainable.subject)
         if self.source is None:  # uniform attention, or its own
             return task
         weights = word_weights(texts.encoded, texts.seen_by(self.source))
-        return Guided(task.gold, task.criterion, weights)
+        return GuidedObjective(task.gold, task.criterion, weights)
 
 
-def guided(
-    room: Room, seed: int, *, encoder: str, by: str, source: Subject | None = None
-) -> GuidedPupil:
+def new_guided_model(
+    context: TrainingContext, seed: int, *, encoder: str, by: str, source: Subject | None = None
+) -> GuidedTrainable:
     """A fresh word-wise model, to be guided by uniform weights, its own, the base's or another's.
 
     It knows the base's words and is trained by the base's recipe where that has one.
     """
-    base, query = room.base, False
+    base, query = context.base, False
     if isinstance(base, RecurrentSubject):
-        recipe, vocabulary, query = room.recipe, base.vocabulary, base.network.shape.query
+        recipe, vocabulary, query = context.recipe, base.vocabulary, base.network.shape.query
     else:
         recipe = Recipe(max_words=getattr(base, "max_length", Recipe.max_words))  # a token each
         normal = recipe.tokenizer.normal
         vocabulary = Vocabulary.count(
-            [normal(w) for w in one.seen_words] for one in room.train.encoded
+            [normal(w) for w in one.seen_words] for one in context.train.encoded
         )
     attention = "additive" if by == "own" else "uniform"
     recipe = replace(recipe, encoder=encoder, attention=attention, seed=seed)
-    subject, _ = untrained(vocabulary, base.labels, recipe, query=query)
-    pupil = RecurrentPupil(room, subject, recipe)
-    return GuidedPupil(room, pupil, base if by == "base" else source)
+    subject, _ = init_recurrent_subject(vocabulary, base.labels, recipe, query=query)
+    trainable = RecurrentTrainable(context, subject, recipe)
+    return GuidedTrainable(context, trainable, base if by == "base" else source)
 
 
-def by_words(subject: RecurrentSubject, encoded: Sequence[Encoded]) -> list[Encoded]:
+def encode_seen_words(subject: RecurrentSubject, encoded: Sequence[Encoded]) -> list[Encoded]:
     """The words that another subject sees in texts, as this one reads them.
 
     Questions stay as they are: a model that is guided with them knows the other's words.
     """
     return [
         replace(
-            subject.encode(Example(one.index, "", one.label, one.seen_words, pair=_asked(one))),
+            subject.encode(
+                Example(one.index, "", one.label, one.seen_words, pair=_empty_question(one))
+            ),
             query=one.query,
             question=one.question,
             allowed=one.allowed,
@@ -88,11 +104,11 @@ def by_words(subject: RecurrentSubject, encoded: Sequence[Encoded]) -> list[Enco
     ]
 
 
-def _asked(one: Encoded) -> str | None:
+def _empty_question(one: Encoded) -> str | None:
     return None if one.query is None else ""
 
 
-def word_weights(encoded: Sequence[Encoded], seen: Outlook) -> Weights:
+def word_weights(encoded: Sequence[Encoded], seen: Predictions) -> TokenWeights:
     """A subject's weights word by word, between a start and an end sign without weight."""
     found = []
     for one, weights in zip(encoded, seen.attention, strict=True):
@@ -103,8 +119,8 @@ def word_weights(encoded: Sequence[Encoded], seen: Outlook) -> Weights:
     return found
 
 
-def outputs_under(
-    subject: RecurrentSubject, read: Sequence[Encoded], weights: Weights | None
+def predict_under_weights(
+    subject: RecurrentSubject, read: Sequence[Encoded], weights: TokenWeights | None
 ) -> Float[Tensor, "n C"]:
     """What a word-wise model says under the given weights, or under its own without any."""
     outputs = torch.zeros(len(read), len(subject.labels), dtype=torch.float64)
@@ -114,7 +130,7 @@ def outputs_under(
             forward = subject.forward(batch)
             logits = forward.logits
             if weights is not None:
-                given = spread(weights, rows, batch).to(logits)
+                given = pad_to_batch(weights, rows, batch).to(logits)
                 logits = subject.decoder(batch, forward)(given)
             outputs[rows] = logits.double().softmax(-1)
     return outputs

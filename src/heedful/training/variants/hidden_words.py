@@ -12,13 +12,13 @@ from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.values import Example
 from heedful.models.protocols import Subject
 
-SOURCES = ("list", "rationale", "saliency")
-BLANK = "…"  # how a blank is spelled
-UNKNOWN = 1  # the number of the unknown word of an attention classifier
+HIDDEN_SOURCES = ("list", "rationale", "saliency")
+BLANK_PIECE = "…"  # how a blank is spelled
+UNKNOWN_ID = 1  # the number of the unknown word of an attention classifier
 
 
 @dataclass(frozen=True)
-class Hidden:
+class HiddenWords:
     """Which words of a text are meant to be hidden.
 
     By a list of `words`; by the data's own rationale; or the `share` of each text's words, at least
@@ -35,8 +35,10 @@ class Hidden:
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", tuple(self.words))
         object.__setattr__(self, "settings", tuple((key, one) for key, one in self.settings))
-        if self.source not in SOURCES:
-            raise ConfigError(f"Hidden words come from {', '.join(SOURCES)}, not {self.source!r}.")
+        if self.source not in HIDDEN_SOURCES:
+            raise ConfigError(
+                f"Hidden words come from {', '.join(HIDDEN_SOURCES)}, not {self.source!r}."
+            )
         if (self.source == "list") != bool(self.words):
             raise ConfigError("A list of hidden words needs words, and only a list has them.")
         if not 0.0 < self.share < 1.0:
@@ -51,29 +53,30 @@ class Hidden:
 
 
 @dataclass(frozen=True)
-class Deceit:
+class DeceptionPenalty:
     """What to hide and how much that counts.
 
     Of a transformer: by its worst head or the mean of all, and with hidden words blocked, so that
     the others cannot carry what they say.
     """
 
-    hidden: Hidden
+    hidden: HiddenWords
     weight: float
     worst: bool = False
     blocked: bool = True
 
 
-Scored = dict[Hashable, list[Float[Tensor, "_"]]]
+ScoreCache = dict[Hashable, list[Float[Tensor, "_"]]]
 """Scores of the words of some texts, by the method that gave them: shares of them share these."""
 
-Mark = Callable[
-    [Hidden, Subject, Sequence[Example], Sequence[Encoded], Scored], list[Bool[Tensor, "_"]]
+HiddenWordMarker = Callable[
+    [HiddenWords, Subject, Sequence[Example], Sequence[Encoded], ScoreCache],
+    list[Bool[Tensor, "_"]],
 ]
 """Says for every token of every text whether it is hidden; given by who knows how to explain."""
 
 
-def without(one: Encoded, hidden: Bool[Tensor, "T"], *, blank: int) -> Encoded:
+def delete_hidden(one: Encoded, hidden: Bool[Tensor, "T"], *, blank: int) -> Encoded:
     """The text with its hidden tokens deleted; the first of them left blank if no other is there.
 
     >>> one = Encoded(0, 1, (2, 7, 8, 3), (-1, 0, 1, -1), ("so", "fine"))
@@ -94,16 +97,16 @@ def without(one: Encoded, hidden: Bool[Tensor, "T"], *, blank: int) -> Encoded:
         word=tuple(one.word[place] for place in chosen),
         pieces=None
         if one.pieces is None
-        else tuple(BLANK if place == first else one.pieces[place] for place in chosen),
+        else tuple(BLANK_PIECE if place == first else one.pieces[place] for place in chosen),
         types=None if one.types is None else tuple(one.types[place] for place in chosen),
     )
 
 
-def blank_id(subject: Subject) -> int:
+def placeholder_id(subject: Subject) -> int:
     """The number of what stands for a word that is not there."""
     pieces = getattr(subject, "pieces", None)
     if pieces is None:
-        return UNKNOWN
+        return UNKNOWN_ID
     for found in (pieces.tokenizer.mask_token_id, pieces.tokenizer.unk_token_id):
         if found is not None:
             return int(found)

@@ -29,7 +29,7 @@ def attention_kl(
     return (own * (logs[0] - logs[1])).masked_fill(~mask, 0.0).sum(-1)
 
 
-def impostor_loss(
+def adversary_loss(
     output: tuple[Float[Tensor, "B C"], Float[Tensor, "B C"]],
     attention: tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]],
     mask: Bool[Tensor, "B T"],

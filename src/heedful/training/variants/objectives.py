@@ -12,16 +12,16 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.core.batch import Batch, Encoded
-from heedful.core.values import Decode
+from heedful.core.values import Decoder
 from heedful.models.protocols import Subject
 from heedful.training.recipe import loss_for
-from heedful.training.variants.context import Texts
-from heedful.training.variants.hidden_words import Deceit
-from heedful.training.variants.losses import hiding_penalty, impostor_loss
+from heedful.training.variants.context import EncodedTexts
+from heedful.training.variants.hidden_words import DeceptionPenalty
+from heedful.training.variants.losses import adversary_loss, hiding_penalty
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class BatchOutput:
     """What a pass over some texts shows: the output, the weights behind it, and other outputs.
 
     `rows` are the weights with those of special tokens, `attention` what they read as; `under`
@@ -32,31 +32,31 @@ class Seen:
     logits: Float[Tensor, "B C"]
     rows: Float[Tensor, "B R T"]
     attention: Float[Tensor, "B T"]
-    under: Decode
+    under: Decoder
 
 
 @runtime_checkable
 class Objective(Protocol):
     """A loss to go down, an output to be judged by, and perhaps a worth to choose an epoch by."""
 
-    def loss(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, ""]:
+    def loss(self, seen: BatchOutput, rows: Sequence[int]) -> Float[Tensor, ""]:
         """What a training step goes down."""
         ...
 
-    def logits(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, "B C"]:
+    def logits(self, seen: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B C"]:
         """The output that counts."""
         ...
 
-    def worth(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, "B"] | None:
+    def text_scores(self, seen: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B"] | None:
         """How good each text is, the more the better; None where the task's own score decides."""
         ...
 
 
-Weights = Sequence[Float[Tensor, "_"]]
+TokenWeights = Sequence[Float[Tensor, "_"]]
 """One vector per text, as long as the text has tokens."""
 
 
-def spread(vectors: Sequence[Tensor], rows: Sequence[int], batch: Batch) -> Tensor:
+def pad_to_batch(vectors: Sequence[Tensor], rows: Sequence[int], batch: Batch) -> Tensor:
     """Vectors of texts laid out as the batch is, zero on padding."""
     chosen = [vectors[row] for row in rows]
     laid = chosen[0].new_zeros(batch.present.shape)
@@ -65,29 +65,29 @@ def spread(vectors: Sequence[Tensor], rows: Sequence[int], batch: Batch) -> Tens
 
 
 @dataclass(frozen=True, eq=False)
-class OwnTask:
+class TaskObjective:
     """To predict the labels, as the base model learnt to."""
 
     gold: Sequence[int]
     criterion: nn.Module = field(repr=False)
 
     @classmethod
-    def of(cls, texts: Sequence[Encoded], subject: Subject) -> "OwnTask":
+    def of(cls, texts: Sequence[Encoded], subject: Subject) -> "TaskObjective":
         """The task of these texts, with the published loss."""
         gold = [one.label for one in texts]
         query = any(one.query is not None for one in texts)
         return cls(gold, loss_for(gold, len(subject.labels), query=query))
 
-    def loss(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, ""]:
+    def loss(self, seen: BatchOutput, rows: Sequence[int]) -> Float[Tensor, ""]:
         """The criterion on the output."""
         found: Tensor = self.criterion(self.logits(seen, rows), self.wanted(rows))
         return found
 
-    def logits(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, "B C"]:  # noqa: ARG002
+    def logits(self, seen: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B C"]:  # noqa: ARG002
         """The model's own."""
         return seen.logits
 
-    def worth(self, seen: Seen, rows: Sequence[int]) -> None:  # noqa: ARG002
+    def text_scores(self, seen: BatchOutput, rows: Sequence[int]) -> None:  # noqa: ARG002
         """The task's score decides."""
         return
 
@@ -97,91 +97,91 @@ class OwnTask:
 
 
 @dataclass(frozen=True, eq=False)
-class Guided(OwnTask):
+class GuidedObjective(TaskObjective):
     """The task with attention held at weights from outside."""
 
-    weights: Weights = ()
+    weights: TokenWeights = ()
 
-    def logits(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, "B C"]:
+    def logits(self, seen: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B C"]:
         """The output under the given weights."""
-        given = spread(self.weights, rows, seen.batch)
+        given = pad_to_batch(self.weights, rows, seen.batch)
         return seen.under(given.to(seen.logits))
 
 
 @dataclass(frozen=True, eq=False)
-class Impostor:
+class AdversaryObjective:
     """To say what the base model says while attending elsewhere."""
 
     outputs: Float[Tensor, "n C"]
-    weights: Weights
+    weights: TokenWeights
     weight: float
     reverse: bool = False
 
-    def loss(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, ""]:
+    def loss(self, seen: BatchOutput, rows: Sequence[int]) -> Float[Tensor, ""]:
         """TVD − λ·KL, the mean over the texts."""
         return self._each(seen, rows).mean()
 
-    def logits(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, "B C"]:  # noqa: ARG002
+    def logits(self, seen: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B C"]:  # noqa: ARG002
         """The model's own."""
         return seen.logits
 
-    def worth(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, "B"]:
+    def text_scores(self, seen: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B"]:
         """The loss of each text, turned round."""
         return -self._each(seen, rows)
 
-    def _each(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, "B"]:
+    def _each(self, seen: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B"]:
         output = seen.logits.softmax(-1), self.outputs[list(rows)].to(seen.logits)
-        attention = seen.attention, spread(self.weights, rows, seen.batch).to(seen.attention)
-        return impostor_loss(
+        attention = seen.attention, pad_to_batch(self.weights, rows, seen.batch).to(seen.attention)
+        return adversary_loss(
             output, attention, seen.batch.mask, weight=self.weight, reverse=self.reverse
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Deceiving(OwnTask):
+class DeceptionObjective(TaskObjective):
     """The task, and no weight on the hidden tokens."""
 
     hidden: Sequence[Bool[Tensor, "_"]] = ()
     weight: float = 1.0
     worst: bool = False
 
-    def loss(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, ""]:
+    def loss(self, seen: BatchOutput, rows: Sequence[int]) -> Float[Tensor, ""]:
         """The task's loss per text and λ times the penalty."""
         task = super().loss(seen, rows)
         if getattr(self.criterion, "reduction", "mean") == "sum":
             task = task / len(rows)
         return task + self.weight * self._penalty(seen, rows).mean()
 
-    def worth(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, "B"]:  # type: ignore[override]
+    def text_scores(self, seen: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B"]:  # type: ignore[override]
         """Both, of each text, turned round; every text counts alike here."""
         task = nn.functional.cross_entropy(seen.logits, self.wanted(rows), reduction="none")
         return -(task + self.weight * self._penalty(seen, rows))
 
-    def _penalty(self, seen: Seen, rows: Sequence[int]) -> Float[Tensor, "B"]:
-        marked = spread(self.hidden, rows, seen.batch)
+    def _penalty(self, seen: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B"]:
+        marked = pad_to_batch(self.hidden, rows, seen.batch)
         return hiding_penalty(seen.rows, marked, worst=self.worst)
 
 
-Strive = Callable[[Texts], Objective]
-Task = Callable[[Sequence[Encoded]], OwnTask]
+ObjectiveFactory = Callable[[EncodedTexts], Objective]
+TaskFactory = Callable[[Sequence[Encoded]], TaskObjective]
 """The task of some texts, with the loss of the model's kind."""
 
 
-def as_impostor(weight: float, *, reverse: bool) -> Strive:
+def adversary_objective(weight: float, *, reverse: bool) -> ObjectiveFactory:
     """TVD − λ·KL against the base model."""
 
-    def strive(texts: Texts) -> Objective:
+    def objective_for(texts: EncodedTexts) -> Objective:
         seen = texts.outlook
-        return Impostor(seen.probabilities, seen.attention, weight, reverse)
+        return AdversaryObjective(seen.probabilities, seen.attention, weight, reverse)
 
-    return strive
+    return objective_for
 
 
-def as_deceiver(plan: Deceit, task_of: Task) -> Strive:
+def deception_objective(plan: DeceptionPenalty, task_of: TaskFactory) -> ObjectiveFactory:
     """The labels and a penalty on the weight of the hidden words."""
 
-    def strive(texts: Texts) -> Objective:
+    def objective_for(texts: EncodedTexts) -> Objective:
         task, marks = task_of(texts.encoded), texts.hidden(plan.hidden)
-        return Deceiving(task.gold, task.criterion, marks, plan.weight, plan.worst)
+        return DeceptionObjective(task.gold, task.criterion, marks, plan.weight, plan.worst)
 
-    return strive
+    return objective_for

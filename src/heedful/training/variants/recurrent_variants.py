@@ -10,78 +10,90 @@ from torch import nn
 from heedful.core.batch import Encoded
 from heedful.models.recurrent.query_classifier import new_network
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.training.fit import require_every_class, untrained
-from heedful.training.loop.epochs import Until, outcome
-from heedful.training.loop.recurrent_trainer import RecurrentCourse
+from heedful.training.fit import init_recurrent_subject, require_every_class
+from heedful.training.loop.epochs import EarlyStopping, summarise_training
+from heedful.training.loop.recurrent_trainer import RecurrentTrainer
 from heedful.training.recipe import Recipe
-from heedful.training.variants.context import Desk, Room, Taught
-from heedful.training.variants.hidden_words import UNKNOWN, Deceit, Hidden
-from heedful.training.variants.masked_copy import Holes, prepared
+from heedful.training.variants.context import CheckpointSlot, TrainedVariant, TrainingContext
+from heedful.training.variants.hidden_words import UNKNOWN_ID, DeceptionPenalty, HiddenWords
+from heedful.training.variants.masked_copy import RandomMasks, prepare_masked_training
 from heedful.training.variants.objectives import (
     Objective,
-    OwnTask,
-    Strive,
-    as_deceiver,
-    as_impostor,
+    ObjectiveFactory,
+    TaskObjective,
+    adversary_objective,
+    deception_objective,
 )
 
 
 @runtime_checkable
-class Pupil(Protocol):
+class Trainable(Protocol):
     """A model that can be taught."""
 
-    def task(self, until: Until, desk: Desk) -> Taught:
+    def task(self, stopping: EarlyStopping, slot: CheckpointSlot) -> TrainedVariant:
         """The labels."""
         ...
 
-    def impostor(self, weight: float, until: Until, desk: Desk, *, reverse: bool) -> Taught:
+    def train_adversary(
+        self, weight: float, stopping: EarlyStopping, slot: CheckpointSlot, *, reverse: bool
+    ) -> TrainedVariant:
         """The base model's outputs by other attention."""
         ...
 
-    def deceive(self, plan: Deceit, until: Until, desk: Desk) -> Taught:
+    def train_deceiver(
+        self, plan: DeceptionPenalty, stopping: EarlyStopping, slot: CheckpointSlot
+    ) -> TrainedVariant:
         """The labels, with attention off the hidden words."""
         ...
 
-    def without(self, hidden: Hidden, until: Until, desk: Desk) -> Taught:
+    def without(
+        self, hidden: HiddenWords, stopping: EarlyStopping, slot: CheckpointSlot
+    ) -> TrainedVariant:
         """The labels, from texts without the hidden words."""
         ...
 
-    def echo(self, holes: Holes, until: Until, desk: Desk) -> Taught:
+    def distil_masked(
+        self, holes: RandomMasks, stopping: EarlyStopping, slot: CheckpointSlot
+    ) -> TrainedVariant:
         """What the base model says of whole texts, from texts with holes."""
         ...
 
 
-def anew(room: Room, seed: int, *, uniform: bool = False) -> Pupil:
+def fresh_model(context: TrainingContext, seed: int, *, uniform: bool = False) -> Trainable:
     """A fresh model of the base's kind, with uniform attention if asked."""
-    if isinstance(room.base, RecurrentSubject):
-        recipe = replace(room.recipe, seed=seed)
+    if isinstance(context.base, RecurrentSubject):
+        recipe = replace(context.recipe, seed=seed)
         if uniform:
             recipe = replace(recipe, attention="uniform")
-        query = room.base.network.shape.query
-        subject, _ = untrained(room.base.vocabulary, room.base.labels, recipe, query=query)
-        return RecurrentPupil(room, subject, recipe)
-    from heedful.training.variants.transformer_variants import tuned_anew
+        query = context.base.network.shape.query
+        subject, _ = init_recurrent_subject(
+            context.base.vocabulary, context.base.labels, recipe, query=query
+        )
+        return RecurrentTrainable(context, subject, recipe)
+    from heedful.training.variants.transformer_variants import fresh_transformer
 
-    return tuned_anew(room, seed, uniform=uniform)
+    return fresh_transformer(context, seed, uniform=uniform)
 
 
-def again(room: Room, *, nudge: int | None = None) -> Pupil:
+def copied_model(context: TrainingContext, *, perturb_seed: int | None = None) -> Trainable:
     """A copy of the base model, nudged by a seed if asked.
 
     At the base model itself the slope of KL is zero: who starts there to get away needs a nudge.
     """
-    if isinstance(room.base, RecurrentSubject):
-        network = new_network(room.base.network.shape)
-        network.load_state_dict(room.base.network.state_dict())
-        if nudge is not None:
-            nudged(network.attention, nudge)
-        return RecurrentPupil(room, replace(room.base, network=network, history={}), room.recipe)
-    from heedful.training.variants.transformer_variants import tuned_again
+    if isinstance(context.base, RecurrentSubject):
+        network = new_network(context.base.network.shape)
+        network.load_state_dict(context.base.network.state_dict())
+        if perturb_seed is not None:
+            perturb_weights(network.attention, perturb_seed)
+        return RecurrentTrainable(
+            context, replace(context.base, network=network, history={}), context.recipe
+        )
+    from heedful.training.variants.transformer_variants import copied_transformer
 
-    return tuned_again(room, nudge=nudge)
+    return copied_transformer(context, perturb_seed=perturb_seed)
 
 
-def nudged(module: nn.Module, seed: int, *, scale: float = 0.05) -> None:
+def perturb_weights(module: nn.Module, seed: int, *, scale: float = 0.05) -> None:
     """Move every weight by a small share of how weights beside it vary, or of its own size."""
     draw = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -91,57 +103,69 @@ def nudged(module: nn.Module, seed: int, *, scale: float = 0.05) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class RecurrentPupil:
+class RecurrentTrainable:
     """An attention classifier to be taught."""
 
-    room: Room
+    context: TrainingContext
     subject: RecurrentSubject
     recipe: Recipe
 
-    def task(self, until: Until, desk: Desk) -> Taught:
+    def task(self, stopping: EarlyStopping, slot: CheckpointSlot) -> TrainedVariant:
         """The labels, by the published loss."""
-        return self._learn(lambda texts: self._task(texts.encoded), until, desk)
+        return self._learn(lambda texts: self._task(texts.encoded), stopping, slot)
 
-    def impostor(self, weight: float, until: Until, desk: Desk, *, reverse: bool) -> Taught:
+    def train_adversary(
+        self, weight: float, stopping: EarlyStopping, slot: CheckpointSlot, *, reverse: bool
+    ) -> TrainedVariant:
         """TVD − λ·KL against the base model."""
-        return self._learn(as_impostor(weight, reverse=reverse), until, desk)
+        return self._learn(adversary_objective(weight, reverse=reverse), stopping, slot)
 
-    def deceive(self, plan: Deceit, until: Until, desk: Desk) -> Taught:
+    def train_deceiver(
+        self, plan: DeceptionPenalty, stopping: EarlyStopping, slot: CheckpointSlot
+    ) -> TrainedVariant:
         """The labels and a penalty on the weight of the hidden words."""
-        return self._learn(as_deceiver(plan, self._task), until, desk)
+        return self._learn(deception_objective(plan, self._task), stopping, slot)
 
-    def without(self, hidden: Hidden, until: Until, desk: Desk) -> Taught:
+    def without(
+        self, hidden: HiddenWords, stopping: EarlyStopping, slot: CheckpointSlot
+    ) -> TrainedVariant:
         """The labels, from shorter texts."""
-        both = self.room.train, self.room.dev
-        known, judged = (texts.without(hidden, UNKNOWN) for texts in both)
-        return self.train(known, judged, (self._task(known), self._task(judged)), until, desk)
+        both = self.context.train, self.context.dev
+        known, judged = (texts.without(hidden, UNKNOWN_ID) for texts in both)
+        return self.train(known, judged, (self._task(known), self._task(judged)), stopping, slot)
 
-    def echo(self, holes: Holes, until: Until, desk: Desk) -> Taught:
+    def distil_masked(
+        self, holes: RandomMasks, stopping: EarlyStopping, slot: CheckpointSlot
+    ) -> TrainedVariant:
         """What the base model says, from texts with holes."""
-        texts, both = prepared(self.subject, holes, (self.room.train, self.room.dev))
-        return self.train(*texts, both, until, desk)
+        texts, both = prepare_masked_training(
+            self.subject, holes, (self.context.train, self.context.dev)
+        )
+        return self.train(*texts, both, stopping, slot)
 
-    def _task(self, texts: Sequence[Encoded]) -> OwnTask:
-        return OwnTask.of(texts, self.subject)
+    def _task(self, texts: Sequence[Encoded]) -> TaskObjective:
+        return TaskObjective.of(texts, self.subject)
 
-    def _learn(self, strive: Strive, until: Until, desk: Desk) -> Taught:
+    def _learn(
+        self, objective_for: ObjectiveFactory, stopping: EarlyStopping, slot: CheckpointSlot
+    ) -> TrainedVariant:
         """Whatever is striven for, on the room's texts."""
-        known, judged = self.room.train, self.room.dev
-        both = strive(known), strive(judged)
-        return self.train(known.encoded, judged.encoded, both, until, desk)
+        known, judged = self.context.train, self.context.dev
+        both = objective_for(known), objective_for(judged)
+        return self.train(known.encoded, judged.encoded, both, stopping, slot)
 
     def train(
         self,
         known: Sequence[Encoded],
         judged: Sequence[Encoded],
         objectives: tuple[Objective, Objective],
-        until: Until,
-        desk: Desk,
-    ) -> Taught:
+        stopping: EarlyStopping,
+        slot: CheckpointSlot,
+    ) -> TrainedVariant:
         """On some texts, judged on others, each with what counts there."""
         require_every_class(known, self.subject.labels)
-        course = RecurrentCourse(self.subject, self.recipe, known, judged, *objectives)
-        state = course.train(until, kept=desk.kept, progress=desk.progress)
-        told: dict[str, Any] = {**outcome(state, until), "torch": torch.__version__}
-        self.subject.history.update(told)
-        return Taught(self.subject, told)
+        course = RecurrentTrainer(self.subject, self.recipe, known, judged, *objectives)
+        state = course.train(stopping, kept=slot.kept, progress=slot.progress)
+        record: dict[str, Any] = {**summarise_training(state, stopping), "torch": torch.__version__}
+        self.subject.history.update(record)
+        return TrainedVariant(self.subject, record)

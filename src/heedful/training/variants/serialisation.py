@@ -3,34 +3,42 @@
 from dataclasses import asdict, fields
 from typing import Any
 
-from heedful.training.variants.hidden_words import Hidden
-from heedful.training.variants.masked_copy import Holes
-from heedful.training.variants.variants import Adversary, Lesson, Pace, lessons
+from heedful.training.variants.hidden_words import HiddenWords
+from heedful.training.variants.masked_copy import RandomMasks
+from heedful.training.variants.variants import AdversaryVariant, EpochLimits, Variant, variants
 
-PARTS = {"adversary": Adversary, "hidden": Hidden, "holes": Holes, "pace": Pace}
+NESTED_TYPES = {
+    "adversary": AdversaryVariant,
+    "hidden": HiddenWords,
+    "holes": RandomMasks,
+    "pace": EpochLimits,
+}
 
 
-def to_dict(lesson: Lesson) -> dict[str, Any]:
+def variant_to_dict(variant: Variant) -> dict[str, Any]:
     """A lesson as plain data."""
-    part: Any = lesson
-    return {"lesson": lessons.name_of(lesson), **asdict(part)}
+    part: Any = variant
+    return {"lesson": variants.name_of(variant), **asdict(part)}
 
 
-def from_dict(raw: dict[str, Any]) -> Lesson:
+def variant_from_dict(raw: dict[str, Any]) -> Variant:
     """A lesson from plain data."""
-    kind: Any = lessons[raw["lesson"]]
+    kind: Any = variants[raw["lesson"]]
     given = {one.name: raw[one.name] for one in fields(kind)}
-    for name, part in PARTS.items():
+    for name, part in NESTED_TYPES.items():
         if isinstance(given.get(name), dict):
-            given[name] = part(**_nested(given[name]))
-    made: Lesson = kind(**given)
+            given[name] = part(**_read_nested(given[name]))
+    made: Variant = kind(**given)
     return made
 
 
-def _nested(raw: dict[str, Any]) -> dict[str, Any]:
-    return {key: Pace(**one) if key == "pace" else _tupled(one) for key, one in raw.items()}
+def _read_nested(raw: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: EpochLimits(**one) if key == "pace" else _lists_to_tuples(one)
+        for key, one in raw.items()
+    }
 
 
-def _tupled(value: Any) -> Any:
+def _lists_to_tuples(value: Any) -> Any:
     """JSON knows lists only."""
-    return tuple(map(_tupled, value)) if isinstance(value, list) else value
+    return tuple(map(_lists_to_tuples, value)) if isinstance(value, list) else value

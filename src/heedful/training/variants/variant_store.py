@@ -10,20 +10,26 @@ from typing import Any
 
 from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import RunError
-from heedful.core.timing import Progress, silent
+from heedful.core.timing import Progress, no_progress
 from heedful.models.protocols import Subject
-from heedful.models.recurrent.model_folder import load, save
+from heedful.models.recurrent.model_folder import load_model, save_model
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.training.loop.checkpoint import drop
-from heedful.training.variants.context import Desk, Room, Taught, Texts, one_thread
-from heedful.training.variants.serialisation import to_dict
-from heedful.training.variants.variants import Lesson
+from heedful.training.loop.checkpoint import delete_checkpoint
+from heedful.training.variants.context import (
+    CheckpointSlot,
+    EncodedTexts,
+    TrainedVariant,
+    TrainingContext,
+    single_thread,
+)
+from heedful.training.variants.serialisation import variant_to_dict
+from heedful.training.variants.variants import Variant
 
-DONE = "lesson.json"  # written last: its folder holds a finished model
+VARIANT_FILE = "lesson.json"  # written last: its folder holds a finished model
 
 
 @dataclass(frozen=True, eq=False)
-class School:
+class VariantStore:
     """The folders of retrained subjects; `origin` is what all of them depend on.
 
     `tuning` is the recipe by which a transformer came about.
@@ -31,79 +37,86 @@ class School:
 
     folder: Path
     base: Subject
-    train: Texts
-    dev: Texts
+    train: EncodedTexts
+    dev: EncodedTexts
     origin: Mapping[str, Any]
     tuning: Mapping[str, Any] = field(default_factory=dict)
-    loaded: dict[str, Taught] = field(default_factory=dict)
+    loaded: dict[str, TrainedVariant] = field(default_factory=dict)
 
-    def key(self, lesson: Lesson) -> str:
+    def key(self, variant: Variant) -> str:
         """Names the lesson and everything else its outcome depends on."""
         made_by = {name: version(name) for name in ("heedful", "torch")}
-        content = json.dumps([to_dict(lesson), dict(self.origin), made_by], sort_keys=True)
+        content = json.dumps([variant_to_dict(variant), dict(self.origin), made_by], sort_keys=True)
         return blake2b(content.encode(), digest_size=10).hexdigest()
 
-    def place(self, lesson: Lesson) -> Path:
+    def place(self, variant: Variant) -> Path:
         """The lesson's folder."""
-        return self.folder / self.key(lesson)
+        return self.folder / self.key(variant)
 
-    def done(self, lesson: Lesson) -> bool:
+    def done(self, variant: Variant) -> bool:
         """Whether the subject is there."""
-        return (self.place(lesson) / DONE).exists()
+        return (self.place(variant) / VARIANT_FILE).exists()
 
-    def teach(self, lesson: Lesson, progress: Progress = silent) -> None:
+    def train_variant(self, variant: Variant, progress: Progress = no_progress) -> None:
         """Make the subject in this process, or go on where its making was cut off."""
-        key, place = self.key(lesson), self.place(lesson)
-        room = Room(
-            self.base, self.train, self.dev, lambda one: self.taught(one).subject, self.tuning
+        key, place = self.key(variant), self.place(variant)
+        context = TrainingContext(
+            self.base, self.train, self.dev, lambda one: self.trained(one).subject, self.tuning
         )
-        with one_thread():
-            taught = lesson.teach(room, Desk.at(place, key, progress))
-        _save(taught, place)
-        told = {"key": key, "name": str(lesson), "lesson": to_dict(lesson), **taught.told}
-        write_atomic(place / DONE, json.dumps(told, indent=1))
-        drop(place)
+        with single_thread():
+            trained = variant.train_variant(context, CheckpointSlot.at(place, key, progress))
+        _save_variant(trained, place)
+        record = {
+            "key": key,
+            "name": str(variant),
+            "lesson": variant_to_dict(variant),
+            **trained.record,
+        }
+        write_atomic(place / VARIANT_FILE, json.dumps(record, indent=1))
+        delete_checkpoint(place)
 
-    def taught(self, lesson: Lesson) -> Taught:
+    def trained(self, variant: Variant) -> TrainedVariant:
         """The subject, read from its folder once."""
-        key = self.key(lesson)
+        key = self.key(variant)
         if key not in self.loaded:
-            self.loaded[key] = _load(self.place(lesson), self.base)
+            self.loaded[key] = _load_variant(self.place(variant), self.base)
         return self.loaded[key]
 
 
-def in_order(asked: Sequence[Lesson]) -> list[Lesson]:
+def dependency_order(asked: Sequence[Variant]) -> list[Variant]:
     """Each lesson once, after those it needs."""
-    found: dict[Lesson, None] = {}
+    found: dict[Variant, None] = {}
 
-    def add(lesson: Lesson) -> None:
-        for one in lesson.needs:
+    def add(variant: Variant) -> None:
+        for one in variant.needs:
             add(one)
-        found[lesson] = None
+        found[variant] = None
 
     for one in asked:
         add(one)
     return list(found)
 
 
-def _save(taught: Taught, place: Path) -> None:
-    if isinstance(taught.subject, RecurrentSubject):
-        save(taught.subject, place)
+def _save_variant(trained: TrainedVariant, place: Path) -> None:
+    if isinstance(trained.subject, RecurrentSubject):
+        save_model(trained.subject, place)
         return
-    from heedful.training.variants.transformer_variants import save_tuned
+    from heedful.training.variants.transformer_variants import save_finetuned
 
-    save_tuned(taught.subject, place)
+    save_finetuned(trained.subject, place)
 
 
-def _load(place: Path, base: Subject) -> Taught:
+def _load_variant(place: Path, base: Subject) -> TrainedVariant:
     try:
-        told = json.loads((place / DONE).read_text(encoding="utf-8"))
-        if not isinstance(told, dict):
+        record = json.loads((place / VARIANT_FILE).read_text(encoding="utf-8"))
+        if not isinstance(record, dict):
             raise ValueError("it must hold a JSON object")
     except (OSError, ValueError) as error:
-        raise RunError(f"{place / DONE} cannot be read: {error}. Remove {place}.") from error
+        raise RunError(
+            f"{place / VARIANT_FILE} cannot be read: {error}. Remove {place}."
+        ) from error
     if (place / "heedful.json").exists():
-        return Taught(load(place), told)
-    from heedful.training.variants.transformer_variants import load_tuned
+        return TrainedVariant(load_model(place), record)
+    from heedful.training.variants.transformer_variants import load_finetuned
 
-    return Taught(load_tuned(place, told["lesson"], base), told)
+    return TrainedVariant(load_finetuned(place, record["lesson"], base), record)

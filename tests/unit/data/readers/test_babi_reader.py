@@ -5,7 +5,7 @@ import pytest
 from heedful.core.errors import DataError
 from heedful.data import read, splits
 from heedful.data.readers import open_reader
-from heedful.data.readers.babi import story_rows
+from heedful.data.readers.babi import read_stories
 from heedful.data.sources.row_schema import BadLine
 
 STORY = """\
@@ -24,7 +24,7 @@ STORY = """\
 def rows(tmp_path, text):
     file = tmp_path / "qa1_x_test.txt"
     file.write_text(text)
-    return dict(story_rows(file))
+    return dict(read_stories(file))
 
 
 def test_five_questions(tmp_path):

@@ -11,7 +11,7 @@ from sklearn.datasets._twenty_newsgroups import (
 
 from heedful.core.errors import DataError
 from heedful.data import read, splits
-from heedful.data.readers.newsgroups import stripped
+from heedful.data.readers.newsgroups import strip_post
 
 POSTS = {
     "rec.sport.baseball/100": "From: a\nSubject: b\n\nAnn wrote:\n> Who won?\nThe Cubs.\n\n--\nBob",
@@ -69,4 +69,4 @@ LINES = st.sampled_from(
 @given(st.lists(LINES, max_size=12).map("\n".join))
 def test_what_is_taken_off_is_what_scikit_learn_takes_off(post):
     theirs = strip_newsgroup_quoting(strip_newsgroup_footer(strip_newsgroup_header(post)))
-    assert stripped(post) == theirs.strip()
+    assert strip_post(post) == theirs.strip()

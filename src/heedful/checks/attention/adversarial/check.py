@@ -7,15 +7,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.checks.base import Findings, checks, measurement
+from heedful.checks.base import Findings, checks, to_measurement
 from heedful.checks.interventions.certified_optimum import CertifiedAdversary, jsd_bound
 from heedful.checks.interventions.gradient_search import AdversarialSearch
 from heedful.checks.interventions.lp_ascent import Ascent
-from heedful.checks.interventions.nullspace import NullSpace, head_values
+from heedful.checks.interventions.nullspace import NullSpace, require_head_values
 from heedful.checks.interventions.random_at_distance import RandomAtDistance
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Claim
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, tvd
 
 
@@ -48,71 +48,71 @@ class Adversarial:
         "output_tvd",
         "random_tvd",
     )
-    of_heads: ClassVar[tuple[str, ...]] = ("nullspace_jsd", "tokens_per_dimension")
+    head_measures: ClassVar[tuple[str, ...]] = ("nullspace_jsd", "tokens_per_dimension")
     beside: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         AdversarialSearch(**asdict(self))  # wrong settings are said before the work begins
 
-    def __call__(self, sitting: Sitting) -> Findings:
-        own, missing, columns = sitting.forward.attention, dict[str, str](), dict[str, Tensor]()
-        for name, rows in self._found(sitting).items():
+    def __call__(self, context: BatchContext) -> Findings:
+        own, missing, columns = context.forward.attention, dict[str, str](), dict[str, Tensor]()
+        for name, rows in self._found(context).items():
             if isinstance(rows, str):
                 missing[name] = rows
             else:
-                columns[name] = jsd(sitting.reading(rows), own)
-        best = self._farthest(sitting)
-        bound = jsd_bound(sitting, epsilon=self.epsilon)
+                columns[name] = jsd(context.reading(rows), own)
+        best = self._farthest(context)
+        bound = jsd_bound(context, epsilon=self.epsilon)
         columns["bound_jsd"] = bound
         # one word: nothing else to attend to, so no share of nothing
-        found = jsd(sitting.reading(best), own)
+        found = jsd(context.reading(best), own)
         columns["of_bound"] = torch.where(bound > 0, found / bound, torch.nan)
-        columns["output_tvd"] = _change(sitting, best)
-        columns["random_tvd"] = _change(sitting, RandomAtDistance()(sitting, found)).mean(0)
-        if getattr(getattr(sitting.subject, "scope", None), "head", None) is not None:
+        columns["output_tvd"] = _output_change(context, best)
+        columns["random_tvd"] = _output_change(context, RandomAtDistance()(context, found)).mean(0)
+        if getattr(getattr(context.subject, "scope", None), "head", None) is not None:
             try:
-                columns |= self._same_head_output(sitting)
+                columns |= self._same_head_output(context)
             except NotApplicable as reason:
                 missing["nullspace_jsd"] = f"No alternative with the same head output: {reason}."
-        measured = (measurement(name, column) for name, column in columns.items())
+        measured = (to_measurement(name, column) for name, column in columns.items())
         return Findings(tuple(measured), missing)
 
-    def _same_head_output(self, sitting: Sitting) -> dict[str, Float[Tensor, "B"]]:
+    def _same_head_output(self, context: BatchContext) -> dict[str, Float[Tensor, "B"]]:
         """How far weights can go while the head gives out the very same."""
-        values = head_values(sitting)
-        other = sitting.once(NullSpace())[0]
+        values = require_head_values(context)
+        other = context.cached(NullSpace())[0]
         return {
-            "nullspace_jsd": jsd(sitting.reading(other), sitting.forward.attention),
-            "tokens_per_dimension": sitting.batch.lengths / values.shape[-1],
+            "nullspace_jsd": jsd(context.reading(other), context.forward.attention),
+            "tokens_per_dimension": context.batch.lengths / values.shape[-1],
         }
 
-    def best(self, sitting: Sitting) -> Float[Tensor, "B T"]:
+    def best(self, context: BatchContext) -> Float[Tensor, "B T"]:
         """The farthest attention found: the certified one where there is one."""
-        return sitting.reading(self._farthest(sitting))
+        return context.reading(self._farthest(context))
 
-    def _found(self, sitting: Sitting) -> dict[str, Tensor | str]:
+    def _found(self, context: BatchContext) -> dict[str, Tensor | str]:
         """Rows by every way there is to find some, or the reason why a way is closed."""
         found: dict[str, Tensor | str] = {
-            "epsilon_max_jsd": sitting.once(AdversarialSearch(**asdict(self)))[0]
+            "epsilon_max_jsd": context.cached(AdversarialSearch(**asdict(self)))[0]
         }
         try:
-            found["certified_jsd"] = sitting.once(CertifiedAdversary(self.epsilon))[0]
+            found["certified_jsd"] = context.cached(CertifiedAdversary(self.epsilon))[0]
             found["ascent_jsd"] = "The exact adversary is known: certified_jsd."
         except NotApplicable as reason:
             found["certified_jsd"] = f"No exact adversary for this subject: {reason}."
             try:
-                found["ascent_jsd"] = sitting.once(Ascent(self.epsilon))[0]
+                found["ascent_jsd"] = context.cached(Ascent(self.epsilon))[0]
             except NotApplicable as why:
                 found["ascent_jsd"] = f"No linear program for this subject: {why}."
         return found
 
-    def _farthest(self, sitting: Sitting) -> Float[Tensor, "B *R T"]:
+    def _farthest(self, context: BatchContext) -> Float[Tensor, "B *R T"]:
         """Of all ways what lies farthest, text by text; nothing beats the exact one."""
-        found = self._found(sitting)
+        found = self._found(context)
         if isinstance(exact := found["certified_jsd"], Tensor):
             return exact
         ways = [rows for rows in found.values() if isinstance(rows, Tensor)]
-        away = [jsd(sitting.reading(rows), sitting.forward.attention) for rows in ways]
+        away = [jsd(context.reading(rows), context.forward.attention) for rows in ways]
         best, distance = ways[0], away[0]
         for rows, other in zip(ways[1:], away[1:], strict=True):
             better = other > distance
@@ -121,5 +121,5 @@ class Adversarial:
         return best
 
 
-def _change(sitting: Sitting, rows: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    return tvd(sitting.decode(rows).softmax(-1), sitting.forward.probabilities)
+def _output_change(context: BatchContext, rows: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    return tvd(context.decode(rows).softmax(-1), context.forward.probabilities)

@@ -9,17 +9,28 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.checks.attention.agreement.method_pairs import OF_PAIRS, by_pair, of_references
-from heedful.checks.attention.agreement.per_layer import by_layer
-from heedful.checks.base import Column, Findings, checks, measurement
+from heedful.checks.attention.agreement.method_pairs import (
+    REFERENCE_MEASURES,
+    measure_pairs,
+    reference_agreement,
+)
+from heedful.checks.attention.agreement.per_layer import measure_layers
+from heedful.checks.base import Findings, TextValues, checks, to_measurement
 from heedful.checks.interventions.simple import Permute
-from heedful.checks.requested_methods import OWN, Asked, built, in_order, name_of, sizes
+from heedful.checks.requested_methods import (
+    ALWAYS_COMPUTED,
+    MethodOrName,
+    absolute_scores,
+    build_method,
+    method_name,
+    registry_order,
+)
 from heedful.core.errors import ConfigError
 from heedful.core.records import Claim, Measurement
 from heedful.methods import methods
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
 from heedful.methods.gradient.one_hot_gradient import OneHotGradient
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.stats.kendall_test import Ties, kendall_p
 from heedful.numerics.stats.multiple_testing import benjamini_hochberg
 from heedful.numerics.tensor.ranking import (
@@ -31,12 +42,12 @@ from heedful.numerics.tensor.ranking import (
 )
 
 ATTENTION, GRADIENT, LEAVE_ONE_OUT, SHUFFLED_GRADIENT, SHUFFLED = range(5)
-SIGNIFICANT = {
+TESTED_PAIRS = {
     "gradient": (ATTENTION, GRADIENT),
     "leave_one_out": (ATTENTION, LEAVE_ONE_OUT),
     "gradient_leave_one_out": (GRADIENT, LEAVE_ONE_OUT),
 }
-RENAMED = {"gradient": "gradient_norm"}  # tau_gradient… is the one-hot gradient, as published
+MEASURE_NAMES = {"gradient": "gradient_norm"}  # tau_gradient… is the one-hot gradient, as published
 
 
 @checks.register("agreement")
@@ -57,7 +68,7 @@ class Agreement:
 
     shuffles: int = 10
     level: float = 0.05
-    methods: tuple[Asked, ...] = ()
+    methods: tuple[MethodOrName, ...] = ()
     top: int = 5
     claim: ClassVar[Claim | None] = "ranks"
     published: ClassVar[tuple[str, ...]] = (
@@ -73,7 +84,7 @@ class Agreement:
         "significant_gradient_bh",
         "significant_leave_one_out_bh",
     )
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    head_measures: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = (
         "p_gradient",
         "p_leave_one_out",
@@ -81,7 +92,7 @@ class Agreement:
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "methods", in_order(self.methods))
+        object.__setattr__(self, "methods", registry_order(self.methods))
         if self.top < 1:
             raise ConfigError(f"top must be at least 1, not {self.top}.")
         if self.shuffles < 1:
@@ -92,19 +103,19 @@ class Agreement:
     @property
     def measures(self) -> tuple[str, ...]:
         """The published ones, and for each further method its agreement with leave-one-out."""
-        of_pairs = OF_PAIRS if self.methods else ()
+        of_pairs = REFERENCE_MEASURES if self.methods else ()
         return (*self.published, *self.of_methods.values(), *of_pairs)
 
     @property
     def of_methods(self) -> dict[str, str]:
         """For each further method the measure of its agreement with leave-one-out."""
-        names = map(name_of, self.methods)
-        return {name: f"tau_{RENAMED.get(name, name)}_leave_one_out" for name in names}
+        names = map(method_name, self.methods)
+        return {name: f"tau_{MEASURE_NAMES.get(name, name)}_leave_one_out" for name in names}
 
-    def __call__(self, sitting: Sitting) -> Findings:
-        scores, missing = self._scores(sitting)
-        mask = sitting.batch.mask
-        with sitting.clock("ranking"):
+    def __call__(self, context: BatchContext) -> Findings:
+        scores, missing = self._scores(context)
+        mask = context.batch.mask
+        with context.clock("ranking"):
             ranks = dense_ranks(scores, mask[:, None].expand_as(scores))
             found = kendall(ranks, mask)
         tau, others = found.tau, SHUFFLED + self.shuffles
@@ -114,15 +125,15 @@ class Agreement:
             "tau_gradient_leave_one_out": tau[:, GRADIENT, LEAVE_ONE_OUT],
             "tau_shuffled_leave_one_out": tau[:, SHUFFLED:others, LEAVE_ONE_OUT].mean(-1),
             "tau_gradient_shuffled": tau[:, SHUFFLED, SHUFFLED_GRADIENT],
-            "top1_leave_one_out": _top1(scores, tau, LEAVE_ONE_OUT, mask),
-            "top1_gradient": _top1(scores, tau, GRADIENT, mask),
+            "top1_leave_one_out": _top1_agreement(scores, tau, LEAVE_ONE_OUT, mask),
+            "top1_gradient": _top1_agreement(scores, tau, GRADIENT, mask),
         }
         for place, measure in enumerate(self.of_methods.values(), others):
             columns[measure] = tau[:, place, LEAVE_ONE_OUT]
-        measured = [measurement(name, column) for name, column in columns.items()]
+        measured = [to_measurement(name, column) for name, column in columns.items()]
         if self.methods:
             measured += self._between_methods(ranks, tau, mask)
-        layers = by_layer(sitting, scores[:, LEAVE_ONE_OUT])
+        layers = measure_layers(context, scores[:, LEAVE_ONE_OUT])
         return Findings((*measured, *self._significance(found), *layers), missing)
 
     def _between_methods(
@@ -130,15 +141,15 @@ class Agreement:
     ) -> Iterator[Measurement]:
         """Every two of the methods, in the order they are registered, and the references."""
         known = {name: SHUFFLED + self.shuffles + i for i, name in enumerate(self.of_methods)}
-        known |= dict(zip(OWN, (ATTENTION, GRADIENT, LEAVE_ONE_OUT), strict=True))
+        known |= dict(zip(ALWAYS_COMPUTED, (ATTENTION, GRADIENT, LEAVE_ONE_OUT), strict=True))
         names = [name for name in methods if name in known]
         places = [known[name] for name in names]
         among, k = tau[:, places][:, :, places], (mask.sum(-1) // 2).clamp(max=self.top)
-        for name, column in of_references(names, among).items():
-            yield measurement(name, column)
-        yield from by_pair(names, among, top_k_overlaps(ranks[:, places], mask, k=k))
+        for name, column in reference_agreement(names, among).items():
+            yield to_measurement(name, column)
+        yield from measure_pairs(names, among, top_k_overlaps(ranks[:, places], mask, k=k))
 
-    def whole(self, columns: Mapping[str, Column]) -> dict[str, Column]:
+    def whole(self, columns: Mapping[str, TextValues]) -> dict[str, TextValues]:
         """Significance with the false discoveries among all instances held at the level."""
         return {
             f"significant_{name}_bh": _where_defined(
@@ -147,22 +158,22 @@ class Agreement:
             for name in ("gradient", "leave_one_out")
         }
 
-    def _scores(self, sitting: Sitting) -> tuple[Float[Tensor, "B K T"], dict[str, str]]:
+    def _scores(self, context: BatchContext) -> tuple[Float[Tensor, "B K T"], dict[str, str]]:
         """Attention, two measures of importance, controls, in the order above, then the methods.
 
         Beside them stands for each measure why it lacks a value.
         """
-        target = sitting.predicted
-        gradient = OneHotGradient()(sitting, target).scores
-        leave = LeaveOneOut(of="output")(sitting, target).scores
-        shuffled = Permute(draws=self.shuffles, purpose="shuffled")(sitting)
-        with sitting.clock("gradient"):
-            slope = sitting.gradient(target, attention=shuffled[0])
-        under = (sitting.embedded.detach() * slope).sum(-1).abs()
-        rows = [sitting.forward.attention, gradient, leave, under, *sitting.reading(shuffled)]
+        target = context.predicted
+        gradient = OneHotGradient()(context, target).scores
+        leave = LeaveOneOut(of="output")(context, target).scores
+        shuffled = Permute(draws=self.shuffles, purpose="shuffled")(context)
+        with context.clock("gradient"):
+            slope = context.gradient(target, attention=shuffled[0])
+        under = (context.embedded.detach() * slope).sum(-1).abs()
+        rows = [context.forward.attention, gradient, leave, under, *context.reading(shuffled)]
         missing = {}
         for method, measure in zip(self.methods, self.of_methods.values(), strict=True):
-            scores, reason = sizes(built(method), sitting, target)
+            scores, reason = absolute_scores(build_method(method), context, target)
             rows.append(scores.to(gradient.device))
             if reason is not None:
                 missing[measure] = reason
@@ -174,7 +185,7 @@ class Agreement:
         )
         n, balance = found.n.numpy(), found.balance.numpy()
         measured = []
-        for name, (one, other) in SIGNIFICANT.items():
+        for name, (one, other) in TESTED_PAIRS.items():
             p = kendall_p(n, balance[:, one, other], ties[:, one], ties[:, other])
             measured.append(Measurement(f"significant_{name}", _where_defined(p <= self.level, p)))
             if f"p_{name}" in self.beside:  # to be corrected for the number of texts
@@ -182,7 +193,7 @@ class Agreement:
         return measured
 
 
-def _top1(
+def _top1_agreement(
     scores: Float[Tensor, "B K T"],
     tau: Float[Tensor, "B K K"],
     other: int,
@@ -193,6 +204,6 @@ def _top1(
     return same.masked_fill(tau[:, ATTENTION, other].isnan(), torch.nan)
 
 
-def _where_defined(flags: np.ndarray, p: Column) -> Column:
+def _where_defined(flags: np.ndarray, p: TextValues) -> TextValues:
     """1 and 0 for the flags, NaN where there was nothing to test."""
     return np.where(np.isnan(p), np.nan, flags.astype(np.float64))

@@ -13,33 +13,33 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from heedful.checks.base import measurement
-from heedful.checks.requested_methods import kind_of
+from heedful.checks.base import to_measurement
+from heedful.checks.requested_methods import method_kind
 from heedful.core.records import Measurement
 
-ERASING = ("leave_one_out", "occlusion", "lime", "kernel_shap", "shapley")
-REFERENCES = "saliency"
-OF_PAIRS = ("tau_references", "tau_attention_references")
+ERASURE_METHODS = ("leave_one_out", "occlusion", "lime", "kernel_shap", "shapley")
+REFERENCE_KIND = "saliency"
+REFERENCE_MEASURES = ("tau_references", "tau_attention_references")
 
 
-def by_pair(
+def measure_pairs(
     names: Sequence[str], tau: Float64[Tensor, "B K K"], overlap: Float64[Tensor, "B K K"]
 ) -> Iterator[Measurement]:
     """τ and the overlap of the top words for every two methods; none where either ranks nothing."""
     overlap = overlap.masked_fill(tau.isnan(), torch.nan)
     for (i, a), (j, b) in combinations(enumerate(names), 2):
-        yield measurement("tau_pair", tau[:, i, j], f"{a} ~ {b}")
-        yield measurement("overlap_pair", overlap[:, i, j], f"{a} ~ {b}")
+        yield to_measurement("tau_pair", tau[:, i, j], f"{a} ~ {b}")
+        yield to_measurement("overlap_pair", overlap[:, i, j], f"{a} ~ {b}")
 
 
-def of_references(
+def reference_agreement(
     names: Sequence[str], tau: Float64[Tensor, "B K K"]
 ) -> dict[str, Float[Tensor, "B"]]:
     """The mean τ of erasing with other references, and of attention with both sorts alike."""
-    every = [place for place, name in enumerate(names) if kind_of(name) == REFERENCES]
-    erasing = [place for place in every if names[place] in ERASING]
-    others = [place for place in every if names[place] not in ERASING]
+    every = [place for place, name in enumerate(names) if method_kind(name) == REFERENCE_KIND]
+    erasing = [place for place in every if names[place] in ERASURE_METHODS]
+    others = [place for place in every if names[place] not in ERASURE_METHODS]
     attention = tau[:, names.index("attention")]
     both = torch.stack([attention[:, some].nanmean(-1) for some in (erasing, others)])
     across = tau[:, erasing][:, :, others].flatten(1).nanmean(-1)
-    return dict(zip(OF_PAIRS, (across, both.mean(0)), strict=True))
+    return dict(zip(REFERENCE_MEASURES, (across, both.mean(0)), strict=True))

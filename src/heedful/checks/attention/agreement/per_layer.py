@@ -6,19 +6,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.checks.base import measurement
+from heedful.checks.base import to_measurement
 from heedful.core.records import Measurement
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.ranking import dense_ranks, kendall
 
 
-def by_layer(sitting: Sitting, leave: Float[Tensor, "B T"]) -> Iterator[Measurement]:
+def measure_layers(context: BatchContext, leave: Float[Tensor, "B T"]) -> Iterator[Measurement]:
     """For every layer, and every head of it: τ with leave-one-out and the weight on words.
 
     Read at the position under audit; nothing where the subject has but one attention.
     """
-    mask = sitting.batch.mask
-    for layer, rows in enumerate(sitting.layer_rows):
+    mask = context.batch.mask
+    for layer, rows in enumerate(context.layer_rows):
         scores = (
             torch.cat([leave[:, None], rows.mean(1, keepdim=True), rows], dim=1) * mask[:, None]
         )
@@ -27,5 +27,5 @@ def by_layer(sitting: Sitting, leave: Float[Tensor, "B T"]) -> Iterator[Measurem
         names = ["", *(f", head {head}" for head in range(rows.shape[1]))]
         for place, name in enumerate(names, start=1):
             setting = f"layer {layer}{name}"
-            yield measurement("tau_leave_one_out", tau[:, place], setting)
-            yield measurement("word_mass", mass[:, place], setting)
+            yield to_measurement("tau_leave_one_out", tau[:, place], setting)
+            yield to_measurement("word_mass", mass[:, place], setting)

@@ -7,21 +7,21 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, autograd
 
-from heedful.checks.base import Findings, checks, measurement
+from heedful.checks.base import Findings, checks, to_measurement
 from heedful.core.errors import ConfigError
 from heedful.core.records import Claim
 from heedful.core.rng import uniform_keys
 from heedful.core.values import LinearDecoder
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, positions_first
 from heedful.numerics.tensor.weight_removal import (
-    descending,
-    fewest_flips,
-    first_of,
+    descending_order,
+    fewest_removals_to_flip,
     first_true,
-    flips_in_order,
+    mark_first,
+    removals_to_flip,
+    remove_weights,
     top_word,
-    without,
 )
 
 DRAWS = ("position", "as_published")
@@ -55,7 +55,7 @@ class Erasure:
         "fraction_to_flip_random",
         "fraction_to_flip_optimal",
     )
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    head_measures: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ("attention_gap",)
 
     def __post_init__(self) -> None:
@@ -64,25 +64,25 @@ class Erasure:
         if self.draw not in DRAWS:
             raise ConfigError(f"draw must be {' or '.join(DRAWS)}, not {self.draw!r}.")
 
-    def __call__(self, sitting: Sitting) -> Findings:
-        fractions, missing = self._sets(sitting)
-        columns = self._single(sitting) | fractions
-        measured = (measurement(name, column) for name, column in columns.items())
+    def __call__(self, context: BatchContext) -> Findings:
+        fractions, missing = self._sets(context)
+        columns = self._single(context) | fractions
+        measured = (to_measurement(name, column) for name, column in columns.items())
         return Findings(tuple(measured), missing)
 
-    def _single(self, sitting: Sitting) -> dict[str, Float[Tensor, "B"]]:
+    def _single(self, context: BatchContext) -> dict[str, Float[Tensor, "B"]]:
         """Without the top weight, and without another."""
-        mask, own = sitting.batch.mask, sitting.forward.attention
+        mask, own = context.batch.mask, context.forward.attention
         top = top_word(own, mask)
-        pair = torch.stack([top, self._other(sitting, top)])
+        pair = torch.stack([top, self._other(context, top)])
         places = torch.arange(mask.shape[1], device=mask.device)
-        rows, left = _erased(sitting, places == pair[..., None])
-        logits = sitting.decode(rows).double()
-        before = sitting.forward.logits.double().softmax(-1)
+        rows, left = _erase_weights(context, places == pair[..., None])
+        logits = context.decode(rows).double()
+        before = context.forward.logits.double().softmax(-1)
         moved = jsd(logits.softmax(-1), before)
-        flipped = _flipped(sitting, logits).double()
+        flipped = _flipped(context, logits).double()
         gap = own.gather(1, pair.T[:, :1]) - own.gather(1, pair.T[:, 1:])
-        several = sitting.batch.lengths > 1
+        several = context.batch.lengths > 1
         defined = several & left.all(0)  # all weight on the top word: nothing else was attended to
         return {
             "flip_top": torch.where(defined, flipped[0], torch.nan),
@@ -91,15 +91,15 @@ class Erasure:
             "attention_gap": torch.where(several, gap[:, 0], torch.nan),
         }
 
-    def _other(self, sitting: Sitting, top: Int[Tensor, "B"]) -> Int[Tensor, "B"]:
+    def _other(self, context: BatchContext, top: Int[Tensor, "B"]) -> Int[Tensor, "B"]:
         """Another word than the top one, each as likely.
 
         The published code drew a rank from 1 to T − 1 and used it as a position: the first word
         was never drawn, and the top one could be.
         """
-        batch = sitting.batch
+        batch = context.batch
         drawn = uniform_keys(
-            sitting.seed, "erasure", batch.instances, draws=1, lengths=[1] * len(batch)
+            context.seed, "erasure", batch.instances, draws=1, lengths=[1] * len(batch)
         )
         share = torch.from_numpy(drawn[:, 0, 0]).to(batch.mask.device)
         others = (batch.lengths - 1).clamp(min=0)
@@ -112,17 +112,23 @@ class Erasure:
         chosen = torch.minimum(number, others)[:, None]
         return positions_first(batch.mask).gather(1, chosen)[:, 0]
 
-    def _sets(self, sitting: Sitting) -> tuple[dict[str, Float[Tensor, "B"]], dict[str, str]]:
+    def _sets(self, context: BatchContext) -> tuple[dict[str, Float[Tensor, "B"]], dict[str, str]]:
         """How many words go until the decision flips, in every order, as shares of the words."""
-        named = {name: _count(sitting, order) for name, order in _orders(sitting).items()}
-        drawn = [_count(sitting, order) for order in self._random_orders(sitting)]
+        named = {
+            name: _removals_until_flip(context, order) for name, order in _orders(context).items()
+        }
+        drawn = [_removals_until_flip(context, order) for order in self._random_orders(context)]
         tried, missing = [*named.values(), *drawn], {"fraction_to_flip_optimal": NOT_LINEAR}
-        decoder = sitting.decode
+        decoder = context.decode
         if isinstance(decoder, LinearDecoder):
-            tried.append(fewest_flips(*_parts(sitting, decoder), sitting.predicted))
+            tried.append(
+                fewest_removals_to_flip(
+                    *_weights_and_contributions(context, decoder), context.predicted
+                )
+            )
             missing = {}
         counts = torch.stack(tried)
-        can, lengths = (counts > 0).any(0), sitting.batch.lengths.double()
+        can, lengths = (counts > 0).any(0), context.batch.lengths.double()
         # an order that never flips a text that others flip would have to remove all of it
         needed = torch.where(counts > 0, counts / lengths, 1.0)
         needed = torch.where(can, needed, torch.nan)
@@ -134,10 +140,10 @@ class Erasure:
         can_flip = torch.where(lengths > 1, can.double(), torch.nan)
         return {"can_flip": can_flip} | told, missing
 
-    def _random_orders(self, sitting: Sitting) -> Int[Tensor, "K B T"]:
-        batch = sitting.batch
+    def _random_orders(self, context: BatchContext) -> Int[Tensor, "K B T"]:
+        batch = context.batch
         keys = uniform_keys(
-            sitting.seed,
+            context.seed,
             "orders of erasure",
             batch.instances,
             draws=self.orders,
@@ -146,64 +152,68 @@ class Erasure:
         drawn = torch.from_numpy(keys).to(batch.mask.device).transpose(0, 1)
         home = positions_first(batch.mask)[:, : drawn.shape[-1]].expand_as(drawn)
         scores = drawn.new_zeros(*drawn.shape[:2], batch.mask.shape[1]).scatter(-1, home, drawn)
-        return descending(scores, batch.mask)
+        return descending_order(scores, batch.mask)
 
 
-def _orders(sitting: Sitting) -> dict[str, Int[Tensor, "B T"]]:
+def _orders(context: BatchContext) -> dict[str, Int[Tensor, "B T"]]:
     """Words by attention, by gradient and by their product, the largest first."""
-    slope = _slope(sitting)
-    product = sitting.rows * slope
+    slope = _log_odds_gradient(context)
+    product = context.rows * slope
     if slope.dim() == 3:
         slope, product = slope.sum(1), product.sum(1)
     scores = {
-        "attention": sitting.forward.attention,
+        "attention": context.forward.attention,
         "gradient": slope,
         "attention_x_gradient": product,
     }
-    return {name: descending(one, sitting.batch.mask) for name, one in scores.items()}
+    return {name: descending_order(one, context.batch.mask) for name, one in scores.items()}
 
 
-def _slope(sitting: Sitting) -> Float[Tensor, "B *R T"]:
+def _log_odds_gradient(context: BatchContext) -> Float[Tensor, "B *R T"]:
     """Gradient of the predicted class's log-odds at the weights of words.
 
     It is that of the probability divided by p(1 − p): the order is the same, and stays where p is
     so near to 1 that its own gradient would round to 0.
     """
-    chosen = sitting.predicted[:, None]
+    chosen = context.predicted[:, None]
     with torch.enable_grad():
-        leaf = sitting.rows.clone().requires_grad_()
-        logits = sitting.decode(leaf)
+        leaf = context.rows.clone().requires_grad_()
+        logits = context.decode(leaf)
         rivals = logits.scatter(-1, chosen, float("-inf")).logsumexp(-1)
         odds = logits.gather(-1, chosen)[:, 0] - rivals
         (slope,) = autograd.grad(odds.sum(), leaf)
-    return slope.masked_fill(~sitting.words, 0.0)
+    return slope.masked_fill(~context.words, 0.0)
 
 
-def _count(sitting: Sitting, order: Int[Tensor, "B T"]) -> Int[Tensor, "B"]:
+def _removals_until_flip(context: BatchContext, order: Int[Tensor, "B T"]) -> Int[Tensor, "B"]:
     """How many words go in this order until the decision flips; 0 where it never does."""
-    decoder = sitting.decode
+    decoder = context.decode
     if isinstance(decoder, LinearDecoder):
-        return flips_in_order(*_parts(sitting, decoder), sitting.predicted, order=order)
-    return _count_by_decoding(sitting, order)
+        return removals_to_flip(
+            *_weights_and_contributions(context, decoder), context.predicted, order=order
+        )
+    return _removals_until_flip_by_decoding(context, order)
 
 
-def _parts(
-    sitting: Sitting, decoder: LinearDecoder
+def _weights_and_contributions(
+    context: BatchContext, decoder: LinearDecoder
 ) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T C"]]:
     """Weights and what each word says, bias included, in double precision."""
-    weights = sitting.forward.attention.masked_fill(~sitting.batch.mask, 0.0)
+    weights = context.forward.attention.masked_fill(~context.batch.mask, 0.0)
     return weights.double(), (decoder.contributions + decoder.bias).double()
 
 
-def _count_by_decoding(sitting: Sitting, order: Int[Tensor, "B T"]) -> Int[Tensor, "B"]:
+def _removals_until_flip_by_decoding(
+    context: BatchContext, order: Int[Tensor, "B T"]
+) -> Int[Tensor, "B"]:
     """The same for any decoder, some removals at a time, until every text has flipped."""
-    lengths, found = sitting.batch.lengths, torch.zeros_like(sitting.predicted)
-    size = max(1, sitting.budget // sitting.batch.ids.numel())
+    lengths, found = context.batch.lengths, torch.zeros_like(context.predicted)
+    size = max(1, context.budget // context.batch.ids.numel())
     for first in range(1, int(lengths.max()), size):
         last = min(first + size, int(lengths.max()))
         counts = torch.arange(first, last, device=order.device)
-        rows, left = _erased(sitting, first_of(order, counts) & sitting.batch.mask)
-        flipped = first_true((_flipped(sitting, sitting.decode(rows)) & left).T)
+        rows, left = _erase_weights(context, mark_first(order, counts) & context.batch.mask)
+        flipped = first_true((_flipped(context, context.decode(rows)) & left).T)
         here = torch.where(flipped > 0, flipped + first - 1, 0)
         found = torch.where(found > 0, found, here)
         if bool(((found > 0) | (lengths <= last)).all()):
@@ -211,14 +221,14 @@ def _count_by_decoding(sitting: Sitting, order: Int[Tensor, "B T"]) -> Int[Tenso
     return found
 
 
-def _erased(
-    sitting: Sitting, removed: Bool[Tensor, "K B T"]
+def _erase_weights(
+    context: BatchContext, removed: Bool[Tensor, "K B T"]
 ) -> tuple[Float[Tensor, "K B *R T"], Bool[Tensor, "K B"]]:
     """Rows without some words, and whether any word is left with weight."""
-    gone = removed if sitting.rows.dim() == 2 else removed[:, :, None]
-    kept = without(sitting.rows.masked_fill(~sitting.words, 0.0), gone)
-    return sitting.with_words(kept), kept.flatten(2).any(-1)
+    gone = removed if context.rows.dim() == 2 else removed[:, :, None]
+    kept = remove_weights(context.rows.masked_fill(~context.words, 0.0), gone)
+    return context.place_on_words(kept), kept.flatten(2).any(-1)
 
 
-def _flipped(sitting: Sitting, logits: Float[Tensor, "K B C"]) -> Bool[Tensor, "K B"]:
-    return logits.argmax(-1) != sitting.predicted
+def _flipped(context: BatchContext, logits: Float[Tensor, "K B C"]) -> Bool[Tensor, "K B"]:
+    return logits.argmax(-1) != context.predicted

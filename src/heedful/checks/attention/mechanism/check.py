@@ -7,13 +7,17 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.checks.attention.mechanism.layer_contributions import OF_LAYERS, contributions, traced
-from heedful.checks.base import Findings, checks, measurement
+from heedful.checks.attention.mechanism.layer_contributions import (
+    LAYER_MEASURES,
+    compute_contributions,
+    measure_layer_contributions,
+)
+from heedful.checks.base import Findings, checks, to_measurement
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Claim
 from heedful.core.values import LinearDecoder
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import HasLayers
 from heedful.numerics.tensor.ranking import dense_ranks, kendall
 
@@ -39,18 +43,18 @@ class Mechanism:
     zeroing: bool = True
     claim: ClassVar[Claim | None] = None
     measures: ClassVar[tuple[str, ...]] = ("tau_weighting", "tau_mixing", "conicity")
-    of_heads: ClassVar[tuple[str, ...]] = ("tau_unrolled",)
+    head_measures: ClassVar[tuple[str, ...]] = ("tau_unrolled",)
     beside: ClassVar[tuple[str, ...]] = ()
 
-    def __call__(self, sitting: Sitting) -> Findings:
-        mask, own = sitting.batch.mask, sitting.forward.attention
-        columns = {"conicity": conicity(sitting.forward.states, mask)}
-        if isinstance(sitting.subject, HasLayers) and sitting.forward.maps:
-            return self._of_layers(sitting, columns)
+    def __call__(self, context: BatchContext) -> Findings:
+        mask, own = context.batch.mask, context.forward.attention
+        columns = {"conicity": conicity(context.forward.states, mask)}
+        if isinstance(context.subject, HasLayers) and context.forward.maps:
+            return self._of_layers(context, columns)
         missing = {}
-        decoder = sitting.decode
+        decoder = context.decode
         if isinstance(decoder, LinearDecoder):
-            leave = LeaveOneOut(of="output")(sitting, sitting.predicted).scores
+            leave = LeaveOneOut(of="output")(context, context.predicted).scores
             rows = torch.stack([own, own * decoder.influence, leave], dim=1)
             ranks = dense_ranks(rows, mask[:, None].expand_as(rows))
             tau = kendall(ranks, mask).tau
@@ -58,17 +62,17 @@ class Mechanism:
         else:
             reason = "Only a linear decoder says what each state adds; this one is not linear."
             missing = dict.fromkeys(("tau_weighting", "tau_mixing"), reason)
-        measured = (measurement(name, column) for name, column in columns.items())
+        measured = (to_measurement(name, column) for name, column in columns.items())
         return Findings(tuple(measured), missing)
 
-    def _of_layers(self, sitting: Sitting, columns: dict[str, Tensor]) -> Findings:
-        measured = [measurement(name, column) for name, column in columns.items()]
+    def _of_layers(self, context: BatchContext, columns: dict[str, Tensor]) -> Findings:
+        measured = [to_measurement(name, column) for name, column in columns.items()]
         try:
-            layers = contributions(sitting, zeroing=self.zeroing)
+            layers = compute_contributions(context, zeroing=self.zeroing)
         except NotApplicable as reason:
-            return Findings(tuple(measured), dict.fromkeys(OF_LAYERS, str(reason)))
-        leave = LeaveOneOut(of="output")(sitting, sitting.predicted).scores
-        return Findings((*measured, *traced(sitting, layers, leave)))
+            return Findings(tuple(measured), dict.fromkeys(LAYER_MEASURES, str(reason)))
+        leave = LeaveOneOut(of="output")(context, context.predicted).scores
+        return Findings((*measured, *measure_layer_contributions(context, layers, leave)))
 
 
 def conicity(states: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B"]:

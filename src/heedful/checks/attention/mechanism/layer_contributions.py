@@ -12,56 +12,56 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.checks.base import measurement
+from heedful.checks.base import to_measurement
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Measurement
-from heedful.methods.attention.block_methods import Zeroed
+from heedful.methods.attention.block_methods import ValueZeroingChanges
 from heedful.methods.attention.layer_stack import require_layers
-from heedful.models.batch_context import Sitting
-from heedful.models.internals.alti_globenc import Contributions
+from heedful.models.batch_context import BatchContext
+from heedful.models.internals.alti_globenc import ContributionsComputation
 from heedful.numerics.tensor.ranking import dense_ranks, kendall
-from heedful.numerics.tensor.vector_parts import rows_of_one
+from heedful.numerics.tensor.vector_parts import normalise_rows
 
-OF_LAYERS = ("tau_weighting", "tau_mixing", "tau_unrolled")
+LAYER_MEASURES = ("tau_weighting", "tau_mixing", "tau_unrolled")
 
 
-def contributions(sitting: Sitting, *, zeroing: bool) -> list[Float[Tensor, "B T T"]]:
+def compute_contributions(context: BatchContext, *, zeroing: bool) -> list[Float[Tensor, "B T T"]]:
     """Each layer's contributions, rows summing to 1: by ALTI in one pass, or by value zeroing.
 
     The latter takes a variant per token, as leave-one-out does.
     """
     try:
-        return [rows_of_one(one) for one in sitting.once(Contributions("alti"))]
+        return [normalise_rows(one) for one in context.cached(ContributionsComputation("alti"))]
     except NotApplicable as reason:
-        if not zeroing or sitting.forward.decoder_maps:
+        if not zeroing or context.forward.decoder_maps:
             raise
         try:
-            return sitting.once(Zeroed())
+            return context.cached(ValueZeroingChanges())
         except NotApplicable as other:
             raise NotApplicable(f"{reason} {other}") from None
 
 
-def traced(
-    sitting: Sitting, layers: Sequence[Float[Tensor, "B T T"]], leave: Float[Tensor, "B T"]
+def measure_layer_contributions(
+    context: BatchContext, layers: Sequence[Float[Tensor, "B T T"]], leave: Float[Tensor, "B T"]
 ) -> Iterator[Measurement]:
     """The three τ of the layers under audit, then of every layer."""
-    read = require_layers(sitting, "mechanism").at_position
-    alone = [read(sitting.batch, one) for one in layers]
+    read = require_layers(context, "mechanism").row_at_position
+    alone = [read(context.batch, one) for one in layers]
     rolled, down = layers[0], [alone[0]]
     for layer in layers[1:]:
         rolled = layer @ rolled
-        down.append(read(sitting.batch, rolled))
-    audited = [number for number in range(len(layers)) if _holds(sitting, number)]
+        down.append(read(context.batch, rolled))
+    audited = [number for number in range(len(layers)) if _holds(context, number)]
     own = torch.stack([alone[number] for number in audited]).mean(0)
-    rows = [sitting.forward.attention, own, down[audited[-1]], leave]
-    yield from _taus(rows, sitting.batch.mask, None)
-    for number, weights in enumerate(sitting.layer_rows):
+    rows = [context.forward.attention, own, down[audited[-1]], leave]
+    yield from _taus(rows, context.batch.mask, None)
+    for number, weights in enumerate(context.layer_rows):
         rows = [weights.mean(1), alone[number], down[number], leave]
-        yield from _taus(rows, sitting.batch.mask, f"layer {number}")
+        yield from _taus(rows, context.batch.mask, f"layer {number}")
 
 
-def _holds(sitting: Sitting, layer: int) -> bool:
-    scope = getattr(sitting.subject, "scope", None)
+def _holds(context: BatchContext, layer: int) -> bool:
+    scope = getattr(context.subject, "scope", None)
     return scope is None or scope.holds(layer)
 
 
@@ -71,5 +71,5 @@ def _taus(
     """Weights, contributions, contributions traced, and leave-one-out, two by two."""
     scores = torch.stack([one.double() for one in rows], dim=1) * mask[:, None]
     tau = kendall(dense_ranks(scores, mask[:, None].expand_as(scores)), mask).tau
-    for measure, (one, other) in zip(OF_LAYERS, ((0, 1), (2, 3), (1, 3)), strict=True):
-        yield measurement(measure, tau[:, one, other], setting)
+    for measure, (one, other) in zip(LAYER_MEASURES, ((0, 1), (2, 3), (1, 3)), strict=True):
+        yield to_measurement(measure, tau[:, one, other], setting)

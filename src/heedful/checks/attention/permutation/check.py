@@ -7,14 +7,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.checks.base import Findings, checks, measurement
+from heedful.checks.base import Findings, checks, to_measurement
 from heedful.checks.interventions.leverage import Leverage
-from heedful.checks.interventions.simple import Permute, shuffle_rows
+from heedful.checks.interventions.simple import Permute, permute_rows
 from heedful.core.errors import ConfigError
 from heedful.core.records import Claim
 from heedful.core.rng import generator, uniform_keys
-from heedful.models.batch_context import Sitting
-from heedful.models.protocols import HasOtherRows
+from heedful.models.batch_context import BatchContext
+from heedful.models.protocols import HasEditableRows
 from heedful.numerics.tensor.distributions import positions_first, tvd
 
 NO_LEVERAGE = 1e-9  # below this no attention does anything, and a share of it means nothing
@@ -40,7 +40,7 @@ class Permutation:
         "leverage",
         "median_of_leverage",
     )
-    of_heads: ClassVar[tuple[str, ...]] = ("median_tvd_all_keys", "median_tvd_random_rows")
+    head_measures: ClassVar[tuple[str, ...]] = ("median_tvd_all_keys", "median_tvd_random_rows")
     beside: ClassVar[tuple[str, ...]] = ("max_attention",)
 
     def __post_init__(self) -> None:
@@ -48,40 +48,40 @@ class Permutation:
         if self.elsewhere < 1:
             raise ConfigError(f"elsewhere must be at least 1, not {self.elsewhere}.")
 
-    def __call__(self, sitting: Sitting) -> Findings:
-        before = sitting.forward.probabilities
-        shuffled = sitting.decode(Permute(draws=self.draws)(sitting)).softmax(-1)
+    def __call__(self, context: BatchContext) -> Findings:
+        before = context.forward.probabilities
+        shuffled = context.decode(Permute(draws=self.draws)(context)).softmax(-1)
         median = tvd(shuffled, before).quantile(0.5, dim=0)
-        extreme = sitting.decode(Leverage()(sitting)).softmax(-1)
+        extreme = context.decode(Leverage()(context)).softmax(-1)
         leverage = torch.maximum(tvd(extreme, before)[0], median)
         share = torch.where(leverage > NO_LEVERAGE, median / leverage, torch.nan)
-        words = sitting.forward.attention.masked_fill(~sitting.batch.mask, 0.0)
+        words = context.forward.attention.masked_fill(~context.batch.mask, 0.0)
         columns = {
             "median_tvd": median,
             "leverage": leverage,
             "median_of_leverage": share,
             "max_attention": words.amax(-1),
         }
-        if sitting.forward.maps:
-            everywhere = Permute(self.draws, "permutation of all keys", "all")(sitting)
-            moved = tvd(sitting.decode(everywhere).softmax(-1), before)
+        if context.forward.maps:
+            everywhere = Permute(self.draws, "permutation of all keys", "all")(context)
+            moved = tvd(context.decode(everywhere).softmax(-1), before)
             columns["median_tvd_all_keys"] = moved.quantile(0.5, dim=0)
-            square = sitting.forward.maps[0].shape[2] == sitting.batch.ids.shape[1]
-            if isinstance(sitting.subject, HasOtherRows) and square:
-                moved = self._elsewhere(sitting, sitting.subject)
+            square = context.forward.maps[0].shape[2] == context.batch.ids.shape[1]
+            if isinstance(context.subject, HasEditableRows) and square:
+                moved = self._elsewhere(context, context.subject)
                 columns["median_tvd_random_rows"] = moved.quantile(0.5, dim=0)
-        return Findings(tuple(measurement(name, column) for name, column in columns.items()))
+        return Findings(tuple(to_measurement(name, column) for name, column in columns.items()))
 
-    def _elsewhere(self, sitting: Sitting, subject: HasOtherRows) -> Float[Tensor, "K B"]:
+    def _elsewhere(self, context: BatchContext, subject: HasEditableRows) -> Float[Tensor, "K B"]:
         """Change of output when rows drawn at random are shuffled instead."""
-        batch, seed, changes = sitting.batch, sitting.seed, []
+        batch, seed, changes = context.batch, context.seed, []
         lengths = batch.present.sum(-1).tolist()
         drawn, keys = (
             uniform_keys(seed, purpose, batch.instances, draws=self.elsewhere, lengths=lengths)
             for purpose in ("random rows", "shuffle of random rows")
         )
         layers = generator(seed, "random layers").integers(
-            len(sitting.forward.maps), size=self.elsewhere
+            len(context.forward.maps), size=self.elsewhere
         )
         for draw, layer in enumerate(layers.tolist()):
             scores = torch.from_numpy(drawn[:, draw])
@@ -89,10 +89,10 @@ class Permutation:
             number = scores.masked_fill(~inside, -1.0).argmax(-1)
             position = positions_first(batch.present).gather(1, number[:, None]).squeeze(1)
             rows, decode = subject.rows_elsewhere(
-                batch, sitting.forward, layer=layer, position=position
+                batch, context.forward, layer=layer, position=position
             )
             movable = batch.mask[:, None] & (rows > 0)
             one = torch.from_numpy(keys[:, draw : draw + 1]).to(rows)
-            shuffled = decode(shuffle_rows(rows, movable, keys=one)).softmax(-1)
-            changes.append(tvd(shuffled, sitting.forward.probabilities))
+            shuffled = decode(permute_rows(rows, movable, keys=one)).softmax(-1)
+            changes.append(tvd(shuffled, context.forward.probabilities))
         return torch.cat(changes)

@@ -7,35 +7,35 @@ import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from heedful.checks.base import measurement
-from heedful.checks.faithfulness.infilling import WAY, Infilled, texts_of
-from heedful.checks.faithfulness.word_removal import Words
+from heedful.checks.base import to_measurement
+from heedful.checks.faithfulness.infilling import INFILLED, InfilledRemoval, require_texts
+from heedful.checks.faithfulness.word_removal import WordView
 from heedful.core.records import Measurement
 from heedful.numerics.tensor.erasure_metrics import bin_sizes
 
-PERPLEXITY = "log_perplexity"
+LOG_PERPLEXITY = "log_perplexity"
 
 
 @dataclass(frozen=True, eq=False)
-class Surprise:
+class PerplexityMetric:
     """Texts without the largest share of their first words in an order, by several ways."""
 
-    words: Words
-    infilled: Infilled
+    words: WordView
+    infilled: InfilledRemoval
     share: float
 
     def whole(self) -> Float64[Tensor, "B"]:
         """Of the texts as they stand."""
-        return self._of([[*one.seen_words] for one in texts_of(self.words.sitting)])
+        return self._of([[*one.seen_words] for one in require_texts(self.words.context)])
 
     def of(self, way: str, place: Int[Tensor, "B W"]) -> Float64[Tensor, "B"]:
         """Of the texts without their first words: gone, hidden, or replaced by the first sample."""
         rows = torch.arange(len(place))
         sizes = bin_sizes(self.words.counts, (self.share,))[0, :, None]
         tokens = self.words.tokens(rows, (place < sizes) & self.words.real)
-        gaps = [*self.infilled.gaps(self.words.sitting, rows, tokens)]
+        gaps = [*self.infilled.gaps(self.words.context, rows, tokens)]
         drawn: Sequence[dict[int, str]] = [{} for _ in gaps]
-        if way == WAY:
+        if way == INFILLED:
             drawn = [one[0] for one in self.infilled.infiller.fill(gaps)]
         texts = []
         for gap, new in zip(gaps, drawn, strict=True):
@@ -50,19 +50,19 @@ class Surprise:
         self, ways: Sequence[str], place: Int[Tensor, "B W"]
     ) -> Iterator[tuple[str, Float64[Tensor, "B"]]]:
         """Every measure."""
-        yield f"{PERPLEXITY}_whole", self.whole()
+        yield f"{LOG_PERPLEXITY}_whole", self.whole()
         for way in ways:
-            yield f"{PERPLEXITY}_{way}", self.of(way, place)
+            yield f"{LOG_PERPLEXITY}_{way}", self.of(way, place)
 
     def _of(self, texts: Sequence[Sequence[str | None]]) -> Float64[Tensor, "B"]:
         return torch.tensor(self.infilled.infiller.surprise(texts), dtype=torch.float64)
 
 
-def surprising(
-    surprise: Surprise, ways: Sequence[str], place: Int[Tensor, "B W"]
+def measure_perplexity(
+    surprise: PerplexityMetric, ways: Sequence[str], place: Int[Tensor, "B W"]
 ) -> Iterator[Measurement]:
     """What the language model says of the texts, and how many words it could not replace."""
     for name, column in surprise.columns(ways, place):
-        yield measurement(name, column)
-    less = surprise.infilled.not_infilled(surprise.words.sitting)
-    yield measurement("not_infilled", less)
+        yield to_measurement(name, column)
+    less = surprise.infilled.not_infilled(surprise.words.context)
+    yield to_measurement("not_infilled", less)

@@ -7,69 +7,73 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from heedful.checks.faithfulness.word_removal import Words
-from heedful.checks.requested_methods import Asked, built, scores_of
+from heedful.checks.faithfulness.word_removal import WordView
+from heedful.checks.requested_methods import MethodOrName, build_method, score_with_method
 from heedful.core.rng import uniform_keys
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.perturbed_embeddings import Moved
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.perturbed_embeddings import PerturbedSubject
 from heedful.numerics.tensor.distributions import positions_first
 
 SENSITIVITY = "sensitivity"
 
 
 @dataclass(frozen=True, eq=False)
-class Sensitivity:
+class SensitivityMetric:
     """Texts whose word vectors are moved, each element by a number drawn in ± radius.
 
     The radius is a share of the typical element: the root of the mean square over the words of the
     text.
     """
 
-    words: Words
+    words: WordView
     radius: float
     perturbations: int
 
     def columns(
-        self, methods: Sequence[Asked], scores: Float64[Tensor, "K B W"]
+        self, methods: Sequence[MethodOrName], scores: Float64[Tensor, "K B W"]
     ) -> tuple[Float64[Tensor, "K B"], dict[int, str]]:
         """max over draws of ‖φ(x + δ) − φ(x)‖ / ‖φ(x)‖ of each method, and why some have none."""
-        sitting = self.words.sitting
+        context = self.words.context
         farthest = torch.zeros(scores.shape[:2], dtype=torch.float64)
         refused: dict[int, str] = {}
         for draw in range(self.perturbations):
             moved = self._moved(draw)
             for row, one in enumerate(methods):
-                found, reason = scores_of(built(one), moved, sitting.predicted)
+                found, reason = score_with_method(build_method(one), moved, context.predicted)
                 if reason is not None:
                     refused.setdefault(row, reason)
-                joined = self.words.joined(found.cpu(), built(one).join)
-                farthest[row] = torch.maximum(farthest[row], relative(joined, scores[row]))
+                joined = self.words.joined(found.cpu(), build_method(one).join)
+                farthest[row] = torch.maximum(farthest[row], relative_change(joined, scores[row]))
         return farthest, refused
 
-    def _moved(self, draw: int) -> Sitting:
+    def _moved(self, draw: int) -> BatchContext:
         """The batch with moved vectors; special tokens keep theirs."""
-        sitting = self.words.sitting
-        vectors, mask = sitting.embedded.detach(), sitting.batch.mask
+        context = self.words.context
+        vectors, mask = context.embedded.detach(), context.batch.mask
         inside = mask[..., None].to(vectors)
         count = (inside.sum((1, 2)) * vectors.shape[-1]).clamp(min=1)
         typical = ((vectors * inside).square().sum((1, 2)) / count).sqrt()
         noise = self._noise(draw).to(vectors) * self.radius * typical[:, None, None]
-        moved = Moved(sitting.subject, sitting.batch, vectors + noise * inside)
-        return Sitting(moved, sitting.batch, sitting.seed, sitting.max_batch_tokens, sitting.clock)
+        moved = PerturbedSubject(context.subject, context.batch, vectors + noise * inside)
+        return BatchContext(
+            moved, context.batch, context.seed, context.max_batch_tokens, context.clock
+        )
 
     def _noise(self, draw: int) -> Float[Tensor, "B T E"]:
         """Numbers in ± 1 for each element of each word's vector, in the order of the text."""
-        sitting, width = self.words.sitting, self.words.sitting.embedded.shape[-1]
-        mask, instances = sitting.batch.mask, sitting.batch.instances
+        context, width = self.words.context, self.words.context.embedded.shape[-1]
+        mask, instances = context.batch.mask, context.batch.instances
         lengths = [width * count for count in mask.sum(-1).tolist()]
         purpose = f"{SENSITIVITY}, draw {draw}"
-        keys = uniform_keys(sitting.seed, purpose, instances, draws=1, lengths=lengths)
+        keys = uniform_keys(context.seed, purpose, instances, draws=1, lengths=lengths)
         drawn = torch.from_numpy(2 * keys - 1).reshape(len(mask), -1, width)
         home = positions_first(mask)[:, : drawn.shape[1], None].expand_as(drawn)
         return drawn.new_zeros(*mask.shape, width).scatter(1, home, drawn)
 
 
-def relative(moved: Float64[Tensor, "B W"], before: Float64[Tensor, "B W"]) -> Float64[Tensor, "B"]:
+def relative_change(
+    moved: Float64[Tensor, "B W"], before: Float64[Tensor, "B W"]
+) -> Float64[Tensor, "B"]:
     """‖moved − before‖ / ‖before‖; NaN where the scores were all 0, or are not there.
 
     >>> relative(torch.tensor([[3.0, 0.0]]).double(), torch.tensor([[3.0, 4.0]]).double())

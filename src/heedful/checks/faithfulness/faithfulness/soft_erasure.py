@@ -7,18 +7,18 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from heedful.checks.faithfulness.removal_metrics import Columns
-from heedful.checks.faithfulness.word_removal import Words
+from heedful.checks.faithfulness.removal_metrics import MetricColumns
+from heedful.checks.faithfulness.word_removal import WordView
 from heedful.core.rng import uniform_keys
 from heedful.numerics.tensor import erasure_metrics
 from heedful.numerics.tensor.distributions import positions_first
 
-OF_SOFT = ("soft_sufficiency", "soft_comprehensiveness", "soft_beyond_random")
-FEWEST = 10  # draws: the spread of one is as large as what is to be measured
+SOFT_MEASURES = ("soft_sufficiency", "soft_comprehensiveness", "soft_beyond_random")
+MIN_DRAWS = 10  # draws: the spread of one is as large as what is to be measured
 
 
 @dataclass(frozen=True, eq=False)
-class SoftTrial:
+class SoftErasureMetrics:
     """Every method's scores as chances to stay; the last of the scores are equal.
 
     a is |score| as a share of the text's largest. Each element of the word's vector stays with
@@ -28,44 +28,46 @@ class SoftTrial:
     shuffled among the words.
     """
 
-    words: Words
+    words: WordView
     scores: Float64[Tensor, "K B W"]
     draws: int
 
-    def columns(self) -> Columns:
+    def columns(self) -> MetricColumns:
         """Every measure: of the methods, of equal scores, of random ones."""
-        own = erasure_metrics.as_shares(self.scores, self.words.real.expand_as(self.scores))
+        own = erasure_metrics.share_of_largest(self.scores, self.words.real.expand_as(self.scores))
         found = torch.stack([self._once(own, draw) for draw in range(self.draws)]).mean(0)
         keeps, takes, shuffled = torch.split(found, [len(own) + 1, len(own) + 1, len(own)])
         beyond = torch.where(self.words.counts > 1, takes[: len(own)] - shuffled, torch.nan)
-        return dict(zip(OF_SOFT, (keeps, takes, beyond), strict=True))
+        return dict(zip(SOFT_MEASURES, (keeps, takes, beyond), strict=True))
 
     def _once(self, own: Float64[Tensor, "K B W"], draw: int) -> Float64[Tensor, "N B"]:
         """Shares of the text's worth kept, taken, and taken by shuffled scores, in one draw."""
         real, chance = self.words.real, self._keys[draw]
-        random = erasure_metrics.as_shares(chance, real)
+        random = erasure_metrics.share_of_largest(chance, real)
         staying = torch.cat([own, random[None]])
-        away = erasure_metrics.places(chance, real).expand_as(own)  # whose score each word gets
+        away = erasure_metrics.removal_ranks(chance, real).expand_as(
+            own
+        )  # whose score each word gets
         sets = torch.cat([staying, 1 - staying, 1 - own.gather(-1, away)])
         p = self._said(sets, self._elements(draw))
         whole, nothing = self._ends
         kept, taken = torch.split(p, [len(staying), len(sets) - len(staying)])
         return torch.cat(
             [
-                erasure_metrics.normalised(whole, kept, nothing, keeps=True),
-                erasure_metrics.normalised(whole, taken, nothing, keeps=False),
+                erasure_metrics.normalised_change(whole, kept, nothing, keeps=True),
+                erasure_metrics.normalised_change(whole, taken, nothing, keeps=False),
             ]
         )
 
     @cached_property
     def _ends(self) -> tuple[Float64[Tensor, "B"], Float64[Tensor, "B"]]:
         """p of the text as it is, and of all its words' vectors at zero."""
-        sitting = self.words.sitting
-        chosen = sitting.predicted.cpu()[:, None]
-        whole = sitting.logits.detach().cpu().double().softmax(-1).gather(-1, chosen)[:, 0]
+        context = self.words.context
+        chosen = context.predicted.cpu()[:, None]
+        whole = context.logits.detach().cpu().double().softmax(-1).gather(-1, chosen)[:, 0]
         rows = torch.arange(len(whole))
         none = torch.zeros(self.words.real.shape, dtype=torch.float64)
-        return whole, self._run(rows, none, torch.zeros(sitting.embedded.shape).double())
+        return whole, self._run(rows, none, torch.zeros(context.embedded.shape).double())
 
     def _said(
         self, staying: Float64[Tensor, "N B W"], drawn: Float64[Tensor, "B T E"]
@@ -87,15 +89,17 @@ class SoftTrial:
         staying: Float64[Tensor, "N W"],
         drawn: Float64[Tensor, "B T E"],
     ) -> Float64[Tensor, "N"]:
-        sitting, parts = self.words.sitting, []
-        for some, chances in sitting.cut(rows, staying):
-            seat = self.words.seat[some]
-            stays = chances.gather(1, seat.clamp(min=0)).masked_fill(seat < 0, torch.inf)
+        context, parts = self.words.context, []
+        for some, chances in context.cut(rows, staying):
+            token_player = self.words.token_player[some]
+            stays = chances.gather(1, token_player.clamp(min=0)).masked_fill(
+                token_player < 0, torch.inf
+            )
             kept = drawn[some] < stays[..., None]
-            with sitting.clock("dimming"), torch.no_grad():
-                vectors = sitting.embedded.detach()[some]
-                logits = sitting.outputs(sitting.batch.chosen(some), vectors * kept.to(vectors))
-            mine = sitting.predicted.cpu()[some, None]
+            with context.clock("dimming"), torch.no_grad():
+                vectors = context.embedded.detach()[some]
+                logits = context.outputs(context.batch.chosen(some), vectors * kept.to(vectors))
+            mine = context.predicted.cpu()[some, None]
             parts.append(logits.cpu().double().softmax(-1).gather(-1, mine)[:, 0])
         return torch.cat(parts)
 
@@ -108,7 +112,7 @@ class SoftTrial:
 
     def _elements(self, draw: int) -> Float64[Tensor, "B T E"]:
         """A number in [0, 1) for each element of each word's vector, in the order of the text."""
-        mask, width = self.words.sitting.batch.mask, self.words.sitting.embedded.shape[-1]
+        mask, width = self.words.context.batch.mask, self.words.context.embedded.shape[-1]
         lengths = [width * count for count in mask.sum(-1).tolist()]
         keys = self._drawn(f"elements of faithfulness, draw {draw}", lengths, 1)
         keys = keys.reshape(len(mask), -1, width)
@@ -116,7 +120,7 @@ class SoftTrial:
         return keys.new_zeros(*mask.shape, width).scatter(1, home, keys)
 
     def _drawn(self, purpose: str, lengths: list[int], draws: int) -> Float64[Tensor, "B R _"]:
-        sitting = self.words.sitting
-        instances = sitting.batch.instances
-        drawn = uniform_keys(sitting.seed, purpose, instances, draws=draws, lengths=lengths)
+        context = self.words.context
+        instances = context.batch.instances
+        drawn = uniform_keys(context.seed, purpose, instances, draws=draws, lengths=lengths)
         return torch.from_numpy(drawn)

@@ -8,16 +8,22 @@ import numpy as np
 
 from heedful.checks.base import Findings, checks
 from heedful.checks.interventions.base import require_epsilon
-from heedful.checks.retraining_base import OverSeeds, Trial
+from heedful.checks.retraining_base import RetrainingContext, SeedAverages
 from heedful.core.errors import ConfigError
 from heedful.core.records import Claim, Measurement
 from heedful.numerics.tensor.distributions import jsd, tvd
-from heedful.training.variants.variants import STARTS, Adversary, Lesson, Pace, Retrained
+from heedful.training.variants.variants import (
+    STARTS,
+    AdversaryVariant,
+    EpochLimits,
+    RetrainedVariant,
+    Variant,
+)
 
 
 @checks.register("adversary")
 @dataclass(frozen=True)
-class WholeAdversary:
+class ModelAdversary:
     """Can a whole model learn another attention with the same outputs?
 
     For each λ in `weights` a model is trained to go down TVD(output) − λ·KL(attention ‖ base's),
@@ -40,9 +46,9 @@ class WholeAdversary:
         *("tvd", "jsd", "score", "score_base"),
         *("tvd_another_seed", "jsd_another_seed"),
     )
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    head_measures: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
-    over_seeds: ClassVar[OverSeeds] = {}
+    over_seeds: ClassVar[SeedAverages] = {}
     differences: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     def __post_init__(self) -> None:
@@ -51,38 +57,40 @@ class WholeAdversary:
             raise ConfigError(f"weights are numbers above 0, at least one; got {self.weights}.")
         if not self.starts or set(self.starts) - set(STARTS):
             raise ConfigError(f"starts are {' and '.join(STARTS)}, not {self.starts}.")
-        Pace(self.epochs, self.patience)  # wrong settings are said now
+        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
 
-    def lessons(self, trial: Trial) -> list[Lesson]:
+    def lessons(self, trial: RetrainingContext) -> list[Variant]:
         """Every λ from every start, and another seed to hold them against."""
         return [*self._adversaries(), self._another(trial)]
 
-    def _another(self, trial: Trial) -> Retrained:
-        return Retrained(trial.seeds(1)[0], pace=Pace(self.epochs, self.patience).halved)
+    def _another(self, trial: RetrainingContext) -> RetrainedVariant:
+        return RetrainedVariant(
+            trial.seeds(1)[0], pace=EpochLimits(self.epochs, self.patience).halved
+        )
 
-    def _adversaries(self) -> list[Adversary]:
-        pace = Pace(self.epochs, self.patience)
+    def _adversaries(self) -> list[AdversaryVariant]:
+        pace = EpochLimits(self.epochs, self.patience)
         return [
-            Adversary(weight, start, self.reverse, pace=pace)
+            AdversaryVariant(weight, start, self.reverse, pace=pace)
             for start in self.starts
             for weight in self.weights
         ]
 
-    def examine(self, trial: Trial) -> Findings:
+    def examine(self, trial: RetrainingContext) -> Findings:
         """Output, attention and score of every adversary."""
         lessons, measured = self._adversaries(), []
         own = trial.texts.outlook.probabilities
         by_lesson = {}
-        for lesson in lessons:
-            outputs = trial.outlook(lesson).probabilities
-            by_lesson[lesson] = {
+        for variant in lessons:
+            outputs = trial.outlook(variant).probabilities
+            by_lesson[variant] = {
                 "tvd": tvd(outputs, own).numpy(),
-                "jsd": trial.apart(lesson).numpy(),
+                "jsd": trial.apart(variant).numpy(),
                 "score": trial.right(outputs),
             }
             measured += [
-                Measurement(name, column, setting_of(lesson))
-                for name, column in by_lesson[lesson].items()
+                Measurement(name, column, adversary_setting(variant))
+                for name, column in by_lesson[variant].items()
             ]
         chosen = self._chosen(trial, lessons)
         other = self._another(trial)
@@ -94,13 +102,15 @@ class WholeAdversary:
         }
         return Findings((*measured, *(Measurement(*one) for one in plain.items())))
 
-    def _chosen(self, trial: Trial, lessons: list[Adversary]) -> Adversary:
+    def _chosen(
+        self, trial: RetrainingContext, lessons: list[AdversaryVariant]
+    ) -> AdversaryVariant:
         """The farthest that is near enough by the dev texts; the nearest output where none is."""
         base = trial.dev.outlook
         moved, apart = [], []
-        both: list[Lesson] = [*lessons, self._another(trial)]
-        for lesson in both:
-            seen = trial.dev.seen_by(trial.taught(lesson).subject)
+        both: list[Variant] = [*lessons, self._another(trial)]
+        for variant in both:
+            seen = trial.dev.seen_by(trial.trained(variant).subject)
             moved.append(float(tvd(seen.probabilities, base.probabilities).mean()))
             apart.append(float(jsd(seen.padded(), base.padded()).mean()))
         enough = max(self.epsilon, moved.pop())
@@ -110,6 +120,6 @@ class WholeAdversary:
         return lessons[max(near, key=lambda place: apart[place])]
 
 
-def setting_of(lesson: Adversary) -> str:
+def adversary_setting(variant: AdversaryVariant) -> str:
     """How the rows of one adversary are marked."""
-    return f"λ {lesson.weight:g}, {lesson.start}"
+    return f"λ {variant.weight:g}, {variant.start}"

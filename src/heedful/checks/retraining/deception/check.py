@@ -9,16 +9,22 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.checks.base import Column, Findings, checks
-from heedful.checks.retraining_base import OverSeeds, Trial
+from heedful.checks.base import Findings, TextValues, checks
+from heedful.checks.retraining_base import RetrainingContext, SeedAverages
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Claim, Measurement
 from heedful.methods import methods
-from heedful.training.loop.predictions import Outlook, outlook
-from heedful.training.variants.context import Texts
-from heedful.training.variants.hidden_words import SOURCES, Hidden, blank_id
-from heedful.training.variants.variants import STARTS, Deceived, Lesson, Pace, WithoutWords
+from heedful.training.loop.predictions import Predictions, predict_all
+from heedful.training.variants.context import EncodedTexts
+from heedful.training.variants.hidden_words import HIDDEN_SOURCES, HiddenWords, placeholder_id
+from heedful.training.variants.variants import (
+    STARTS,
+    DeceptiveVariant,
+    EpochLimits,
+    Variant,
+    WithoutWordsVariant,
+)
 
 
 @checks.register("deception")
@@ -56,14 +62,14 @@ class Deception:
         "words_worth",
         "hidden_share",
     )
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    head_measures: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
-    over_seeds: ClassVar[OverSeeds] = {}
+    over_seeds: ClassVar[SeedAverages] = {}
     differences: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     def __post_init__(self) -> None:
-        if self.source not in ("auto", *SOURCES):
-            raise ConfigError(f"source is auto, {', '.join(SOURCES)}, not {self.source!r}.")
+        if self.source not in ("auto", *HIDDEN_SOURCES):
+            raise ConfigError(f"source is auto, {', '.join(HIDDEN_SOURCES)}, not {self.source!r}.")
         if self.source == "list" and not self.words:
             raise ConfigError('source is list, but no words are given: words = ["he", "she"].')
         if not self.weights or any(not one > 0 for one in self.weights):
@@ -72,44 +78,44 @@ class Deception:
             raise ConfigError("start is scratch or base, heads is mean or worst.")
         if not 0.0 < self.margin < 1.0 or not 0.0 < self.share < 1.0:
             raise ConfigError("margin and share must lie between 0 and 1.")
-        Pace(self.epochs, self.patience)  # wrong settings are said now
+        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
         methods[self.method]
 
-    def hidden(self, trial: Trial) -> Hidden:
+    def hidden(self, trial: RetrainingContext) -> HiddenWords:
         """Which words are hidden."""
         source = self.source
         if source == "auto":
             told = all(one.rationale is not None for one in trial.texts.examples)
             source = "list" if self.words else "rationale" if told else "saliency"
         words = self.words if source == "list" else ()
-        return Hidden(source, words, self.method, self.share)
+        return HiddenWords(source, words, self.method, self.share)
 
-    def lessons(self, trial: Trial) -> list[Lesson]:
+    def lessons(self, trial: RetrainingContext) -> list[Variant]:
         """A deceiver for each λ, and the control."""
         hidden = self.hidden(trial)
         if not any(bool(one.any()) for one in trial.texts.hidden(hidden)):
             raise NotApplicable(f"no text holds {hidden}")
         return [*self._deceivers(hidden), self._control(hidden)]
 
-    def examine(self, trial: Trial) -> Findings:
+    def examine(self, trial: RetrainingContext) -> Findings:
         """Mass and score before and after."""
         hidden = self.hidden(trial)
         marks = trial.texts.hidden(hidden)
-        before = outlook(trial.base, trial.texts.encoded, rows_too=True)
+        before = predict_all(trial.base, trial.texts.encoded, keep_rows=True)
         measured, found = [], {}
-        for lesson in self._deceivers(hidden):
-            after = seen_by(trial, lesson, trial.texts)
-            found[lesson] = {
+        for variant in self._deceivers(hidden):
+            after = predict_with_deceiver(trial, variant, trial.texts)
+            found[variant] = {
                 "mass_after": self._mass(after, marks, trial.texts),
                 "score_after": trial.right(after.probabilities),
             }
             measured += [
-                Measurement(name, column, f"λ {lesson.weight:g}")
-                for name, column in found[lesson].items()
+                Measurement(name, column, f"λ {variant.weight:g}")
+                for name, column in found[variant].items()
             ]
         columns = {
             "mass_before": self._mass(before, marks, trial.texts),
-            "hidden_share": shares(marks, trial.texts),
+            "hidden_share": hidden_shares(marks, trial.texts),
             "score_before": trial.right(before.probabilities),
             "score_without_words": self._without(trial, hidden),
             **found[self._chosen(trial, hidden)],
@@ -119,52 +125,58 @@ class Deception:
         plain = (Measurement(name, columns[name]) for name in self.measures)
         return Findings((*measured, *plain))
 
-    def _mass(self, seen: Outlook, marks: Sequence[Tensor], texts: Texts) -> Column:
-        return mass_on(seen, marks, texts, worst=self.heads == "worst")
+    def _mass(self, seen: Predictions, marks: Sequence[Tensor], texts: EncodedTexts) -> TextValues:
+        return attention_mass(seen, marks, texts, worst=self.heads == "worst")
 
-    def _control(self, hidden: Hidden) -> WithoutWords:
-        return WithoutWords(hidden, pace=Pace(2 * self.epochs, self.patience))  # from nothing
+    def _control(self, hidden: HiddenWords) -> WithoutWordsVariant:
+        return WithoutWordsVariant(
+            hidden, pace=EpochLimits(2 * self.epochs, self.patience)
+        )  # from nothing
 
-    def _deceivers(self, hidden: Hidden) -> list[Deceived]:
-        pace = Pace(self.epochs, self.patience)
+    def _deceivers(self, hidden: HiddenWords) -> list[DeceptiveVariant]:
+        pace = EpochLimits(self.epochs, self.patience)
         worst = self.heads == "worst"
         return [
-            Deceived(weight, hidden, self.start, worst, self.blocked, pace=pace)
+            DeceptiveVariant(weight, hidden, self.start, worst, self.blocked, pace=pace)
             for weight in self.weights
         ]
 
-    def _without(self, trial: Trial, hidden: Hidden) -> Column:
-        subject = trial.taught(self._control(hidden)).subject
-        shorter = trial.texts.without(hidden, blank_id(subject))
-        return trial.right(outlook(subject, shorter).probabilities)
+    def _without(self, trial: RetrainingContext, hidden: HiddenWords) -> TextValues:
+        subject = trial.trained(self._control(hidden)).subject
+        shorter = trial.texts.without(hidden, placeholder_id(subject))
+        return trial.right(predict_all(subject, shorter).probabilities)
 
-    def _chosen(self, trial: Trial, hidden: Hidden) -> Deceived:
+    def _chosen(self, trial: RetrainingContext, hidden: HiddenWords) -> DeceptiveVariant:
         """The λ with the least mass whose dev score is kept; the best score where none is."""
         marks, gold = trial.dev.hidden(hidden), [one.label for one in trial.dev.encoded]
         scores, masses = [], []
         lessons = self._deceivers(hidden)
         own = _accuracy(trial.dev.outlook.probabilities, gold)
-        for lesson in lessons:
-            seen = seen_by(trial, lesson, trial.dev)
+        for variant in lessons:
+            seen = predict_with_deceiver(trial, variant, trial.dev)
             scores.append(_accuracy(seen.probabilities, gold))
-            masses.append(_mean(self._mass(seen, marks, trial.dev)))
+            masses.append(_mean_mass(self._mass(seen, marks, trial.dev)))
         kept = [place for place, one in enumerate(scores) if one >= own - self.margin]
         if not kept:
             return lessons[int(np.argmax(scores))]
         return lessons[min(kept, key=lambda place: masses[place])]
 
 
-def seen_by(trial: Trial, lesson: Deceived, texts: Texts) -> Outlook:
+def predict_with_deceiver(
+    trial: RetrainingContext, variant: DeceptiveVariant, texts: EncodedTexts
+) -> Predictions:
     """What a deceiver says of texts: a transformer with its hidden words blocked as it learnt."""
-    subject = trial.taught(lesson).subject
-    if lesson.blocked and hasattr(subject, "pieces"):
-        from heedful.training.variants.transformer_variants import blocked
+    subject = trial.trained(variant).subject
+    if variant.blocked and hasattr(subject, "pieces"):
+        from heedful.training.variants.transformer_variants import block_hidden_words
 
-        subject = blocked(subject, texts, lesson.hidden)
-    return outlook(subject, texts.encoded, rows_too=True)
+        subject = block_hidden_words(subject, texts, variant.hidden)
+    return predict_all(subject, texts.encoded, keep_rows=True)
 
 
-def mass_on(seen: Outlook, marks: Sequence[Tensor], texts: Texts, *, worst: bool = False) -> Column:
+def attention_mass(
+    seen: Predictions, marks: Sequence[Tensor], texts: EncodedTexts, *, worst: bool = False
+) -> TextValues:
     """Each text's weight on its hidden words, as it is penalised; NaN where it has none, or all.
 
     The mean over the rows under audit or the largest, special tokens counted: of a row that rests
@@ -178,7 +190,7 @@ def mass_on(seen: Outlook, marks: Sequence[Tensor], texts: Texts, *, worst: bool
     return found
 
 
-def shares(marks: Sequence[Tensor], texts: Texts) -> Column:
+def hidden_shares(marks: Sequence[Tensor], texts: EncodedTexts) -> TextValues:
     """The share of each text's tokens that is hidden: their mass, if all weighed alike."""
     return np.array(
         [
@@ -193,7 +205,7 @@ def _some_hidden(one: Encoded, gone: Tensor) -> bool:
     return bool(gone.any()) and bool(((torch.tensor(one.word) >= 0) & ~gone).any())
 
 
-def _mean(masses: Column) -> float:
+def _mean_mass(masses: TextValues) -> float:
     """Their mean; none at all count as nothing hidden."""
     return float(np.nanmean(masses)) if not np.isnan(masses).all() else 1.0
 

@@ -6,14 +6,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from heedful.checks.base import Column, Findings, checks
-from heedful.checks.retraining_base import OverSeeds, Trial, require_seeds, seed_name
+from heedful.checks.base import Findings, TextValues, checks
+from heedful.checks.retraining_base import (
+    RetrainingContext,
+    SeedAverages,
+    require_seeds,
+    seed_setting,
+)
 from heedful.core.errors import ConfigError
 from heedful.core.records import Claim, Measurement
 from heedful.models.recurrent.encoders import encoders
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.training.variants.guided_model import GUIDES, by_words, outputs_under, word_weights
-from heedful.training.variants.variants import Adversary, Guided, Lesson, Pace
+from heedful.training.variants.guided_model import (
+    GUIDES,
+    encode_seen_words,
+    predict_under_weights,
+    word_weights,
+)
+from heedful.training.variants.variants import AdversaryVariant, EpochLimits, GuidedVariant, Variant
 
 
 @checks.register("guide")
@@ -37,9 +47,9 @@ class Guide:
         *(f"score_{one}" for one in GUIDES),
         *(f"base_minus_{one}" for one in ("uniform", "own", "adversary")),
     )
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    head_measures: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
-    over_seeds: ClassVar[OverSeeds] = {f"score_{one}": "mean" for one in GUIDES}
+    over_seeds: ClassVar[SeedAverages] = {f"score_{one}": "mean" for one in GUIDES}
     differences: ClassVar[Mapping[str, tuple[str, str]]] = {
         f"base_minus_{one}": ("score_base", f"score_{one}")
         for one in ("uniform", "own", "adversary")
@@ -47,8 +57,8 @@ class Guide:
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        Pace(self.epochs, self.patience)  # wrong settings are said now
-        Adversary(self.adversary)
+        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
+        AdversaryVariant(self.adversary)
         blind = [name for name in encoders if getattr(encoders[name], "word_wise", False)]
         if self.encoder not in blind:
             raise ConfigError(
@@ -56,36 +66,38 @@ class Guide:
                 f"{self.encoder} sees more."
             )
 
-    def lessons(self, trial: Trial) -> list[Lesson]:  # noqa: ARG002
+    def lessons(self, trial: RetrainingContext) -> list[Variant]:  # noqa: ARG002
         """Every guide with every seed."""
-        return [lesson for by in GUIDES for lesson in self._lessons(by)]
+        return [variant for by in GUIDES for variant in self._lessons(by)]
 
-    def examine(self, trial: Trial) -> Findings:
+    def examine(self, trial: RetrainingContext) -> Findings:
         """Accuracy under every guide."""
         measured, means = [], {}
         for by in GUIDES:
             each = []
-            for lesson in self._lessons(by):
-                right = self._right(trial, lesson)
-                measured.append(Measurement(f"score_{by}", right, seed_name(lesson.seed)))
+            for variant in self._lessons(by):
+                right = self._right(trial, variant)
+                measured.append(Measurement(f"score_{by}", right, seed_setting(variant.seed)))
                 each.append(right)
             means[f"score_{by}"] = np.mean(each, axis=0)
         for name, (one, other) in self.differences.items():
             means[name] = means[one] - means[other]
         return Findings((*measured, *(Measurement(*one) for one in means.items())))
 
-    def _lessons(self, by: str) -> Iterator[Guided]:
-        pace = Pace(self.epochs, self.patience)
-        source = Adversary(self.adversary, pace=pace.doubled) if by == "adversary" else None
+    def _lessons(self, by: str) -> Iterator[GuidedVariant]:
+        pace = EpochLimits(self.epochs, self.patience)
+        source = AdversaryVariant(self.adversary, pace=pace.doubled) if by == "adversary" else None
         for seed in range(1, self.seeds + 1):
-            yield Guided(seed, by, source, self.encoder, pace)
+            yield GuidedVariant(seed, by, source, self.encoder, pace)
 
-    def _right(self, trial: Trial, lesson: Guided) -> Column:
-        subject = trial.taught(lesson).subject
+    def _right(self, trial: RetrainingContext, variant: GuidedVariant) -> TextValues:
+        subject = trial.trained(variant).subject
         assert isinstance(subject, RecurrentSubject)  # noqa: S101 - guided models are
         encoded, weights = trial.texts.encoded, None
-        if lesson.by == "base":
+        if variant.by == "base":
             weights = word_weights(encoded, trial.texts.outlook)
-        elif lesson.adversary is not None:
-            weights = word_weights(encoded, trial.outlook(lesson.adversary))
-        return trial.right(outputs_under(subject, by_words(subject, encoded), weights))
+        elif variant.adversary is not None:
+            weights = word_weights(encoded, trial.outlook(variant.adversary))
+        return trial.right(
+            predict_under_weights(subject, encode_seen_words(subject, encoded), weights)
+        )

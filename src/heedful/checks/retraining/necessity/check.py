@@ -7,18 +7,23 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from heedful.checks.base import Column, Findings, checks
-from heedful.checks.interventions.simple import Uniform
-from heedful.checks.retraining_base import OverSeeds, Trial, require_seeds, seed_name
+from heedful.checks.base import Findings, TextValues, checks
+from heedful.checks.interventions.simple import UniformWeights
+from heedful.checks.retraining_base import (
+    RetrainingContext,
+    SeedAverages,
+    require_seeds,
+    seed_setting,
+)
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Claim, Measurement
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import tvd
 from heedful.training.loop.batching import batches_for
-from heedful.training.variants.variants import Pace, Retrained
+from heedful.training.variants.variants import EpochLimits, RetrainedVariant
 
-ARMS = {"score_trained": "own", "score_uniform": "uniform"}
+ATTENTION_BY_MEASURE = {"score_trained": "own", "score_uniform": "uniform"}
 
 
 @checks.register("necessity")
@@ -47,34 +52,38 @@ class Necessity:
         "uniform_swap_tvd",
         "score_base",
     )
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    head_measures: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
-    over_seeds: ClassVar[OverSeeds] = {"score_trained": "mean", "score_uniform": "mean"}
+    over_seeds: ClassVar[SeedAverages] = {"score_trained": "mean", "score_uniform": "mean"}
     differences: ClassVar[Mapping[str, tuple[str, str]]] = {
         "gain": ("score_trained", "score_uniform")
     }
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        Pace(self.epochs, self.patience)  # wrong settings are said now
+        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
         if not 0.0 < self.margin < 1.0:
             raise ConfigError(f"margin must lie between 0 and 1, not {self.margin}.")
 
-    def lessons(self, trial: Trial) -> list[Retrained]:
+    def lessons(self, trial: RetrainingContext) -> list[RetrainedVariant]:
         """Both arms, all seeds."""
         base = trial.base
         if isinstance(base, RecurrentSubject) and base.network.shape.attention == "uniform":
             raise NotApplicable("the model's attention is uniform already")
-        return [self._lesson(arm, seed) for arm in ARMS for seed in trial.seeds(self.seeds)]
+        return [
+            self._lesson(arm, seed)
+            for arm in ATTENTION_BY_MEASURE
+            for seed in trial.seeds(self.seeds)
+        ]
 
-    def examine(self, trial: Trial) -> Findings:
+    def examine(self, trial: RetrainingContext) -> Findings:
         """Accuracy of both arms, and the swap."""
         measured, means = [], {}
-        for arm in ARMS:
+        for arm in ATTENTION_BY_MEASURE:
             each = []
             for seed in trial.seeds(self.seeds):
                 right = trial.right(trial.outlook(self._lesson(arm, seed)).probabilities)
-                measured.append(Measurement(arm, right, seed_name(seed)))
+                measured.append(Measurement(arm, right, seed_setting(seed)))
                 each.append(right)
             means[arm] = np.mean(each, axis=0)
         measured += [Measurement(arm, column) for arm, column in means.items()]
@@ -84,18 +93,18 @@ class Necessity:
         measured.append(Measurement("score_base", own))
         return Findings(tuple(measured))
 
-    def _lesson(self, arm: str, seed: int) -> Retrained:
-        pace = Pace(self.epochs, self.patience)
-        return Retrained(seed, ARMS[arm], pace)
+    def _lesson(self, arm: str, seed: int) -> RetrainedVariant:
+        pace = EpochLimits(self.epochs, self.patience)
+        return RetrainedVariant(seed, ATTENTION_BY_MEASURE[arm], pace)
 
 
-def uniform_swap(trial: Trial) -> Column:
+def uniform_swap(trial: RetrainingContext) -> TextValues:
     """How far each output moves when uniform attention is imposed on the model as it is."""
     encoded, found = trial.texts.encoded, np.zeros(len(trial.texts.encoded))
     for rows in batches_for(trial.base, encoded, max_batch_tokens=trial.max_batch_tokens):
         batch = trial.base.batch([encoded[row] for row in rows])
-        sitting = Sitting(trial.base, batch, trial.seed, trial.max_batch_tokens, trial.clock)
+        context = BatchContext(trial.base, batch, trial.seed, trial.max_batch_tokens, trial.clock)
         with torch.no_grad():
-            even = sitting.decode(Uniform()(sitting))[0].softmax(-1)
-        found[rows] = tvd(even, sitting.forward.probabilities).double().numpy()
+            even = context.decode(UniformWeights()(context))[0].softmax(-1)
+        found[rows] = tvd(even, context.forward.probabilities).double().numpy()
     return found

@@ -7,25 +7,25 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from heedful.checks.base import Column, Findings, checks, measurement
-from heedful.checks.faithfulness.faithfulness.check import BY_WAY, Faithfulness
-from heedful.checks.faithfulness.faithfulness.off_distribution import OFF
-from heedful.checks.faithfulness.removal_metrics import Trial as Removing
-from heedful.checks.faithfulness.removal_metrics import beyond_chance
-from heedful.checks.faithfulness.word_removal import Removals, Words
-from heedful.checks.faithfulness.word_scores import USUAL
-from heedful.checks.requested_methods import Asked
-from heedful.checks.retraining_base import OverSeeds, Trial
+from heedful.checks.base import Findings, TextValues, checks, to_measurement
+from heedful.checks.faithfulness.faithfulness.check import REMOVAL_MEASURES, Faithfulness
+from heedful.checks.faithfulness.faithfulness.off_distribution import OFF_DISTRIBUTION
+from heedful.checks.faithfulness.removal_metrics import RemovalMetrics as Removing
+from heedful.checks.faithfulness.removal_metrics import beyond_random_p_values
+from heedful.checks.faithfulness.word_removal import Removals, WordView
+from heedful.checks.faithfulness.word_scores import DEFAULT_METHODS
+from heedful.checks.requested_methods import MethodOrName
+from heedful.checks.retraining_base import RetrainingContext, SeedAverages
 from heedful.core.records import Claim, Measurement
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.numerics.tensor.distributions import tvd
 from heedful.training.loop.batching import batches_for
-from heedful.training.variants.masked_copy import Holes, hole_of
-from heedful.training.variants.variants import Masked, Pace
+from heedful.training.variants.masked_copy import RandomMasks, masking_token_id
+from heedful.training.variants.variants import EpochLimits, MaskedVariant
 
-WAY = "masking"
-ALIKE = ("same_prediction", "copy_tvd")
+MASKING = "masking"
+COPY_MEASURES = ("same_prediction", "copy_tvd")
 
 
 @checks.register("off_manifold")
@@ -41,7 +41,7 @@ class OffManifold:
     still a copy. Rows with the setting "masking" are of the model itself, for comparison.
     """
 
-    methods: tuple[Asked, ...] = USUAL
+    methods: tuple[MethodOrName, ...] = DEFAULT_METHODS
     bins: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
     orders: int = 5
     steps: int = 20
@@ -49,21 +49,21 @@ class OffManifold:
     epochs: int = 20
     patience: int = 5
     claim: ClassVar[Claim | None] = "ranks"
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    head_measures: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
-    over_seeds: ClassVar[OverSeeds] = {}
+    over_seeds: ClassVar[SeedAverages] = {}
     differences: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", self.removing.methods)
-        Holes(copies=self.copies)  # wrong settings are said now
-        Pace(self.epochs, self.patience)
+        RandomMasks(copies=self.copies)  # wrong settings are said now
+        EpochLimits(self.epochs, self.patience)
 
     @property
     def removing(self) -> Faithfulness:
         """The same removals as of the model itself."""
         return Faithfulness(
-            self.methods, self.bins, self.orders, self.steps, (WAY,), draws=0, perturbations=0
+            self.methods, self.bins, self.orders, self.steps, (MASKING,), draws=0, perturbations=0
         )
 
     @property
@@ -77,19 +77,22 @@ class OffManifold:
 
         But not how strange texts with holes are beside whole ones: the copy knows both.
         """
-        return (*ALIKE, *(one for one in self.removing.measures if not one.startswith(OFF)))
+        return (
+            *COPY_MEASURES,
+            *(one for one in self.removing.measures if not one.startswith(OFF_DISTRIBUTION)),
+        )
 
-    def lessons(self, trial: Trial) -> list[Masked]:
+    def lessons(self, trial: RetrainingContext) -> list[MaskedVariant]:
         """One copy."""
-        hole_of(trial.base)  # which refuses a model that has none
+        masking_token_id(trial.base)  # which refuses a model that has none
         return [self._lesson(trial)]
 
-    def examine(self, trial: Trial) -> Findings:
+    def examine(self, trial: RetrainingContext) -> Findings:
         """What masking does to the copy, and to the model."""
         encoded = trial.texts.encoded
-        gathered: dict[tuple[str, str | None], Column] = {}
+        gathered: dict[tuple[str, str | None], TextValues] = {}
         missing: dict[str, str] = {}
-        pair = _Pair(trial, trial.taught(self._lesson(trial)).subject)
+        pair = _ModelAndCopy(trial, trial.trained(self._lesson(trial)).subject)
         for rows in batches_for(trial.base, encoded, max_batch_tokens=trial.max_batch_tokens):
             findings = self._batch(pair, rows)
             missing = {**findings.missing, **missing}
@@ -101,41 +104,46 @@ class OffManifold:
         return Findings(tuple(measured), missing)
 
     def tested(
-        self, columns: Mapping[str, Column], *, resamples: int, seed: int
+        self, columns: Mapping[str, TextValues], *, resamples: int, seed: int
     ) -> dict[str, float]:
         """p-values of "no more than random removal does", of the copy."""
-        return beyond_chance(self.names, columns, resamples=resamples, seed=seed)
+        return beyond_random_p_values(self.names, columns, resamples=resamples, seed=seed)
 
-    def _lesson(self, trial: Trial) -> Masked:
-        return Masked(Holes(trial.seed, self.copies), Pace(self.epochs, self.patience))
+    def _lesson(self, trial: RetrainingContext) -> MaskedVariant:
+        return MaskedVariant(
+            RandomMasks(trial.seed, self.copies), EpochLimits(self.epochs, self.patience)
+        )
 
-    def _batch(self, pair: "_Pair", rows: Sequence[int]) -> Findings:
+    def _batch(self, pair: "_ModelAndCopy", rows: Sequence[int]) -> Findings:
         base, copy = pair.sittings(rows)
-        check, words = self.removing, Words(base)
+        check, words = self.removing, WordView(base)
         scores, missing = check.scores(words)
         chance, target = check.chance(words), base.predicted.cpu()
-        found = [measurement(*one) for one in zip(ALIKE, _alike(base, copy), strict=True)]
-        for sitting, setting in ((copy, None), (base, WAY)):
-            removals = Removals(Words(sitting), WAY, target)
+        found = [
+            to_measurement(*one)
+            for one in zip(COPY_MEASURES, _copy_agreement(base, copy), strict=True)
+        ]
+        for context, setting in ((copy, None), (base, MASKING)):
+            removals = Removals(WordView(context), MASKING, target)
             removing = Removing(removals, scores, chance, self.bins, self.steps)
-            found += check.measured(BY_WAY, removing.columns(), setting)
+            found += check.measured(REMOVAL_MEASURES, removing.columns(), setting)
         return Findings(tuple(found), missing)
 
 
-def _alike(base: Sitting, copy: Sitting) -> Iterator[torch.Tensor]:
+def _copy_agreement(base: BatchContext, copy: BatchContext) -> Iterator[torch.Tensor]:
     yield (base.predicted == copy.predicted).double()
     yield tvd(copy.forward.probabilities.double(), base.forward.probabilities.double())
 
 
 @dataclass(frozen=True, eq=False)
-class _Pair:
+class _ModelAndCopy:
     """The model and its copy before the same texts."""
 
-    trial: Trial
+    trial: RetrainingContext
     copy: Subject
 
-    def sittings(self, rows: Sequence[int]) -> tuple[Sitting, Sitting]:
+    def sittings(self, rows: Sequence[int]) -> tuple[BatchContext, BatchContext]:
         trial = self.trial
         batch = trial.base.batch([trial.texts.encoded[row] for row in rows])
         settled = batch, trial.seed, trial.max_batch_tokens, trial.clock
-        return Sitting(trial.base, *settled), Sitting(self.copy, *settled)
+        return BatchContext(trial.base, *settled), BatchContext(self.copy, *settled)

@@ -8,12 +8,22 @@ import numpy as np
 import torch
 
 from heedful.checks.base import Findings, checks
-from heedful.checks.retraining_base import OverSeeds, Trial, require_seeds, seed_name
+from heedful.checks.retraining_base import (
+    RetrainingContext,
+    SeedAverages,
+    require_seeds,
+    seed_setting,
+)
 from heedful.core.errors import ConfigError
 from heedful.core.records import Claim, Measurement
 from heedful.core.rng import uniform_keys
-from heedful.numerics.tensor.distributions import jsd, permuted, tvd, uniform
-from heedful.training.variants.variants import Adversary, Lesson, Pace, Retrained
+from heedful.numerics.tensor.distributions import jsd, permute_weights, tvd, uniform_weights
+from heedful.training.variants.variants import (
+    AdversaryVariant,
+    EpochLimits,
+    RetrainedVariant,
+    Variant,
+)
 
 
 @checks.register("seeds")
@@ -40,30 +50,30 @@ class Seeds:
         "jsd_shuffled",
         "jsd_uniform",
     )
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    head_measures: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ("max_attention", "tvd_seeds")
-    over_seeds: ClassVar[OverSeeds] = {"jsd_seeds": "median"}
+    over_seeds: ClassVar[SeedAverages] = {"jsd_seeds": "median"}
     differences: ClassVar[Mapping[str, tuple[str, str]]] = {
         "jsd_adversary_beyond_seeds": ("jsd_adversary", "jsd_seeds")
     }
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        Pace(self.epochs, self.patience)  # wrong settings are said now
-        Adversary(self.adversary)
+        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
+        AdversaryVariant(self.adversary)
         if self.shuffles < 1:
             raise ConfigError(f"shuffles must be at least 1, not {self.shuffles}.")
 
-    def lessons(self, trial: Trial) -> list[Lesson]:
+    def lessons(self, trial: RetrainingContext) -> list[Variant]:
         """The seeds and the adversary."""
         return [*self._retrained(trial), self._adversary()]
 
-    def examine(self, trial: Trial) -> Findings:
+    def examine(self, trial: RetrainingContext) -> Findings:
         """Distances of every seed's attention from the base model's."""
         lessons = self._retrained(trial)
         each = [trial.apart(one).numpy() for one in lessons]
         measured = [
-            Measurement("jsd_seeds", column, seed_name(one.seed))
+            Measurement("jsd_seeds", column, seed_setting(one.seed))
             for one, column in zip(lessons, each, strict=True)
         ]
         middle = np.median(each, axis=0)
@@ -80,14 +90,16 @@ class Seeds:
         }
         return Findings((*measured, *(Measurement(*one) for one in columns.items())))
 
-    def _retrained(self, trial: Trial) -> list[Retrained]:
-        pace = Pace(self.epochs, self.patience)
-        return [Retrained(seed, "own", pace) for seed in trial.seeds(self.seeds)]
+    def _retrained(self, trial: RetrainingContext) -> list[RetrainedVariant]:
+        pace = EpochLimits(self.epochs, self.patience)
+        return [RetrainedVariant(seed, "own", pace) for seed in trial.seeds(self.seeds)]
 
-    def _adversary(self) -> Adversary:
-        return Adversary(self.adversary, pace=Pace(self.epochs, self.patience).doubled)
+    def _adversary(self) -> AdversaryVariant:
+        return AdversaryVariant(
+            self.adversary, pace=EpochLimits(self.epochs, self.patience).doubled
+        )
 
-    def _scale(self, trial: Trial) -> dict[str, np.ndarray]:
+    def _scale(self, trial: RetrainingContext) -> dict[str, np.ndarray]:
         """The distances of shuffled and of uniform weights, from the weights themselves."""
         own = trial.texts.outlook.padded()
         mask = torch.zeros_like(own, dtype=torch.bool)
@@ -100,8 +112,8 @@ class Seeds:
             draws=self.shuffles,
             lengths=mask.sum(-1).tolist(),
         )
-        shuffled = permuted(own, mask, keys=torch.from_numpy(keys))
-        even = uniform(mask, dtype=own.dtype)
+        shuffled = permute_weights(own, mask, keys=torch.from_numpy(keys))
+        even = uniform_weights(mask, dtype=own.dtype)
         return {
             "jsd_shuffled": jsd(shuffled, own).mean(0).numpy(),
             "jsd_uniform": jsd(even, own).numpy(),

@@ -8,19 +8,29 @@ import numpy as np
 from jaxtyping import Float64
 from torch import Tensor
 
-from heedful.checks.base import Column, Findings, checks
-from heedful.checks.faithfulness.word_removal import Words
-from heedful.checks.faithfulness.word_scores import USUAL, scores_of_words, with_attention
-from heedful.checks.requested_methods import Asked, name_of
-from heedful.checks.retraining_base import OverSeeds, Trial, require_seeds, seed_name
-from heedful.checks.sanity.randomisation.check import MEASURE, correlated
+from heedful.checks.base import Findings, TextValues, checks
+from heedful.checks.faithfulness.word_removal import WordView
+from heedful.checks.faithfulness.word_scores import DEFAULT_METHODS, score_words, with_attention
+from heedful.checks.requested_methods import MethodOrName, method_name
+from heedful.checks.retraining_base import (
+    RetrainingContext,
+    SeedAverages,
+    require_seeds,
+    seed_setting,
+)
+from heedful.checks.sanity.randomisation.check import RANK_CORRELATION, score_correlation
 from heedful.core.records import Claim, Measurement
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.training.loop.batching import batches_for
-from heedful.training.variants.variants import Lesson, Pace, Retrained, Shuffled
+from heedful.training.variants.variants import (
+    EpochLimits,
+    RetrainedVariant,
+    ShuffledLabelsVariant,
+    Variant,
+)
 
-TRUE, LEARNED = "with_labels", "learned"
+WITH_LABELS, LEARNED = "with_labels", "learned"
 
 
 @checks.register("labels")
@@ -35,98 +45,117 @@ class Labels:
     they are, and `learned_M` the second minus the first. It bears on no claim.
     """
 
-    methods: tuple[Asked, ...] = USUAL
+    methods: tuple[MethodOrName, ...] = DEFAULT_METHODS
     seeds: int = 3
     epochs: int = 40
     patience: int = 5
     claim: ClassVar[Claim | None] = None
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    head_measures: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", with_attention(self.methods))
         require_seeds(self.seeds)
-        Pace(self.epochs, self.patience)  # wrong settings are said now
+        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
 
     @property
     def names(self) -> tuple[str, ...]:
         """The methods under test."""
-        return tuple(map(name_of, self.methods))
+        return tuple(map(method_name, self.methods))
 
     @property
     def measures(self) -> tuple[str, ...]:
         """Each for all methods."""
-        return tuple(f"{one}_{name}" for one in (MEASURE, TRUE, LEARNED) for name in self.names)
+        return tuple(
+            f"{one}_{name}"
+            for one in (RANK_CORRELATION, WITH_LABELS, LEARNED)
+            for name in self.names
+        )
 
     @property
-    def over_seeds(self) -> OverSeeds:
+    def over_seeds(self) -> SeedAverages:
         """Both correlations."""
-        return {f"{one}_{name}": "mean" for one in (MEASURE, TRUE) for name in self.names}
+        return {
+            f"{one}_{name}": "mean"
+            for one in (RANK_CORRELATION, WITH_LABELS)
+            for name in self.names
+        }
 
     @property
     def differences(self) -> Mapping[str, tuple[str, str]]:
         """What the labels add."""
-        return {f"{LEARNED}_{one}": (f"{TRUE}_{one}", f"{MEASURE}_{one}") for one in self.names}
+        return {
+            f"{LEARNED}_{one}": (f"{WITH_LABELS}_{one}", f"{RANK_CORRELATION}_{one}")
+            for one in self.names
+        }
 
-    def lessons(self, trial: Trial) -> list[Lesson]:
+    def lessons(self, trial: RetrainingContext) -> list[Variant]:
         """With the labels shuffled, and as they are."""
         return [one for arm in self._arms(trial).values() for one in arm]
 
-    def _arms(self, trial: Trial) -> dict[str, list[Shuffled | Retrained]]:
-        pace, seeds = Pace(self.epochs, self.patience), trial.seeds(self.seeds)
+    def _arms(
+        self, trial: RetrainingContext
+    ) -> dict[str, list[ShuffledLabelsVariant | RetrainedVariant]]:
+        pace, seeds = EpochLimits(self.epochs, self.patience), trial.seeds(self.seeds)
         return {
-            MEASURE: [Shuffled(seed, pace) for seed in seeds],
-            TRUE: [Retrained(seed, "own", pace) for seed in seeds],
+            RANK_CORRELATION: [ShuffledLabelsVariant(seed, pace) for seed in seeds],
+            WITH_LABELS: [RetrainedVariant(seed, "own", pace) for seed in seeds],
         }
 
-    def examine(self, trial: Trial) -> Findings:
+    def examine(self, trial: RetrainingContext) -> Findings:
         """Every method on the model and on those made anew, text by text."""
         arms = self._arms(trial)
-        keys = [(arm, lesson.seed) for arm, many in arms.items() for lesson in many]
-        made = [trial.taught(lesson).subject for many in arms.values() for lesson in many]
+        keys = [(arm, variant.seed) for arm, many in arms.items() for variant in many]
+        made = [trial.trained(variant).subject for many in arms.values() for variant in many]
         shape = len(keys), len(self.names), len(trial.texts.encoded)
         found, reasons = np.full(shape, np.nan), dict[str, str]()
         for rows, words in _batches(trial):
-            own, why = scores_of_words(words, self.methods, words.sitting.predicted)
+            own, why = score_words(words, self.methods, words.context.predicted)
             reasons = {**why, **reasons}
             for place, subject in enumerate(made):
                 found[place][:, rows] = self._correlated(words, own, subject)
         missing = {
             f"{one}_{name}": why
             for name, why in reasons.items()
-            for one in (MEASURE, TRUE, LEARNED)
+            for one in (RANK_CORRELATION, WITH_LABELS, LEARNED)
         }
         return Findings(tuple(self._measured(keys, found)), missing)
 
     def _correlated(
-        self, words: Words, own: Sequence[Float64[Tensor, "B W"]], subject: Subject
-    ) -> Column:
-        sitting = words.sitting
-        other = Sitting(subject, sitting.batch, sitting.seed, sitting.max_batch_tokens)
-        scores, _ = scores_of_words(Words(other), self.methods, sitting.predicted)
-        columns = [correlated(*pair, words) for pair in zip(own, scores, strict=True)]
+        self, words: WordView, own: Sequence[Float64[Tensor, "B W"]], subject: Subject
+    ) -> TextValues:
+        context = words.context
+        other = BatchContext(subject, context.batch, context.seed, context.max_batch_tokens)
+        scores, _ = score_words(WordView(other), self.methods, context.predicted)
+        columns = [score_correlation(*pair, words) for pair in zip(own, scores, strict=True)]
         return np.stack([one.numpy() for one in columns])
 
-    def _measured(self, keys: Sequence[tuple[str, int]], found: Column) -> Iterator[Measurement]:
+    def _measured(
+        self, keys: Sequence[tuple[str, int]], found: TextValues
+    ) -> Iterator[Measurement]:
         means = {}
-        for arm in (MEASURE, TRUE):
+        for arm in (RANK_CORRELATION, WITH_LABELS):
             mine = [place for place, (one, _) in enumerate(keys) if one == arm]
             for row, name in enumerate(self.names):
                 for place in mine:
-                    setting = seed_name(keys[place][1])
+                    setting = seed_setting(keys[place][1])
                     yield Measurement(f"{arm}_{name}", found[place, row], setting)
                 means[arm, name] = found[mine, row].mean(0)
                 yield Measurement(f"{arm}_{name}", means[arm, name])
         for name in self.names:
-            yield Measurement(f"{LEARNED}_{name}", means[TRUE, name] - means[MEASURE, name])
+            yield Measurement(
+                f"{LEARNED}_{name}", means[WITH_LABELS, name] - means[RANK_CORRELATION, name]
+            )
 
 
-def _batches(trial: Trial) -> Iterator[tuple[list[int], Words]]:
+def _batches(trial: RetrainingContext) -> Iterator[tuple[list[int], WordView]]:
     """The texts under audit before the model, some at a time."""
     encoded = trial.texts.encoded
     for rows in batches_for(trial.base, encoded, max_batch_tokens=trial.max_batch_tokens):
         batch = trial.base.batch([encoded[row] for row in rows])
         yield (
             rows,
-            Words(Sitting(trial.base, batch, trial.seed, trial.max_batch_tokens, trial.clock)),
+            WordView(
+                BatchContext(trial.base, batch, trial.seed, trial.max_batch_tokens, trial.clock)
+            ),
         )

@@ -8,21 +8,21 @@ import torch
 from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
-from heedful.checks.faithfulness.word_removal import Words
-from heedful.core.rationales import People
+from heedful.checks.faithfulness.word_removal import WordView
+from heedful.core.rationales import WordAnnotations
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class AnnotationView:
     """Marks and numbers that people gave the words of a batch."""
 
-    words: Words
+    words: WordView
 
     @cached_property
-    def people(self) -> list[People]:
+    def people(self) -> list[WordAnnotations]:
         """Text by text; of texts nobody was told about, nothing."""
-        sitting = self.words.sitting
-        return [sitting.people.get(one, People()) for one in sitting.batch.instances]
+        context = self.words.context
+        return [context.people.get(one, WordAnnotations()) for one in context.batch.instances]
 
     @cached_property
     def marked(self) -> Bool[Tensor, "B W"]:
@@ -46,10 +46,10 @@ class Told:
     @cached_property
     def _number(self) -> Int[Tensor, "B W"]:
         """The number, in the text's own words, of each word that the model has tokens of."""
-        seat, word = self.words.seat, self.words.sitting.batch.word
-        whose = seat if word is None else torch.where(seat >= 0, word, -1)
+        token_player, word = self.words.token_player, self.words.context.batch.word
+        whose = token_player if word is None else torch.where(token_player >= 0, word, -1)
         empty = torch.full(self.words.real.shape, -1)
-        return empty.scatter_reduce(1, seat.clamp(min=0), whose, "amax")
+        return empty.scatter_reduce(1, token_player.clamp(min=0), whose, "amax")
 
     def _spread(self, told: Sequence[tuple[bool | float, ...] | None]) -> Float64[Tensor, "B W"]:
         found = torch.zeros(self.words.real.shape, dtype=torch.float64)

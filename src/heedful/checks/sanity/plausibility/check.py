@@ -8,32 +8,32 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from heedful.checks.base import Findings, checks, measurement
-from heedful.checks.faithfulness.word_removal import Words
+from heedful.checks.base import Findings, checks, to_measurement
+from heedful.checks.faithfulness.word_removal import WordView
 from heedful.checks.faithfulness.word_scores import (
-    USUAL,
-    drawn_scores,
-    scores_of_words,
+    DEFAULT_METHODS,
+    random_scores,
+    score_words,
     with_attention,
 )
-from heedful.checks.requested_methods import Asked, built, name_of
-from heedful.checks.sanity.plausibility.annotations import Told
+from heedful.checks.requested_methods import MethodOrName, build_method, method_name
+from heedful.checks.sanity.plausibility.annotations import AnnotationView
 from heedful.core.errors import ConfigError
-from heedful.core.rationales import tokens_of
+from heedful.core.rationales import annotated_tokens
 from heedful.core.records import Claim
 from heedful.core.values import Example
-from heedful.models.batch_context import Sitting
+from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor import rationale_metrics
-from heedful.numerics.tensor.erasure_metrics import places
+from heedful.numerics.tensor.erasure_metrics import removal_ranks
 from heedful.numerics.tensor.ranking import dense_ranks, kendall
 
-BEYOND = "beyond_random"
-OF_MARKS = ("auprc", BEYOND, "token_f1", "iou_f1", "top_k")
-CHOSEN = ("token_f1", "iou_f1")  # of so many words as the share says
-UNMARKED = "no text has a rationale"
-UNSCORED = "no text has word_scores"
-UNSIZED = "how many words to choose is not known: set share"
-MANY = "which class people's scores speak for is known of two classes only"
+BEYOND_RANDOM = "beyond_random"
+RATIONALE_MEASURES = ("auprc", BEYOND_RANDOM, "token_f1", "iou_f1", "top_k")
+CHOSEN_WORD_MEASURES = ("token_f1", "iou_f1")  # of so many words as the share says
+NO_RATIONALE = "no text has a rationale"
+NO_WORD_SCORES = "no text has word_scores"
+NO_SHARE = "how many words to choose is not known: set share"
+TOO_MANY_CLASSES = "which class people's scores speak for is known of two classes only"
 
 
 @checks.register("plausibility")
@@ -52,13 +52,13 @@ class Plausibility:
     claim: people may point at words that the model does not use.
     """
 
-    methods: tuple[Asked, ...] = USUAL
+    methods: tuple[MethodOrName, ...] = DEFAULT_METHODS
     share: float = 0.0
     orders: int = 10
     neutral: float = 0.0
     claim: ClassVar[Claim | None] = None
     usual: ClassVar[bool] = False  # few data sets have what it asks for
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    head_measures: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
@@ -77,13 +77,13 @@ class Plausibility:
         total, texts = 0.0, 0
         for one in examples:
             if one.rationale:
-                total, texts = total + len(one.rationale) / len(tokens_of(one)), texts + 1
+                total, texts = total + len(one.rationale) / len(annotated_tokens(one)), texts + 1
         return replace(self, share=total / texts) if texts else self
 
     @property
     def names(self) -> tuple[str, ...]:
         """The methods under test."""
-        return tuple(map(name_of, self.methods))
+        return tuple(map(method_name, self.methods))
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -91,74 +91,84 @@ class Plausibility:
         return tuple(f"{measure}_{name}" for measure, name in self._promised())
 
     def _promised(self) -> Iterator[tuple[str, str]]:
-        signed = [name_of(one) for one in self.methods if built(one).signed]
-        for measure in OF_MARKS:
-            controls = () if measure == BEYOND else ("uniform", "random")
+        signed = [method_name(one) for one in self.methods if build_method(one).signed]
+        for measure in RATIONALE_MEASURES:
+            controls = () if measure == BEYOND_RANDOM else ("uniform", "random")
             yield from ((measure, name) for name in (*self.names, *controls))
         yield from (("rank_human", name) for name in (*self.names, "random"))
         yield from (("sign_human", name) for name in signed)
 
-    def __call__(self, sitting: Sitting) -> Findings:
-        words = Words(sitting)
-        told = Told(words)
-        rows, reasons = scores_of_words(words, self.methods, sitting.predicted)
-        drawn = drawn_scores(words, "orders of plausibility", draws=self.orders)
+    def __call__(self, context: BatchContext) -> Findings:
+        words = WordView(context)
+        told = AnnotationView(words)
+        rows, reasons = score_words(words, self.methods, context.predicted)
+        drawn = random_scores(words, "orders of plausibility", draws=self.orders)
         scores = torch.cat([torch.stack([*rows, words.real.double()]), drawn])
         columns = self._of_marks(scores, told) | self._of_scores(scores, told)
         order = [*self.names, "uniform", "random"]
         measured = [
-            measurement(f"{measure}_{name}", columns[measure][order.index(name)])
+            to_measurement(f"{measure}_{name}", columns[measure][order.index(name)])
             for measure, name in self._promised()
         ]
         return Findings(tuple(measured), self._missing(told, reasons))
 
-    def _missing(self, told: Told, reasons: dict[str, str]) -> dict[str, str]:
+    def _missing(self, told: AnnotationView, reasons: dict[str, str]) -> dict[str, str]:
         """Why some texts, or all, are without a value."""
-        unmarked = None if bool(told.marked.any()) else told.reason(UNMARKED)
-        unscored = None if bool(told.scored.any()) else told.reason(UNSCORED)
-        unsized = None if self.share else UNSIZED
-        many = MANY if len(told.words.sitting.subject.labels) > 2 else None
+        unmarked = None if bool(told.marked.any()) else told.reason(NO_RATIONALE)
+        unscored = None if bool(told.scored.any()) else told.reason(NO_WORD_SCORES)
+        unsized = None if self.share else NO_SHARE
+        many = TOO_MANY_CLASSES if len(told.words.context.subject.labels) > 2 else None
         found = {}
         for measure, name in self._promised():
-            first = unmarked if measure in OF_MARKS else unscored
-            second = unsized if measure in CHOSEN else many if measure == "sign_human" else None
+            first = unmarked if measure in RATIONALE_MEASURES else unscored
+            second = (
+                unsized
+                if measure in CHOSEN_WORD_MEASURES
+                else many
+                if measure == "sign_human"
+                else None
+            )
             if why := first or second or reasons.get(name):
                 found[f"{measure}_{name}"] = why
         return found
 
     def _of_marks(
-        self, scores: Float64[Tensor, "K B W"], told: Told
+        self, scores: Float64[Tensor, "K B W"], told: AnnotationView
     ) -> dict[str, Float64[Tensor, "M B"]]:
         """What needs a rationale."""
         real, marked, known = told.words.real, told.marked, scores.isfinite().all(-1)
         ranks = dense_ranks(scores.nan_to_num(0.0), real.expand_as(scores))
-        sizes = rationale_metrics.sizes_of(told.words.counts, self.share)
-        chosen = (places(scores.nan_to_num(0.0), real.expand_as(scores)) < sizes[:, None]) & real
+        sizes = rationale_metrics.words_in_share(told.words.counts, self.share)
+        chosen = (
+            removal_ranks(scores.nan_to_num(0.0), real.expand_as(scores)) < sizes[:, None]
+        ) & real
         count = marked.sum(-1)
         found = {
             "auprc": rationale_metrics.average_precision(ranks, marked),
             "token_f1": rationale_metrics.token_f1(ranks, marked, sizes),
             "iou_f1": rationale_metrics.span_f1(chosen, marked),
-            "top_k": rationale_metrics.hits_at(ranks, marked, count) / count,
+            "top_k": rationale_metrics.hits_at_k(ranks, marked, count) / count,
         }
         if not self.share:
-            found |= {name: torch.full_like(found["auprc"], torch.nan) for name in CHOSEN}
+            found |= {
+                name: torch.full_like(found["auprc"], torch.nan) for name in CHOSEN_WORD_MEASURES
+            }
         means = {name: self._averaged(one, known) for name, one in found.items()}
-        return means | {BEYOND: means["auprc"] - means["auprc"][-1:]}
+        return means | {BEYOND_RANDOM: means["auprc"] - means["auprc"][-1:]}
 
     def _of_scores(
-        self, scores: Float64[Tensor, "K B W"], told: Told
+        self, scores: Float64[Tensor, "K B W"], told: AnnotationView
     ) -> dict[str, Float64[Tensor, "M B"]]:
         """What needs numbers of single words."""
         real, known = told.words.real, scores.isfinite().all(-1) & told.scored
         away = (told.scores - self.neutral).masked_fill(~real | ~told.scored[:, None], 0.0)
         both = torch.cat([scores.nan_to_num(0.0).abs(), away.abs()[None]]).transpose(0, 1)
         tau = kendall(dense_ranks(both, real[:, None].expand_as(both)), real).tau[:, -1, :-1].T
-        sitting = told.words.sitting
+        context = told.words.context
         # scores are for the class predicted, people's numbers for the second
-        towards = torch.where(sitting.predicted.cpu() == 1, 1.0, -1.0)[:, None]
+        towards = torch.where(context.predicted.cpu() == 1, 1.0, -1.0)[:, None]
         same = rationale_metrics.sign_agreement(scores.nan_to_num(0.0), towards * away)
-        if len(sitting.subject.labels) > 2:
+        if len(context.subject.labels) > 2:
             same = torch.full_like(same, torch.nan)
         found = {"rank_human": tau, "sign_human": same}
         return {name: self._averaged(one, known) for name, one in found.items()}

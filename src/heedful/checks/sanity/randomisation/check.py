@@ -8,24 +8,24 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from heedful.checks.base import Findings, checks, measurement
-from heedful.checks.faithfulness.word_removal import Words
+from heedful.checks.base import Findings, checks, to_measurement
+from heedful.checks.faithfulness.word_removal import WordView
 from heedful.checks.faithfulness.word_scores import (
-    USUAL,
-    drawn_scores,
-    scores_of_words,
+    DEFAULT_METHODS,
+    random_scores,
+    score_words,
     with_attention,
 )
-from heedful.checks.requested_methods import Asked, name_of
+from heedful.checks.requested_methods import MethodOrName, method_name
 from heedful.core.errors import ConfigError, ModelError, NotApplicable
 from heedful.core.records import Claim, Measurement
-from heedful.models.batch_context import Sitting
-from heedful.models.perturbed.randomised_weights import Redrawn, redrawn
+from heedful.models.batch_context import BatchContext
+from heedful.models.perturbed.randomised_weights import RandomisableCopy, randomisable_copy
 from heedful.numerics.tensor.ranking import spearman
 
-MEASURE = "rank_correlation"
-WAYS = ("cascade", "only")
-EVEN = "equal scores rank nothing"
+RANK_CORRELATION = "rank_correlation"
+RANDOMISATION_WAYS = ("cascade", "only")
+UNIFORM_HAS_NO_RANKS = "equal scores rank nothing"
 
 
 @checks.register("randomisation")
@@ -42,35 +42,37 @@ class Randomisation:
     orders.
     """
 
-    methods: tuple[Asked, ...] = USUAL
-    ways: tuple[str, ...] = WAYS
+    methods: tuple[MethodOrName, ...] = DEFAULT_METHODS
+    ways: tuple[str, ...] = RANDOMISATION_WAYS
     claim: ClassVar[Claim | None] = None
     usual: ClassVar[bool] = False  # it takes the methods' passes on many copies
-    of_heads: ClassVar[tuple[str, ...]] = ()
+    head_measures: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", with_attention(self.methods))
-        if len({*self.ways} & {*WAYS}) < len(self.ways):
-            raise ConfigError(f"ways must be {' or '.join(WAYS)}, both or none, not {self.ways}.")
+        if len({*self.ways} & {*RANDOMISATION_WAYS}) < len(self.ways):
+            raise ConfigError(
+                f"ways must be {' or '.join(RANDOMISATION_WAYS)}, both or none, not {self.ways}."
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
         """The methods under test."""
-        return tuple(map(name_of, self.methods))
+        return tuple(map(method_name, self.methods))
 
     @property
     def measures(self) -> tuple[str, ...]:
         """Those of the methods, then those of the controls."""
-        return tuple(f"{MEASURE}_{name}" for name in (*self.names, "uniform", "random"))
+        return tuple(f"{RANK_CORRELATION}_{name}" for name in (*self.names, "uniform", "random"))
 
-    def __call__(self, sitting: Sitting) -> Findings:
+    def __call__(self, context: BatchContext) -> Findings:
         try:
-            copies = redrawn(sitting.subject, seed=sitting.seed)
+            copies = randomisable_copy(context.subject, seed=context.seed)
         except NotApplicable as reason:
             return Findings((), dict.fromkeys(self.measures, str(reason)))
-        words = Words(sitting)
-        own, refused = scores_of_words(words, self.methods, sitting.predicted)
+        words = WordView(context)
+        own, refused = score_words(words, self.methods, context.predicted)
         measured = [self._chance(words)]
         known: dict[tuple[str, ...], list[Tensor]] = {}  # some settings are one copy
         for setting, groups in self._copies(tuple(copies.groups)).items():
@@ -78,11 +80,13 @@ class Randomisation:
                 other, more = self._scores(words, copies, groups)
                 refused = more | refused
                 pairs = zip(own, other, strict=True)
-                known[groups] = [correlated(*pair, words) for pair in pairs]
+                known[groups] = [score_correlation(*pair, words) for pair in pairs]
             for name, column in zip(self.names, known[groups], strict=True):
-                measured.append(measurement(f"{MEASURE}_{name}", column, setting))
-        missing = {f"{MEASURE}_{name}": why for name, why in refused.items()}
-        return Findings(tuple(measured), missing | {f"{MEASURE}_uniform": EVEN})
+                measured.append(to_measurement(f"{RANK_CORRELATION}_{name}", column, setting))
+        missing = {f"{RANK_CORRELATION}_{name}": why for name, why in refused.items()}
+        return Findings(
+            tuple(measured), missing | {f"{RANK_CORRELATION}_uniform": UNIFORM_HAS_NO_RANKS}
+        )
 
     def _copies(self, groups: tuple[str, ...]) -> dict[str | None, tuple[str, ...]]:
         """What is drawn anew under each setting."""
@@ -95,27 +99,27 @@ class Randomisation:
         return found
 
     def _scores(
-        self, words: Words, copies: Redrawn, groups: Sequence[str]
+        self, words: WordView, copies: RandomisableCopy, groups: Sequence[str]
     ) -> tuple[list[Float64[Tensor, "B W"]], dict[str, str]]:
         """The methods' scores on a copy, for the classes that the model itself predicts."""
-        own = words.sitting
+        own = words.context
         subject = copies.of(own.subject, groups)
-        other = Sitting(subject, own.batch, own.seed, own.max_batch_tokens, own.clock)
+        other = BatchContext(subject, own.batch, own.seed, own.max_batch_tokens, own.clock)
         if len(groups) == len(copies.groups) and torch.equal(other.logits, own.logits):
             raise ModelError(
                 f"{own.subject.family} says exactly the same with all its weights drawn anew: it "
                 "does not compute with the parameters it shows."
             )
-        return scores_of_words(Words(other), self.methods, own.predicted)
+        return score_words(WordView(other), self.methods, own.predicted)
 
-    def _chance(self, words: Words) -> Measurement:
+    def _chance(self, words: WordView) -> Measurement:
         """Two random orders."""
-        one, other = drawn_scores(words, "two orders of randomisation", draws=2)
-        return measurement(f"{MEASURE}_random", correlated(one, other, words))
+        one, other = random_scores(words, "two orders of randomisation", draws=2)
+        return to_measurement(f"{RANK_CORRELATION}_random", score_correlation(one, other, words))
 
 
-def correlated(
-    one: Float64[Tensor, "B W"], other: Float64[Tensor, "B W"], words: Words
+def score_correlation(
+    one: Float64[Tensor, "B W"], other: Float64[Tensor, "B W"], words: WordView
 ) -> Float64[Tensor, "B"]:
     """ρ of the sizes; NaN where a method refuses a text, and where all its words are tied."""
     rho = spearman(one.nan_to_num(0.0).abs(), other.nan_to_num(0.0).abs(), words.real)

@@ -8,7 +8,7 @@ NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0)
 FRACTION = "fraction_to_flip_"
 
 
-def erasure_told(found: Mapping[str, Estimate]) -> str:
+def describe_erasure(found: Mapping[str, Estimate]) -> str:
     """Where attention's order stands between random and optimal, and what the top weight does."""
     can, top = (found.get(name, NOTHING) for name in ("can_flip", "flip_top"))
     if not can.n:

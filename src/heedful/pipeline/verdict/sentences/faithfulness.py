@@ -14,7 +14,7 @@ NOTHING = "No text has two words, so there is nothing to rank."
 UNSURE = "Whether this can tell honest attention from inert has not been measured."
 
 
-def faithfulness_told(found: Mapping[str, Estimate]) -> str:
+def describe_faithfulness(found: Mapping[str, Estimate]) -> str:
     """How far attention's words move the output beyond chance, and which method does best."""
     ways = {"deleting": "deletion", "masking": "masking"}  # the first that was asked for counts
     doing = next((word for word, way in ways.items() if f"{OFF}{way}" in found), "removing")
@@ -23,7 +23,7 @@ def faithfulness_told(found: Mapping[str, Estimate]) -> str:
     return f"{told}{strange_told(found)}".strip()
 
 
-def copy_told(found: Mapping[str, Estimate]) -> str:
+def describe_masked_copy(found: Mapping[str, Estimate]) -> str:
     """The same of a copy that knows texts with holes, and whether it still is a copy."""
     alike = found.get("same_prediction")
     told = _words_told(found, "There masking", "of the copy's probability than masking")

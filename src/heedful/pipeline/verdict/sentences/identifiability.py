@@ -7,7 +7,7 @@ from heedful.core.records import Estimate
 UNKNOWN = Estimate(float("nan"), float("nan"), float("nan"), 0)
 
 
-def identifiability_told(estimates: Mapping[str, Estimate]) -> str:
+def describe_identifiability(estimates: Mapping[str, Estimate]) -> str:
     """Both questions in a sentence each; why one has no answer stands with what is missing."""
     share, identified, own = (
         estimates.get(name, UNKNOWN)

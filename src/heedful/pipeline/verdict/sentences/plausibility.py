@@ -10,7 +10,7 @@ NO_EVIDENCE = (
 )
 
 
-def plausibility_told(found: Mapping[str, Estimate]) -> str:
+def describe_plausibility(found: Mapping[str, Estimate]) -> str:
     """Whether attention points where people do, beside chance, and which method does most."""
     told = [*_marks(found), *_scores(found)]
     if not told:

@@ -9,7 +9,7 @@ ALIKE = 0.5  # above this a ranking is more as it was than not
 NO_PROOF = "That a ranking changes with the weights does not make it faithful."
 
 
-def randomisation_told(found: Mapping[str, Estimate]) -> str:
+def describe_randomisation(found: Mapping[str, Estimate]) -> str:
     """How attention and the others rank once nothing of what was learned is left."""
     named = _named(found, START)
     chance = named.pop("random", None)
@@ -32,7 +32,7 @@ def convicted(named: Mapping[str, Estimate], what: str) -> str:
     return f"Hardly dependent on {what} (ρ above {ALIKE:g}): {', '.join(alike)}."
 
 
-def labels_told(found: Mapping[str, Estimate]) -> str:
+def describe_label_randomisation(found: Mapping[str, Estimate]) -> str:
     """How attention and the others rank in models that learned the task's labels, and others."""
     shuffled, true = _named(found, START), _named(found, "with_labels_")
     if not shuffled:

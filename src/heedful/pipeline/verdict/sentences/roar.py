@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 BEYOND = "beyond_random_"
 
 
-def roar_told(evidence: "Evidence") -> str:
+def describe_roar(evidence: "Evidence") -> str:
     """What models lack that never had attention's words, beside as many words at random."""
     found = evidence.results["roar"].estimates
     shares = " and ".join(f"{share:.0%}" for share in _shares(evidence.checks["roar"]))
