@@ -1,49 +1,31 @@
-"""Questions put to an explanation; importing this package registers them all."""
+"""Questions about an explanation; importing this package registers their descriptions, no torch."""
 
-# ruff: noqa: F401 - importing a module registers its check; they run and are listed in this order
-# isort: off
-from heedful.checks.attention.agreement import check as _agreement
-from heedful.checks.attention.permutation import check as _permutation
-from heedful.checks.attention.adversarial import check as _adversarial
-from heedful.checks.attention.mechanism import check as _mechanism
-from heedful.checks.attention.erasure import check as _erasure
-from heedful.checks.faithfulness.faithfulness import check as _faithfulness
-from heedful.checks.sanity.plausibility import check as _plausibility
-from heedful.checks.sanity.randomisation import check as _randomisation
-from heedful.checks.attention.identifiability import check as _identifiability
-from heedful.checks.retraining.necessity import check as _necessity
-from heedful.checks.retraining.seeds import check as _seeds
-from heedful.checks.retraining.guide import check as _guide
-from heedful.checks.retraining.adversary import check as _adversary
-from heedful.checks.retraining.deception import check as _deception
-from heedful.checks.sanity.labels import check as _labels
-from heedful.checks.retraining.roar import check as _roar
-from heedful.checks.retraining.off_manifold import check as _off_manifold
+from heedful.checks.attention.adversarial.spec import SPEC as ADVERSARIAL
+from heedful.checks.attention.agreement.spec import SPEC as AGREEMENT
+from heedful.checks.attention.erasure.spec import SPEC as ERASURE
+from heedful.checks.attention.identifiability.spec import SPEC as IDENTIFIABILITY
+from heedful.checks.attention.mechanism.spec import SPEC as MECHANISM
+from heedful.checks.attention.permutation.spec import SPEC as PERMUTATION
+from heedful.checks.faithfulness.faithfulness.spec import SPEC as FAITHFULNESS
+from heedful.checks.registry import checks, default_checks
+from heedful.checks.retraining.adversary.spec import SPEC as ADVERSARY
+from heedful.checks.retraining.deception.spec import SPEC as DECEPTION
+from heedful.checks.retraining.guide.spec import SPEC as GUIDE
+from heedful.checks.retraining.necessity.spec import SPEC as NECESSITY
+from heedful.checks.retraining.off_manifold.spec import SPEC as OFF_MANIFOLD
+from heedful.checks.retraining.roar.spec import SPEC as ROAR
+from heedful.checks.retraining.seeds.spec import SPEC as SEEDS
+from heedful.checks.sanity.labels.spec import SPEC as LABELS
+from heedful.checks.sanity.plausibility.spec import SPEC as PLAUSIBILITY
+from heedful.checks.sanity.randomisation.spec import SPEC as RANDOMISATION
+from heedful.checks.spec import CheckSpec, Measure
 
-# isort: on
-from heedful.checks.base import (
-    Check,
-    Findings,
-    FitsData,
-    HasSignificanceTests,
-    NeedsAllTexts,
-    checks,
-    default_checks,
+BUILT_IN = (  # in the order in which they run and are shown
+    *(AGREEMENT, PERMUTATION, ADVERSARIAL, MECHANISM, ERASURE, FAITHFULNESS),
+    *(PLAUSIBILITY, RANDOMISATION, IDENTIFIABILITY),
+    *(NECESSITY, SEEDS, GUIDE, ADVERSARY, DECEPTION, LABELS, ROAR, OFF_MANIFOLD),
 )
-from heedful.checks.faithfulness.reference_texts import ReferenceSample
-from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
-from heedful.checks.retraining_base import RetrainingCheck, RetrainingContext
+for _spec in BUILT_IN:
+    checks.add(_spec)
 
-__all__ = [
-    "Check",
-    "Findings",
-    "FitsData",
-    "HasSignificanceTests",
-    "NeedsAllTexts",
-    "ReferenceSample",
-    "RetrainingCheck",
-    "RetrainingContext",
-    "checks",
-    "default_checks",
-    "mark_hidden_words",
-]
+__all__ = ["CheckSpec", "Measure", "checks", "default_checks"]

@@ -1,48 +1,95 @@
-"""What is kept of an audit: measurements, estimates, the verdict. No torch; versioned JSON."""
+"""What an audit records: measurements, estimates and the verdict. No torch; versioned JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heedful.core.errors import RunError
 
-SCHEMA = 1
+SCHEMA = 2
 Claim = Literal["used", "needed", "ranks", "exclusive", "robust"]
 CLAIMS: tuple[Claim, ...] = get_args(Claim)
-Vote = Literal["for", "against", "undecided", "not examined", "no vote"]
+ClaimAnswer = Literal["supported", "refuted", "undecided", "not tested"]
+Vote = Literal["supports", "refutes", "undecided", "no vote"]
 Answer = Literal["faithful", "unfaithful", "undecided"]
-WORD_SCORES = ("attention", "adversarial", "one_hot_gradient", "leave_one_out")
 ANSWERS: tuple[Answer, ...] = get_args(Answer)
+WORD_SCORES = ("attention", "adversarial", "one_hot_gradient", "leave_one_out")
+KEY_COLUMNS = ("method", "layer", "head", "seed", "setting")
+
+
+class MeasureKey(NamedTuple):
+    """The columns that identify one series of values: a check, a measure and what it is keyed by.
+
+    `method`, `layer`, `head` and `seed` are None where unused. `setting` holds whatever else tells
+    rows apart: a λ, a share of the words, a way of removing them.
+    """
+
+    check: str
+    measure: str
+    method: str | None = None
+    layer: int | None = None
+    head: int | None = None
+    seed: int | None = None
+    setting: str | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the key is the measure alone."""
+        return all(getattr(self, name) is None for name in KEY_COLUMNS)
+
+    def __str__(self) -> str:
+        """As users write it: check.measure[method, layer 3, head 5, setting].
+
+        >>> str(MeasureKey("faithfulness", "flip", method="lime"))
+        'faithfulness.flip[lime]'
+        """
+        name = f"{self.check}.{self.measure}" if self.check else self.measure
+        parts = describe_key(self)
+        return f"{name}[{parts}]" if parts else name
+
+
+def describe_key(key: "MeasureKey | EstimateRow | Measurement") -> str:
+    """What a key adds to its measure, in words; empty for a plain measure.
+
+    >>> describe_key(MeasureKey("agreement", "tau_leave_one_out", layer=3, head=5))
+    'layer 3, head 5'
+    """
+    numbered = ((name, getattr(key, name)) for name in ("layer", "head", "seed"))
+    parts = [f"{name} {value}" for name, value in numbered if value is not None]
+    return ", ".join([*filter(None, (key.method,)), *parts, *filter(None, (key.setting,))])
+
+
+class Series(NamedTuple):
+    """A measure, of one method where it is measured by method."""
+
+    measure: str
+    method: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurement:
-    """One measure of one check on a batch of instances; NaN marks a value that is undefined."""
+    """One measure of one check on a batch of texts; NaN marks an undefined value."""
 
     measure: str
     values: NDArray[np.float64]
     setting: str | None = None
+    method: str | None = None
+    layer: int | None = None
+    head: int | None = None
+    seed: int | None = None
 
-
-SHARE_PREFIXES = ("top1_", "flip_top", "can_flip")  # what of every text is true or false
-
-
-def is_share(measure: str) -> bool:
-    """Whether a measure is 0 or 1 of every text, so that its mean is a share of texts.
-
-    >>> is_share("top1_leave_one_out"), is_share("tau_leave_one_out")
-    (True, False)
-    """
-    return measure.startswith(SHARE_PREFIXES)
+    def key(self, check: str) -> MeasureKey:
+        """The columns that identify these values."""
+        return MeasureKey(check, self.measure, *(getattr(self, name) for name in KEY_COLUMNS))
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A statistic with its interval and the number of instances it rests on."""
+    """A statistic with its interval and the number of texts it rests on."""
 
     value: float
     low: float
@@ -52,19 +99,69 @@ class Estimate:
     def __str__(self) -> str:
         if self.n < 2:
             return f"{self.value:z.3f} (n = {self.n}, no interval)"
-        if self.low != self.low:  # a p-value, say
+        if self.low != self.low:  # a p-value has no interval
             return f"{self.value:z.3f}"
         return f"{self.value:z.3f} [{self.low:z.3f}, {self.high:z.3f}]"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimResult:
-    """What was found about one claim, and the checks it rests on.
+NO_ESTIMATE = Estimate(float("nan"), float("nan"), float("nan"), 0)
 
-    `further` is the number of texts that would settle an undecided one, where that can be said.
+
+@dataclass(frozen=True, slots=True)
+class EstimateRow:
+    """An estimate of a measure by method, layer, head, seed, setting, class or slice.
+
+    `predicted` is the predicted class the texts share; JSON calls it `class`.
     """
 
-    answer: Vote
+    measure: str
+    estimate: Estimate
+    method: str | None = None
+    layer: int | None = None
+    head: int | None = None
+    seed: int | None = None
+    setting: str | None = None
+    predicted: str | None = None
+    slice: str | None = None
+    undefined: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """A row of verdict.json: keys that are unused are left out."""
+        names = {"class" if name == "predicted" else name: getattr(self, name) for name in ROW_KEYS}
+        used = {name: value for name, value in names.items() if value is not None}
+        counted = {"undefined": self.undefined} if self.undefined else {}
+        return {"measure": self.measure, **used, **asdict(self.estimate), **counted}
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> "EstimateRow":
+        """Read a row of verdict.json."""
+        keys = {name: raw.get("class" if name == "predicted" else name) for name in ROW_KEYS}
+        return cls(raw["measure"], _estimate(raw), **keys, undefined=raw.get("undefined", 0))
+
+
+ROW_KEYS = (*KEY_COLUMNS, "predicted", "slice")
+
+
+@dataclass(frozen=True, slots=True)
+class MissingMeasure:
+    """A measure that the model or the data does not allow, and the reason."""
+
+    measure: str
+    reason: str
+    method: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.measure} of {self.method}" if self.method else self.measure
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimResult:
+    """The answer to one claim and the checks it rests on.
+
+    `further` is the number of texts that would settle an undecided claim, where that is known.
+    """
+
+    answer: ClaimAnswer
     why: str
     checks: tuple[str, ...] = ()
     further: int | None = None
@@ -72,51 +169,115 @@ class ClaimResult:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What one check found: its vote, its estimates overall and by predicted class.
+    """What one check found: its vote, its plain estimates, and rows by method, layer, class …
 
-    `undefined` counts instances on which a measure has no value (a τ of one token, say);
-    `missing` says of a measure the check promises why this subject has none; `power` says by claim
-    how often the check is right where the truth is known.
+    `undefined` counts texts on which a plain measure has no value (a τ of one token, say).
+    `missing` lists measures that this model does not allow. `power` gives, by claim, how often the
+    check is right where the truth is known.
     """
 
     answer: Vote
     why: str
     estimates: Mapping[str, Estimate]
-    by_class: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
+    by: tuple[EstimateRow, ...] = ()
     undefined: Mapping[str, int] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[MissingMeasure, ...] = ()
     power: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def measured(self) -> bool:
+        """Whether the check has any estimate at all."""
+        return bool(self.estimates or self.by)
+
+    def of(self, measure: str, **keys: Any) -> Estimate:
+        """The estimate of a measure under exactly these keys; one without a value if absent."""
+        if not keys:
+            return self.estimates.get(measure, NO_ESTIMATE)
+        for row in self.rows(measure, **keys):
+            if all(getattr(row, name) is None for name in ROW_KEYS if name not in keys):
+                return row.estimate
+        return NO_ESTIMATE
+
+    def rows(self, measure: str, **keys: Any) -> list[EstimateRow]:
+        """The rows of a measure that have these keys, whatever else they have."""
+        return [
+            row
+            for row in self.by
+            if row.measure == measure and all(getattr(row, k) == v for k, v in keys.items())
+        ]
+
+    def by_method(self, measure: str, **keys: Any) -> dict[str, Estimate]:
+        """The estimates of a measure by method, where nothing but `keys` tells rows apart."""
+        return {str(row.method): row.estimate for row in self._only("method", measure, keys)}
+
+    def by_class(self, measure: str, **keys: Any) -> dict[str, Estimate]:
+        """The estimates of a measure by predicted class."""
+        return {str(row.predicted): row.estimate for row in self._only("predicted", measure, keys)}
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The predicted classes that have rows."""
+        return tuple(dict.fromkeys(row.predicted for row in self.by if row.predicted is not None))
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that have rows, in their order."""
+        return tuple(dict.fromkeys(row.method for row in self.by if row.method is not None))
+
+    def _only(self, axis: str, measure: str, keys: Mapping[str, Any]) -> Iterable[EstimateRow]:
+        unused = [name for name in ROW_KEYS if name != axis and name not in keys]
+        return (
+            row
+            for row in self.rows(measure, **keys)
+            if getattr(row, axis) is not None and all(getattr(row, k) is None for k in unused)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry of verdict.json."""
+        return {
+            "answer": self.answer,
+            "why": self.why,
+            "estimates": {name: asdict(one) for name, one in self.estimates.items()},
+            "by": [row.to_dict() for row in self.by],
+            "undefined": dict(self.undefined),
+            "missing": [_used(asdict(one)) for one in self.missing],
+            "power": self.power,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class BetterMethod:
-    """The method that explains the model better than attention, and how much it recovers.
+    """The method that explains the model better than attention.
 
-    The share has an interval, and the number of texts it rests on, in runs that kept them.
+    `order` is its place between shuffled attention (0) and leave-one-out's own ranking (1).
     """
 
     method: str
-    recovered_share: float
-    low: float = float("nan")
-    high: float = float("nan")
-    n: int = 0
+    order: Estimate
 
     def __str__(self) -> str:
-        told = f"{self.method} recovers {self.recovered_share:.0%}"
-        ends = f" [{self.low:.0%}, {self.high:.0%}]" if self.low == self.low else ""
-        return f"{told}{ends} of the leave-one-out ranking."
+        ends = f" [{self.order.low:.0%}, {self.order.high:.0%}]" if self.order.n > 1 else ""
+        return f"{self.method} recovers {self.order.value:.0%}{ends} of the leave-one-out ranking."
+
+
+@dataclass(frozen=True, slots=True)
+class Degree:
+    """Graded faithfulness; `of` names the statistic: `agreement`, or `order` in later versions."""
+
+    of: str
+    estimate: Estimate
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The answer of an audit, with the claims and estimates it rests on.
 
-    `multiverse` has a row for each other choice that could have been made, with the answers then.
+    `multiverse` has one row per alternative analysis choice, with the answer to each claim then.
     """
 
     answer: Answer
     why: str
-    degree: Estimate | None
+    degree: Degree | None
     instead: BetterMethod | None
     claims: Mapping[str, ClaimResult]
     checks: Mapping[str, CheckResult]
@@ -124,75 +285,88 @@ class Verdict:
 
     def to_json(self) -> str:
         """The text of verdict.json; numbers that do not exist are null."""
-        return json.dumps(
-            nan_to_none({"schema": SCHEMA, **asdict(self)}), indent=1, allow_nan=False
-        )
+        degree = self.degree and {"of": self.degree.of, **asdict(self.degree.estimate)}
+        raw = {
+            "schema": SCHEMA,
+            "answer": self.answer,
+            "why": self.why,
+            "degree": degree,
+            **dict.fromkeys(("places", "flips", "score", "texts")),  # not measured yet
+            "instead": self.instead and asdict(self.instead),
+            "claims": {name: asdict(one) for name, one in self.claims.items()},
+            "checks": {name: one.to_dict() for name, one in self.checks.items()},
+            "multiverse": self.multiverse,
+        }
+        return json.dumps(finite_or_none(raw), indent=1, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Verdict":
-        """Read verdict.json back."""
+        """Read verdict.json of schema 2; `results.schema1` upgrades older ones first."""
+        raw = parse_verdict(text)
+        if raw.get("schema") != SCHEMA:
+            raise RunError(f"verdict.json has schema {raw.get('schema')!r}; this reads {SCHEMA}.")
+        return cls.from_dict(raw)
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> "Verdict":
+        """Read the content of verdict.json."""
         try:
-            raw = json.loads(text)
-            schema = raw.get("schema")
-        except (ValueError, AttributeError, RecursionError) as error:
-            raise RunError(f"verdict.json is damaged: {error}.") from error
-        if schema != SCHEMA:
-            raise RunError(f"verdict.json has schema {schema!r}; this reads {SCHEMA}.")
-        try:
-            return cls._of(raw)
+            degree, instead = raw["degree"], raw["instead"]
+            return cls(
+                raw["answer"],
+                raw["why"],
+                degree and Degree(degree["of"], _estimate(degree)),
+                instead and BetterMethod(instead["method"], _estimate(instead["order"])),
+                {name: _claim(one) for name, one in raw["claims"].items()},
+                {name: _check(one) for name, one in raw["checks"].items()},
+                tuple(raw.get("multiverse", ())),
+            )
         except (KeyError, TypeError, AttributeError) as error:
             raise RunError(f"verdict.json is incomplete or damaged: {error!r}.") from error
 
-    @classmethod
-    def _of(cls, raw: dict[str, Any]) -> "Verdict":
-        degree, instead = raw["degree"], raw["instead"]
-        return cls(
-            raw["answer"],
-            raw["why"],
-            _estimate(degree) if degree else None,
-            _better_method(instead) if instead else None,
-            {name: _claim(one) for name, one in raw["claims"].items()},
-            {name: _check(one) for name, one in raw["checks"].items()},
-            tuple(raw.get("multiverse", ())),
-        )
+
+def parse_verdict(text: str) -> dict[str, Any]:
+    """The JSON object of verdict.json, of any schema."""
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"verdict.json is damaged: {error}.") from error
+    if not isinstance(raw, dict):
+        raise RunError("verdict.json is damaged: it must hold a JSON object.")
+    return raw
 
 
-def nan_to_none(value: Any) -> Any:
+def finite_or_none(value: Any) -> Any:
     """Ready for JSON: numbers that do not exist are None."""
     if isinstance(value, Mapping):
-        return {key: nan_to_none(one) for key, one in value.items()}
+        return {key: finite_or_none(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [nan_to_none(one) for one in value]
+        return [finite_or_none(one) for one in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _estimate(raw: dict[str, Any]) -> Estimate:
+def _used(raw: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in raw.items() if value is not None}
+
+
+def _estimate(raw: Mapping[str, Any]) -> Estimate:
     value, low, high = (
-        float("nan") if raw[k] is None else raw[k] for k in ("value", "low", "high")
+        float("nan") if raw[k] is None else float(raw[k]) for k in ("value", "low", "high")
     )
     return Estimate(value, low, high, raw["n"])
 
 
-def _better_method(raw: dict[str, Any]) -> BetterMethod:
-    known = {key: value for key, value in raw.items() if value is not None}  # null: no interval
-    return BetterMethod(**known)
-
-
-def _claim(raw: dict[str, Any]) -> ClaimResult:
+def _claim(raw: Mapping[str, Any]) -> ClaimResult:
     return ClaimResult(raw["answer"], raw["why"], tuple(raw["checks"]), raw.get("further"))
 
 
-def _check(raw: dict[str, Any]) -> CheckResult:
-    def table(rows: dict[str, Any]) -> dict[str, Estimate]:
-        return {name: _estimate(one) for name, one in rows.items()}
-
-    by_class = {name: table(rows) for name, rows in raw["by_class"].items()}
+def _check(raw: Mapping[str, Any]) -> CheckResult:
     return CheckResult(
         raw["answer"],
         raw["why"],
-        table(raw["estimates"]),
-        by_class,
-        raw["undefined"],
-        raw["missing"],
+        {name: _estimate(one) for name, one in raw["estimates"].items()},
+        tuple(map(EstimateRow.from_dict, raw["by"])),
+        raw.get("undefined", {}),
+        tuple(MissingMeasure(**one) for one in raw.get("missing", ())),
         raw.get("power", {}),
     )

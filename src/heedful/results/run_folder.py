@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from heedful.core.errors import RunError
-from heedful.core.records import WORD_SCORES
+from heedful.core.records import WORD_SCORES, Verdict
+from heedful.results import schema1
 from heedful.results.tables import PartitionedTable
 
 PLAN, MANIFEST, VERDICT, REPORT = "plan.toml", "manifest.json", "verdict.json", "report.html"
@@ -21,6 +22,10 @@ MEASUREMENT_SCHEMA = pa.schema(
         ("label", pa.string()),
         ("check", pa.string()),
         ("measure", pa.string()),
+        ("method", pa.string()),
+        ("layer", pa.int64()),
+        ("head", pa.int64()),
+        ("seed", pa.int64()),
         ("setting", pa.string()),
         ("value", pa.float64()),
     ]
@@ -64,9 +69,17 @@ class RunFolder:
         chosen = self.files() if paths is None else paths
         if not chosen:
             raise RunError(f"{self.path} holds no measurements; is it a run folder?")
-        return PartitionedTable(
-            tuple(partial(read_parquet, one, MEASUREMENT_SCHEMA) for one in chosen)
-        )
+        return PartitionedTable(tuple(partial(read_measurements, one) for one in chosen))
+
+    @property
+    def schema(self) -> int | None:
+        """The schema of the measurements: 1 without the columns of schema 2; None without any."""
+        paths = self.files()
+        return measurement_schema(paths[0]) if paths else None
+
+    def verdict(self) -> Verdict:
+        """The verdict, upgraded where it is of an earlier schema."""
+        return schema1.read_verdict(self.text(VERDICT))
 
     def texts(self) -> PartitionedTable | None:
         """The words and scores of every text, or None where the run kept none."""
@@ -97,6 +110,22 @@ class RunFolder:
             ) from None
         except (OSError, UnicodeDecodeError) as error:
             raise RunError(f"{self.path / name} cannot be read: {error}.") from error
+
+
+def measurement_schema(path: Path) -> int:
+    """The schema of one file of measurements."""
+    try:
+        return 2 if "method" in pq.read_schema(path).names else 1
+    except (pa.ArrowException, OSError) as error:
+        raise damaged_file_error(path, error) from error
+
+
+def read_measurements(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of one file of measurements, in the columns of schema 2."""
+    if measurement_schema(path) == 2:
+        return read_parquet(path, MEASUREMENT_SCHEMA, columns)
+    table = schema1.upgrade_measurements(read_parquet(path, schema1.MEASUREMENT_SCHEMA))
+    return table if columns is None else table.select(list(columns))
 
 
 def read_parquet(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:

@@ -1,7 +1,8 @@
-"""Rows that lie in many files, read one file at a time, and the columns gathered from them."""
+"""Measurements as they lie in many files, read one file at a time, and columns gathered from them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,19 @@ import pyarrow.compute as pc
 from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
+from heedful.core.errors import RunError
+from heedful.core.records import KEY_COLUMNS, MeasureKey
+
 TableReader = Callable[[Sequence[str] | None], pa.Table]
+TextValues = Float64[np.ndarray, "n"]
+SeedTable = Float64[np.ndarray, "_ _"]  # one row per seed, one column per text
+KEY_FIELDS = ("check", "measure", *KEY_COLUMNS)
+Pieces = list[tuple[NDArray[np.int64], NDArray[np.float64]]]
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionedTable:
-    """Readers of tables with the same columns; only the table being looked at is in memory."""
+    """Tables with the same columns; only the table being read is in memory."""
 
     readers: tuple[TableReader, ...]
 
@@ -29,74 +37,98 @@ class PartitionedTable:
         return (read(columns) for read in self.readers)
 
     def whole(self) -> pa.Table:
-        """All rows as one table: for those who mean to hold them."""
+        """All rows as one table."""
         return pa.concat_tables(self.read())
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredValues:
-    """One array per check and measure, a place for each instance in order.
+class MeasurementColumns:
+    """One value per text and key, texts in order of their instance.
 
-    NaN where a value is undefined or was not measured; `partial` names the measures that some
-    instance lacks or has twice.
+    NaN where a value is undefined or was not measured. `partial` names the measures, with or
+    without a method, that some text lacks.
     """
 
     instances: Int64[np.ndarray, "n"]
     predicted: NDArray[Any]  # class names
     label: NDArray[Any]
-    values: Mapping[str, Mapping[str, Float64[np.ndarray, "n"]]]
+    values: Mapping[MeasureKey, TextValues]
     partial: tuple[str, ...] = ()
 
-    def column(self, check: str, measure: str) -> Float64[np.ndarray, "n"]:
-        """One value per instance; all NaN where nobody measured it."""
-        found = self.values.get(check, {}).get(measure)
+    def column(self, check: str, measure: str, **keys: Any) -> TextValues:
+        """The values of a measure under exactly these keys; all NaN where it was not measured."""
+        found = self.values.get(MeasureKey(check, measure, **keys))
         return np.full(len(self.instances), np.nan) if found is None else found
 
+    def of_check(self, check: str) -> dict[MeasureKey, TextValues]:
+        """All columns of one check."""
+        return {key: one for key, one in self.values.items() if key.check == check}
 
-def gather_measures(tables: PartitionedTable) -> MeasuredValues:
-    """Single instances' plain measurements: rows of a setting and of the whole run stand apart."""
-    seen: list[tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]] = []
-    parts: dict[tuple[str, str], list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
-    for table in tables.read():
-        plain = table.filter(
-            pc.and_(pc.is_null(table["setting"]), pc.greater(table["instance"], -1))
+    def at(self, instances: Int64[np.ndarray, "m"]) -> "MeasurementColumns":
+        """The columns of some texts, which must be among these, in the order given."""
+        places = np.searchsorted(self.instances, instances)
+        values = {key: one[places] for key, one in self.values.items()}
+        return MeasurementColumns(
+            instances, self.predicted[places], self.label[places], values, self.partial
         )
-        instances, first = np.unique(plain["instance"].to_numpy(), return_index=True)
-        whose = plain.select(["predicted", "label"]).take(pa.array(first))
-        seen.append((instances, _class_names(whose["predicted"]), _class_names(whose["label"])))
-        for kind, rows in _split_by_measure(plain):
-            values = rows["value"].cast(pa.float64()).to_numpy()
-            parts.setdefault(kind, []).append((rows["instance"].to_numpy(), values))
-    return _align_by_instance(seen, parts)
+
+    @cached_property
+    def seeds(self) -> dict[MeasureKey, list[MeasureKey]]:
+        """For each key that was measured under several seeds, its keys with a seed."""
+        found: dict[MeasureKey, list[MeasureKey]] = {}
+        for key in self.values:
+            if key.seed is not None:
+                found.setdefault(key._replace(seed=None), []).append(key)
+        return {key: rows for key, rows in found.items() if len(rows) > 1}
+
+    def by_seed(self, key: MeasureKey) -> SeedTable:
+        """The values of a key under each seed, one row per seed, columns aligned by text."""
+        return np.stack([self.values[one] for one in self.seeds[key]])
 
 
-def gather_settings(
-    tables: PartitionedTable, check: str, measure: str
-) -> dict[str, Float64[np.ndarray, "n"]]:
-    """One measure's values by setting, in the order of the rows; undefined ones are NaN."""
-    return gather_settings_of_measures(tables, check, (measure,))[measure]
-
-
-def gather_settings_of_measures(
-    tables: PartitionedTable, check: str, measures: Sequence[str]
-) -> dict[str, dict[str, Float64[np.ndarray, "n"]]]:
-    """The same of several measures, by one reading of the rows."""
-    parts: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
-    wanted = pa.array(measures, pa.string())
-    for table in tables.read(["check", "measure", "setting", "value"]):
-        here = pc.and_(pc.equal(table["check"], check), pc.is_in(table["measure"], wanted))
-        rows = table.filter(pc.and_(here, pc.is_valid(table["setting"])))
-        coded = [rows[name].combine_chunks().dictionary_encode() for name in ("measure", "setting")]
-        one, other = (each.indices.to_numpy() for each in coded)
-        names, settings = (each.dictionary.to_pylist() for each in coded)
+def gather_columns(tables: PartitionedTable) -> MeasurementColumns:
+    """Read measurements table by table; rows about the data set as a whole are left out."""
+    parts: dict[MeasureKey, Pieces] = {}
+    classes: list[tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]] = []
+    for table in tables.read(["instance", "predicted", "label", *KEY_FIELDS, "value"]):
+        rows = table.filter(pc.greater(table["instance"], -1))
+        codes, keys = _encode_keys(rows)
+        instances = rows["instance"].to_numpy()
         values = rows["value"].cast(pa.float64()).to_numpy()
-        for first, second in dict.fromkeys(zip(one.tolist(), other.tolist(), strict=True)):
-            chosen = values[(one == first) & (other == second)]
-            parts.setdefault((names[first], settings[second]), []).append(chosen)
-    found: dict[str, dict[str, NDArray[np.float64]]] = {measure: {} for measure in measures}
-    for (measure, setting), pieces in parts.items():
-        found[measure][setting] = np.concatenate(pieces)
-    return found
+        order = np.argsort(codes, kind="stable")
+        ends = np.searchsorted(codes[order], np.arange(len(keys) + 1))
+        for key, start, end in zip(keys, ends[:-1], ends[1:], strict=True):
+            chosen = order[start:end]
+            parts.setdefault(key, []).append((instances[chosen], values[chosen]))
+        known, first = np.unique(instances, return_index=True)
+        named = rows.select(["predicted", "label"]).take(pa.array(first))
+        classes.append((known, _class_names(named["predicted"]), _class_names(named["label"])))
+    return _arrange(classes, parts)
+
+
+def _encode_keys(table: pa.Table) -> tuple[NDArray[np.int64], list[MeasureKey]]:
+    """The code of each row's key, and the keys in the order of their first row."""
+    mixed = np.zeros(len(table), dtype=np.int64)
+    names: list[list[Any]] = []
+    for field in KEY_FIELDS:
+        coded = table[field].combine_chunks().dictionary_encode(null_encoding="encode")
+        known = coded.dictionary.to_pylist()
+        mixed = mixed * max(1, len(known)) + coded.indices.to_numpy()
+        names.append(known)
+    found, first, codes = np.unique(mixed, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place[codes], [_decode_key(int(one), names) for one in found[order]]
+
+
+def _decode_key(mixed: int, names: list[list[Any]]) -> MeasureKey:
+    parts: list[Any] = []
+    for known in reversed(names):
+        mixed, place = divmod(mixed, len(known))
+        parts.append(known[place])
+    check, measure, *rest = reversed(parts)
+    return MeasureKey(check or "", measure or "", *rest)
 
 
 def _class_names(column: pa.ChunkedArray) -> NDArray[Any]:
@@ -107,31 +139,24 @@ def _class_names(column: pa.ChunkedArray) -> NDArray[Any]:
     return found
 
 
-def _split_by_measure(rows: pa.Table) -> Iterator[tuple[tuple[str, str], pa.Table]]:
-    kinds = rows.select(["check", "measure"]).group_by(["check", "measure"], use_threads=False)
-    for kind in kinds.aggregate([]).to_pylist():
-        check, measure = kind["check"], kind["measure"]
-        here = pc.and_(pc.equal(rows["check"], check), pc.equal(rows["measure"], measure))
-        yield (check, measure), rows.select(["instance", "value"]).filter(here)
-
-
-def _align_by_instance(
-    seen: list[tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]],
-    parts: dict[tuple[str, str], list[tuple[NDArray[np.int64], NDArray[np.float64]]]],
-) -> MeasuredValues:
-    if not seen:
+def _arrange(
+    classes: list[tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]],
+    parts: Mapping[MeasureKey, Pieces],
+) -> MeasurementColumns:
+    if not classes:
         nothing = np.empty(0, dtype=object)
-        return MeasuredValues(np.empty(0, dtype=np.int64), nothing, nothing, {})
-    every, predicted, label = (np.concatenate(one) for one in zip(*seen, strict=True))
+        return MeasurementColumns(np.empty(0, dtype=np.int64), nothing, nothing, {})
+    every, predicted, label = (np.concatenate(one) for one in zip(*classes, strict=True))
     instances, first = np.unique(every, return_index=True)
-    values: dict[str, dict[str, NDArray[np.float64]]] = {}
-    partial = []
-    for (check, measure), pieces in parts.items():
+    values: dict[MeasureKey, NDArray[np.float64]] = {}
+    partial: dict[str, None] = {}
+    for key, pieces in parts.items():
+        whose, found = (np.concatenate(one) for one in zip(*pieces, strict=True))
+        if len(np.unique(whose)) < len(whose):
+            raise RunError(f"{key} was measured twice on a text; the run folder is damaged.")
         column = np.full(len(instances), np.nan)
-        for whose, found in pieces:
-            column[np.searchsorted(instances, whose)] = found
-        values.setdefault(check, {})[measure] = column
-        whose = np.sort(np.concatenate([one for one, _ in pieces]))
-        if not np.array_equal(whose, instances):
-            partial.append(f"{check}.{measure}")
-    return MeasuredValues(instances, predicted[first], label[first], values, tuple(partial))
+        column[np.searchsorted(instances, whose)] = np.where(np.isfinite(found), found, np.nan)
+        values[key] = column
+        if len(whose) < len(instances) and key._replace(method=None).plain:
+            partial[str(key)] = None
+    return MeasurementColumns(instances, predicted[first], label[first], values, tuple(partial))

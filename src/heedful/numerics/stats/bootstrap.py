@@ -9,15 +9,16 @@ A NaN is a value that does not exist: it is left out of its column's mean, never
 Draws belong to the place of an instance in its column: give instances in a fixed order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float64, Int64
 from scipy.stats import binomtest, norm, t
 
 from heedful.core.errors import ShapeError
-from heedful.core.records import Estimate, is_share
+from heedful.core.records import Estimate
 from heedful.core.rng import generator
 
 INTERVAL_KIND = "expanded percentile bootstrap over instances, Wilson for shares"
@@ -25,6 +26,7 @@ RESAMPLES = 2000
 MAX_UNDEFINED_SHARE = 0.05  # of the draws; an interval from the lucky rest would be too narrow
 
 Sample = Float64[np.ndarray, "n"]
+Name = TypeVar("Name", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +105,16 @@ def expanded_level(level: float, n: np.ndarray) -> np.ndarray:
 
 
 def estimate_means(
-    columns: Mapping[str, Sample],
+    columns: Mapping[Name, Sample],
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
     level: float = 0.95,
-) -> dict[str, Estimate]:
+    shares: Container[Name] = (),
+) -> dict[Name, Estimate]:
     """The mean of each column over instances, with its interval and its defined values counted.
+
+    Columns named in `shares` are 0 or 1 for every instance, also where all values are alike.
 
     Fewer than two defined values give no interval (NaN), none give no value either; nor is there
     an interval where values are so sparse that more than 5 % of the resamples hold none.
@@ -124,7 +129,7 @@ def estimate_means(
     n = (~np.isnan(values)).sum(0)
     low, high = percentile_interval(draws, level, n=n)
     for column, name in enumerate(columns):
-        if _is_binary(name, values[:, column]):
+        if _is_binary(values[:, column], is_share=name in shares):
             ends = binomtest(int(np.nansum(values[:, column])), int(n[column])).proportion_ci(
                 level, method="wilson"
             )
@@ -179,10 +184,10 @@ def place_and_gap(means: Float64[np.ndarray, "R 3"]) -> Float64[np.ndarray, "R 2
     return np.stack((_ratio(means[:, 0] - means[:, 1], gap), gap), axis=1)
 
 
-def _is_binary(name: str, column: Sample) -> bool:
-    """Whether values are 0 or 1; where they are all alike only of measures that can be no other."""
-    said = set(np.unique(column[~np.isnan(column)]).tolist())
-    return said == {0.0, 1.0} or (is_share(name) and bool(said) and said <= {0.0, 1.0})
+def _is_binary(column: Sample, *, is_share: bool) -> bool:
+    """Whether values are 0 or 1; where all are alike, only a share cannot be anything else."""
+    known = set(np.unique(column[~np.isnan(column)]).tolist())
+    return known == {0.0, 1.0} or (is_share and bool(known) and known <= {0.0, 1.0})
 
 
 def _estimate(value: float, low: float, high: float, n: int) -> Estimate:
@@ -199,7 +204,7 @@ def _ratio(
     return quotient
 
 
-def _stack_columns(columns: Mapping[str, Sample]) -> Float64[np.ndarray, "n M"]:
+def _stack_columns(columns: Mapping[Name, Sample]) -> Float64[np.ndarray, "n M"]:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ShapeError(

@@ -1,4 +1,4 @@
-"""One job: some instances before the subject, every check put to them. No files."""
+"""One job: every check on some texts, batch by batch. No files."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from heedful.checks import Check
+from heedful.checks.base import Check
 from heedful.core.batch import Encoded
 from heedful.core.rationales import align_annotations
-from heedful.core.records import Measurement
+from heedful.core.records import MeasureKey, Measurement, MissingMeasure
 from heedful.core.timing import Clock, add_seconds
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
@@ -28,63 +28,71 @@ from heedful.training.loop.batching import batches_for
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasureColumn:
-    """One measure of one check on some instances."""
+    """The values of one key on some texts."""
 
-    check: str
-    measure: str
-    setting: str | None
+    key: MeasureKey
     instances: NDArray[np.int64]
     values: NDArray[np.float64]
 
 
+Missing = Mapping[str, tuple[MissingMeasure, ...]]
+
+
 @dataclass(frozen=True)
 class JobSummary:
-    """What a job has to tell beside its rows; jobs' tellings add up."""
+    """What a job records besides its rows; the summaries of several jobs add up."""
 
-    missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    missing: Missing = field(default_factory=dict)
     seconds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     parity: float = 0.0
     dtype: str = ""
     truncated: int = 0
     too_short: int = 0
     halved: int = 0  # batches cut in two because memory ran out
-    taught: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # models made anew
+    retrained: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     words: int = 0  # that attention is explained over, in all texts
 
     def __add__(self, other: "JobSummary") -> "JobSummary":
-        both = (*self.missing, *other.missing)
         return JobSummary(
-            {
-                name: _merge_reasons(self.missing.get(name), other.missing.get(name))
-                for name in both
-            },
+            merge_missing(self.missing, other.missing),
             add_seconds(self.seconds, other.seconds),
             max(self.parity, other.parity),
             self.dtype or other.dtype,
             self.truncated + other.truncated,
             self.too_short + other.too_short,
             self.halved + other.halved,
-            {**self.taught, **other.taught},
+            {**self.retrained, **other.retrained},
             self.words + other.words,
         )
 
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> "JobSummary":
+        """Read what `dataclasses.asdict` wrote."""
+        missing = {
+            check: tuple(MissingMeasure(**row) for row in rows)
+            for check, rows in raw["missing"].items()
+        }
+        return cls(**{**raw, "missing": missing})
 
-def _merge_reasons(
-    one: Mapping[str, str] | None, other: Mapping[str, str] | None
-) -> dict[str, str]:
-    """Why something is missing, the first reason: in any batching shortest texts come first."""
-    known, more = one or {}, other or {}
-    return {**known, **{key: why for key, why in more.items() if key not in known}}
+
+def merge_missing(one: Missing, other: Missing) -> dict[str, tuple[MissingMeasure, ...]]:
+    """Each missing measure with its first reason: in any batching the shortest texts come first."""
+    merged: dict[str, dict[tuple[str, str | None], MissingMeasure]] = {}
+    for check, rows in (*one.items(), *other.items()):
+        known = merged.setdefault(check, {})
+        for row in rows:
+            known.setdefault((row.measure, row.method), row)
+    return {check: tuple(known.values()) for check, known in merged.items()}
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """What a job found: tidy blocks, each instance's classes, and what is told beside them."""
+    """The results of a job: columns of values, each text's classes, and a summary."""
 
-    blocks: tuple[MeasureColumn, ...]
+    columns: tuple[MeasureColumn, ...]
     predicted: Mapping[int, int]
     label: Mapping[int, int]
-    beside: JobSummary
+    summary: JobSummary
     texts: tuple[WordScoreRow, ...] = ()
     maps: tuple[AttentionMapRow, ...] = ()
 
@@ -100,9 +108,11 @@ def run_job(
     reference: ReferenceTexts | None = None,
     report_done: Callable[[int], None] = lambda _: None,
 ) -> JobResult:
-    """Put every check to the examples, batch by batch, on one shared forward pass each.
+    """Run every check on the examples, batch by batch, on one shared forward pass each.
 
-    `crowd` are whole texts of the data; `tell` hears how many instances are done.
+    Args:
+        reference: Whole texts of the data, for checks that compare with them.
+        report_done: Called with the number of texts that are done.
     """
     clock, found = Clock(), _BatchFindings()
     encoded = [subject.encode(example) for example in examples]
@@ -135,13 +145,13 @@ def run_job(
 
 @dataclass
 class _BatchFindings:
-    """What was found on some batches."""
+    """The results of some batches."""
 
-    blocks: list[MeasureColumn] = field(default_factory=list)
+    columns: list[MeasureColumn] = field(default_factory=list)
     texts: list[WordScoreRow] = field(default_factory=list)
     maps: list[AttentionMapRow] = field(default_factory=list)
     predicted: dict[int, int] = field(default_factory=dict)
-    missing: dict[str, dict[str, str]] = field(default_factory=dict)
+    missing: Missing = field(default_factory=dict)
     parity: float = 0.0
     dtype: str = ""
     halved: int = 0
@@ -150,16 +160,15 @@ class _BatchFindings:
         self.halved += 1
 
     def add(self, more: "_BatchFindings") -> None:
-        self.blocks += more.blocks
+        self.columns += more.columns
         self.texts += more.texts
         self.maps += more.maps
         self.predicted |= more.predicted
-        for name, reasons in more.missing.items():
-            self.missing[name] = _merge_reasons(self.missing.get(name), reasons)
+        self.missing = merge_missing(self.missing, more.missing)
         self.parity, self.dtype = max(self.parity, more.parity), more.dtype
 
     def result(self, kept: Sequence[Encoded], clock: Clock, *, too_short: int) -> JobResult:
-        beside = JobSummary(
+        summary = JobSummary(
             self.missing,
             clock.seconds(),
             self.parity,
@@ -170,10 +179,10 @@ class _BatchFindings:
             words=sum(one.explained for one in kept),
         )
         return JobResult(
-            tuple(_merge_columns(self.blocks)),
+            tuple(_merge_columns(self.columns)),
             self.predicted,
             {one.index: one.label for one in kept},
-            beside,
+            summary,
             tuple(sorted(self.texts, key=lambda row: row.instance)),
             tuple(sorted(self.maps, key=lambda row: (row.instance, row.layer, row.head))),
         )
@@ -195,8 +204,8 @@ def _run_checks(
     for name, check in parts.items():
         with clock(name), torch.no_grad():
             findings = check(context)
-        found.blocks += to_measure_columns(name, instances, findings.measurements)
-        found.missing[name] = dict(findings.missing)
+        found.columns += to_measure_columns(name, instances, findings.measurements)
+        found.missing = {**found.missing, name: findings.missing}
     with clock("texts"), torch.no_grad():
         found.texts += word_score_rows(context, together, parts)
         found.maps += attention_map_rows(context, together, shown)
@@ -209,16 +218,16 @@ def to_measure_columns(
     """Measurements of a check on some instances."""
     numbers = np.array(instances, dtype=np.int64)
     for one in measurements:
-        yield MeasureColumn(check, one.measure, one.setting, numbers, one.values)
+        yield MeasureColumn(one.key(check), numbers, one.values)
 
 
-def _merge_columns(blocks: Sequence[MeasureColumn]) -> Iterator[MeasureColumn]:
-    """One block per measure, ordered by instance: how texts were batched leaves no trace."""
-    groups: dict[tuple[str, str, str | None], list[MeasureColumn]] = {}
-    for block in blocks:
-        groups.setdefault((block.check, block.measure, block.setting), []).append(block)
-    for (check, measure, setting), parts in groups.items():
+def _merge_columns(columns: Sequence[MeasureColumn]) -> Iterator[MeasureColumn]:
+    """One column per key, ordered by instance, whatever the batches were."""
+    groups: dict[MeasureKey, list[MeasureColumn]] = {}
+    for column in columns:
+        groups.setdefault(column.key, []).append(column)
+    for key, parts in groups.items():
         instances = np.concatenate([one.instances for one in parts])
         values = np.concatenate([one.values for one in parts])
         order = np.argsort(instances, kind="stable")
-        yield MeasureColumn(check, measure, setting, instances[order], values[order])
+        yield MeasureColumn(key, instances[order], values[order])

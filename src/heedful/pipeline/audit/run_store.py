@@ -1,7 +1,6 @@
 """A run folder: measurements by job, written whole or not at all, so that a rerun resumes."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 from heedful.core.atomic_files import remove_drafts, save_atomic, write_atomic
 from heedful.core.errors import RunError
-from heedful.pipeline.audit.job import JobResult, JobSummary, MeasureColumn
+from heedful.core.records import SCHEMA, MeasureKey
+from heedful.pipeline.audit.job import JobResult, JobSummary
 from heedful.pipeline.audit.word_score_rows import WordScoreRow
 from heedful.pipeline.plan.plan import Plan
 from heedful.results.run_folder import (
@@ -29,11 +29,10 @@ from heedful.results.run_folder import (
     RunFolder,
     damaged_file_error,
 )
-from heedful.results.tables import MeasuredValues, gather_measures, gather_settings
+from heedful.results.tables import MeasurementColumns, TextValues, gather_columns
 
-SEED_SETTING = re.compile(r"seed \d+")
-DATASET_MEASURES = "whole"  # the file of measures that needed all instances
-SUMMARY_KEY = b"heedful"  # Parquet metadata: what a job has to tell beside its rows
+DATASET_MEASURES = "whole"  # the file of measures that need all texts
+SUMMARY_KEY = b"heedful"  # Parquet metadata: the summary of a job
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ class Job:
 def make_jobs(plan: Plan, total: int, *, origin: Mapping[str, str | None]) -> list[Job]:
     """Cut a data set into jobs; `origin` holds the fingerprints of model and data."""
     settled = {
+        "schema": SCHEMA,
         "checks": {name: dict(one) for name, one in plan.settings.items()},
         "seed": plan.seed,
         "min_words": plan.min_words,
@@ -103,6 +103,11 @@ class RunStore:
                 )
         elif self.folder.exists() and (self.folder / MEASUREMENTS).exists():
             raise RunError(f"{self.folder} holds measurements but no {PLAN}; choose another --out.")
+        if RunFolder(self.folder).schema == 1:
+            raise RunError(
+                f"{self.folder} holds a run of an earlier version (schema 1), which can be read "
+                "and compared but not continued. Choose another --out, or remove the folder."
+            )
         ours = {job.name for job in jobs} | {DATASET_MEASURES}
         if jobs and any(path.stem not in ours for path in RunFolder(self.folder).files()):
             raise RunError(
@@ -130,59 +135,42 @@ class RunStore:
                 self.folder / MAPS / f"{job.name}.parquet",
                 lambda draft: pq.write_table(maps, draft),
             )
-        self._write(job.name, _table(result, labels), asdict(result.beside))
+        self._write(job.name, _table(result, labels), asdict(result.summary))
 
     def put_dataset_measures(
-        self, whole: Mapping[str, Mapping[str, np.ndarray]], measured: MeasuredValues
+        self, values: Mapping[MeasureKey, TextValues], texts: MeasurementColumns
     ) -> None:
-        """Keep the measures that needed all instances, one row per instance of `measured`."""
-        parts = [
-            _dataset_rows(measured, check, measure, values)
-            for check, measures in whole.items()
-            for measure, values in measures.items()
-        ]
-        self._write(
-            DATASET_MEASURES,
-            pa.concat_tables(parts) if parts else MEASUREMENT_SCHEMA.empty_table(),
-            {},
-        )
+        """Keep the measures that need all texts, one row per text."""
+        named = [[name or None for name in one] for one in (texts.predicted, texts.label)]
+        parts = [_rows(key, texts.instances, named, one) for key, one in values.items()]
+        table = pa.concat_tables(parts) if parts else MEASUREMENT_SCHEMA.empty_table()
+        self._write(DATASET_MEASURES, table, {})
 
     def put_dataset_job(self, job: DatasetJob, result: JobResult, labels: Sequence[str]) -> None:
         """Keep what a check found that looked at all instances."""
-        self._write(job.name, _table(result, labels), asdict(result.beside))
+        self._write(job.name, _table(result, labels), asdict(result.summary))
 
-    def by_seed(self, job: DatasetJob, measures: Sequence[str]) -> dict[str, NDArray[np.float64]]:
-        """What was measured under several seeds: a row for each, in their order."""
-        rows = RunFolder(self.folder).measurements([self._path(job.name)])
-        found: dict[str, list[NDArray[np.float64]]] = {measure: [] for measure in measures}
-        for measure, tables in found.items():
-            for setting, values in gather_settings(rows, job.check, measure).items():
-                if SEED_SETTING.fullmatch(setting):  # a measure may have rows of other settings too
-                    tables.append(values)
-        return {measure: np.stack(tables) for measure, tables in found.items() if tables}
-
-    def measured(self, jobs: Sequence[AnyJob]) -> MeasuredValues:
-        """What the jobs measured, every measure on every instance."""
-        found = gather_measures(
-            RunFolder(self.folder).measurements([self._path(job.name) for job in jobs])
-        )
+    def columns(self, jobs: Sequence[AnyJob]) -> MeasurementColumns:
+        """The values that the jobs measured, every measure on every text."""
+        paths = [self._path(job.name) for job in jobs]
+        found = gather_columns(RunFolder(self.folder).measurements(paths))
         if found.partial:
             raise RunError(
-                f"{found.partial[0]} was not measured on every instance; "
-                "the run folder is damaged. Remove it and run again."
+                f"{found.partial[0]} was not measured on every text; the run folder is damaged. "
+                "Remove it and run again."
             )
         return found
 
-    def beside(self, jobs: Sequence[AnyJob]) -> JobSummary:
-        """What the jobs told beside their rows, added up."""
+    def summary(self, jobs: Sequence[AnyJob]) -> JobSummary:
+        """The summaries of the jobs, added up."""
         return sum((_read_summary(self._path(job.name)) for job in jobs), JobSummary())
 
     def write(self, name: str, content: str) -> None:
         """Write one of the run's text files."""
         write_atomic(self.folder / name, content)
 
-    def _write(self, name: str, table: pa.Table, beside: Mapping[str, Any]) -> None:
-        table = table.replace_schema_metadata({SUMMARY_KEY: json.dumps(beside).encode()})
+    def _write(self, name: str, table: pa.Table, summary: Mapping[str, Any]) -> None:
+        table = table.replace_schema_metadata({SUMMARY_KEY: json.dumps(summary).encode()})
         save_atomic(self._path(name), lambda draft: pq.write_table(table, draft))
 
     def _path(self, name: str) -> Path:
@@ -191,7 +179,7 @@ class RunStore:
 
 def _read_summary(path: Path) -> JobSummary:
     try:
-        return JobSummary(**json.loads(pq.read_schema(path).metadata[SUMMARY_KEY]))
+        return JobSummary.from_dict(json.loads(pq.read_schema(path).metadata[SUMMARY_KEY]))
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         raise damaged_file_error(path, error) from error
 
@@ -214,41 +202,32 @@ def text_table(texts: Sequence[WordScoreRow], labels: Sequence[str]) -> pa.Table
 
 
 def _table(result: JobResult, labels: Sequence[str]) -> pa.Table:
-    parts = [_rows(block, result, labels) for block in result.blocks]
+    names = [*labels, None]  # a class of −1, of a text without a label, is null
+    parts = []
+    for column in result.columns:
+        classes = [
+            [names[which[i]] for i in column.instances.tolist()]
+            for which in (result.predicted, result.label)
+        ]
+        parts.append(_rows(column.key, column.instances, classes, column.values))
     return pa.concat_tables(parts) if parts else MEASUREMENT_SCHEMA.empty_table()
 
 
-def _rows(block: MeasureColumn, result: JobResult, labels: Sequence[str]) -> pa.Table:
-    count = len(block.instances)
-    names = pa.array(labels, pa.string())
-    classes = [
-        [which[i] for i in block.instances.tolist()] for which in (result.predicted, result.label)
-    ]
-    columns = [
-        pa.array(block.instances),
-        # a class of −1, of a text without a label, is kept as null
-        *(
-            names.take(pa.array([i if i >= 0 else None for i in one], pa.int64()))
-            for one in classes
-        ),
-        *(
-            pa.array([text] * count, pa.string())
-            for text in (block.check, block.measure, block.setting)
-        ),
-        pa.array(block.values, from_pandas=True),  # NaN, undefined, is kept as null
-    ]
-    return pa.Table.from_arrays(columns, schema=MEASUREMENT_SCHEMA)
-
-
-def _dataset_rows(
-    measured: MeasuredValues, check: str, measure: str, values: NDArray[np.float64]
+def _rows(
+    key: MeasureKey,
+    instances: NDArray[np.int64],
+    classes: Sequence[Sequence[str | None]],
+    values: TextValues,
 ) -> pa.Table:
-    count, classes = len(measured.instances), (measured.predicted, measured.label)
-    columns = [
-        pa.array(measured.instances),
-        # no label is told apart from any name: it is null, as in the rows of the jobs
-        *(pa.array([name or None for name in one], pa.string()) for one in classes),
-        *(pa.array([text] * count, pa.string()) for text in (check, measure, None)),
-        pa.array(values, from_pandas=True),
-    ]
-    return pa.Table.from_arrays(columns, schema=MEASUREMENT_SCHEMA)
+    """The rows of one key; NaN, undefined, is kept as null."""
+    columns: dict[str, Any] = {
+        "instance": pa.array(instances),
+        "predicted": pa.array(classes[0], pa.string()),
+        "label": pa.array(classes[1], pa.string()),
+        "value": pa.array(values, from_pandas=True),
+    }
+    for field in MEASUREMENT_SCHEMA:
+        if field.name not in columns:
+            value = getattr(key, field.name)
+            columns[field.name] = pa.array([value] * len(instances), field.type)
+    return pa.table(columns).select(MEASUREMENT_SCHEMA.names).cast(MEASUREMENT_SCHEMA)

@@ -1,28 +1,28 @@
-"""What explains a model whose attention does not: the method that ranks most as deletion does."""
+"""The method that explains a model better than its attention: nearest to leave-one-out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heedful.checks.requested_methods import method_kind
-from heedful.core.records import BetterMethod, Estimate
-from heedful.numerics.stats.bootstrap import estimate_means, estimate_place
-from heedful.pipeline.plan.plan import Plan
+from heedful.core.records import BetterMethod, Estimate, MeasureKey
+from heedful.numerics.stats.bootstrap import estimate_means
+from heedful.pipeline.verdict.estimate import Bootstrap
+from heedful.results.tables import MeasurementColumns, TextValues
 
-Column = NDArray[np.float64]
-YARDSTICK = {"leave_one_out", "occlusion"}  # one word deleted, one word hidden: nearly the same
-NO_RIVALS = {"attention", "control"}  # kinds: the accused and its kin, and what knows nothing
-COVERED = 0.95  # of the texts: what serves only some, the short ones say, is not held against all
+YARDSTICKS = {"leave_one_out", "occlusion"}  # one word deleted, one masked: nearly the same
+EXCLUDED_KINDS = {"attention", "control"}
+COVERED = 0.95  # of the texts: a method that ranks only some is not compared on all
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A method that may stand in attention's place.
+    """A method that may replace attention.
 
     `share` is its place between shuffled attention (0) and leave-one-out's own ranking (1); `gain`
-    is its τ with leave-one-out less attention's, over the same texts.
+    is its τ with leave-one-out minus attention's, over the same texts.
     """
 
     method: str
@@ -31,49 +31,51 @@ class Alternative:
 
 
 def can_replace_attention(method: str) -> bool:
-    """Whether agreement with leave-one-out speaks for this method at all."""
-    return method not in YARDSTICK and method_kind(method) not in NO_RIVALS
+    """Whether agreement with leave-one-out is evidence for this method at all."""
+    return method not in YARDSTICKS and method_kind(method) not in EXCLUDED_KINDS
 
 
-def find_alternatives(
-    plan: Plan, measures: Mapping[str, str], columns: Mapping[str, Column]
-) -> tuple[Alternative, ...]:
-    """Those of the methods, each with its measure, that serve nearly all texts.
+def find_alternatives(columns: MeasurementColumns, bootstrap: Bootstrap) -> tuple[Alternative, ...]:
+    """The methods that `agreement` measured and that rank nearly all texts.
 
-    The more are tried, the wider is each one's interval of the gain (Bonferroni): the best of many
-    has to be better than attention beyond what the luckiest of so many would be.
+    The more methods there are, the wider is each one's interval of the gain (Bonferroni): the best
+    of many must beat attention by more than the luckiest of so many would.
     """
-    attention, control = columns["tau_leave_one_out"], columns["tau_shuffled_leave_one_out"]
+    attention = columns.column("agreement", "tau_leave_one_out")
+    control = columns.column("agreement", "tau_shuffled_leave_one_out")
     known = ~np.isnan(attention)
     taus = {
-        name: columns[measure]
-        for name, measure in measures.items()
-        if can_replace_attention(name) and measure in columns
+        name: tau
+        for name, tau in measured_methods(columns).items()
+        if can_replace_attention(name) and _covers(tau, known)
     }
-    taus = {name: tau for name, tau in taus.items() if _covers(tau, known)}
-    usual = {"resamples": plan.resamples, "seed": plan.seed}
-    level = 1 - (1 - plan.level) / max(1, len(taus))
+    level = 1 - (1 - bootstrap.level) / max(1, len(taus))
     gains = {name: tau - attention for name, tau in taus.items()}
-    gained = estimate_means(gains, **usual, level=level)
+    gained = estimate_means(gains, resamples=bootstrap.resamples, seed=bootstrap.seed, level=level)
     return tuple(
-        Alternative(
-            name,
-            estimate_place(tau, control, np.ones_like(tau), **usual, level=plan.level).place,
-            gained[name],
-        )
+        Alternative(name, bootstrap.place(tau, control, np.ones_like(tau)).place, gained[name])
         for name, tau in taus.items()
     )
 
 
-def _covers(tau: Column, known: NDArray[np.bool_]) -> bool:
+def measured_methods(columns: MeasurementColumns) -> dict[str, TextValues]:
+    """The τ with leave-one-out of every method but attention; the one-hot gradient is first."""
+    gradient = MeasureKey("agreement", "tau_gradient_leave_one_out")
+    found = {"one_hot_gradient": columns.values[gradient]} if gradient in columns.values else {}
+    for key, values in columns.of_check("agreement").items():
+        if key == MeasureKey("agreement", "tau_leave_one_out", key.method) and key.method:
+            found[key.method] = values
+    return found
+
+
+def _covers(tau: TextValues, known: NDArray[np.bool_]) -> bool:
     return bool(known.any()) and float((~np.isnan(tau[known])).mean()) >= COVERED
 
 
 def best_alternative(found: Iterable[Alternative]) -> BetterMethod | None:
     """The one with the largest share among those that certainly gain; None where none does."""
-    sure = [one for one in found if one.gain.low > 0]
-    if not sure:
+    certain = [one for one in found if one.gain.low > 0]
+    if not certain:
         return None
-    first = max(sure, key=lambda one: one.share.value)
-    share = first.share
-    return BetterMethod(first.method, share.value, share.low, share.high, share.n)
+    first = max(certain, key=lambda one: one.share.value)
+    return BetterMethod(first.method, first.share)

@@ -17,11 +17,11 @@ from heedful.core.records import Estimate, Vote
 from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_rates
 
 # of the skill, at the lower end of its interval: right less wrong in half of the cases, which is
-# what a witness has who is always right about one side and silent about the other
+# the skill of a check that is always right about one side and undecided about the other
 MIN_SKILL = 0.5
 MIN_MEASURED_WORDS, MAX_MEASURED_WORDS = 5, 300  # words: the planted texts'
 NOT_MEASURED = "power not measured"
-VOTE_SIGNS: Mapping[Vote, int] = {"for": 1, "against": -1}
+VOTE_SIGNS: Mapping[Vote, int] = {"supports": 1, "refutes": -1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,13 @@ class CheckPower:
         named = {"miss": self.miss, "false_alarm": self.false_alarm, "undecided": self.undecided}
         shares = {name: [one.value, one.low, one.high] for name, one in named.items()}
         auc = self.auc and [self.auc.value, self.auc.low, self.auc.high]
-        told = {"auc": auc, **shares, "cases": self.cases, "like": self.like}
-        return {**told, "weight": self.weight, "told": str(self)}
+        known = {"auc": auc, **shares, "cases": self.cases, "like": self.like}
+        return {**known, "weight": self.weight, "description": str(self)}
 
 
 @dataclass(frozen=True)
 class PowerTable:
-    """The powers that hold for a subject like the one under audit; `spared` kinds are left out."""
+    """The powers that hold for a model like the audited one; `left_out_kind` is not counted."""
 
     where: AuditSetting
     rows: tuple[Mapping[str, Any], ...]

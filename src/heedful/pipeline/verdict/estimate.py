@@ -1,171 +1,408 @@
-"""From per-instance columns to estimates with intervals, and from those to the verdict."""
+"""From values per text to estimates with intervals: every number that a run reports."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.checks import Check, HasSignificanceTests, NeedsAllTexts, RetrainingCheck
-from heedful.checks.attention.agreement.check import Agreement
-from heedful.core.records import CheckResult, Estimate, Verdict
+from heedful.checks.base import Check, HasSignificanceTests, NeedsAllTexts
+from heedful.checks.registry import checks
+from heedful.checks.retraining_base import RetrainingCheck
+from heedful.checks.spec import CheckSpec, Evidence, PlaceSpec
+from heedful.core.records import (
+    CheckResult,
+    Estimate,
+    EstimateRow,
+    MeasureKey,
+    MissingMeasure,
+    Series,
+)
 from heedful.numerics.stats.bootstrap import Place, estimate_means, estimate_place
+from heedful.numerics.stats.crossed_bootstrap import (
+    equivalence,
+    estimate_from_draws,
+    mean_over_seeds,
+    median_over_seeds,
+    resample_crossed,
+)
 from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.verdict.alternatives import Alternative, find_alternatives
-from heedful.pipeline.verdict.check_power import AuditSetting, powers_for
-from heedful.pipeline.verdict.evidence import Evidence
-from heedful.pipeline.verdict.judge import judge
-from heedful.pipeline.verdict.multiverse import multiverse
-from heedful.pipeline.verdict.seed_estimates import estimate_drift, estimate_over_seeds
+from heedful.results.tables import MeasurementColumns, TextValues
 
-Column = NDArray[np.float64]
-Table = NDArray[np.float64]  # a row for each seed, a column for each instance
+AnyCheck = Check | RetrainingCheck
+CENTRES = {"mean": mean_over_seeds, "median": median_over_seeds}
+MOST_SLICED_CLASSES = 12
+NAN = float("nan")
 
 
 @dataclass(frozen=True)
-class MeasuredColumns:
-    """All instances' values by check and measure, and the class predicted for each.
+class Bootstrap:
+    """How intervals are made: the number of resamples, their seed, and the level."""
 
-    `by_seed` holds what was measured under several seeds, one row each.
-    """
+    resamples: int
+    seed: int
+    level: float
 
-    predicted: NDArray[Any]  # class names
-    values: Mapping[str, Mapping[str, Column]]
-    missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    by_seed: Mapping[str, Mapping[str, Table]] = field(default_factory=dict)
+    @classmethod
+    def of(cls, plan: Plan) -> "Bootstrap":
+        """As the plan says."""
+        return cls(plan.resamples, plan.seed, plan.level)
 
-    def with_whole(self, whole: Mapping[str, Mapping[str, Column]]) -> "MeasuredColumns":
-        """These columns and the measures that needed all of them."""
-        values = {name: {**one, **whole.get(name, {})} for name, one in self.values.items()}
-        return replace(self, values=values)
+    def means(
+        self, columns: Mapping[MeasureKey, TextValues], shares: frozenset[str] = frozenset()
+    ) -> dict[MeasureKey, Estimate]:
+        """The mean of each column; measures named in `shares` are shares of texts."""
+        named = {key for key in columns if key.measure in shares}
+        return estimate_means(
+            columns, resamples=self.resamples, seed=self.seed, level=self.level, shares=named
+        )
+
+    def place(self, own: TextValues, control: TextValues, reference: TextValues) -> Place:
+        """Where the mean of `own` stands between those of control (0) and reference (1)."""
+        return estimate_place(
+            own, control, reference, resamples=self.resamples, seed=self.seed, level=self.level
+        )
 
 
-def dataset_measures(plan: Plan, columns: MeasuredColumns) -> dict[str, dict[str, Column]]:
-    """The measures that could only be computed with all instances at hand."""
+class Slice(NamedTuple):
+    """A part of the texts: its name and which texts belong to it."""
+
+    name: str
+    texts: NDArray[np.bool_]
+
+
+def measure_dataset(plan: Plan, columns: MeasurementColumns) -> dict[MeasureKey, TextValues]:
+    """The measures that need all texts at once."""
     return {
-        name: check.whole(columns.values[name])
+        MeasureKey(name, measure): values
         for name, check in plan.build_checks().items()
         if isinstance(check, NeedsAllTexts)
+        for measure, values in check.measure_all(_series(columns, name)).items()
     }
 
 
-def reach_verdict(
-    plan: Plan, columns: MeasuredColumns, labels: Sequence[str], where: AuditSetting
-) -> Verdict:
-    """The verdict on all that was measured, and what it would be under other choices."""
-    evidence, known = estimate_all(plan, columns, labels), powers_for(where)
-    others = multiverse(plan, columns.values, columns.predicted, evidence, known)
-    return replace(judge(evidence, known), multiverse=others)
+def estimate_all(
+    plan: Plan,
+    columns: MeasurementColumns,
+    *,
+    missing: Mapping[str, tuple[MissingMeasure, ...]],
+    labels: Sequence[str],
+    lengths: TextValues | None = None,
+) -> Evidence:
+    """Estimate everything that was measured.
 
-
-def estimate_all(plan: Plan, columns: MeasuredColumns, labels: Sequence[str]) -> Evidence:
-    """All that was measured as estimates with intervals, for the rules to look at."""
-    parts = plan.build_checks()
-    estimated = {
-        name: _estimate(plan, check, name, columns, labels) for name, check in parts.items()
+    Args:
+        columns: The values of all texts.
+        missing: By check, the measures that it could not take.
+        labels: The class names of the model.
+        lengths: The number of words of each text, for slices by length.
+    """
+    bootstrap, parts = Bootstrap.of(plan), plan.build_checks()
+    slices = tuple(_slices(columns, lengths))
+    results = {
+        name: _CheckEstimates(
+            checks.spec(name), check, columns, bootstrap, missing.get(name, ())
+        ).result(labels, slices)
+        for name, check in parts.items()
     }
     return Evidence(
-        estimated,
-        parts,
-        _place(plan, columns.values.get("agreement", {})),
-        plan.settings.get("adversarial", {}).get("epsilon", 0.05),
-        _rivals(plan, parts, columns),
-        estimate_drift(plan, columns.values.get("seeds", {}), columns.by_seed.get("seeds", {})),
-        {name: found for name in PLACED if (found := _placed(plan, columns.values, name))},
+        results,
+        plan.settings,
+        dict(_places(plan, parts, columns, bootstrap)),
+        plan.epsilon,
     )
 
 
-def _estimate(
-    plan: Plan,
-    check: Check | RetrainingCheck,
-    name: str,
-    columns: MeasuredColumns,
-    labels: Sequence[str],
-) -> CheckResult:
-    measured, reasons = columns.values.get(name, {}), columns.missing.get(name, {})
-    promised = (*check.measures, *check.head_measures)
-    chosen = {measure: measured[measure] for measure in promised if measure in measured}
-    # a reason is told where no text has a value; where some have, the others are counted
-    nowhere = {m for m, one in chosen.items() if m in reasons and np.isnan(one).all()}
-    chosen = {m: one for m, one in chosen.items() if m not in nowhere}
-    tables = columns.by_seed.get(name, {})
-    by_class = {}
-    for label in labels:
-        here = columns.predicted == label
-        if here.any() and chosen:
-            by_class[label] = _means(plan, {m: one[here] for m, one in chosen.items()})
-            of_class = {measure: table[:, here] for measure, table in tables.items()}
-            by_class[label] |= estimate_over_seeds(plan, check, of_class, chosen, here)
-    undefined = {m: int(np.isnan(one).sum()) for m, one in chosen.items() if np.isnan(one).any()}
-    return CheckResult(
-        "undecided",
-        "",
-        _means(plan, chosen)
-        | estimate_over_seeds(plan, check, tables, chosen)
-        | _tested(plan, check, measured),
-        by_class,
-        undefined,
-        {m: reason for m, reason in reasons.items() if m not in chosen},
-    )
+def _series(columns: MeasurementColumns, check: str) -> dict[Series, TextValues]:
+    """The columns of a check that only a method tells apart."""
+    return {
+        Series(key.measure, key.method): values
+        for key, values in columns.of_check(check).items()
+        if key._replace(method=None).plain
+    }
 
 
-def _tested(
-    plan: Plan, check: Check | RetrainingCheck, measured: Mapping[str, Column]
-) -> dict[str, Estimate]:
-    """The p-values of a check that tests; they have no interval."""
-    if not isinstance(check, HasSignificanceTests) or not measured:
-        return {}
-    nan, texts = float("nan"), len(next(iter(measured.values())))
-    found = check.tested(measured, resamples=plan.resamples, seed=plan.seed)
-    return {name: Estimate(p, nan, nan, texts) for name, p in found.items() if p == p}
+@dataclass(frozen=True)
+class _CheckEstimates:
+    """All estimates of one check."""
+
+    spec: CheckSpec
+    check: AnyCheck
+    columns: MeasurementColumns
+    bootstrap: Bootstrap
+    missing: tuple[MissingMeasure, ...]
+
+    def result(self, labels: Sequence[str], slices: Sequence[Slice]) -> CheckResult:
+        chosen = self._averaged()
+        every = np.ones(len(self.columns.instances), dtype=bool)
+        estimates = self._estimate(chosen, every) | self._p_values()
+        rows = [_row(key, one, _undefined(chosen, key)) for key, one in estimates.items()]
+        rows += self._by_class(chosen, labels)
+        rows += self._by_slice(chosen, slices)
+        plain = {row.measure: row for row in rows if _is_plain(row)}
+        known = {(key.measure, key.method) for key in chosen}
+        return CheckResult(
+            "undecided",
+            "",
+            {name: row.estimate for name, row in plain.items()},
+            tuple(row for row in rows if not _is_plain(row)),
+            {name: row.undefined for name, row in plain.items() if row.undefined},
+            tuple(one for one in self.missing if (one.measure, one.method) not in known),
+        )
+
+    def _averaged(self) -> dict[MeasureKey, TextValues]:
+        """The columns with a mean, in the order the measures are described in.
+
+        A measure that was refused is left out where no text has a value; where some texts have
+        one, the others are counted as undefined.
+        """
+        refused = {(one.measure, one.method) for one in self.missing}
+        order = {one.name: place for place, one in enumerate(self.spec.measures)}
+        found = {
+            key: values
+            for key, values in self.columns.of_check(self.spec.name).items()
+            if self.spec.measure(key.measure).averaged
+            and not ((key.measure, key.method) in refused and np.isnan(values).all())
+        }
+        return dict(sorted(found.items(), key=lambda item: order.get(item[0].measure, len(order))))
+
+    def _estimate(
+        self, chosen: Mapping[MeasureKey, TextValues], texts: NDArray[np.bool_]
+    ) -> dict[MeasureKey, Estimate]:
+        """Means over some texts; intervals over seeds and texts where there are seeds."""
+        shares = frozenset(one.name for one in self.spec.measures if one.kind == "share")
+        here = {key: values[texts] for key, values in chosen.items()}
+        found = self.bootstrap.means(here, shares)
+        if isinstance(self.check, RetrainingCheck) and self.columns.seeds:
+            found |= self._over_seeds(self.check, here, texts)
+        return found
+
+    def _over_seeds(
+        self,
+        check: RetrainingCheck,
+        here: Mapping[MeasureKey, TextValues],
+        texts: NDArray[np.bool_],
+    ) -> dict[MeasureKey, Estimate]:
+        draws = self._draws(check, here, texts)
+        found = {}
+        for key, values in here.items():
+            if key in draws and key.seed is None:
+                known = values[~np.isnan(values)]
+                value = float(known.mean()) if len(known) else NAN
+                found[key] = estimate_from_draws(
+                    value, draws[key], n=len(known), level=self.bootstrap.level
+                )
+        gain, margin = MeasureKey(self.spec.name, "gain"), getattr(check, "margin", None)
+        if margin is not None and gain in draws:
+            n = found[gain].n
+            tests = equivalence(draws[gain], margin, n=n)
+            found[gain._replace(measure="p_not_worse")] = Estimate(tests.not_more, NAN, NAN, n)
+            found[gain._replace(measure="p_equivalent")] = Estimate(tests.p, NAN, NAN, n)
+        return found
+
+    def _draws(
+        self,
+        check: RetrainingCheck,
+        here: Mapping[MeasureKey, TextValues],
+        texts: NDArray[np.bool_],
+    ) -> dict[MeasureKey, Any]:
+        """Resampled means: of the measures over seeds, and of the differences between them."""
+        tables = {
+            key: self.columns.by_seed(key)[:, texts]
+            for key in here
+            if key.measure in check.over_seeds and key in self.columns.seeds
+        }
+        pairs = dict(self._differences(check, here))
+        for pair in pairs.values():
+            for key in pair:  # a measure without seeds that is compared with one that has seeds
+                tables.setdefault(key, here[key][None])
+        draws: dict[MeasureKey, Any] = {}
+        for kind, centre in CENTRES.items():
+            some = {
+                key: table
+                for key, table in tables.items()
+                if check.over_seeds.get(key.measure, "mean") == kind
+            }
+            if some:  # texts are drawn alike in every call, so that all stay paired
+                named = {_resampling_name(key): table for key, table in some.items()}
+                drawn = resample_crossed(
+                    named,
+                    centre=centre,
+                    resamples=self.bootstrap.resamples,
+                    seed=self.bootstrap.seed,
+                )
+                draws |= {key: drawn[_resampling_name(key)] for key in some}
+        return draws | {key: draws[one] - draws[other] for key, (one, other) in pairs.items()}
+
+    def _differences(
+        self, check: RetrainingCheck, here: Mapping[MeasureKey, TextValues]
+    ) -> Iterator[tuple[MeasureKey, tuple[MeasureKey, MeasureKey]]]:
+        """The differences whose two sides were measured, under each setting."""
+        for key in here:
+            pair = check.differences.get(Series(key.measure, key.method))
+            if pair and key.seed is None:
+                one, other = (
+                    key._replace(measure=side.measure, method=side.method) for side in pair
+                )
+                if one in here and other in here:
+                    yield key, (one, other)
+
+    def _p_values(self) -> dict[MeasureKey, Estimate]:
+        """The p-values of a check that tests hypotheses; they have no interval."""
+        columns = _series(self.columns, self.spec.name)
+        if not isinstance(self.check, HasSignificanceTests) or not columns:
+            return {}
+        texts = len(self.columns.instances)
+        found = self.check.test(
+            columns, resamples=self.bootstrap.resamples, seed=self.bootstrap.seed
+        )
+        return {
+            MeasureKey(self.spec.name, one.measure, one.method): Estimate(p, NAN, NAN, texts)
+            for one, p in found.items()
+            if p == p
+        }
+
+    def _by_class(
+        self, chosen: Mapping[MeasureKey, TextValues], labels: Sequence[str]
+    ) -> Iterator[EstimateRow]:
+        """The estimates of plain measures and of methods, for each predicted class."""
+        simple = {key: one for key, one in chosen.items() if key._replace(method=None).plain}
+        for label in labels:
+            here = self.columns.predicted == label
+            if not here.any() or not simple:
+                continue
+            # differences and seeds need the keys they are made of, so all columns are estimated
+            seeds = {k: v for k, v in chosen.items() if k.seed is None and k.setting is None}
+            for key, one in self._estimate(seeds if self.spec.retrains else simple, here).items():
+                if key._replace(method=None).plain:
+                    yield _row(key, one, 0, predicted=label)
+
+    def _by_slice(
+        self, chosen: Mapping[MeasureKey, TextValues], slices: Sequence[Slice]
+    ) -> Iterator[EstimateRow]:
+        """The measures that the check's description names, for each part of the texts.
+
+        Slices are described, not tested: nothing is corrected for their number.
+        """
+        wanted = [MeasureKey(self.spec.name, name) for name in self.spec.sliced]
+        for name, texts in slices:
+            here = {key: chosen[key][texts] for key in wanted if key in chosen}
+            for key, one in self.bootstrap.means(here).items():
+                yield EstimateRow(key.measure, one, slice=name)
+            if self.spec.place and self.spec.sliced:
+                ends = _place_columns(self.spec, self.columns)
+                if ends is not None:
+                    place = self.bootstrap.place(*(values[texts] for values in ends)).place
+                    yield EstimateRow("degree", place, slice=name)
 
 
-def _means(plan: Plan, columns: Mapping[str, Column]) -> dict[str, Estimate]:
-    return estimate_means(columns, resamples=plan.resamples, seed=plan.seed, level=plan.level)
+def _row(
+    key: MeasureKey, estimate: Estimate, undefined: int, predicted: str | None = None
+) -> EstimateRow:
+    keys = (key.method, key.layer, key.head, key.seed, key.setting)
+    return EstimateRow(key.measure, estimate, *keys, predicted=predicted, undefined=undefined)
 
 
-def _place(plan: Plan, agreement: Mapping[str, Column]) -> Place | None:
-    """Attention between its shuffled control and the gradient, in agreement with leave-one-out."""
-    if not agreement:
+def _is_plain(row: EstimateRow) -> bool:
+    keys = (row.method, row.layer, row.head, row.seed, row.setting, row.predicted, row.slice)
+    return all(one is None for one in keys)
+
+
+def _undefined(chosen: Mapping[MeasureKey, TextValues], key: MeasureKey) -> int:
+    return int(np.isnan(chosen[key]).sum()) if key in chosen else 0
+
+
+def _resampling_name(key: MeasureKey) -> str:
+    """The name that keys the draws of seeds; it must not change, or intervals would."""
+    name = f"{key.measure}_{key.method}" if key.method else key.measure
+    return f"{name} {key.setting}" if key.setting else name
+
+
+def _places(
+    plan: Plan, parts: Mapping[str, AnyCheck], columns: MeasurementColumns, bootstrap: Bootstrap
+) -> Iterator[tuple[str, Place]]:
+    """Attention's place by each check that describes one and measured its ends."""
+    for name, check in parts.items():
+        spec = checks.spec(name)
+        ends = _place_columns(spec, columns)
+        if spec.place is None or ends is None:
+            continue
+        own = MeasureKey(name, *spec.place.own)
+        if isinstance(check, RetrainingCheck) and own in columns.seeds:
+            yield name, _place_over_seeds(check, spec, columns, bootstrap)
+        else:
+            yield name, bootstrap.place(*ends)
+
+
+def _place_columns(
+    spec: CheckSpec, columns: MeasurementColumns
+) -> tuple[TextValues, TextValues, TextValues] | None:
+    """The values of the three ends, higher nearer to the reference; None where one is missing."""
+    place = spec.place
+    if place is None:
         return None
-    return estimate_place(
-        agreement["tau_leave_one_out"],
-        agreement["tau_shuffled_leave_one_out"],
-        agreement["tau_gradient_leave_one_out"],
-        resamples=plan.resamples,
-        seed=plan.seed,
-        level=plan.level,
-    )
-
-
-PLACED = {  # attention's figure, that of chance, and the best there is
-    "erasure": tuple(f"fraction_to_flip_{one}" for one in ("attention", "random", "optimal")),
-    "faithfulness": tuple(
-        f"comprehensiveness_{one}" for one in ("attention", "random", "leave_one_out")
-    ),
-}
-
-
-def _placed(plan: Plan, values: Mapping[str, Mapping[str, Column]], check: str) -> Place | None:
-    """Attention between chance (0) and the best (1), by the figures of another check."""
-    measured, names = values.get(check, {}), PLACED[check]
-    if any(name not in measured for name in names):
+    sign = -1.0 if place.lower_is_better else 1.0
+    ends = [_end(spec.name, one, columns) for one in (place.own, place.control, place.reference)]
+    if any(one is None for one in ends):
         return None
-    # a share of the words to be removed is the better the lower, a loss the better the higher
-    sign = -1.0 if check == "erasure" else 1.0
-    own, chance, best = (sign * measured[name] for name in names)
-    return estimate_place(
-        own, chance, best, resamples=plan.resamples, seed=plan.seed, level=plan.level
+    own, control, reference = (sign * one for one in ends if one is not None)
+    return own, control, reference
+
+
+def _end(check: str, series: Series | None, columns: MeasurementColumns) -> TextValues | None:
+    if series is None:
+        return np.zeros(len(columns.instances))
+    return columns.values.get(MeasureKey(check, *series))
+
+
+def _place_over_seeds(
+    check: RetrainingCheck, spec: CheckSpec, columns: MeasurementColumns, bootstrap: Bootstrap
+) -> Place:
+    """The place from 0 to the reference, with intervals over seeds and texts."""
+    place: PlaceSpec | None = spec.place
+    assert place is not None  # noqa: S101 - the caller checks
+    own, end = (MeasureKey(spec.name, *one) for one in (place.own, place.reference))
+    tables = {own.measure: columns.by_seed(own), end.measure: columns.values[end][None]}
+    centre = CENTRES[check.over_seeds.get(own.measure, "mean")]
+    draws = resample_crossed(
+        tables, centre=centre, resamples=bootstrap.resamples, seed=bootstrap.seed
+    )
+    value, gap = (float(columns.values[key].mean()) for key in (own, end))
+    n, level = len(columns.instances), bootstrap.level
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = draws[own.measure] / draws[end.measure]
+    return Place(
+        estimate_from_draws(value / gap if gap else NAN, shares, n=n, level=level),
+        estimate_from_draws(gap, draws[end.measure], n=n, level=level),
     )
 
 
-def _rivals(
-    plan: Plan, parts: Mapping[str, Check | RetrainingCheck], columns: MeasuredColumns
-) -> tuple[Alternative, ...]:
-    """The methods that were tried beside attention, the gradient always."""
-    check = parts.get("agreement")
-    if not isinstance(check, Agreement):
-        return ()
-    tried = {"one_hot_gradient": "tau_gradient_leave_one_out"} | check.of_methods
-    return find_alternatives(plan, tried, columns.values["agreement"])
+def _slices(columns: MeasurementColumns, lengths: TextValues | None) -> Iterator[Slice]:
+    """Parts of the texts: by predicted class, by correctness, by length."""
+    predicted = columns.predicted
+    classes, counts = np.unique(predicted.astype(str), return_counts=True)
+    for name in sorted(classes[np.argsort(-counts, kind="stable")][:MOST_SLICED_CLASSES]):
+        yield Slice(f"Predicted class: {name}", predicted == name)
+    if columns.label.astype(bool).any():  # texts without labels are neither right nor wrong
+        right = predicted == columns.label
+        for name, texts in (("correct", right), ("wrong", ~right)):
+            if texts.any():
+                yield Slice(f"Prediction: {name}", texts)
+    if lengths is not None:
+        yield from _by_length(lengths)
+
+
+def _by_length(lengths: TextValues) -> Iterator[Slice]:
+    known = lengths[~np.isnan(lengths)]
+    if not len(known):
+        return
+    # equal lengths stay together, so quarters of short texts may be uneven, or fewer than four
+    edges = np.unique(np.quantile(known, (0.25, 0.5, 0.75), method="inverted_cdf"))
+    quarter = np.searchsorted(edges, lengths)
+    for which in range(len(edges) + 1):
+        texts = (quarter == which) & ~np.isnan(lengths)
+        if texts.any():
+            least, most = int(lengths[texts].min()), int(lengths[texts].max())
+            words = f"{least}–{most} words" if least < most else f"{least} words"
+            yield Slice(f"Length: {words}", texts)

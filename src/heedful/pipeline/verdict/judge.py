@@ -1,151 +1,189 @@
-"""From estimates to the verdict: checks answer by rules, claims follow by what checks are worth."""
+"""From estimates to the verdict: checks vote by their rules, weighted by their measured power."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil, isfinite
 from typing import Any
 
-from heedful.core.records import CLAIMS, Answer, CheckResult, ClaimResult, Verdict, Vote
-from heedful.pipeline.verdict.alternatives import best_alternative
-from heedful.pipeline.verdict.batch_rules import BATCH_RULES
+from heedful.checks.registry import checks
+from heedful.checks.spec import CheckSpec, ClaimVote, Evidence, VoteRule, always, apply_rules
+from heedful.core.records import (
+    CLAIMS,
+    Answer,
+    BetterMethod,
+    CheckResult,
+    ClaimAnswer,
+    ClaimResult,
+    Degree,
+    Estimate,
+    Verdict,
+    Vote,
+)
 from heedful.pipeline.verdict.check_power import VOTE_SIGNS, CheckPower, PowerTable, describe_power
-from heedful.pipeline.verdict.claim_table import CLAIM_TABLE, ClaimEvidence
-from heedful.pipeline.verdict.descriptive_rules import DESCRIPTIVE_RULES
-from heedful.pipeline.verdict.evidence import Evidence, VoteRule, apply_rules
-from heedful.pipeline.verdict.retraining_rules import RETRAINING_RULES
-from heedful.pipeline.verdict.sample_size import texts_needed
 
-NO_RULES = (VoteRule("no vote", lambda _: True, lambda _: "No rule says what these figures mean."),)
-ALL_RULES = {**BATCH_RULES, **DESCRIPTIVE_RULES, **RETRAINING_RULES}
-ANSWER_OF_RANKS: Mapping[Vote, Answer] = {"for": "faithful", "against": "unfaithful"}
-DECISIVE: Mapping[str, Vote] = {"used": "for", "exclusive": "against", "robust": "against"}
-"""Claims that one witness settles: one way to move the output shows that attention is used, one
+DEGREE_CHECK = "agreement"
+ANSWER_OF_RANKS: Mapping[ClaimAnswer, Answer] = {"supported": "faithful", "refuted": "unfaithful"}
+CLAIM_ANSWERS: Mapping[Vote, ClaimAnswer] = {"supports": "supported", "refutes": "refuted"}
+DECISIVE: Mapping[str, Vote] = {"used": "supports", "exclusive": "refutes", "robust": "refutes"}
+"""Claims that one vote settles: one way to change the output shows that attention is used, one
 distant attention with the same output that it is not exclusive, one way to change attention at no
 cost that it is not robust."""
-MAJORITY = 0.5  # of the weight, for less against
+MAJORITY = 0.5  # of the weight that supports, less the weight that refutes
+HOPELESS = 100.0  # times the texts there are: a tie in practice
 
 
 @dataclass(frozen=True)
-class Voice:
-    """A witness on a claim, what it says, and what it is worth."""
+class WeightedVote:
+    """The vote of a check on a claim, and its weight."""
 
-    bearing: ClaimEvidence
+    vote: ClaimVote
     answer: Vote
     why: str
     weight: float
 
 
-def judge(evidence: Evidence, powers: PowerTable) -> Verdict:
-    """Apply the rules: checks answer, claims follow from the checks with power, ranks decides."""
-    results = {
-        name: _answered(name, one, evidence, powers) for name, one in evidence.results.items()
-    }
-    claims: dict[str, ClaimResult] = {claim: _claim(claim, evidence, powers) for claim in CLAIMS}
+def judge(evidence: Evidence, powers: PowerTable, instead: BetterMethod | None = None) -> Verdict:
+    """Apply the rules: checks vote, claims follow from the checks with power, *ranks* decides.
+
+    `instead` is the method that is certainly better than attention; it is reported where attention
+    does not rank words by influence.
+    """
+    results = {name: _answer(name, evidence, powers) for name in evidence.results}
+    claims = {str(claim): _claim(claim, evidence, powers) for claim in CLAIMS}
     ranks = claims["ranks"]
-    answer = ANSWER_OF_RANKS.get(ranks.answer, "undecided")
-    degree = evidence.place.place if evidence.place else None
-    instead = best_alternative(evidence.rivals) if ranks.answer == "against" else None
-    return Verdict(answer, ranks.why, degree, instead, claims, results)
+    place = evidence.places.get(DEGREE_CHECK)
+    return Verdict(
+        ANSWER_OF_RANKS.get(ranks.answer, "undecided"),
+        ranks.why,
+        Degree(DEGREE_CHECK, place.place) if place else None,
+        instead if ranks.answer == "refuted" else None,
+        claims,
+        results,
+    )
 
 
-def claim_answers(evidence: Evidence, powers: PowerTable) -> dict[str, Vote]:
-    """What is said of each claim, without the rest of the verdict."""
+def claim_answers(evidence: Evidence, powers: PowerTable) -> dict[str, ClaimAnswer]:
+    """The answer to each claim, without the rest of the verdict."""
     return {claim: _claim(claim, evidence, powers).answer for claim in CLAIMS}
 
 
-def _answered(
-    name: str, result: CheckResult, evidence: Evidence, powers: PowerTable
-) -> CheckResult:
-    """The answer of a check on its own claim; without power there it has none."""
-    answer, why = apply_rules(ALL_RULES.get(name, NO_RULES), evidence)
-    mine = [one for one in CLAIM_TABLE if one.check == name]
-    known = {one.claim: powers.of(one.claim, name) for one in mine}
-    own = evidence.checks[name].claim
-    if own in known and result.estimates and not _weight(known[own]):
-        answer, why = "no vote", f"{why} {_silenced(known[own])}"
-    kept = {str(claim): _kept(power) for claim, power in known.items()}
+def check_rules(spec: CheckSpec) -> tuple[VoteRule, ...]:
+    """The rules of a check; one that describes none lists its leading estimates."""
+
+    def describe(evidence: Evidence) -> str:
+        result = evidence.results[spec.name]
+        if not result.measured:
+            reason = result.missing[0].reason if result.missing else "it measured nothing"
+            return f"{reason.rstrip('.')}."
+        names = [name for name in spec.leading or result.estimates if name in result.estimates]
+        parts = [f"{spec.measure(name).label or name}: {result.of(name)}" for name in names]
+        return f"{'; '.join(parts)}." if parts else "Its estimates are by method, layer or setting."
+
+    return spec.rules or (VoteRule("no vote", always, describe),)
+
+
+def _answer(name: str, evidence: Evidence, powers: PowerTable) -> CheckResult:
+    """The answer of a check on its own claim; without power there it has no vote."""
+    spec, result = checks.spec(name), evidence.results[name]
+    answer, why = apply_rules(check_rules(spec), evidence)
+    known = {vote.claim: powers.of(vote.claim, name) for vote in spec.votes}
+    if spec.claim in known and result.measured and not _weight(known[spec.claim]):
+        answer, why = "no vote", f"{why} {_explain_no_vote(known[spec.claim])}"
+    kept = {str(claim): _power_record(power) for claim, power in known.items()}
     return replace(result, answer=answer, why=why, power=kept)
 
 
-def _kept(power: CheckPower | None) -> dict[str, Any]:
-    return {"told": describe_power(power)} if power is None else power.to_dict()
+def _power_record(power: CheckPower | None) -> dict[str, Any]:
+    return {"description": describe_power(power)} if power is None else power.to_dict()
 
 
 def _weight(power: CheckPower | None) -> float:
     return 0.0 if power is None else power.weight
 
 
-def _silenced(power: CheckPower | None) -> str:
+def _explain_no_vote(power: CheckPower | None) -> str:
     if power is None:
-        return "It has no vote: its power was not measured on subjects and texts like these."
+        return "It has no vote: its power was not measured on models and texts like these."
     return f"It has no vote: it is not right often enough where the truth is known ({power})."
 
 
 def _claim(claim: str, evidence: Evidence, powers: PowerTable) -> ClaimResult:
-    bearing = tuple(
-        name for name in evidence.results if name in _named(claim) or _says(evidence, name, claim)
-    )
-    if not bearing:
-        return ClaimResult("not examined", "None of the checks that were run bears on this.", ())
-    voices = _voices(claim, evidence, powers)
-    if not voices:
-        first = apply_rules(ALL_RULES.get(bearing[0], NO_RULES), evidence)[1]
-        why = f"No check that was run has a vote on this. {first}"
-        return ClaimResult("undecided", why, bearing)
-    answer = _together(claim, voices)
-    why = " ".join(one.why for one in voices)
-    more = _further(voices, evidence) if answer == "undecided" else None
+    names = tuple(name for name in evidence.results if _concerns(checks.spec(name), claim))
+    if not names:
+        return ClaimResult("not tested", "No check that ran is about this claim.", ())
+    votes = _votes(claim, evidence, powers)
+    if not votes:
+        first = apply_rules(check_rules(checks.spec(names[0])), evidence)[1]
+        why = f"No check that ran has a vote on this. {first}"
+        return ClaimResult("undecided", why, names)
+    answer = CLAIM_ANSWERS.get(_combine(claim, votes), "undecided")
+    why = " ".join(one.why for one in votes)
+    more = _texts_to_decide(votes, evidence) if answer == "undecided" else None
     if more:
-        why += f" If the figures stay where they are, about {more:,} more texts would decide."
-    return ClaimResult(answer, why, bearing, more)
+        why += f" If the estimates stay as they are, about {more:,} more texts would decide."
+    return ClaimResult(answer, why, names, more)
 
 
-def _named(claim: str) -> set[str]:
-    return {one.check for one in CLAIM_TABLE if one.claim == claim}
+def _concerns(spec: CheckSpec, claim: str) -> bool:
+    return spec.claim == claim or any(vote.claim == claim for vote in spec.votes)
 
 
-def _says(evidence: Evidence, name: str, claim: str) -> bool:
-    """Whether a check that has no place in the table, a plug-in say, is about the claim."""
-    return evidence.checks[name].claim == claim
+def _votes(claim: str, evidence: Evidence, powers: PowerTable) -> list[WeightedVote]:
+    """The votes that count: of checks with power on the claim, the best for each source."""
+    counted: dict[str, WeightedVote] = {}
+    for name, result in evidence.results.items():
+        for vote in checks.spec(name).votes:
+            if vote.claim != claim or not result.measured:
+                continue
+            weight = _weight(powers.of(claim, name))
+            one = WeightedVote(vote, *apply_rules(vote.rules, evidence), weight)
+            before = counted.get(vote.source)
+            if weight and (before is None or weight > before.weight):
+                counted[vote.source] = one
+    return list(counted.values())
 
 
-def _voices(claim: str, evidence: Evidence, powers: PowerTable) -> list[Voice]:
-    """Who is heard: checks with power on the claim, of those with the same evidence the best."""
-    heard: dict[str, Voice] = {}
-    for one in CLAIM_TABLE:
-        if one.claim != claim or not _examined(one, evidence):
-            continue
-        voice = Voice(one, *one.vote(evidence), _weight(powers.of(claim, one.check)))
-        before = heard.get(one.shares)
-        if voice.weight and (before is None or voice.weight > before.weight):
-            heard[one.shares] = voice
-    return list(heard.values())
+def _combine(claim: str, votes: Sequence[WeightedVote]) -> Vote:
+    """One vote settles some claims; else the weight of the votes decides.
 
-
-def _examined(bearing: ClaimEvidence, evidence: Evidence) -> bool:
-    """Whether there is anything to vote by; a check that could not be made has its reason only."""
-    result = evidence.results.get(bearing.check)
-    return result is not None and bool(result.estimates)
-
-
-def _together(claim: str, voices: Sequence[Voice]) -> Vote:
-    """One witness is enough for some claims, if it says so; else the weight of the votes decides.
-
-    The undecided weigh too: a good witness who cannot tell is not outvoted by a poor one who can.
+    Undecided votes weigh too: a good check that cannot decide is not outvoted by a poor one that
+    can.
     """
-    decisive, said = DECISIVE.get(claim), {one.answer for one in voices}
-    if decisive in said:
+    decisive = DECISIVE.get(claim)
+    if decisive is not None and any(one.answer == decisive for one in votes):
         return decisive
-    balance = sum(VOTE_SIGNS.get(one.answer, 0) * one.weight for one in voices)
-    share = balance / sum(one.weight for one in voices)
+    balance = sum(VOTE_SIGNS.get(one.answer, 0) * one.weight for one in votes)
+    share = balance / sum(one.weight for one in votes)
     if abs(share) < MAJORITY:
         return "undecided"
-    return "for" if share > 0 else "against"
+    return "supports" if share > 0 else "refutes"
 
 
-def _further(voices: Sequence[Voice], evidence: Evidence) -> int | None:
-    """Texts to add until the best witness who cannot tell could."""
-    open_ones = [one for one in voices if one.answer not in VOTE_SIGNS]
-    if not open_ones:
+def _texts_to_decide(votes: Sequence[WeightedVote], evidence: Evidence) -> int | None:
+    """The number of texts to add until the best check that is undecided could decide."""
+    undecided = [one for one in votes if one.answer not in VOTE_SIGNS]
+    if not undecided:
         return None
-    first = max(open_ones, key=lambda one: one.weight).bearing
+    first = max(undecided, key=lambda one: one.weight).vote
     return texts_needed(first.figure(evidence), first.line(evidence)) or None
+
+
+def texts_needed(found: Estimate, line: float) -> int | None:
+    """The number of texts to add until the interval leaves the line, if the estimate stays.
+
+    Intervals shrink with the square root of the number of texts. 0 where the interval has left
+    the line already; None where no realistic number would do, or there is no interval.
+
+    >>> texts_needed(Estimate(0.6, 0.4, 0.8, 100), 0.5)
+    300
+    >>> texts_needed(Estimate(0.5, 0.4, 0.6, 100), 0.5) is None
+    True
+    """
+    distance = found.value - line
+    half = found.value - found.low if distance > 0 else found.high - found.value
+    if not isfinite(half) or not isfinite(distance) or distance == 0 or found.n < 2:
+        return None
+    times = (half / abs(distance)) ** 2
+    if times > HOPELESS:
+        return None
+    return max(0, ceil(found.n * times - 1e-9) - found.n)

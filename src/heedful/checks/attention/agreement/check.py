@@ -2,20 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.checks.attention.agreement.method_pairs import (
-    REFERENCE_MEASURES,
-    measure_pairs,
-    reference_agreement,
-)
+from heedful.checks.attention.agreement.method_pairs import measure_pairs, reference_agreement
 from heedful.checks.attention.agreement.per_layer import measure_layers
-from heedful.checks.base import Findings, TextValues, checks, to_measurement
+from heedful.checks.base import Findings, to_measurement
 from heedful.checks.interventions.simple import Permute
 from heedful.checks.requested_methods import (
     ALWAYS_COMPUTED,
@@ -26,7 +21,7 @@ from heedful.checks.requested_methods import (
     registry_order,
 )
 from heedful.core.errors import ConfigError
-from heedful.core.records import Claim, Measurement
+from heedful.core.records import Measurement, MissingMeasure, Series
 from heedful.methods import methods
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
 from heedful.methods.gradient.one_hot_gradient import OneHotGradient
@@ -40,6 +35,7 @@ from heedful.numerics.tensor.ranking import (
     top1_match,
     top_k_overlaps,
 )
+from heedful.results.tables import TextValues
 
 ATTENTION, GRADIENT, LEAVE_ONE_OUT, SHUFFLED_GRADIENT, SHUFFLED = range(5)
 TESTED_PAIRS = {
@@ -47,49 +43,28 @@ TESTED_PAIRS = {
     "leave_one_out": (ATTENTION, LEAVE_ONE_OUT),
     "gradient_leave_one_out": (GRADIENT, LEAVE_ONE_OUT),
 }
-MEASURE_NAMES = {"gradient": "gradient_norm"}  # tau_gradient… is the one-hot gradient, as published
+CORRECTED = ("gradient", "leave_one_out")  # pairs whose p-values are corrected over the texts
 
 
-@checks.register("agreement")
 @dataclass(frozen=True)
 class Agreement:
     """Do attention and feature importance rank tokens alike?
 
     Kendall's τ-b between attention, the one-hot gradient (attention held fixed) and leave-one-out.
     The gradient's agreement with leave-one-out is the reference: what a ranking can reach here. The
-    control is attention shuffled among the words (`shuffles` draws, averaged). Because the gradient
-    holds the factor α, `tau_gradient_shuffled` shows what that factor alone makes: the agreement of
-    a shuffled attention with the gradient taken under it.
+    control is attention shuffled among the words, averaged over `shuffles` draws. The gradient
+    contains the factor α; `tau_gradient_shuffled` measures what that factor alone causes: the
+    agreement of a shuffled attention with the gradient taken under it.
 
-    Further `methods` (names, methods ready made, or "all") are ranked beside them by absolute
-    score, each against leave-one-out and against every other: τ, and the share of the `top` words
-    that two have in common (of at most half of the words).
+    Further `methods` (names, built methods, or "all") are ranked by absolute score, each against
+    leave-one-out and against every other: τ, and the overlap of the `top` words (of at most half
+    of the words).
     """
 
     shuffles: int = 10
     level: float = 0.05
     methods: tuple[MethodOrName, ...] = ()
     top: int = 5
-    claim: ClassVar[Claim | None] = "ranks"
-    published: ClassVar[tuple[str, ...]] = (
-        "tau_gradient",
-        "tau_leave_one_out",
-        "tau_gradient_leave_one_out",
-        "tau_shuffled_leave_one_out",
-        "tau_gradient_shuffled",
-        "top1_leave_one_out",
-        "top1_gradient",
-        "significant_gradient",
-        "significant_leave_one_out",
-        "significant_gradient_bh",
-        "significant_leave_one_out_bh",
-    )
-    head_measures: ClassVar[tuple[str, ...]] = ()
-    beside: ClassVar[tuple[str, ...]] = (
-        "p_gradient",
-        "p_leave_one_out",
-        "significant_gradient_leave_one_out",
-    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", registry_order(self.methods))
@@ -101,16 +76,9 @@ class Agreement:
             raise ConfigError(f"level must lie between 0 and 1, not {self.level}.")
 
     @property
-    def measures(self) -> tuple[str, ...]:
-        """The published ones, and for each further method its agreement with leave-one-out."""
-        of_pairs = REFERENCE_MEASURES if self.methods else ()
-        return (*self.published, *self.of_methods.values(), *of_pairs)
-
-    @property
-    def of_methods(self) -> dict[str, str]:
-        """For each further method the measure of its agreement with leave-one-out."""
-        names = map(method_name, self.methods)
-        return {name: f"tau_{MEASURE_NAMES.get(name, name)}_leave_one_out" for name in names}
+    def names(self) -> tuple[str, ...]:
+        """The further methods."""
+        return tuple(map(method_name, self.methods))
 
     def __call__(self, context: BatchContext) -> Findings:
         scores, missing = self._scores(context)
@@ -128,9 +96,10 @@ class Agreement:
             "top1_leave_one_out": _top1_agreement(scores, tau, LEAVE_ONE_OUT, mask),
             "top1_gradient": _top1_agreement(scores, tau, GRADIENT, mask),
         }
-        for place, measure in enumerate(self.of_methods.values(), others):
-            columns[measure] = tau[:, place, LEAVE_ONE_OUT]
         measured = [to_measurement(name, column) for name, column in columns.items()]
+        for place, name in enumerate(self.names, others):
+            column = tau[:, place, LEAVE_ONE_OUT]
+            measured.append(to_measurement("tau_leave_one_out", column, method=name))
         if self.methods:
             measured += self._between_methods(ranks, tau, mask)
         layers = measure_layers(context, scores[:, LEAVE_ONE_OUT])
@@ -139,8 +108,8 @@ class Agreement:
     def _between_methods(
         self, ranks: Int[Tensor, "B K T"], tau: Float[Tensor, "B K K"], mask: Bool[Tensor, "B T"]
     ) -> Iterator[Measurement]:
-        """Every two of the methods, in the order they are registered, and the references."""
-        known = {name: SHUFFLED + self.shuffles + i for i, name in enumerate(self.of_methods)}
+        """Every pair of methods, in registry order, and the agreement among references."""
+        known = {name: SHUFFLED + self.shuffles + i for i, name in enumerate(self.names)}
         known |= dict(zip(ALWAYS_COMPUTED, (ATTENTION, GRADIENT, LEAVE_ONE_OUT), strict=True))
         names = [name for name in methods if name in known]
         places = [known[name] for name in names]
@@ -149,19 +118,21 @@ class Agreement:
             yield to_measurement(name, column)
         yield from measure_pairs(names, among, top_k_overlaps(ranks[:, places], mask, k=k))
 
-    def whole(self, columns: Mapping[str, TextValues]) -> dict[str, TextValues]:
-        """Significance with the false discoveries among all instances held at the level."""
-        return {
-            f"significant_{name}_bh": _where_defined(
-                benjamini_hochberg(columns[f"p_{name}"], self.level), columns[f"p_{name}"]
-            )
-            for name in ("gradient", "leave_one_out")
-        }
+    def measure_all(self, columns: Mapping[Series, TextValues]) -> dict[str, TextValues]:
+        """Significance with the false discovery rate over all texts held at the level."""
+        found = {}
+        for name in CORRECTED:
+            p = columns[Series(f"p_{name}")]
+            flags = benjamini_hochberg(p, self.level)
+            found[f"significant_{name}_bh"] = _where_defined(flags, p)
+        return found
 
-    def _scores(self, context: BatchContext) -> tuple[Float[Tensor, "B K T"], dict[str, str]]:
+    def _scores(
+        self, context: BatchContext
+    ) -> tuple[Float[Tensor, "B K T"], tuple[MissingMeasure, ...]]:
         """Attention, two measures of importance, controls, in the order above, then the methods.
 
-        Beside them stands for each measure why it lacks a value.
+        Also the methods that refuse some text, with the reason.
         """
         target = context.predicted
         gradient = OneHotGradient()(context, target).scores
@@ -171,13 +142,13 @@ class Agreement:
             slope = context.gradient(target, attention=shuffled[0])
         under = (context.embedded.detach() * slope).sum(-1).abs()
         rows = [context.forward.attention, gradient, leave, under, *context.reading(shuffled)]
-        missing = {}
-        for method, measure in zip(self.methods, self.of_methods.values(), strict=True):
+        missing = []
+        for method in self.methods:
             scores, reason = absolute_scores(build_method(method), context, target)
             rows.append(scores.to(gradient.device))
             if reason is not None:
-                missing[measure] = reason
-        return torch.stack([row.double() for row in rows], dim=1), missing
+                missing.append(MissingMeasure("tau_leave_one_out", reason, method_name(method)))
+        return torch.stack([row.double() for row in rows], dim=1), tuple(missing)
 
     def _significance(self, found: Concordance) -> list[Measurement]:
         ties = Ties(
@@ -188,7 +159,7 @@ class Agreement:
         for name, (one, other) in TESTED_PAIRS.items():
             p = kendall_p(n, balance[:, one, other], ties[:, one], ties[:, other])
             measured.append(Measurement(f"significant_{name}", _where_defined(p <= self.level, p)))
-            if f"p_{name}" in self.beside:  # to be corrected for the number of texts
+            if name in CORRECTED:
                 measured.append(Measurement(f"p_{name}", p))
         return measured
 

@@ -25,11 +25,14 @@ REFERENCE_MEASURES = ("tau_references", "tau_attention_references")
 def measure_pairs(
     names: Sequence[str], tau: Float64[Tensor, "B K K"], overlap: Float64[Tensor, "B K K"]
 ) -> Iterator[Measurement]:
-    """τ and the overlap of the top words for every two methods; none where either ranks nothing."""
+    """τ and the overlap of the top words for every pair of methods; the second is the setting.
+
+    NaN where either method ranks nothing.
+    """
     overlap = overlap.masked_fill(tau.isnan(), torch.nan)
     for (i, a), (j, b) in combinations(enumerate(names), 2):
-        yield to_measurement("tau_pair", tau[:, i, j], f"{a} ~ {b}")
-        yield to_measurement("overlap_pair", overlap[:, i, j], f"{a} ~ {b}")
+        yield to_measurement("tau_pair", tau[:, i, j], b, method=a)
+        yield to_measurement("overlap_pair", overlap[:, i, j], b, method=a)
 
 
 def reference_agreement(

@@ -24,8 +24,7 @@ def measure_layers(context: BatchContext, leave: Float[Tensor, "B T"]) -> Iterat
         )
         tau = kendall(dense_ranks(scores, mask[:, None].expand_as(scores)), mask).tau[:, 0]
         mass = scores.sum(-1)
-        names = ["", *(f", head {head}" for head in range(rows.shape[1]))]
-        for place, name in enumerate(names, start=1):
-            setting = f"layer {layer}{name}"
-            yield to_measurement("tau_leave_one_out", tau[:, place], setting)
-            yield to_measurement("word_mass", mass[:, place], setting)
+        for place, head in enumerate((None, *range(rows.shape[1])), start=1):
+            where = {"layer": layer, "head": head}
+            yield to_measurement("tau_leave_one_out", tau[:, place], **where)
+            yield to_measurement("word_mass", mass[:, place], **where)

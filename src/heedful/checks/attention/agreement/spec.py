@@ -1,0 +1,172 @@
+"""What `agreement` asks, measures and concludes."""
+
+from heedful.checks.spec import (
+    RANK,
+    CheckSpec,
+    ClaimVote,
+    Evidence,
+    Measure,
+    PlaceSpec,
+    VoteRule,
+    always,
+)
+from heedful.core.records import Estimate, Series
+
+NAME = "agreement"
+OWN, CONTROL, REFERENCE = (
+    Series(f"tau_{name}leave_one_out") for name in ("", "shuffled_", "gradient_")
+)
+
+
+def _place(e: Evidence) -> Estimate:
+    return e.place(NAME).place
+
+
+def _gap(e: Evidence) -> Estimate:
+    return e.place(NAME).gap
+
+
+def _all_tied(e: Evidence) -> bool:
+    """Whether attention orders no text that deletion orders."""
+    return e.of(NAME, REFERENCE.measure).n > 1 and not e.of(NAME, OWN.measure).n
+
+
+def is_reference_weak(e: Evidence) -> bool:
+    """Whether the gradient is less than halfway from chance to leave-one-out's own ranking.
+
+    Then noise ranks nearly all words: attention may come near so poor a reference, and the
+    question is whether it finds the word that counts.
+    """
+    return _gap(e).high < e.halfway
+
+
+def top_word(e: Evidence) -> Estimate:
+    """How often attention's top word is the one whose deletion changes the output most."""
+    return e.of(NAME, "top1_leave_one_out")
+
+
+def rank_estimate(e: Evidence) -> Estimate:
+    """The figure that the answer on *ranks* uses."""
+    return top_word(e) if is_reference_weak(e) else _place(e)
+
+
+def _by_top_word(e: Evidence) -> str:
+    return (
+        f"the gradient agrees with leave-one-out by only {_gap(e)} beyond chance, too weak a "
+        "reference to rank all words; attention’s top word is the one whose deletion changes the "
+        f"output most in {top_word(e)} of the texts."
+    )
+
+
+def _between(e: Evidence) -> str:
+    return (
+        f"On this data attention ranks words {_place(e)} of the way from shuffled attention (0) to "
+        "the gradient (1), measured by agreement with leave-one-out"
+    )
+
+
+RULES = (
+    VoteRule(
+        "refutes",
+        _all_tied,
+        lambda e: (
+            "Attention gives all words of a text the same weight, so it ranks none above another, "
+            "while deleting them changes the output by different amounts (on "
+            f"{e.of(NAME, REFERENCE.measure).n} texts)."
+        ),
+    ),
+    VoteRule(
+        "undecided",
+        lambda e: not _gap(e).low > 0,
+        lambda e: (
+            "Gradient and leave-one-out do not agree with each other beyond chance "
+            f"(by {_gap(e)}), so there is no reference to compare attention with."
+        ),
+    ),
+    VoteRule(
+        "supports", lambda e: is_reference_weak(e) and top_word(e).low > e.halfway, _by_top_word
+    ),
+    VoteRule(
+        "refutes", lambda e: is_reference_weak(e) and top_word(e).high < e.halfway, _by_top_word
+    ),
+    VoteRule("undecided", is_reference_weak, _by_top_word),
+    VoteRule(
+        "supports",
+        lambda e: _place(e).low > 1.0,
+        lambda e: (
+            f"{_between(e)}: nearer to deletion than the gradient itself, which makes the gradient "
+            "a weak reference here and this answer a mild one."
+        ),
+    ),
+    VoteRule(
+        "supports",
+        lambda e: _place(e).low > e.halfway,
+        lambda e: f"{_between(e)}: nearer to the gradient.",
+    ),
+    VoteRule(
+        "refutes",
+        lambda e: _place(e).high < e.halfway,
+        lambda e: f"{_between(e)}: nearer to chance.",
+    ),
+    VoteRule("undecided", always, lambda e: f"{_between(e)}: the interval contains the middle."),
+)
+
+SPEC = CheckSpec(
+    NAME,
+    "Do attention and feature importance rank words alike?",
+    (
+        Measure("tau_gradient", "attention and gradient, τ", "up", range=RANK),
+        Measure(
+            "tau_leave_one_out",
+            "attention and leave-one-out, τ",
+            "up",
+            range=RANK,
+            by=("method", "layer", "head"),
+        ),
+        Measure(
+            "tau_gradient_leave_one_out", "gradient and leave-one-out, τ", "none", "reference", RANK
+        ),
+        Measure(
+            "tau_shuffled_leave_one_out",
+            "shuffled attention and leave-one-out, τ",
+            role="control",
+            range=RANK,
+        ),
+        Measure(
+            "tau_gradient_shuffled",
+            "shuffled attention and the gradient under it, τ",
+            role="control",
+            range=RANK,
+        ),
+        Measure("top1_leave_one_out", "top word is also top by leave-one-out", "up", kind="share"),
+        Measure("top1_gradient", "top word is also top by gradient", "up", kind="share"),
+        Measure("significant_gradient", "share of texts with p ≤ 0.05, gradient", "up"),
+        Measure("significant_leave_one_out", "share of texts with p ≤ 0.05, leave-one-out", "up"),
+        Measure("significant_gradient_bh", "the same, false discovery rate 5 %", "up"),
+        Measure("significant_leave_one_out_bh", "the same, false discovery rate 5 %", "up"),
+        Measure(
+            "tau_references",
+            "methods that erase words and methods that follow gradients, τ",
+            role="reference",
+            range=RANK,
+        ),
+        Measure("tau_attention_references", "attention and both of these, τ", "up", range=RANK),
+        Measure("tau_pair", "{method} and another method, τ", range=RANK, by=("method", "setting")),
+        Measure(
+            "overlap_pair", "top words that {method} and another share", by=("method", "setting")
+        ),
+        Measure("word_mass", "attention on words", by=("layer", "head")),
+        Measure("significant_gradient_leave_one_out", "p ≤ 0.05, references", averaged=False),
+        Measure("p_gradient", "p-value, gradient", kind="p", averaged=False),
+        Measure("p_leave_one_out", "p-value, leave-one-out", kind="p", averaged=False),
+    ),
+    "heedful.checks.attention.agreement.check:Agreement",
+    claim="ranks",
+    source="Jain & Wallace, 2019, experiment 1",
+    leading=(OWN.measure, CONTROL.measure, REFERENCE.measure),
+    rules=RULES,
+    votes=(ClaimVote("ranks", "deletion", rank_estimate, lambda e: e.halfway, RULES),),
+    place=PlaceSpec(OWN, CONTROL, REFERENCE),
+    sliced=(OWN.measure,),
+    takes_methods="always",
+)

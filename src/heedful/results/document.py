@@ -1,0 +1,101 @@
+"""A neutral document: sections of words, tables and figures, rendered to HTML and Markdown.
+
+Run, comparison, explanation, review and study pages are made of `Section`s. A section holds no
+markup: text in it may come from users, and the renderer escapes it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from heedful.core.records import Estimate
+
+FigureRow = dict[str, Any]
+FigureKind = Literal[
+    "histogram",
+    "density",
+    "flow",
+    "layers",
+    "lines",
+    "heads",
+    "matrix",
+    "boxes",
+    "gap",
+    "whiskers",
+    "scores",
+    "spread",
+    "plane",
+    "dumbbell",
+    "curves",
+    "forest",
+]
+LONGEST_CLASS_NAME = 60  # characters of a class name in a figure
+
+
+@dataclass(frozen=True, slots=True)
+class FigureData:
+    """One figure before it is drawn; `rows` are its bins or points, `marks` go on top of them."""
+
+    name: str
+    kind: FigureKind
+    title: str
+    caption: str
+    x: str
+    span: tuple[float, float]
+    classes: tuple[str, ...]
+    rows: tuple[FigureRow, ...]
+    marks: tuple[FigureRow, ...] = ()
+
+
+def shorten_class_names(figure: FigureData) -> FigureData:
+    """The same figure with class names that can be drawn: very long ones take minutes."""
+    short = {
+        name: f"{name[:LONGEST_CLASS_NAME]}… ({place})"
+        for place, name in enumerate(figure.classes, 1)
+        if len(name) > LONGEST_CLASS_NAME
+    }
+    if not short:
+        return figure
+
+    def rename(rows: tuple[FigureRow, ...]) -> tuple[FigureRow, ...]:
+        return tuple(
+            row | {"class": short.get(row["class"], row["class"])} if "class" in row else row
+            for row in rows
+        )
+
+    classes = tuple(short.get(name, name) for name in figure.classes)
+    return replace(figure, classes=classes, rows=rename(figure.rows), marks=rename(figure.marks))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table: text, or an estimate on a scale from `span[0]` to `span[1]`."""
+
+    text: str = ""
+    estimate: Estimate | None = None
+    span: tuple[float, float] | None = None
+    muted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under a head; the first column names the row. A plain string is a text cell."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str | Cell, ...], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page.
+
+    `folded` are parts that start closed. `name` is the anchor of the section; it is unique in a
+    page.
+    """
+
+    name: str
+    title: str
+    words: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    figures: tuple[FigureData, ...] = ()
+    folded: "tuple[Section, ...]" = ()
