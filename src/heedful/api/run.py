@@ -1,6 +1,5 @@
 """A finished run: a folder of records, its verdict and its rows."""
 
-import json
 import shutil
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import ConfigError, RunError
 from heedful.core.records import Verdict
-from heedful.report.run_records import RunRecords
 from heedful.report.terminal.verdict_card import print_card
-from heedful.results.run_folder import MANIFEST, PLAN, REPORT, VERDICT, RunFolder
+from heedful.results.run_folder import PLAN, REPORT, VERDICT, RunFolder
+from heedful.results.run_records import RunRecords
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,18 +27,12 @@ class Run:
     @cached_property
     def verdict(self) -> Verdict:
         """The answer, with the claims and estimates it rests on."""
-        return Verdict.from_json(RunFolder(self.folder).text(VERDICT))
+        return RunFolder(self.folder).verdict()
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """Versions, fingerprints, seeds, counts and cost."""
-        try:
-            found: Any = json.loads(RunFolder(self.folder).text(MANIFEST))
-        except (ValueError, RecursionError) as error:
-            raise RunError(f"{self.folder / MANIFEST} is damaged: {error}.") from error
-        if not isinstance(found, dict):
-            raise RunError(f"{self.folder / MANIFEST} is damaged: it must hold a JSON object.")
-        return dict(found)
+        return RunFolder(self.folder).manifest()
 
     def to_dataframe(self) -> "pd.DataFrame":
         """All measurements as tidy rows; undefined values are NaN."""

@@ -1,9 +1,11 @@
 """A run folder as it lies on disk: names, columns, and how to read them. Needs no torch."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +13,7 @@ import pyarrow.parquet as pq
 from heedful.core.errors import RunError
 from heedful.core.records import WORD_SCORES, Verdict
 from heedful.results import schema1
-from heedful.results.tables import PartitionedTable
+from heedful.results.tables import PartitionedTable, gather_columns
 
 PLAN, MANIFEST, VERDICT, REPORT = "plan.toml", "manifest.json", "verdict.json", "report.html"
 MEASUREMENTS, TEXTS, MAPS = "measurements", "texts", "maps"
@@ -78,8 +80,27 @@ class RunFolder:
         return measurement_schema(paths[0]) if paths else None
 
     def verdict(self) -> Verdict:
-        """The verdict, upgraded where it is of an earlier schema."""
-        return schema1.read_verdict(self.text(VERDICT))
+        """The verdict; of a run of schema 1, upgraded and with all its estimates."""
+        verdict = schema1.read_verdict(self.text(VERDICT))
+        if self.schema != 1:
+            return verdict
+        manifest = self.manifest()
+        return schema1.add_estimates(
+            verdict,
+            gather_columns(self.measurements()),
+            level=manifest.get("level", 0.95),
+            seed=manifest.get("seed", 0),
+        )
+
+    def manifest(self) -> dict[str, Any]:
+        """Versions, fingerprints, seeds, counts and cost."""
+        try:
+            found: Any = json.loads(self.text(MANIFEST))
+        except (ValueError, RecursionError) as error:
+            raise RunError(f"{self.path / MANIFEST} is damaged: {error}.") from error
+        if not isinstance(found, dict):
+            raise RunError(f"{self.path / MANIFEST} is damaged: it must hold a JSON object.")
+        return dict(found)
 
     def texts(self) -> PartitionedTable | None:
         """The words and scores of every text, or None where the run kept none."""

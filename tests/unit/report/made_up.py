@@ -14,7 +14,7 @@ from heedful.core.records import (
     Estimate,
     Verdict,
 )
-from heedful.report.run_records import RunRecords
+from heedful.results.run_records import RunRecords
 from heedful.results.tables import PartitionedTable
 
 MEASURES = {

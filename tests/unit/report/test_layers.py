@@ -18,7 +18,7 @@ from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.run_html import STEPS, heat_class, render_html
 from heedful.report.pages.run_markdown import render_markdown
 from heedful.report.pages.self_contained_html import TEMPLATES, join_assets
-from heedful.report.run_records import RunRecords
+from heedful.results.run_records import RunRecords
 from heedful.report.sections.layers import build_layers, summarise_layers
 from heedful.report.sections.page import build_page
 from heedful.report.sections.provenance import read_audited_attention

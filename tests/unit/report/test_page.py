@@ -13,7 +13,7 @@ from heedful.checks import checks
 from heedful.core.records import Estimate
 from heedful.report.figures.figure_data import BINS, MOST_CLASSES, OTHER, build_figures
 from heedful.report.measure_labels import MEANINGS, OF_METHODS, QUESTIONS, meaning_of, of_a_method
-from heedful.report.run_records import sanitise_text
+from heedful.results.run_records import sanitise_text
 from heedful.report.sections.example_texts import MOST, MOST_WORDS, choose_examples
 from heedful.report.sections.page import build_page
 from heedful.report.sections.slices import build_slices

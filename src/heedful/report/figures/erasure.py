@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from heedful.report.figures.figure_data import CELLS, FigureData, FigureRow, format_two_decimals
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
-from heedful.report.run_records import RunRecords
+from heedful.results.run_records import RunRecords
 
 ORDERS = {  # as they are shown, from top to bottom
     "attention": "attention",

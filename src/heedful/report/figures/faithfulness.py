@@ -13,7 +13,7 @@ from heedful.numerics.stats.bootstrap import estimate_means
 from heedful.report.figures.figure_data import FigureData, FigureRow
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
 from heedful.report.measure_labels import CONTROL_NAMES
-from heedful.report.run_records import RunRecords, sanitise_text
+from heedful.results.run_records import RunRecords, sanitise_text
 
 CHECK, COPY = "faithfulness", "off_manifold"
 COPIED = "masking, of the copy"

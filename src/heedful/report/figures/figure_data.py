@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.core.records import Estimate
-from heedful.report.run_records import RunRecords
+from heedful.results.run_records import RunRecords
 
 FigureRow = dict[str, Any]
 TextFigureKind = Literal[

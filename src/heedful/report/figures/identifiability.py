@@ -4,7 +4,7 @@ from math import ceil, isnan
 
 from heedful.report.figures.figure_data import FigureData, FigureRow
 from heedful.report.figures.layers import ACROSS, head_dots, mean_rows
-from heedful.report.run_records import RunRecords
+from heedful.results.run_records import RunRecords
 from heedful.report.sections.identifiability import CHECK, IdentifiabilityView
 
 LAST = "The last is what leaves the last layer."

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from heedful.core.records import Estimate
 from heedful.report.figures.figure_data import FigureData, FigureRow
-from heedful.report.run_records import RunRecords
+from heedful.results.run_records import RunRecords
 from heedful.report.sections.layers import Layers
 
 RULERS = {

@@ -14,7 +14,7 @@ from heedful.report.pages.comparison_rows import (
 )
 from heedful.report.pages.run_html import ARROWS, three_decimals
 from heedful.report.pages.run_markdown import escape_markdown
-from heedful.report.run_records import sanitise_text
+from heedful.results.run_records import sanitise_text
 from heedful.report.terminal.comparison import CERTAIN, format_signed
 from heedful.results.comparison.records import OVER_SEEDS, ComparisonRecord, Difference, SidePair
 from heedful.results.comparison.requirements import RequirementResult

@@ -7,7 +7,7 @@ from io import StringIO
 from typing import Any
 
 from heedful.report.measure_labels import REMOVING, Meaning, meaning_of
-from heedful.report.run_records import sanitise_text
+from heedful.results.run_records import sanitise_text
 from heedful.results.comparison.columns import MeasureKey
 from heedful.results.comparison.records import (
     DEGREE_KEY,

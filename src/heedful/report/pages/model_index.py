@@ -7,7 +7,7 @@ from typing import Any
 
 from heedful.core.records import Estimate, Verdict
 from heedful.report.measure_labels import meaning_of
-from heedful.report.run_records import sanitise_text
+from heedful.results.run_records import sanitise_text
 from heedful.report.sections.claims import LEADING, MOST
 
 MANY = 1000  # more classes than this are the words of a language model

@@ -6,7 +6,7 @@ from math import isnan
 from typing import Any
 
 from heedful.core.records import Estimate, Verdict
-from heedful.report.run_records import RunRecords, sanitise_text
+from heedful.results.run_records import RunRecords, sanitise_text
 from heedful.report.sections.check_power import describe_check_powers
 from heedful.report.sections.claims import ClaimRow, build_claims
 from heedful.report.sections.page import CheckTable, build_check_table, sanitise_lines

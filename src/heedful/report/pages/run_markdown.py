@@ -6,7 +6,7 @@ from math import nan
 
 from heedful.core.records import Estimate
 from heedful.report.pages.run_html import three_decimals, two_decimals
-from heedful.report.run_records import RunRecords
+from heedful.results.run_records import RunRecords
 from heedful.report.sections.identifiability import IdentifiabilityView
 from heedful.report.sections.method_agreement import (
     MethodAgreement,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from heedful.report.run_records import RunRecords, sanitise_text
+from heedful.results.run_records import RunRecords, sanitise_text
 
 # signs of all packed maps together. A weight is a byte and rows sum to 1, so that 64 tokens hold
 # at most about six bits per byte: three such texts of 12 layers of 12 heads always fit

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from heedful.core.records import CheckResult
-from heedful.report.run_records import sanitise_text
+from heedful.results.run_records import sanitise_text
 
 UNKNOWN = "power not measured"
 

@@ -8,7 +8,7 @@ from jaxtyping import Float64, Int64
 from scipy.special import rel_entr
 
 from heedful.core.rng import generator
-from heedful.report.run_records import RunRecords, sanitise_text
+from heedful.results.run_records import RunRecords, sanitise_text
 
 MOST = 240  # half at random, a quarter from either end
 MOST_WORDS = 200  # of one text; what is beyond is counted, so that a page of books stays a page

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heedful.core.records import Estimate
-from heedful.report.run_records import RunRecords
+from heedful.results.run_records import RunRecords
 from heedful.report.sections.layers import (
     NOTHING,
     LayerHead,

@@ -10,7 +10,7 @@ from jaxtyping import Float64
 
 from heedful.core.records import Estimate
 from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.report.run_records import RunRecords, sanitise_text
+from heedful.results.run_records import RunRecords, sanitise_text
 
 KINDS = ("attention", "sensitivity", "saliency", "control")
 BETWEEN = " ~ "

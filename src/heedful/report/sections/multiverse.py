@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from heedful.core.records import Verdict
-from heedful.report.run_records import sanitise_text
+from heedful.results.run_records import sanitise_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from heedful.report.figures.layers import build_layer_figures
 from heedful.report.figures.method_agreement import build_method_figures
 from heedful.report.figures.retraining import build_retraining_figures
 from heedful.report.measure_labels import QUESTIONS, Direction, Role, ValueRange, meaning_of
-from heedful.report.run_records import RunRecords, sanitise_text
+from heedful.results.run_records import RunRecords, sanitise_text
 from heedful.report.sections.attention_maps import Maps, build_maps
 from heedful.report.sections.claims import ClaimRow, build_claims
 from heedful.report.sections.descriptive_checks import DescriptiveCheck, build_descriptive_checks

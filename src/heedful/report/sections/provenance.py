@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from heedful.core.records import Verdict
-from heedful.report.run_records import sanitise_text
+from heedful.results.run_records import sanitise_text
 
 ALWAYS = (
     "Leave-one-out is itself an intervention: a text with a word deleted may be unlike any text "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any
 
-from heedful.report.run_records import sanitise_text
+from heedful.results.run_records import sanitise_text
 
 ENDS = {True: "dev score no longer rose", False: "limit of epochs", None: "fixed schedule"}
 

@@ -11,7 +11,7 @@ from jaxtyping import Float64
 
 from heedful.core.records import CheckResult, Estimate
 from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.report.run_records import RunRecords, sanitise_text
+from heedful.results.run_records import RunRecords, sanitise_text
 
 CHECKS = ("necessity", "seeds", "adversary", "guide", "deception", "roar", "off_manifold")
 NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from heedful.core.records import Estimate
 from heedful.report.measure_labels import QUESTIONS
-from heedful.report.run_records import RunRecords, sanitise_text
+from heedful.results.run_records import RunRecords, sanitise_text
 from heedful.report.sections.provenance import read_audited_attention
 from heedful.report.sections.retrained_models import (
     RetrainedModel,

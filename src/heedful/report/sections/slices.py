@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float64
 
 from heedful.core.records import Estimate
 from heedful.numerics.stats.bootstrap import estimate_means, estimate_place
-from heedful.report.run_records import RunRecords
+from heedful.results.run_records import RunRecords
 
 MOST_CLASSES = 12
 MEANS = {
