@@ -1,7 +1,7 @@
-"""What a report is made from: the records of one run, and their columns."""
+"""The records of one run, from which reports are made."""
 
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,20 +13,14 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from heedful.core.records import Verdict
-from heedful.results.tables import (
-    MeasuredValues,
-    PartitionedTable,
-    gather_measures,
-    gather_settings,
-    gather_settings_of_measures,
-)
+from heedful.results.tables import MeasurementColumns, PartitionedTable, TextValues, gather_columns
 
 DIRECTION_SIGNS = range(0x202A, 0x202F), range(0x2066, 0x206A)
 
 
 @dataclass(frozen=True, eq=False)
 class RunRecords:
-    """All that a run folder holds, read file by file; `texts` is None where no words were kept."""
+    """All that a run folder holds, read file by file; `texts` is None where it kept no words."""
 
     verdict: Verdict
     manifest: Mapping[str, Any]
@@ -36,49 +30,33 @@ class RunRecords:
     maps: PartitionedTable | None = None
 
     @cached_property
-    def measured(self) -> MeasuredValues:
-        """The measurements of single instances as columns."""
-        return gather_measures(self.measurements)
-
-    def by_setting(self, check: str, measure: str) -> dict[str, Float64[np.ndarray, "n"]]:
-        """A measure's values for every setting it was taken under (layer, head, λ …)."""
-        return gather_settings(self.measurements, check, measure)
-
-    def by_every_setting(
-        self, check: str, measures: Sequence[str]
-    ) -> dict[str, dict[str, Float64[np.ndarray, "n"]]]:
-        """The same of several measures, read once."""
-        return gather_settings_of_measures(self.measurements, check, measures)
+    def columns(self) -> MeasurementColumns:
+        """The measurements as one column per key."""
+        return gather_columns(self.measurements)
 
     @property
     def instances(self) -> Int64[np.ndarray, "n"]:
         """Every instance that was measured, in order."""
-        return self.measured.instances
+        return self.columns.instances
 
     @cached_property
     def predicted(self) -> list[str]:
         """The predicted class of each instance."""
-        return _shown(self.measured.predicted)
+        return _shown(self.columns.predicted)
 
     @cached_property
     def label(self) -> list[str]:
         """The label in the data of each instance."""
-        return _shown(self.measured.label)
+        return _shown(self.columns.label)
 
-    def column(self, check: str, measure: str) -> Float64[np.ndarray, "n"]:
-        """One value per instance; NaN where it is undefined or was not measured."""
-        return self.measured.column(check, measure)
+    def column(self, check: str, measure: str, **keys: Any) -> TextValues:
+        """One value per text; NaN where it is undefined or was not measured."""
+        return self.columns.column(check, measure, **keys)
 
     @cached_property
-    def lengths(self) -> Float64[np.ndarray, "n"]:
-        """The number of words of each instance; NaN where the run kept none of it."""
-        lengths = np.full(len(self.instances), np.nan)
-        for table in self.texts.read(["instance", "words"]) if self.texts else ():
-            counts = pc.list_value_length(table["words"]).to_numpy()
-            whose = table["instance"].to_numpy()
-            known = np.isin(whose, self.instances)  # a run may keep the words of others too
-            lengths[np.searchsorted(self.instances, whose[known])] = counts[known]
-        return lengths
+    def lengths(self) -> TextValues:
+        """The number of words of each text; NaN where the run kept no words of it."""
+        return text_lengths(self.texts, self.instances)
 
     def words_of(self, instances: Collection[int]) -> list[dict[str, Any]]:
         """The words and scores of some instances, in the order of the data."""
@@ -88,6 +66,19 @@ class RunRecords:
         return sorted(found, key=lambda row: int(row["instance"]))
 
 
+def text_lengths(
+    texts: PartitionedTable | None, instances: Int64[np.ndarray, "n"]
+) -> Float64[np.ndarray, "n"]:
+    """The number of words of each text; NaN where no words of it were kept."""
+    lengths = np.full(len(instances), np.nan)
+    for table in texts.read(["instance", "words"]) if texts else ():
+        counts = pc.list_value_length(table["words"]).to_numpy()
+        whose = table["instance"].to_numpy()
+        known = np.isin(whose, instances)  # a run may keep the words of others too
+        lengths[np.searchsorted(instances, whose[known])] = counts[known]
+    return lengths
+
+
 def _shown(names: NDArray[Any]) -> list[str]:
     """Class names fit for a page; there are few, so each is looked at once."""
     known = {name: sanitise_text(name) for name in set(names.tolist())}
@@ -95,11 +86,11 @@ def _shown(names: NDArray[Any]) -> list[str]:
 
 
 def sanitise_text(text: str) -> str:
-    """Signs that a page cannot hold, or that reorder what stands around them, become U+FFFD.
+    """Characters that a page cannot hold, or that reorder the text around them, become U+FFFD.
 
     Joiners stay: emoji and many scripts are spelled with them.
 
-    >>> visible("a\\x00b\\u202ec")
+    >>> sanitise_text("a\\x00b\\u202ec")
     'a\ufffdb\ufffdc'
     """
     if text.isprintable():  # nearly always, and much faster than to look at every sign

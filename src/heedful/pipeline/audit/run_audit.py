@@ -3,6 +3,7 @@
 import platform
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
@@ -12,16 +13,19 @@ from typing import Any
 
 import torch
 
-from heedful.checks import Check, ReferenceSample, RetrainingCheck
+from heedful.checks import checks
+from heedful.checks.base import Check
+from heedful.checks.faithfulness.reference_texts import ReferenceSample
 from heedful.core.errors import DataError, RunError
+from heedful.core.records import SCHEMA
 from heedful.core.timing import Progress
 from heedful.core.values import Example
 from heedful.data.dataset import Dataset
-from heedful.models.protocols import HasFingerprint, Subject
+from heedful.models.protocols import HasArchitecture, HasFingerprint, Subject
 from heedful.numerics.stats.bootstrap import INTERVAL_KIND
 from heedful.pipeline.audit.job import run_job
 from heedful.pipeline.audit.run_lock import lock_folder
-from heedful.pipeline.audit.run_store import AnyJob, DatasetJob, Job, RunStore, make_jobs
+from heedful.pipeline.audit.run_store import AnyJob, Job, RunStore, make_jobs
 from heedful.pipeline.plan.method_settings import describe_methods
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.retrain.run_retraining import (
@@ -32,9 +36,11 @@ from heedful.pipeline.retrain.run_retraining import (
     run_retraining,
 )
 from heedful.pipeline.retrain.training_data import TrainingData
-from heedful.pipeline.verdict.check_power import AuditSetting
-from heedful.pipeline.verdict.estimate import MeasuredColumns, dataset_measures, reach_verdict
-from heedful.results.run_folder import MANIFEST, PLAN, VERDICT
+from heedful.pipeline.verdict.check_power import ARCHITECTURES, UNKNOWN, AuditSetting
+from heedful.pipeline.verdict.estimate import measure_dataset
+from heedful.pipeline.verdict.reach_verdict import reach_verdict
+from heedful.results.run_folder import MANIFEST, PLAN, VERDICT, RunFolder
+from heedful.results.run_records import text_lengths
 
 CORE_PACKAGES = ("heedful", "torch", "numpy", "scipy", "pyarrow")
 TRANSFORMER_PACKAGES = ("transformers", "tokenizers")  # told where they are part of the model
@@ -115,32 +121,29 @@ def _with_examples(jobs: Iterable[Job], data: Dataset) -> Iterator[tuple[Job, li
 
 
 def _write_verdict(store: RunStore, jobs: Sequence[AnyJob], plan: Plan, subject: Subject) -> str:
-    """Compute what needs all rows, from the rows as kept: a resumed run ends in the same bytes."""
-    measured = store.measured(jobs)
+    """Judge from the rows as they were kept, so that a resumed run ends in the same bytes."""
+    columns, summary = store.columns(jobs), store.summary(jobs)
     total = sum(job.last - job.first for job in jobs if isinstance(job, Job))
-    beside = store.beside(jobs)
-    if beside.too_short == total:
+    if summary.too_short == total:
         raise DataError(f"No text has {plan.min_words} words or more; nothing was audited.")
-    parts, by_seed = plan.build_checks(), {}
-    for job in jobs:
-        if isinstance(job, DatasetJob) and isinstance(check := parts[job.check], RetrainingCheck):
-            by_seed[job.check] = store.by_seed(job, tuple(check.over_seeds))
-    columns = MeasuredColumns(measured.predicted, measured.values, beside.missing, by_seed)
-    whole = dataset_measures(plan, columns)
-    store.put_dataset_measures(whole, measured)
-    texts = len(measured.predicted)
-    where = AuditSetting(power_architecture(subject), beside.words / max(1, texts), texts)
-    return reach_verdict(plan, columns.with_whole(whole), subject.labels, where).to_json()
+    whole = measure_dataset(plan, columns)
+    store.put_dataset_measures(whole, columns)
+    texts = len(columns.instances)
+    verdict = reach_verdict(
+        plan,
+        replace(columns, values={**columns.values, **whole}),
+        where=AuditSetting(power_architecture(subject), summary.words / max(1, texts), texts),
+        labels=subject.labels,
+        missing=summary.missing,
+        lengths=text_lengths(RunFolder(store.folder).texts(), columns.instances),
+    )
+    return verdict.to_json()
 
 
 def power_architecture(subject: Subject) -> str:
-    """What a subject is to the table of powers: one attention over states, or a transformer.
-
-    Whether such an attention is asked with a question is told apart: the output is not linear then.
-    """
-    if getattr(subject, "reads_question", False):
-        return "recurrent with a question"
-    return "recurrent" if getattr(subject, "attention_path", "own") == "own" else "transformer"
+    """What a subject is to the table of powers; unknown unless it says to be of a measured kind."""
+    found = subject.architecture if isinstance(subject, HasArchitecture) else UNKNOWN
+    return found if found in ARCHITECTURES else UNKNOWN
 
 
 def _manifest(
@@ -151,9 +154,9 @@ def _manifest(
     plan: Plan,
     fingerprint: str | None,
 ) -> dict[str, Any]:
-    beside = store.beside(jobs)
+    summary = store.summary(jobs)
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "versions": _versions(subject),
         "model": {"name": plan.model, "family": subject.family, "sha256": fingerprint},
         "data": {
@@ -168,19 +171,20 @@ def _manifest(
         "labels": list(subject.labels),
         "seed": plan.seed,
         "device": str(getattr(subject, "device", "cpu")),
-        "dtype": beside.dtype,
+        "dtype": summary.dtype,
         "threads": torch.get_num_threads(),
         "attention_path": getattr(subject, "attention_path", "own"),
         "attention": str(getattr(subject, "scope", "the model's one attention")),
-        "parity": max(beside.parity, getattr(subject, "parity", 0.0)),
+        "parity": max(summary.parity, getattr(subject, "parity", 0.0)),
         "methods": describe_methods(plan.methods),
         "level": plan.level,
         "interval": f"{plan.level:.0%} {INTERVAL_KIND}, {plan.resamples} resamples",
-        "truncated": beside.truncated,
-        "too_short": beside.too_short,
-        "batches_halved": beside.halved,
-        "retrained": list(beside.taught.values()),
-        "seconds": beside.seconds,
+        "truncated": summary.truncated,
+        "too_short": summary.too_short,
+        "batches_halved": summary.halved,
+        "checks": {name: checks.spec(name).to_dict() for name in plan.checks},
+        "retrained": list(summary.retrained.values()),
+        "seconds": summary.seconds,
     }
 
 

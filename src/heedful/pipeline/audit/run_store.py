@@ -53,7 +53,7 @@ def make_jobs(plan: Plan, total: int, *, origin: Mapping[str, str | None]) -> li
     """Cut a data set into jobs; `origin` holds the fingerprints of model and data."""
     settled = {
         "schema": SCHEMA,
-        "checks": {name: dict(one) for name, one in plan.settings.items()},
+        "checks": {name: plan.settings_of(name) for name in plan.settings},
         "seed": plan.seed,
         "min_words": plan.min_words,
         **origin,

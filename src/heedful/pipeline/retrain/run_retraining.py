@@ -75,7 +75,7 @@ def make_dataset_jobs(
     found = []
     for name in retraining_checks(plan):
         settled = {
-            "settings": dict(plan.settings[name]),
+            "settings": plan.settings_of(name),
             "retraining": RetrainingSettings.of(plan.retraining).binding(),
             "training": None if training is None else training.origin(),
             "seed": plan.seed,

@@ -108,8 +108,8 @@ def estimate_all(
     }
     return Evidence(
         results,
-        plan.settings,
-        dict(_places(plan, parts, columns, bootstrap)),
+        {name: plan.settings_of(name) for name in plan.checks},
+        dict(_places(parts, columns, bootstrap)),
         plan.epsilon,
     )
 
@@ -320,7 +320,7 @@ def _resampling_name(key: MeasureKey) -> str:
 
 
 def _places(
-    plan: Plan, parts: Mapping[str, AnyCheck], columns: MeasurementColumns, bootstrap: Bootstrap
+    parts: Mapping[str, AnyCheck], columns: MeasurementColumns, bootstrap: Bootstrap
 ) -> Iterator[tuple[str, Place]]:
     """Attention's place by each check that describes one and measured its ends."""
     for name, check in parts.items():

@@ -29,6 +29,7 @@ DECISIVE: Mapping[str, Vote] = {"used": "supports", "exclusive": "refutes", "rob
 distant attention with the same output that it is not exclusive, one way to change attention at no
 cost that it is not robust."""
 MAJORITY = 0.5  # of the weight that supports, less the weight that refutes
+NO_POWER = "the power of the checks was not measured for this kind of model"
 HOPELESS = 100.0  # times the texts there are: a tie in practice
 
 
@@ -88,7 +89,7 @@ def _answer(name: str, evidence: Evidence, powers: PowerTable) -> CheckResult:
     answer, why = apply_rules(check_rules(spec), evidence)
     known = {vote.claim: powers.of(vote.claim, name) for vote in spec.votes}
     if spec.claim in known and result.measured and not _weight(known[spec.claim]):
-        answer, why = "no vote", f"{why} {_explain_no_vote(known[spec.claim])}"
+        answer, why = "no vote", f"{why} {_explain_no_vote(known[spec.claim], powers)}"
     kept = {str(claim): _power_record(power) for claim, power in known.items()}
     return replace(result, answer=answer, why=why, power=kept)
 
@@ -101,7 +102,9 @@ def _weight(power: CheckPower | None) -> float:
     return 0.0 if power is None else power.weight
 
 
-def _explain_no_vote(power: CheckPower | None) -> str:
+def _explain_no_vote(power: CheckPower | None, powers: PowerTable) -> str:
+    if not powers.where.measured:
+        return "It has no vote: its power was not measured for this kind of model."
     if power is None:
         return "It has no vote: its power was not measured on models and texts like these."
     return f"It has no vote: it is not right often enough where the truth is known ({power})."
@@ -114,7 +117,8 @@ def _claim(claim: str, evidence: Evidence, powers: PowerTable) -> ClaimResult:
     votes = _votes(claim, evidence, powers)
     if not votes:
         first = apply_rules(check_rules(checks.spec(names[0])), evidence)[1]
-        why = f"No check that ran has a vote on this. {first}"
+        unknown = "" if powers.where.measured else f": {NO_POWER}"
+        why = f"No check that ran has a vote on this{unknown}. {first}"
         return ClaimResult("undecided", why, names)
     answer = CLAIM_ANSWERS.get(_combine(claim, votes), "undecided")
     why = " ".join(one.why for one in votes)

@@ -27,6 +27,7 @@ class ComposedSubject:
     table: Float[Tensor, "V K"]
     read: StateReader
     labels: tuple[str, ...] = ("negative", "positive")
+    architecture = "recurrent"
 
     @property
     def family(self) -> str:
@@ -86,7 +87,7 @@ def compose_subject(setting: Setting, read: StateReader, *columns: WordNumbers) 
 
 def read_per_word(
     vectors: Float[Tensor, "B T 2"], mask: Bool[Tensor, "B T"]
-) -> Float[Tensor, "B T 2"]:  # noqa: ARG001
+) -> Float[Tensor, "B T 2"]:
     """A state is its own word's score and what that word says."""
     return vectors
 

@@ -28,11 +28,11 @@ from heedful.report.figures.retraining import (
 )
 from heedful.report.figures.roar import curves_chart
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data, chart_theme
-from heedful.results.run_records import RunRecords
 from heedful.report.sections.identifiability import build_identifiability
 from heedful.report.sections.layers import build_layers
 from heedful.report.sections.method_agreement import build_method_agreement
 from heedful.report.sections.retraining import read_retrained_checks
+from heedful.results.run_records import RunRecords
 
 if TYPE_CHECKING:
     import altair as alt

@@ -4,8 +4,8 @@ from math import ceil, isnan
 
 from heedful.report.figures.figure_data import FigureData, FigureRow
 from heedful.report.figures.layers import ACROSS, head_dots, mean_rows
-from heedful.results.run_records import RunRecords
 from heedful.report.sections.identifiability import CHECK, IdentifiabilityView
+from heedful.results.run_records import RunRecords
 
 LAST = "The last is what leaves the last layer."
 

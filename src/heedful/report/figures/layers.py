@@ -6,8 +6,8 @@ from typing import Protocol, runtime_checkable
 
 from heedful.core.records import Estimate
 from heedful.report.figures.figure_data import FigureData, FigureRow
-from heedful.results.run_records import RunRecords
 from heedful.report.sections.layers import Layers
+from heedful.results.run_records import RunRecords
 
 RULERS = {
     "tau_gradient_leave_one_out": "gradient",

@@ -12,9 +12,9 @@ from heedful.core.records import Estimate
 from heedful.report.figures.faithfulness import build_copy_figure
 from heedful.report.figures.figure_data import FigureData, FigureRow, format_two_decimals
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
-from heedful.results.run_records import RunRecords
 from heedful.report.sections.retraining import RetrainedCheck, is_known, weight_order
 from heedful.report.sections.roar import build_roar_curves
+from heedful.results.run_records import RunRecords
 
 HEIGHTS = ("0–.25", ".25–.5", ".5–.75", ".75–1")  # of the largest weight
 CELLS = 20  # of a distribution of distances

@@ -7,7 +7,6 @@ from io import StringIO
 from typing import Any
 
 from heedful.report.measure_labels import REMOVING, Meaning, meaning_of
-from heedful.results.run_records import sanitise_text
 from heedful.results.comparison.columns import MeasureKey
 from heedful.results.comparison.records import (
     DEGREE_KEY,
@@ -16,6 +15,7 @@ from heedful.results.comparison.records import (
     Difference,
     SidePair,
 )
+from heedful.results.run_records import sanitise_text
 
 SIDES = ("first", "second", "difference")
 COMPARISON_COLUMNS = (

@@ -16,8 +16,8 @@ from heedful.report.pages.explanation_content import (
 )
 from heedful.report.pages.run_html import heat_class
 from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
-from heedful.results.run_records import sanitise_text
 from heedful.results.explanation import TextExplanation
+from heedful.results.run_records import sanitise_text
 
 MOST = 500  # words on a page; more of them nobody looks at, and a browser can hardly hold them
 

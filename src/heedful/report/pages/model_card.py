@@ -9,10 +9,10 @@ from heedful.report.pages.model_index import model_index, model_name
 from heedful.report.pages.run_html import three_decimals
 from heedful.report.pages.run_markdown import escape_markdown
 from heedful.report.pages.yaml_block import front_matter
-from heedful.results.run_records import sanitise_text
 from heedful.report.sections.claims import ClaimRow, EvidenceRow, build_claims
 from heedful.report.sections.provenance import list_limits, read_audited_attention
 from heedful.report.sections.retrained_models import describe_models
+from heedful.results.run_records import sanitise_text
 
 CARD_MARK = "<!-- written by heedful report --card -->"
 ANSWERS = {

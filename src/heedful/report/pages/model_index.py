@@ -7,8 +7,8 @@ from typing import Any
 
 from heedful.core.records import Estimate, Verdict
 from heedful.report.measure_labels import meaning_of
-from heedful.results.run_records import sanitise_text
 from heedful.report.sections.claims import LEADING, MOST
+from heedful.results.run_records import sanitise_text
 
 MANY = 1000  # more classes than this are the words of a language model
 DIGITS = 6

@@ -6,7 +6,6 @@ from math import isnan
 from typing import Any
 
 from heedful.core.records import Estimate, Verdict
-from heedful.results.run_records import RunRecords, sanitise_text
 from heedful.report.sections.check_power import describe_check_powers
 from heedful.report.sections.claims import ClaimRow, build_claims
 from heedful.report.sections.page import CheckTable, build_check_table, sanitise_lines
@@ -18,6 +17,7 @@ from heedful.report.sections.provenance import (
 )
 from heedful.report.sections.retrained_models import describe_models
 from heedful.report.terminal.verdict_card import HEADLINES
+from heedful.results.run_records import RunRecords, sanitise_text
 
 MOST_LABELS = 20
 QUESTION = "Does the attention of this model tell which words its predictions rest on?"

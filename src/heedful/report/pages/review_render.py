@@ -7,8 +7,8 @@ from heedful.report.pages.review_content import DECISIONS, FIELDS, QUESTION, Rev
 from heedful.report.pages.run_html import ARROWS, three_decimals
 from heedful.report.pages.run_markdown import escape_markdown
 from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
-from heedful.results.run_records import RunRecords
 from heedful.report.sections.page import CheckTable
+from heedful.results.run_records import RunRecords
 
 BLANK = "\\_" * 30
 CONDITIONS = 4  # blank lines

@@ -9,11 +9,11 @@ from heedful.core.records import Estimate
 from heedful.report.figures.draw import render_svg
 from heedful.report.figures.figure_data import format_two_decimals
 from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
-from heedful.results.run_records import RunRecords
 from heedful.report.sections.example_texts import SCORES, ExampleText
 from heedful.report.sections.layers import summarise_layers
 from heedful.report.sections.method_agreement import describe_length_limits, describe_nearest
 from heedful.report.sections.page import Page, build_page
+from heedful.results.run_records import RunRecords
 
 # what could end a script element or a line of it, in any reading of HTML or JavaScript
 UNSAFE_IN_SCRIPT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}

@@ -6,7 +6,6 @@ from math import nan
 
 from heedful.core.records import Estimate
 from heedful.report.pages.run_html import three_decimals, two_decimals
-from heedful.results.run_records import RunRecords
 from heedful.report.sections.identifiability import IdentifiabilityView
 from heedful.report.sections.method_agreement import (
     MethodAgreement,
@@ -15,6 +14,7 @@ from heedful.report.sections.method_agreement import (
 )
 from heedful.report.sections.multiverse import Choices
 from heedful.report.sections.page import CheckTable, Page, build_page
+from heedful.results.run_records import RunRecords
 
 # what Markdown or the HTML inside it would take for markup
 MARKUP = re.compile(r"([\\`*_{}\[\]#|<>&~$])")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.measure_labels import QUESTIONS, Meaning, meaning_of
-from heedful.results.run_records import sanitise_text
 from heedful.report.sections.check_power import describe_check_power
 from heedful.report.terminal.verdict_card import CLAIM_WORDS
+from heedful.results.run_records import sanitise_text
 
 MOST = 2  # figures of a check that is not known here
 LEADING = {

@@ -9,8 +9,8 @@ from jaxtyping import Float64
 from heedful.core.records import CheckResult, Estimate
 from heedful.numerics.stats.bootstrap import estimate_means
 from heedful.report.measure_labels import CONTROL_NAMES, OF_METHODS, QUESTIONS, ValueRange
-from heedful.results.run_records import RunRecords, sanitise_text
 from heedful.report.terminal.verdict_card import group_by_reason
+from heedful.results.run_records import RunRecords, sanitise_text
 
 HEADS = {
     "plausibility": {

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heedful.core.records import Estimate
-from heedful.results.run_records import RunRecords
 from heedful.report.sections.layers import (
     NOTHING,
     LayerHead,
@@ -14,6 +13,7 @@ from heedful.report.sections.layers import (
     is_audited,
 )
 from heedful.report.sections.provenance import read_audited_attention
+from heedful.results.run_records import RunRecords
 
 CHECK, OUTPUT = "identifiability", "output"
 MEASURES = (

@@ -10,8 +10,8 @@ from jaxtyping import Float64
 
 from heedful.core.records import Estimate
 from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.results.run_records import RunRecords
 from heedful.report.sections.provenance import AuditedAttention, read_audited_attention
+from heedful.results.run_records import RunRecords
 
 SETTING = re.compile(r"layer (\d+)(?:, head (\d+))?")
 NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0)

@@ -14,7 +14,6 @@ from heedful.report.figures.layers import build_layer_figures
 from heedful.report.figures.method_agreement import build_method_figures
 from heedful.report.figures.retraining import build_retraining_figures
 from heedful.report.measure_labels import QUESTIONS, Direction, Role, ValueRange, meaning_of
-from heedful.results.run_records import RunRecords, sanitise_text
 from heedful.report.sections.attention_maps import Maps, build_maps
 from heedful.report.sections.claims import ClaimRow, build_claims
 from heedful.report.sections.descriptive_checks import DescriptiveCheck, build_descriptive_checks
@@ -34,6 +33,7 @@ from heedful.report.sections.retraining import read_retrained_checks
 from heedful.report.sections.retraining_text import RetrainingSection, build_section
 from heedful.report.sections.slices import Slice, build_slices
 from heedful.report.terminal.verdict_card import HEADLINES
+from heedful.results.run_records import RunRecords, sanitise_text
 
 MOST_CLASSES = 4  # more columns than this would not be read
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from heedful.core.records import Estimate
 from heedful.report.measure_labels import QUESTIONS
-from heedful.results.run_records import RunRecords, sanitise_text
 from heedful.report.sections.provenance import read_audited_attention
 from heedful.report.sections.retrained_models import (
     RetrainedModel,
@@ -14,6 +13,7 @@ from heedful.report.sections.retrained_models import (
 )
 from heedful.report.sections.retraining import NOTHING, RetrainedCheck, WeightResult, is_known
 from heedful.report.sections.roar import PATTERN, list_roar_methods
+from heedful.results.run_records import RunRecords, sanitise_text
 
 SHARED = (
     "These models were fine-tuned from one pretrained encoder. Models that share their pretraining "

@@ -9,8 +9,8 @@ from jaxtyping import Float64
 from heedful.core.records import Estimate
 from heedful.numerics.stats.crossed_bootstrap import estimate_from_draws, resample_crossed
 from heedful.report.figures.figure_data import FigureData, FigureRow
-from heedful.results.run_records import RunRecords, sanitise_text
 from heedful.report.sections.retraining import RetrainedCheck, is_known
+from heedful.results.run_records import RunRecords, sanitise_text
 
 PATTERN = (
     "Models are trained for texts such as these, so that what is left is no surprise to them. But "

@@ -185,20 +185,20 @@ class TransformerTrainable:
 
     def train_adversary(
         self, weight: float, stopping: EarlyStopping, slot: CheckpointSlot, *, reverse: bool
-    ) -> TrainedVariant:  # noqa: ARG002
+    ) -> TrainedVariant:
         """TVD − λ·KL against the base model."""
         return self._learn(adversary_objective(weight, reverse=reverse), slot)
 
     def train_deceiver(
         self, plan: DeceptionPenalty, stopping: EarlyStopping, slot: CheckpointSlot
-    ) -> TrainedVariant:  # noqa: ARG002
+    ) -> TrainedVariant:
         """The labels and a penalty on the weight of the hidden words."""
         blocking = plan.hidden if plan.blocked else None
         return self._learn(deception_objective(plan, self._task), slot, blocking)
 
     def without(
         self, hidden: HiddenWords, stopping: EarlyStopping, slot: CheckpointSlot
-    ) -> TrainedVariant:  # noqa: ARG002
+    ) -> TrainedVariant:
         """The labels, from shorter texts."""
         blank = placeholder_id(self.subject)
         known, judged = (
@@ -209,7 +209,7 @@ class TransformerTrainable:
 
     def distil_masked(
         self, holes: RandomMasks, stopping: EarlyStopping, slot: CheckpointSlot
-    ) -> TrainedVariant:  # noqa: ARG002
+    ) -> TrainedVariant:
         """What the base model says, from texts with holes."""
         texts, both = prepare_masked_training(
             self.subject, holes, (self.context.train, self.context.dev)
