@@ -155,12 +155,14 @@ def _plan(
 
 
 def _checks_with_methods(checks: Sequence[str]) -> tuple[str, ...]:
-    """The checks that `--methods` is for, among those asked for."""
-    known = ("agreement", "faithfulness", "plausibility", "randomisation", "labels")
+    """The checks whose `methods` the option sets, among those that run."""
+    from heedful.checks import checks as registry
+
+    specs = [spec for spec in registry.specs() if spec.takes_methods != "never"]
     if "all" in checks:
-        return known  # roar would make many models of each method
-    chosen = tuple(name for name in (*known, "roar") if name in checks)
-    return chosen or ("agreement",)  # the usual checks have it; without it the plan says so
+        return tuple(spec.name for spec in specs if spec.takes_methods == "always")
+    chosen = tuple(spec.name for spec in specs if spec.name in checks)
+    return chosen or ("agreement",)  # a default check; without it the plan says so
 
 
 def _read_file(file: Path) -> str:

@@ -6,7 +6,9 @@ from typing import Any
 
 import torch
 
-from heedful.checks import Findings, RetrainingCheck, checks, default_checks
+from heedful.checks import checks, default_checks
+from heedful.checks.base import Findings
+from heedful.checks.retraining_base import RetrainingCheck
 from heedful.core.errors import HeedfulError, NotApplicable
 from heedful.core.values import Example
 from heedful.methods import methods
@@ -85,7 +87,7 @@ def _cost(subject: Subject) -> dict[str, Any]:
     texts = [Example(n, " ".join(words[n:] + words[:n]), 0) for n in range(PROBE_COUNT)]
     parts = {name: checks.build(name) for name in default_checks()}
     with _count_tokens(subject) as tokens:
-        seconds = run_job(subject, texts, parts, seed=0, max_batch_tokens=20_000).beside.seconds
+        seconds = run_job(subject, texts, parts, seed=0, max_batch_tokens=20_000).summary.seconds
     per_text = {name: round(one["cpu"] * 1000 / PROBE_COUNT, 2) for name, one in seconds.items()}
     found: dict[str, Any] = {"cpu_seconds_per_1000_texts": per_text}
     found["cpu_minutes_per_1000_texts"] = round(sum(per_text.values()) / 60, 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.checks import Check
+from heedful.checks.base import Check
 from heedful.checks.attention.adversarial.check import Adversarial
 from heedful.checks.attention.agreement.check import Agreement
 from heedful.core.batch import Encoded

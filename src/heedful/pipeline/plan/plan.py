@@ -26,7 +26,6 @@ QUICK_METHODS = {"lime": {"samples": QUICK_SAMPLES}, "kernel_shap": {"samples": 
 QUICK_LIMIT = 200
 QUICK_TRAIN_LIMIT = 2000
 TABLE_KEYS = ("fields", "settings", "subject", "methods", "retraining")
-BY_EPSILON = ("adversarial", "adversary")  # checks that measure by the plan's epsilon
 NON_BINDING_KEYS = (
     "max_batch_tokens",
 )  # may change between two sittings of one run: results do not
@@ -92,7 +91,7 @@ class Plan:
 
     def settings_of(self, name: str) -> dict[str, Any]:
         """All settings that a check is made with, those of the whole plan among them."""
-        shared = {"epsilon": self.epsilon} if name in BY_EPSILON else {}
+        shared = {"epsilon": self.epsilon} if _uses_epsilon(name) else {}
         return {**self.settings[name], **shared}
 
     def to_toml(self) -> str:
@@ -197,7 +196,7 @@ def _without_epsilon(
 ) -> dict[str, Mapping[str, Any]]:
     """Checks' settings without the epsilon of the plan; any other there is an error."""
     found = dict(settings)
-    for name in BY_EPSILON:
+    for name in filter(_uses_epsilon, settings):
         if not isinstance(own := found.get(name), Mapping) or "epsilon" not in own:
             continue
         if own["epsilon"] != epsilon:
@@ -242,10 +241,15 @@ def _require(name: str, value: Any, kind: type | tuple[type, ...], words: str) -
         raise ConfigError(f"{name} must be {words}, not {value!r}.")
 
 
+def _uses_epsilon(name: str) -> bool:
+    """Whether a check has the plan's epsilon as a setting."""
+    return name in checks and any(one.name == "epsilon" for one in fields(checks[name]))
+
+
 def _complete(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     check: Any = _build(name, settings)
     complete = asdict(check)
-    if name in BY_EPSILON:
+    if _uses_epsilon(name):
         del complete["epsilon"]
     return complete
 

@@ -10,7 +10,10 @@ from typing import Any
 
 import torch
 
-from heedful.checks import RetrainingCheck, RetrainingContext, mark_hidden_words
+from heedful.checks import checks as check_registry
+from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
+from heedful.checks.retraining_base import RetrainingCheck, RetrainingContext
+from heedful.core.records import MissingMeasure
 from heedful.core.errors import ConfigError, DataError, ModelError, NotApplicable
 from heedful.core.timing import Clock, Progress, no_progress
 from heedful.data.dataset import Dataset
@@ -127,7 +130,7 @@ def run_retraining(
     for job in todo:
         check = checks[job.check]
         if job.check in refused:
-            result = _refused_result(job.check, check, refused[job.check])
+            result = _refused_result(job.check, refused[job.check])
         else:
             callbacks.progress(0, 1, f"looking at what was made: {job.check}")
             result = _run_check(job.check, check, trial, asked[job.check])
@@ -142,7 +145,7 @@ def _requested_variants(
     refused: dict[str, str] = {}
     for name, check in checks.items():
         try:
-            asked[name] = check.lessons(trial)
+            asked[name] = check.variants(trial)
         except NotApplicable as reason:
             refused[name] = str(reason)
     return asked, refused
@@ -246,10 +249,11 @@ def _train_here(
     return None
 
 
-def _refused_result(name: str, check: RetrainingCheck, reason: str) -> JobResult:
-    """A check that could not be put."""
-    missing = {name: dict.fromkeys(check.measures, reason)}
-    return JobResult((), {}, {}, JobSummary(missing))
+def _refused_result(name: str, reason: str) -> JobResult:
+    """The result of a check that could not run: every measure is missing."""
+    measures = check_registry.spec(name).measures
+    missing = tuple(MissingMeasure(one.name, reason) for one in measures if one.averaged)
+    return JobResult((), {}, {}, JobSummary({name: missing}))
 
 
 def _run_check(
@@ -261,15 +265,15 @@ def _run_check(
         with clock(name), torch.no_grad():
             findings = check.examine(trial)
     except NotApplicable as reason:
-        return _refused_result(name, check, str(reason))
+        return _refused_result(name, str(reason))
     instances = [one.index for one in encoded]
     classes = trial.texts.outlook.probabilities.argmax(-1).tolist()
-    taught = {
+    retrained = {
         one.record["key"]: one.record for one in map(trial.trained, dependency_order(lessons))
     }
     return JobResult(
         tuple(to_measure_columns(name, instances, findings.measurements)),
         dict(zip(instances, classes, strict=True)),
         {one.index: one.label for one in encoded},
-        JobSummary({name: dict(findings.missing)}, clock.seconds(), taught=taught),
+        JobSummary({name: findings.missing}, clock.seconds(), retrained=retrained),
     )

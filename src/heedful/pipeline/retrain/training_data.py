@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from heedful.checks import RetrainingCheck
+from heedful.checks.retraining_base import RetrainingCheck
 from heedful.core.errors import NotApplicable
 from heedful.data.dataset import DEV_NAMES, Dataset
 from heedful.data.read import DataLike, read, splits

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from heedful.checks import mark_hidden_words
+from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
 from heedful.core.atomic_files import save_atomic, write_atomic
 from heedful.core.errors import ModelError
 from heedful.core.values import Example
