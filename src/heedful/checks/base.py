@@ -60,6 +60,15 @@ class HasSignificanceTests(Protocol):
         ...
 
 
+@runtime_checkable
+class HasWordScores(Protocol):
+    """A check whose scores of single words are kept, so that a report can show them."""
+
+    def word_scores(self, context: BatchContext) -> Mapping[str, Float[Tensor, "B T"]]:
+        """Scores by name; `core.records.WORD_SCORES` lists the names that are kept."""
+        ...
+
+
 def to_measurement(
     measure: str,
     values: Float[Tensor, "B"],
@@ -87,6 +96,7 @@ __all__ = [
     "Findings",
     "FitsData",
     "HasSignificanceTests",
+    "HasWordScores",
     "MeasureKey",
     "NeedsAllTexts",
     "missing_of",

@@ -62,7 +62,9 @@ def _check(name: str, context: BatchContext) -> Callable[[], object]:
 def _require_measurements(findings: Findings) -> None:
     """A check that refuses a model raises nothing: it has no figure, and a reason for each."""
     if not findings.measurements:
-        reasons = dict.fromkeys(one.reason for one in findings.missing) or ["It measures nothing here."]
+        reasons = dict.fromkeys(one.reason for one in findings.missing) or [
+            "It measures nothing here."
+        ]
         raise NotApplicable(" ".join(f"{one[0].upper()}{one[1:].rstrip('.')}." for one in reasons))
 
 

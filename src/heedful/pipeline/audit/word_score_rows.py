@@ -1,4 +1,4 @@
-"""The words of each text with their scores, kept so that a report can show them without a model."""
+"""The words of each text with their scores, so that a report can show them without the model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,21 +6,17 @@ from dataclasses import dataclass
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.checks.base import Check
-from heedful.checks.attention.adversarial.check import Adversarial
-from heedful.checks.attention.agreement.check import Agreement
+from heedful.checks.base import Check, HasWordScores
 from heedful.core.batch import Encoded
 from heedful.core.records import WORD_SCORES
-from heedful.methods.erasure.leave_one_out import LeaveOneOut
-from heedful.methods.gradient.one_hot_gradient import OneHotGradient
 from heedful.models.batch_context import BatchContext
 
 
 @dataclass(frozen=True, slots=True)
 class WordScoreRow:
-    """One text: its words, what was predicted with which probability, and scores by name.
+    """One text: its words, the predicted class and its probability, and scores by name.
 
-    A score that no check asked for is None: nothing is computed for the show alone.
+    A score that no check computes is None.
     """
 
     instance: int
@@ -35,7 +31,7 @@ class WordScoreRow:
 def word_score_rows(
     context: BatchContext, encoded: Sequence[Encoded], parts: Mapping[str, Check]
 ) -> Iterator[WordScoreRow]:
-    """A row per text of the sitting; a word's score is the sum over its tokens."""
+    """A row per text of the batch; a word's score is the sum over its tokens."""
     scores, here = _scores(context, parts), context.batch.present
     chosen = context.forward.probabilities.amax(-1).tolist()
     for row, one in enumerate(encoded):
@@ -56,12 +52,8 @@ def word_score_rows(
 def _scores(context: BatchContext, parts: Mapping[str, Check]) -> dict[str, Float[Tensor, "B T"]]:
     found = {"attention": context.forward.attention}
     for check in parts.values():
-        if isinstance(check, Adversarial):
-            found["adversarial"] = check.best(context)
-        if isinstance(check, Agreement):
-            target = context.predicted
-            found["one_hot_gradient"] = OneHotGradient()(context, target).scores
-            found["leave_one_out"] = LeaveOneOut()(context, target).scores
+        if isinstance(check, HasWordScores):
+            found |= check.word_scores(context)
     return found
 
 

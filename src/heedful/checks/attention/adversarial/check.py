@@ -1,35 +1,32 @@
-"""How different an attention gives the same output? (Jain & Wallace, 2019, experiment 2.2)"""
+"""How far can attention change without changing the output? (Jain & Wallace, 2019, exp. 2.2)"""
 
 from dataclasses import asdict, dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.checks.base import Findings, checks, to_measurement
+from heedful.checks.base import Findings, missing_of, to_measurement
 from heedful.checks.interventions.certified_optimum import CertifiedAdversary, jsd_bound
 from heedful.checks.interventions.gradient_search import AdversarialSearch
 from heedful.checks.interventions.lp_ascent import Ascent
 from heedful.checks.interventions.nullspace import NullSpace, require_head_values
 from heedful.checks.interventions.random_at_distance import RandomAtDistance
 from heedful.core.errors import NotApplicable
-from heedful.core.records import Claim
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, tvd
 
 
-@checks.register("adversarial")
 @dataclass(frozen=True)
 class Adversarial:
-    """How different an attention gives the same output?
+    """How far can attention change without changing the output?
 
     `epsilon_max_jsd` is what the published search finds, `certified_jsd` the true maximum (two
-    classes, linear decoder) and `ascent_jsd` what linear programs find where there is no such
-    certainty, `bound_jsd` what no attention can exceed, `of_bound` the best found
-    as a share of it, `output_tvd` the change of output at the best found, and `random_tvd`, to
-    give scale, that of random attentions equally far. For a single head `nullspace_jsd` tells how
-    far weights can go while it gives out the very same.
+    classes, linear decoder), `ascent_jsd` what linear programs find where no certificate exists,
+    `bound_jsd` an upper bound for any attention, `of_bound` the best found as a share of the
+    bound, `output_tvd` the change of output at the best found, and `random_tvd`, for scale, that
+    of random attentions at the same distance. For a single head `nullspace_jsd` is how far its
+    weights can move while its output stays exactly the same.
     """
 
     epsilon: float = 0.05
@@ -38,21 +35,9 @@ class Adversarial:
     rate: float = 0.01
     penalty: float = 500.0
     hinge: float = 0.01
-    claim: ClassVar[Claim | None] = "exclusive"
-    measures: ClassVar[tuple[str, ...]] = (
-        "epsilon_max_jsd",
-        "certified_jsd",
-        "ascent_jsd",
-        "bound_jsd",
-        "of_bound",
-        "output_tvd",
-        "random_tvd",
-    )
-    head_measures: ClassVar[tuple[str, ...]] = ("nullspace_jsd", "tokens_per_dimension")
-    beside: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        AdversarialSearch(**asdict(self))  # wrong settings are said before the work begins
+        AdversarialSearch(**asdict(self))  # refuses wrong settings early
 
     def __call__(self, context: BatchContext) -> Findings:
         own, missing, columns = context.forward.attention, dict[str, str](), dict[str, Tensor]()
@@ -64,7 +49,7 @@ class Adversarial:
         best = self._farthest(context)
         bound = jsd_bound(context, epsilon=self.epsilon)
         columns["bound_jsd"] = bound
-        # one word: nothing else to attend to, so no share of nothing
+        # with one word there is nothing else to attend to
         found = jsd(context.reading(best), own)
         columns["of_bound"] = torch.where(bound > 0, found / bound, torch.nan)
         columns["output_tvd"] = _output_change(context, best)
@@ -75,10 +60,10 @@ class Adversarial:
             except NotApplicable as reason:
                 missing["nullspace_jsd"] = f"No alternative with the same head output: {reason}."
         measured = (to_measurement(name, column) for name, column in columns.items())
-        return Findings(tuple(measured), missing)
+        return Findings(tuple(measured), missing_of(missing))
 
     def _same_head_output(self, context: BatchContext) -> dict[str, Float[Tensor, "B"]]:
-        """How far weights can go while the head gives out the very same."""
+        """How far the weights can move while the head's output stays exactly the same."""
         values = require_head_values(context)
         other = context.cached(NullSpace())[0]
         return {
@@ -86,12 +71,12 @@ class Adversarial:
             "tokens_per_dimension": context.batch.lengths / values.shape[-1],
         }
 
-    def best(self, context: BatchContext) -> Float[Tensor, "B T"]:
+    def word_scores(self, context: BatchContext) -> dict[str, Float[Tensor, "B T"]]:
         """The farthest attention found: the certified one where there is one."""
-        return context.reading(self._farthest(context))
+        return {"adversarial": context.reading(self._farthest(context))}
 
     def _found(self, context: BatchContext) -> dict[str, Tensor | str]:
-        """Rows by every way there is to find some, or the reason why a way is closed."""
+        """Attention rows by every search, or the reason why a search is not possible."""
         found: dict[str, Tensor | str] = {
             "epsilon_max_jsd": context.cached(AdversarialSearch(**asdict(self)))[0]
         }
@@ -99,15 +84,15 @@ class Adversarial:
             found["certified_jsd"] = context.cached(CertifiedAdversary(self.epsilon))[0]
             found["ascent_jsd"] = "The exact adversary is known: certified_jsd."
         except NotApplicable as reason:
-            found["certified_jsd"] = f"No exact adversary for this subject: {reason}."
+            found["certified_jsd"] = f"No exact adversary for this model: {reason}."
             try:
                 found["ascent_jsd"] = context.cached(Ascent(self.epsilon))[0]
             except NotApplicable as why:
-                found["ascent_jsd"] = f"No linear program for this subject: {why}."
+                found["ascent_jsd"] = f"No linear program for this model: {why}."
         return found
 
     def _farthest(self, context: BatchContext) -> Float[Tensor, "B *R T"]:
-        """Of all ways what lies farthest, text by text; nothing beats the exact one."""
+        """The farthest of all searches, text by text; the exact one where it exists."""
         found = self._found(context)
         if isinstance(exact := found["certified_jsd"], Tensor):
             return exact

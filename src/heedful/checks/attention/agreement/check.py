@@ -127,6 +127,14 @@ class Agreement:
             found[f"significant_{name}_bh"] = _where_defined(flags, p)
         return found
 
+    def word_scores(self, context: BatchContext) -> dict[str, Float[Tensor, "B T"]]:
+        """The scores of the two references."""
+        target = context.predicted
+        return {
+            "one_hot_gradient": OneHotGradient()(context, target).scores,
+            "leave_one_out": LeaveOneOut()(context, target).scores,
+        }
+
     def _scores(
         self, context: BatchContext
     ) -> tuple[Float[Tensor, "B K T"], tuple[MissingMeasure, ...]]:

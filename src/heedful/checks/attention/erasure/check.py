@@ -1,15 +1,13 @@
 """Do the highest weights decide? (Serrano & Smith, 2019)"""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, autograd
 
-from heedful.checks.base import Findings, checks, to_measurement
+from heedful.checks.base import Findings, missing_of, to_measurement
 from heedful.core.errors import ConfigError
-from heedful.core.records import Claim
 from heedful.core.rng import uniform_keys
 from heedful.core.values import LinearDecoder
 from heedful.models.batch_context import BatchContext
@@ -28,35 +26,20 @@ DRAWS = ("position", "as_published")
 NOT_LINEAR = "The smallest set is known for linear decoders only; this one is not linear."
 
 
-@checks.register("erasure")
 @dataclass(frozen=True)
 class Erasure:
     """Do the highest weights decide?
 
-    Weights of words are set to 0 and the others scaled up; states stay. `flip_top` and
-    `flip_random` say whether the decision flips without the top weight and without another word's,
-    drawn at random; `js_top_minus_random` how much farther the first moves the output. Then weights
-    go one after the other until the decision flips: `fraction_to_flip_…` is the share of the words
-    gone by then, in the order of attention, of gradients or at random, and with the smallest set
-    there is. Texts that cannot be flipped have none; `can_flip` counts the others.
+    Weights of words are set to 0 and the others rescaled; states stay. `flip_top` and `flip_random`
+    are whether the decision flips without the top weight and without another word's, drawn at
+    random; `js_top_minus_random` is how much farther the first moves the output. Then weights are
+    removed one by one until the decision flips: `fraction_to_flip_…` is the share of words removed
+    by then, in the order of attention, of gradients or at random, and for the smallest set there
+    is. Texts that no removal flips have none; `can_flip` counts the others.
     """
 
     orders: int = 5
     draw: str = "position"
-    claim: ClassVar[Claim | None] = "ranks"
-    measures: ClassVar[tuple[str, ...]] = (
-        "flip_top",
-        "flip_random",
-        "js_top_minus_random",
-        "can_flip",
-        "fraction_to_flip_attention",
-        "fraction_to_flip_gradient",
-        "fraction_to_flip_attention_x_gradient",
-        "fraction_to_flip_random",
-        "fraction_to_flip_optimal",
-    )
-    head_measures: ClassVar[tuple[str, ...]] = ()
-    beside: ClassVar[tuple[str, ...]] = ("attention_gap",)
 
     def __post_init__(self) -> None:
         if self.orders < 1:
@@ -68,7 +51,7 @@ class Erasure:
         fractions, missing = self._sets(context)
         columns = self._single(context) | fractions
         measured = (to_measurement(name, column) for name, column in columns.items())
-        return Findings(tuple(measured), missing)
+        return Findings(tuple(measured), missing_of(missing))
 
     def _single(self, context: BatchContext) -> dict[str, Float[Tensor, "B"]]:
         """Without the top weight, and without another."""
@@ -136,9 +119,9 @@ class Erasure:
         columns["random"] = needed[len(named) : len(named) + self.orders].mean(0)
         if not missing:
             columns["optimal"] = needed.amin(0)  # rounding may see a tie first on another way
-        told = {f"fraction_to_flip_{name}": column for name, column in columns.items()}
+        fractions = {f"fraction_to_flip_{name}": column for name, column in columns.items()}
         can_flip = torch.where(lengths > 1, can.double(), torch.nan)
-        return {"can_flip": can_flip} | told, missing
+        return {"can_flip": can_flip} | fractions, missing
 
     def _random_orders(self, context: BatchContext) -> Int[Tensor, "K B T"]:
         batch = context.batch

@@ -1,17 +1,16 @@
-"""What of attention can matter at all, and whose states it looks at? (Brunner et al., 2020)"""
+"""Which part of attention can affect the output? (Brunner et al., 2020)"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from heedful.checks.base import Findings, checks, to_measurement
+from heedful.checks.base import Findings, missing_of, to_measurement
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.core.records import Claim, Measurement
+from heedful.core.records import Measurement
 from heedful.core.rng import generator, uniform_keys
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.effective_attention import (
@@ -30,34 +29,25 @@ NAME = "identifiability"
 WEIGHT_MEASURES = ("no_effect_share", "no_effect_share_distribution", "keys_per_dimension")
 TOKEN_MEASURES = ("token_identified", "identified_by_chance")
 OWN_PART_MEASURES = ("own_share", "own_largest")
-NO_LAYERS = (
-    "This is asked of layers and heads; the model has one attention, over states of its own."
-)
-NOT_A_TRANSFORMER = (
-    "This is asked of heads one by one, which needs a transformers model; this is another."
-)
+NO_LAYERS = "This check needs layers and heads; the model has one attention over its own states."
+NOT_A_TRANSFORMER = "This check reads single heads, which needs a transformers model."
 
 
-@checks.register(NAME)
 @dataclass(frozen=True)
 class Identifiability:
-    """What of attention can matter at all, and whose states does it look at?
+    """Which part of attention can affect the output, and do states still represent their word?
 
     `no_effect_share` is ‖a N Nᵀ‖² / ‖a‖² of a head's row a, where N spans the left null space of
-    what the keys carry; `…_distribution` the same where the row must keep its sum;
-    `keys_per_dimension` says how cheap that is. `token_identified` is the share of words whose
-    state, as it enters the layer, points to its own word vector rather than to another token's;
-    `own_share` the word's own part in that state, ‖∂e_j/∂x_j‖ / Σ_i ‖∂e_j/∂x_i‖, and
-    `own_largest` whether no other part is larger, of `tokens` words drawn from each text by
-    `projections` random directions. Under settings: every layer and head, and the output.
+    the values; `…_distribution` is the same for rows that must keep their sum; the more
+    `keys_per_dimension`, the larger it must be. `token_identified` is the share of words whose
+    state, as it enters the layer, is nearest to its own word vector; `own_share` the word's own
+    part in that state, ‖∂e_j/∂x_j‖ / Σ_i ‖∂e_j/∂x_i‖, and `own_largest` whether no other part is
+    larger, for `tokens` words drawn from each text and `projections` random directions. All are
+    also measured by layer, the first two by head, and the last three at the output.
     """
 
     tokens: int = 2
     projections: int = 4
-    claim: ClassVar[Claim | None] = None
-    usual: ClassVar[bool] = False  # backward passes for every word, direction and layer
-    head_measures: ClassVar[tuple[str, ...]] = ()
-    beside: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         if self.tokens < 0 or self.projections < 1:
@@ -66,16 +56,12 @@ class Identifiability:
                 f"{self.tokens} and {self.projections}."
             )
 
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """Of weights, of states, and of what is in them where that is asked for."""
-        return (*WEIGHT_MEASURES, *TOKEN_MEASURES, *(OWN_PART_MEASURES if self.tokens else ()))
-
     def __call__(self, context: BatchContext) -> Findings:
         subject = context.subject
         if not isinstance(subject, HasAttentionCalls) or not context.forward.maps:
             reason = NOT_A_TRANSFORMER if context.forward.maps else NO_LAYERS
-            return Findings((), dict.fromkeys(self.measures, reason))
+            every = (*WEIGHT_MEASURES, *TOKEN_MEASURES, *self._own_measures)
+            return Findings((), missing_of(dict.fromkeys(every, reason)))
         found: list[Measurement] = []
         missing: dict[str, str] = {}
         try:
@@ -85,7 +71,8 @@ class Identifiability:
         try:
             leaf, states = context.embedded, _states(context, subject)
         except NotApplicable as reason:
-            return Findings(tuple(found), missing | dict.fromkeys(self.measures[3:], str(reason)))
+            missing |= dict.fromkeys((*TOKEN_MEASURES, *self._own_measures), str(reason))
+            return Findings(tuple(found), missing_of(missing))
         if leaf.shape[-1] == states[0].shape[-1]:
             found += _identified(context, subject, states)
         else:
@@ -96,7 +83,11 @@ class Identifiability:
             )
         if self.tokens:
             found += self._own(context, subject, states)
-        return Findings(tuple(found), missing)
+        return Findings(tuple(found), missing_of(missing))
+
+    @property
+    def _own_measures(self) -> tuple[str, ...]:
+        return OWN_PART_MEASURES if self.tokens else ()
 
     def _own(
         self, context: BatchContext, subject: HasAttentionCalls, states: list[Tensor]
@@ -139,9 +130,9 @@ def _weights(context: BatchContext, subject: HasAttentionCalls) -> Iterator[Meas
         held = [one[:, heads] for layer, one in enumerate(columns) if subject.scope.holds(layer)]
         yield to_measurement(name, torch.stack(held).mean((0, 2)))
         for layer, one in enumerate(columns):
-            yield to_measurement(name, one.mean(1), f"layer {layer}")
+            yield to_measurement(name, one.mean(1), layer=layer)
             for number in range(one.shape[1]):
-                yield to_measurement(name, one[:, number], f"layer {layer}, head {number}")
+                yield to_measurement(name, one[:, number], layer=layer, head=number)
     yield from _by_layer(subject, WEIGHT_MEASURES[2], [one.keys for one in layers])
 
 
@@ -165,12 +156,12 @@ def _identified(
 def _by_layer(
     subject: HasAttentionCalls, name: str, columns: list[Tensor], *, output: bool = False
 ) -> Iterator[Measurement]:
-    """What the scope holds of the layers, then each of them; the last is the output where said."""
+    """The mean over the audited layers, then each layer; the last column may be the output."""
     layers = columns[:-1] if output else columns
     held = [one for layer, one in enumerate(layers) if subject.scope.holds(layer)]
     yield to_measurement(name, torch.stack(held).mean(0))
     for layer, one in enumerate(layers):
-        yield to_measurement(name, one, f"layer {layer}")
+        yield to_measurement(name, one, layer=layer)
     if output:
         yield to_measurement(name, columns[-1], "output")
 

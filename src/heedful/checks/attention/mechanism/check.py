@@ -1,7 +1,6 @@
-"""Where does attention part from influence: in the weighting or in the mixing?"""
+"""Where do attention and influence diverge: in the weights or in the encoder's mixing?"""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -12,9 +11,8 @@ from heedful.checks.attention.mechanism.layer_contributions import (
     compute_contributions,
     measure_layer_contributions,
 )
-from heedful.checks.base import Findings, checks, to_measurement
+from heedful.checks.base import Findings, missing_of, to_measurement
 from heedful.core.errors import NotApplicable
-from heedful.core.records import Claim
 from heedful.core.values import LinearDecoder
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
 from heedful.models.batch_context import BatchContext
@@ -22,29 +20,24 @@ from heedful.models.protocols import HasLayers
 from heedful.numerics.tensor.ranking import dense_ranks, kendall
 
 
-@checks.register("mechanism")
 @dataclass(frozen=True)
 class Mechanism:
-    """Where does attention part from influence: in the weighting or in the mixing?
+    """Where do attention and influence diverge: in the weights or in the encoder's mixing?
 
-    With a linear decoder α_t s_t is what state t adds to the output. `tau_weighting` ranks tokens
-    by α against ‖α s‖: what is lost there is the fault of the weights, which do not see how much a
-    state has to say. `tau_mixing` ranks ‖α s‖ against leave-one-out: what is lost there is the
-    fault of the encoder, whose states no longer stand for their words (and, where a deleted word
-    had much weight, of the softmax that hands it on). `conicity`, the mean cosine of the states
-    with their mean, says how alike the states are (Mohankumar et al., 2020).
+    With a linear decoder α_t s_t is what state t adds to the output. `tau_weighting` compares the
+    ranking by α with that by ‖α s‖: a loss there is due to the weights, which do not reflect how
+    much a state contributes. `tau_mixing` compares ‖α s‖ with leave-one-out: a loss there is due
+    to the encoder, whose states no longer stand for their own words (and, where a deleted word had
+    much weight, to the softmax that redistributes it). `conicity`, the mean cosine of the states
+    with their mean, measures how alike the states are (Mohankumar et al., 2020).
 
-    In a transformer a token's contribution to the layer under audit takes the place of ‖α s‖, by
-    ALTI, or by value zeroing where that is refused and `zeroing` is not turned off (see
-    `layer_contributions`). `tau_unrolled` is then its agreement with leave-one-out, `tau_mixing`
-    that of the contribution followed down through the layers; all three also layer by layer.
+    In a transformer a token's contribution to the audited layer replaces ‖α s‖, by ALTI, or by
+    value zeroing where ALTI is refused and `zeroing` is on (see `layer_contributions`).
+    `tau_unrolled` is then its agreement with leave-one-out, `tau_mixing` that of the contribution
+    traced through the layers below; all three are also measured layer by layer.
     """
 
     zeroing: bool = True
-    claim: ClassVar[Claim | None] = None
-    measures: ClassVar[tuple[str, ...]] = ("tau_weighting", "tau_mixing", "conicity")
-    head_measures: ClassVar[tuple[str, ...]] = ("tau_unrolled",)
-    beside: ClassVar[tuple[str, ...]] = ()
 
     def __call__(self, context: BatchContext) -> Findings:
         mask, own = context.batch.mask, context.forward.attention
@@ -63,14 +56,15 @@ class Mechanism:
             reason = "Only a linear decoder says what each state adds; this one is not linear."
             missing = dict.fromkeys(("tau_weighting", "tau_mixing"), reason)
         measured = (to_measurement(name, column) for name, column in columns.items())
-        return Findings(tuple(measured), missing)
+        return Findings(tuple(measured), missing_of(missing))
 
     def _of_layers(self, context: BatchContext, columns: dict[str, Tensor]) -> Findings:
         measured = [to_measurement(name, column) for name, column in columns.items()]
         try:
             layers = compute_contributions(context, zeroing=self.zeroing)
         except NotApplicable as reason:
-            return Findings(tuple(measured), dict.fromkeys(LAYER_MEASURES, str(reason)))
+            reasons = dict.fromkeys(LAYER_MEASURES, str(reason))
+            return Findings(tuple(measured), missing_of(reasons))
         leave = LeaveOneOut(of="output")(context, context.predicted).scores
         return Findings((*measured, *measure_layer_contributions(context, layers, leave)))
 

@@ -1,9 +1,9 @@
-"""What tokens contribute to each layer, and traced down through the layers, beside influence.
+"""What tokens contribute to each layer, directly and traced through the layers below.
 
-Three rankings of the words at the position under audit: the weights of a layer; what each token
+Three rankings of the words at the audited position: the weights of a layer; what each token
 contributes to the state there, values, residual and norm included; and the same traced through the
-layers below, where a position no longer stands for its own token. Between the first two lies the
-weighting, between the second and the third the mixing; leave-one-out is what all are held against.
+layers below, where a position no longer stands for its own token. The first two differ by the
+weighting, the second and third by the mixing; all are compared with leave-one-out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ def measure_layer_contributions(
     yield from _taus(rows, context.batch.mask, None)
     for number, weights in enumerate(context.layer_rows):
         rows = [weights.mean(1), alone[number], down[number], leave]
-        yield from _taus(rows, context.batch.mask, f"layer {number}")
+        yield from _taus(rows, context.batch.mask, number)
 
 
 def _holds(context: BatchContext, layer: int) -> bool:
@@ -66,10 +66,10 @@ def _holds(context: BatchContext, layer: int) -> bool:
 
 
 def _taus(
-    rows: Sequence[Float[Tensor, "B T"]], mask: Bool[Tensor, "B T"], setting: str | None
+    rows: Sequence[Float[Tensor, "B T"]], mask: Bool[Tensor, "B T"], layer: int | None
 ) -> Iterator[Measurement]:
-    """Weights, contributions, contributions traced, and leave-one-out, two by two."""
+    """Weights, contributions, traced contributions and leave-one-out, pair by pair."""
     scores = torch.stack([one.double() for one in rows], dim=1) * mask[:, None]
     tau = kendall(dense_ranks(scores, mask[:, None].expand_as(scores)), mask).tau
     for measure, (one, other) in zip(LAYER_MEASURES, ((0, 1), (2, 3), (1, 3)), strict=True):
-        yield to_measurement(measure, tau[:, one, other], setting)
+        yield to_measurement(measure, tau[:, one, other], layer=layer)

@@ -1,17 +1,15 @@
 """Does shuffled attention change the output? (Jain & Wallace, 2019, experiment 2.1)"""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.checks.base import Findings, checks, to_measurement
+from heedful.checks.base import Findings, to_measurement
 from heedful.checks.interventions.leverage import Leverage
 from heedful.checks.interventions.simple import Permute, permute_rows
 from heedful.core.errors import ConfigError
-from heedful.core.records import Claim
 from heedful.core.rng import generator, uniform_keys
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import HasEditableRows
@@ -20,31 +18,22 @@ from heedful.numerics.tensor.distributions import positions_first, tvd
 NO_LEVERAGE = 1e-9  # below this no attention does anything, and a share of it means nothing
 
 
-@checks.register("permutation")
 @dataclass(frozen=True)
 class Permutation:
     """Does shuffled attention change the output?
 
-    `median_tvd` is the median change over the shuffles; `leverage` the largest change that any
-    attention could cause on the same states, and `median_of_leverage` the share of it. Where a
-    model has many attentions, the weight on special tokens stays where it is; `…_all_keys` moves
-    that too, and `…_random_rows` gives scale: the same shuffle put to the rows of another position
-    and layer, drawn at random (`elsewhere` draws).
+    `median_tvd` is the median change over `draws` shuffles, `leverage` the largest change that any
+    attention could cause on the same states, and `median_of_leverage` the first as a share of the
+    second. In a model with many attentions the weight on special tokens stays in place;
+    `…_all_keys` shuffles it too, and `…_random_rows` gives a scale: the same shuffle applied to
+    the rows of a random position and layer (`elsewhere` draws).
     """
 
     draws: int = 100
     elsewhere: int = 10
-    claim: ClassVar[Claim | None] = "used"
-    measures: ClassVar[tuple[str, ...]] = (
-        "median_tvd",
-        "leverage",
-        "median_of_leverage",
-    )
-    head_measures: ClassVar[tuple[str, ...]] = ("median_tvd_all_keys", "median_tvd_random_rows")
-    beside: ClassVar[tuple[str, ...]] = ("max_attention",)
 
     def __post_init__(self) -> None:
-        Permute(draws=self.draws)  # wrong settings are said before the work begins
+        Permute(draws=self.draws)  # refuses wrong settings early
         if self.elsewhere < 1:
             raise ConfigError(f"elsewhere must be at least 1, not {self.elsewhere}.")
 

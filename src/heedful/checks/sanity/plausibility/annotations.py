@@ -1,4 +1,4 @@
-"""What people said of the words of a batch, word by word as the checks see them."""
+"""Human annotations of the words of a batch, aligned with the words that checks rank."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,33 +14,33 @@ from heedful.core.rationales import WordAnnotations
 
 @dataclass(frozen=True, eq=False)
 class AnnotationView:
-    """Marks and numbers that people gave the words of a batch."""
+    """Rationale marks and word scores that people gave."""
 
     words: WordView
 
     @cached_property
     def people(self) -> list[WordAnnotations]:
-        """Text by text; of texts nobody was told about, nothing."""
+        """The annotations of each text; empty ones for texts without any."""
         context = self.words.context
         return [context.people.get(one, WordAnnotations()) for one in context.batch.instances]
 
     @cached_property
     def marked(self) -> Bool[Tensor, "B W"]:
-        """True where people marked a word."""
+        """True where a word is in the rationale."""
         return self._spread([one.marked for one in self.people]) > 0
 
     @cached_property
     def scores(self) -> Float64[Tensor, "B W"]:
-        """The numbers that people gave; 0 where there is none."""
+        """The scores that people gave; 0 where there are none."""
         return self._spread([one.scores for one in self.people])
 
     @cached_property
     def scored(self) -> Bool[Tensor, "B"]:
-        """Texts whose words have numbers."""
+        """Texts whose words have scores."""
         return torch.tensor([one.scores is not None for one in self.people])
 
     def reason(self, nothing: str) -> str:
-        """Why no text has anything: what the first says of itself, or that there is nothing."""
+        """Why no text is annotated: the reason of the first text that has one, or `nothing`."""
         return next((one.why for one in self.people if one.why), nothing)
 
     @cached_property
@@ -51,9 +51,9 @@ class AnnotationView:
         empty = torch.full(self.words.real.shape, -1)
         return empty.scatter_reduce(1, token_player.clamp(min=0), whose, "amax")
 
-    def _spread(self, told: Sequence[tuple[bool | float, ...] | None]) -> Float64[Tensor, "B W"]:
+    def _spread(self, values: Sequence[tuple[bool | float, ...] | None]) -> Float64[Tensor, "B W"]:
         found = torch.zeros(self.words.real.shape, dtype=torch.float64)
-        for row, one in enumerate(told):
+        for row, one in enumerate(values):
             if one:
                 here = self.words.real[row]
                 found[row, here] = torch.tensor(one, dtype=torch.float64)[self._number[row, here]]

@@ -1,0 +1,102 @@
+"""What `permutation` asks, measures and concludes."""
+
+from heedful.checks.spec import CheckSpec, ClaimVote, Evidence, Measure, VoteRule, always
+from heedful.core.records import Estimate
+
+NAME = "permutation"
+
+
+def _shuffled(e: Evidence) -> Estimate:
+    return e.of(NAME, "median_tvd")
+
+
+def _leverage(e: Evidence) -> Estimate:
+    return e.of(NAME, "leverage")
+
+
+def _epsilon(e: Evidence) -> float:
+    return e.epsilon
+
+
+USED_RULES = (
+    VoteRule(
+        "refutes",
+        lambda e: _leverage(e).high < e.epsilon,
+        lambda e: (
+            f"No attention at all changes the output by {e.epsilon:g}: the most that any could do "
+            f"is {_leverage(e)}."
+        ),
+    ),
+    VoteRule(
+        "refutes",
+        lambda e: _shuffled(e).high < e.epsilon,
+        lambda e: (
+            f"Shuffling the weights changes the output by {_shuffled(e)}, less than the "
+            f"{e.epsilon:g} that counts as the same output (at most possible: {_leverage(e)})."
+        ),
+    ),
+    VoteRule(
+        "supports",
+        lambda e: _shuffled(e).low > e.epsilon,
+        lambda e: (
+            f"Shuffling the weights changes the output by {_shuffled(e)}, more than the "
+            f"{e.epsilon:g} that counts as the same output."
+        ),
+    ),
+    VoteRule(
+        "undecided",
+        always,
+        lambda e: (
+            f"Shuffling the weights changes the output by {_shuffled(e)}; the interval contains "
+            f"{e.epsilon:g}."
+        ),
+    ),
+)
+EXCLUSIVE_RULES = (
+    VoteRule(
+        "refutes",
+        lambda e: _leverage(e).high < e.epsilon,
+        lambda e: (
+            f"Any attention gives the same output: the most that one could change it is "
+            f"{_leverage(e)}."
+        ),
+    ),
+    VoteRule(
+        "undecided",
+        always,
+        lambda e: (
+            f"Attention can change the output by up to {_leverage(e)}, so it is not ignored; how "
+            "far one with the same output can be stays open."
+        ),
+    ),
+)
+
+SPEC = CheckSpec(
+    NAME,
+    "Does shuffled attention change the output?",
+    (
+        Measure("median_tvd", "median change of output when weights are shuffled", "up"),
+        Measure("leverage", "largest change any attention can cause", "up"),
+        Measure("median_of_leverage", "the first as a share of the second", "up"),
+        Measure("median_tvd_all_keys", "the first, special tokens' weights shuffled too", "up"),
+        Measure("median_tvd_random_rows", "the first, rows of other positions", role="control"),
+        Measure("max_attention", "largest weight", averaged=False),
+    ),
+    "heedful.checks.attention.permutation.check:Permutation",
+    claim="used",
+    source="Jain & Wallace, 2019, experiment 2.1",
+    leading=("median_tvd", "leverage"),
+    rules=USED_RULES,
+    votes=(
+        ClaimVote("used", "other weights", _shuffled, _epsilon, USED_RULES),
+        ClaimVote(
+            "exclusive",
+            "other weights",
+            _leverage,
+            _epsilon,
+            EXCLUSIVE_RULES,
+            leading=("leverage",),
+        ),
+    ),
+    sliced=("median_tvd",),
+)

@@ -1,0 +1,68 @@
+"""What `labels` asks and measures; it has no vote."""
+
+from heedful.checks.sanity.randomisation.spec import (
+    NO_PROOF,
+    RANK_CORRELATION,
+    describe_unchanged,
+)
+from heedful.checks.spec import RANK, CheckSpec, Measure, describe_only
+from heedful.core.records import CheckResult
+
+NAME = "labels"
+BY = ("method", "seed")
+
+
+def describe(result: CheckResult) -> str:
+    """How similar the rankings are in models trained on shuffled and on true labels."""
+    shuffled = {name: one for name, one in result.by_method(RANK_CORRELATION).items() if one.n}
+    if not shuffled:
+        return "No ranking can be compared with that of a model trained on shuffled labels."
+    sentence = ""
+    if "attention" in shuffled:
+        sentence = (
+            "Trained on shuffled labels, attention ranks words as the model's own does at ρ "
+            f"{shuffled['attention']}, trained on the true labels at ρ "
+            f"{result.of('with_labels', method='attention')}. "
+        )
+    learned = result.by_method("learned")
+    same = [name for name, one in learned.items() if one.n and not one.low > 0]
+    if same:
+        sentence += f"No nearer to the model with the labels than without: {', '.join(same)}. "
+    return f"{sentence}{describe_unchanged(shuffled, 'the labels')} {NO_PROOF}"
+
+
+SPEC = CheckSpec(
+    NAME,
+    "Does the explanation depend on the training labels?",
+    (
+        Measure(
+            RANK_CORRELATION,
+            "{method} on the model and after shuffled labels, ρ",
+            range=RANK,
+            by=BY,
+            short="with labels shuffled, ρ",
+        ),
+        Measure(
+            "with_labels",
+            "the same after the true labels: {method}",
+            range=RANK,
+            by=BY,
+            short="with true labels, ρ",
+        ),
+        Measure(
+            "learned",
+            "what the labels add: {method}",
+            range=RANK,
+            by=("method",),
+            short="what the labels add",
+        ),
+    ),
+    "heedful.checks.sanity.labels.check:Labels",
+    source="Adebayo et al., 2018",
+    title="What the labels add",
+    rules=describe_only(NAME, describe),
+    quick={"seeds": 2, "epochs": 12, "patience": 3},
+    retrains=True,
+    by_default=False,
+    takes_methods="always",
+)
