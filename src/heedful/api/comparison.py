@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.api.run import Run
+from heedful.comparison.compare import ComparisonSettings, compare_records
+from heedful.comparison.records import ComparisonRecord
+from heedful.comparison.requirements import (
+    RequirementResult,
+    check_requirement,
+    parse_requirement,
+)
+from heedful.comparison.sides import ComparedRun
 from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import RunError
 from heedful.numerics.stats.bootstrap import RESAMPLES
 from heedful.report.pages.comparison_rows import COMPARISON_COLUMNS, flatten_rows, render_csv
 from heedful.report.terminal.comparison import print_comparison
-from heedful.results.comparison.columns import gather_columns
-from heedful.results.comparison.compare import ComparisonSettings, compare_records
-from heedful.results.comparison.records import ComparisonRecord
-from heedful.results.comparison.requirements import (
-    RequirementResult,
-    check_requirement,
-    parse_requirement,
-)
-from heedful.results.comparison.sides import ComparedRun
 from heedful.results.run_folder import MANIFEST, PLAN, RunFolder
+from heedful.results.tables import gather_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -178,6 +178,9 @@ class CheckSpec:
         sliced: Measures that are also estimated for parts of the texts: by class, by length.
         quick: Upper bounds of settings for `--quick`.
         retrains: Whether it retrains the model.
+        over_seeds: Measures with a row for each seed, and how their values are averaged over seeds.
+        differences: Measures that are a difference of two others. A side without a method is of
+            the same method as the difference.
         by_default: Whether it runs when no checks are named.
         takes_methods: Whether `--methods` sets its `methods`: `always`, or only when the check is
             `named` rather than part of `all`, because each method is expensive.
@@ -199,6 +202,8 @@ class CheckSpec:
     sliced: tuple[str, ...] = ()
     quick: Mapping[str, int] = field(default_factory=dict)
     retrains: bool = False
+    over_seeds: Mapping[str, Literal["mean", "median"]] = field(default_factory=dict)
+    differences: Mapping[str, tuple[Series, Series]] = field(default_factory=dict)
     by_default: bool = True
     takes_methods: Literal["always", "named", "never"] = "never"
     sections: "Callable[[RunRecords], Sequence[Section]] | None" = None

@@ -36,7 +36,7 @@ def compare(
     """Compare runs with the first of them: paired differences, intervals, corrected p-values."""
     from heedful.api.comparison import compare as compare_runs
     from heedful.report.escaping import escape_control_characters
-    from heedful.results.comparison.requirements import parse_requirement
+    from heedful.comparison.requirements import parse_requirement
 
     chosen = split_names(methods)
     if methods is not None and len(chosen) < 2:

@@ -12,9 +12,9 @@ from comparisons import taus, write_run
 from heedful.checks.attention.agreement.check import Agreement
 from heedful.core.errors import ConfigError, RunError
 from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted, holm_adjusted
-from heedful.results.comparison.columns import MeasureKey, gather_columns
-from heedful.results.comparison.requirements import parse_requirement
-from heedful.results.comparison.sides import AGREEMENT_MEASURES, CHECKS_BY_METHOD, strip_method_name
+from heedful.comparison.columns import MeasureKey, gather_columns
+from heedful.comparison.requirements import parse_requirement
+from heedful.comparison.sides import AGREEMENT_MEASURES, CHECKS_BY_METHOD, strip_method_name
 from heedful.results.tables import PartitionedTable
 from unit.report.made_up import by_layer
 

@@ -11,16 +11,16 @@ from heedful.checks import checks
 from heedful.checks.retraining_base import RetrainingCheck
 from heedful.core.rng import generator
 from heedful.numerics.stats.bootstrap import estimate_place
-from heedful.results.comparison import seed_differences
-from heedful.results.comparison.columns import MeasureKey, MeasurementColumns
-from heedful.results.comparison.degree_differences import DEGREE_MEASURES, degree_difference
-from heedful.results.comparison.mean_differences import (
+from heedful.comparison import seed_differences
+from heedful.comparison.columns import MeasureKey, MeasurementColumns
+from heedful.comparison.degree_differences import DEGREE_MEASURES, degree_difference
+from heedful.comparison.mean_differences import (
     EQUAL_VALUES,
     ResamplingSettings,
     mean_differences,
 )
-from heedful.results.comparison.records import DEGREE_KEY, OVER_SEEDS
-from heedful.results.comparison.seed_differences import (
+from heedful.comparison.records import DEGREE_KEY, OVER_SEEDS
+from heedful.comparison.seed_differences import (
     MEDIAN_MEASURES,
     SEED_DIFFERENCES,
     seeded_difference,

@@ -6,7 +6,7 @@ from typing import Any
 from heedful.report.figures.figure_data import FigureData, FigureRow
 from heedful.report.figures.theme import QUIET, SERIES, chart_data
 from heedful.report.pages.comparison_rows import display_name, group_differences
-from heedful.results.comparison.records import ComparisonRecord, Difference, SidePair
+from heedful.comparison.records import ComparisonRecord, Difference, SidePair
 from heedful.results.run_records import sanitise_text
 
 MOST = 40  # rows of a figure

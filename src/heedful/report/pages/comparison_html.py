@@ -16,8 +16,8 @@ from heedful.report.pages.comparison_rows import (
 )
 from heedful.report.pages.run_html import ARROWS, three_decimals
 from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
-from heedful.results.comparison.records import OVER_SEEDS, ComparisonRecord
-from heedful.results.comparison.requirements import RequirementResult
+from heedful.comparison.records import OVER_SEEDS, ComparisonRecord
+from heedful.comparison.requirements import RequirementResult
 from heedful.results.run_records import sanitise_text
 
 

@@ -15,8 +15,8 @@ from heedful.report.pages.comparison_rows import (
 from heedful.report.pages.run_html import ARROWS, three_decimals
 from heedful.report.pages.run_markdown import escape_markdown
 from heedful.report.terminal.comparison import CERTAIN, format_signed
-from heedful.results.comparison.records import OVER_SEEDS, ComparisonRecord, Difference, SidePair
-from heedful.results.comparison.requirements import RequirementResult
+from heedful.comparison.records import OVER_SEEDS, ComparisonRecord, Difference, SidePair
+from heedful.comparison.requirements import RequirementResult
 from heedful.results.run_records import sanitise_text
 
 

@@ -7,8 +7,8 @@ from io import StringIO
 from typing import Any
 
 from heedful.report.measure_labels import REMOVING, Meaning, meaning_of
-from heedful.results.comparison.columns import MeasureKey
-from heedful.results.comparison.records import (
+from heedful.comparison.columns import MeasureKey
+from heedful.comparison.records import (
     DEGREE_KEY,
     MAIN_FAMILY,
     ComparisonRecord,

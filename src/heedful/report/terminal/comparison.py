@@ -19,8 +19,8 @@ from heedful.report.pages.comparison_rows import (
 )
 from heedful.report.pages.run_html import ARROWS
 from heedful.report.terminal.verdict_card import COLOURS
-from heedful.results.comparison.records import OVER_SEEDS, ComparisonRecord, Difference, SidePair
-from heedful.results.comparison.requirements import RequirementResult
+from heedful.comparison.records import OVER_SEEDS, ComparisonRecord, Difference, SidePair
+from heedful.comparison.requirements import RequirementResult
 
 CERTAIN = "●"
 LONGEST = 18  # signs of a name at the head of a column

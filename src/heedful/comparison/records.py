@@ -1,27 +1,26 @@
-"""What is kept of a comparison: differences with intervals and p-values; versioned JSON."""
+"""The record of a comparison: differences with intervals and p-values; versioned JSON."""
 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
-from heedful.core.records import Estimate, nan_to_none
-from heedful.results.comparison.columns import MeasureKey
+from heedful.core.records import KEY_COLUMNS, Estimate, MeasureKey, finite_or_none
 
-SCHEMA = 1
+SCHEMA = 2
 ComparisonKind = Literal["runs", "methods"]
 Correction = Literal["holm", "bh", "none"]
 CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
 DEGREE_KEY = MeasureKey("", "degree")
 OVER_TEXTS, OVER_SEEDS = "texts", "texts and seeds"
-MAIN_FAMILY = "measures"  # the family of all that has no setting
+MAIN_FAMILY = "measures"  # the family of plain measures and of those by method
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One measure of the second less that of the first, on the same texts unless unpaired.
+    """One measure of the second side minus that of the first, on the same texts unless unpaired.
 
-    `over` is what was resampled; `corrected` is p raised for the number of questions in `family`;
+    `over` is what was resampled; `corrected` is p corrected for the number of tests in `family`;
     `undefined` counts the texts without a value, on either side.
     """
 
@@ -37,15 +36,16 @@ class Difference:
 
     @property
     def family(self) -> str:
-        """The questions that were asked together with this one."""
-        return MAIN_FAMILY if self.key.setting is None else f"{self.key.check} by setting"
+        """The tests that are corrected together."""
+        main = self.key._replace(method=None).plain
+        return MAIN_FAMILY if main else f"{self.key.check} by setting"
 
     def to_dict(self) -> dict[str, Any]:
         """The difference as JSON has it."""
         return {
             "check": self.key.check or None,
             "measure": self.key.measure,
-            "setting": self.key.setting,
+            **{name: getattr(self.key, name) for name in KEY_COLUMNS},
             "first": asdict(self.first),
             "second": asdict(self.second),
             "difference": asdict(self.difference),
@@ -77,13 +77,13 @@ class Pairing:
             first, second = self.only_first, self.only_second
             return f"unpaired: {first} texts against {second} others, as independent samples"
         apart = ((self.only_first, "first"), (self.only_second, "second"))
-        told = [f"{count} only in the {which}" for count, which in apart if count]
-        return "; ".join((f"paired over {self.shared} texts", *told))
+        alone = [f"{count} only in the {which}" for count, which in apart if count]
+        return "; ".join((f"paired over {self.shared} texts", *alone))
 
 
 @dataclass(frozen=True, slots=True)
 class SidePair:
-    """The second side held against the first."""
+    """The second side compared with the first."""
 
     first: str
     second: str
@@ -110,7 +110,7 @@ class SidePair:
 
 @dataclass(frozen=True, slots=True)
 class SideSummary:
-    """One side as its records tell of it: a run, or a method of one."""
+    """One side: a run, or a method of one."""
 
     name: str
     folder: str
@@ -125,7 +125,7 @@ class SideSummary:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRecord:
-    """Two or more sides, each of the others held against the first."""
+    """Two or more sides, each compared with the first."""
 
     kind: ComparisonKind
     sides: tuple[SideSummary, ...]
@@ -143,11 +143,11 @@ class ComparisonRecord:
     def to_dict(self) -> dict[str, Any]:
         """The comparison as `heedful compare --json` prints it; what does not exist is null."""
         settings = ("level", "correction", "resamples", "seed")
-        told: dict[str, Any] = {"schema": SCHEMA, "kind": self.kind}
-        told |= {name: getattr(self, name) for name in settings}
-        told["sides"] = [asdict(one) for one in self.sides]
-        told["pairs"] = [one.to_dict() for one in self.pairs]
-        found: dict[str, Any] = nan_to_none(told)
+        content: dict[str, Any] = {"schema": SCHEMA, "kind": self.kind}
+        content |= {name: getattr(self, name) for name in settings}
+        content["sides"] = [asdict(one) for one in self.sides]
+        content["pairs"] = [one.to_dict() for one in self.pairs]
+        found: dict[str, Any] = finite_or_none(content)
         return found
 
     def to_json(self) -> str:

@@ -1,18 +1,19 @@
-"""Two or more sides against the first of them: every measure both have, corrected for all."""
+"""Compare two or more sides with the first: every measure both have, corrected together."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from heedful.core.errors import ConfigError
-from heedful.numerics.stats.bootstrap import RESAMPLES
-from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted, holm_adjusted
-from heedful.results.comparison.columns import SEED_PATTERN, MeasureKey, MeasurementColumns
-from heedful.results.comparison.degree_differences import degree_difference, has_degree
-from heedful.results.comparison.mean_differences import ResamplingSettings, mean_differences
-from heedful.results.comparison.pairing import make_pairing, note_differences, shared_texts
-from heedful.results.comparison.records import (
+from heedful.comparison.differences import (
+    ResamplingSettings,
+    degree_difference,
+    has_degree,
+    mean_differences,
+    seeded_difference,
+    seeded_keys,
+)
+from heedful.comparison.records import (
     CORRECTIONS,
     DEGREE_KEY,
     ComparisonKind,
@@ -21,10 +22,22 @@ from heedful.results.comparison.records import (
     Difference,
     SidePair,
 )
-from heedful.results.comparison.seed_differences import seeded_difference, seeded_keys
-from heedful.results.comparison.sides import ComparedRun, Side, method_sides, run_sides
+from heedful.comparison.sides import (
+    ComparedRun,
+    Side,
+    make_pairing,
+    method_sides,
+    note_differences,
+    run_sides,
+    shared_texts,
+)
+from heedful.core.errors import ConfigError
+from heedful.core.records import MeasureKey
+from heedful.numerics.stats.bootstrap import RESAMPLES
+from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted, holm_adjusted
+from heedful.results.tables import MeasurementColumns
 
-DRAWS_PER_TEST = 40  # draws for each question of a family: a corrected p can then fall to 1/40
+DRAWS_PER_TEST = 40  # draws for each test of a family: a corrected p can then fall to 1/40
 DATASET_SUFFIX = "_bh"  # ends the names of measures whose value on a text depends on all the others
 ADJUSTMENTS: dict[Correction, Callable[[Sequence[float]], list[float]]] = {
     "holm": holm_adjusted,
@@ -35,7 +48,7 @@ ADJUSTMENTS: dict[Correction, Callable[[Sequence[float]], list[float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSettings:
-    """How to compare; the level and the seed are those of the first run unless said."""
+    """How to compare; level and seed are by default those of the first run."""
 
     paired: bool = True
     correction: str = "holm"
@@ -77,8 +90,8 @@ def compare_records(
     if not any(pair.differences for pair in pairs):
         raise ConfigError(f"{' and '.join(one.name for one in sides)} have no measure in common.")
     kind: ComparisonKind = "methods" if methods else "runs"
-    told = tuple(one.told() for one in sides)
-    return ComparisonRecord(kind, told, pairs, level, correction, question.resamples, seed)
+    summaries = tuple(one.summary() for one in sides)
+    return ComparisonRecord(kind, summaries, pairs, level, correction, question.resamples, seed)
 
 
 def _pair(first: Side, second: Side, draw: ResamplingSettings, pairs: int) -> SidePair:
@@ -100,7 +113,7 @@ def _pair(first: Side, second: Side, draw: ResamplingSettings, pairs: int) -> Si
     found |= {row.key: row for row in mean_differences(one, other, rest, draw)}
     rows = [found[key] for key in (*plain, *by_setting)]
     lacking = _only_one(first, second)
-    lacking |= dict.fromkeys(map(str, whole), "it rests on all texts of a run, and they are others")
+    lacking |= dict.fromkeys(map(str, whole), "it depends on all texts of a run, and these differ")
     degree = _degree_difference(one, other, first, second, draw)
     if isinstance(degree, Difference):
         rows = [degree, *rows]
@@ -134,6 +147,11 @@ def _degree_difference(
 ) -> Difference | str:
     if first.record is second.record:  # methods of one run
         return ""
+    kinds = [
+        side.record.verdict.degree and side.record.verdict.degree.of for side in (first, second)
+    ]
+    if all(kinds) and kinds[0] != kinds[1]:
+        return f"one is a degree of {kinds[0]}, the other of {kinds[1]}"
     if not (has_degree(one) and has_degree(other)):
         return "agreement was not run on both"
     found, reason = degree_difference(one, other, draw)
@@ -141,14 +159,12 @@ def _degree_difference(
 
 
 def _keys(first: Side, second: Side) -> tuple[list[MeasureKey], list[MeasureKey]]:
-    """What both have: measures as in the verdict, and those of a setting other than a seed."""
+    """The keys both have: plain and by method, then by layer, head or setting."""
     plain = [key for key in first.averaged if key in second.averaged]
     by_setting = [
         key
         for key in first.columns.values
-        if key.setting is not None
-        and not SEED_PATTERN.fullmatch(key.setting)
-        and key in second.columns.values
+        if not key._replace(method=None).plain and key.seed is None and key in second.columns.values
     ]
     return plain, by_setting
 
@@ -166,7 +182,7 @@ def _only_one(first: Side, second: Side) -> dict[str, str]:
 def _correct_p_values(
     pairs: Sequence[SidePair], correction: Correction, level: float
 ) -> tuple[SidePair, ...]:
-    """Raise the p-values for all questions of a family, those of all pairs together."""
+    """Correct the p-values of each family, over all pairs together."""
     rows = [one for pair in pairs for one in pair.differences]
     families: dict[str, list[int]] = {}
     for place, one in enumerate(rows):

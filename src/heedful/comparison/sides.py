@@ -1,0 +1,226 @@
+"""What is compared: runs, or methods of one run, and whether they are on the same texts."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int64
+
+from heedful.comparison.records import Pairing, SideSummary
+from heedful.core.errors import ConfigError
+from heedful.core.records import MeasureKey, Verdict
+from heedful.results.tables import MeasurementColumns
+
+# in `agreement` some methods have measures of their own name
+OWN_MEASURES = {
+    "attention": "tau_leave_one_out",
+    "one_hot_gradient": "tau_gradient_leave_one_out",
+}
+WITH_LEAVE_ONE_OUT = "tau_leave_one_out"
+PAIR_MEASURES = ("tau_pair", "overlap_pair")  # keyed by two methods
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedRun:
+    """The records of one run that are compared; `plan` holds what its plan.toml says."""
+
+    folder: str
+    verdict: Verdict
+    manifest: Mapping[str, Any]
+    columns: MeasurementColumns
+    plan: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Columns under a name; `averaged` are the plain keys, or keys of a method, that have a mean.
+
+    Other such columns are kept for single texts only: p-values, say.
+    """
+
+    name: str
+    record: ComparedRun
+    columns: MeasurementColumns
+    averaged: tuple[MeasureKey, ...]
+
+    def summary(self) -> SideSummary:
+        """The side in a comparison's record."""
+        verdict, manifest = self.record.verdict, self.record.manifest
+        data = manifest.get("data") or {}
+        return SideSummary(
+            name=self.name,
+            folder=self.record.folder,
+            model=str((manifest.get("model") or {}).get("name", "")),
+            attention=str(manifest.get("attention", "")),
+            data=f"{data.get('name', '')} ({data.get('split', '')})",
+            texts=len(self.columns.instances),
+            answer=verdict.answer,
+            degree=verdict.degree and verdict.degree.estimate,
+            claims={name: one.answer for name, one in verdict.claims.items()},
+        )
+
+
+def run_sides(records: Sequence[ComparedRun]) -> tuple[Side, ...]:
+    """A side for each run, under the shortest name that tells them apart."""
+    return tuple(
+        Side(name, one, one.columns, _averaged_keys(one))
+        for name, one in zip(_names([one.folder for one in records]), records, strict=True)
+    )
+
+
+def _averaged_keys(record: ComparedRun) -> tuple[MeasureKey, ...]:
+    """The measures of the verdict, plain or by method, that have a value for every text."""
+    wanted = (
+        MeasureKey(check, measure, method)
+        for check, result in record.verdict.checks.items()
+        for measure, method in (
+            *((measure, None) for measure in result.estimates),
+            *((row.measure, row.method) for row in result.by if row.method is not None),
+        )
+    )
+    return tuple(dict.fromkeys(key for key in wanted if key in record.columns.values))
+
+
+def _names(folders: Sequence[str]) -> list[str]:
+    last = [one.rstrip("/").rpartition("/")[2] or one for one in folders]
+    chosen = last if len(set(last)) == len(last) else folders
+    seen: dict[str, int] = {}
+    found = []
+    for name in chosen:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
+
+
+def method_sides(record: ComparedRun, methods: Sequence[str]) -> tuple[Side, ...]:
+    """A side for each method, its measures under names that they share."""
+    if len(set(methods)) < len(methods):
+        raise ConfigError(f"Methods to compare must be different ones, not {', '.join(methods)}.")
+    return tuple(_method_side(record, name) for name in methods)
+
+
+def _method_side(record: ComparedRun, method: str) -> Side:
+    values = {}
+    for key, column in record.columns.values.items():
+        if key == MeasureKey("agreement", OWN_MEASURES.get(method, "")):
+            values[MeasureKey("agreement", WITH_LEAVE_ONE_OUT)] = column
+        elif key.method == method and key.measure not in PAIR_MEASURES:
+            values[key._replace(method=None)] = column
+    if not values:
+        known = sorted(_methods(record.columns.values))
+        raise ConfigError(
+            f"{record.folder} has no measures of the method {method!r}. It has: "
+            f"{', '.join(known) or 'none; audit with --checks agreement,faithfulness --methods …'}."
+        )
+    return Side(
+        method,
+        record,
+        replace(record.columns, values=values),
+        tuple(key for key in values if key.plain),
+    )
+
+
+def _methods(keys: Iterable[MeasureKey]) -> set[str]:
+    found = {key.method for key in keys if key.method and key.measure not in PAIR_MEASURES}
+    own = {
+        method
+        for method, measure in OWN_MEASURES.items()
+        if MeasureKey("agreement", measure) in keys
+    }
+    return found | own
+
+
+def shared_texts(first: Side, second: Side, *, paired: bool) -> Int64[np.ndarray, "m"]:
+    """The texts both have; refused where texts of equal number need not be the same."""
+    if not paired:
+        return np.empty(0, dtype=np.int64)
+    if reason := _why_not_the_same_texts(first.record, second.record):
+        raise ConfigError(
+            f"{first.name} and {second.name} are not on the same texts: {reason}. Audit both on "
+            "the same data, or compare them as independent samples with --unpaired."
+        )
+    shared = np.intersect1d(first.columns.instances, second.columns.instances)
+    if not len(shared):
+        raise ConfigError(
+            f"{first.name} and {second.name} share no text: each has measured others of the same "
+            "data. Audit both with the same --limit and --min-words."
+        )
+    return shared
+
+
+def _why_not_the_same_texts(first: ComparedRun, second: ComparedRun) -> str | None:
+    """Why a number need not mean the same text in both; None where it does."""
+    if first is second:  # two methods of one run
+        return None
+    one, other = (dict(side.manifest.get("data") or {}) for side in (first, second))
+    if not one.get("sha256") or not other.get("sha256"):
+        return "a manifest has no sha256 of its data"
+    for what in ("sha256", "split"):
+        if one[what] != other.get(what):
+            return f"{_describe_data(one)}, but {_describe_data(other)}"
+    if one.get("bad_rows") != other.get("bad_rows"):  # rows are numbered without those left out
+        return f"other rows were left out ({one.get('bad_rows')}; {other.get('bad_rows')})"
+    if first.plan.get("fields", {}) != second.plan.get("fields", {}):
+        return "their plans read other columns (fields)"
+    return None
+
+
+def _describe_data(data: dict[str, Any]) -> str:
+    return f"{data.get('name')} ({data.get('split')}, sha256 {str(data['sha256'])[:12]})"
+
+
+def make_pairing(
+    first: Side, second: Side, shared: Int64[np.ndarray, "m"], *, paired: bool
+) -> Pairing:
+    """How many texts are shared, and how many stand alone."""
+    one, other = len(first.columns.instances), len(second.columns.instances)
+    return Pairing(paired, len(shared), one - len(shared), other - len(shared))
+
+
+def note_differences(first: Side, second: Side) -> tuple[str, ...]:
+    """What else is different, and may be the reason of a difference."""
+    return (
+        ()
+        if first.record is second.record
+        else tuple(_setting_differences(first.record, second.record))
+    )
+
+
+def _setting_differences(one: ComparedRun, other: ComparedRun) -> Iterator[str]:
+    settings = [_settings(side.plan) for side in (one, other)]
+    for check in [name for name in settings[0] if name in settings[1]]:
+        mine, theirs = settings[0][check], settings[1][check]
+        names = sorted(
+            name for name in {*mine, *theirs} - {"methods"} if mine.get(name) != theirs.get(name)
+        )
+        if names:
+            yield f"{check} was run with other settings: {', '.join(names)}."
+    lines = [_epsilon(side.plan) for side in (one, other)]
+    if lines[0] != lines[1]:
+        yield f"epsilon is {lines[0]} in one, {lines[1]} in the other."
+    cleanings = [side.plan.get("cleaning") for side in (one, other)]
+    if cleanings[0] != cleanings[1]:
+        yield f"Texts were cleaned by {cleanings[0]} in one, by {cleanings[1]} in the other."
+    for what in ("level", "dtype"):
+        mine, theirs = (side.manifest.get(what) for side in (one, other))
+        if mine != theirs:
+            yield f"{what} is {mine} in one, {theirs} in the other."
+    versions = [(side.manifest.get("versions") or {}).get("heedful") for side in (one, other)]
+    if versions[0] != versions[1]:
+        yield f"Written by heedful {versions[0]} and {versions[1]}."
+
+
+def _settings(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """By check, without the epsilon of the whole plan, which older plans repeat with checks."""
+    epsilon = _epsilon(plan)
+    return {
+        check: {name: one for name, one in own.items() if (name, one) != ("epsilon", epsilon)}
+        for check, own in (plan.get("settings") or {}).items()
+    }
+
+
+def _epsilon(plan: Mapping[str, Any]) -> Any:
+    """The change of output that counts as none; older plans have it with one check, or not."""
+    older = (plan.get("settings") or {}).get("adversarial") or {}
+    return plan.get("epsilon", older.get("epsilon", 0.05))
