@@ -165,6 +165,10 @@ class _CheckEstimates:
             if self.spec.measure(key.measure).averaged
             and not ((key.measure, key.method) in refused and np.isnan(values).all())
         }
+        for name, pair in self.spec.differences.items():  # those that are not measured per text
+            one, other = (MeasureKey(self.spec.name, *side) for side in pair)
+            if one in found and other in found and all(key.measure != name for key in found):
+                found[MeasureKey(self.spec.name, name)] = found[one] - found[other]
         return dict(sorted(found.items(), key=lambda item: order.get(item[0].measure, len(order))))
 
     def _estimate(

@@ -3,10 +3,10 @@
 from math import isnan
 from typing import Any
 
-from heedful.report.figures.figure_data import FigureData, FigureRow
+from heedful.comparison.records import ComparisonRecord, Difference, SidePair
 from heedful.report.figures.theme import QUIET, SERIES, chart_data
 from heedful.report.pages.comparison_rows import display_name, group_differences
-from heedful.comparison.records import ComparisonRecord, Difference, SidePair
+from heedful.results.document import FigureData, FigureRow
 from heedful.results.run_records import sanitise_text
 
 MOST = 40  # rows of a figure

@@ -8,13 +8,7 @@ from heedful.core.errors import RunError
 from heedful.report.figures.comparison import forest_chart
 from heedful.report.figures.erasure import boxes_chart, build_erasure_figures, gap_chart
 from heedful.report.figures.faithfulness import build_removal_figures, whiskers_chart
-from heedful.report.figures.figure_data import (
-    FigureData,
-    FigureRow,
-    build_figures,
-    format_two_decimals,
-    shorten_class_names,
-)
+from heedful.report.figures.figure_data import build_figures, format_two_decimals
 from heedful.report.figures.identifiability import build_identifiability_figures
 from heedful.report.figures.layer_charts import heads_chart, layers_chart, lines_chart
 from heedful.report.figures.layers import build_layer_figures
@@ -32,6 +26,7 @@ from heedful.report.sections.identifiability import build_identifiability
 from heedful.report.sections.layers import build_layers
 from heedful.report.sections.method_agreement import build_method_agreement
 from heedful.report.sections.retraining import read_retrained_checks
+from heedful.results.document import FigureData, FigureRow, shorten_class_names
 from heedful.results.run_records import RunRecords
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float64
 from numpy.typing import NDArray
 
-from heedful.report.figures.figure_data import CELLS, FigureData, FigureRow, format_two_decimals
+from heedful.report.figures.figure_data import CELLS, format_two_decimals
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
+from heedful.results.document import FigureData, FigureRow
 from heedful.results.run_records import RunRecords
 
 ORDERS = {  # as they are shown, from top to bottom

@@ -1,32 +1,32 @@
-"""What the figure of faithfulness shows: every method beside its controls, by every way."""
+"""The figure of faithfulness: every method with its controls, by every way of removal."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from math import isnan
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
 
-from heedful.core.records import Estimate
-from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.report.figures.figure_data import FigureData, FigureRow
+from heedful.checks.spec import CONTROL_METHODS
+from heedful.core.records import CheckResult
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
-from heedful.report.measure_labels import CONTROL_NAMES
+from heedful.results.document import FigureData, FigureRow
 from heedful.results.run_records import RunRecords, sanitise_text
 
 CHECK, COPY = "faithfulness", "off_manifold"
-COPIED = "masking, of the copy"
-TITLES = {CHECK: "The words that a method names", COPY: "The same of a copy that knows holes"}
+COPIED = "masking, in the copy"
+TITLES = {
+    CHECK: "The words a method ranks highest",
+    COPY: "The same for a copy trained on masked texts",
+}
 PANELS = {
     "beyond_random": "lost beyond random removal",
     "comprehensiveness": "lost without the top words",
     "sufficiency": "lost with the top words alone",
 }
 WORST = "worst"  # comprehensiveness of the order from its end
-KINDS = ("a method", "control", "its order from the end")
+KINDS = ("a method", "control", "its order reversed")
 STEP = 0.05  # of the ends of an axis
-TextValues = Float64[np.ndarray, "n"]
 
 
 def build_removal_figures(records: RunRecords) -> tuple[FigureData, ...]:
@@ -36,7 +36,7 @@ def build_removal_figures(records: RunRecords) -> tuple[FigureData, ...]:
 
 
 def build_copy_figure(records: RunRecords) -> FigureData:
-    """The same of a copy of the model that can read texts with holes, and of the model."""
+    """The same for a copy of the model trained on masked texts, and for the model."""
     return build_removal_figure(records, COPY, COPIED)
 
 
@@ -65,49 +65,35 @@ def _rows(records: RunRecords, check: str, way: str) -> list[FigureRow]:
     result = records.verdict.checks.get(check)
     if result is None:
         return []
-    first = f"{next(iter(PANELS))}_"
-    known = [name for name in result.estimates if name.startswith(first)]
-    order = [*(name.removeprefix(first) for name in known), *CONTROL_NAMES]
-    measures = [f"{one}_{name}" for one in (*PANELS, WORST) for name in order]
-    by_way = {way: result.estimates} | _elsewhere(records, check, measures)
+    order = [*result.by_method(next(iter(PANELS))), *CONTROL_METHODS]
+    settings = dict.fromkeys(
+        row.setting for row in result.rows(WORST) if row.setting and row.predicted is None
+    )
+    ways: dict[str | None, str] = {None: way} | {one: str(one) for one in sorted(settings)}
     return [
         row
-        for one, estimates in by_way.items()
+        for setting, name_of_way in ways.items()
         for panel in PANELS
         for name in order
-        for row in _points(panel, name, one, estimates)
+        for row in _points(result, panel, name, setting, name_of_way)
     ]
 
 
-def _points(panel: str, name: str, way: str, estimates: Mapping[str, Estimate]) -> list[FigureRow]:
-    """The mean of a method in a panel, and that of its order from the end beside it."""
-    kind = KINDS[1] if name in CONTROL_NAMES else KINDS[0]
-    asked = {f"{panel}_{name}": kind}
+def _points(
+    result: CheckResult, panel: str, name: str, setting: str | None, way: str
+) -> Iterator[FigureRow]:
+    """The mean of a method in a panel, and that of its reversed order."""
+    measures = {panel: KINDS[1] if name in CONTROL_METHODS else KINDS[0]}
     if panel == "comprehensiveness":
-        asked[f"{WORST}_{name}"] = KINDS[2]
-    found = []
-    for measure, what in asked.items():
-        one = estimates.get(measure)
-        if one is None or isnan(one.value):
+        measures[WORST] = KINDS[2]
+    keys = {"method": name} if setting is None else {"method": name, "setting": setting}
+    for measure, what in measures.items():
+        one = result.of(measure, **keys)
+        if isnan(one.value):
             continue
         low, high = (one.value if isnan(end) else end for end in (one.low, one.high))
         place = {"method": sanitise_text(name), "panel": PANELS[panel], "way": sanitise_text(way)}
-        found.append(place | {"what": what, "value": one.value, "low": low, "high": high})
-    return found
-
-
-def _elsewhere(
-    records: RunRecords, check: str, measures: Sequence[str]
-) -> dict[str, dict[str, Estimate]]:
-    """Estimates of the rows that stand under a setting: the other ways."""
-    columns: dict[str, dict[str, TextValues]] = {}
-    for measure, by_setting in records.by_every_setting(check, measures).items():
-        for setting, values in by_setting.items():
-            columns.setdefault(setting, {})[measure] = values
-    level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
-    return {
-        way: estimate_means(found, seed=seed, level=level) for way, found in sorted(columns.items())
-    }
+        yield place | {"what": what, "value": one.value, "low": low, "high": high}
 
 
 def first_way(plan: str) -> str:

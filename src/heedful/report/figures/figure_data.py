@@ -1,65 +1,20 @@
 """What the figures show, binned: their size does not grow with the number of texts."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from math import isnan, log
-from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float64
 
 from heedful.core.records import Estimate
+from heedful.results.document import FigureData, FigureRow
 from heedful.results.run_records import RunRecords
 
-FigureRow = dict[str, Any]
-TextFigureKind = Literal[
-    "histogram", "density", "flow", "layers", "lines", "heads", "matrix", "boxes", "gap", "whiskers"
-]
-ModelFigureKind = Literal["scores", "spread", "plane", "dumbbell", "curves"]
-FigureKind = TextFigureKind | ModelFigureKind | Literal["forest"]
 BINS = 40
 CELLS = 24  # of a density, along either side
 MOST_CLASSES = 6
 OTHER = "other classes"
-LONGEST = 60  # signs of a class name in a figure
 LINE = 0.075  # height of a line of words in a flow, in units of τ
-
-
-@dataclass(frozen=True, slots=True)
-class FigureData:
-    """One figure before it is drawn; `rows` are its bins, `marks` what is drawn over them."""
-
-    name: str
-    kind: FigureKind
-    title: str
-    caption: str
-    x: str
-    span: tuple[float, float]
-    classes: tuple[str, ...]
-    rows: tuple[FigureRow, ...]
-    marks: tuple[FigureRow, ...] = ()
-
-
-def shorten_class_names(picture: FigureData) -> FigureData:
-    """The same with class names that can be drawn: a name of 10 000 signs takes half a minute."""
-    short = {
-        name: f"{name[:LONGEST]}… ({place})"
-        for place, name in enumerate(picture.classes, 1)
-        if len(name) > LONGEST
-    }
-    if not short:
-        return picture
-
-    def renamed(rows: tuple[FigureRow, ...]) -> tuple[FigureRow, ...]:
-        return tuple(
-            row | {"class": short.get(row["class"], row["class"])} if "class" in row else row
-            for row in rows
-        )
-
-    classes = tuple(short.get(name, name) for name in picture.classes)
-    return replace(
-        picture, classes=classes, rows=renamed(picture.rows), marks=renamed(picture.marks)
-    )
 
 
 def build_figures(records: RunRecords) -> tuple[FigureData, ...]:
@@ -84,7 +39,8 @@ def _histograms(records: RunRecords) -> Iterable[FigureData | None]:
             name=measure,
             kind="histogram",
             title=title,
-            caption=f"Kendall's τ per text, mean {format_two_decimals(mean)}; share of the texts of each class.",
+            caption=f"Kendall's τ per text, mean {format_two_decimals(mean)}; share of the texts of "
+            "each class.",
             x="Kendall's τ",
             span=(-1.0, 1.0),
             classes=classes,
@@ -219,8 +175,8 @@ def _flow(records: RunRecords) -> FigureData | None:
 def format_two_decimals(value: float, sign: str = "") -> str:
     """Two decimals with a true minus sign, and no minus zero.
 
-    >>> told(-0.25), told(-0.001), told(0.5, "+")
-    ('−0.25', '0.00', '+0.50')
+    >>> [format_two_decimals(x) for x in (-0.25, -0.001, 0.5)]
+    ['−0.25', '0.00', '0.50']
     """
     return f"{round(value, 2) + 0.0:{sign}.2f}".replace("-", "\N{MINUS SIGN}")
 

@@ -2,9 +2,9 @@
 
 from math import ceil, isnan
 
-from heedful.report.figures.figure_data import FigureData, FigureRow
 from heedful.report.figures.layers import ACROSS, head_dots, mean_rows
 from heedful.report.sections.identifiability import CHECK, IdentifiabilityView
+from heedful.results.document import FigureData, FigureRow
 from heedful.results.run_records import RunRecords
 
 LAST = "The last is what leaves the last layer."

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from heedful.report.figures.figure_data import FigureData, FigureRow, format_two_decimals
+from heedful.report.figures.figure_data import format_two_decimals
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
+from heedful.results.document import FigureData, FigureRow
 
 LINE = 0.06  # height of a line of words, of the whole chart
 APART = 0.08  # of several measures of one layer, in layers

@@ -5,8 +5,8 @@ from math import ceil, floor, isnan
 from typing import Protocol, runtime_checkable
 
 from heedful.core.records import Estimate
-from heedful.report.figures.figure_data import FigureData, FigureRow
 from heedful.report.sections.layers import Layers
+from heedful.results.document import FigureData, FigureRow
 from heedful.results.run_records import RunRecords
 
 RULERS = {

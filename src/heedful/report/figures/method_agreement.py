@@ -4,9 +4,10 @@ from math import isnan
 from typing import Any
 
 from heedful.core.records import Estimate
-from heedful.report.figures.figure_data import FigureData, FigureRow, format_two_decimals
+from heedful.report.figures.figure_data import format_two_decimals
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
 from heedful.report.sections.method_agreement import MethodAgreement, MethodPair
+from heedful.results.document import FigureData, FigureRow
 
 
 def build_method_figures(methods: MethodAgreement | None) -> tuple[FigureData, ...]:

@@ -10,10 +10,11 @@ from jaxtyping import Bool, Float64
 
 from heedful.core.records import Estimate
 from heedful.report.figures.faithfulness import build_copy_figure
-from heedful.report.figures.figure_data import FigureData, FigureRow, format_two_decimals
+from heedful.report.figures.figure_data import format_two_decimals
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
 from heedful.report.sections.retraining import RetrainedCheck, is_known, weight_order
 from heedful.report.sections.roar import build_roar_curves
+from heedful.results.document import FigureData, FigureRow
 from heedful.results.run_records import RunRecords
 
 HEIGHTS = ("0–.25", ".25–.5", ".5–.75", ".75–1")  # of the largest weight
@@ -33,7 +34,7 @@ def build_retraining_figures(
         "adversary": lambda one: _plane(records, one, found.get("seeds")),
         "guide": lambda one: _scores(one, DIFFERENCES["guide"]),
         "deception": _hidden,
-        "roar": lambda one: build_roar_curves(records, one),
+        "roar": build_roar_curves,
         "off_manifold": lambda _: build_copy_figure(records),
     }
     pictures = (made[name](one) for name, one in found.items())
@@ -185,7 +186,7 @@ def _plane(records: RunRecords, found: RetrainedCheck, seeds: RetrainedCheck | N
             "start": f"from {one.start}" if one.start else "adversary",
             "weight": one.weight.removeprefix("λ "),
             "order": order if (order := weight_order(one)) < float("inf") else 1e9,
-            "told": one.told,
+            "reported": one.reported,
             **{f"jsd_{end}": value for end, value in _ends(one.found["jsd"]).items()},
             **{f"tvd_{end}": value for end, value in _ends(one.found["tvd"]).items()},
         }
@@ -367,13 +368,13 @@ def _without(picture: FigureData, x: Any) -> list[Any]:
     import altair as alt
 
     marks = [
-        mark | {"told": f"without the words {format_two_decimals(mark['without'])}"}
+        mark | {"reported": f"without the words {format_two_decimals(mark['without'])}"}
         for mark in picture.marks
     ]
     base = alt.Chart(chart_data(marks))
     rule = base.mark_rule(strokeDash=[4, 3], strokeWidth=1.5, color=SERIES[1]).encode(x=x)
     text = base.mark_text(baseline="bottom", dy=-4, fontSize=11, color=SERIES[1])
-    return [rule, text.encode(x=x, y=alt.value(0), text="told:N")] if marks else []
+    return [rule, text.encode(x=x, y=alt.value(0), text="reported:N")] if marks else []
 
 
 WIDTH, NARROW, HEIGHT = 420, 250, 280
@@ -460,12 +461,12 @@ def _counts(middle: list[FigureRow], sources: list[str], y: Any) -> list[Any]:
     import altair as alt
 
     rows = [
-        mark | {"at": mark["bin"] + 0.5, "told": f"n = {mark['n']}"}
+        mark | {"at": mark["bin"] + 0.5, "reported": f"n = {mark['n']}"}
         for mark in middle
         if mark["source"] == sources[0]
     ]
     text = alt.Chart(chart_data(rows)).mark_text(align="left", dx=5, fontSize=10, color=QUIET)
-    return [text.encode(x=alt.value("width"), y=y, text="told:N")] if rows else []
+    return [text.encode(x=alt.value("width"), y=y, text="reported:N")] if rows else []
 
 
 def plane_chart(picture: FigureData) -> Any:
@@ -517,12 +518,12 @@ def _same(picture: FigureData) -> list[Any]:
     import altair as alt
 
     rows = [
-        {"tvd": mark["epsilon"], "told": f"ε {mark['epsilon']:g}"}
+        {"tvd": mark["epsilon"], "reported": f"ε {mark['epsilon']:g}"}
         for mark in picture.marks
         if "epsilon" in mark and mark["epsilon"] <= picture.span[1]
     ]
     base = alt.Chart(chart_data(rows))
     rule = base.mark_rule(strokeDash=[5, 4], strokeWidth=1.2, color=QUIET).encode(y="tvd:Q")
     text = base.mark_text(align="left", dx=6, fontSize=11, color=QUIET)
-    text = text.encode(x=alt.value("width"), y="tvd:Q", text="told:N")
+    text = text.encode(x=alt.value("width"), y="tvd:Q", text="reported:N")
     return [rule, text] if rows else []

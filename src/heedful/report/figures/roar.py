@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from heedful.report.figures.figure_data import FigureData
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
+from heedful.results.document import FigureData
 
 WIDTH, HEIGHT = 380, 260
 APART = 0.012  # of methods at the same share, so that their intervals can be told apart

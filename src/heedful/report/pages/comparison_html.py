@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from heedful.comparison.records import OVER_SEEDS, ComparisonRecord
+from heedful.comparison.requirements import RequirementResult
 from heedful.report.figures.comparison import MOST_PAIRS, build_forest_figures
 from heedful.report.figures.draw import render_svg
 from heedful.report.pages.comparison_markdown import format_difference
@@ -10,14 +12,12 @@ from heedful.report.pages.comparison_rows import (
     describe_intervals,
     describe_missing,
     display_name,
+    find_measure,
     format_p_value,
     group_differences,
-    meaning_for,
 )
 from heedful.report.pages.run_html import ARROWS, three_decimals
 from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
-from heedful.comparison.records import OVER_SEEDS, ComparisonRecord
-from heedful.comparison.requirements import RequirementResult
 from heedful.results.run_records import sanitise_text
 
 
@@ -45,7 +45,7 @@ def render_comparison_html(
         compared=compared,
         required=required,
         claims=list(dict.fromkeys(name for one in compared.sides for name in one.claims)),
-        meaning=meaning_for,
+        meaning=find_measure,
         arrows=ARROWS,
         over_seeds=OVER_SEEDS,
         figures=figures,

@@ -2,21 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 
+from heedful.comparison.records import OVER_SEEDS, ComparisonRecord, Difference, SidePair
+from heedful.comparison.requirements import RequirementResult
 from heedful.core.records import Estimate
 from heedful.report.pages.comparison_rows import (
     describe_correction,
     describe_intervals,
     describe_missing,
     display_name,
+    find_measure,
     format_p_value,
     group_differences,
-    meaning_for,
 )
 from heedful.report.pages.run_html import ARROWS, three_decimals
 from heedful.report.pages.run_markdown import escape_markdown
 from heedful.report.terminal.comparison import CERTAIN, format_signed
-from heedful.comparison.records import OVER_SEEDS, ComparisonRecord, Difference, SidePair
-from heedful.comparison.requirements import RequirementResult
 from heedful.results.run_records import sanitise_text
 
 
@@ -79,13 +79,13 @@ def _pair(compared: ComparisonRecord, pair: SidePair) -> Iterator[str]:
         for one in group.rows:
             yield _row(compared, one)
     yield from (
-        f"\n{_shown(f'{one.check}: {one.told}')}" for one in group_differences(pair) if one.told
+        f"\n{_shown(f'{one.check}: {one.note}')}" for one in group_differences(pair) if one.note
     )
 
 
 def _row(compared: ComparisonRecord, one: Difference) -> str:
-    meaning = meaning_for(one.key, compared.kind)
-    told = [f"{meaning.words}: {display_name(one.key)}" if meaning.words else display_name(one.key)]
+    measure = find_measure(one.key, compared.kind)
+    told = [f"{measure.label}: {display_name(one.key)}" if measure.label else display_name(one.key)]
     told += [f"({meaning.role})"] if meaning.role != "measure" else []
     told += [ARROWS[meaning.direction]] if meaning.direction != "none" else []
     told += [f"({one.undefined[0]}, {one.undefined[1]} undefined)"] if any(one.undefined) else []

@@ -1,13 +1,12 @@
-"""A comparison as rows: for data frames and CSV, and in the words of a reader."""
+"""A comparison as rows: for data frames, for CSV and for pages."""
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
-from heedful.report.measure_labels import REMOVING, Meaning, meaning_of
-from heedful.comparison.columns import MeasureKey
+from heedful.checks.spec import RANK, Measure
 from heedful.comparison.records import (
     DEGREE_KEY,
     MAIN_FAMILY,
@@ -15,11 +14,13 @@ from heedful.comparison.records import (
     Difference,
     SidePair,
 )
+from heedful.core.records import KEY_COLUMNS, MeasureKey, describe_key
+from heedful.report.check_specs import find_spec
 from heedful.results.run_records import sanitise_text
 
 SIDES = ("first", "second", "difference")
 COMPARISON_COLUMNS = (
-    *("first", "second", "check", "measure", "setting", "n"),
+    *("first", "second", "check", "measure", *KEY_COLUMNS, "n"),
     *(f"{side}_{part}" for side in SIDES for part in ("value", "low", "high")),
     *("p", "p_corrected", "certain", "family", "over", "undefined_first", "undefined_second"),
 )
@@ -38,12 +39,14 @@ class DifferenceGroup:
     more: tuple[Difference, ...] = ()
 
     @property
-    def told(self) -> str:
+    def note(self) -> str:
         """What is left out here, in a sentence."""
         if not self.more:
             return ""
-        sure = sum(one.certain for one in self.more)
-        return f"{len(self.more)} more by setting (layers, heads, pairs), {sure} of them certain."
+        certain = sum(one.certain for one in self.more)
+        return (
+            f"{len(self.more)} more by setting (layers, heads, pairs), {certain} of them certain."
+        )
 
 
 def group_differences(pair: SidePair) -> tuple[DifferenceGroup, ...]:
@@ -58,31 +61,30 @@ def group_differences(pair: SidePair) -> tuple[DifferenceGroup, ...]:
     return tuple(found)
 
 
-def meaning_for(key: MeasureKey, kind: str) -> Meaning:
+def find_measure(key: MeasureKey, kind: str) -> Measure:
     """How to read a row; where methods are compared, measures are those of any method.
 
-    >>> meaning_for(Key("faithfulness", "flip"), "methods").words
-    'words to remove until the decision flips, by the method'
+    >>> find_measure(MeasureKey("faithfulness", "flip"), "methods").direction
+    'down'
     """
     if key == DEGREE_KEY:
-        return Meaning(DEGREE_WORDS, "up")
-    if kind == "methods":
-        if found := REMOVING.get(key.measure):
-            return replace(found, words=found.words.format(THE_METHOD))
-        if key.check == "agreement":
-            return Meaning(f"{THE_METHOD} and leave-one-out, τ", "up", span=(-1.0, 1.0))
-    return meaning_of(key.measure, key.check)
+        return Measure(key.measure, DEGREE_WORDS, "up")
+    if kind == "methods" and key.check == "agreement":
+        return Measure(key.measure, f"{THE_METHOD} and leave-one-out, τ", "up", range=RANK)
+    method = THE_METHOD if kind == "methods" else key.method
+    return find_spec(key.check).measure(key.measure, method)
 
 
 def display_name(key: MeasureKey) -> str:
-    """The measure with its setting, fit for a page."""
-    return sanitise_text(key.measure if key.setting is None else f"{key.measure} [{key.setting}]")
+    """The measure with what it is keyed by, fit for a page."""
+    keys = describe_key(key)
+    return sanitise_text(f"{key.measure} [{keys}]" if keys else key.measure)
 
 
 def format_p_value(p: float) -> str:
     """A p-value to three decimals, or that it is smaller; a dash where there is none.
 
-    >>> p_told(0.0004), p_told(0.25), p_told(float("nan"))
+    >>> format_p_value(0.0004), format_p_value(0.25), format_p_value(float("nan"))
     ('<0.001', '0.250', '–')
     """
     if p != p:
@@ -97,19 +99,19 @@ def describe_correction(compared: ComparisonRecord) -> str:
     for _, one in compared.rows:
         counts[one.family] = counts.get(one.family, 0) + 1
     if compared.correction == "none":
-        return f"p-values are not corrected, though {sum(counts.values())} questions are asked."
-    told = ", ".join(f"{count} ({sanitise_text(name)})" for name, count in counts.items())
-    return f"p-values by {how[compared.correction]} over each family of questions: {told}."
+        return f"p-values are not corrected, though {sum(counts.values())} tests are made."
+    families = ", ".join(f"{count} ({sanitise_text(name)})" for name, count in counts.items())
+    return f"p-values by {how[compared.correction]} over each family of tests: {families}."
 
 
 def describe_intervals(compared: ComparisonRecord) -> str:
     """Where intervals and p-values come from, in a sentence."""
     paired = all(pair.pairing.paired for pair in compared.pairs)
-    how = "turning signs" if paired else "dealing texts anew"
+    how = "sign flips" if paired else "relabelling texts"
     return (
         f"{100 * compared.level:g} % expanded percentile bootstrap over "
         f"{'texts, paired' if paired else 'the texts of each'}, {compared.resamples} resamples; "
-        f"p-values by {how}; what rests on models made anew also over their seeds."
+        f"p-values by {how}; measures of retrained models also over their seeds."
     )
 
 
@@ -118,7 +120,8 @@ def flatten_rows(compared: ComparisonRecord) -> Iterator[dict[str, Any]]:
     for pair, one in compared.rows:
         row: dict[str, Any] = {"first": pair.first, "second": pair.second}
         row |= {"check": one.key.check or None, "measure": one.key.measure}
-        row |= {"setting": one.key.setting, "n": one.difference.n}
+        row |= {name: getattr(one.key, name) for name in KEY_COLUMNS}
+        row["n"] = one.difference.n
         for side in SIDES:
             estimate = getattr(one, side)
             row |= {f"{side}_{part}": getattr(estimate, part) for part in ("value", "low", "high")}

@@ -56,7 +56,7 @@ def _lines(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[str]:
     yield "### What was found\n"
     yield "| claim | found | in words | rests on |\n| --- | --- | --- | --- |"
     for claim in build_claims(verdict):
-        found = "; ".join(_format_evidence(one) for one in claim.bearing) or "–"
+        found = "; ".join(_format_evidence(one) for one in claim.evidence) or "–"
         yield f"| {_shown(claim.name)} | {_shown(claim.answer)} | {_words(claim)} | {found} |"
     yield f"\nFigures are means over texts with {100 * level:g} % intervals.\n"
     yield "### Data and method\n"
@@ -75,7 +75,7 @@ def _words(claim: ClaimRow) -> str:
 
 def _format_evidence(one: EvidenceRow) -> str:
     told = [
-        f"{_shown(figure.meaning.words or figure.name)} {format_interval(figure.estimate)}"
+        f"{_shown(figure.measure.label or figure.name)} {format_interval(figure.estimate)}"
         for figure in one.figures
     ]
     if told:

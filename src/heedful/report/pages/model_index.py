@@ -6,8 +6,8 @@ from pathlib import PurePath
 from typing import Any
 
 from heedful.core.records import Estimate, Verdict
-from heedful.report.measure_labels import meaning_of
-from heedful.report.sections.claims import LEADING, MOST
+from heedful.report.check_specs import find_spec
+from heedful.report.sections.claims import leading_figures
 from heedful.results.run_records import sanitise_text
 
 MANY = 1000  # more classes than this are the words of a language model
@@ -54,14 +54,14 @@ def _dataset(data: Mapping[str, Any]) -> dict[str, Any]:
     kind, config = name, ""
     if name.startswith("hf:"):
         kind, _, config = name.removeprefix("hf:").partition("@")
-    told: dict[str, Any] = {"type": kind, "name": name}
-    told |= {"config": config} if config else {}
-    told["split"] = sanitise_text(str(data["split"]))
-    told["args"] = {
+    found: dict[str, Any] = {"type": kind, "name": name}
+    found |= {"config": config} if config else {}
+    found["split"] = sanitise_text(str(data["split"]))
+    found["args"] = {
         "sha256": sanitise_text(str(data.get("sha256") or "")),
         "texts": data.get("texts"),
     }
-    return told
+    return found
 
 
 def _version(manifest: Mapping[str, Any]) -> str:
@@ -75,16 +75,16 @@ def _metrics(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[dict[str
     for claim, found in verdict.claims.items():
         kind, name = sanitise_text(f"{SOURCE}_claim_{claim}"), sanitise_text(f"Claim: {claim}")
         yield {"type": kind, "value": sanitise_text(found.answer), "name": name}
-    if verdict.degree is not None and not isnan(verdict.degree.value):
-        yield _metric(f"{SOURCE}_degree", DEGREE, verdict.degree, level)
+    if verdict.degree is not None and not isnan(verdict.degree.estimate.value):
+        yield _metric(f"{SOURCE}_degree", DEGREE, verdict.degree.estimate, level)
     for check, result in verdict.checks.items():
-        for measure in LEADING.get(check, tuple(result.estimates)[:MOST]):
-            estimate = result.estimates.get(measure)
-            if estimate is not None and not isnan(estimate.value):
-                words = meaning_of(measure, check).words
-                name = f"{words} ({check}.{measure})" if words else f"{check}.{measure}"
-                kind = sanitise_text(f"{SOURCE}_{check}_{measure}")  # two checks may share a name
-                yield _metric(kind, sanitise_text(name), estimate, level)
+        spec = find_spec(check, manifest)
+        for one in leading_figures(spec, result):
+            if not isnan(one.estimate.value):
+                name = f"{check}.{one.name}"
+                label = f"{one.measure.label} ({name})" if one.measure.label else name
+                kind = f"{SOURCE}_{check}_{one.name}".replace(" (", "_").replace(")", "")
+                yield _metric(sanitise_text(kind), sanitise_text(label), one.estimate, level)
 
 
 def _metric(kind: str, name: str, estimate: Estimate, level: float) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def _powers(page: Page) -> Iterator[str]:
     yield "\n### How often each check is right where the truth is known\n"
     yield "| claim | check | power |\n| --- | --- | --- |"
     for claim in page.claims:
-        for one in claim.bearing:
+        for one in claim.evidence:
             yield f"| {escape_markdown(claim.name)} | {escape_markdown(one.check)} | {escape_markdown(one.power)} |"
 
 

@@ -1,36 +1,22 @@
-"""The claims of the debate, each with the checks that bear on it and their leading figures."""
+"""The claims of the debate, each with the checks about it and their leading estimates."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from heedful.checks.spec import CheckSpec, Measure
 from heedful.core.records import CheckResult, Estimate, Verdict
-from heedful.report.measure_labels import QUESTIONS, Meaning, meaning_of
+from heedful.report.check_specs import find_spec
 from heedful.report.sections.check_power import describe_check_power
-from heedful.report.terminal.verdict_card import CLAIM_WORDS
 from heedful.results.run_records import sanitise_text
 
-MOST = 2  # figures of a check that is not known here
-LEADING = {
-    "agreement": ("tau_leave_one_out", "tau_shuffled_leave_one_out", "tau_gradient_leave_one_out"),
-    "permutation": ("median_tvd", "leverage"),
-    "adversarial": ("of_bound", "nullspace_jsd"),
-    "mechanism": ("tau_weighting", "tau_mixing"),
-    "necessity": ("gain",),
-    "seeds": ("jsd_seeds", "jsd_shuffled"),
-    "guide": ("base_minus_uniform",),
-    "adversary": ("jsd", "tvd"),
-    "deception": ("mass_before", "mass_after", "score_lost"),
-    "erasure": ("flip_top", "flip_random"),
-    "off_manifold": ("beyond_random_attention", "comprehensiveness_random", "same_prediction"),
-    "roar": ("beyond_random_attention", "score_random", "score_whole"),
-    "faithfulness": ("beyond_random_attention", "comprehensiveness_random"),
-}
-# a check may bear on a second claim by one of its figures; its answer is on the first
-ASIDE = {
-    ("used", "necessity"): ("uniform_swap_tvd",),
-    ("used", "adversarial"): ("of_bound",),
-    ("ranks", "adversarial"): ("of_bound",),
-    ("exclusive", "permutation"): ("leverage",),
+MOST = 2  # estimates of a check that names no leading measures
+CLAIM_LABELS = {
+    "used": "output depends on the attention",
+    "needed": "uniform attention would do worse",
+    "ranks": "attention orders words by influence",
+    "exclusive": "no distant attention gives the same output",
+    "robust": "retraining gives the same attention, and it cannot be taught to hide decisive words",
 }
 
 
@@ -39,13 +25,13 @@ class LeadingFigure:
     """One estimate and how to read it."""
 
     name: str
-    meaning: Meaning
+    measure: Measure
     estimate: Estimate
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRow:
-    """A check that bears on a claim; `answer` is empty where the check answers another one."""
+    """A check about a claim; `answer` is empty where the check answers another one."""
 
     check: str
     question: str
@@ -57,51 +43,61 @@ class EvidenceRow:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """One claim of the debate, what was found about it, and by which checks."""
+    """One claim of the debate, its answer, and the checks about it."""
 
     name: str
     words: str
     answer: str
     why: str
-    bearing: tuple[EvidenceRow, ...]
+    evidence: tuple[EvidenceRow, ...]
 
 
-def build_claims(verdict: Verdict) -> tuple[ClaimRow, ...]:
+def build_claims(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[ClaimRow, ...]:
     """Every claim, in order."""
+    specs = {name: find_spec(name, manifest) for name in verdict.checks}
     return tuple(
         ClaimRow(
             sanitise_text(name),
-            CLAIM_WORDS.get(name, sanitise_text(name)),
+            CLAIM_LABELS.get(name, sanitise_text(name)),
             claim.answer,
             sanitise_text(claim.why),
-            _evidence_rows(name, claim.checks, verdict.checks),
+            _evidence_rows(name, [specs[one] for one in claim.checks if one in specs], verdict),
         )
         for name, claim in verdict.claims.items()
     )
 
 
 def _evidence_rows(
-    claim: str, names: tuple[str, ...], checks: Mapping[str, CheckResult]
+    claim: str, specs: Sequence[CheckSpec], verdict: Verdict
 ) -> tuple[EvidenceRow, ...]:
     """Those that vote first."""
-    made = [_evidence_row(claim, name, checks[name]) for name in names if name in checks]
-    return tuple(sorted(made, key=lambda one: one.answer == "no vote"))
+    rows = [_evidence_row(claim, spec, verdict.checks[spec.name]) for spec in specs]
+    return tuple(sorted(rows, key=lambda one: one.answer == "no vote"))
 
 
-def _evidence_row(claim: str, check: str, result: CheckResult) -> EvidenceRow:
-    aside = ASIDE.get((claim, check))
-    wanted = aside or LEADING.get(check, tuple(result.estimates)[:MOST])
-    figures = tuple(
-        LeadingFigure(sanitise_text(name), meaning_of(name, check), result.estimates[name])
-        for name in wanted
-        if name in result.estimates
-    )
-    reason = next(iter(result.missing.values()), "")
+def _evidence_row(claim: str, spec: CheckSpec, result: CheckResult) -> EvidenceRow:
+    """A check on a claim; a check may have a vote on a second claim by one of its measures."""
+    second = next((one.leading for one in spec.votes if one.claim == claim and one.leading), ())
+    figures = tuple(leading_figures(spec, result, second))
+    reason = result.missing[0].reason if result.missing else ""
     return EvidenceRow(
-        check=sanitise_text(check),
-        question=QUESTIONS.get(check, ""),
-        answer="" if aside else result.answer,
+        check=sanitise_text(spec.name),
+        question=spec.question,
+        answer="" if second else result.answer,
         figures=figures,
         missing="" if figures else sanitise_text(reason),
         power=describe_check_power(result, claim),
     )
+
+
+def leading_figures(
+    spec: CheckSpec, result: CheckResult, wanted: Sequence[str] = ()
+) -> Iterator[LeadingFigure]:
+    """The estimates of the leading measures: plain ones, or of attention and the random control."""
+    for name in wanted or spec.leading or tuple(result.estimates)[:MOST]:
+        if name in result.estimates:
+            yield LeadingFigure(sanitise_text(name), spec.measure(name), result.of(name))
+        for method, estimate in result.by_method(name).items():
+            if method in ("attention", "random"):
+                label = sanitise_text(f"{name} ({method})")
+                yield LeadingFigure(label, spec.measure(name, method), estimate)

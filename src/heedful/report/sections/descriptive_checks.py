@@ -1,34 +1,12 @@
-"""Checks that bear on no claim, each a table of methods and measures apart from the others."""
+"""Checks without a claim, each a table of methods and measures."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-import numpy as np
-from jaxtyping import Float64
-
-from heedful.core.records import CheckResult, Estimate
-from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.report.measure_labels import CONTROL_NAMES, OF_METHODS, QUESTIONS, ValueRange
-from heedful.report.terminal.verdict_card import group_by_reason
+from heedful.checks.spec import CONTROL_METHODS, CheckSpec, ValueRange, group_missing
+from heedful.core.records import CheckResult, Estimate, EstimateRow
+from heedful.report.check_specs import find_spec
 from heedful.results.run_records import RunRecords, sanitise_text
-
-HEADS = {
-    "plausibility": {
-        "auprc": "AUPRC",
-        "beyond_random": "AUPRC beyond random",
-        "token_f1": "words chosen, F1",
-        "iou_f1": "spans chosen, F1",
-        "top_k": "among as many highest",
-        "rank_human": "size, τ",
-        "sign_human": "same sign",
-    },
-    "randomisation": {"rank_correlation": "with all weights drawn anew, ρ"},
-    "labels": {
-        "rank_correlation": "with labels shuffled, ρ",
-        "with_labels": "with labels as they are, ρ",
-        "learned": "what the labels add",
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,64 +46,61 @@ class DescriptiveCheck:
 
 
 def build_descriptive_checks(records: RunRecords) -> tuple[DescriptiveCheck, ...]:
-    """Those that were run."""
-    checks = records.verdict.checks
-    made = (_descriptive_check(name, checks[name]) for name in HEADS if name in checks)
-    return tuple(_with_settings(one, records) for one in made)
+    """The checks of the run whose measures have headings for a table of methods."""
+    return tuple(
+        _descriptive_check(spec, result)
+        for name, result in records.verdict.checks.items()
+        if any(one.short for one in (spec := find_spec(name, records.manifest)).measures)
+    )
 
 
-def _descriptive_check(check: str, result: CheckResult) -> DescriptiveCheck:
-    found = _by_measure(result.estimates, HEADS[check])
-    names = dict.fromkeys(name for named in found.values() for name in named)
-    order = sorted(names, key=lambda name: name in CONTROL_NAMES)
+def _descriptive_check(spec: CheckSpec, result: CheckResult) -> DescriptiveCheck:
+    columns = {one.name: _defined(result.by_method(one.name)) for one in spec.measures if one.short}
+    columns = {name: column for name, column in columns.items() if column}
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    order = sorted(names, key=lambda name: name in CONTROL_METHODS)
+    first = next((one.name for one in spec.measures if one.short), "")
+    across = tuple(dict.fromkeys(row.method for row in _settings(result, first)))
     return DescriptiveCheck(
-        name=check,
-        question=QUESTIONS[check],
+        name=spec.name,
+        question=spec.question,
         why=sanitise_text(result.why),
-        heads=tuple(HEADS[check][measure] for measure in found),
-        spans=tuple(OF_METHODS[check][measure].span for measure in found),
-        rows=tuple(_row(name, found) for name in order),
+        heads=tuple(spec.measure(name).short for name in columns),
+        spans=tuple(spec.measure(name).range for name in columns),
+        rows=tuple(_method_row(name, columns) for name in order),
         missing=tuple(
-            f"{name}: {sanitise_text(why)}" for name, why in group_by_reason(result.missing)
+            f"{name}: {sanitise_text(why)}" for name, why in group_missing(result.missing)
         ),
+        across=tuple(sanitise_text(str(name)) for name in across),
+        settings=tuple(_setting_rows(result, first, across)),
     )
 
 
-def _by_measure(
-    estimates: Mapping[str, Estimate], measures: Mapping[str, str]
-) -> dict[str, dict[str, Estimate]]:
-    """By measure and method; measures that no method has are left out."""
-    found: dict[str, dict[str, Estimate]] = {measure: {} for measure in measures}
-    for name, one in estimates.items():
-        for measure, named in found.items():
-            if name.startswith(f"{measure}_") and one.n:
-                named[name.removeprefix(f"{measure}_")] = one
-    return {measure: named for measure, named in found.items() if named}
+def _defined(column: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    return {name: one for name, one in column.items() if one.n}
 
 
-def _row(name: str, found: Mapping[str, Mapping[str, Estimate]]) -> MethodRow:
-    own = tuple(named.get(name) for named in found.values())
+def _method_row(name: str, columns: Mapping[str, Mapping[str, Estimate]]) -> MethodRow:
+    own = tuple(column.get(name) for column in columns.values())
     texts = max((one.n for one in own if one), default=0)
-    return MethodRow(sanitise_text(name), name in CONTROL_NAMES, own, texts)
+    return MethodRow(sanitise_text(name), name in CONTROL_METHODS, own, texts)
 
 
-def _with_settings(one: DescriptiveCheck, records: RunRecords) -> DescriptiveCheck:
-    """The same with what was found under each setting, where there are any."""
-    measure = next(iter(HEADS[one.name]))
-    columns = {
-        (setting, row.name): values
-        for row in one.rows
-        for setting, values in records.by_setting(one.name, f"{measure}_{row.name}").items()
-    }
-    across = tuple(dict.fromkeys(name for _, name in columns))
-    level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
-    found = {key: _mean(values, seed=seed, level=level) for key, values in columns.items()}
-    settings = tuple(
-        SettingRow(sanitise_text(setting), tuple(found.get((setting, name)) for name in across))
-        for setting in dict.fromkeys(setting for setting, _ in columns)
-    )
-    return replace(one, across=across, settings=settings)
+def _settings(result: CheckResult, measure: str) -> list[EstimateRow]:
+    """The rows of the first measure by method under a setting or a seed."""
+    return [
+        row
+        for row in result.rows(measure)
+        if row.method and (row.setting or row.seed is not None) and row.predicted is None
+    ]
 
 
-def _mean(values: Float64[np.ndarray, "n"], *, seed: int, level: float) -> Estimate:
-    return estimate_means({"": values}, seed=seed, level=level)[""]
+def _setting_rows(
+    result: CheckResult, measure: str, across: tuple[str | None, ...]
+) -> Iterator[SettingRow]:
+    found: dict[str, dict[str | None, Estimate]] = {}
+    for row in _settings(result, measure):
+        name = row.setting if row.seed is None else f"seed {row.seed}"
+        found.setdefault(str(name), {})[row.method] = row.estimate
+    for name, estimates in found.items():
+        yield SettingRow(sanitise_text(name), tuple(estimates.get(one) for one in across))

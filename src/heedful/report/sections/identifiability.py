@@ -1,17 +1,10 @@
-"""What of attention has no effect, and whose states it looks at, layer by layer."""
+"""Which part of attention has no effect, and whether states represent their word, by layer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from heedful.core.records import Estimate
-from heedful.report.sections.layers import (
-    NOTHING,
-    LayerHead,
-    TextValues,
-    estimate_layer_heads,
-    group_by_layer_head,
-    is_audited,
-)
+from heedful.core.records import NO_ESTIMATE, Estimate
+from heedful.report.sections.layers import LayerHead, estimates_by_layer, is_audited
 from heedful.report.sections.provenance import read_audited_attention
 from heedful.results.run_records import RunRecords
 
@@ -20,19 +13,19 @@ MEASURES = (
     *("no_effect_share", "no_effect_share_distribution", "keys_per_dimension"),
     *("token_identified", "own_share"),
 )
-LEAST = 1e-6  # of a row: what is less is rounding
+LEAST = 1e-6  # of a row: anything less is rounding
 MOST = 3  # heads that are named
 PROVES = (
-    "That part of the weights can be left out, or replaced by any other of its null space: the "
-    "head gives out the very same, and so the model says the very same. A reading of the weights "
-    "that rests on that part rests on nothing."
+    "That part of the weights can be removed, or replaced by another of its null space: the output "
+    "of the head, and of the model, stays exactly the same. An interpretation that rests on that "
+    "part has no basis."
 )
 PROVES_NOT = (
     "It does not prove that the rest matters, nor that the model attends badly. A head of d "
     "dimensions sees a row of T weights through d numbers at most, so where T is above d some part "
     "has no effect in any model, trained or not, and the share grows with the length of the text, "
-    "at once where heads rest on a token that carries next to nothing. Read it beside the keys for "
-    "each dimension, and compare texts of like length only."
+    "at once where heads attend to a token that carries next to nothing. Read it together with the "
+    "keys per dimension, and compare texts of similar length only."
 )
 
 
@@ -73,7 +66,7 @@ class LayerNullSpace:
 
 @dataclass(frozen=True, slots=True)
 class IdentifiabilityView:
-    """Every layer from the lowest up, and what is said of the heads with the most to spare."""
+    """Every layer from the lowest up, and sentences on the heads with the largest share."""
 
     layers: tuple[LayerNullSpace, ...]
     level: float
@@ -83,36 +76,36 @@ class IdentifiabilityView:
 
 
 def build_identifiability(records: RunRecords) -> IdentifiabilityView | None:
-    """What the run has measured of it; None where it was not asked, or could not be."""
-    found = records.by_every_setting(CHECK, MEASURES)
-    by_place = {
-        measure: estimate_layer_heads(records, group_by_layer_head(found.get(measure, {})))
-        for measure in MEASURES
-    }
+    """What the run measured of it; None where the check did not run, or could not."""
+    result = records.verdict.checks.get(CHECK)
+    if result is None:
+        return None
+    by_place = {measure: estimates_by_layer(result, measure) for measure in MEASURES}
     numbers = sorted({layer for one in by_place.values() for layer, head in one if head is None})
     if not numbers:
         return None
     audited = read_audited_attention(records.manifest)
     layers = [
-        _layer(number, by_place, found, audited=is_audited(audited, number)) for number in numbers
+        _layer(records, number, by_place, audited=is_audited(audited, number)) for number in numbers
     ]
-    if any(OUTPUT in one for one in found.values()):
-        layers.append(_output(records, numbers[-1] + 1))
+    if any(row.setting == OUTPUT for row in result.by):
+        ends = (result.of(name, setting=OUTPUT) for name in MEASURES[3:])
+        layers.append(LayerNullSpace(numbers[-1] + 1, OUTPUT, False, *(NO_ESTIMATE,) * 3, *ends))
     level = records.manifest.get("level", 0.95)
-    said = _sentences(layers, level)
+    sentences = _sentences(layers, level)
     return IdentifiabilityView(
-        tuple(layers), level, said, *((PROVES, PROVES_NOT) if said else ("", ""))
+        tuple(layers), level, sentences, *((PROVES, PROVES_NOT) if sentences else ("", ""))
     )
 
 
 def _layer(
+    records: RunRecords,
     number: int,
     by_place: Mapping[str, Mapping[LayerHead, Estimate]],
-    found: Mapping[str, Mapping[str, TextValues]],
     *,
     audited: bool,
 ) -> LayerNullSpace:
-    here = {measure: one.get((number, None), NOTHING) for measure, one in by_place.items()}
+    here = {measure: one.get((number, None), NO_ESTIMATE) for measure, one in by_place.items()}
     shares, keys = by_place["no_effect_share"], here["keys_per_dimension"]
     heads = sorted(head for layer, head in shares if layer == number and head is not None)
     return LayerNullSpace(
@@ -125,29 +118,17 @@ def _layer(
         identified=here["token_identified"],
         own=here["own_share"],
         heads=tuple(
-            HeadNullSpace(number, head, shares[number, head], keys, *_longer(found, number, head))
+            HeadNullSpace(number, head, shares[number, head], keys, *_longer(records, number, head))
             for head in heads
         ),
     )
 
 
-def _longer(
-    found: Mapping[str, Mapping[str, TextValues]], layer: int, head: int
-) -> tuple[int, float]:
+def _longer(records: RunRecords, layer: int, head: int) -> tuple[int, float]:
     """How many texts have more keys than a head has dimensions, and the mean share in them."""
-    keys = found["keys_per_dimension"][f"layer {layer}"]
-    share = found["no_effect_share"][f"layer {layer}, head {head}"][keys > 1]
+    keys = records.column(CHECK, "keys_per_dimension", layer=layer)
+    share = records.column(CHECK, "no_effect_share", layer=layer, head=head)[keys > 1]
     return len(share), float(share.mean()) if len(share) else 0.0
-
-
-def _output(records: RunRecords, number: int) -> LayerNullSpace:
-    """What leaves the last layer."""
-    found = records.by_every_setting(CHECK, MEASURES[3:])
-    names: dict[LayerHead, str] = {(place, None): name for place, name in enumerate(MEASURES[3:])}
-    columns = {key: found[name][OUTPUT] for key, name in names.items() if name in found}
-    told = estimate_layer_heads(records, columns)
-    identified, own = (told.get(key, NOTHING) for key in names)
-    return LayerNullSpace(number, OUTPUT, False, *(NOTHING,) * 3, identified, own)
 
 
 def _sentences(layers: list[LayerNullSpace], level: float) -> tuple[str, ...]:
@@ -170,7 +151,7 @@ def _sentence(head: HeadNullSpace, level: float) -> str:
         ends = f"{100 * level:g} % interval {low} to {high} %, "
     return (
         f"Layer {head.layer}, head {head.number}: {100 * share.value:.1f} % of this head's "
-        f"attention has no effect whatever ({ends}n = {share.n}; {head.keys.value:.2f} keys for "
+        f"attention has no effect ({ends}n = {share.n}; {head.keys.value:.2f} keys for "
         f"each dimension of a head; {100 * head.there:.1f} % in the {head.longer} texts with more "
         "keys than dimensions)."
     )

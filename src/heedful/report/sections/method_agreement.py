@@ -1,22 +1,16 @@
-"""Whether methods agree with each other: what to know before attention is judged by any of them."""
+"""Whether methods agree with each other, before attention is compared with any of them."""
 
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan
 
-import numpy as np
-from jaxtyping import Float64
-
 from heedful.core.records import Estimate
-from heedful.numerics.stats.bootstrap import estimate_means
 from heedful.results.run_records import RunRecords, sanitise_text
 
 KINDS = ("attention", "sensitivity", "saliency", "control")
-BETWEEN = " ~ "
 YARDSTICK = "leave_one_out"
-COVERED = 0.95  # of the texts: what ranks only the short ones is not compared with the others
-TextValues = Float64[np.ndarray, "n"]
+COVERED = 0.95  # of the texts: a method that ranks only short ones is listed apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +65,7 @@ class MethodAgreement:
 
 
 def build_method_agreement(records: RunRecords) -> MethodAgreement | None:
-    """How the methods of a run agree; None where it was asked for none beside its own."""
+    """How the methods of a run agree; None where no further methods were requested."""
     taus = _pairs(records, "tau_pair")
     if not taus:
         return None
@@ -80,9 +74,9 @@ def build_method_agreement(records: RunRecords) -> MethodAgreement | None:
     for names, tau in taus.items():
         for name in names:
             texts[name] = max(texts.get(name, 0), tau.n)
-    told = records.manifest.get("methods", {})
+    described = records.manifest.get("methods", {})
     compared = [
-        ComparedMethod(sanitise_text(name), *_described(told, name), texts=n)
+        ComparedMethod(sanitise_text(name), *_described(described, name), texts=n)
         for name, n in texts.items()
         if n
     ]
@@ -102,25 +96,13 @@ def build_method_agreement(records: RunRecords) -> MethodAgreement | None:
 
 
 def _pairs(records: RunRecords, measure: str) -> dict[tuple[str, str], Estimate]:
-    columns = records.by_setting("agreement", measure)
-    known = {setting: one for setting, one in columns.items() if setting.count(BETWEEN) == 1}
-    longest = max(map(len, known.values()), default=0)
-    whole = {setting: _filled(one, longest) for setting, one in known.items()}
-    found = _estimates(records, whole)
-    return {tuple(setting.split(BETWEEN)): one for setting, one in found.items()}  # type: ignore[misc]
+    result = records.verdict.checks.get("agreement")
+    rows = result.rows(measure) if result else []
+    return {(str(row.method), str(row.setting)): row.estimate for row in rows}
 
 
-def _filled(values: TextValues, length: int) -> TextValues:
-    return np.concatenate((values, np.full(length - len(values), np.nan)))
-
-
-def _estimates(records: RunRecords, columns: Mapping[str, TextValues]) -> dict[str, Estimate]:
-    level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
-    return estimate_means(columns, seed=seed, level=level)
-
-
-def _described(told: Mapping[str, Mapping[str, str]], name: str) -> tuple[str, str]:
-    own = told.get(name, {})
+def _described(known: Mapping[str, Mapping[str, str]], name: str) -> tuple[str, str]:
+    own = known.get(name, {})
     return sanitise_text(str(own.get("kind", ""))), sanitise_text(str(own.get("at_most", "")))
 
 
@@ -139,17 +121,16 @@ def _top(plan: str) -> int | None:
 
 def _sentence(records: RunRecords) -> str:
     """Whether the references are near enough to each other to say anything of attention."""
-    among, attention = (
-        records.column("agreement", name) for name in ("tau_references", "tau_attention_references")
+    result = records.verdict.checks["agreement"]
+    among, attention, gap = (
+        result.of(name) for name in ("tau_references", "tau_attention_references", "references_gap")
     )
-    columns = {"among": among, "attention": attention, "gap": among - attention}
-    found = _estimates(records, columns)
-    if any(isnan(one.value) for one in found.values()):
+    if isnan(among.value) or isnan(attention.value):
         return "No text has words that differ, so nothing can be ranked."
     return (
         "Methods that erase words and methods that follow gradients agree with each other at τ "
-        f"{format_estimate(found['among'])}; attention agrees with them at τ {format_estimate(found['attention'])}. "
-        f"{_meaning(found['among'], found['gap'])}"
+        f"{format_estimate(among)}; attention agrees with them at τ {format_estimate(attention)}. "
+        f"{_meaning(among, gap)}"
     )
 
 
@@ -158,25 +139,25 @@ def _meaning(among: Estimate, gap: Estimate) -> str:
         return "Too few texts to say more."
     if among.low <= 0:
         return (
-            "These references do not agree with each other beyond chance, so to agree with them, "
-            "or not to, proves nothing about attention."
+            "These references do not agree with each other beyond chance, so agreement with them "
+            "proves nothing about attention, and neither does disagreement."
         )
     if gap.low > 0:
         return (
-            f"They are nearer to each other than attention is to them, by {format_estimate(gap)}: it is "
-            "attention that stands apart."
+            "They are nearer to each other than attention is to them, by "
+            f"{format_estimate(gap)}: attention is the outlier."
         )
     return (
-        f"They are no nearer to each other than attention is to them (difference {format_estimate(gap)}). "
-        "Where references differ this much, low agreement with attention proves little, and so "
-        "does a verdict for it."
+        "They are no nearer to each other than attention is to them (difference "
+        f"{format_estimate(gap)}). Where references differ this much, low agreement with attention "
+        "proves little, and so does a verdict that supports it."
     )
 
 
 def format_estimate(estimate: Estimate) -> str:
     """An estimate with true minus signs.
 
-    >>> told(Estimate(-0.25, -0.5, 0.0, 9))
+    >>> format_estimate(Estimate(-0.25, -0.5, 0.0, 9))
     '−0.250 [−0.500, 0.000]'
     """
     return str(estimate).replace("-", "\N{MINUS SIGN}")

@@ -33,7 +33,7 @@ class Choices:
 
 def build_choices(verdict: Verdict) -> Choices | None:
     """The table of the claims that were examined; None for a run that kept none."""
-    claims = tuple(name for name, one in verdict.claims.items() if one.answer != "not examined")
+    claims = tuple(name for name, one in verdict.claims.items() if one.answer != "not tested")
     if not verdict.multiverse or not claims:
         return None
     own = {name: verdict.claims[name].answer for name in claims}
@@ -41,7 +41,7 @@ def build_choices(verdict: Verdict) -> Choices | None:
         Choice("as in the verdict", tuple(ChoiceCell(own[name], other=False) for name in claims))
     ]
     for row in verdict.multiverse:
-        said = [row.get(name, "not examined") for name in claims]
+        said = [row.get(name, "not tested") for name in claims]
         cells = (
             ChoiceCell(sanitise_text(one), other=one != own[name])
             for name, one in zip(claims, said, strict=True)

@@ -5,15 +5,23 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
+from heedful.checks.spec import (
+    CheckSpec,
+    Direction,
+    Measure,
+    Role,
+    ValueRange,
+    group_missing,
+)
 from heedful.core.records import CheckResult, Estimate, Verdict
+from heedful.report.check_specs import find_spec
 from heedful.report.figures.erasure import build_erasure_figures
 from heedful.report.figures.faithfulness import build_removal_figures
-from heedful.report.figures.figure_data import FigureData, build_figures
+from heedful.report.figures.figure_data import build_figures
 from heedful.report.figures.identifiability import build_identifiability_figures
 from heedful.report.figures.layers import build_layer_figures
 from heedful.report.figures.method_agreement import build_method_figures
 from heedful.report.figures.retraining import build_retraining_figures
-from heedful.report.measure_labels import QUESTIONS, Direction, Role, ValueRange, meaning_of
 from heedful.report.sections.attention_maps import Maps, build_maps
 from heedful.report.sections.claims import ClaimRow, build_claims
 from heedful.report.sections.descriptive_checks import DescriptiveCheck, build_descriptive_checks
@@ -33,6 +41,7 @@ from heedful.report.sections.retraining import read_retrained_checks
 from heedful.report.sections.retraining_text import RetrainingSection, build_section
 from heedful.report.sections.slices import Slice, build_slices
 from heedful.report.terminal.verdict_card import HEADLINES
+from heedful.results.document import FigureData
 from heedful.results.run_records import RunRecords, sanitise_text
 
 MOST_CLASSES = 4  # more columns than this would not be read
@@ -103,7 +112,8 @@ class Page:
 def build_page(records: RunRecords) -> Page:
     """The page of one run, from its records alone."""
     verdict, manifest = records.verdict, records.manifest
-    degree, layers, methods = verdict.degree, build_layers(records), build_method_agreement(records)
+    degree = verdict.degree and verdict.degree.estimate
+    layers, methods = build_layers(records), build_method_agreement(records)
     sentences, retrained = choose_examples(records), read_retrained_checks(records)
     identified = build_identifiability(records)
     return Page(
@@ -115,12 +125,13 @@ def build_page(records: RunRecords) -> Page:
         audited=read_audited_attention(manifest),
         degree=degree if degree and degree.n and not isnan(degree.value) else None,
         instead=_instead(verdict),
-        claims=build_claims(verdict),
+        claims=build_claims(verdict, manifest),
         choices=build_choices(verdict),
         classes=tuple(map(sanitise_text, _classes(verdict))),
         level=manifest.get("level", 0.95),
         checks=tuple(
-            build_check_table(name, one, _classes(verdict)) for name, one in verdict.checks.items()
+            build_check_table(find_spec(name, manifest), one, _classes(verdict))
+            for name, one in verdict.checks.items()
         ),
         apart=build_descriptive_checks(records),
         pictures=(
@@ -165,32 +176,54 @@ def _instead(verdict: Verdict) -> str:
 
 def _classes(verdict: Verdict) -> tuple[str, ...]:
     """Classes with a column of their own: all of them, or none where they would be too many."""
-    names = dict.fromkeys(name for one in verdict.checks.values() for name in one.by_class)
+    names = dict.fromkeys(name for one in verdict.checks.values() for name in one.classes)
     return tuple(names) if len(names) <= MOST_CLASSES else ()
 
 
-def build_check_table(name: str, result: CheckResult, classes: tuple[str, ...] = ()) -> CheckTable:
-    """What a page shows of one check; classes have columns of their own."""
-    rows = []
-    for measure, estimate in result.estimates.items():
-        meaning = meaning_of(measure, name)
-        rows.append(
-            MeasureRow(
-                name=sanitise_text(measure),
-                words=meaning.words,
-                direction=meaning.direction,
-                role=meaning.role,
-                span=meaning.span,
-                estimate=estimate,
-                by_class=tuple(result.by_class.get(one, {}).get(measure) for one in classes),
-                undefined=result.undefined.get(measure, 0),
-            )
-        )
-    missing = (f"{measure}: {sanitise_text(why)}" for measure, why in result.missing.items())
-    question = QUESTIONS.get(name, "")
+def build_check_table(
+    spec: CheckSpec, result: CheckResult, classes: tuple[str, ...] = ()
+) -> CheckTable:
+    """What a page shows of one check: plain measures, then those by method; classes as columns."""
+    rows = [
+        _measure_row(spec.measure(name), name, result, estimate, classes)
+        for name, estimate in result.estimates.items()
+    ]
+    for name in dict.fromkeys(row.measure for row in result.by if row.method is not None):
+        rows += [
+            _measure_row(spec.measure(name, method), name, result, estimate, classes, method)
+            for method, estimate in result.by_method(name).items()
+        ]
+    missing = (f"{name}: {sanitise_text(why)}" for name, why in group_missing(result.missing))
     why = sanitise_text(result.why)
     return CheckTable(
-        sanitise_text(name), question, result.answer, why, tuple(rows), tuple(missing)
+        sanitise_text(spec.name), spec.question, result.answer, why, tuple(rows), tuple(missing)
+    )
+
+
+def _measure_row(
+    measure: Measure,
+    name: str,
+    result: CheckResult,
+    estimate: Estimate,
+    classes: tuple[str, ...],
+    method: str | None = None,
+) -> MeasureRow:
+    keys = {} if method is None else {"method": method}
+    by_class = result.by_class(name, **keys)
+    undefined = (
+        result.undefined.get(name, 0)
+        if method is None
+        else sum(row.undefined for row in result.rows(name, **keys) if row.predicted is None)
+    )
+    return MeasureRow(
+        name=sanitise_text(name if method is None else f"{name} ({method})"),
+        words=measure.label,
+        direction=measure.direction,
+        role=measure.role,
+        span=measure.range,
+        estimate=estimate,
+        by_class=tuple(by_class.get(one) for one in classes),
+        undefined=undefined,
     )
 
 

@@ -30,10 +30,10 @@ class FactTable:
 
 def list_limits(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """What a reader could wrongly take from the page."""
-    open_claims = [name for name, one in verdict.claims.items() if one.answer == "not examined"]
+    open_claims = [name for name, one in verdict.claims.items() if one.answer == "not tested"]
     told = []
     if open_claims:
-        told.append(f"Not examined at all: {', '.join(open_claims)}.")
+        told.append(f"Not tested at all: {', '.join(open_claims)}.")
     no_vote = [name for name, one in verdict.checks.items() if one.answer == "no vote"]
     if no_vote:
         told.append(

@@ -1,4 +1,4 @@
-"""The models that were made anew for a run, as its manifest tells of them."""
+"""The models that a run retrained, as its manifest records them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ class RetrainedModel:
 
 
 def read_retrained_models(manifest: Mapping[str, Any]) -> tuple[RetrainedModel, ...]:
-    """Every model made anew, in order; older runs have none."""
+    """Every retrained model, in order; older runs have none."""
     return tuple(_model(one) for one in manifest.get("retrained") or ())
 
 
 def describe_models(manifest: Mapping[str, Any]) -> str:
     """How many there are and how their training ended, in one sentence; nothing where none are.
 
-    >>> models_told({"retrained": [{"epochs": 5, "plateau": False}]})
-    '1 model made anew, 5 epochs; 1 stopped at the limit of epochs.'
+    >>> describe_models({"retrained": [{"epochs": 5, "plateau": False}]})
+    '1 model retrained, 5 epochs; 1 stopped at the limit of epochs.'
     """
     models = read_retrained_models(manifest)
     if not models:
@@ -45,8 +45,8 @@ def describe_models(manifest: Mapping[str, Any]) -> str:
     )
     how = ", ".join(f"{count} {words}" for count, words in ways if count)
     epochs = f"{_range(one.epochs for one in models)} epochs"
-    many = f"{len(models)} models made anew, {epochs} each"
-    return f"{many if len(models) > 1 else f'1 model made anew, {epochs}'}; {how}."
+    many = f"{len(models)} models retrained, {epochs} each"
+    return f"{many if len(models) > 1 else f'1 model retrained, {epochs}'}; {how}."
 
 
 def _range(counts: Iterable[int]) -> str:
@@ -54,16 +54,16 @@ def _range(counts: Iterable[int]) -> str:
     return f"{known[0]}" if known[0] == known[-1] else f"{known[0]}–{known[-1]}"
 
 
-def _model(told: Mapping[str, Any]) -> RetrainedModel:
-    best = told.get("best_epoch")
+def _model(raw: Mapping[str, Any]) -> RetrainedModel:
+    best = raw.get("best_epoch")
     return RetrainedModel(
-        name=sanitise_text(str(told.get("name", ""))),
-        epochs=int(told.get("epochs") or 0),
+        name=sanitise_text(str(raw.get("name", ""))),
+        epochs=int(raw.get("epochs") or 0),
         best=best,
-        ended=ENDS.get(told.get("plateau"), ENDS[None]),
-        score=_at(told.get("dev_scores"), best),
-        accuracy=_at(told.get("dev_accuracies"), best),
-        cpu=float(told.get("cpu_seconds") or nan),
+        ended=ENDS.get(raw.get("plateau"), ENDS[None]),
+        score=_at(raw.get("dev_scores"), best),
+        accuracy=_at(raw.get("dev_accuracies"), best),
+        cpu=float(raw.get("cpu_seconds") or nan),
     )
 
 

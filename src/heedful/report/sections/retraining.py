@@ -1,4 +1,4 @@
-"""What the checks found that had models made anew: seed by seed, λ by λ."""
+"""The results of checks that retrain: by seed and by λ."""
 
 import tomllib
 from collections.abc import Mapping
@@ -6,16 +6,10 @@ from dataclasses import dataclass
 from math import inf, isclose, isnan
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float64
-
 from heedful.core.records import CheckResult, Estimate
-from heedful.numerics.stats.bootstrap import estimate_means
 from heedful.results.run_records import RunRecords, sanitise_text
 
 CHECKS = ("necessity", "seeds", "adversary", "guide", "deception", "roar", "off_manifold")
-NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0)
-TextValues = Float64[np.ndarray, "n"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +23,17 @@ class TrainingArm:
 
 @dataclass(frozen=True, slots=True)
 class WeightResult:
-    """One λ, of one start where there are several; `told` is the one the check speaks of."""
+    """One λ, of one start where there are several; `reported` is the one the check reports."""
 
     weight: str
     start: str
     found: Mapping[str, Estimate]
-    told: bool
+    reported: bool
 
 
 @dataclass(frozen=True, slots=True)
 class RetrainedCheck:
-    """One check: its result, its settings, and what it has by seed or by λ."""
+    """One check: its result, its settings, and its estimates by seed or by λ."""
 
     name: str
     result: CheckResult
@@ -49,7 +43,7 @@ class RetrainedCheck:
 
     def estimate(self, measure: str) -> Estimate:
         """An estimate of the check; one without a value where it has none."""
-        return self.result.estimates.get(measure, NOTHING)
+        return self.result.of(measure)
 
     def setting(self, name: str) -> float | None:
         """A number of the plan; None where the run has no plan, or an odd one."""
@@ -71,15 +65,15 @@ BY_WEIGHT = {"adversary": ("jsd", "tvd", "score"), "deception": ("mass_after", "
 
 
 def read_retrained_checks(records: RunRecords) -> dict[str, RetrainedCheck]:
-    """By check; empty where none was run that has models made anew."""
+    """By check; empty where no check of the run retrains."""
     results, settings = records.verdict.checks, _settings(records.plan)
     return {
         name: RetrainedCheck(
             name,
             results[name],
             settings.get(name, {}),
-            _arms(records, name),
-            _tried(records, name),
+            _arms(results[name], name),
+            _tried(results[name], name),
         )
         for name in CHECKS
         if name in results
@@ -102,62 +96,42 @@ def _settings(plan: str) -> dict[str, Any]:
         return {}  # an older run, or no plan at all
 
 
-def _arms(records: RunRecords, check: str) -> tuple[TrainingArm, ...]:
-    estimates = records.verdict.checks[check].estimates
+def _arms(result: CheckResult, check: str) -> tuple[TrainingArm, ...]:
     return tuple(
-        TrainingArm(name, estimates[measure], _means(records.by_setting(check, measure)))
+        TrainingArm(name, result.of(measure), _seed_means(result, measure))
         for measure, name in ARMS.get(check, {}).items()
-        if measure in estimates and is_known(estimates[measure])
+        if is_known(result.of(measure))
     )
 
 
-def _means(by_seed: Mapping[str, TextValues]) -> tuple[float, ...]:
-    means = (float(np.nanmean(one)) for one in by_seed.values() if not np.isnan(one).all())
-    return tuple(means)
+def _seed_means(result: CheckResult, measure: str) -> tuple[float, ...]:
+    means = (row.estimate.value for row in result.rows(measure) if row.seed is not None)
+    return tuple(value for value in means if not isnan(value))
 
 
-def _tried(records: RunRecords, check: str) -> tuple[WeightResult, ...]:
-    """Every λ from the least up, start by start."""
-    columns = {
-        (setting, measure): values
-        for measure in BY_WEIGHT.get(check, ())
-        for setting, values in records.by_setting(check, measure).items()
-    }
-    found = _estimates(records, columns)
-    settings = dict.fromkeys(setting for setting, _ in columns)
-    every = [_one(records, check, setting, found) for setting in settings]
+def _tried(result: CheckResult, check: str) -> tuple[WeightResult, ...]:
+    """Every λ from the smallest up, start by start."""
+    measures = BY_WEIGHT.get(check, ())
+    settings = dict.fromkeys(
+        row.setting for name in measures for row in result.rows(name) if row.setting
+    )
+    every = [_weight_result(result, measures, str(setting)) for setting in settings]
     return tuple(
         sorted(every, key=lambda one: (one.start != "scratch", one.start, weight_order(one)))
     )
 
 
-def _one(
-    records: RunRecords, check: str, setting: str, found: Mapping[tuple[str, str], Estimate]
-) -> WeightResult:
-    here = {one: found.get((setting, one), NOTHING) for one in BY_WEIGHT[check]}
-    told = records.verdict.checks[check].estimates
+def _weight_result(result: CheckResult, measures: tuple[str, ...], setting: str) -> WeightResult:
+    here = {name: result.of(name, setting=setting) for name in measures}
     weight, _, start = setting.partition(", ")
-    same = all(one in told and isclose(told[one].value, here[one].value) for one in here)
+    same = all(isclose(result.of(name).value, one.value) for name, one in here.items())
     return WeightResult(sanitise_text(weight), sanitise_text(start), here, same)
 
 
 def weight_order(one: WeightResult) -> float:
-    """The number of a λ; what is none comes last."""
+    """The number of a λ; infinite where it is not a number."""
     try:
         value = float(one.weight.removeprefix("λ "))
     except ValueError:
         return inf
     return inf if isnan(value) else value
-
-
-def _estimates(
-    records: RunRecords, columns: Mapping[tuple[str, str], TextValues]
-) -> dict[tuple[str, str], Estimate]:
-    longest = max(map(len, columns.values()), default=0)
-    padded = (
-        np.pad(one, (0, longest - len(one)), constant_values=np.nan) for one in columns.values()
-    )
-    named = {str(number): one for number, one in enumerate(padded)}
-    level, seed = records.manifest.get("level", 0.95), records.manifest.get("seed", 0)
-    found = estimate_means(named, seed=seed, level=level)
-    return dict(zip(columns, found.values(), strict=True))

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from heedful.core.records import Estimate
-from heedful.report.measure_labels import QUESTIONS
+from heedful.core.records import NO_ESTIMATE, Estimate
+from heedful.report.check_specs import find_spec
 from heedful.report.sections.provenance import read_audited_attention
 from heedful.report.sections.retrained_models import (
     RetrainedModel,
     describe_models,
     read_retrained_models,
 )
-from heedful.report.sections.retraining import NOTHING, RetrainedCheck, WeightResult, is_known
+from heedful.report.sections.retraining import RetrainedCheck, WeightResult, is_known
 from heedful.report.sections.roar import PATTERN, list_roar_methods
 from heedful.results.run_records import RunRecords, sanitise_text
 
@@ -44,11 +44,11 @@ UNBLOCKED = (
 
 @dataclass(frozen=True, slots=True)
 class WeightRow:
-    """A row of a small table; `told` marks the one that the check's own figures are of."""
+    """A row of a small table; `reported` marks the one that the check reports."""
 
     name: str
     cells: tuple[Estimate, ...]
-    told: bool = False
+    reported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def build_section(
 def format_estimate(estimate: Estimate) -> str:
     """An estimate within a sentence, with a true minus sign.
 
-    >>> shown(Estimate(-0.25, -0.5, 0.0, 9)), shown(NOTHING)
+    >>> shown(Estimate(-0.25, -0.5, 0.0, 9)), shown(NO_ESTIMATE)
     ('−0.250 [−0.500, 0.000]', '–')
     """
     return str(estimate).replace("-", "\N{MINUS SIGN}") if is_known(estimate) else "–"
@@ -105,7 +105,7 @@ def _part(
 ) -> RetrainingPart:
     result = found.result
     head = RetrainingPart(
-        found.name, QUESTIONS[found.name], result.answer, sanitise_text(result.why)
+        found.name, find_spec(found.name).question, result.answer, sanitise_text(result.why)
     )
     if not any(map(is_known, result.estimates.values())):
         return head
@@ -156,7 +156,9 @@ def _seeds(found: RetrainedCheck) -> PartContent:
 
 def _adversary(found: RetrainedCheck) -> PartContent:
     rows = [_tried(one, ("jsd", "tvd", "score")) for one in found.tried]
-    base = WeightRow("the model under audit", (NOTHING, NOTHING, found.estimate("score_base")))
+    base = WeightRow(
+        "the model under audit", (NO_ESTIMATE, NO_ESTIMATE, found.estimate("score_base"))
+    )
     scales = REVERSED if found.settings.get("reverse") is True else SCALES
     return (), (scales,), ("JSD", "TVD", "accuracy"), (*rows, base)
 
@@ -181,7 +183,7 @@ def _deception(found: RetrainedCheck) -> PartContent:
     )
     before = WeightRow("before", (found.estimate("mass_before"), found.estimate("score_before")))
     rows = [_tried(one, ("mass_after", "score_after")) for one in found.tried]
-    without = WeightRow("without the words", (NOTHING, found.estimate("score_without_words")))
+    without = WeightRow("without the words", (NO_ESTIMATE, found.estimate("score_without_words")))
     columns = ("share of attention", "accuracy")
     return (), (note,), columns, (before, *rows, without)
 
@@ -204,7 +206,7 @@ def _roar(found: RetrainedCheck) -> PartContent:
         WeightRow(one, (found.estimate(f"score_{one}"), found.estimate(f"beyond_random_{one}")))
         for one in list_roar_methods(found)
     ]
-    whole = WeightRow("whole texts", (found.estimate("score_whole"), NOTHING))
+    whole = WeightRow("whole texts", (found.estimate("score_whole"), NO_ESTIMATE))
     return (), (PATTERN,), ("accuracy", "lost beyond random"), (whole, *rows)
 
 
@@ -225,7 +227,9 @@ def _copy(found: RetrainedCheck) -> PartContent:
 
 def _tried(one: WeightResult, measures: tuple[str, ...]) -> WeightRow:
     start = f", from {one.start}" if one.start else ""
-    return WeightRow(f"{one.weight}{start}", tuple(one.found[name] for name in measures), one.told)
+    return WeightRow(
+        f"{one.weight}{start}", tuple(one.found[name] for name in measures), one.reported
+    )
 
 
 PARTS = {

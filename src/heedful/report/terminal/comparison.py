@@ -6,6 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from heedful.comparison.records import OVER_SEEDS, ComparisonRecord, Difference, SidePair
+from heedful.comparison.requirements import RequirementResult
 from heedful.core.records import Estimate
 from heedful.report.escaping import escape_control_characters
 from heedful.report.pages.comparison_rows import (
@@ -19,8 +21,6 @@ from heedful.report.pages.comparison_rows import (
 )
 from heedful.report.pages.run_html import ARROWS
 from heedful.report.terminal.verdict_card import COLOURS
-from heedful.comparison.records import OVER_SEEDS, ComparisonRecord, Difference, SidePair
-from heedful.comparison.requirements import RequirementResult
 
 CERTAIN = "●"
 LONGEST = 18  # signs of a name at the head of a column
@@ -91,7 +91,7 @@ def _print_pair(out: Console, compared: ComparisonRecord, pair: SidePair) -> Non
     for note in pair.notes:
         out.print(Text(escape_control_characters(note), style="yellow"))
     out.print(_differences(compared, pair))
-    told = [f"{one.check}: {one.told}" for one in group_differences(pair) if one.told]
+    told = [f"{one.check}: {one.note}" for one in group_differences(pair) if one.note]
     for line in (*told, *describe_missing(pair)):
         out.print(Text(escape_control_characters(line), style="dim"))
 

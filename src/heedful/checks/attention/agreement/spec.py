@@ -151,6 +151,7 @@ SPEC = CheckSpec(
             range=RANK,
         ),
         Measure("tau_attention_references", "attention and both of these, τ", "up", range=RANK),
+        Measure("references_gap", "the first minus the second", range=RANK),
         Measure("tau_pair", "{method} and another method, τ", range=RANK, by=("method", "setting")),
         Measure(
             "overlap_pair", "top words that {method} and another share", by=("method", "setting")
@@ -168,5 +169,6 @@ SPEC = CheckSpec(
     votes=(ClaimVote("ranks", "deletion", rank_estimate, lambda e: e.halfway, RULES),),
     place=PlaceSpec(OWN, CONTROL, REFERENCE),
     sliced=(OWN.measure,),
+    differences={"references_gap": (Series("tau_references"), Series("tau_attention_references"))},
     takes_methods="always",
 )
