@@ -1,4 +1,4 @@
-"""Words replaced by what a language model puts in their place, so that texts stay texts."""
+"""Replace words by samples of a language model, so that texts stay natural."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,12 +16,12 @@ from heedful.models.protocols import Subject
 from heedful.models.transformer.infiller import Infiller, InfillRequest
 
 INFILLED = "infilled"
-MAX_OUTPUT_NUMBERS = 2**22  # numbers of an output
-NO_WORDS = "the texts came without their words, so that there is nothing to infill"
+MAX_OUTPUT_NUMBERS = 2**22  # in the outputs of one call
+NO_WORDS = "the texts came without their words, so there is nothing to infill"
 
 
 def require_texts(context: BatchContext) -> Sequence[Encoded]:
-    """The texts with their words."""
+    """The texts with their words; raises NotApplicable where they cannot be infilled."""
     if len(context.texts) != len(context.batch):
         raise NotApplicable(NO_WORDS)
     if getattr(context.subject, "chat", False):
@@ -31,15 +31,17 @@ def require_texts(context: BatchContext) -> Sequence[Encoded]:
 
 @dataclass(frozen=True, eq=False)
 class InfilledRemoval:
-    """A way to remove words: others stand in their place, `samples` draws of them.
+    """Remove words by replacing them with `samples` draws of a masked language model.
 
-    Logits are the logarithm of the mean probabilities over the samples. What is asked for instead
-    of logits is that of the first sample.
+    Logits are the logarithm of the mean probabilities over the samples; other outputs are those of
+    the first sample.
     """
 
     infiller: Infiller
     samples: int
-    tried: dict[int, list[int]] = field(default_factory=dict)  # by text: words gone, not replaced
+    tried: dict[int, list[int]] = field(
+        default_factory=dict
+    )  # by text: words removed, words without a replacement
     spelled: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __call__(
@@ -68,7 +70,7 @@ class InfilledRemoval:
     def gaps(
         self, context: BatchContext, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N T"]
     ) -> Iterator[InfillRequest]:
-        """Every text with its missing words, and the numbers that they are drawn by."""
+        """Every text with its missing words, and the random numbers for their replacements."""
         texts, batch = require_texts(context), context.batch
         lengths = [len(one.seen_words) for one in texts]
         keys = torch.from_numpy(
@@ -85,7 +87,7 @@ class InfilledRemoval:
     def variants(
         self, context: BatchContext, rows: Int[Tensor, "N"], gaps: Sequence[InfillRequest]
     ) -> list[list[Encoded]]:
-        """The texts with other words in the place of those that are gone, sample by sample."""
+        """The texts with their missing words replaced, sample by sample."""
         texts, subject, found = require_texts(context), context.subject, list[list[Encoded]]()
         for row, gap, drawn in zip(rows.tolist(), gaps, self.infiller.fill(gaps), strict=True):
             text, made = texts[row], list[Encoded]()
@@ -101,7 +103,7 @@ class InfilledRemoval:
         return found
 
     def not_infilled(self, context: BatchContext) -> Float64[Tensor, "B"]:
-        """The share of the words gone, over all that was tried, with nothing in their place."""
+        """The share of all removed words that got no replacement."""
         each = [self.tried.get(number, [0, 0]) for number in context.batch.instances]
         return torch.tensor([less / all_ if all_ else torch.nan for all_, less in each]).double()
 
@@ -111,7 +113,7 @@ class InfilledRemoval:
         tried[1] += len(gap.gone - set(made.word))
 
     def _spelled(self, subject: Subject, word: str) -> tuple[int, ...]:
-        """A word as the subject reads it after another one."""
+        """The token ids of a word that follows another one."""
         if word not in self.spelled:
             both = subject.encode(Example(0, f"a {word}", -1, tokens=("a", word)))
             pairs = zip(both.ids, both.word, strict=True)
@@ -122,10 +124,10 @@ class InfilledRemoval:
 def replace_words(
     one: Encoded, new: dict[int, tuple[int, ...]], *, room: int | None = None
 ) -> Encoded:
-    """The text with other tokens for some words; none for those that would not fit into the room.
+    """The text with other tokens for some words; none for words that would not fit into `room`.
 
     >>> one = Encoded(0, 1, (2, 7, 8, 3), (-1, 0, 0, -1), ("unlike",))
-    >>> replaced(one, {0: (9,)}).ids, replaced(one, {0: ()}).ids
+    >>> replace_words(one, {0: (9,)}).ids, replace_words(one, {0: ()}).ids
     ((2, 9, 3), (2, 3))
     """
     free = float("inf") if room is None else room - sum(word not in new for word in one.word)
@@ -150,7 +152,7 @@ def replace_words(
 
 
 def _run_texts(context: BatchContext, texts: Sequence[Encoded], ask: OutputFunction) -> Tensor:
-    """What is asked, of each text; those of one length together, equal ones once; NaN of none."""
+    """The output for each text, batched by length, equal texts once; NaN for an empty text."""
     first: dict[object, int] = {}
     alike = [first.setdefault((one.ids, one.types), row) for row, one in enumerate(texts)]
     parts: dict[int, Tensor] = {}

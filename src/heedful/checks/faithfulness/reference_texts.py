@@ -1,4 +1,4 @@
-"""Whole texts of the data, that texts with words removed are held against."""
+"""A sample of whole texts, for comparison with texts whose words were removed."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ from heedful.models.protocols import Subject
 from heedful.numerics.tensor.nearest_neighbours import nearest_distance, share_nearer
 from heedful.training.loop.batching import batches_for
 
-MAX_TEXTS = 256  # the first texts of the data: enough to see where whole texts lie
-MIN_TEXTS = 20  # of fewer, shares would be too coarse
+MAX_TEXTS = 256  # the first texts of the data: enough for their distribution
+MIN_TEXTS = 20  # with fewer, shares would be too coarse
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceSample:
-    """The first whole texts, read when they are first asked for, and how near to each other.
+    """The first whole texts, encoded on first use, and their distances from each other.
 
-    A text's state is Σ_t α_t h_t, what attention makes of it. It lies as far off as its nearest
-    neighbour among the whole texts, itself left out.
+    A text's state is its attended state Σ_t α_t h_t. Its distance is that to its nearest neighbour
+    among the whole texts, itself excluded.
     """
 
     subject: Subject
@@ -36,7 +36,7 @@ class ReferenceSample:
     def nearer(
         self, states: Float64[Tensor, "M D"], instances: Int[Tensor, "M"]
     ) -> Float64[Tensor, "M"]:
-        """The share of whole texts with a nearer neighbour than these have; ½ is as whole texts."""
+        """The share of whole texts with a nearer neighbour than these have; ½ for whole texts."""
         defined = states.isfinite().all(-1)
         found = torch.full((len(states),), torch.nan, dtype=torch.float64)
         others = self.instances != instances[defined, None]
@@ -46,24 +46,24 @@ class ReferenceSample:
 
     @cached_property
     def encoded(self) -> Sequence[Encoded]:
-        """The texts; NotApplicable where they are too few."""
+        """The texts; raises NotApplicable where they are too few."""
         texts = (self.subject.encode(one) for one in self.examples())
         found = [*islice((one for one in texts if one.explained >= self.min_words), MAX_TEXTS)]
         if len(found) < MIN_TEXTS:
             raise NotApplicable(
-                f"the data has {len(found)} texts; it takes {MIN_TEXTS} whole ones to say how far "
-                "others lie from them"
+                f"the data has {len(found)} texts; measuring how far others are from whole texts "
+                f"takes at least {MIN_TEXTS}"
             )
         return found
 
     @cached_property
     def instances(self) -> Int[Tensor, "N"]:
-        """Their numbers."""
+        """Their instance numbers."""
         return torch.tensor([one.index for one in self.encoded])
 
     @cached_property
     def states(self) -> Float64[Tensor, "N D"]:
-        """What attention makes of each."""
+        """The attended state of each."""
         found: dict[int, Tensor] = {}
         with torch.no_grad():
             for rows in batches_for(self.subject, self.encoded):
@@ -73,5 +73,5 @@ class ReferenceSample:
 
     @cached_property
     def usual(self) -> Float64[Tensor, "N"]:
-        """How far each is from the nearest of the others."""
+        """The distance of each from the nearest of the others."""
         return nearest_distance(self.states, self.states, self.instances != self.instances[:, None])

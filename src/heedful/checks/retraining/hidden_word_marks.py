@@ -1,4 +1,4 @@
-"""Which words of a text are to be hidden: from a list, from people, or from an explanation."""
+"""Mark the words of a text to hide: by a list, by annotations, or by an explanation."""
 
 import math
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ def mark_hidden_words(
     encoded: Sequence[Encoded],
     scored: ScoreCache,
 ) -> list[Bool[Tensor, "_"]]:
-    """For each text which of its tokens are hidden; a word is hidden whole.
+    """The hidden tokens of each text; all pieces of a word are hidden together.
 
-    Scores that a method gave are kept in `scored`.
+    Scores of a method are cached in `scored`.
     """
     if hidden.source == "list":
         _require_single(hidden, base)
@@ -49,14 +49,14 @@ def mark_hidden_words(
 
 
 def _require_single(hidden: HiddenWords, base: Subject) -> None:
-    """Refuse a listed word that the model reads as several: it would never be found."""
+    """Refuse a listed word that the model splits into several: it would never be found."""
     if not isinstance(base, RecurrentSubject):
         return
     for word in hidden.words:
         if len(parts := base.tokenizer(word)) != 1:
             raise NotApplicable(
-                f"{word!r} is read as {len(parts)} words here ({', '.join(parts)}): list words as "
-                "the model reads them"
+                f"the model splits {word!r} into {len(parts)} words ({', '.join(parts)}): list "
+                "words as the model splits them"
             )
 
 
@@ -72,7 +72,7 @@ def _rationale_marks(example: Example, one: Encoded) -> list[bool]:
 def _base_model_scores(
     hidden: HiddenWords, base: Subject, encoded: Sequence[Encoded]
 ) -> list[Float[Tensor, "_"]]:
-    """What the method gives each word of each text, for the class that the base model predicts."""
+    """The method's score of each word of each text, for the class the base model predicts."""
     method = methods.build(hidden.method, **dict(hidden.settings))
     found = [torch.zeros(0)] * len(encoded)
     for rows in batches_for(base, encoded):
@@ -87,7 +87,7 @@ def _base_model_scores(
 
 
 def _top_words(scores: Float[Tensor, "_"], share: float) -> list[bool]:
-    """The words with the highest scores by size, at least one and never all."""
+    """The words with the largest |score|, at least one and never all."""
     count = min(max(1, math.ceil(share * len(scores) - 1e-9)), len(scores) - 1)
     top = set(scores.abs().argsort(descending=True, stable=True)[: max(count, 0)].tolist())
     return [place in top for place in range(len(scores))]

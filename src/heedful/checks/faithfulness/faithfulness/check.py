@@ -1,15 +1,14 @@
-"""Does removing, or keeping, what a method names move the output more than chance? (ERASER)"""
+"""Does removing the top-ranked words change the output more than random words do? (ERASER)"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from heedful.checks.base import Findings, TextValues, checks, to_measurement
+from heedful.checks.base import Findings, to_measurement
 from heedful.checks.faithfulness.faithfulness.off_distribution import (
     OFF_DISTRIBUTION,
     measure_off_distribution,
@@ -26,24 +25,26 @@ from heedful.checks.faithfulness.faithfulness.soft_erasure import (
     SoftErasureMetrics,
 )
 from heedful.checks.faithfulness.infilling import INFILLED, InfilledRemoval, require_texts
+from heedful.checks.faithfulness.item_removal import REMOVAL_WAYS, Removals
+from heedful.checks.faithfulness.item_scores import (
+    DEFAULT_METHODS,
+    random_scores,
+    score_items,
+    with_attention,
+)
+from heedful.checks.faithfulness.items import ItemView
 from heedful.checks.faithfulness.removal_metrics import (
     MetricColumns,
     RemovalMetrics,
     beyond_random_p_values,
 )
-from heedful.checks.faithfulness.word_removal import REMOVAL_WAYS, Removals, WordView
-from heedful.checks.faithfulness.word_scores import (
-    DEFAULT_METHODS,
-    random_scores,
-    score_words,
-    with_attention,
-)
 from heedful.checks.requested_methods import MethodOrName, build_method, method_name
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.core.records import Claim, Measurement
+from heedful.core.records import Measurement, MissingMeasure, Series
 from heedful.models.batch_context import BatchContext
 from heedful.models.transformer.infiller import Infiller, require_model_folder
 from heedful.numerics.tensor import erasure_metrics
+from heedful.results.tables import TextValues
 
 METHOD_MEASURES = (
     *("comprehensiveness", "sufficiency", "beyond_random", "diagnosticity", "worst", "flip"),
@@ -59,25 +60,26 @@ CONTROL_MEASURES = {
         *SOFT_MEASURES[:2],
     ),
     "random": ("comprehensiveness", "sufficiency", "flip", *SOFT_MEASURES[:2]),
-}  # always there, so never asked for; in the order of the rows behind the methods'
+}  # always measured; in the order of the rows after those of the methods
 REMOVAL_MEASURES = (*METHOD_MEASURES, "violation")
+MissingReasons = dict[Series, str]
 
 
-@checks.register("faithfulness")
 @dataclass(frozen=True)
 class Faithfulness:
-    """Does removing, or keeping, what a method names move the output more than chance?
+    """Does removing the top-ranked words change the output more than random words do?
 
-    Words go in a method's order, the highest score first and with its sign; in a transformer all
-    pieces of a word. `comprehensiveness_M` is p(x) − p(x without the top words), `sufficiency_M`
-    p(x) − p(the top words alone), of the class predicted on x, averaged over `bins`, shares of the
-    words (DeYoung et al., 2020). Since any removal harms, `beyond_random_M` is what stands:
-    comprehensiveness less its mean over random `orders` of the same sizes. `worst_M` is that of
-    the same order from its end. Words are deleted, and hidden (the setting "masking"), and where
-    `infill` is the folder of a masked language model replaced by `samples` draws of what it puts in
-    their place (the setting "infilled"). Attention is always among the methods. `soft_…` dim words
-    instead, as far as they are scored, in `draws` (0: not at all). `sensitivity_M` is how far
-    scores move when vectors move by up to `radius` in `perturbations` draws.
+    Items (words; in a transformer all pieces of a word) are removed in a method's order, the
+    highest signed score first. `comprehensiveness` is p(x) − p(x without the top items),
+    `sufficiency` p(x) − p(only the top items), for the class predicted on x, averaged over `bins`,
+    shares of the items (DeYoung et al., 2020). Since any removal harms, the evidence is
+    `beyond_random`: comprehensiveness minus its mean over random `orders` of the same sizes.
+    `worst` is comprehensiveness in the reverse order. All are by method, attention always among
+    them. Items are deleted, and masked (the setting "masking"), and where `infill` is the folder of
+    a masked language model, replaced by `samples` of its draws (the setting "infilled"). `soft_…`
+    zeroes elements of the vectors at random according to the scores, in `draws` draws (0: not at
+    all). `sensitivity` is the change of scores when vectors change by up to `radius`, in
+    `perturbations` draws.
     """
 
     methods: tuple[MethodOrName, ...] = DEFAULT_METHODS
@@ -90,10 +92,6 @@ class Faithfulness:
     samples: int = 3
     perturbations: int = 4
     radius: float = 0.05
-    claim: ClassVar[Claim | None] = "ranks"
-    usual: ClassVar[bool] = False  # it takes many times the passes of all other checks together
-    head_measures: ClassVar[tuple[str, ...]] = ()
-    beside: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", with_attention(self.methods))
@@ -118,123 +116,117 @@ class Faithfulness:
         """The methods under test."""
         return tuple(map(method_name, self.methods))
 
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """For each measure those of all methods, then those of the controls."""
-        of_methods = self._promised((*REMOVAL_MEASURES, *self._soft))
-        each = (f"{measure}_{name}" for measure, name in of_methods)
-        return (*each, *self._off, *self._filled)
-
-    @property
-    def _off(self) -> tuple[str, ...]:
-        return tuple(f"{OFF_DISTRIBUTION}_{one}" for one in ("whole", *self.ways))
-
-    @property
-    def _filled(self) -> tuple[str, ...]:
-        """What is measured only where words are infilled."""
-        if not self.infill:
-            return ()
-        ways = ("whole", *self.ways, INFILLED)
-        return (
-            f"{OFF_DISTRIBUTION}_{INFILLED}",
-            "not_infilled",
-            *(f"{LOG_PERPLEXITY}_{one}" for one in ways),
-        )
-
     @cached_property
     def infiller(self) -> Infiller:
         """The language model, loaded once."""
         return Infiller.load(self.infill)
 
-    @property
-    def _soft(self) -> tuple[str, ...]:
-        return (
-            *(SOFT_MEASURES if self.draws else ()),
-            *((SENSITIVITY,) if self.perturbations else ()),
-        )
+    def __call__(self, context: BatchContext) -> Findings:
+        items = ItemView(context)
+        scores, missing = self.scores(items)
+        removals = [Removals(items, way) for way in self.ways]
+        if self.infill:
+            missing |= self._add_infilling(items, removals)
+        chance = self.chance(items)
+        metrics = [RemovalMetrics(one, scores, chance, self.bins, self.steps) for one in removals]
+        measured = list[Measurement]()
+        for metric in metrics:
+            way = metric.removals.way
+            setting = None if way == self.ways[0] else way
+            measured += self.to_measurements(REMOVAL_MEASURES, metric.columns(), setting)
+        missing |= self._add_naturalness(metrics, measured, missing)
+        missing |= self._add_sensitivity(items, scores, measured)
+        if self.draws:
+            soft = SoftErasureMetrics(items, scores, self.draws)
+            measured += self.to_measurements(SOFT_MEASURES, soft.columns())
+        return Findings(tuple(measured), to_missing_measures(missing))
 
-    def _promised(self, measures: Sequence[str]) -> Iterator[tuple[str, str]]:
+    def scores(self, items: ItemView) -> tuple[Float64[Tensor, "K B I"], MissingReasons]:
+        """Every method's scores, uniform ones last, and what is missing where a method refuses."""
+        rows, reasons = score_items(items, self.methods, items.context.predicted)
+        even = items.real / items.counts.clamp(min=1)[:, None].double()
+        soft = SOFT_MEASURES if self.draws else ()
+        sensitivity = (SENSITIVITY,) if self.perturbations else ()
+        return torch.stack([*rows, even]), {
+            one: reasons[one.method]
+            for one in self._series((*REMOVAL_MEASURES, *soft, *sensitivity))
+            if one.method in reasons
+        }
+
+    def chance(self, items: ItemView) -> Int[Tensor, "R B I"]:
+        """The items' places in random orders."""
+        drawn = random_scores(items, "orders of faithfulness", draws=self.orders)
+        return erasure_metrics.removal_ranks(drawn, items.real.expand_as(drawn))
+
+    def to_measurements(
+        self, measures: Sequence[str], columns: MetricColumns, setting: str | None = None
+    ) -> Iterator[Measurement]:
+        """The measurements of every method and control from columns with one row for each."""
+        rows = (*self.names, *CONTROL_MEASURES)
+        for measure, name in self._series(measures):
+            column = columns[measure][rows.index(str(name))]
+            yield to_measurement(measure, column, setting, method=name)
+
+    def test(
+        self, columns: Mapping[Series, TextValues], *, resamples: int, seed: int
+    ) -> dict[Series, float]:
+        """p-values of "removes no more than random removal", Holm's over the methods."""
+        return beyond_random_p_values(self.names, columns, resamples=resamples, seed=seed)
+
+    def _series(self, measures: Sequence[str]) -> Iterator[Series]:
+        """Each measure for the methods and controls that have it."""
         signed = [method_name(one) for one in self.methods if build_method(one).signed]
         for measure in measures:
             named = signed if measure == "violation" else self.names
             controls = [one for one, own in CONTROL_MEASURES.items() if measure in own]
-            yield from ((measure, name) for name in (*named, *controls))
+            yield from (Series(measure, name) for name in (*named, *controls))
 
-    def __call__(self, context: BatchContext) -> Findings:
-        words = WordView(context)
-        scores, missing = self.scores(words)
-        chance = self.chance(words)
-        measured, removals = list[Measurement](), [Removals(words, way) for way in self.ways]
-        if self.infill:
-            missing |= self._infilled(words, removals)
-        trials = [RemovalMetrics(one, scores, chance, self.bins, self.steps) for one in removals]
-        for trial in trials:
-            way = trial.removals.way
-            setting = None if way == self.ways[0] else way
-            measured += self.measured(REMOVAL_MEASURES, trial.columns(), setting)
+    def _add_infilling(self, items: ItemView, removals: list[Removals]) -> MissingReasons:
+        """Add infilling to the ways of removing items; or give the reason why it is impossible."""
         try:
-            measured += [
-                *measure_off_distribution(trials, self.names.index("attention"), self.bins)
-            ]
+            require_texts(items.context)
         except NotApplicable as reason:
-            names = (name for name in self.measures if name.startswith(OFF_DISTRIBUTION))
-            missing |= {name: missing.get(name, str(reason)) for name in names}
-        if isinstance(by := removals[-1].by, InfilledRemoval):
-            place, ways = trials[0].place[self.names.index("attention")], (*self.ways, INFILLED)
-            measured += measure_perplexity(PerplexityMetric(words, by, max(self.bins)), ways, place)
-        missing |= self._sensitive(words, scores, measured)
-        if self.draws:
-            measured += self.measured(
-                SOFT_MEASURES, SoftErasureMetrics(words, scores, self.draws).columns()
-            )
-        return Findings(tuple(measured), missing)
-
-    def measured(
-        self, measures: Sequence[str], columns: MetricColumns, setting: str | None = None
-    ) -> Iterator[Measurement]:
-        rows = (*self.names, *CONTROL_MEASURES)
-        for measure, name in self._promised(measures):
-            yield to_measurement(f"{measure}_{name}", columns[measure][rows.index(name)], setting)
-
-    def _infilled(self, words: WordView, removals: list[Removals]) -> dict[str, str]:
-        """Add the way that puts other words in the place of those removed; or say why not."""
-        try:
-            require_texts(words.context)
-        except NotApplicable as reason:
-            return dict.fromkeys(self._filled, str(reason))
+            perplexities = (f"{LOG_PERPLEXITY}_{one}" for one in ("whole", *self.ways, INFILLED))
+            names = (f"{OFF_DISTRIBUTION}_{INFILLED}", "not_infilled", *perplexities)
+            return {Series(name): str(reason) for name in names}
         by = InfilledRemoval(self.infiller, self.samples)
-        removals.append(Removals(words, INFILLED, by=by))
+        removals.append(Removals(items, INFILLED, by=by))
         return {}
 
-    def _sensitive(
-        self, words: WordView, scores: Float64[Tensor, "K B W"], measured: list[Measurement]
-    ) -> dict[str, str]:
-        """Add how far scores move with the vectors; of whom that cannot be asked, why."""
+    def _add_naturalness(
+        self,
+        metrics: Sequence[RemovalMetrics],
+        measured: list[Measurement],
+        known: Mapping[Series, str],
+    ) -> MissingReasons:
+        """Add how far texts without attention's top items are from whole texts."""
+        missing: MissingReasons = {}
+        row, removals = self.names.index("attention"), metrics[-1].removals
+        try:
+            measured += [*measure_off_distribution(metrics, row, self.bins)]
+        except NotApplicable as reason:
+            ways = ("whole", *self.ways, *((INFILLED,) if self.infill else ()))
+            every = (Series(f"{OFF_DISTRIBUTION}_{way}") for way in ways)
+            missing = {one: str(reason) for one in every if one not in known}
+        if isinstance(by := removals.by, InfilledRemoval):
+            perplexity = PerplexityMetric(removals.items, by, max(self.bins))
+            place = metrics[0].place[row]
+            measured += measure_perplexity(perplexity, (*self.ways, INFILLED), place)
+        return missing
+
+    def _add_sensitivity(
+        self, items: ItemView, scores: Float64[Tensor, "K B I"], measured: list[Measurement]
+    ) -> MissingReasons:
+        """Add how far scores change with the vectors; or the reasons of methods without scores."""
         if not self.perturbations:
             return {}
-        sensitivity = SensitivityMetric(words, self.radius, self.perturbations)
-        columns, refused = sensitivity.columns(self.methods, scores[:-1])
+        metric = SensitivityMetric(items, self.radius, self.perturbations)
+        columns, refused = metric.columns(self.methods, scores[:-1])
         for name, column in zip(self.names, columns, strict=True):
-            measured.append(to_measurement(f"{SENSITIVITY}_{name}", column))
-        return {f"{SENSITIVITY}_{self.names[row]}": why for row, why in refused.items()}
+            measured.append(to_measurement(SENSITIVITY, column, method=name))
+        return {Series(SENSITIVITY, self.names[row]): why for row, why in refused.items()}
 
-    def tested(
-        self, columns: Mapping[str, TextValues], *, resamples: int, seed: int
-    ) -> dict[str, float]:
-        """p-values of "no more than random removal does", Holm's over the methods."""
-        return beyond_random_p_values(self.names, columns, resamples=resamples, seed=seed)
 
-    def scores(self, words: WordView) -> tuple[Float64[Tensor, "K B W"], dict[str, str]]:
-        """Every method's scores of the words, and equal ones last; NaN where a method refuses."""
-        rows, reasons = score_words(words, self.methods, words.context.predicted)
-        even = words.real / words.counts.clamp(min=1)[:, None].double()
-        return torch.stack([*rows, even]), {
-            f"{measure}_{name}": reasons[name]
-            for measure, name in self._promised((*REMOVAL_MEASURES, *self._soft))
-            if name in reasons
-        }
-
-    def chance(self, words: WordView) -> Int[Tensor, "R B W"]:
-        """The words' places in random orders."""
-        drawn = random_scores(words, "orders of faithfulness", draws=self.orders)
-        return erasure_metrics.removal_ranks(drawn, words.real.expand_as(drawn))
+def to_missing_measures(reasons: Mapping[Series, str]) -> tuple[MissingMeasure, ...]:
+    """The measures of some methods that are missing, with the reasons."""
+    return tuple(MissingMeasure(one.measure, why, one.method) for one, why in reasons.items())

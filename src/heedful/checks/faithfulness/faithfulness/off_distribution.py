@@ -1,4 +1,4 @@
-"""How strange texts with words removed are to the model, beside whole texts."""
+"""How far off distribution texts with items removed are for the model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
 from heedful.checks.base import to_measurement
+from heedful.checks.faithfulness.item_removal import Removals
 from heedful.checks.faithfulness.removal_metrics import RemovalMetrics
-from heedful.checks.faithfulness.word_removal import Removals
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Measurement
 from heedful.models.batch_context import BatchContext
@@ -18,47 +18,43 @@ from heedful.models.protocols import ReferenceTexts
 from heedful.numerics.tensor.erasure_metrics import bin_sizes
 
 OFF_DISTRIBUTION = "off_distribution"
-NO_REFERENCE_TEXTS = (
-    "the texts stand alone: there are no whole texts of the data to hold them against"
-)
+NO_REFERENCE_TEXTS = "the texts stand alone: there are no whole texts of the data to compare with"
 
 
 def require_reference_texts(context: BatchContext) -> ReferenceTexts:
-    """The whole texts of the data."""
+    """The whole texts of the data; raises NotApplicable where there are none."""
     if context.reference is None:
         raise NotApplicable(NO_REFERENCE_TEXTS)
     return context.reference
 
 
 def measure_whole_texts(context: BatchContext) -> Float64[Tensor, "B"]:
-    """How far off the texts are as they stand: ½ on the average, by chance."""
-    reference, states = (
-        require_reference_texts(context),
-        attended_state(context.batch, context.forward),
-    )
+    """How far off distribution the texts are as they are: ½ on average."""
+    reference = require_reference_texts(context)
+    states = attended_state(context.batch, context.forward)
     return reference.nearer(states, torch.tensor(context.batch.instances))
 
 
 @dataclass(frozen=True, eq=False)
 class OffDistributionMetric:
-    """Texts without their first words in some orders, by one way to remove them."""
+    """Texts without their first items in some orders, by one way of removing them."""
 
     removals: Removals
     bins: Sequence[float]
 
-    def columns(self, place: Int[Tensor, "K B W"]) -> Float64[Tensor, "K B"]:
-        """The mean over the bins of the share of whole texts that are nearer to others."""
-        words = self.removals.words
-        reference = require_reference_texts(words.context)
-        sizes = bin_sizes(words.counts, self.bins)[..., None]
-        top = (place[:, None] < sizes) & words.real
+    def columns(self, place: Int[Tensor, "K B I"]) -> Float64[Tensor, "K B"]:
+        """The share of whole texts with a nearer neighbour than these have, mean over the bins."""
+        items = self.removals.items
+        reference = require_reference_texts(items.context)
+        sizes = bin_sizes(items.counts, self.bins)[..., None]
+        top = (place[:, None] < sizes) & items.real
         return self._far(reference, top).mean(1)
 
     def _far(
-        self, reference: ReferenceTexts, gone: Bool[Tensor, "K S B W"]
+        self, reference: ReferenceTexts, gone: Bool[Tensor, "K S B I"]
     ) -> Float64[Tensor, "K S B"]:
-        numbers = torch.tensor(self.removals.words.context.batch.instances)
-        asked = (self.removals.words.counts > 0).expand(gone.shape[:-1])
+        numbers = torch.tensor(self.removals.items.context.batch.instances)
+        asked = (self.removals.items.counts > 0).expand(gone.shape[:-1])
         rows = torch.arange(asked.shape[-1]).expand(asked.shape)[asked]
         found = torch.full(asked.shape, torch.nan, dtype=torch.float64)
         if len(rows):
@@ -68,17 +64,16 @@ class OffDistributionMetric:
 
 
 def measure_off_distribution(
-    trials: Sequence[RemovalMetrics], row: int, bins: Sequence[float]
+    metrics: Sequence[RemovalMetrics], row: int, bins: Sequence[float]
 ) -> Iterator[Measurement]:
-    """How far off distribution texts are, whole and without the first words of one order.
+    """How far off distribution texts are, whole and without the first items of one order.
 
-    The same without as many at random has the setting "random".
+    Rows with the setting "random" are without as many random items.
     """
-    yield to_measurement(
-        f"{OFF_DISTRIBUTION}_whole", measure_whole_texts(trials[0].removals.words.context)
-    )
-    for trial in trials:
-        orders = torch.stack([trial.place[row], trial.chance[0]])
-        far = OffDistributionMetric(trial.removals, bins).columns(orders)
+    context = metrics[0].removals.items.context
+    yield to_measurement(f"{OFF_DISTRIBUTION}_whole", measure_whole_texts(context))
+    for metric in metrics:
+        orders = torch.stack([metric.place[row], metric.chance[0]])
+        far = OffDistributionMetric(metric.removals, bins).columns(orders)
         for one, setting in zip(far, (None, "random"), strict=True):
-            yield to_measurement(f"{OFF_DISTRIBUTION}_{trial.removals.way}", one, setting)
+            yield to_measurement(f"{OFF_DISTRIBUTION}_{metric.removals.way}", one, setting)

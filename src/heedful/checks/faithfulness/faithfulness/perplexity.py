@@ -1,4 +1,4 @@
-"""How surprising texts with words removed are to a language model, beside whole ones."""
+"""Perplexity of texts with words removed, and of whole texts, under a language model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from heedful.checks.base import to_measurement
 from heedful.checks.faithfulness.infilling import INFILLED, InfilledRemoval, require_texts
-from heedful.checks.faithfulness.word_removal import WordView
+from heedful.checks.faithfulness.items import ItemView
 from heedful.core.records import Measurement
 from heedful.numerics.tensor.erasure_metrics import bin_sizes
 
@@ -18,22 +18,22 @@ LOG_PERPLEXITY = "log_perplexity"
 
 @dataclass(frozen=True, eq=False)
 class PerplexityMetric:
-    """Texts without the largest share of their first words in an order, by several ways."""
+    """Texts without the largest share of their first items in an order, by several ways."""
 
-    words: WordView
+    items: ItemView
     infilled: InfilledRemoval
     share: float
 
     def whole(self) -> Float64[Tensor, "B"]:
-        """Of the texts as they stand."""
-        return self._of([[*one.seen_words] for one in require_texts(self.words.context)])
+        """Log-perplexity of the texts as they are."""
+        return self._of([[*one.seen_words] for one in require_texts(self.items.context)])
 
-    def of(self, way: str, place: Int[Tensor, "B W"]) -> Float64[Tensor, "B"]:
-        """Of the texts without their first words: gone, hidden, or replaced by the first sample."""
+    def of(self, way: str, place: Int[Tensor, "B I"]) -> Float64[Tensor, "B"]:
+        """Log-perplexity without the first items: deleted, masked, or infilled (first sample)."""
         rows = torch.arange(len(place))
-        sizes = bin_sizes(self.words.counts, (self.share,))[0, :, None]
-        tokens = self.words.tokens(rows, (place < sizes) & self.words.real)
-        gaps = [*self.infilled.gaps(self.words.context, rows, tokens)]
+        sizes = bin_sizes(self.items.counts, (self.share,))[0, :, None]
+        tokens = self.items.tokens(rows, (place < sizes) & self.items.real)
+        gaps = [*self.infilled.gaps(self.items.context, rows, tokens)]
         drawn: Sequence[dict[int, str]] = [{} for _ in gaps]
         if way == INFILLED:
             drawn = [one[0] for one in self.infilled.infiller.fill(gaps)]
@@ -47,9 +47,9 @@ class PerplexityMetric:
         return self._of(texts)
 
     def columns(
-        self, ways: Sequence[str], place: Int[Tensor, "B W"]
+        self, ways: Sequence[str], place: Int[Tensor, "B I"]
     ) -> Iterator[tuple[str, Float64[Tensor, "B"]]]:
-        """Every measure."""
+        """Every measure with its values."""
         yield f"{LOG_PERPLEXITY}_whole", self.whole()
         for way in ways:
             yield f"{LOG_PERPLEXITY}_{way}", self.of(way, place)
@@ -59,10 +59,9 @@ class PerplexityMetric:
 
 
 def measure_perplexity(
-    surprise: PerplexityMetric, ways: Sequence[str], place: Int[Tensor, "B W"]
+    metric: PerplexityMetric, ways: Sequence[str], place: Int[Tensor, "B I"]
 ) -> Iterator[Measurement]:
-    """What the language model says of the texts, and how many words it could not replace."""
-    for name, column in surprise.columns(ways, place):
+    """The perplexities, and the share of words that the language model could not replace."""
+    for name, column in metric.columns(ways, place):
         yield to_measurement(name, column)
-    less = surprise.infilled.not_infilled(surprise.words.context)
-    yield to_measurement("not_infilled", less)
+    yield to_measurement("not_infilled", metric.infilled.not_infilled(metric.items.context))

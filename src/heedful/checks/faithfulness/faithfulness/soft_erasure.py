@@ -1,4 +1,4 @@
-"""Words dimmed, not removed: each element of a vector stays by chance (Zhao & Aletras, 2023)."""
+"""Soft erasure: each element of a word vector is kept at random (Zhao & Aletras, 2023)."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,49 +7,47 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from heedful.checks.faithfulness.items import ItemView
 from heedful.checks.faithfulness.removal_metrics import MetricColumns
-from heedful.checks.faithfulness.word_removal import WordView
 from heedful.core.rng import uniform_keys
 from heedful.numerics.tensor import erasure_metrics
 from heedful.numerics.tensor.distributions import positions_first
 
 SOFT_MEASURES = ("soft_sufficiency", "soft_comprehensiveness", "soft_beyond_random")
-MIN_DRAWS = 10  # draws: the spread of one is as large as what is to be measured
+MIN_DRAWS = 10  # one draw varies as much as what is measured
 
 
 @dataclass(frozen=True, eq=False)
 class SoftErasureMetrics:
-    """Every method's scores as chances to stay; the last of the scores are equal.
+    """Every method's scores as probabilities of keeping an element; the last scores are uniform.
 
-    a is |score| as a share of the text's largest. Each element of the word's vector stays with
-    probability a (sufficiency) or 1 − a (comprehensiveness), else it is 0; all methods get the same
-    draws. More is kept, or taken, the larger a is throughout, whatever it ranks: equal scores keep
-    and take everything. So the evidence is what a method's scores do beyond the same scores
-    shuffled among the words.
+    a is |score| as a share of the text's largest. Each element of an item's vectors is kept with
+    probability a (sufficiency) or 1 − a (comprehensiveness), else it is 0; all methods share the
+    draws. The larger a is overall, the more is kept, or removed, however it ranks items: uniform
+    scores keep and remove everything. So the evidence is what a method's scores do beyond the same
+    scores shuffled among the items.
     """
 
-    words: WordView
-    scores: Float64[Tensor, "K B W"]
+    items: ItemView
+    scores: Float64[Tensor, "K B I"]
     draws: int
 
     def columns(self) -> MetricColumns:
-        """Every measure: of the methods, of equal scores, of random ones."""
-        own = erasure_metrics.share_of_largest(self.scores, self.words.real.expand_as(self.scores))
+        """Every measure: of the methods, of uniform scores, of random scores."""
+        own = erasure_metrics.share_of_largest(self.scores, self.items.real.expand_as(self.scores))
         found = torch.stack([self._once(own, draw) for draw in range(self.draws)]).mean(0)
         keeps, takes, shuffled = torch.split(found, [len(own) + 1, len(own) + 1, len(own)])
-        beyond = torch.where(self.words.counts > 1, takes[: len(own)] - shuffled, torch.nan)
+        beyond = torch.where(self.items.counts > 1, takes[: len(own)] - shuffled, torch.nan)
         return dict(zip(SOFT_MEASURES, (keeps, takes, beyond), strict=True))
 
-    def _once(self, own: Float64[Tensor, "K B W"], draw: int) -> Float64[Tensor, "N B"]:
-        """Shares of the text's worth kept, taken, and taken by shuffled scores, in one draw."""
-        real, chance = self.words.real, self._keys[draw]
+    def _once(self, own: Float64[Tensor, "K B I"], draw: int) -> Float64[Tensor, "N B"]:
+        """Shares of the effect kept, removed, and removed by shuffled scores, in one draw."""
+        real, chance = self.items.real, self._keys[draw]
         random = erasure_metrics.share_of_largest(chance, real)
         staying = torch.cat([own, random[None]])
-        away = erasure_metrics.removal_ranks(chance, real).expand_as(
-            own
-        )  # whose score each word gets
-        sets = torch.cat([staying, 1 - staying, 1 - own.gather(-1, away)])
-        p = self._said(sets, self._elements(draw))
+        donor = erasure_metrics.removal_ranks(chance, real).expand_as(own)  # of an item's score
+        sets = torch.cat([staying, 1 - staying, 1 - own.gather(-1, donor)])
+        p = self._probabilities(sets, self._elements(draw))
         whole, nothing = self._ends
         kept, taken = torch.split(p, [len(staying), len(sets) - len(staying)])
         return torch.cat(
@@ -61,20 +59,20 @@ class SoftErasureMetrics:
 
     @cached_property
     def _ends(self) -> tuple[Float64[Tensor, "B"], Float64[Tensor, "B"]]:
-        """p of the text as it is, and of all its words' vectors at zero."""
-        context = self.words.context
+        """p of the text as it is, and with all its word vectors at zero."""
+        context = self.items.context
         chosen = context.predicted.cpu()[:, None]
         whole = context.logits.detach().cpu().double().softmax(-1).gather(-1, chosen)[:, 0]
         rows = torch.arange(len(whole))
-        none = torch.zeros(self.words.real.shape, dtype=torch.float64)
+        none = torch.zeros(self.items.real.shape, dtype=torch.float64)
         return whole, self._run(rows, none, torch.zeros(context.embedded.shape).double())
 
-    def _said(
-        self, staying: Float64[Tensor, "N B W"], drawn: Float64[Tensor, "B T E"]
+    def _probabilities(
+        self, staying: Float64[Tensor, "N B I"], drawn: Float64[Tensor, "B T E"]
     ) -> Float64[Tensor, "N B"]:
-        """p where each word's elements stay by these chances; certain ones need no pass."""
+        """p where elements are kept with these probabilities; 0 and 1 need no pass."""
         whole, nothing = self._ends
-        other = ~self.words.real
+        other = ~self.items.real
         all_stay, none_stays = ((staying >= 1) | other).all(-1), ((staying <= 0) | other).all(-1)
         found = torch.where(all_stay, whole, torch.where(none_stays, nothing, torch.nan))
         asked = ~all_stay & ~none_stays & staying.isfinite().all(-1)
@@ -86,14 +84,14 @@ class SoftErasureMetrics:
     def _run(
         self,
         rows: Tensor,
-        staying: Float64[Tensor, "N W"],
+        staying: Float64[Tensor, "N I"],
         drawn: Float64[Tensor, "B T E"],
     ) -> Float64[Tensor, "N"]:
-        context, parts = self.words.context, []
+        context, parts = self.items.context, []
         for some, chances in context.cut(rows, staying):
-            token_player = self.words.token_player[some]
-            stays = chances.gather(1, token_player.clamp(min=0)).masked_fill(
-                token_player < 0, torch.inf
+            item_index = self.items.item_index[some]
+            stays = chances.gather(1, item_index.clamp(min=0)).masked_fill(
+                item_index < 0, torch.inf
             )
             kept = drawn[some] < stays[..., None]
             with context.clock("dimming"), torch.no_grad():
@@ -104,15 +102,15 @@ class SoftErasureMetrics:
         return torch.cat(parts)
 
     @cached_property
-    def _keys(self) -> Float64[Tensor, "R B W"]:
-        """Random scores of the words, for each draw others."""
-        counts, real = self.words.counts.tolist(), self.words.real
+    def _keys(self) -> Float64[Tensor, "R B I"]:
+        """Random scores of the items, new ones for each draw."""
+        counts, real = self.items.counts.tolist(), self.items.real
         keys = self._drawn("scores of faithfulness", counts, self.draws)
         return keys.transpose(0, 1)[..., : real.shape[1]]
 
     def _elements(self, draw: int) -> Float64[Tensor, "B T E"]:
-        """A number in [0, 1) for each element of each word's vector, in the order of the text."""
-        mask, width = self.words.context.batch.mask, self.words.context.embedded.shape[-1]
+        """A number in [0, 1) for each element of each word's vector, in text order."""
+        mask, width = self.items.context.batch.mask, self.items.context.embedded.shape[-1]
         lengths = [width * count for count in mask.sum(-1).tolist()]
         keys = self._drawn(f"elements of faithfulness, draw {draw}", lengths, 1)
         keys = keys.reshape(len(mask), -1, width)
@@ -120,7 +118,7 @@ class SoftErasureMetrics:
         return keys.new_zeros(*mask.shape, width).scatter(1, home, keys)
 
     def _drawn(self, purpose: str, lengths: list[int], draws: int) -> Float64[Tensor, "B R _"]:
-        context = self.words.context
+        context = self.items.context
         instances = context.batch.instances
         drawn = uniform_keys(context.seed, purpose, instances, draws=draws, lengths=lengths)
         return torch.from_numpy(drawn)

@@ -1,16 +1,15 @@
-"""Can a whole model learn another attention with the same outputs? (Wiegreffe & Pinter, 4)"""
+"""Can a whole model learn a different attention with the same outputs? (Wiegreffe & Pinter, 4)"""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from heedful.checks.base import Findings, checks
+from heedful.checks.base import Findings
 from heedful.checks.interventions.base import require_epsilon
-from heedful.checks.retraining_base import RetrainingContext, SeedAverages
+from heedful.checks.retraining_base import RetrainingContext, SeedAverages, SeedDifferences
 from heedful.core.errors import ConfigError
-from heedful.core.records import Claim, Measurement
+from heedful.core.records import Measurement
 from heedful.numerics.tensor.distributions import jsd, tvd
 from heedful.training.variants.variants import (
     STARTS,
@@ -21,18 +20,17 @@ from heedful.training.variants.variants import (
 )
 
 
-@checks.register("adversary")
 @dataclass(frozen=True)
 class ModelAdversary:
-    """Can a whole model learn another attention with the same outputs?
+    """Can a whole model learn a different attention with the same outputs?
 
-    For each λ in `weights` a model is trained to go down TVD(output) − λ·KL(attention ‖ base's),
-    from scratch as published and from the base model. `tvd` is ½ Σ|Δp| (the published code halves
-    it again), `jsd` the distance of its attention, `score` its accuracy; the figures without a
-    setting are those of the adversary that attends farthest among those whose dev outputs lie
-    within `epsilon`, or as near as those of a model merely trained with another seed
-    (`…_another_seed`): nearer than that nobody can ask. `reverse` turns KL round. It has no vote:
-    whether such models tell honest attention from inert has not been measured.
+    For each λ in `weights` a model is trained to minimise TVD(output) − λ·KL(attention ‖ audited),
+    from scratch as published and from the audited model. `tvd` is ½ Σ|Δp| (the published code
+    halves it again), `jsd` the distance of its attention, `score` its accuracy. Rows without a
+    setting are of the adversary whose attention is farthest among those whose dev outputs are
+    within `epsilon`, or as near as those of a model trained with another seed (`…_another_seed`):
+    a smaller distance cannot be expected. `reverse` swaps the arguments of KL. The check has no
+    vote: whether such models separate faithful from inert attention has not been measured.
     """
 
     weights: tuple[float, ...] = (0.001, 0.0001, 0.0003, 0.01)
@@ -41,15 +39,8 @@ class ModelAdversary:
     reverse: bool = False
     epochs: int = 80
     patience: int = 10
-    claim: ClassVar[Claim | None] = "exclusive"
-    measures: ClassVar[tuple[str, ...]] = (
-        *("tvd", "jsd", "score", "score_base"),
-        *("tvd_another_seed", "jsd_another_seed"),
-    )
-    head_measures: ClassVar[tuple[str, ...]] = ()
-    beside: ClassVar[tuple[str, ...]] = ()
     over_seeds: ClassVar[SeedAverages] = {}
-    differences: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    differences: ClassVar[SeedDifferences] = {}
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
@@ -57,69 +48,68 @@ class ModelAdversary:
             raise ConfigError(f"weights are numbers above 0, at least one; got {self.weights}.")
         if not self.starts or set(self.starts) - set(STARTS):
             raise ConfigError(f"starts are {' and '.join(STARTS)}, not {self.starts}.")
-        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
+        EpochLimits(self.epochs, self.patience)  # raises on wrong settings before the work begins
 
-    def lessons(self, trial: RetrainingContext) -> list[Variant]:
-        """Every λ from every start, and another seed to hold them against."""
-        return [*self._adversaries(), self._another(trial)]
+    def variants(self, retraining: RetrainingContext) -> list[Variant]:
+        """Every λ from every start, and another seed for comparison."""
+        return [*self._adversaries(), self._another_seed(retraining)]
 
-    def _another(self, trial: RetrainingContext) -> RetrainedVariant:
+    def examine(self, retraining: RetrainingContext) -> Findings:
+        """Output, attention and accuracy of every adversary."""
+        adversaries, measured = self._adversaries(), []
+        base = retraining.texts.outlook.probabilities
+        found = {}
+        for variant in adversaries:
+            outputs = retraining.predict(variant).probabilities
+            found[variant] = {
+                "tvd": tvd(outputs, base).numpy(),
+                "jsd": retraining.attention_distance(variant).numpy(),
+                "score": retraining.correct(outputs),
+            }
+            measured += [
+                Measurement(name, column, adversary_setting(variant))
+                for name, column in found[variant].items()
+            ]
+        other = self._another_seed(retraining)
+        columns = {
+            **found[self._choose(retraining, adversaries)],
+            "score_base": retraining.correct(base),
+            "tvd_another_seed": tvd(retraining.predict(other).probabilities, base).numpy(),
+            "jsd_another_seed": retraining.attention_distance(other).numpy(),
+        }
+        return Findings((*measured, *(Measurement(*one) for one in columns.items())))
+
+    def _another_seed(self, retraining: RetrainingContext) -> RetrainedVariant:
         return RetrainedVariant(
-            trial.seeds(1)[0], pace=EpochLimits(self.epochs, self.patience).halved
+            retraining.seeds(1)[0], pace=EpochLimits(self.epochs, self.patience).halved
         )
 
     def _adversaries(self) -> list[AdversaryVariant]:
-        pace = EpochLimits(self.epochs, self.patience)
+        limits = EpochLimits(self.epochs, self.patience)
         return [
-            AdversaryVariant(weight, start, self.reverse, pace=pace)
+            AdversaryVariant(weight, start, self.reverse, pace=limits)
             for start in self.starts
             for weight in self.weights
         ]
 
-    def examine(self, trial: RetrainingContext) -> Findings:
-        """Output, attention and score of every adversary."""
-        lessons, measured = self._adversaries(), []
-        own = trial.texts.outlook.probabilities
-        by_lesson = {}
-        for variant in lessons:
-            outputs = trial.outlook(variant).probabilities
-            by_lesson[variant] = {
-                "tvd": tvd(outputs, own).numpy(),
-                "jsd": trial.apart(variant).numpy(),
-                "score": trial.right(outputs),
-            }
-            measured += [
-                Measurement(name, column, adversary_setting(variant))
-                for name, column in by_lesson[variant].items()
-            ]
-        chosen = self._chosen(trial, lessons)
-        other = self._another(trial)
-        plain = {
-            **by_lesson[chosen],
-            "score_base": trial.right(own),
-            "tvd_another_seed": tvd(trial.outlook(other).probabilities, own).numpy(),
-            "jsd_another_seed": trial.apart(other).numpy(),
-        }
-        return Findings((*measured, *(Measurement(*one) for one in plain.items())))
-
-    def _chosen(
-        self, trial: RetrainingContext, lessons: list[AdversaryVariant]
+    def _choose(
+        self, retraining: RetrainingContext, adversaries: list[AdversaryVariant]
     ) -> AdversaryVariant:
-        """The farthest that is near enough by the dev texts; the nearest output where none is."""
-        base = trial.dev.outlook
-        moved, apart = [], []
-        both: list[Variant] = [*lessons, self._another(trial)]
-        for variant in both:
-            seen = trial.dev.seen_by(trial.trained(variant).subject)
-            moved.append(float(tvd(seen.probabilities, base.probabilities).mean()))
-            apart.append(float(jsd(seen.padded(), base.padded()).mean()))
-        enough = max(self.epsilon, moved.pop())
-        near = [place for place, one in enumerate(moved) if one <= enough]
+        """The farthest whose dev outputs are near enough; the nearest outputs where none is."""
+        base = retraining.dev.outlook
+        changes, distances = [], []
+        every: list[Variant] = [*adversaries, self._another_seed(retraining)]
+        for variant in every:
+            seen = retraining.dev.seen_by(retraining.trained(variant).subject)
+            changes.append(float(tvd(seen.probabilities, base.probabilities).mean()))
+            distances.append(float(jsd(seen.padded(), base.padded()).mean()))
+        limit = max(self.epsilon, changes.pop())
+        near = [place for place, one in enumerate(changes) if one <= limit]
         if not near:
-            return lessons[int(np.argmin(moved))]
-        return lessons[max(near, key=lambda place: apart[place])]
+            return adversaries[int(np.argmin(changes))]
+        return adversaries[max(near, key=lambda place: distances[place])]
 
 
 def adversary_setting(variant: AdversaryVariant) -> str:
-    """How the rows of one adversary are marked."""
+    """The setting of the rows of one adversary."""
     return f"λ {variant.weight:g}, {variant.start}"

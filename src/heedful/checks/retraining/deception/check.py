@@ -1,6 +1,6 @@
-"""Can attention be taught to hide the decisive words? (Pruthi et al., 2020)"""
+"""Can attention be trained to hide the decisive words? (Pruthi et al., 2020)"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,12 +9,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.checks.base import Findings, TextValues, checks
-from heedful.checks.retraining_base import RetrainingContext, SeedAverages
+from heedful.checks.base import Findings
+from heedful.checks.retraining_base import RetrainingContext, SeedAverages, SeedDifferences
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.core.records import Claim, Measurement
+from heedful.core.records import Measurement
 from heedful.methods import methods
+from heedful.results.tables import TextValues
 from heedful.training.loop.predictions import Predictions, predict_all
 from heedful.training.variants.context import EncodedTexts
 from heedful.training.variants.hidden_words import HIDDEN_SOURCES, HiddenWords, placeholder_id
@@ -27,17 +28,17 @@ from heedful.training.variants.variants import (
 )
 
 
-@checks.register("deception")
 @dataclass(frozen=True)
 class Deception:
-    """Can attention be taught to hide the decisive words?
+    """Can attention be trained to hide the decisive words?
 
-    The base model is trained on with a penalty −λ·log(1 − mass of the hidden words), for each λ in
-    `weights`. `mass_…` is the weight of the hidden words before and after, `score_…` the accuracy;
-    `score_without_words` is that of a model trained and tested without the words: only where that
-    loses are they decisive. Hidden are the `words` given; or those of the data's rationales; or
-    the `share` of each text that `method` ranks highest (`source`: auto takes the first of these
-    there is). Of the λ the one is told that hides most while the dev score stays within `margin`.
+    Training of the audited model is continued with a penalty −λ·log(1 − mass of the hidden words),
+    for each λ in `weights`. `mass_…` is the weight of the hidden words before and after, `score_…`
+    the accuracy; `score_without_words` is that of a model trained and tested without the words:
+    they are decisive only where it is lower. The hidden words are the `words` given; or those of
+    the data's rationales; or the `share` of each text that `method` ranks highest (`source`: auto
+    takes the first of these that is available). Rows without a setting are of the λ that hides
+    most while the dev score stays within `margin`.
     """
 
     words: tuple[str, ...] = ()
@@ -51,21 +52,8 @@ class Deception:
     margin: float = 0.02
     epochs: int = 20
     patience: int = 5
-    claim: ClassVar[Claim | None] = "robust"
-    measures: ClassVar[tuple[str, ...]] = (
-        "mass_before",
-        "mass_after",
-        "score_before",
-        "score_after",
-        "score_without_words",
-        "score_lost",
-        "words_worth",
-        "hidden_share",
-    )
-    head_measures: ClassVar[tuple[str, ...]] = ()
-    beside: ClassVar[tuple[str, ...]] = ()
     over_seeds: ClassVar[SeedAverages] = {}
-    differences: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    differences: ClassVar[SeedDifferences] = {}
 
     def __post_init__(self) -> None:
         if self.source not in ("auto", *HIDDEN_SOURCES):
@@ -78,95 +66,92 @@ class Deception:
             raise ConfigError("start is scratch or base, heads is mean or worst.")
         if not 0.0 < self.margin < 1.0 or not 0.0 < self.share < 1.0:
             raise ConfigError("margin and share must lie between 0 and 1.")
-        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
+        EpochLimits(self.epochs, self.patience)  # raises on wrong settings before the work begins
         methods[self.method]
 
-    def hidden(self, trial: RetrainingContext) -> HiddenWords:
-        """Which words are hidden."""
+    def hidden(self, retraining: RetrainingContext) -> HiddenWords:
+        """The words to hide."""
         source = self.source
         if source == "auto":
-            told = all(one.rationale is not None for one in trial.texts.examples)
-            source = "list" if self.words else "rationale" if told else "saliency"
+            annotated = all(one.rationale is not None for one in retraining.texts.examples)
+            source = "list" if self.words else "rationale" if annotated else "saliency"
         words = self.words if source == "list" else ()
         return HiddenWords(source, words, self.method, self.share)
 
-    def lessons(self, trial: RetrainingContext) -> list[Variant]:
-        """A deceiver for each λ, and the control."""
-        hidden = self.hidden(trial)
-        if not any(bool(one.any()) for one in trial.texts.hidden(hidden)):
-            raise NotApplicable(f"no text holds {hidden}")
-        return [*self._deceivers(hidden), self._control(hidden)]
+    def variants(self, retraining: RetrainingContext) -> list[Variant]:
+        """A deceptive model for each λ, and the model without the words."""
+        hidden = self.hidden(retraining)
+        if not any(bool(one.any()) for one in retraining.texts.hidden(hidden)):
+            raise NotApplicable(f"no text contains {hidden}")
+        return [*self._deceptive(hidden), self._control(hidden)]
 
-    def examine(self, trial: RetrainingContext) -> Findings:
-        """Mass and score before and after."""
-        hidden = self.hidden(trial)
-        marks = trial.texts.hidden(hidden)
-        before = predict_all(trial.base, trial.texts.encoded, keep_rows=True)
+    def examine(self, retraining: RetrainingContext) -> Findings:
+        """Mass and accuracy before and after."""
+        texts, hidden = retraining.texts, self.hidden(retraining)
+        marks = texts.hidden(hidden)
+        before = predict_all(retraining.base, texts.encoded, keep_rows=True)
         measured, found = [], {}
-        for variant in self._deceivers(hidden):
-            after = predict_with_deceiver(trial, variant, trial.texts)
+        for variant in self._deceptive(hidden):
+            after = predict_deceptive(retraining, variant, texts)
             found[variant] = {
-                "mass_after": self._mass(after, marks, trial.texts),
-                "score_after": trial.right(after.probabilities),
+                "mass_after": self._mass(after, marks, texts),
+                "score_after": retraining.correct(after.probabilities),
             }
             measured += [
                 Measurement(name, column, f"λ {variant.weight:g}")
                 for name, column in found[variant].items()
             ]
         columns = {
-            "mass_before": self._mass(before, marks, trial.texts),
-            "hidden_share": hidden_shares(marks, trial.texts),
-            "score_before": trial.right(before.probabilities),
-            "score_without_words": self._without(trial, hidden),
-            **found[self._chosen(trial, hidden)],
+            "mass_before": self._mass(before, marks, texts),
+            **found[self._choose(retraining, hidden)],
+            "score_before": retraining.correct(before.probabilities),
+            "score_without_words": self._score_without(retraining, hidden),
+            "hidden_share": hidden_shares(marks, texts),
         }
         columns["score_lost"] = columns["score_before"] - columns["score_after"]
         columns["words_worth"] = columns["score_before"] - columns["score_without_words"]
-        plain = (Measurement(name, columns[name]) for name in self.measures)
-        return Findings((*measured, *plain))
+        return Findings((*measured, *(Measurement(*one) for one in columns.items())))
 
     def _mass(self, seen: Predictions, marks: Sequence[Tensor], texts: EncodedTexts) -> TextValues:
         return attention_mass(seen, marks, texts, worst=self.heads == "worst")
 
     def _control(self, hidden: HiddenWords) -> WithoutWordsVariant:
-        return WithoutWordsVariant(
-            hidden, pace=EpochLimits(2 * self.epochs, self.patience)
-        )  # from nothing
+        limits = EpochLimits(2 * self.epochs, self.patience)  # twice: it is trained from scratch
+        return WithoutWordsVariant(hidden, pace=limits)
 
-    def _deceivers(self, hidden: HiddenWords) -> list[DeceptiveVariant]:
-        pace = EpochLimits(self.epochs, self.patience)
-        worst = self.heads == "worst"
+    def _deceptive(self, hidden: HiddenWords) -> list[DeceptiveVariant]:
+        limits, worst = EpochLimits(self.epochs, self.patience), self.heads == "worst"
         return [
-            DeceptiveVariant(weight, hidden, self.start, worst, self.blocked, pace=pace)
+            DeceptiveVariant(weight, hidden, self.start, worst, self.blocked, pace=limits)
             for weight in self.weights
         ]
 
-    def _without(self, trial: RetrainingContext, hidden: HiddenWords) -> TextValues:
-        subject = trial.trained(self._control(hidden)).subject
-        shorter = trial.texts.without(hidden, placeholder_id(subject))
-        return trial.right(predict_all(subject, shorter).probabilities)
+    def _score_without(self, retraining: RetrainingContext, hidden: HiddenWords) -> TextValues:
+        subject = retraining.trained(self._control(hidden)).subject
+        shorter = retraining.texts.without(hidden, placeholder_id(subject))
+        return retraining.correct(predict_all(subject, shorter).probabilities)
 
-    def _chosen(self, trial: RetrainingContext, hidden: HiddenWords) -> DeceptiveVariant:
-        """The λ with the least mass whose dev score is kept; the best score where none is."""
-        marks, gold = trial.dev.hidden(hidden), [one.label for one in trial.dev.encoded]
+    def _choose(self, retraining: RetrainingContext, hidden: HiddenWords) -> DeceptiveVariant:
+        """The λ with the least mass that keeps the dev score; the best score where none does."""
+        dev, variants = retraining.dev, self._deceptive(hidden)
+        marks, gold = dev.hidden(hidden), [one.label for one in dev.encoded]
         scores, masses = [], []
-        lessons = self._deceivers(hidden)
-        own = _accuracy(trial.dev.outlook.probabilities, gold)
-        for variant in lessons:
-            seen = predict_with_deceiver(trial, variant, trial.dev)
+        own = _accuracy(dev.outlook.probabilities, gold)
+        for variant in variants:
+            seen = predict_deceptive(retraining, variant, dev)
             scores.append(_accuracy(seen.probabilities, gold))
-            masses.append(_mean_mass(self._mass(seen, marks, trial.dev)))
+            masses.append(_mean_mass(self._mass(seen, marks, dev)))
         kept = [place for place, one in enumerate(scores) if one >= own - self.margin]
         if not kept:
-            return lessons[int(np.argmax(scores))]
-        return lessons[min(kept, key=lambda place: masses[place])]
+            return variants[int(np.argmax(scores))]
+        return variants[min(kept, key=lambda place: masses[place])]
 
 
-def predict_with_deceiver(
-    trial: RetrainingContext, variant: DeceptiveVariant, texts: EncodedTexts
+def predict_deceptive(
+    retraining: RetrainingContext, variant: DeceptiveVariant, texts: EncodedTexts
 ) -> Predictions:
-    """What a deceiver says of texts: a transformer with its hidden words blocked as it learnt."""
-    subject = trial.trained(variant).subject
+    """Predictions of a deceptive model; a transformer's hidden words are blocked as in training."""
+    subject = retraining.trained(variant).subject
     if variant.blocked and hasattr(subject, "pieces"):
         from heedful.training.variants.transformer_variants import block_hidden_words
 
@@ -177,10 +162,10 @@ def predict_with_deceiver(
 def attention_mass(
     seen: Predictions, marks: Sequence[Tensor], texts: EncodedTexts, *, worst: bool = False
 ) -> TextValues:
-    """Each text's weight on its hidden words, as it is penalised; NaN where it has none, or all.
+    """Each text's weight on its hidden words, as it is penalised; NaN where none or all are hidden.
 
-    The mean over the rows under audit or the largest, special tokens counted: of a row that rests
-    on those nothing is on words.
+    The mean over the audited rows, or the largest. Special tokens count: a row that puts all its
+    weight on them has no weight on words.
     """
     found = np.full(len(marks), np.nan)
     for row, (weights, gone, one) in enumerate(zip(seen.rows, marks, texts.encoded, strict=True)):
@@ -191,7 +176,7 @@ def attention_mass(
 
 
 def hidden_shares(marks: Sequence[Tensor], texts: EncodedTexts) -> TextValues:
-    """The share of each text's tokens that is hidden: their mass, if all weighed alike."""
+    """The share of each text's tokens that is hidden: their mass under equal weights."""
     return np.array(
         [
             float(gone.sum()) / one.explained if _some_hidden(one, gone) else np.nan
@@ -206,7 +191,7 @@ def _some_hidden(one: Encoded, gone: Tensor) -> bool:
 
 
 def _mean_mass(masses: TextValues) -> float:
-    """Their mean; none at all count as nothing hidden."""
+    """Their mean; 1, as if nothing were hidden, where no text has a mass."""
     return float(np.nanmean(masses)) if not np.isnan(masses).all() else 1.0
 
 

@@ -1,22 +1,23 @@
 """Does the attention help a model without context? (Wiegreffe & Pinter, 2019, section 3.4)"""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from heedful.checks.base import Findings, TextValues, checks
+from heedful.checks.base import Findings
 from heedful.checks.retraining_base import (
     RetrainingContext,
     SeedAverages,
+    SeedDifferences,
     require_seeds,
-    seed_setting,
 )
 from heedful.core.errors import ConfigError
-from heedful.core.records import Claim, Measurement
+from heedful.core.records import Measurement, Series
 from heedful.models.recurrent.encoders import encoders
 from heedful.models.recurrent.subject import RecurrentSubject
+from heedful.results.tables import TextValues
 from heedful.training.variants.guided_model import (
     GUIDES,
     encode_seen_words,
@@ -26,15 +27,14 @@ from heedful.training.variants.guided_model import (
 from heedful.training.variants.variants import AdversaryVariant, EpochLimits, GuidedVariant, Variant
 
 
-@checks.register("guide")
 @dataclass(frozen=True)
 class Guide:
     """Does the attention help a model without context?
 
-    A model that sees each word on its own (`encoder`) is trained with its attention held at uniform
-    weights, with attention of its own, and held at the weights that the base model and an adversary
-    (`adversary`, its λ) give the same texts. Weights that tell where a text says what it says help
-    a model that cannot find out.
+    A model that sees each word on its own (`encoder`) is trained with four attentions: uniform
+    weights, attention that it learns itself, and the weights that the audited model and an
+    adversary (`adversary`, its λ) give the same texts. Weights that show which words are
+    informative help a model that cannot learn this from context.
     """
 
     seeds: int = 3
@@ -42,62 +42,57 @@ class Guide:
     adversary: float = 0.001
     epochs: int = 40
     patience: int = 5
-    claim: ClassVar[Claim | None] = "ranks"
-    measures: ClassVar[tuple[str, ...]] = (
-        *(f"score_{one}" for one in GUIDES),
-        *(f"base_minus_{one}" for one in ("uniform", "own", "adversary")),
-    )
-    head_measures: ClassVar[tuple[str, ...]] = ()
-    beside: ClassVar[tuple[str, ...]] = ()
     over_seeds: ClassVar[SeedAverages] = {f"score_{one}": "mean" for one in GUIDES}
-    differences: ClassVar[Mapping[str, tuple[str, str]]] = {
-        f"base_minus_{one}": ("score_base", f"score_{one}")
+    differences: ClassVar[SeedDifferences] = {
+        Series(f"base_minus_{one}"): (Series("score_base"), Series(f"score_{one}"))
         for one in ("uniform", "own", "adversary")
     }
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
+        EpochLimits(self.epochs, self.patience)  # raises on wrong settings before the work begins
         AdversaryVariant(self.adversary)
-        blind = [name for name in encoders if getattr(encoders[name], "word_wise", False)]
-        if self.encoder not in blind:
+        known = [name for name in encoders if getattr(encoders[name], "word_wise", False)]
+        if self.encoder not in known:
             raise ConfigError(
-                f"guide.encoder must see each word on its own ({', '.join(blind)}); "
+                f"guide.encoder must see each word on its own ({', '.join(known)}); "
                 f"{self.encoder} sees more."
             )
 
-    def lessons(self, trial: RetrainingContext) -> list[Variant]:  # noqa: ARG002
-        """Every guide with every seed."""
-        return [variant for by in GUIDES for variant in self._lessons(by)]
+    def variants(self, retraining: RetrainingContext) -> list[Variant]:  # noqa: ARG002
+        """Every attention with every seed."""
+        return [variant for by in GUIDES for variant in self._guided(by)]
 
-    def examine(self, trial: RetrainingContext) -> Findings:
-        """Accuracy under every guide."""
-        measured, means = [], {}
+    def examine(self, retraining: RetrainingContext) -> Findings:
+        """Accuracy with every attention."""
+        measured, means = [], dict[str, TextValues]()
         for by in GUIDES:
             each = []
-            for variant in self._lessons(by):
-                right = self._right(trial, variant)
-                measured.append(Measurement(f"score_{by}", right, seed_setting(variant.seed)))
-                each.append(right)
+            for variant in self._guided(by):
+                correct = self._correct(retraining, variant)
+                measured.append(Measurement(f"score_{by}", correct, seed=variant.seed))
+                each.append(correct)
             means[f"score_{by}"] = np.mean(each, axis=0)
-        for name, (one, other) in self.differences.items():
-            means[name] = means[one] - means[other]
+        for difference, (one, other) in self.differences.items():
+            means[difference.measure] = means[one.measure] - means[other.measure]
         return Findings((*measured, *(Measurement(*one) for one in means.items())))
 
-    def _lessons(self, by: str) -> Iterator[GuidedVariant]:
-        pace = EpochLimits(self.epochs, self.patience)
-        source = AdversaryVariant(self.adversary, pace=pace.doubled) if by == "adversary" else None
+    def _guided(self, by: str) -> Iterator[GuidedVariant]:
+        limits = EpochLimits(self.epochs, self.patience)
+        source = None
+        if by == "adversary":
+            source = AdversaryVariant(self.adversary, pace=limits.doubled)
         for seed in range(1, self.seeds + 1):
-            yield GuidedVariant(seed, by, source, self.encoder, pace)
+            yield GuidedVariant(seed, by, source, self.encoder, limits)
 
-    def _right(self, trial: RetrainingContext, variant: GuidedVariant) -> TextValues:
-        subject = trial.trained(variant).subject
+    def _correct(self, retraining: RetrainingContext, variant: GuidedVariant) -> TextValues:
+        subject = retraining.trained(variant).subject
         assert isinstance(subject, RecurrentSubject)  # noqa: S101 - guided models are
-        encoded, weights = trial.texts.encoded, None
+        encoded, weights = retraining.texts.encoded, None
         if variant.by == "base":
-            weights = word_weights(encoded, trial.texts.outlook)
+            weights = word_weights(encoded, retraining.texts.outlook)
         elif variant.adversary is not None:
-            weights = word_weights(encoded, trial.outlook(variant.adversary))
-        return trial.right(
+            weights = word_weights(encoded, retraining.predict(variant.adversary))
+        return retraining.correct(
             predict_under_weights(subject, encode_seen_words(subject, encoded), weights)
         )

@@ -1,4 +1,4 @@
-"""Do removals tell the same of a copy that has learnt to read texts with holes?"""
+"""Do deletion results hold for a copy trained on texts with masked words?"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,19 +7,24 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from heedful.checks.base import Findings, TextValues, checks, to_measurement
-from heedful.checks.faithfulness.faithfulness.check import REMOVAL_MEASURES, Faithfulness
-from heedful.checks.faithfulness.faithfulness.off_distribution import OFF_DISTRIBUTION
-from heedful.checks.faithfulness.removal_metrics import RemovalMetrics as Removing
-from heedful.checks.faithfulness.removal_metrics import beyond_random_p_values
-from heedful.checks.faithfulness.word_removal import Removals, WordView
-from heedful.checks.faithfulness.word_scores import DEFAULT_METHODS
+from heedful.checks.base import Findings, to_measurement
+from heedful.checks.faithfulness.faithfulness.check import (
+    REMOVAL_MEASURES,
+    Faithfulness,
+    MissingReasons,
+    to_missing_measures,
+)
+from heedful.checks.faithfulness.item_removal import Removals
+from heedful.checks.faithfulness.item_scores import DEFAULT_METHODS
+from heedful.checks.faithfulness.items import ItemView
+from heedful.checks.faithfulness.removal_metrics import RemovalMetrics, beyond_random_p_values
 from heedful.checks.requested_methods import MethodOrName
-from heedful.checks.retraining_base import RetrainingContext, SeedAverages
-from heedful.core.records import Claim, Measurement
+from heedful.checks.retraining_base import RetrainingContext, SeedAverages, SeedDifferences
+from heedful.core.records import MeasureKey, Measurement, Series
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.numerics.tensor.distributions import tvd
+from heedful.results.tables import TextValues
 from heedful.training.loop.batching import batches_for
 from heedful.training.variants.masked_copy import RandomMasks, masking_token_id
 from heedful.training.variants.variants import EpochLimits, MaskedVariant
@@ -28,17 +33,17 @@ MASKING = "masking"
 COPY_MEASURES = ("same_prediction", "copy_tvd")
 
 
-@checks.register("off_manifold")
 @dataclass(frozen=True)
 class OffManifold:
-    """Do removals tell the same of a copy that has learnt to read texts with holes?
+    """Do deletion results hold for a copy trained on texts with masked words?
 
-    Texts with words removed are unlike any the model saw, so what it loses there may be the fault
-    of the hole. A copy of the model is trained on with a random share of each text's words masked,
-    from none to all, to say what the model says of the whole text. Then the words that methods
-    name *in the model* are masked from what the copy reads. Its answer to a text with holes is the
-    mean of what the model says of whole texts that look so. `same_prediction` says whether it is
-    still a copy. Rows with the setting "masking" are of the model itself, for comparison.
+    Texts with words removed are unlike any the model was trained on, so that a loss may be due to
+    the gap rather than the words. A copy of the model is trained to reproduce the model's output on
+    the whole text from texts with a random share of the words masked, from none to all. Then the
+    words that methods rank highest *in the model* are masked from the copy's input. Its output for
+    a masked text is the mean of the model's outputs for whole texts that match it.
+    `same_prediction` shows whether the copy is still a copy. Rows with the setting "masking" are of
+    the model itself, for comparison.
     """
 
     methods: tuple[MethodOrName, ...] = DEFAULT_METHODS
@@ -48,20 +53,17 @@ class OffManifold:
     copies: int = 4
     epochs: int = 20
     patience: int = 5
-    claim: ClassVar[Claim | None] = "ranks"
-    head_measures: ClassVar[tuple[str, ...]] = ()
-    beside: ClassVar[tuple[str, ...]] = ()
     over_seeds: ClassVar[SeedAverages] = {}
-    differences: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    differences: ClassVar[SeedDifferences] = {}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", self.removing.methods)
-        RandomMasks(copies=self.copies)  # wrong settings are said now
+        RandomMasks(copies=self.copies)  # raises on wrong settings before the work begins
         EpochLimits(self.epochs, self.patience)
 
     @property
     def removing(self) -> Faithfulness:
-        """The same removals as of the model itself."""
+        """The same removals as for the model itself, without those that are not about removal."""
         return Faithfulness(
             self.methods, self.bins, self.orders, self.steps, (MASKING,), draws=0, perturbations=0
         )
@@ -71,63 +73,55 @@ class OffManifold:
         """The methods under test."""
         return self.removing.names
 
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """How alike the copy is, then all that removals measure.
-
-        But not how strange texts with holes are beside whole ones: the copy knows both.
-        """
-        return (
-            *COPY_MEASURES,
-            *(one for one in self.removing.measures if not one.startswith(OFF_DISTRIBUTION)),
-        )
-
-    def lessons(self, trial: RetrainingContext) -> list[MaskedVariant]:
+    def variants(self, retraining: RetrainingContext) -> list[MaskedVariant]:
         """One copy."""
-        masking_token_id(trial.base)  # which refuses a model that has none
-        return [self._lesson(trial)]
+        masking_token_id(retraining.base)  # raises NotApplicable for a model that has none
+        return [self._copy(retraining)]
 
-    def examine(self, trial: RetrainingContext) -> Findings:
-        """What masking does to the copy, and to the model."""
-        encoded = trial.texts.encoded
-        gathered: dict[tuple[str, str | None], TextValues] = {}
-        missing: dict[str, str] = {}
-        pair = _ModelAndCopy(trial, trial.trained(self._lesson(trial)).subject)
-        for rows in batches_for(trial.base, encoded, max_batch_tokens=trial.max_batch_tokens):
-            findings = self._batch(pair, rows)
-            missing = {**findings.missing, **missing}
-            for one in findings.measurements:
-                place = one.measure, one.setting
-                column = gathered.setdefault(place, np.full(len(encoded), np.nan))
+    def examine(self, retraining: RetrainingContext) -> Findings:
+        """The effect of masking on the copy, and on the model."""
+        base, encoded = retraining.base, retraining.texts.encoded
+        gathered: dict[MeasureKey, TextValues] = {}
+        missing: MissingReasons = {}
+        copy = retraining.trained(self._copy(retraining)).subject
+        for rows in batches_for(base, encoded, max_batch_tokens=retraining.max_batch_tokens):
+            measured, refused = self._measure_batch(*_contexts(retraining, copy, rows))
+            missing = {**refused, **missing}
+            for one in measured:
+                column = gathered.setdefault(one.key(""), np.full(len(encoded), np.nan))
                 column[rows] = one.values
-        measured = (Measurement(name, one, setting) for (name, setting), one in gathered.items())
-        return Findings(tuple(measured), missing)
+        found = (
+            Measurement(key.measure, column, key.setting, key.method)
+            for key, column in gathered.items()
+        )
+        return Findings(tuple(found), to_missing_measures(missing))
 
-    def tested(
-        self, columns: Mapping[str, TextValues], *, resamples: int, seed: int
-    ) -> dict[str, float]:
-        """p-values of "no more than random removal does", of the copy."""
+    def test(
+        self, columns: Mapping[Series, TextValues], *, resamples: int, seed: int
+    ) -> dict[Series, float]:
+        """p-values of "removes no more than random removal", for the copy."""
         return beyond_random_p_values(self.names, columns, resamples=resamples, seed=seed)
 
-    def _lesson(self, trial: RetrainingContext) -> MaskedVariant:
+    def _copy(self, retraining: RetrainingContext) -> MaskedVariant:
         return MaskedVariant(
-            RandomMasks(trial.seed, self.copies), EpochLimits(self.epochs, self.patience)
+            RandomMasks(retraining.seed, self.copies), EpochLimits(self.epochs, self.patience)
         )
 
-    def _batch(self, pair: "_ModelAndCopy", rows: Sequence[int]) -> Findings:
-        base, copy = pair.sittings(rows)
-        check, words = self.removing, WordView(base)
-        scores, missing = check.scores(words)
-        chance, target = check.chance(words), base.predicted.cpu()
+    def _measure_batch(
+        self, base: BatchContext, copy: BatchContext
+    ) -> tuple[list[Measurement], MissingReasons]:
+        check, items = self.removing, ItemView(base)
+        scores, missing = check.scores(items)
+        chance, target = check.chance(items), base.predicted.cpu()
         found = [
             to_measurement(*one)
             for one in zip(COPY_MEASURES, _copy_agreement(base, copy), strict=True)
         ]
         for context, setting in ((copy, None), (base, MASKING)):
-            removals = Removals(WordView(context), MASKING, target)
-            removing = Removing(removals, scores, chance, self.bins, self.steps)
-            found += check.measured(REMOVAL_MEASURES, removing.columns(), setting)
-        return Findings(tuple(found), missing)
+            removals = Removals(ItemView(context), MASKING, target)
+            metrics = RemovalMetrics(removals, scores, chance, self.bins, self.steps)
+            found += check.to_measurements(REMOVAL_MEASURES, metrics.columns(), setting)
+        return found, missing
 
 
 def _copy_agreement(base: BatchContext, copy: BatchContext) -> Iterator[torch.Tensor]:
@@ -135,15 +129,10 @@ def _copy_agreement(base: BatchContext, copy: BatchContext) -> Iterator[torch.Te
     yield tvd(copy.forward.probabilities.double(), base.forward.probabilities.double())
 
 
-@dataclass(frozen=True, eq=False)
-class _ModelAndCopy:
-    """The model and its copy before the same texts."""
-
-    trial: RetrainingContext
-    copy: Subject
-
-    def sittings(self, rows: Sequence[int]) -> tuple[BatchContext, BatchContext]:
-        trial = self.trial
-        batch = trial.base.batch([trial.texts.encoded[row] for row in rows])
-        settled = batch, trial.seed, trial.max_batch_tokens, trial.clock
-        return BatchContext(trial.base, *settled), BatchContext(self.copy, *settled)
+def _contexts(
+    retraining: RetrainingContext, copy: Subject, rows: Sequence[int]
+) -> tuple[BatchContext, BatchContext]:
+    """The model and its copy on the same texts."""
+    batch = retraining.base.batch([retraining.texts.encoded[row] for row in rows])
+    shared = batch, retraining.seed, retraining.max_batch_tokens, retraining.clock
+    return BatchContext(retraining.base, *shared), BatchContext(copy, *shared)

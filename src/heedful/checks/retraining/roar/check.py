@@ -1,23 +1,25 @@
-"""Does a model trained without what a method names do worse? (ROAR; Hooker et al., 2019)"""
+"""Does retraining without the top-ranked words hurt accuracy? (ROAR; Hooker et al., 2019)"""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from jaxtyping import Float64
 
-from heedful.checks.base import Findings, TextValues, checks
-from heedful.checks.faithfulness.word_scores import CONTROLS, methods_without_controls
-from heedful.checks.requested_methods import MethodOrName, build_method, method_name, registry_order
+from heedful.checks.base import Findings
+from heedful.checks.faithfulness.item_scores import with_attention
+from heedful.checks.requested_methods import MethodOrName, build_method, method_name
 from heedful.checks.retraining_base import (
     RetrainingContext,
     SeedAverages,
+    SeedDifferences,
     require_seeds,
-    seed_setting,
 )
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.core.records import Claim, Measurement
+from heedful.core.records import Measurement, MissingMeasure, Series
 from heedful.methods import methods
+from heedful.results.tables import TextValues
 from heedful.training.loop.predictions import predict_all
 from heedful.training.variants.hidden_words import HiddenWords, placeholder_id
 from heedful.training.variants.variants import (
@@ -29,20 +31,20 @@ from heedful.training.variants.variants import (
 
 DEFAULT_ROAR_METHODS = ("attention", "input_x_gradient", "leave_one_out")
 RANDOM = "random"  # the control: as many words, drawn at random
-SeedDifferences = Mapping[str, tuple[str, str]]
+SeedValues = Float64[np.ndarray, "seeds shares n"]
 
 
-@checks.register("roar")
 @dataclass(frozen=True)
 class Roar:
-    """Does a model trained without what a method names do worse?
+    """Does retraining without the top-ranked words hurt accuracy?
 
-    Of every text, in training, choosing and testing, the words go that a method scores highest by
-    size in the base model, for the class it predicts: each of `shares`, rounded up, never all. The
-    recipe is followed anew on what is left, with `seeds` seeds. `score_M` is the accuracy, mean
-    over the shares; `beyond_random_M` what it loses against models that lack as many words drawn
-    at random. Models are made for such texts, so these are not off their distribution; but a model
-    made anew may find other ways, and may read from what is missing what was there. It has no vote.
+    In training, validation and test texts the words are removed that a method gives the largest
+    |score| in the audited model, for the class it predicts: each of `shares`, rounded up, never
+    all. The model is retrained on what is left by its own recipe, with `seeds` seeds. `score` is
+    the accuracy, mean over the shares; `beyond_random` the loss compared with models that lack as
+    many random words; both by method. Models are trained for such texts, so these are not off
+    distribution; but a retrained model may use other words, and may infer from what is missing what
+    was there. The check has no vote.
     """
 
     methods: tuple[MethodOrName, ...] = DEFAULT_ROAR_METHODS
@@ -50,16 +52,12 @@ class Roar:
     seeds: int = 3
     epochs: int = 40
     patience: int = 5
-    claim: ClassVar[Claim | None] = "ranks"
-    head_measures: ClassVar[tuple[str, ...]] = ()
-    beside: ClassVar[tuple[str, ...]] = ()
+    over_seeds: ClassVar[SeedAverages] = {"score_whole": "mean", "score": "mean"}
 
     def __post_init__(self) -> None:
-        asked = registry_order(("attention", *self.methods), methods_without_controls)
-        chosen = tuple(one for one in asked if method_name(one) not in CONTROLS)
-        object.__setattr__(self, "methods", chosen)
+        object.__setattr__(self, "methods", with_attention(self.methods))
         require_seeds(self.seeds)
-        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
+        EpochLimits(self.epochs, self.patience)  # raises on wrong settings before the work begins
         if not self.shares or not all(0.0 < share < 1.0 for share in self.shares):
             raise ConfigError(f"shares must lie between 0 and 1, not {self.shares}.")
         if len(set(self.shares)) < len(self.shares):
@@ -71,74 +69,65 @@ class Roar:
         return tuple(map(method_name, self.methods))
 
     @property
-    def over_seeds(self) -> SeedAverages:
-        """The accuracies of all that is trained."""
-        return dict.fromkeys(("score_whole", *(f"score_{one}" for one in self._arms)), "mean")
-
-    @property
     def differences(self) -> SeedDifferences:
-        """What each method's words cost beyond as many drawn at random."""
-        return {f"beyond_random_{one}": (f"score_{RANDOM}", f"score_{one}") for one in self.names}
+        """The loss by each method's words beyond as many random ones."""
+        random = Series("score", RANDOM)
+        return {Series("beyond_random", one): (random, Series("score", one)) for one in self.names}
 
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """Accuracies, then differences."""
-        return (*self.over_seeds, *self.differences)
-
-    def lessons(self, trial: RetrainingContext) -> list[Variant]:
+    def variants(self, retraining: RetrainingContext) -> list[Variant]:
         """Every method and the control with every share and seed, and whole texts."""
-        seeds = trial.seeds(self.seeds)
-        served = [one for one, reason in self._served(trial).items() if reason is None]
+        seeds, refused = retraining.seeds(self.seeds), self._refused(retraining)
+        served = [one for one in (*self.names, RANDOM) if one not in refused]
         if not set(served) - {RANDOM}:
-            raise NotApplicable("; ".join(filter(None, self._served(trial).values())))
-        found: list[Variant] = [self._whole(seed) for seed in seeds]
-        found += [self._lesson(*one) for one in self._every(served, seeds)]
-        return found
+            raise NotApplicable("; ".join(refused.values()))
+        whole: list[Variant] = [self._whole(seed) for seed in seeds]
+        return whole + [
+            self._without(name, share, seed)
+            for name in served
+            for share in self.shares
+            for seed in seeds
+        ]
 
-    def examine(self, trial: RetrainingContext) -> Findings:
-        """Accuracy of all, by share and by seed."""
-        seeds, missing, measured = trial.seeds(self.seeds), dict[str, str](), list[Measurement]()
-        whole = [trial.right(trial.outlook(self._whole(seed)).probabilities) for seed in seeds]
-        measured += _by_seed("score_whole", seeds, np.array(whole)[:, None])
-        found: dict[str, TextValues] = {}
-        for name, reason in self._served(trial).items():
-            if reason is not None:
-                missing |= {f"score_{name}": reason, f"beyond_random_{name}": reason}
-                continue
-            right = [[self._right(trial, name, one, seed) for one in self.shares] for seed in seeds]
-            found[name] = np.array(right)  # seeds, shares, texts
-            measured += _by_seed(f"score_{name}", seeds, found[name])
-            measured += self._by_share(f"score_{name}", found[name], seeds)
+    def examine(self, retraining: RetrainingContext) -> Findings:
+        """Accuracy of all models, by share and by seed."""
+        seeds, refused = retraining.seeds(self.seeds), self._refused(retraining)
+        whole = [
+            retraining.correct(retraining.predict(self._whole(seed)).probabilities)
+            for seed in seeds
+        ]
+        measured = [*_by_seed("score_whole", np.array(whole)[:, None], seeds)]
+        found: dict[str, SeedValues] = {}
+        for name in (one for one in (*self.names, RANDOM) if one not in refused):
+            found[name] = self._correct(retraining, name, seeds)
+            measured += _by_seed("score", found[name], seeds, name)
+            measured += self._by_share("score", found[name], name, seeds)
         for name in (one for one in found if one != RANDOM):
             lost = found[RANDOM] - found[name]
-            measured.append(Measurement(f"beyond_random_{name}", lost.mean((0, 1))))
-            measured += self._by_share(f"beyond_random_{name}", lost)
-        return Findings(tuple(measured), missing)
-
-    @property
-    def _arms(self) -> tuple[str, ...]:
-        return (*self.names, RANDOM)
-
-    def _every(self, names: list[str], seeds: list[int]) -> Iterator[tuple[str, float, int]]:
-        return ((name, share, seed) for name in names for share in self.shares for seed in seeds)
+            measured.append(Measurement("beyond_random", lost.mean((0, 1)), method=name))
+            measured += self._by_share("beyond_random", lost, name)
+        missing = (
+            MissingMeasure(measure, reason, name)
+            for name, reason in refused.items()
+            for measure in ("score", "beyond_random")
+        )
+        return Findings(tuple(measured), tuple(missing))
 
     def _by_share(
-        self, measure: str, right: TextValues, seeds: Sequence[int] = ()
+        self, measure: str, values: SeedValues, method: str, seeds: Sequence[int] = ()
     ) -> Iterator[Measurement]:
-        """A row for each share, and for each seed of it where they are given."""
+        """A row for each share, and for each seed of it where seeds are given."""
         for place, share in enumerate(self.shares):
-            yield Measurement(measure, right[:, place].mean(0), f"share {share:g}")
+            setting = f"share {share:g}"
+            yield Measurement(measure, values[:, place].mean(0), setting, method)
             for row, seed in enumerate(seeds):
-                setting = f"share {share:g}, {seed_setting(seed)}"
-                yield Measurement(measure, right[row, place], setting)
+                yield Measurement(measure, values[row, place], setting, method, seed=seed)
 
-    def _served(self, trial: RetrainingContext) -> dict[str, str | None]:
-        """Why a method cannot say which words of the texts under audit it names; None if it can."""
-        found: dict[str, str | None] = {}
-        for name in self._arms:
+    def _refused(self, retraining: RetrainingContext) -> dict[str, str]:
+        """The methods that cannot score the audited texts, with the reasons."""
+        found: dict[str, str] = {}
+        for name in (*self.names, RANDOM):
             try:
-                trial.texts.hidden(self._hidden(name, self.shares[0]))
-                found[name] = None
+                retraining.texts.hidden(self._hidden(name, self.shares[0]))
             except NotApplicable as reason:
                 found[name] = str(reason)
         return found
@@ -147,29 +136,35 @@ class Roar:
         chosen = next((one for one in self.methods if method_name(one) == name), name)
         return HiddenWords("saliency", method=name, share=share, settings=_changed_settings(chosen))
 
-    def _lesson(self, name: str, share: float, seed: int) -> WithoutWordsVariant:
-        return WithoutWordsVariant(
-            self._hidden(name, share), seed, EpochLimits(self.epochs, self.patience)
-        )
+    def _without(self, name: str, share: float, seed: int) -> WithoutWordsVariant:
+        limits = EpochLimits(self.epochs, self.patience)
+        return WithoutWordsVariant(self._hidden(name, share), seed, limits)
 
     def _whole(self, seed: int) -> RetrainedVariant:
         return RetrainedVariant(seed, "own", EpochLimits(self.epochs, self.patience))
 
-    def _right(self, trial: RetrainingContext, name: str, share: float, seed: int) -> TextValues:
-        subject = trial.trained(self._lesson(name, share, seed)).subject
-        shorter = trial.texts.without(self._hidden(name, share), placeholder_id(subject))
-        return trial.right(predict_all(subject, shorter).probabilities)
+    def _correct(
+        self, retraining: RetrainingContext, name: str, seeds: Sequence[int]
+    ) -> SeedValues:
+        def correct(share: float, seed: int) -> TextValues:
+            subject = retraining.trained(self._without(name, share, seed)).subject
+            shorter = retraining.texts.without(self._hidden(name, share), placeholder_id(subject))
+            return retraining.correct(predict_all(subject, shorter).probabilities)
+
+        return np.array([[correct(share, seed) for share in self.shares] for seed in seeds])
 
 
-def _by_seed(measure: str, seeds: list[int], right: TextValues) -> Iterator[Measurement]:
+def _by_seed(
+    measure: str, values: SeedValues, seeds: Sequence[int], method: str | None = None
+) -> Iterator[Measurement]:
     """A row for each seed, the mean over shares, and the mean of all."""
-    for seed, one in zip(seeds, right, strict=True):
-        yield Measurement(measure, one.mean(0), seed_setting(seed))
-    yield Measurement(measure, right.mean((0, 1)))
+    for seed, one in zip(seeds, values, strict=True):
+        yield Measurement(measure, one.mean(0), method=method, seed=seed)
+    yield Measurement(measure, values.mean((0, 1)), method=method)
 
 
 def _changed_settings(one: MethodOrName) -> tuple[tuple[str, Any], ...]:
-    """The settings of a method that are not its usual ones."""
+    """The settings of a method that differ from its defaults."""
     if isinstance(one, str):
         return ()
     part: Any = build_method(one)

@@ -1,23 +1,23 @@
-"""How much does attention move with the seed? (Wiegreffe & Pinter, 2019, section 3.3)"""
+"""How much does attention vary with the seed? (Wiegreffe & Pinter, 2019, section 3.3)"""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import torch
 
-from heedful.checks.base import Findings, checks
+from heedful.checks.base import Findings
 from heedful.checks.retraining_base import (
     RetrainingContext,
     SeedAverages,
+    SeedDifferences,
     require_seeds,
-    seed_setting,
 )
 from heedful.core.errors import ConfigError
-from heedful.core.records import Claim, Measurement
+from heedful.core.records import Measurement, Series
 from heedful.core.rng import uniform_keys
 from heedful.numerics.tensor.distributions import jsd, permute_weights, tvd, uniform_weights
+from heedful.results.tables import TextValues
 from heedful.training.variants.variants import (
     AdversaryVariant,
     EpochLimits,
@@ -26,15 +26,14 @@ from heedful.training.variants.variants import (
 )
 
 
-@checks.register("seeds")
 @dataclass(frozen=True)
 class Seeds:
-    """How much does attention move with the seed?
+    """How much does attention vary with the seed?
 
-    The base model's recipe is followed `seeds` times; `jsd_seeds` is each text's median distance
-    between their attention and the base model's. Beside it: an adversary trained to attend
-    elsewhere (`adversary`, its λ), and for scale the base model's own weights shuffled and spread
-    evenly: among flat attentions every distance is small.
+    The model is retrained by its own recipe with `seeds` seeds; `jsd_seeds` is each text's median
+    distance between their attention and the audited model's. Three distances give the scale: an
+    adversary trained to attend elsewhere (`adversary`, its λ), the model's own weights shuffled,
+    and uniform weights. Among flat attentions every distance is small.
     """
 
     seeds: int = 5
@@ -42,73 +41,65 @@ class Seeds:
     shuffles: int = 10
     epochs: int = 40
     patience: int = 5
-    claim: ClassVar[Claim | None] = "robust"
-    measures: ClassVar[tuple[str, ...]] = (
-        "jsd_seeds",
-        "jsd_adversary_beyond_seeds",
-        "jsd_adversary",
-        "jsd_shuffled",
-        "jsd_uniform",
-    )
-    head_measures: ClassVar[tuple[str, ...]] = ()
-    beside: ClassVar[tuple[str, ...]] = ("max_attention", "tvd_seeds")
     over_seeds: ClassVar[SeedAverages] = {"jsd_seeds": "median"}
-    differences: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "jsd_adversary_beyond_seeds": ("jsd_adversary", "jsd_seeds")
+    differences: ClassVar[SeedDifferences] = {
+        Series("jsd_adversary_beyond_seeds"): (Series("jsd_adversary"), Series("jsd_seeds"))
     }
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
+        EpochLimits(self.epochs, self.patience)  # raises on wrong settings before the work begins
         AdversaryVariant(self.adversary)
         if self.shuffles < 1:
             raise ConfigError(f"shuffles must be at least 1, not {self.shuffles}.")
 
-    def lessons(self, trial: RetrainingContext) -> list[Variant]:
+    def variants(self, retraining: RetrainingContext) -> list[Variant]:
         """The seeds and the adversary."""
-        return [*self._retrained(trial), self._adversary()]
+        return [*self._retrained(retraining), self._adversary()]
 
-    def examine(self, trial: RetrainingContext) -> Findings:
-        """Distances of every seed's attention from the base model's."""
-        lessons = self._retrained(trial)
-        each = [trial.apart(one).numpy() for one in lessons]
+    def examine(self, retraining: RetrainingContext) -> Findings:
+        """Distances of every seed's attention from the audited model's."""
+        variants, base = self._retrained(retraining), retraining.texts.outlook
+        each = [retraining.attention_distance(one).numpy() for one in variants]
         measured = [
-            Measurement("jsd_seeds", column, seed_setting(one.seed))
-            for one, column in zip(lessons, each, strict=True)
+            Measurement("jsd_seeds", column, seed=one.seed)
+            for one, column in zip(variants, each, strict=True)
         ]
-        middle = np.median(each, axis=0)
-        far = trial.apart(self._adversary()).numpy()
-        own = trial.texts.outlook.probabilities
-        moved = [tvd(trial.outlook(one).probabilities, own).numpy() for one in lessons]
+        median = np.median(each, axis=0)
+        adversary = retraining.attention_distance(self._adversary()).numpy()
+        changes = [
+            tvd(retraining.predict(one).probabilities, base.probabilities).numpy()
+            for one in variants
+        ]
         columns = {
-            "jsd_seeds": middle,
-            "jsd_adversary_beyond_seeds": far - middle,
-            "jsd_adversary": far,
-            **self._scale(trial),
-            "max_attention": trial.texts.outlook.padded().amax(-1).numpy(),
-            "tvd_seeds": np.mean(moved, axis=0),
+            "jsd_seeds": median,
+            "jsd_adversary_beyond_seeds": adversary - median,
+            "jsd_adversary": adversary,
+            **self._controls(retraining),
+            "max_attention": base.padded().amax(-1).numpy(),
+            "tvd_seeds": np.mean(changes, axis=0),
         }
         return Findings((*measured, *(Measurement(*one) for one in columns.items())))
 
-    def _retrained(self, trial: RetrainingContext) -> list[RetrainedVariant]:
-        pace = EpochLimits(self.epochs, self.patience)
-        return [RetrainedVariant(seed, "own", pace) for seed in trial.seeds(self.seeds)]
+    def _retrained(self, retraining: RetrainingContext) -> list[RetrainedVariant]:
+        limits = EpochLimits(self.epochs, self.patience)
+        return [RetrainedVariant(seed, "own", limits) for seed in retraining.seeds(self.seeds)]
 
     def _adversary(self) -> AdversaryVariant:
         return AdversaryVariant(
             self.adversary, pace=EpochLimits(self.epochs, self.patience).doubled
         )
 
-    def _scale(self, trial: RetrainingContext) -> dict[str, np.ndarray]:
-        """The distances of shuffled and of uniform weights, from the weights themselves."""
-        own = trial.texts.outlook.padded()
+    def _controls(self, retraining: RetrainingContext) -> dict[str, TextValues]:
+        """The distances of shuffled and of uniform weights from the model's own."""
+        own, encoded = retraining.texts.outlook.padded(), retraining.texts.encoded
         mask = torch.zeros_like(own, dtype=torch.bool)
-        for row, one in enumerate(trial.texts.encoded):
+        for row, one in enumerate(encoded):
             mask[row, : len(one.word)] = torch.tensor(one.word) >= 0
         keys = uniform_keys(
-            trial.seed,
+            retraining.seed,
             "seeds, shuffled",
-            [one.index for one in trial.texts.encoded],
+            [one.index for one in encoded],
             draws=self.shuffles,
             lengths=mask.sum(-1).tolist(),
         )

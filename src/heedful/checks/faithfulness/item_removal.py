@@ -1,8 +1,7 @@
-"""Texts without some of their words: what the model says of each, every distinct one run once."""
+"""Outputs for texts with some of their items removed; every distinct text is run once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -10,8 +9,7 @@ import torch
 from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
-from heedful.methods.base import Join
-from heedful.methods.erasure.coalitions import player_index
+from heedful.checks.faithfulness.items import ItemView
 from heedful.models.batch_context import BatchContext, OutputFunction, VariantLogits
 from heedful.models.perturbed.delete_words import run_without_tokens
 from heedful.models.perturbed.mask_words import run_with_masked_tokens
@@ -19,58 +17,23 @@ from heedful.numerics.tensor.erasure_metrics import grid_sizes
 
 
 @runtime_checkable
-class WordRemover(Protocol):
-    """A way to remove tokens from texts and ask the model of each."""
+class ItemRemover(Protocol):
+    """A way to remove tokens from texts and to run the model on what is left."""
 
     def __call__(
         self, context: BatchContext, rows: Tensor, gone: Tensor, /, *, ask: OutputFunction = ...
     ) -> Iterator[VariantLogits]: ...
 
 
-REMOVAL_WAYS: dict[str, WordRemover] = {
+REMOVAL_WAYS: dict[str, ItemRemover] = {
     "deletion": run_without_tokens,
     "masking": run_with_masked_tokens,
 }
 
 
 @dataclass(frozen=True, eq=False)
-class WordView:
-    """The words of a batch: in a transformer a word's pieces go together."""
-
-    context: BatchContext
-
-    @cached_property
-    def token_player(self) -> Int[Tensor, "B T"]:
-        """The number of the word that each token belongs to; −1 for none."""
-        return player_index(self.context.batch, "words")
-
-    @cached_property
-    def counts(self) -> Int[Tensor, "B"]:
-        """How many words each text has."""
-        return self.token_player.amax(-1) + 1
-
-    @cached_property
-    def real(self) -> Bool[Tensor, "B W"]:
-        """True where a text has a word."""
-        return torch.arange(max(1, int(self.counts.max()))) < self.counts[:, None]
-
-    def tokens(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> Bool[Tensor, "N T"]:
-        """The tokens of some words of texts rows[n]."""
-        token_player = self.token_player[rows]
-        return gone.gather(1, token_player.clamp(min=0)) & (token_player >= 0)
-
-    def joined(self, scores: Float64[Tensor, "B T"], join: Join) -> Float64[Tensor, "B W"]:
-        """Scores of words from those of their pieces: the sum, or the norm."""
-        parts = scores.square() if join == "norm" else scores
-        added = torch.zeros(self.real.shape, dtype=torch.float64).scatter_add(
-            1, self.token_player.clamp(min=0), parts.masked_fill(self.token_player < 0, 0.0)
-        )
-        return added.sqrt() if join == "norm" else added
-
-
-@dataclass(frozen=True, eq=False)
 class RemovalOutput:
-    """The probability of the class that was predicted, and whether another is likelier."""
+    """The probability of the predicted class, and whether another class is more probable."""
 
     p: Float64[Tensor, "*N"]
     flipped: Bool[Tensor, "*N"]
@@ -78,21 +41,21 @@ class RemovalOutput:
 
 @dataclass(frozen=True, eq=False)
 class Removals:
-    """What the model says to texts without some words, by one way to remove them.
+    """Outputs for texts with some items removed, by one way of removing them.
 
-    Answers are kept: orders that agree on what to remove share their passes. The class is that of
-    `target`, where another model predicted it; `by` removes where the way is none of the usual.
+    Outputs are cached: orders that remove the same items share their passes. `target` gives the
+    class where another model predicted it; `by` removes items where `way` is not built in.
     """
 
-    words: WordView
+    items: ItemView
     way: str
     target: Int[Tensor, "B"] | None = None
-    by: WordRemover | None = None
+    by: ItemRemover | None = None
     known: dict[bytes, int] = field(default_factory=dict)
     answers: list[RemovalOutput] = field(default_factory=list)
 
-    def __call__(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> RemovalOutput:
-        """Texts rows[n] without the words gone[n]; NaN where nothing is left to read."""
+    def __call__(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N I"]) -> RemovalOutput:
+        """Texts rows[n] without the items gone[n]; NaN where nothing is left."""
         keys = _removal_keys(rows, gone)
         first = {key: place for place, key in reversed([*enumerate(keys)]) if key not in self.known}
         if first:
@@ -103,7 +66,7 @@ class Removals:
         return RemovalOutput(self._all("p")[place], self._all("flipped")[place])
 
     @property
-    def _passes(self) -> WordRemover:
+    def _passes(self) -> ItemRemover:
         return self.by or REMOVAL_WAYS[self.way]
 
     def _all(self, part: str) -> Tensor:
@@ -115,22 +78,22 @@ class Removals:
         found: Tensor = getattr(self.answers[0], part)
         return found
 
-    def _run(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> RemovalOutput:
-        context, tokens = self.words.context, self.words.tokens(rows, gone)
+    def _run(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N I"]) -> RemovalOutput:
+        context, tokens = self.items.context, self.items.tokens(rows, gone)
         target = (context.predicted.cpu() if self.target is None else self.target)[rows]
         p = torch.full((len(rows),), torch.nan, dtype=torch.float64)
         flipped = torch.zeros(len(rows), dtype=torch.bool)
         with context.clock(self.way):
             for variants, which, logits in self._passes(context, rows, tokens):
-                # of a vocabulary as classes no more is kept than these two
+                # only these two are kept: with a vocabulary as classes logits would be too large
                 mine, said = target[variants], logits.cpu().double()
                 p[variants] = said.softmax(-1)[which, mine]
                 flipped[variants] = said.argmax(-1)[which] != mine
         return RemovalOutput(p, flipped)
 
-    def states(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> Float64[Tensor, "N D"]:
-        """What attention makes of texts rows[n] without the words gone[n]; NaN of nothing."""
-        context, tokens = self.words.context, self.words.tokens(rows, gone)
+    def states(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N I"]) -> Float64[Tensor, "N D"]:
+        """Attended states of texts rows[n] without the items gone[n]; NaN where nothing is left."""
+        context, tokens = self.items.context, self.items.tokens(rows, gone)
         width = context.forward.states.shape[-1]
         found = torch.full((len(rows), width), torch.nan, dtype=torch.float64)
         with context.clock(self.way):
@@ -139,8 +102,8 @@ class Removals:
                 found[variants] = states[which].double()
         return found
 
-    def at(self, gone: Bool[Tensor, "*K B W"], asked: Bool[Tensor, "*K B"]) -> RemovalOutput:
-        """The same for sets of words of every text, where they are asked for; NaN elsewhere."""
+    def at(self, gone: Bool[Tensor, "*K B I"], asked: Bool[Tensor, "*K B"]) -> RemovalOutput:
+        """The same for sets of items of every text, where `asked`; NaN elsewhere."""
         rows = torch.arange(asked.shape[-1]).expand(asked.shape)[asked]
         p = torch.full(asked.shape, torch.nan, dtype=torch.float64)
         flipped = torch.zeros(asked.shape, dtype=torch.bool)
@@ -150,11 +113,11 @@ class Removals:
         return RemovalOutput(p, flipped)
 
     def first_flip(
-        self, place: Int[Tensor, "K B W"], asked: Bool[Tensor, "K B"], *, steps: int
+        self, place: Int[Tensor, "K B I"], asked: Bool[Tensor, "K B"], *, steps: int
     ) -> Int[Tensor, "K B"]:
-        """How many words are gone, in order, when another class is likelier; 0 if it never is."""
+        """How many items are gone when another class becomes more probable; 0 if none does."""
         found = torch.zeros(asked.shape, dtype=torch.long)
-        for size in grid_sizes(self.words.counts, steps):
+        for size in grid_sizes(self.items.counts, steps):
             still = asked & (found == 0) & (size > 0)
             if not bool(still.any()):
                 break
@@ -166,8 +129,8 @@ class Removals:
 OUTPUT_FIELDS = ("p", "flipped")
 
 
-def _removal_keys(rows: Int[Tensor, "N"], gone: Bool[Tensor, "N W"]) -> list[bytes]:
-    """A name for each set of words of each text."""
+def _removal_keys(rows: Int[Tensor, "N"], gone: Bool[Tensor, "N I"]) -> list[bytes]:
+    """A key for each set of items of each text."""
     packed = np.packbits(gone.numpy(), axis=1)
     numbers = rows.numpy().astype(np.int64)[:, None].view(np.uint8)
     return [one.tobytes() for one in np.concatenate([numbers, packed], axis=1)]

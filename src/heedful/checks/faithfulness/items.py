@@ -1,0 +1,53 @@
+"""The items of a batch: what methods rank and checks remove."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Bool, Float64, Int
+from torch import Tensor
+
+from heedful.methods.base import Join
+from heedful.methods.erasure.coalitions import player_index
+from heedful.models.batch_context import BatchContext
+
+
+@dataclass(frozen=True, eq=False)
+class ItemView:
+    """The items of each text of a batch, and the tokens they consist of.
+
+    An item is the unit that a method ranks and that a check removes or keeps as a whole. Here it is
+    a word: one token of a recurrent model, all pieces of the word in a transformer. `item_index`
+    alone decides this; another unit (a sentence, a column of a table) would only change it. Tensors
+    over items have I columns, as many as the longest text has items.
+    """
+
+    context: BatchContext
+
+    @cached_property
+    def item_index(self) -> Int[Tensor, "B T"]:
+        """The index of the item that each token belongs to; −1 for none."""
+        return player_index(self.context.batch, "words")
+
+    @cached_property
+    def counts(self) -> Int[Tensor, "B"]:
+        """The number of items of each text."""
+        return self.item_index.amax(-1) + 1
+
+    @cached_property
+    def real(self) -> Bool[Tensor, "B I"]:
+        """True where a text has an item, False where it is padded."""
+        return torch.arange(max(1, int(self.counts.max()))) < self.counts[:, None]
+
+    def tokens(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N I"]) -> Bool[Tensor, "N T"]:
+        """The tokens of the marked items of texts rows[n]."""
+        item_index = self.item_index[rows]
+        return gone.gather(1, item_index.clamp(min=0)) & (item_index >= 0)
+
+    def joined(self, scores: Float64[Tensor, "B T"], join: Join) -> Float64[Tensor, "B I"]:
+        """Scores of items from those of their tokens: the sum, or the norm."""
+        parts = scores.square() if join == "norm" else scores
+        added = torch.zeros(self.real.shape, dtype=torch.float64).scatter_add(
+            1, self.item_index.clamp(min=0), parts.masked_fill(self.item_index < 0, 0.0)
+        )
+        return added.sqrt() if join == "norm" else added

@@ -1,0 +1,46 @@
+"""What `guide` asks, measures and describes."""
+
+from heedful.checks.spec import GAIN, CheckSpec, Measure, describe_only
+from heedful.core.records import CheckResult
+
+NAME = "guide"
+
+
+def _describe(result: CheckResult) -> str:
+    scores = {
+        one: result.of(f"score_{one}").value for one in ("uniform", "own", "base", "adversary")
+    }
+    return (
+        f"A model without context has accuracy {scores['base']:.3f} with this attention, "
+        f"{scores['uniform']:.3f} with uniform weights (difference "
+        f"{result.of('base_minus_uniform')}), {scores['own']:.3f} with weights it learns itself "
+        f"and {scores['adversary']:.3f} with an adversary's. This shows which words of a text are "
+        "informative, not which words this model's output depends on."
+    )
+
+
+SPEC = CheckSpec(
+    NAME,
+    "Does the attention help a model without context?",
+    (
+        Measure(
+            "score_uniform",
+            "accuracy, trained with uniform attention",
+            role="control",
+            by=("seed",),
+        ),
+        Measure("score_own", "accuracy with weights it learns itself", by=("seed",)),
+        Measure("score_base", "accuracy with the audited attention", "up", by=("seed",)),
+        Measure("score_adversary", "accuracy with an adversary's attention", by=("seed",)),
+        Measure("base_minus_uniform", "audited attention minus uniform", "up", range=GAIN),
+        Measure("base_minus_own", "audited attention minus learned weights", "up", range=GAIN),
+        Measure("base_minus_adversary", "audited attention minus adversary", "up", range=GAIN),
+    ),
+    "heedful.checks.retraining.guide.check:Guide",
+    claim="ranks",
+    source="Wiegreffe & Pinter, 2019, section 3.4",
+    leading=("base_minus_uniform",),
+    rules=describe_only(NAME, _describe),
+    quick={"seeds": 2, "epochs": 12, "patience": 3},
+    retrains=True,
+)

@@ -1,0 +1,143 @@
+"""What `necessity` asks, measures and concludes."""
+
+from heedful.checks.spec import (
+    GAIN,
+    CheckSpec,
+    ClaimVote,
+    Evidence,
+    Measure,
+    VoteRule,
+    always,
+    not_run,
+)
+from heedful.core.records import Estimate
+
+NAME = "necessity"
+ALPHA = 0.05  # of each of the two one-sided tests
+
+
+def _of(e: Evidence, measure: str) -> Estimate:
+    return e.of(NAME, measure)
+
+
+def _gain(e: Evidence) -> Estimate:
+    return _of(e, "gain")
+
+
+def _swap(e: Evidence) -> Estimate:
+    return _of(e, "uniform_swap_tvd")
+
+
+def _margin(e: Evidence) -> float:
+    return float(e.setting(NAME, "margin"))
+
+
+def _scores(e: Evidence) -> str:
+    return (
+        f"accuracy {_of(e, 'score_trained').value:.3f} with learned and "
+        f"{_of(e, 'score_uniform').value:.3f} with uniform attention"
+    )
+
+
+def _describe_swap(e: Evidence) -> str:
+    return f"Imposing uniform attention on the audited model changes the output by {_swap(e)}"
+
+
+RULES = (
+    not_run(NAME),
+    VoteRule(
+        "undecided",
+        lambda e: _of(e, "score_trained").high < _of(e, "score_base").value - _margin(e),
+        lambda e: (
+            "The retrained models are not comparable with the audited model: accuracy "
+            f"{_of(e, 'score_trained')}, where the audited model has "
+            f"{_of(e, 'score_base').value:.3f}. Use more training texts or epochs."
+        ),
+    ),
+    VoteRule(
+        "refutes",
+        lambda e: _of(e, "p_not_worse").value < ALPHA,
+        lambda e: (
+            f"Trained with uniform attention the model does as well: {_scores(e)}, a gain of "
+            f"{_gain(e)}, below {_margin(e):g} (p {_of(e, 'p_not_worse').value:.2g})."
+        ),
+    ),
+    VoteRule(
+        "supports",
+        lambda e: _gain(e).low > _margin(e),
+        lambda e: (
+            f"Trained with uniform attention the model does worse: {_scores(e)}, a gain of "
+            f"{_gain(e)}, more than {_margin(e):g}."
+        ),
+    ),
+    VoteRule(
+        "undecided",
+        lambda e: _gain(e).low > 0,
+        lambda e: (
+            f"Learned attention helps ({_scores(e)}, a gain of {_gain(e)}), but these texts do not "
+            f"show whether by more than {_margin(e):g}."
+        ),
+    ),
+    VoteRule(
+        "undecided",
+        always,
+        lambda e: (
+            "These texts and seeds do not show whether learned attention helps by more than "
+            f"{_margin(e):g}: {_scores(e)}, a gain of {_gain(e)}."
+        ),
+    ),
+)
+SWAP_RULES = (
+    VoteRule(
+        "supports",
+        lambda e: _swap(e).low > e.epsilon,
+        lambda e: f"{_describe_swap(e)}, more than {e.epsilon:g}.",
+    ),
+    VoteRule(
+        "refutes",
+        lambda e: _swap(e).high < e.epsilon,
+        lambda e: f"{_describe_swap(e)}, less than {e.epsilon:g}.",
+    ),
+    VoteRule(
+        "undecided",
+        always,
+        lambda e: f"{_describe_swap(e)}; the interval contains {e.epsilon:g}.",
+    ),
+)
+
+SPEC = CheckSpec(
+    NAME,
+    "Does learned attention beat uniform attention?",
+    (
+        Measure("score_trained", "accuracy, trained with attention", by=("seed",)),
+        Measure(
+            "score_uniform",
+            "accuracy, trained with uniform attention",
+            role="control",
+            by=("seed",),
+        ),
+        Measure("gain", "gain in accuracy by attention", "up", range=GAIN),
+        Measure("uniform_swap_tvd", "change of output when uniform weights are imposed", "up"),
+        Measure("score_base", "accuracy of the audited model", role="reference"),
+        Measure("p_not_worse", "p-value of a gain of the margin or more", kind="p"),
+        Measure("p_equivalent", "p-value of a gain or loss beyond the margin", kind="p"),
+    ),
+    "heedful.checks.retraining.necessity.check:Necessity",
+    claim="needed",
+    source="Wiegreffe & Pinter, 2019, section 3.2",
+    leading=("gain",),
+    rules=RULES,
+    votes=(
+        ClaimVote(
+            "used",
+            "equal weights",
+            _swap,
+            lambda e: e.epsilon,
+            SWAP_RULES,
+            leading=("uniform_swap_tvd",),
+        ),
+        ClaimVote("needed", "retraining", _gain, _margin, RULES),
+    ),
+    quick={"seeds": 2, "epochs": 12, "patience": 3},
+    retrains=True,
+)
