@@ -11,7 +11,6 @@ from torch import Tensor
 
 from heedful.checks.base import Findings
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.core.records import Series
 from heedful.core.timing import Clock
 from heedful.models.protocols import Subject
 from heedful.numerics.tensor.distributions import jsd
@@ -20,8 +19,6 @@ from heedful.training.loop.predictions import Predictions
 from heedful.training.variants.context import EncodedTexts, TrainedVariant
 from heedful.training.variants.variants import Variant
 
-SeedAverages = Mapping[str, Literal["mean", "median"]]  # by measure
-SeedDifferences = Mapping[Series, tuple[Series, Series]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,18 +57,7 @@ class RetrainingContext:
 
 @runtime_checkable
 class RetrainingCheck(Protocol):
-    """A check that retrains the model and sees all texts at once.
-
-    Measures in `over_seeds` have a row for each seed and one for their mean (or median) over
-    seeds; their intervals are over seeds and texts. `differences` are between two of them, or
-    between two measures of the same texts.
-    """
-
-    @property
-    def over_seeds(self) -> SeedAverages: ...
-
-    @property
-    def differences(self) -> SeedDifferences: ...
+    """A check that retrains the model and sees all texts at once."""
 
     def variants(self, retraining: RetrainingContext) -> Sequence[Variant]:
         """The models to retrain; raises NotApplicable where the model does not allow it."""

@@ -56,7 +56,7 @@ class Side:
             data=f"{data.get('name', '')} ({data.get('split', '')})",
             texts=len(self.columns.instances),
             answer=verdict.answer,
-            degree=verdict.degree and verdict.degree.estimate,
+            degree=verdict.degree.estimate if verdict.degree else None,
             claims={name: one.answer for name, one in verdict.claims.items()},
         )
 

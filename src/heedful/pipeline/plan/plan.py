@@ -261,7 +261,7 @@ def _build(
     if not isinstance(settings, Mapping):
         raise ConfigError(f"The settings of {name!r} must be a table, not {settings!r}.")
     given = {key: tuple(one) if isinstance(one, list) else one for key, one in settings.items()}
-    usual = {one.name: one.default for one in fields(checks[name])}  # type: ignore[arg-type]
+    usual = {one.name: one.default for one in fields(checks[name])}
     for key, value in given.items():
         if key in usual and not _has_default_type(value, usual[key]):
             wanted = f"like {usual[key]!r}" if usual[key] != () else "a list of names"

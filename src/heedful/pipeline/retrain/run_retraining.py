@@ -103,9 +103,7 @@ def run_retraining(
         variant_store, base_seed = _open_variant_store(audit)
     except NotApplicable as reason:
         for job in todo:
-            store.put_dataset_job(
-                job, _refused_result(job.check, checks[job.check], str(reason)), labels
-            )
+            store.put_dataset_job(job, _refused_result(job.check, str(reason)), labels)
         return
     texts = EncodedTexts(audit.subject, list(audit.data), plan.min_words, mark_hidden_words)
     trial = RetrainingContext(

@@ -178,17 +178,16 @@ class _CheckEstimates:
         shares = frozenset(one.name for one in self.spec.measures if one.kind == "share")
         here = {key: values[texts] for key, values in chosen.items()}
         found = self.bootstrap.means(here, shares)
-        if isinstance(self.check, RetrainingCheck) and self.columns.seeds:
-            found |= self._over_seeds(self.check, here, texts)
+        if self.spec.over_seeds and self.columns.seeds:
+            found |= self._over_seeds(here, texts)
         return found
 
     def _over_seeds(
         self,
-        check: RetrainingCheck,
         here: Mapping[MeasureKey, TextValues],
         texts: NDArray[np.bool_],
     ) -> dict[MeasureKey, Estimate]:
-        draws = self._draws(check, here, texts)
+        draws = self._draws(here, texts)
         found = {}
         for key, values in here.items():
             if key in draws and key.seed is None:
@@ -197,7 +196,7 @@ class _CheckEstimates:
                 found[key] = estimate_from_draws(
                     value, draws[key], n=len(known), level=self.bootstrap.level
                 )
-        gain, margin = MeasureKey(self.spec.name, "gain"), getattr(check, "margin", None)
+        gain, margin = MeasureKey(self.spec.name, "gain"), getattr(self.check, "margin", None)
         if margin is not None and gain in draws:
             n = found[gain].n
             tests = equivalence(draws[gain], margin, n=n)
@@ -207,7 +206,6 @@ class _CheckEstimates:
 
     def _draws(
         self,
-        check: RetrainingCheck,
         here: Mapping[MeasureKey, TextValues],
         texts: NDArray[np.bool_],
     ) -> dict[MeasureKey, Any]:
@@ -215,9 +213,9 @@ class _CheckEstimates:
         tables = {
             key: self.columns.by_seed(key)[:, texts]
             for key in here
-            if key.measure in check.over_seeds and key in self.columns.seeds
+            if key.measure in self.spec.over_seeds and key in self.columns.seeds
         }
-        pairs = dict(self._differences(check, here))
+        pairs = dict(self._differences(here))
         for pair in pairs.values():
             for key in pair:  # a measure without seeds that is compared with one that has seeds
                 tables.setdefault(key, here[key][None])
@@ -226,7 +224,7 @@ class _CheckEstimates:
             some = {
                 key: table
                 for key, table in tables.items()
-                if check.over_seeds.get(key.measure, "mean") == kind
+                if self.spec.over_seeds.get(key.measure, "mean") == kind
             }
             if some:  # texts are drawn alike in every call, so that all stay paired
                 named = {_resampling_name(key): table for key, table in some.items()}
@@ -240,14 +238,15 @@ class _CheckEstimates:
         return draws | {key: draws[one] - draws[other] for key, (one, other) in pairs.items()}
 
     def _differences(
-        self, check: RetrainingCheck, here: Mapping[MeasureKey, TextValues]
+        self, here: Mapping[MeasureKey, TextValues]
     ) -> Iterator[tuple[MeasureKey, tuple[MeasureKey, MeasureKey]]]:
         """The differences whose two sides were measured, under each setting."""
         for key in here:
-            pair = check.differences.get(Series(key.measure, key.method))
+            pair = self.spec.differences.get(key.measure)
             if pair and key.seed is None:
                 one, other = (
-                    key._replace(measure=side.measure, method=side.method) for side in pair
+                    key._replace(measure=side.measure, method=side.method or key.method)
+                    for side in pair
                 )
                 if one in here and other in here:
                     yield key, (one, other)
@@ -327,14 +326,14 @@ def _places(
     parts: Mapping[str, AnyCheck], columns: MeasurementColumns, bootstrap: Bootstrap
 ) -> Iterator[tuple[str, Place]]:
     """Attention's place by each check that describes one and measured its ends."""
-    for name, check in parts.items():
+    for name in parts:
         spec = checks.spec(name)
         ends = _place_columns(spec, columns)
         if spec.place is None or ends is None:
             continue
         own = MeasureKey(name, *spec.place.own)
-        if isinstance(check, RetrainingCheck) and own in columns.seeds:
-            yield name, _place_over_seeds(check, spec, columns, bootstrap)
+        if own in columns.seeds:
+            yield name, _place_over_seeds(spec, columns, bootstrap)
         else:
             yield name, bootstrap.place(*ends)
 
@@ -361,14 +360,14 @@ def _end(check: str, series: Series | None, columns: MeasurementColumns) -> Text
 
 
 def _place_over_seeds(
-    check: RetrainingCheck, spec: CheckSpec, columns: MeasurementColumns, bootstrap: Bootstrap
+    spec: CheckSpec, columns: MeasurementColumns, bootstrap: Bootstrap
 ) -> Place:
     """The place from 0 to the reference, with intervals over seeds and texts."""
     place: PlaceSpec | None = spec.place
     assert place is not None  # noqa: S101 - the caller checks
     own, end = (MeasureKey(spec.name, *one) for one in (place.own, place.reference))
     tables = {own.measure: columns.by_seed(own), end.measure: columns.values[end][None]}
-    centre = CENTRES[check.over_seeds.get(own.measure, "mean")]
+    centre = CENTRES[spec.over_seeds.get(own.measure, "mean")]
     draws = resample_crossed(
         tables, centre=centre, resamples=bootstrap.resamples, seed=bootstrap.seed
     )

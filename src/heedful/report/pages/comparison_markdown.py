@@ -86,8 +86,8 @@ def _pair(compared: ComparisonRecord, pair: SidePair) -> Iterator[str]:
 def _row(compared: ComparisonRecord, one: Difference) -> str:
     measure = find_measure(one.key, compared.kind)
     told = [f"{measure.label}: {display_name(one.key)}" if measure.label else display_name(one.key)]
-    told += [f"({meaning.role})"] if meaning.role != "measure" else []
-    told += [ARROWS[meaning.direction]] if meaning.direction != "none" else []
+    told += [f"({measure.role})"] if measure.role != "measure" else []
+    told += [ARROWS[measure.direction]] if measure.direction != "none" else []
     told += [f"({one.undefined[0]}, {one.undefined[1]} undefined)"] if any(one.undefined) else []
     told += ["(over seeds too)"] if one.over == OVER_SEEDS else []
     cells = [CERTAIN if one.certain else "", one.key.check, " ".join(told)]

@@ -51,11 +51,11 @@ def _lines(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[str]:
     yield f"**Answer.** {answer} {_shown(verdict.why)}\n"
     if (audited := read_audited_attention(manifest)) is not None:
         yield f"{_shown(audited.sentence)}\n"
-    yield f"**Degree.** {describe_degree(verdict.degree, level)}\n"
+    yield f"**Degree.** {describe_degree(verdict.degree.estimate if verdict.degree else None, level)}\n"
     yield f"**What to use.** {describe_use(verdict)}\n"
     yield "### What was found\n"
     yield "| claim | found | in words | rests on |\n| --- | --- | --- | --- |"
-    for claim in build_claims(verdict):
+    for claim in build_claims(verdict, manifest):
         found = "; ".join(_format_evidence(one) for one in claim.evidence) or "–"
         yield f"| {_shown(claim.name)} | {_shown(claim.answer)} | {_words(claim)} | {found} |"
     yield f"\nFigures are means over texts with {100 * level:g} % intervals.\n"

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
+from heedful.checks.spec import group_missing
+from heedful.report.check_specs import find_spec
 from heedful.core.records import Estimate, Verdict
 from heedful.report.sections.check_power import describe_check_powers
 from heedful.report.sections.claims import ClaimRow, build_claims
@@ -54,7 +56,8 @@ class Review:
 def build_review(records: RunRecords, *, digest: str = "") -> Review:
     """The page of one run; `digest` names the verdict that is signed for."""
     verdict, manifest = records.verdict, records.manifest
-    degree, audited = verdict.degree, read_audited_attention(manifest)
+    degree = verdict.degree.estimate if verdict.degree else None
+    audited = read_audited_attention(manifest)
     return Review(
         model=sanitise_text(str(manifest["model"]["name"])),
         answer=sanitise_text(verdict.answer),
@@ -65,9 +68,9 @@ def build_review(records: RunRecords, *, digest: str = "") -> Review:
         level=manifest.get("level", 0.95),
         instead=sanitise_text(str(verdict.instead)) if verdict.instead else "",
         facts=tuple(_facts(verdict, manifest)),
-        claims=build_claims(verdict),
+        claims=build_claims(verdict, manifest),
         checks=tuple(
-            (build_check_table(name, one), describe_check_powers(one))
+            (build_check_table(find_spec(name, manifest), one), describe_check_powers(one))
             for name, one in verdict.checks.items()
         ),
         limits=(*list_limits(verdict, manifest), *_gaps(verdict)),
@@ -99,9 +102,9 @@ def _gaps(verdict: Verdict) -> Iterator[str]:
     """Values that do not exist, and measures that could not be made."""
     for check, result in verdict.checks.items():
         if result.undefined:
-            told = ", ".join(f"{name} {count}" for name, count in result.undefined.items())
+            counts = ", ".join(f"{name} {count}" for name, count in result.undefined.items())
             yield sanitise_text(
-                f"{check}: texts on which a measure is undefined and left out: {told}."
+                f"{check}: texts on which a measure is undefined and left out: {counts}."
             )
-        for measure, why in result.missing.items():
+        for measure, why in group_missing(result.missing):
             yield sanitise_text(f"{check}: no {measure}: {why}.")

@@ -89,8 +89,8 @@ def build_identifiability(records: RunRecords) -> IdentifiabilityView | None:
         _layer(records, number, by_place, audited=is_audited(audited, number)) for number in numbers
     ]
     if any(row.setting == OUTPUT for row in result.by):
-        ends = (result.of(name, setting=OUTPUT) for name in MEASURES[3:])
-        layers.append(LayerNullSpace(numbers[-1] + 1, OUTPUT, False, *(NO_ESTIMATE,) * 3, *ends))
+        identified, own = (result.of(name, setting=OUTPUT) for name in MEASURES[3:])
+        layers.append(LayerNullSpace(numbers[-1] + 1, OUTPUT, False, *(NO_ESTIMATE,) * 3, identified, own))
     level = records.manifest.get("level", 0.95)
     sentences = _sentences(layers, level)
     return IdentifiabilityView(

@@ -17,7 +17,7 @@ from heedful.report.pages.comparison_rows import (
     display_name,
     format_p_value,
     group_differences,
-    meaning_for,
+    find_measure,
 )
 from heedful.report.pages.run_html import ARROWS
 from heedful.report.terminal.verdict_card import COLOURS
@@ -115,7 +115,7 @@ def _differences(compared: ComparisonRecord, pair: SidePair) -> Table:
 
 
 def _add(table: Table, one: Difference, kind: str) -> None:
-    meaning = meaning_for(one.key, kind)
+    measure = find_measure(one.key, kind)
     name = Text(escape_control_characters(display_name(one.key)))
     if any(one.undefined):
         first, second = one.undefined
@@ -125,12 +125,12 @@ def _add(table: Table, one: Difference, kind: str) -> None:
     table.add_row(
         Text(CERTAIN if one.certain else "", style="bold cyan"),
         name,
-        ARROWS[meaning.direction],
+        ARROWS[measure.direction],
         *(_value(side) for side in (one.first, one.second)),
         Text(format_signed(one.difference), style="bold" if one.certain else ""),
         format_p_value(one.corrected),
         str(one.difference.n),
-        style="dim" if meaning.role == "control" else "",
+        style="dim" if measure.role == "control" else "",
     )
 
 

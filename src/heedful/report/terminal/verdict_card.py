@@ -62,8 +62,8 @@ def build_card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
     parts += [_claims(verdict), Text()]
     parts += [_checks(verdict, manifest), *_methods(verdict), *_missing(verdict)]
     for check, result in verdict.checks.items():
-        if title := find_spec(check, manifest).title:
-            parts += [Text(), Text(f"{title}: {escape_control_characters(result.why)}")]
+        if words := find_spec(check, manifest).title:
+            parts += [Text(), Text(f"{words}: {escape_control_characters(result.why)}")]
     if choices := build_choices(verdict):
         parts += [Text(), Text(escape_control_characters(f"Other choices: {choices.sentence}"))]
     if made := describe_models(manifest):

@@ -12,7 +12,8 @@ from math import isnan, nan
 
 from heedful.api.run import Run
 from heedful.core.records import Estimate
-from heedful.report.figures.figure_data import FigureData, FigureRow, build_figures
+from heedful.report.figures.figure_data import build_figures
+from heedful.results.document import FigureData, FigureRow
 from heedful.studies.results.cell_results import CellResults
 from heedful.studies.results.claims import ClaimFinding
 from heedful.studies.results.comparison_table import ReplicatedNumber as Number

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import isnan
 
 from heedful.core.records import Estimate
-from heedful.report.figures.figure_data import FigureData
+from heedful.results.document import FigureData
 from heedful.studies.results.cell_results import CellResults
 from heedful.studies.results.claims import ClaimFinding
 from heedful.studies.results.comparison_table import ReplicatedNumber

@@ -15,7 +15,7 @@ from heedful.api.run import Run
 from heedful.core.errors import RunError
 from heedful.core.records import Estimate
 from heedful.results.run_folder import RunFolder
-from heedful.results.tables import MeasuredValues, gather_measures
+from heedful.results.tables import MeasurementColumns, gather_columns
 from heedful.studies.run.grid import CELL_FILE, StudyCell
 from heedful.studies.study import ModelSpec, StudyDataset
 
@@ -44,10 +44,10 @@ class CellResults:
         return tuple(_read_cell_summary(one.place(self.out) / CELL_FILE) for one in self.cells)
 
     @cached_property
-    def measured(self) -> tuple[MeasuredValues, ...]:
+    def measured(self) -> tuple[MeasurementColumns, ...]:
         """Every measure of every text, for each seed."""
         runs = (RunFolder(one.place(self.out) / "run") for one in self.cells)
-        return tuple(gather_measures(run.measurements()) for run in runs)
+        return tuple(gather_columns(run.measurements()) for run in runs)
 
     @cached_property
     def instances(self) -> NDArray[np.int64]:
@@ -96,7 +96,7 @@ def collect_results(
     }
 
 
-def derive_measure(measured: MeasuredValues, check: str, name: str) -> Float64[np.ndarray, "n"]:
+def derive_measure(measured: MeasurementColumns, check: str, name: str) -> Float64[np.ndarray, "n"]:
     """A measure as it was kept, or one that follows from several: both, one or no flip."""
     top, random = (measured.column(check, f"flip_{one}") for one in ("top", "random"))
     either = {

@@ -7,7 +7,7 @@ import numpy as np
 
 from heedful.checks.base import Findings
 from heedful.checks.interventions.base import require_epsilon
-from heedful.checks.retraining_base import RetrainingContext, SeedAverages, SeedDifferences
+from heedful.checks.retraining_base import RetrainingContext
 from heedful.core.errors import ConfigError
 from heedful.core.records import Measurement
 from heedful.numerics.tensor.distributions import jsd, tvd
@@ -39,8 +39,6 @@ class ModelAdversary:
     reverse: bool = False
     epochs: int = 80
     patience: int = 10
-    over_seeds: ClassVar[SeedAverages] = {}
-    differences: ClassVar[SeedDifferences] = {}
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)

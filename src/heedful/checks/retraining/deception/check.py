@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.checks.base import Findings
-from heedful.checks.retraining_base import RetrainingContext, SeedAverages, SeedDifferences
+from heedful.checks.retraining_base import RetrainingContext
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement
@@ -52,8 +52,6 @@ class Deception:
     margin: float = 0.02
     epochs: int = 20
     patience: int = 5
-    over_seeds: ClassVar[SeedAverages] = {}
-    differences: ClassVar[SeedDifferences] = {}
 
     def __post_init__(self) -> None:
         if self.source not in ("auto", *HIDDEN_SOURCES):

@@ -9,10 +9,9 @@ import numpy as np
 from heedful.checks.base import Findings
 from heedful.checks.retraining_base import (
     RetrainingContext,
-    SeedAverages,
-    SeedDifferences,
     require_seeds,
 )
+from heedful.checks.retraining.guide.spec import DIFFERENCES, GUIDES
 from heedful.core.errors import ConfigError
 from heedful.core.records import Measurement, Series
 from heedful.models.recurrent.encoders import encoders
@@ -42,11 +41,6 @@ class Guide:
     adversary: float = 0.001
     epochs: int = 40
     patience: int = 5
-    over_seeds: ClassVar[SeedAverages] = {f"score_{one}": "mean" for one in GUIDES}
-    differences: ClassVar[SeedDifferences] = {
-        Series(f"base_minus_{one}"): (Series("score_base"), Series(f"score_{one}"))
-        for one in ("uniform", "own", "adversary")
-    }
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
@@ -73,8 +67,8 @@ class Guide:
                 measured.append(Measurement(f"score_{by}", correct, seed=variant.seed))
                 each.append(correct)
             means[f"score_{by}"] = np.mean(each, axis=0)
-        for difference, (one, other) in self.differences.items():
-            means[difference.measure] = means[one.measure] - means[other.measure]
+        for difference, (one, other) in DIFFERENCES.items():
+            means[difference] = means[one.measure] - means[other.measure]
         return Findings((*measured, *(Measurement(*one) for one in means.items())))
 
     def _guided(self, by: str) -> Iterator[GuidedVariant]:

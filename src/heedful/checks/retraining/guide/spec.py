@@ -1,9 +1,14 @@
 """What `guide` asks, measures and describes."""
 
 from heedful.checks.spec import GAIN, CheckSpec, Measure, describe_only
-from heedful.core.records import CheckResult
+from heedful.core.records import CheckResult, Series
 
 NAME = "guide"
+GUIDES = ("uniform", "own", "base", "adversary")
+DIFFERENCES = {
+    f"base_minus_{one}": (Series("score_base"), Series(f"score_{one}"))
+    for one in ("uniform", "own", "adversary")
+}
 
 
 def _describe(result: CheckResult) -> str:
@@ -43,4 +48,6 @@ SPEC = CheckSpec(
     rules=describe_only(NAME, _describe),
     quick={"seeds": 2, "epochs": 12, "patience": 3},
     retrains=True,
+    over_seeds={f"score_{one}": "mean" for one in GUIDES},
+    differences=DIFFERENCES,
 )

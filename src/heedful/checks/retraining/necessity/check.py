@@ -10,8 +10,6 @@ from heedful.checks.base import Findings
 from heedful.checks.interventions.simple import UniformWeights
 from heedful.checks.retraining_base import (
     RetrainingContext,
-    SeedAverages,
-    SeedDifferences,
     require_seeds,
 )
 from heedful.core.errors import ConfigError, NotApplicable
@@ -43,10 +41,6 @@ class Necessity:
     margin: float = 0.01
     epochs: int = 40
     patience: int = 5
-    over_seeds: ClassVar[SeedAverages] = dict.fromkeys(ATTENTION_BY_MEASURE, "mean")
-    differences: ClassVar[SeedDifferences] = {
-        Series("gain"): (Series("score_trained"), Series("score_uniform"))
-    }
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)

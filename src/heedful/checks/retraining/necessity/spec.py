@@ -10,7 +10,7 @@ from heedful.checks.spec import (
     always,
     not_run,
 )
-from heedful.core.records import Estimate
+from heedful.core.records import Estimate, Series
 
 NAME = "necessity"
 ALPHA = 0.05  # of each of the two one-sided tests
@@ -140,4 +140,6 @@ SPEC = CheckSpec(
     ),
     quick={"seeds": 2, "epochs": 12, "patience": 3},
     retrains=True,
+    over_seeds={"score_trained": "mean", "score_uniform": "mean"},
+    differences={"gain": (Series("score_trained"), Series("score_uniform"))},
 )

@@ -19,7 +19,7 @@ from heedful.checks.faithfulness.item_scores import DEFAULT_METHODS
 from heedful.checks.faithfulness.items import ItemView
 from heedful.checks.faithfulness.removal_metrics import RemovalMetrics, beyond_random_p_values
 from heedful.checks.requested_methods import MethodOrName
-from heedful.checks.retraining_base import RetrainingContext, SeedAverages, SeedDifferences
+from heedful.checks.retraining_base import RetrainingContext
 from heedful.core.records import MeasureKey, Measurement, Series
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
@@ -53,8 +53,6 @@ class OffManifold:
     copies: int = 4
     epochs: int = 20
     patience: int = 5
-    over_seeds: ClassVar[SeedAverages] = {}
-    differences: ClassVar[SeedDifferences] = {}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", self.removing.methods)

@@ -12,8 +12,6 @@ from heedful.checks.faithfulness.item_scores import with_attention
 from heedful.checks.requested_methods import MethodOrName, build_method, method_name
 from heedful.checks.retraining_base import (
     RetrainingContext,
-    SeedAverages,
-    SeedDifferences,
     require_seeds,
 )
 from heedful.core.errors import ConfigError, NotApplicable
@@ -52,7 +50,6 @@ class Roar:
     seeds: int = 3
     epochs: int = 40
     patience: int = 5
-    over_seeds: ClassVar[SeedAverages] = {"score_whole": "mean", "score": "mean"}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", with_attention(self.methods))
@@ -67,12 +64,6 @@ class Roar:
     def names(self) -> tuple[str, ...]:
         """The methods under test."""
         return tuple(map(method_name, self.methods))
-
-    @property
-    def differences(self) -> SeedDifferences:
-        """The loss by each method's words beyond as many random ones."""
-        random = Series("score", RANDOM)
-        return {Series("beyond_random", one): (random, Series("score", one)) for one in self.names}
 
     def variants(self, retraining: RetrainingContext) -> list[Variant]:
         """Every method and the control with every share and seed, and whole texts."""

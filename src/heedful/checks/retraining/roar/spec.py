@@ -1,6 +1,7 @@
 """What `roar` asks, measures and describes."""
 
 from heedful.checks.spec import GAIN, CheckSpec, Evidence, Measure, VoteRule, always, not_run
+from heedful.core.records import Series
 
 NAME = "roar"
 CAVEAT = (
@@ -54,5 +55,7 @@ SPEC = CheckSpec(
     rules=(not_run(NAME), VoteRule("no vote", always, _describe)),
     quick={"seeds": 2, "shares": 2, "epochs": 12, "patience": 3},
     retrains=True,
+    over_seeds={"score_whole": "mean", "score": "mean"},
+    differences={"beyond_random": (Series("score", "random"), Series("score"))},
     takes_methods="named",
 )

@@ -9,8 +9,6 @@ import torch
 from heedful.checks.base import Findings
 from heedful.checks.retraining_base import (
     RetrainingContext,
-    SeedAverages,
-    SeedDifferences,
     require_seeds,
 )
 from heedful.core.errors import ConfigError
@@ -41,10 +39,6 @@ class Seeds:
     shuffles: int = 10
     epochs: int = 40
     patience: int = 5
-    over_seeds: ClassVar[SeedAverages] = {"jsd_seeds": "median"}
-    differences: ClassVar[SeedDifferences] = {
-        Series("jsd_adversary_beyond_seeds"): (Series("jsd_adversary"), Series("jsd_seeds"))
-    }
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)

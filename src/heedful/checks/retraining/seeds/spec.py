@@ -79,4 +79,8 @@ SPEC = CheckSpec(
     place=PlaceSpec(Series("jsd_seeds"), None, Series("jsd_shuffled")),
     quick={"seeds": 2, "epochs": 12, "patience": 3},
     retrains=True,
+    over_seeds={"jsd_seeds": "median"},
+    differences={
+        "jsd_adversary_beyond_seeds": (Series("jsd_adversary"), Series("jsd_seeds"))
+    },
 )

@@ -13,8 +13,6 @@ from heedful.checks.faithfulness.word_scores import DEFAULT_METHODS, score_words
 from heedful.checks.requested_methods import MethodOrName, method_name
 from heedful.checks.retraining_base import (
     RetrainingContext,
-    SeedAverages,
-    SeedDifferences,
     require_seeds,
 )
 from heedful.checks.sanity.randomisation.check import RANK_CORRELATION, score_correlation
@@ -58,19 +56,6 @@ class Labels:
     def names(self) -> tuple[str, ...]:
         """The methods under test."""
         return tuple(map(method_name, self.methods))
-
-    @property
-    def over_seeds(self) -> SeedAverages:
-        """Both correlations."""
-        return {RANK_CORRELATION: "mean", WITH_LABELS: "mean"}
-
-    @property
-    def differences(self) -> SeedDifferences:
-        """What the labels add, by method."""
-        return {
-            Series(LEARNED, name): (Series(WITH_LABELS, name), Series(RANK_CORRELATION, name))
-            for name in self.names
-        }
 
     def variants(self, retraining: RetrainingContext) -> list[Variant]:
         """Models trained on shuffled labels and on the true ones."""

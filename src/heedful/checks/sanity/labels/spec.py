@@ -6,7 +6,7 @@ from heedful.checks.sanity.randomisation.spec import (
     describe_unchanged,
 )
 from heedful.checks.spec import RANK, CheckSpec, Measure, describe_only
-from heedful.core.records import CheckResult
+from heedful.core.records import CheckResult, Series
 
 NAME = "labels"
 BY = ("method", "seed")
@@ -63,6 +63,8 @@ SPEC = CheckSpec(
     rules=describe_only(NAME, describe),
     quick={"seeds": 2, "epochs": 12, "patience": 3},
     retrains=True,
+    over_seeds={RANK_CORRELATION: "mean", "with_labels": "mean"},
+    differences={"learned": (Series("with_labels"), Series(RANK_CORRELATION))},
     by_default=False,
     takes_methods="always",
 )
