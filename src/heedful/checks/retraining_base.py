@@ -1,8 +1,8 @@
 """Checks that retrain the model and see all texts at once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -18,7 +18,6 @@ from heedful.results.tables import TextValues
 from heedful.training.loop.predictions import Predictions
 from heedful.training.variants.context import EncodedTexts, TrainedVariant
 from heedful.training.variants.variants import Variant
-
 
 
 @dataclass(frozen=True, eq=False)

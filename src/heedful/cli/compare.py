@@ -35,8 +35,8 @@ def compare(
 ) -> None:
     """Compare runs with the first of them: paired differences, intervals, corrected p-values."""
     from heedful.api.comparison import compare as compare_runs
-    from heedful.report.escaping import escape_control_characters
     from heedful.comparison.requirements import parse_requirement
+    from heedful.report.escaping import escape_control_characters
 
     chosen = split_names(methods)
     if methods is not None and len(chosen) < 2:

@@ -13,8 +13,8 @@ import torch
 from heedful.checks import checks as check_registry
 from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
 from heedful.checks.retraining_base import RetrainingCheck, RetrainingContext
-from heedful.core.records import MissingMeasure
 from heedful.core.errors import ConfigError, DataError, ModelError, NotApplicable
+from heedful.core.records import MissingMeasure
 from heedful.core.timing import Clock, Progress, no_progress
 from heedful.data.dataset import Dataset
 from heedful.models.protocols import HasFingerprint, Subject

@@ -359,9 +359,7 @@ def _end(check: str, series: Series | None, columns: MeasurementColumns) -> Text
     return columns.values.get(MeasureKey(check, *series))
 
 
-def _place_over_seeds(
-    spec: CheckSpec, columns: MeasurementColumns, bootstrap: Bootstrap
-) -> Place:
+def _place_over_seeds(spec: CheckSpec, columns: MeasurementColumns, bootstrap: Bootstrap) -> Place:
     """The place from 0 to the reference, with intervals over seeds and texts."""
     place: PlaceSpec | None = spec.place
     assert place is not None  # noqa: S101 - the caller checks

@@ -6,8 +6,8 @@ from math import isnan
 from typing import Any
 
 from heedful.checks.spec import group_missing
-from heedful.report.check_specs import find_spec
 from heedful.core.records import Estimate, Verdict
+from heedful.report.check_specs import find_spec
 from heedful.report.sections.check_power import describe_check_powers
 from heedful.report.sections.claims import ClaimRow, build_claims
 from heedful.report.sections.page import CheckTable, build_check_table, sanitise_lines

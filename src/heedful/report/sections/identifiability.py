@@ -90,7 +90,9 @@ def build_identifiability(records: RunRecords) -> IdentifiabilityView | None:
     ]
     if any(row.setting == OUTPUT for row in result.by):
         identified, own = (result.of(name, setting=OUTPUT) for name in MEASURES[3:])
-        layers.append(LayerNullSpace(numbers[-1] + 1, OUTPUT, False, *(NO_ESTIMATE,) * 3, identified, own))
+        layers.append(
+            LayerNullSpace(numbers[-1] + 1, OUTPUT, False, *(NO_ESTIMATE,) * 3, identified, own)
+        )
     level = records.manifest.get("level", 0.95)
     sentences = _sentences(layers, level)
     return IdentifiabilityView(

@@ -15,9 +15,9 @@ from heedful.report.pages.comparison_rows import (
     describe_intervals,
     describe_missing,
     display_name,
+    find_measure,
     format_p_value,
     group_differences,
-    find_measure,
 )
 from heedful.report.pages.run_html import ARROWS
 from heedful.report.terminal.verdict_card import COLOURS

@@ -1,7 +1,6 @@
 """Can a whole model learn a different attention with the same outputs? (Wiegreffe & Pinter, 4)"""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 

@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from heedful.checks.base import Findings
+from heedful.checks.retraining.guide.spec import DIFFERENCES, GUIDES
 from heedful.checks.retraining_base import (
     RetrainingContext,
     require_seeds,
 )
-from heedful.checks.retraining.guide.spec import DIFFERENCES, GUIDES
 from heedful.core.errors import ConfigError
-from heedful.core.records import Measurement, Series
+from heedful.core.records import Measurement
 from heedful.models.recurrent.encoders import encoders
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.results.tables import TextValues

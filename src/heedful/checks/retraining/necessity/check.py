@@ -1,7 +1,6 @@
 """Does learned attention beat uniform attention? (Wiegreffe & Pinter, 2019, section 3.2)"""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from heedful.checks.retraining_base import (
     require_seeds,
 )
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.core.records import Measurement, Series
+from heedful.core.records import Measurement
 from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import tvd

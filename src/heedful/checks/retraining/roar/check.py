@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -15,7 +15,7 @@ from heedful.checks.retraining_base import (
     require_seeds,
 )
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.core.records import Measurement, MissingMeasure, Series
+from heedful.core.records import Measurement, MissingMeasure
 from heedful.methods import methods
 from heedful.results.tables import TextValues
 from heedful.training.loop.predictions import predict_all

@@ -1,7 +1,6 @@
 """How much does attention vary with the seed? (Wiegreffe & Pinter, 2019, section 3.3)"""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -12,7 +11,7 @@ from heedful.checks.retraining_base import (
     require_seeds,
 )
 from heedful.core.errors import ConfigError
-from heedful.core.records import Measurement, Series
+from heedful.core.records import Measurement
 from heedful.core.rng import uniform_keys
 from heedful.numerics.tensor.distributions import jsd, permute_weights, tvd, uniform_weights
 from heedful.results.tables import TextValues

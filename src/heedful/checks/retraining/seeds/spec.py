@@ -80,7 +80,5 @@ SPEC = CheckSpec(
     quick={"seeds": 2, "epochs": 12, "patience": 3},
     retrains=True,
     over_seeds={"jsd_seeds": "median"},
-    differences={
-        "jsd_adversary_beyond_seeds": (Series("jsd_adversary"), Series("jsd_seeds"))
-    },
+    differences={"jsd_adversary_beyond_seeds": (Series("jsd_adversary"), Series("jsd_seeds"))},
 )

@@ -16,7 +16,7 @@ from heedful.checks.retraining_base import (
     require_seeds,
 )
 from heedful.checks.sanity.randomisation.check import RANK_CORRELATION, score_correlation
-from heedful.core.records import Measurement, MissingMeasure, Series
+from heedful.core.records import Measurement, MissingMeasure
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.results.tables import TextValues
