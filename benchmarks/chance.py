@@ -7,7 +7,7 @@ import torch
 
 from heedful.checks import checks
 from heedful.checks.faithfulness.removal_metrics import RemovalMetrics
-from heedful.checks.faithfulness.word_removal import Removals, WordView
+from heedful.checks.faithfulness.item_removal import Removals, ItemView
 from heedful.core.rng import generator
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
@@ -23,7 +23,7 @@ def random_losses(
     check, found, draw = checks.build("faithfulness"), [], generator(0, "null orders")
     for start in range(0, len(examples), AT_ONCE):
         encoded = [subject.encode(one) for one in examples[start : start + AT_ONCE]]
-        words = WordView(BatchContext(subject, subject.batch(encoded)))
+        words = ItemView(BatchContext(subject, subject.batch(encoded)))
         keys = torch.from_numpy(draw.random((orders, *words.real.shape)))
         chance = removal_ranks(keys, words.real.expand_as(keys))
         even = words.real[None].double()

@@ -17,7 +17,7 @@ import torch
 from benchmarks.methods import seconds, subject, texts
 from heedful.checks.faithfulness.faithfulness.check import Faithfulness
 from heedful.checks.faithfulness.removal_metrics import RemovalMetrics
-from heedful.checks.faithfulness.word_removal import Removals, WordView
+from heedful.checks.faithfulness.item_removal import Removals, ItemView
 from heedful.data.batching import batches
 from heedful.models.batch_context import BatchContext
 
@@ -31,7 +31,7 @@ def contexts(one, encoded):
     for rows in batches(encoded, max_batch_tokens=one.max_batch_tokens):
         context = BatchContext(one, one.batch([encoded[row] for row in rows]))
         with torch.no_grad():
-            scores, _ = check.scores(WordView(context))
+            scores, _ = check.scores(ItemView(context))
         found.append((context, scores, check))
     return found
 
@@ -40,7 +40,7 @@ def ours(many):
     """Both figures of every method and text, all variants of a batch together."""
     found = []
     for context, scores, check in many:
-        removals = Removals(WordView(context), "deletion")
+        removals = Removals(ItemView(context), "deletion")
         trial = RemovalMetrics(
             removals, scores, check.chance(removals.words)[:0], check.bins, check.steps
         )

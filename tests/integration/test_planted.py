@@ -8,7 +8,7 @@ import heedful
 from heedful.checks import checks
 from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftErasureMetrics
 from heedful.checks.faithfulness.removal_metrics import RemovalMetrics
-from heedful.checks.faithfulness.word_removal import Removals, WordView
+from heedful.checks.faithfulness.item_removal import Removals, ItemView
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.stats.bootstrap import estimate_means
@@ -112,7 +112,7 @@ def test_words_of_honest_attention_move_the_output_beyond_chance_and_random_ones
     with torch.no_grad():
         for start in range(0, 120, 40):
             batch = subject.batch(encoded[start : start + 40])
-            words = WordView(BatchContext(subject, batch, seed=seed))
+            words = ItemView(BatchContext(subject, batch, seed=seed))
             scores, _ = check.scores(words)
             drawn = methods.build("random")(words.context, words.context.predicted).scores
             both = torch.stack([scores[0], words.joined(drawn.double(), "sum"), scores[-1]])

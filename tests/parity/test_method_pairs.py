@@ -11,7 +11,7 @@ from test_checks import kendall, ranks, same
 import helpers
 from heedful.checks import checks
 from heedful.checks.attention.agreement.method_pairs import ERASURE_METHODS
-from heedful.checks.faithfulness.word_scores import with_attention
+from heedful.checks.faithfulness.item_scores import with_attention
 from heedful.checks.requested_methods import (
     ALWAYS_COMPUTED,
     method_name,

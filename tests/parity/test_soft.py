@@ -11,7 +11,7 @@ import helpers
 from games import linear, members, subject, texts_of
 from heedful.checks import checks
 from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftErasureMetrics
-from heedful.checks.faithfulness.word_removal import WordView
+from heedful.checks.faithfulness.items import ItemView
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.methods import methods
@@ -121,13 +121,13 @@ def test_every_measure_is_that_of_a_plain_loop(name):
 
 
 def trial(context, scores):
-    return SoftErasureMetrics(WordView(context), torch.as_tensor(scores).double(), DRAWS)
+    return SoftErasureMetrics(ItemView(context), torch.as_tensor(scores).double(), DRAWS)
 
 
 def test_all_kept_changes_nothing_and_none_kept_are_zero_vectors():
     context, _ = linear([3, 8], seed=2)
     batch, one = context.batch, trial(context, torch.zeros(1, 2, 8))
-    real = WordView(context).real.double()
+    real = ItemView(context).real.double()
     drawn = one._elements(0)
     whole = context.logits.detach().softmax(-1).gather(-1, context.predicted[:, None])[:, 0]
     rows = torch.arange(2)
@@ -140,7 +140,7 @@ def test_all_kept_changes_nothing_and_none_kept_are_zero_vectors():
 
 def test_scores_that_are_equal_keep_all_and_take_all_and_zeros_neither():
     context, _ = linear([3, 8], seed=2)
-    real = WordView(context).real.double()
+    real = ItemView(context).real.double()
     found = trial(context, torch.stack([real, 7 * real, 0 * real])).columns()
     ones, zeros = [1.0, 1.0], [0.0, 0.0]
     worth = ~found["soft_sufficiency"][0].isnan()
@@ -157,7 +157,7 @@ def test_scores_that_are_equal_keep_all_and_take_all_and_zeros_neither():
 def test_the_expected_share_is_reached():
     """Log-odds of a linear text lose (1 − a) of each word's part, on the average over draws."""
     context, added = linear([5], seed=3)
-    one = SoftErasureMetrics(WordView(context), torch.zeros(1, 1, 5).double(), 1000)
+    one = SoftErasureMetrics(ItemView(context), torch.zeros(1, 1, 5).double(), 1000)
     chances = torch.tensor([[1.0, 0.8, 0.5, 0.1, 0.0]]).double()
     odds = []
     for draw in range(1000):
@@ -173,7 +173,7 @@ def test_the_expected_share_is_reached():
 def test_the_deciding_word_alone_is_named_or_missed():
     """All on the word that decides: kept it suffices, taken nothing is left; elsewhere neither."""
     context, added = linear([9, 14], seed=6)
-    real, scores = WordView(context).real, torch.zeros(2, 2, 14)
+    real, scores = ItemView(context).real, torch.zeros(2, 2, 14)
     for row in range(2):
         parts = added[row][context.batch.mask[row]] * (2 * int(context.predicted[row]) - 1)
         scores[0, row, int(parts.argmax())] = scores[1, row, int(parts.argmin())] = 1.0

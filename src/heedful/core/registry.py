@@ -19,7 +19,7 @@ class Registry:
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self._parts: dict[str, Callable[..., Any]] = {}
+        self._parts: dict[str, Any] = {}
         self._plugins_loaded = False
 
     def register(self, name: str) -> Callable[[PartT], PartT]:
@@ -28,12 +28,12 @@ class Registry:
         def remember(part: PartT) -> PartT:
             if name in self._parts:
                 raise ConfigError(f"Two {self.kind}s want the name {name!r}; choose another.")
-            self._parts[name] = part  # type: ignore[assignment]
+            self._parts[name] = part
             return part
 
         return remember
 
-    def __getitem__(self, name: str) -> Callable[..., Any]:
+    def __getitem__(self, name: str) -> Any:
         self._load_plugins()
         if name not in self._parts:
             near = get_close_matches(name, self._parts, n=1)

@@ -8,8 +8,8 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from heedful.checks.base import Findings
-from heedful.checks.faithfulness.word_removal import WordView
-from heedful.checks.faithfulness.word_scores import DEFAULT_METHODS, score_words, with_attention
+from heedful.checks.faithfulness.item_scores import DEFAULT_METHODS, score_items, with_attention
+from heedful.checks.faithfulness.items import ItemView
 from heedful.checks.requested_methods import MethodOrName, method_name
 from heedful.checks.retraining_base import (
     RetrainingContext,
@@ -78,7 +78,7 @@ class Labels:
         shape = len(keys), len(self.names), len(retraining.texts.encoded)
         found, reasons = np.full(shape, np.nan), dict[str, str]()
         for rows, words in _batches(retraining):
-            own, why = score_words(words, self.methods, words.context.predicted)
+            own, why = score_items(words, self.methods, words.context.predicted)
             reasons = {**why, **reasons}
             for place, subject in enumerate(made):
                 found[place][:, rows] = self._correlated(words, own, subject)
@@ -90,11 +90,11 @@ class Labels:
         return Findings(tuple(self._measured(keys, found)), missing)
 
     def _correlated(
-        self, words: WordView, own: Sequence[Float64[Tensor, "B W"]], subject: Subject
+        self, words: ItemView, own: Sequence[Float64[Tensor, "B W"]], subject: Subject
     ) -> TextValues:
         context = words.context
         other = BatchContext(subject, context.batch, context.seed, context.max_batch_tokens)
-        scores, _ = score_words(WordView(other), self.methods, context.predicted)
+        scores, _ = score_items(ItemView(other), self.methods, context.predicted)
         columns = [score_correlation(*pair, words) for pair in zip(own, scores, strict=True)]
         return np.stack([one.numpy() for one in columns])
 
@@ -115,14 +115,14 @@ class Labels:
             yield Measurement(LEARNED, learned, method=name)
 
 
-def _batches(retraining: RetrainingContext) -> Iterator[tuple[list[int], WordView]]:
+def _batches(retraining: RetrainingContext) -> Iterator[tuple[list[int], ItemView]]:
     """The audited texts in batches, as the base model reads them."""
     encoded = retraining.texts.encoded
     for rows in batches_for(retraining.base, encoded, max_batch_tokens=retraining.max_batch_tokens):
         batch = retraining.base.batch([encoded[row] for row in rows])
         yield (
             rows,
-            WordView(
+            ItemView(
                 BatchContext(
                     retraining.base,
                     batch,

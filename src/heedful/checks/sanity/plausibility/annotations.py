@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
-from heedful.checks.faithfulness.word_removal import WordView
+from heedful.checks.faithfulness.items import ItemView
 from heedful.core.rationales import WordAnnotations
 
 
@@ -16,7 +16,7 @@ from heedful.core.rationales import WordAnnotations
 class AnnotationView:
     """Rationale marks and word scores that people gave."""
 
-    words: WordView
+    words: ItemView
 
     @cached_property
     def people(self) -> list[WordAnnotations]:
@@ -46,10 +46,10 @@ class AnnotationView:
     @cached_property
     def _number(self) -> Int[Tensor, "B W"]:
         """The number, in the text's own words, of each word that the model has tokens of."""
-        token_player, word = self.words.token_player, self.words.context.batch.word
-        whose = token_player if word is None else torch.where(token_player >= 0, word, -1)
+        item_index, word = self.words.item_index, self.words.context.batch.word
+        whose = item_index if word is None else torch.where(item_index >= 0, word, -1)
         empty = torch.full(self.words.real.shape, -1)
-        return empty.scatter_reduce(1, token_player.clamp(min=0), whose, "amax")
+        return empty.scatter_reduce(1, item_index.clamp(min=0), whose, "amax")
 
     def _spread(self, values: Sequence[tuple[bool | float, ...] | None]) -> Float64[Tensor, "B W"]:
         found = torch.zeros(self.words.real.shape, dtype=torch.float64)

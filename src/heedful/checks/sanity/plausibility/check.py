@@ -8,13 +8,13 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from heedful.checks.base import Findings, to_measurement
-from heedful.checks.faithfulness.word_removal import WordView
-from heedful.checks.faithfulness.word_scores import (
+from heedful.checks.faithfulness.item_scores import (
     DEFAULT_METHODS,
     random_scores,
-    score_words,
+    score_items,
     with_attention,
 )
+from heedful.checks.faithfulness.items import ItemView
 from heedful.checks.requested_methods import MethodOrName, build_method, method_name
 from heedful.checks.sanity.plausibility.annotations import AnnotationView
 from heedful.core.errors import ConfigError
@@ -88,9 +88,9 @@ class Plausibility:
         yield from (("sign_human", name) for name in signed)
 
     def __call__(self, context: BatchContext) -> Findings:
-        words = WordView(context)
+        words = ItemView(context)
         annotations = AnnotationView(words)
-        rows, reasons = score_words(words, self.methods, context.predicted)
+        rows, reasons = score_items(words, self.methods, context.predicted)
         drawn = random_scores(words, "orders of plausibility", draws=self.orders)
         scores = torch.cat([torch.stack([*rows, words.real.double()]), drawn])
         columns = self._of_marks(scores, annotations) | self._of_scores(scores, annotations)

@@ -8,13 +8,13 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from heedful.checks.base import Findings, to_measurement
-from heedful.checks.faithfulness.word_removal import WordView
-from heedful.checks.faithfulness.word_scores import (
+from heedful.checks.faithfulness.item_scores import (
     DEFAULT_METHODS,
     random_scores,
-    score_words,
+    score_items,
     with_attention,
 )
+from heedful.checks.faithfulness.items import ItemView
 from heedful.checks.requested_methods import MethodOrName, method_name
 from heedful.core.errors import ConfigError, ModelError, NotApplicable
 from heedful.core.records import Measurement, MissingMeasure
@@ -62,8 +62,8 @@ class Randomisation:
             return Findings(
                 (), tuple(MissingMeasure(RANK_CORRELATION, str(reason), name) for name in names)
             )
-        words = WordView(context)
-        own, refused = score_words(words, self.methods, context.predicted)
+        words = ItemView(context)
+        own, refused = score_items(words, self.methods, context.predicted)
         measured = [self._chance(words)]
         known: dict[tuple[str, ...], list[Tensor]] = {}  # several settings may be one copy
         for setting, groups in self._copies(tuple(copies.groups)).items():
@@ -89,7 +89,7 @@ class Randomisation:
         return found
 
     def _scores(
-        self, words: WordView, copies: RandomisableCopy, groups: Sequence[str]
+        self, words: ItemView, copies: RandomisableCopy, groups: Sequence[str]
     ) -> tuple[list[Float64[Tensor, "B W"]], dict[str, str]]:
         """The methods' scores on a copy, for the classes that the model itself predicts."""
         own = words.context
@@ -100,9 +100,9 @@ class Randomisation:
                 f"{own.subject.family} gives exactly the same output with all its weights random: "
                 "it does not compute with the parameters it exposes."
             )
-        return score_words(WordView(other), self.methods, own.predicted)
+        return score_items(ItemView(other), self.methods, own.predicted)
 
-    def _chance(self, words: WordView) -> Measurement:
+    def _chance(self, words: ItemView) -> Measurement:
         """Two random orders."""
         one, other = random_scores(words, "two orders of randomisation", draws=2)
         return to_measurement(
@@ -111,7 +111,7 @@ class Randomisation:
 
 
 def score_correlation(
-    one: Float64[Tensor, "B W"], other: Float64[Tensor, "B W"], words: WordView
+    one: Float64[Tensor, "B W"], other: Float64[Tensor, "B W"], words: ItemView
 ) -> Float64[Tensor, "B"]:
     """ρ of absolute scores; NaN where a method refuses a text or ties all its words."""
     rho = spearman(one.nan_to_num(0.0).abs(), other.nan_to_num(0.0).abs(), words.real)
