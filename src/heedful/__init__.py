@@ -4,6 +4,7 @@ Names are loaded on first use, so that importing heedful costs next to nothing.
 """
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ __all__ = sorted(_WHERE, key=str.casefold)  # noqa: PLE0605 - a list, made from 
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("heedful")
     if name not in _WHERE:
         raise AttributeError(f"module 'heedful' has no attribute {name!r}")
     value = getattr(import_module(_WHERE[name]), name)
