@@ -1,4 +1,4 @@
-"""The sections that checks bring themselves: those of plug-ins, and any that a description makes."""
+"""The sections that checks bring: those of plug-ins, and any that a description makes."""
 
 from heedful.checks import BUILT_IN
 from heedful.checks.spec import CheckSpec, group_missing
