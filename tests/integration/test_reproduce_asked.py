@@ -18,7 +18,7 @@ JAIN = "jain-wallace-2019"
 
 
 def sets_of(*names, study=JAIN):
-    return Study.read(study).chosen(sets=names)[0]
+    return Study.read(study).select(sets=names)[0]
 
 
 def rows_in(folder, *, splits=("train", "test"), swapped=False):
@@ -87,7 +87,7 @@ def test_what_cannot_be_read_says_so_by_every_way_that_was_tried(tmp_path):
 
 def cells(root, **asked):
     study = Study.read(JAIN)
-    picked, models = study.chosen(sets=["sst"], encoders=["average"], attentions=["dot"])
+    picked, models = study.select(sets=["sst"], encoders=["average"], attentions=["dot"])
     asked = StudyRequest(models, 1, quick=True, **asked)
     return build_cells(study, picked, find_data(picked, root).data, asked)
 
