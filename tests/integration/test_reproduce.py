@@ -88,8 +88,8 @@ needles,average,additive,all,permutation.median_tvd,median 0.00-0.25,0.1,svg
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
     for module, name, text in (
-        (study, "STUDIES", ("tiny.toml", TOML)),
-        (published_numbers, "FOLDER", ("tiny.csv", NUMBERS)),
+        (study, "STUDIES_FOLDER", ("tiny.toml", TOML)),
+        (published_numbers, "PUBLISHED_FOLDER", ("tiny.csv", NUMBERS)),
     ):
         (tmp_path / name).mkdir()
         (tmp_path / name / text[0]).write_text(text[1])
@@ -113,7 +113,7 @@ def in_process(cells, out, *, workers, progress):
 
 
 def test_a_study_ends_with_a_page_a_table_and_figures(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduce, "work_all", in_process)
+    monkeypatch.setattr(reproduce, "run_cells", in_process)
     heard, out = [], tmp_path / "out"
     found = heedful.reproduce("tiny", data_root=tiny, out=out, quick=True, announce=heard.append)
     assert set(found.absent) == {"notes", "half"}
@@ -190,8 +190,8 @@ def test_a_worker_ends_with_its_study(tiny, tmp_path):
     long = StudyCell(**{**asdict(cell), "recipe": {**cell.recipe, "epochs": 100_000}})
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from heedful.studies.run.grid import Cell; from heedful.studies import working\n"
-        "process, _ = working._started(Cell.from_json(sys.argv[1]), Path(sys.argv[2]))\n"
+        "from heedful.studies.run.grid import StudyCell; from heedful.studies.run import run_grid\n"
+        "process, _ = run_grid._start(StudyCell.from_json(sys.argv[1]), Path(sys.argv[2]))\n"
         "print(process.pid, flush=True); time.sleep(60)"
     )
     asked = [sys.executable, "-c", code, json.dumps(asdict(long)), str(tmp_path / "out")]
@@ -221,7 +221,7 @@ def test_the_main_model_may_have_more_seeds(tiny):
 
 
 def test_cells_that_are_not_made_are_named(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduce, "work_all", lambda cells, *_, **__: {cells[0].name: "it broke"})
+    monkeypatch.setattr(reproduce, "run_cells", lambda cells, *_, **__: {cells[0].name: "it broke"})
     found = heedful.reproduce("tiny", data_root=tiny, out=tmp_path / "out", quick=True)
     page = found.page.read_text()
     assert "1 cell failed" in page
@@ -235,7 +235,7 @@ def test_the_page_alone_is_written_again_from_what_is_there(tiny, tmp_path, monk
         made.append(len(cells))
         return in_process(cells[:1], out, workers=1, progress=None)
 
-    monkeypatch.setattr(reproduce, "work_all", some)
+    monkeypatch.setattr(reproduce, "run_cells", some)
     out = tmp_path / "out"
     heedful.reproduce("tiny", data_root=tiny, out=out, quick=True)
     (out / "study.html").unlink()
@@ -247,7 +247,7 @@ def test_the_page_alone_is_written_again_from_what_is_there(tiny, tmp_path, monk
 
 
 def test_the_command_has_a_folder_of_its_own(tiny, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(reproduce, "work_all", in_process)
+    monkeypatch.setattr(reproduce, "run_cells", in_process)
     monkeypatch.chdir(tmp_path)
     command("tiny", tiny, quick=True, encoders="mlp", sets="needles")
     assert (tmp_path / "runs" / "tiny-quick" / "study.html").exists()

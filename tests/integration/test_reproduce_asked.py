@@ -119,8 +119,8 @@ def test_limits_hold_for_transformers_too_and_each_is_made_once(tmp_path):
     [
         ({"train": {"stt": 10}}, UnknownName, "no set 'stt'"),
         ({"test": {"imbd": 10}}, UnknownName, "no set 'imbd'"),
-        ({"workers": 0}, ConfigError, "workers and seeds start at 1"),
-        ({"seeds": 0}, ConfigError, "workers and seeds start at 1"),
+        ({"workers": 0}, ConfigError, "workers and seeds must be"),
+        ({"seeds": 0}, ConfigError, "workers and seeds must be"),
         ({"transformers": ["x/foo", "y/foo"]}, ConfigError, "Two transformers are named 'foo'"),
     ],
 )
