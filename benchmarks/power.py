@@ -16,7 +16,7 @@ from benchmarks.known import EVERY, Said, all_examined, alone
 from heedful.core.atomic_files import write_atomic
 from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_auc
 from heedful.pipeline.verdict.check_power import make_power_row
-from heedful.planted.closed_form import (
+from heedful.planted import (
     ASKED_KINDS,
     DIFFICULTIES,
     KINDS,

@@ -90,7 +90,7 @@ def main() -> None:
 def variant_cells(variant: Variant, root: Path, out: Path, seeds: int) -> list[StudyCell]:
     """The study's cells of its main model on this set, but for the one choice."""
     study = Study.read(STUDY)
-    picked, _ = study.chosen(sets=[variant.texts])
+    picked, _ = study.select(sets=[variant.texts])
     data = find_data(picked, root).data
     own = {}
     if variant.by_date:

@@ -12,7 +12,8 @@ from heedful.core.batch import collate
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import HasFingerprint, Subject
-from heedful.planted.hand_built import CUE_WORDS, VOCABULARY_SIZE, draw_texts, hand_built_subjects
+from heedful.planted.hand_built import draw_texts, hand_built_subjects
+from heedful.planted.texts import CUE_WORDS, VOCABULARY_SIZE
 
 KINDS = tuple(hand_built_subjects)
 HONEST = tuple(kind for kind in KINDS if kind.startswith("honest"))
