@@ -48,7 +48,9 @@ class ReferenceSample:
     def encoded(self) -> Sequence[Encoded]:
         """The texts; NotApplicable where they are too few."""
         texts = (self.subject.encode(one) for one in self.examples())
-        found = [*islice((one for one in texts if one.explained >= self.min_words), MAX_TEXTS)]
+        found = [
+            *islice((one for one in texts if one.explained_tokens >= self.min_words), MAX_TEXTS)
+        ]
         if len(found) < MIN_TEXTS:
             raise NotApplicable(
                 f"the data has {len(found)} texts; it takes {MIN_TEXTS} whole ones to say how far "

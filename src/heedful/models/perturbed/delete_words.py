@@ -67,7 +67,7 @@ def run_without_tokens(
         for start, some in zip(range(0, len(first), size), torch.split(first, size), strict=True):
             here = (which >= start) & (which < start + size)
             with torch.no_grad():
-                logits = ask(context, shorter.chosen(some), None)
+                logits = ask(context, shorter.select(some), None)
             yield variants[here], which[here] - start, logits
 
 

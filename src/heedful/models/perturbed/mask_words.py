@@ -56,6 +56,6 @@ def run_with_masked_tokens(
     for some, hide in context.cut(both[:, 0], both[:, 1:].bool()):
         here = ((which >= start) & (which < start + len(some))).nonzero().squeeze(-1)
         with torch.no_grad():
-            logits = ask(context, context.batch.chosen(some), mask_embeddings(context, some, hide))
+            logits = ask(context, context.batch.select(some), mask_embeddings(context, some, hide))
         yield here, which[here] - start, logits
         start += len(some)

@@ -70,7 +70,7 @@ def _gradients_in_one_pass(
 ) -> tuple[Float[Tensor, "N T E"], Float[Tensor, "N"]]:
     with torch.enable_grad():
         leaf = vectors.detach().requires_grad_()
-        logits = context.outputs(context.batch.chosen(rows), leaf)
+        logits = context.outputs(context.batch.select(rows), leaf)
         value = target_value(logits, target.to(logits.device), of)
         (slope,) = autograd.grad(value.sum(), leaf)
     return slope, value.detach()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from heedful.core.errors import NotApplicable
 from heedful.core.rng import generator
 from heedful.models.protocols import Subject
-from heedful.models.recurrent.query_classifier import Network, new_network
+from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.subject import RecurrentSubject
 
 WeightGroups = Mapping[str, tuple[str, ...]]
@@ -20,7 +20,7 @@ WeightGroups = Mapping[str, tuple[str, ...]]
 HEAD, EMBEDDINGS = "head", "embeddings"
 
 
-def group_recurrent_weights(network: Network) -> WeightGroups:
+def group_recurrent_weights(network: AttentionClassifier) -> WeightGroups:
     """Output layer, attention, encoders, word vectors; a part without weights is left out."""
     question = ("question",) if network.shape.query else ()
     parts = ("decoder", "attention", "encoder", *question, "embedding")
@@ -124,7 +124,7 @@ def randomisable_copy(subject: Subject, *, seed: int) -> RandomisableCopy:
 
 
 def _copy_recurrent(subject: RecurrentSubject) -> RandomisableCopy:
-    fresh = new_network(subject.network.shape)
+    fresh = AttentionClassifier(subject.network.shape)
     network = copy.deepcopy(subject.network).requires_grad_(False)
     return RandomisableCopy(
         replace(subject, network=network),

@@ -17,7 +17,7 @@ WordVector = tuple[str, NDArray[np.float32]]
 
 
 def load_word_vectors(source: str, vocabulary: Vocabulary) -> tuple[Float[Tensor, "V E"], int]:
-    """A table for the vocabulary and how many of its words were found.
+    """The vectors of the vocabulary, and how many of its words the source has.
 
     Words that the source lacks start at zero and are trained like the others, as published.
     """

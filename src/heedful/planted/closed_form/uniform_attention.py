@@ -47,5 +47,5 @@ def _network(says: WordNumbers) -> AttentionClassifier:
         np.arctanh(says / MAX_LOG_ODDS)
     )
     network.encoder.project.weight[0, 0] = 1.0
-    network.decoder.weight[0, 0] = MAX_LOG_ODDS
+    network.get_parameter("decoder.weight")[0, 0] = MAX_LOG_ODDS
     return network

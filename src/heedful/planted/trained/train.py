@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.core.batch import Batch
-from heedful.core.values import Example, Forward
+from heedful.core.values import Example, Forward, LinearDecoder
 from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -116,7 +116,6 @@ def train_network(
     came last. In one thread, so that the same draws give the same weights.
     """
     network = subject.network
-    assert isinstance(network, AttentionClassifier)  # noqa: S101 - fresh ones have no query
     learns = [*(network if part is None else part).requires_grad_(True).parameters()]
     optimiser = torch.optim.Adam(learns, lr=RATE, fused=True)
     with single_thread():
@@ -125,7 +124,7 @@ def train_network(
                 group["lr"] = RATE * min(1.0, 2.0 * (1.0 - step / STEPS))
             rows = torch.from_numpy(draw.integers(len(texts), size=AT_ONCE))
             optimiser.zero_grad(set_to_none=True)
-            torch.autograd.backward(loss(_forward_pass(network, texts.chosen(rows), rows)))
+            torch.autograd.backward(loss(_forward_pass(network, texts.select(rows), rows)))
             optimiser.step()
     network.requires_grad_(False)
 
@@ -133,8 +132,9 @@ def train_network(
 def _forward_pass(
     network: AttentionClassifier, batch: Batch, rows: Int[Tensor, "B"]
 ) -> TrainingPass:
-    forward = network(network.embed(batch.ids), batch.present, batch.mask)
-    alone = network.linear_decoder(forward.states)
+    forward = network(batch, network.embed(batch.ids))
+    alone = network.decoder.prepare(forward.states)
+    assert isinstance(alone, LinearDecoder)  # noqa: S101 - fresh ones have no query
     return TrainingPass(batch, rows, forward, (alone.contributions + alone.bias)[..., 1])
 
 

@@ -194,7 +194,7 @@ def hidden_shares(marks: Sequence[Tensor], texts: EncodedTexts) -> TextValues:
     """The share of each text's tokens that is hidden: their mass, if all weighed alike."""
     return np.array(
         [
-            float(gone.sum()) / one.explained if _some_hidden(one, gone) else np.nan
+            float(gone.sum()) / one.explained_tokens if _some_hidden(one, gone) else np.nan
             for one, gone in zip(texts.encoded, marks, strict=True)
         ]
     )
