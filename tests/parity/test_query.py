@@ -195,7 +195,7 @@ def test_rows_that_do_not_fit_are_refused():
         asking.subject().encode(Example(7, "w1", 0))
     with pytest.raises(DataError, match="None of the candidates of row 7 is a class"):
         asking.subject().encode(Example(7, "w1", 0, pair="w2", candidates=()))
-    with pytest.raises(DataError, match="cannot leave classes out"):
+    with pytest.raises(DataError, match="cannot exclude classes"):
         helpers.subject().encode(Example(7, "w1", 0, candidates=(0,)))
     batch = asking.context(asking.subject()).batch
     with pytest.raises(ShapeError, match="reads one text"):

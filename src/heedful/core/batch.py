@@ -122,7 +122,7 @@ class Batch:
         parts = [torch.where(self.present, self.ids, -1)]
         if self.types is not None:
             parts.append(torch.where(self.present, self.types, -1))
-        parts += [one.long() for one in (self.query, self.allowed) if one is not None]
+        parts += [extra.long() for extra in (self.query, self.allowed) if extra is not None]
         rows, place = torch.unique(torch.cat(parts, dim=1), dim=0, return_inverse=True)
         first = torch.full((len(rows),), len(self)).scatter_reduce(
             0, place, torch.arange(len(self)), "amin"
@@ -137,26 +137,26 @@ def collate(
 
     `classes` is the number of classes; it is needed where texts allow only some of them.
     """
-    width = max(len(e.ids) for e in encoded)
+    width = max(len(text.ids) for text in encoded)
     ids = torch.full((len(encoded), width), pad_id, dtype=torch.long)
     word = torch.full((len(encoded), width), -1, dtype=torch.long)
     present = torch.zeros(len(encoded), width, dtype=torch.bool)
     types = None if encoded[0].types is None else torch.zeros_like(ids)
-    for row, one in enumerate(encoded):
-        start = width - len(one.ids) if left else 0
-        here = slice(start, start + len(one.ids))
-        ids[row, here] = torch.tensor(one.ids)
-        word[row, here] = torch.tensor(one.word)
+    for row, text in enumerate(encoded):
+        start = width - len(text.ids) if left else 0
+        here = slice(start, start + len(text.ids))
+        ids[row, here] = torch.tensor(text.ids)
+        word[row, here] = torch.tensor(text.word)
         present[row, here] = True
-        if types is not None and one.types is not None:
-            types[row, here] = torch.tensor(one.types)
-    numbers = tuple(e.index for e in encoded)
+        if types is not None and text.types is not None:
+            types[row, here] = torch.tensor(text.types)
+    numbers = tuple(text.index for text in encoded)
     queries, allowed = _queries(encoded), _allowed(encoded, classes)
     return Batch(ids, present, word >= 0, numbers, types, word, queries, allowed)
 
 
 def _queries(encoded: Sequence[Encoded]) -> Int[Tensor, "B Q"] | None:
-    queries = [one.query for one in encoded if one.query is not None]
+    queries = [text.query for text in encoded if text.query is not None]
     if not queries:
         return None
     if len(queries) < len(encoded):
@@ -168,13 +168,13 @@ def _queries(encoded: Sequence[Encoded]) -> Int[Tensor, "B Q"] | None:
 
 
 def _allowed(encoded: Sequence[Encoded], classes: int | None) -> Bool[Tensor, "B C"] | None:
-    if all(one.allowed is None for one in encoded):
+    if all(text.allowed is None for text in encoded):
         return None
     if classes is None:
         raise ShapeError("Some texts allow only some classes; pass their number as `classes`.")
     marks = torch.ones(len(encoded), classes, dtype=torch.bool)
-    for row, one in enumerate(encoded):
-        if one.allowed is not None:
+    for row, text in enumerate(encoded):
+        if text.allowed is not None:
             marks[row] = False
-            marks[row, list(one.allowed)] = True
+            marks[row, list(text.allowed)] = True
     return marks

@@ -62,7 +62,7 @@ def _token_ranges(words: Sequence[str], tokens: Sequence[str]) -> list[range] | 
     ranges, at = [], 0
     for word in map(str.lower, words):
         start = text.find(word, at)
-        # a model may drop punctuation; if it drops letters, the match may be a wrong, later one
+        # a model may drop punctuation; where letters are skipped, the alignment is not reliable
         if not word or start < 0 or any(character.isalnum() for character in text[at:start]):
             return None
         at = start + len(word)

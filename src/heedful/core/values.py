@@ -108,10 +108,10 @@ class LinearDecoder:
         values = self.contributions
         return (values - values.mean(-1, keepdim=True)).square().sum(-1).sqrt()
 
-    def difference(self, one: int, other: int) -> Float[Tensor, "B T"]:
-        """Each token's logit of class `one` against class `other`, bias included (Σ α = 1)."""
+    def difference(self, first: int, second: int) -> Float[Tensor, "B T"]:
+        """Each token's logit of class `first` minus that of `second`, bias included (Σ α = 1)."""
         values = self.contributions + self.bias
-        return values[..., one] - values[..., other]
+        return values[..., first] - values[..., second]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -72,7 +72,7 @@ def test_what_does_not_fit_is_refused():
     plain = Encoded(0, 0, (4,), (0,), ("a",))
     with pytest.raises(ShapeError, match="3 of 4 texts have a query; all or none must"):
         collate([*TEXTS, plain], classes=3)
-    with pytest.raises(ShapeError, match="collate needs to know how many there are"):
+    with pytest.raises(ShapeError, match="pass their number as `classes`"):
         collate(TEXTS)
     ids = torch.ones(1, 2, dtype=torch.long)
     with pytest.raises(ShapeError, match="allows a text no class at all"):

@@ -80,7 +80,7 @@ def batch(ids=((1, 2),), present=((True, True),), mask=((True, True),), instance
 def test_a_mask_over_padding_is_refused():
     with pytest.raises(ShapeError) as caught:
         batch(present=((True, False),))
-    assert str(caught.value) == "A batch's mask covers padding; mask must lie inside present."
+    assert str(caught.value) == "The mask of a batch covers padding; mask must lie inside present."
 
 
 def test_a_token_may_be_present_and_not_explained():

@@ -14,7 +14,7 @@ from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
 from heedful.models.perturbed.attended_state import compute_attended_state
 from heedful.models.protocols import Subject
-from heedful.numerics.tensor.nearest_neighbours import nearest_distance, share_nearer
+from heedful.numerics.tensor.erasure_metrics import nearest_distance, share_nearer
 from heedful.training.loop.batching import batches_for
 
 MAX_TEXTS = 256  # the first texts of the data: enough to see where whole texts lie

@@ -98,8 +98,8 @@ class _Variants:
         return torch.cat([bias, bias.new_zeros(len(self.weight) - self.split)])
 
     @cached_property
-    def asked(self) -> Float[Tensor, "B A"] | None:
-        """The projected questions."""
+    def projected_question(self) -> Float[Tensor, "B A"] | None:
+        """The projected questions, if any."""
         projected: Tensor | None = self.network.attention.project_question(self.question)
         return projected
 
@@ -129,8 +129,9 @@ class _Variants:
         projected = base[:, None].expand(-1, self.last - self.first, -1, -1)
         if isinstance(encoder, CNN):
             projected = self._recompute_windows(encoder, projected)
-        asked = None if self.asked is None else self.asked[:, None, None]
-        scores = self.network.attention.score(projected[..., : self.split], asked)
+        question = self.projected_question
+        question = None if question is None else question[:, None, None]
+        scores = self.network.attention.score(projected[..., : self.split], question)
         return scores, projected[..., self.split :]
 
     def _recompute_windows(
@@ -174,7 +175,7 @@ class _Variants:
 
         def add(token: int, here: slice, projected: Float[Tensor, "V B R"]) -> None:
             scores = self.network.attention.score(
-                (projected + self.bias)[..., : self.split], self.asked
+                (projected + self.bias)[..., : self.split], self.projected_question
             )
             total.add(here, scores, projected[..., self.split :], self.batch.mask[:, token])
 

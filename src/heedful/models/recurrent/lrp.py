@@ -122,15 +122,15 @@ def _through_question(
     """Propagate from the logits to the attended state; the share of the question is lost."""
     if forward.question is None:
         raise RuntimeError("The pass of a model with a query must keep the encoded question.")
-    asked = forward.question.double()
-    parts = [(pooled, output.text.weight.double()), (asked, output.question.weight.double())]
+    question = forward.question.double()
+    parts = [(pooled, output.text.weight.double()), (question, output.question.weight.double())]
     bias = (output.text.bias + output.question.bias).double()
     inner = sum((x @ weight.T for x, weight in parts), start=bias).tanh()
     last = output.out
     (down,) = ledger.through_linear([(inner, last.weight.double())], last.bias.double(), start)
-    text, question = ledger.through_linear(parts, bias, down)
-    ledger.add_rest(question)
-    return text
+    to_text, to_question = ledger.through_linear(parts, bias, down)
+    ledger.add_rest(to_question)
+    return to_text
 
 
 def _through_layers(
