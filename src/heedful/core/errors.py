@@ -54,5 +54,5 @@ def is_out_of_memory(error: BaseException) -> bool:
     torch raises `OutOfMemoryError` on graphics cards and a RuntimeError that names the failed
     allocation elsewhere; this module must not import torch.
     """
-    names = {kind.__name__ for kind in type(error).__mro__}
-    return bool(names & {"MemoryError", "OutOfMemoryError"}) or "allocate" in str(error)
+    named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return named or "allocate" in str(error)
