@@ -134,7 +134,9 @@ def scaled(folder: Path, clean: Cleaning, variant: Variant, path: Path) -> str:
     """GloVe's vectors of the words that the cleaned texts hold, made smaller."""
     split = WordTokenizer()
     texts = [row["text"] for part in ("train", "test") for row in _rows(folder, part)]
-    words = Vocabulary.count([[split.normal(word) for word in clean.words(one)] for one in texts])
+    words = Vocabulary.from_texts(
+        [[split.normalise(word) for word in clean.words(one)] for one in texts]
+    )
     table, _ = load_word_vectors("glove", words)
     known = ((word, table[number]) for word, number in words.numbers.items())
     lines = [

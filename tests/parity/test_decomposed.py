@@ -80,7 +80,7 @@ def test_parts_and_biases_make_up_every_layer(name, monkeypatch):
 
     def noted(self):
         parts, whole = ours(self)
-        gaps.append(float((parts.whole() - whole)[self.present].abs().max()))
+        gaps.append(float((parts.total() - whole)[self.present].abs().max()))
         norms.append(len(self._residual_structure[1]))
         return parts, whole
 

@@ -234,7 +234,7 @@ def test_a_trained_encoder_is_made_up_of_its_parts(monkeypatch):
 
     def noted(self):
         parts, whole = ours(self)
-        gap = (parts.whole() - whole)[self.present].abs().max()
+        gap = (parts.total() - whole)[self.present].abs().max()
         gaps.append(float(gap / whole[self.present].abs().max()))
         return parts, whole
 

@@ -17,7 +17,7 @@ from heedful.core.rng import generator
 from heedful.core.values import Example, MaskEmbedding
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.mask_words import get_mask_embedding
-from heedful.numerics.tensor.nearest_neighbours import nearest_distance, share_nearer
+from heedful.numerics.tensor.erasure_metrics import nearest_distance, share_nearer
 
 BINS, SEED = (0.2, 0.5), 5
 PIECED = ("unbelievable", "film", "was", "good", "the", "unly", "bad", "so", "a")

@@ -220,7 +220,7 @@ class BatchContext:
     def _run_every_variant(self) -> Float[Tensor, "B T C"]:
         result = self.logits.detach().new_zeros(*self.batch.mask.shape, len(self.subject.labels))
         for rows, positions in self.cut(*self.batch.mask.nonzero(as_tuple=True)):
-            shorter = self.batch.without(rows, positions)
+            shorter = self.batch.delete_tokens(rows, positions)
             result[rows, positions] = self.subject.forward(shorter).logits
         return result
 

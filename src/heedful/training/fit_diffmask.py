@@ -123,7 +123,7 @@ def _as_float32(subject: Subject) -> Subject:
 
 def _encode_texts(subject: Subject, texts: Iterable[Example]) -> list[Encoded]:
     encoded = (subject.encode(one) for one in texts)
-    return [one for one in encoded if one.explained]
+    return [one for one in encoded if one.explained_tokens]
 
 
 def _identity(

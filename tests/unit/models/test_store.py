@@ -97,7 +97,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
 def test_a_missing_json_file(folder, name):
     (folder / name).unlink()
     assert refused(folder) == (
-        f"No heedful model at {folder}: {name} is missing. Make one with "
+        f"No heedful model at {folder}: {name} is missing. Train one with "
         f"`heedful train DATA --out {folder}`, or give the folder of one."
     )
 
@@ -129,7 +129,7 @@ def test_weights_of_another_shape(folder):
     change_weights(folder, lambda w: w.update({"decoder.bias": torch.zeros(3)}))
     assert refused(folder) == (
         f"{folder / MODEL_WEIGHTS_FILE}: decoder.bias is (3,) torch.float32; "
-        "heedful.json asks for (1,) of floating point."
+        "heedful.json needs (1,) of floating point."
     )
 
 
@@ -137,7 +137,7 @@ def test_weights_that_are_whole_numbers(folder):
     change_weights(folder, lambda w: w.update({"decoder.bias": torch.zeros(1, dtype=torch.int64)}))
     assert refused(folder) == (
         f"{folder / MODEL_WEIGHTS_FILE}: decoder.bias is (1,) torch.int64; "
-        "heedful.json asks for (1,) of floating point."
+        "heedful.json needs (1,) of floating point."
     )
 
 

@@ -95,7 +95,9 @@ def test_uniform_attention_is_uniform_and_learns(trained):
     seen = predict_all(subject, trained.dev.encoded)
     for one, found in zip(trained.dev.encoded, seen.attention, strict=True):
         inside = torch.tensor(one.word) >= 0
-        assert found[inside].tolist() == pytest.approx([1 / one.explained] * one.explained)
+        assert found[inside].tolist() == pytest.approx(
+            [1 / one.explained_tokens] * one.explained_tokens
+        )
         assert not found[~inside].any()
 
 

@@ -91,7 +91,9 @@ def test_uniform_rows_are_uniform_in_training_and_after(here):
     seen = predict_all(found, here.dev.encoded)
     for one, weights in zip(here.dev.encoded, seen.attention, strict=True):
         words = torch.tensor(one.word) >= 0
-        assert weights[words].tolist() == pytest.approx([1 / one.explained] * one.explained)
+        assert weights[words].tolist() == pytest.approx(
+            [1 / one.explained_tokens] * one.explained_tokens
+        )
     batch = found.batch(here.dev.encoded[:4])
     rows = found.forward(batch).rows
     assert torch.allclose(rows.sum(-1), torch.ones(rows.shape[:2]))  # all weight on words

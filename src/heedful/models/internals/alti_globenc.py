@@ -140,7 +140,7 @@ class _ContributionRecorder:
 
     def _contributions(self, anatomy: LayerStructure) -> Float[Tensor, "B T T"]:
         if self.way == "globenc":
-            return anatomy.passed().sizes()
+            return anatomy.passed().norms()
         parts, whole = anatomy.mixed()
         return parts.nearness(whole, vectors=self.budget)
 

@@ -17,8 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from heedful.core.batch import Batch
-from heedful.core.errors import NotApplicable
-from heedful.core.oom import is_out_of_memory
+from heedful.core.errors import NotApplicable, is_out_of_memory
 from heedful.models.attention_access.access import AttentionAccess
 from heedful.models.attention_access.layer_hooks import (
     input_states,

@@ -183,7 +183,7 @@ class LayerStructure:
         return float((one - other)[self.present].abs().max())
 
     def _require(self, parts: VectorParts, whole: Tensor) -> None:
-        gap = self._gap(parts.whole(), whole)
+        gap = self._gap(parts.total(), whole)
         if not gap <= RECONSTRUCTION_TOLERANCE * max(1.0, float(whole[self.present].abs().max())):
             raise NotApplicable(
                 f"the parts of {self.name} and its biases do not make up its states "

@@ -31,7 +31,7 @@ def compute_value_zeroing(
     size = max(1, max_batch_tokens // length)
     for some, key in zip(torch.split(rows, size), torch.split(keys, size), strict=True):
         given = [one[some] for one in entered]
-        _, without = _record_states(subject, batch.chosen(some), layers, keys=key, given=given)
+        _, without = _record_states(subject, batch.select(some), layers, keys=key, given=given)
         for change, own, other in zip(changes, left, without, strict=True):
             cosine = torch.cosine_similarity(own[some], other, dim=-1)
             change[some, :, key] = (1 - cosine).clamp(min=0)

@@ -114,7 +114,7 @@ class TransformerRunner:
             raise ModelError("A batch without any word cannot lose one.")
         size = max(1, max_batch_tokens // batch.ids.shape[1])
         parts = [
-            self._run_distinct(batch.without(*some))
+            self._run_distinct(batch.delete_tokens(*some))
             for some in zip(torch.split(rows, size), torch.split(positions, size), strict=True)
         ]
         logits = torch.cat(parts)
@@ -124,7 +124,7 @@ class TransformerRunner:
 
     def _run_distinct(self, batch: Batch) -> Float[Tensor, "N C"]:
         first, place = batch.distinct_texts()
-        return self.run(batch.chosen(first), keep=False)[0][place]
+        return self.run(batch.select(first), keep=False)[0][place]
 
     def logits(self, batch: Batch) -> Float[Tensor, "B C"]:
         """The model's own output for the classes, attention as it is set at the moment."""
@@ -167,7 +167,7 @@ class TransformerRunner:
         near = ((best[:, 0] - best[:, 1]) < NEAR_TIE_MARGIN).nonzero().squeeze(-1)
         if not len(near):
             return logits
-        exact, _ = replace(self, half=False).run(batch.chosen(near.cpu()), keep=False)
+        exact, _ = replace(self, half=False).run(batch.select(near.cpu()), keep=False)
         return logits.index_copy(0, near, exact.to(logits))
 
     @contextmanager

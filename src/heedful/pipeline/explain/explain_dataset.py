@@ -85,7 +85,7 @@ def explain_batches(
         iter(examples),
     )
     while some := [subject.encode(one) for one in islice(rest, TEXTS_PER_CHUNK)]:
-        kept = [one for one in some if one.explained]
+        kept = [one for one in some if one.explained_tokens]
         yield [], ExplainCounts(no_words=len(some) - len(kept))
         yield from work.batches(kept)
 

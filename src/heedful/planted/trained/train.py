@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.rng import generator
-from heedful.core.values import Example, Forward
+from heedful.core.values import Example, Forward, LinearDecoder
 from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -124,7 +124,6 @@ def train_network(
     texts came last. Runs in one thread, so that the same draws give the same weights.
     """
     network = subject.network
-    assert isinstance(network, AttentionClassifier)  # noqa: S101 - untrained ones have no query
     parameters = [*(network if part is None else part).requires_grad_(True).parameters()]
     optimiser = torch.optim.Adam(parameters, lr=LEARNING_RATE, fused=True)
     with single_thread():
@@ -133,7 +132,7 @@ def train_network(
                 group["lr"] = LEARNING_RATE * min(1.0, 2.0 * (1.0 - step / STEPS))
             rows = torch.from_numpy(draw.integers(len(texts), size=BATCH_SIZE))
             optimiser.zero_grad(set_to_none=True)
-            torch.autograd.backward(loss(_forward_pass(network, texts.chosen(rows), rows)))
+            torch.autograd.backward(loss(_forward_pass(network, texts.select(rows), rows)))
             optimiser.step()
     network.requires_grad_(False)
 
@@ -141,8 +140,9 @@ def train_network(
 def _forward_pass(
     network: AttentionClassifier, batch: Batch, rows: Int[Tensor, "B"]
 ) -> TrainingPass:
-    forward = network(network.embed(batch.ids), batch.present, batch.mask)
-    decoder = network.linear_decoder(forward.states)
+    forward = network(batch, network.embed(batch.ids))
+    decoder = network.decoder.prepare(forward.states)
+    assert isinstance(decoder, LinearDecoder)  # noqa: S101 - untrained ones have no query
     return TrainingPass(batch, rows, forward, (decoder.contributions + decoder.bias)[..., 1])
 
 

@@ -45,7 +45,7 @@ class EncodedTexts:
     @cached_property
     def _both(self) -> list[tuple[Example, Encoded]]:
         both = ((one, self.base.encode(one)) for one in self.examples)
-        return [pair for pair in both if pair[1].explained >= self.min_words]
+        return [pair for pair in both if pair[1].explained_tokens >= self.min_words]
 
     @cached_property
     def encoded(self) -> list[Encoded]:

@@ -96,7 +96,7 @@ class SoftErasureMetrics:
             kept = drawn[some] < stays[..., None]
             with context.clock("dimming"), torch.no_grad():
                 vectors = context.embedded.detach()[some]
-                logits = context.outputs(context.batch.chosen(some), vectors * kept.to(vectors))
+                logits = context.outputs(context.batch.select(some), vectors * kept.to(vectors))
             mine = context.predicted.cpu()[some, None]
             parts.append(logits.cpu().double().softmax(-1).gather(-1, mine)[:, 0])
         return torch.cat(parts)

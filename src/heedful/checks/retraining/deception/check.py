@@ -176,7 +176,7 @@ def hidden_shares(marks: Sequence[Tensor], texts: EncodedTexts) -> TextValues:
     """The share of each text's tokens that is hidden: their mass under equal weights."""
     return np.array(
         [
-            float(gone.sum()) / one.explained if _some_hidden(one, gone) else np.nan
+            float(gone.sum()) / one.explained_tokens if _some_hidden(one, gone) else np.nan
             for one, gone in zip(texts.encoded, marks, strict=True)
         ]
     )
