@@ -294,5 +294,5 @@ def _uniform_network(log_odds: WordNumbers) -> AttentionClassifier:
         weight.zero_()
     network.embedding.weight[first:, 0] = torch.from_numpy(np.arctanh(log_odds / MAX_LOG_ODDS))
     network.encoder.project.weight[0, 0] = 1.0
-    network.decoder.weight[0, 0] = MAX_LOG_ODDS
+    network.get_parameter("decoder.weight")[0, 0] = MAX_LOG_ODDS
     return network

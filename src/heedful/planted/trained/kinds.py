@@ -195,7 +195,7 @@ def train_late(setting: TrainedSetting) -> PlantedSubject:
     subject = build_untrained(setting, "bilstm", scale=INERT_EMBEDDING_SCALE)
     texts = encode_batch(subject, draw_cue_texts(setting))
     train_network(subject, texts, _state_answer_loss, draw=setting.draw("steps"))
-    few = texts.chosen(torch.arange(DELETION_TEXTS))
+    few = texts.select(torch.arange(DELETION_TEXTS))
     target = normalise_amounts(_deletion_effects(subject, few))
 
     def loss(step: TrainingPass) -> Float[Tensor, ""]:
