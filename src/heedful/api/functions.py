@@ -64,7 +64,8 @@ def audit(
     """Audit a model on data and return the run; a run interrupted in `out` is continued.
 
     `settings` are those of `heedful.Plan` (limit, seed, split, max_batch_tokens, …). A plan given
-    whole is followed as it is. Without `out` the run lies in a temporary folder: `Run.save` it.
+    whole is followed as it is. Without `out` the run is in a temporary folder, removed when the
+    run is no longer in use, or at exit: `Run.save` copies it, `Run.report(path)` writes elsewhere.
     Checks that have models made anew take `train` and `dev`, or the splits of that name that the
     data has; `announce` hears what that will cost.
     """

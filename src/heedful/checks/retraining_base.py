@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.checks.base import Findings, TextValues
+from heedful.core.cache import LRUCache
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Claim
 from heedful.core.timing import Clock
@@ -19,6 +20,7 @@ from heedful.training.loop.predictions import Predictions
 from heedful.training.variants.context import EncodedTexts, TrainedVariant
 from heedful.training.variants.variants import Variant
 
+PREDICTIONS = 8  # outputs and weights of all texts, of so many subjects
 SeedAverages = Mapping[str, Literal["mean", "median"]]
 
 
@@ -34,6 +36,9 @@ class RetrainingContext:
     max_batch_tokens: int = 20_000
     clock: Clock = field(default_factory=Clock)
     base_seed: int = 0  # the one the base model was made with
+    predictions: LRUCache[Variant, Predictions] = field(
+        default_factory=lambda: LRUCache(PREDICTIONS)
+    )
 
     def seeds(self, count: int) -> list[int]:
         """So many seeds, none of them the base model's own: that would be the base model again."""
@@ -41,7 +46,9 @@ class RetrainingContext:
 
     def outlook(self, variant: Variant) -> Predictions:
         """What a subject made anew says of the texts under audit, and where it looks."""
-        return self.texts.seen_by(self.trained(variant).subject)
+        return self.predictions.get(
+            variant, lambda: self.texts.seen_by(self.trained(variant).subject)
+        )
 
     def apart(self, variant: Variant) -> Float[Tensor, "n"]:
         """How far its attention lies from the base model's, in JSD."""

@@ -26,7 +26,10 @@ DIRECTION_SIGNS = range(0x202A, 0x202F), range(0x2066, 0x206A)
 
 @dataclass(frozen=True, eq=False)
 class RunRecords:
-    """All that a run folder holds, read file by file; `texts` is None where no words were kept."""
+    """All that a run folder holds, read file by file; `texts` is None where no words were kept.
+
+    `source` is what the files belong to: a temporary run removes them when nobody holds it.
+    """
 
     verdict: Verdict
     manifest: Mapping[str, Any]
@@ -34,6 +37,7 @@ class RunRecords:
     texts: PartitionedTable | None = None
     plan: str = ""
     maps: PartitionedTable | None = None
+    source: object = None
 
     @cached_property
     def measured(self) -> MeasuredValues:

@@ -1,8 +1,10 @@
 """Run an audit in this process."""
 
 import platform
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
@@ -12,6 +14,7 @@ from typing import Any
 
 import torch
 
+from heedful.api.run import Run, temporary_run
 from heedful.checks import Check, ReferenceSample, RetrainingCheck
 from heedful.core.errors import DataError, RunError
 from heedful.core.timing import Progress
@@ -49,9 +52,46 @@ def run_audit(
     training: TrainingData | None = None,
     callbacks: Callbacks = NO_CALLBACKS,
 ) -> Path:
-    """Audit the subject on the data, job by job; jobs already done are not done again."""
-    plan = plan.fitted(data)
-    store = RunStore(out or Path(tempfile.mkdtemp(prefix="heedful-")))
+    """Audit the subject on the data, job by job; jobs already done are not done again.
+
+    Without `out` the run is in a temporary folder, which is removed with it.
+    """
+    with _folder(out) as folder:
+        _run(
+            subject,
+            data,
+            plan.fitted(data),
+            RunStore(folder),
+            training=training,
+            callbacks=callbacks,
+        )
+    return temporary_run(folder) if out is None else Run(folder)
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    """The folder of a run; a temporary one does not outlast an error."""
+    if out is not None:
+        yield out
+        return
+    folder = Path(tempfile.mkdtemp(prefix="heedful-"))
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _run(
+    subject: Subject,
+    data: Dataset,
+    plan: Plan,
+    store: RunStore,
+    *,
+    training: TrainingData | None,
+    callbacks: Callbacks,
+) -> None:
+    """All jobs and what follows from them, into the store."""
     fingerprint = subject.fingerprint() if isinstance(subject, HasFingerprint) else None
     if fingerprint is None and (store.folder / PLAN).exists():
         raise RunError(
@@ -74,7 +114,6 @@ def run_audit(
         manifest = _manifest(store, jobs, subject, data, plan, fingerprint)
         store.write(MANIFEST, dumps(manifest, indent=1))
         store.write(VERDICT, verdict)
-    return store.folder
 
 
 def _run_jobs(

@@ -71,15 +71,16 @@ class Seeds:
     def examine(self, trial: RetrainingContext) -> Findings:
         """Distances of every seed's attention from the base model's."""
         lessons = self._retrained(trial)
-        each = [trial.apart(one).numpy() for one in lessons]
+        own, each, moved = trial.texts.outlook.probabilities, [], []
+        for lesson in lessons:  # both at once: models are loaded one after the other
+            each.append(trial.apart(lesson).numpy())
+            moved.append(tvd(trial.outlook(lesson).probabilities, own).numpy())
         measured = [
             Measurement("jsd_seeds", column, seed_setting(one.seed))
             for one, column in zip(lessons, each, strict=True)
         ]
         middle = np.median(each, axis=0)
         far = trial.apart(self._adversary()).numpy()
-        own = trial.texts.outlook.probabilities
-        moved = [tvd(trial.outlook(one).probabilities, own).numpy() for one in lessons]
         columns = {
             "jsd_seeds": middle,
             "jsd_adversary_beyond_seeds": far - middle,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int
 from torch import Tensor
 
 from heedful.checks.base import Findings, TextValues, checks
@@ -31,6 +31,8 @@ from heedful.training.variants.variants import (
 )
 
 WITH_LABELS, LEARNED = "with_labels", "learned"
+Own = tuple[list[Float64[Tensor, "B W"]], Int[Tensor, "B"]]
+"""Of a batch: every method's scores in the base model, and the class they are for."""
 
 
 @checks.register("labels")
@@ -106,14 +108,18 @@ class Labels:
         """Every method on the model and on those made anew, text by text."""
         arms = self._arms(trial)
         keys = [(arm, variant.seed) for arm, many in arms.items() for variant in many]
-        made = [trial.trained(variant).subject for many in arms.values() for variant in many]
+        lessons = [variant for many in arms.values() for variant in many]
         shape = len(keys), len(self.names), len(trial.texts.encoded)
-        found, reasons = np.full(shape, np.nan), dict[str, str]()
-        for rows, words in _batches(trial):
-            own, why = score_words(words, self.methods, words.context.predicted)
+        found, reasons, own = np.full(shape, np.nan), dict[str, str](), list[Own]()
+        for _, words in _batches(trial):
+            target = words.context.predicted
+            scores, why = score_words(words, self.methods, target)
             reasons = {**why, **reasons}
-            for place, subject in enumerate(made):
-                found[place][:, rows] = self._correlated(words, own, subject)
+            own.append((scores, target))
+        for place, variant in enumerate(lessons):  # one after the other: models may be large
+            subject = trial.trained(variant).subject
+            for (rows, words), mine in zip(_batches(trial), own, strict=True):
+                found[place][:, rows] = self._correlated(words, mine, subject)
         missing = {
             f"{one}_{name}": why
             for name, why in reasons.items()
@@ -121,13 +127,11 @@ class Labels:
         }
         return Findings(tuple(self._measured(keys, found)), missing)
 
-    def _correlated(
-        self, words: WordView, own: Sequence[Float64[Tensor, "B W"]], subject: Subject
-    ) -> TextValues:
-        context = words.context
+    def _correlated(self, words: WordView, own: Own, subject: Subject) -> TextValues:
+        context, (mine, target) = words.context, own
         other = BatchContext(subject, context.batch, context.seed, context.max_batch_tokens)
-        scores, _ = score_words(WordView(other), self.methods, context.predicted)
-        columns = [score_correlation(*pair, words) for pair in zip(own, scores, strict=True)]
+        scores, _ = score_words(WordView(other), self.methods, target)
+        columns = [score_correlation(*pair, words) for pair in zip(mine, scores, strict=True)]
         return np.stack([one.numpy() for one in columns])
 
     def _measured(
