@@ -1,8 +1,10 @@
 """Run an audit in this process."""
 
 import platform
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -55,9 +57,46 @@ def run_audit(
     training: TrainingData | None = None,
     callbacks: Callbacks = NO_CALLBACKS,
 ) -> Path:
-    """Audit the subject on the data, job by job; jobs already done are not done again."""
-    plan = plan.fitted(data)
-    store = RunStore(out or Path(tempfile.mkdtemp(prefix="heedful-")))
+    """Audit the subject on the data, job by job; jobs already done are not done again.
+
+    Returns the folder of the run. Without `out` it is a temporary one, which the caller removes.
+    """
+    with _folder(out) as folder:
+        _run(
+            subject,
+            data,
+            plan.fitted(data),
+            RunStore(folder),
+            training=training,
+            callbacks=callbacks,
+        )
+    return folder
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    """The folder of a run; a temporary one is removed after an error."""
+    if out is not None:
+        yield out
+        return
+    folder = Path(tempfile.mkdtemp(prefix="heedful-"))
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _run(
+    subject: Subject,
+    data: Dataset,
+    plan: Plan,
+    store: RunStore,
+    *,
+    training: TrainingData | None,
+    callbacks: Callbacks,
+) -> None:
+    """Run all jobs, judge, and write everything to the store."""
     fingerprint = subject.fingerprint() if isinstance(subject, HasFingerprint) else None
     if fingerprint is None and (store.folder / PLAN).exists():
         raise RunError(
@@ -80,7 +119,6 @@ def run_audit(
         manifest = _manifest(store, jobs, subject, data, plan, fingerprint)
         store.write(MANIFEST, dumps(manifest, indent=1))
         store.write(VERDICT, verdict)
-    return store.folder
 
 
 def _run_jobs(
@@ -141,7 +179,7 @@ def _write_verdict(store: RunStore, jobs: Sequence[AnyJob], plan: Plan, subject:
 
 
 def power_architecture(subject: Subject) -> str:
-    """What a subject is to the table of powers; unknown unless it says to be of a measured kind."""
+    """The architecture in the power table; unknown unless the subject declares a measured one."""
     found = subject.architecture if isinstance(subject, HasArchitecture) else UNKNOWN
     return found if found in ARCHITECTURES else UNKNOWN
 
