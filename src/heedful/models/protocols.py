@@ -1,8 +1,9 @@
 """The Subject protocol: what a model must offer to be put on trial."""
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
@@ -177,8 +178,15 @@ class HasFingerprint(Protocol):
     """A subject that can say which model it is, so that an interrupted run may go on with it."""
 
     def fingerprint(self) -> str:
-        """The same for the same model, another for any other."""
+        """The same for the same model, another for any other, also for another precision of it."""
         ...
+
+
+def add_tensors(digest: Any, tensors: Mapping[str, Tensor]) -> None:
+    """Add the names, precisions, shapes and exact bytes of tensors to a digest of hashlib."""
+    for name, one in sorted(tensors.items()):
+        digest.update(f"{name} {one.dtype} {tuple(one.shape)}".encode())
+        digest.update(one.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
 
 
 @runtime_checkable

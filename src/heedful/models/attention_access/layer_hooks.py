@@ -38,10 +38,16 @@ def output_count(output: Any) -> int:
     return len(output) if isinstance(output, tuple) else 0
 
 
-def identity_forward(count: int) -> Any:
-    """A layer's forward that passes its states on, and gives back as many things."""
+def identity_forward(count: int, own: Callable[..., Any]) -> Any:
+    """A layer's forward that passes its states on, and gives back as many things.
 
-    def forward(hidden_states: Tensor, *_: Any, **__: Any) -> Any:
+    Another thread than this one gets the layer's own forward.
+    """
+    mine = get_ident()
+
+    def forward(hidden_states: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if get_ident() != mine:
+            return own(hidden_states, *args, **kwargs)
         return hidden_states if count == 0 else (hidden_states, *[None] * (count - 1))
 
     return forward
@@ -49,11 +55,15 @@ def identity_forward(count: int) -> Any:
 
 @contextmanager
 def skipped_layers(layers: Mapping[nn.Module, int]) -> Iterator[None]:
-    """Inside the block layers only pass their states on; each gives back as many things as said."""
+    """Inside the block layers only pass their states on; each gives back as many things as said.
+
+    For this thread alone, which must hold the lock of the model: two blocks at once would restore
+    each other's forward.
+    """
     own = {one: one.__dict__.get("forward") for one in layers}  # others may have put one there
     try:
         for one, count in layers.items():
-            one.forward = identity_forward(count)
+            one.forward = identity_forward(count, one.forward)
         yield
     finally:
         for one, forward in own.items():

@@ -4,6 +4,7 @@ Ferrando et al. (2022) and Modarressi et al. (2022). Layers are looked into whil
 after the other, so that no more than one layer's states are kept.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import get_ident
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
+from heedful.models.attention_access.access import model_lock
 from heedful.models.attention_access.layer_hooks import removing_hooks
 from heedful.models.attention_access.recorder import AttentionCall
 from heedful.models.batch_context import BatchContext
@@ -79,15 +81,18 @@ class _ContributionRecorder:
     def run(self, vectors: Float[Tensor, "B T E"]) -> list[Float[Tensor, "B T T"]]:
         """One pass with everyone listening."""
         layers = find_attention_layers(self.subject, self.way)
-        handles = []
+        with model_lock(self.subject.model), removing_hooks(self._hooks(layers)), torch.no_grad():
+            self.subject.run(self.batch, self._record_attention, embedded=vectors, keep=False)
+        return self.found
+
+    def _hooks(self, layers: Sequence[nn.Module]) -> list[Any]:
+        handles: list[Any] = []
         for layer in dict.fromkeys(layers):
             handles.append(layer.register_forward_pre_hook(self._enter, with_kwargs=True))
             inside = [one for one in layer.modules() if one is not layer]
             handles += [one.register_forward_hook(self._step, with_kwargs=True) for one in inside]
             handles.append(layer.register_forward_hook(self._leave))
-        with removing_hooks(handles), torch.no_grad():
-            self.subject.run(self.batch, self._record_attention, embedded=vectors, keep=False)
-        return self.found
+        return handles
 
     def _record_attention(self, call: AttentionCall) -> None:
         if self.entered is None:

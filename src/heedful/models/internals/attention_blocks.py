@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
+from heedful.models.attention_access.access import model_lock
 from heedful.models.attention_access.layer_hooks import removing_hooks
 from heedful.models.attention_access.recorder import AttentionCall, active_recorder
 from heedful.models.transformer.last_layer_replay import ReplayableSubject
@@ -96,7 +97,11 @@ def find_attention_blocks(
             found[call.order] = block
 
     matrices = [one for one in subject.model.modules() if is_linear_map(one)]
-    with removing_hooks([one.register_forward_hook(seen) for one in matrices]), torch.no_grad():
+    with (
+        model_lock(subject.model),
+        removing_hooks([one.register_forward_hook(seen) for one in matrices]),
+        torch.no_grad(),
+    ):
         _, recorder = subject.run(batch, embedded=embedded)
     orders = [call.order for call in recorder.calls if asked(call)]
     if missing := [order for order in orders if order not in found]:

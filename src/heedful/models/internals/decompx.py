@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable, is_out_of_memory
-from heedful.models.attention_access.access import AttentionAccess
+from heedful.models.attention_access.access import AttentionAccess, model_lock
 from heedful.models.attention_access.layer_hooks import (
     input_states,
     layer_hooks,
@@ -157,7 +157,12 @@ class LinearisedPass:
         args, kwargs = replace_input_states(layer.args, layer.kwargs, states)
         held = LinearisedModel(layer.module, self.held.kept[layer.begin : layer.end])
         access = AttentionAccess(self.subject.model, self.subject.access.path)
-        with torch.no_grad(), held.replayed(), access.open(layer.attend, keep=False):
+        with (
+            torch.no_grad(),
+            model_lock(self.subject.model),
+            held.replayed(),
+            access.open(layer.attend, keep=False),
+        ):
             left: Tensor = output_states(layer.module(*args, **kwargs))
         return left
 
@@ -178,7 +183,11 @@ class LinearisedPass:
             return replace_input_states(args, kwargs, given[0])
 
         skipped = {layer.module: layer.returns for layer in self.layers}
-        with layer_hooks([self.layers[0].module], enter), skipped_layers(skipped):
+        with (
+            model_lock(self.subject.model),
+            layer_hooks([self.layers[0].module], enter),
+            skipped_layers(skipped),
+        ):
             yield head
 
 
@@ -219,7 +228,7 @@ def decompose_with_separate_bias(
         return replace_input_states(args, kwargs, empty.pop()) if empty else None
 
     vectors = vectors.detach().clone().requires_grad_()
-    with layer_hooks(find_attention_layers(subject, METHOD)[:1], enter):
+    with model_lock(subject.model), layer_hooks(find_attention_layers(subject, METHOD)[:1], enter):
         with linearised(subject.model) as held:
             logits, recorder = subject.run(batch, freeze_attention, embedded=vectors)
         weights = weighted(logits.detach())  # behind the block, which would meet its products

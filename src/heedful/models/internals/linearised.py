@@ -82,7 +82,7 @@ class LinearisedModel:
     def replayed(self) -> Iterator[None]:
         """Inside the block passes of this thread use the kept parts in the place of their own."""
         met = _FreezeMode(self, again=True)
-        with _nonlinearities_hooked(self.model, met), met:
+        with model_lock(self.model), _nonlinearities_hooked(self.model, met), met:
             yield
         if self.kept and met.count % len(self.kept):
             raise NotApplicable(OTHER_PARTS_MESSAGE)

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor, autograd
 
 from heedful.core.batch import Batch
+from heedful.models.attention_access.access import model_lock
 from heedful.models.internals.effective_attention import HasAttentionCalls
 from heedful.models.internals.hidden_states import StateRecorder, find_attention_layers
 
@@ -16,7 +17,8 @@ def record_hidden_states(
 ) -> list[Float[Tensor, "B T D"]]:
     """What enters each layer, and what leaves the last, by one pass that autograd can follow."""
     watch = StateRecorder(batch, method, tokens_first=subject.access.tokens_first)
-    with watch.on(find_attention_layers(subject, method, turned=True)), torch.enable_grad():
+    layers = find_attention_layers(subject, method, turned=True)
+    with model_lock(subject.model), watch.on(layers), torch.enable_grad():
         subject.run(batch, embedded=embedded, keep=False)
     return [*watch.entered, watch.left[-1]]
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
+from heedful.models.attention_access.access import model_lock
 from heedful.models.attention_access.recorder import AttentionCall
 from heedful.models.internals.hidden_states import StateRecorder, find_attention_layers
 from heedful.models.transformer.last_layer_replay import ReplayableSubject
@@ -72,6 +73,6 @@ def _record_states(
         columns = torch.arange(call.weights.shape[-1])
         return call.weights * (columns != keys[:, None]).to(call.weights)[:, None, None]
 
-    with watch.on(layers), torch.no_grad():
+    with model_lock(subject.model), watch.on(layers), torch.no_grad():
         subject.run(batch, zero, keep=False)
     return watch.entered, watch.left

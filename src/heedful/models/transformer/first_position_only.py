@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from heedful.models.attention_access.access import AttentionAccess
+from heedful.models.attention_access.access import AttentionAccess, model_lock
 from heedful.models.attention_access.layer_hooks import output_states, removing_hooks
 from heedful.models.transformer.last_layer_replay import find_layer_list
 
@@ -66,7 +66,7 @@ def find_first_position_only(
     if not inside:
         return None
     found = FirstPositionOnly(layers[-1], inside[0])
-    with torch.no_grad():
+    with model_lock(access.model), torch.no_grad():
         before = run()
         with found.alone():
             after = run()

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
+from threading import get_ident
 from typing import Any, Literal
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from heedful.core.batch import Batch
 from heedful.core.errors import AttentionUnavailable, ModelError
-from heedful.models.attention_access.access import AttentionAccess
+from heedful.models.attention_access.access import AttentionAccess, model_lock
 from heedful.models.attention_access.recorder import AttentionRecorder, Edit
 from heedful.models.internals.hidden_states import LogitsAndStates, StateRecorder, find_text_layers
 from heedful.models.transformer.first_position_only import FirstPositionOnly
@@ -31,6 +32,9 @@ class TransformerRunner:
     encoder–decoder has written so far. `half` computes in bfloat16, and again in full where a
     decision is near: about twice as fast, and good to two digits. `first_position_only` is proved to be all
     that the output needs of the last layer; None where it needs more.
+
+    Every pass holds the model's lock: it hooks modules and writes to the config, which all threads
+    share, so that passes of several threads run one after the other.
     """
 
     model: Any
@@ -67,6 +71,7 @@ class TransformerRunner:
     ) -> tuple[Float[Tensor, "B C"], AttentionRecorder]:
         """One pass through the seam, every attention of it heard."""
         with (
+            model_lock(self.model),
             self._replace_embeddings(embedded, batch),
             self.access.open(edit, keep=keep) as recorder,
             torch.autocast(self.device.type, torch.bfloat16, enabled=self.half),
@@ -91,7 +96,7 @@ class TransformerRunner:
         short = (
             nullcontext() if self.first_position_only is None else self.first_position_only.alone()
         )
-        with self._replace_embeddings(embedded, batch), short, half:
+        with model_lock(self.model), self._replace_embeddings(embedded, batch), short, half:
             logits = self.logits(batch)
         return logits.float() if self.half else logits
 
@@ -102,7 +107,12 @@ class TransformerRunner:
         watch = StateRecorder(batch, "diffmask", tokens_first=self.access.tokens_first)
         layers = find_text_layers(self.model, self.access.modules, self._reader)
         half = torch.autocast(self.device.type, torch.bfloat16, enabled=self.half)
-        with watch.on(layers), self._replace_embeddings(embedded, batch), half:
+        with (
+            model_lock(self.model),
+            watch.on(layers),
+            self._replace_embeddings(embedded, batch),
+            half,
+        ):
             logits = self.logits(batch)
         states = [one.detach() for one in (watch.entered[0], *watch.left)]
         return (logits.float() if self.half else logits), states
@@ -135,7 +145,11 @@ class TransformerRunner:
             prefix = torch.tensor(self.prefix).expand(len(batch), -1)
             inputs["decoder_input_ids"] = prefix
         inputs = {name: one.to(self.device) for name, one in inputs.items()}
-        with self._last_position_only(batch), self._unused_padding_id(inputs, batch):
+        with (
+            model_lock(self.model),
+            self._last_position_only(batch),
+            self._unused_padding_id(inputs, batch),
+        ):
             output = (
                 self.model(**inputs, use_cache=False)
                 if self._accepts_use_cache
@@ -179,8 +193,11 @@ class TransformerRunner:
             yield
             return
         heard = []
+        mine = get_ident()  # another thread may use the model as it is
 
         def put(_: object, args: tuple[Tensor, ...], looked_up: Tensor) -> Tensor:
+            if get_ident() != mine:
+                return looked_up
             for ids, vectors in ((args[0], embedded), (args[0].T, embedded.transpose(0, 1))):
                 if _same_text(ids.cpu(), batch):  # not the decoder's own tokens, say
                     heard.append(True)
@@ -206,8 +223,11 @@ class TransformerRunner:
             yield
             return
         last = last_positions(batch).to(self.device)
+        mine = get_ident()  # another thread may use the model as it is
 
         def cut(_: object, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            if get_ident() != mine:
+                return args
             states, *rest = args
             return (states[torch.arange(len(states)), last][:, None], *rest)
 
@@ -221,7 +241,8 @@ class TransformerRunner:
     def _unused_padding_id(self, inputs: dict[str, Tensor], batch: Batch) -> Iterator[None]:
         """Classifiers that pool the last token find it by the padding id, which a text may hold.
 
-        While they run, padding is a token that no text of the batch has.
+        While they run, padding is a token that no text of the batch has. The config is shared by
+        all threads: whoever calls this holds the model's lock.
         """
         config = self.model.config
         if self.task != "classification":

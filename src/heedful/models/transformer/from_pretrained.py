@@ -17,11 +17,13 @@ from heedful.models.attention_access.scope import Scope
 from heedful.models.transformer.first_position_only import find_first_position_only
 from heedful.models.transformer.forward import last_positions
 from heedful.models.transformer.model_info import (
-    answer_token,
+    answer_names,
+    answer_tokens,
     detect_task,
     find_max_length,
     prefix_tokens,
     read_class_names,
+    require_heads,
 )
 from heedful.models.transformer.quiet_loading import loading_transformers, quiet_transformers
 from heedful.models.transformer.subject import TransformerSubject
@@ -93,29 +95,26 @@ def from_model(
 ) -> TransformerSubject:
     """A subject from a live model and its tokenizer; the model is used as it is and left so.
 
-    `answers` restricts a language model's output to the first tokens of these texts; `prefix` is
-    what an encoder–decoder has written before the token in question; `chat` reads each text as a
-    JSON list of messages through the chat template.
+    `answers` restricts a language model's output to these texts, of one token each; a space in
+    front of them counts. `prefix` is what an encoder–decoder has written before the token in
+    question; `chat` reads each text as a JSON list of messages through the chat template.
     """
     task = detect_task(model.config, type(model).__name__, (type(model).__name__,))
     model.eval()
     pieces = SubwordTokenizer(tokenizer, max_length or find_max_length(model, tokenizer))
-    chosen = tuple(answer_token(tokenizer, one) for one in answers)
-    if chosen and task == "classification":
+    if answers and task == "classification":
         raise ConfigError("A classifier has its own classes; answers are for language models.")
     if task == "next target token" and scope and scope.position in ("first", "mean"):
         raise ConfigError("An encoder–decoder is read at its last target position.")
-    if len(set(chosen)) != len(chosen):
-        raise ConfigError(f"Two of the answers {tuple(answers)} begin with the same token.")
     subject = TransformerSubject(
         model=model,
         task=task,
         access=AttentionAccess(model, "interface"),
-        answers=chosen or None,
+        answers=answer_tokens(tokenizer, answers) or None,
         prefix=prefix_tokens(model, tokenizer, prefix) if task == "next target token" else (),
         half=half,
         pieces=pieces,
-        labels=tuple(answers) or read_class_names(model, tokenizer, task),
+        labels=answer_names(answers) or read_class_names(model, tokenizer, task),
         scope=scope or Scope(),
         chat=chat,
     )
@@ -134,6 +133,7 @@ def replace_model(subject: TransformerSubject, model: Any) -> TransformerSubject
 
 def _prove_and_resolve(subject: TransformerSubject) -> TransformerSubject:
     """The subject with its seam proved and its scope counted out and found."""
+    require_reconstruction(subject.model)
     encoded = [subject.pieces.encode(Example(0, text, 0)) for text in PROBE_TEXTS]
     batch = subject.batch(encoded)
     with torch.no_grad():
@@ -152,6 +152,7 @@ def _prove_and_resolve(subject: TransformerSubject) -> TransformerSubject:
             f"{shapes} for {batch.ids.shape[1]} tokens); such attention is not supported. Write a "
             "heedful.Subject for it: docs/your-own-model.md shows how."
         )
+    require_heads(subject.model, recorder.calls)
     scope = subject.scope.of(len(calls), calls[0].weights.shape[1])
     subject = replace(subject, scope=scope)
     where = _detect_position(subject, batch, calls) if scope.position == "auto" else scope.position

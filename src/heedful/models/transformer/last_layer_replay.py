@@ -17,11 +17,11 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.values import Forward
-from heedful.models.attention_access.access import AttentionAccess
+from heedful.models.attention_access.access import AttentionAccess, model_lock
 from heedful.models.attention_access.layer_hooks import (
     input_states,
+    layer_hooks,
     output_count,
-    removing_hooks,
     replace_input_states,
     skipped_layers,
 )
@@ -140,11 +140,12 @@ class LastLayerReplay:
     @contextmanager
     def _only_last_layer(self, states: Float[Tensor, "N 1 D"]) -> Iterator[None]:
         """All layers but the last pass on what they get; the last one gets the given states."""
-        handle = self.layers[-1].register_forward_pre_hook(
-            lambda _, args, kwargs: replace_input_states(args, kwargs, states), with_kwargs=True
-        )
+
+        def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return replace_input_states(args, kwargs, states)
+
         before = dict(zip(list(self.layers)[:-1], self.returns, strict=False))
-        with removing_hooks([handle]), skipped_layers(before):
+        with layer_hooks(self.layers[-1:], enter), skipped_layers(before):
             yield
 
 
@@ -157,18 +158,16 @@ def _record_last_layer(
     layers = find_layer_list(subject.model, subject.access.modules)
     if layers is None:
         return None
-    with torch.no_grad():
 
-        def entered(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def entered(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if layer is layers[-1]:
             found["states"] = input_states(args, kwargs)
 
-        def left(_: object, __: object, output: Any) -> None:
-            returns.append(output_count(output))
+    def left(_: object, output: Any) -> None:
+        returns.append(output_count(output))
 
-        handles = [layers[-1].register_forward_pre_hook(entered, with_kwargs=True)]
-        handles += [layer.register_forward_hook(left) for layer in layers]
-        with removing_hooks(handles):
-            _, recorder = subject.run(batch)
+    with model_lock(subject.model), layer_hooks(layers, entered, left), torch.no_grad():
+        _, recorder = subject.run(batch)
     states, call = found.get("states"), recorder.calls[-1]
     if not isinstance(states, Tensor) or states.shape[:2] != batch.ids.shape or call.values is None:
         return None

@@ -12,6 +12,7 @@ from torch import Tensor
 from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.errors import AttentionUnavailable
 from heedful.core.values import Decoder, Example, Forward, MaskEmbedding
+from heedful.models.attention_access.access import model_lock
 from heedful.models.attention_access.edits import (
     RowLocation,
     RowPlacement,
@@ -23,6 +24,7 @@ from heedful.models.attention_access.recorder import AttentionCall, Edit
 from heedful.models.attention_access.scope import Scope
 from heedful.models.internals.attention_blocks import find_attention_blocks
 from heedful.models.internals.value_zeroing import compute_value_zeroing
+from heedful.models.protocols import add_tensors
 from heedful.models.transformer.forward import TransformerRunner, last_positions
 from heedful.models.transformer.last_layer_replay import LastLayerReplay
 from heedful.models.transformer.mask_embedding import find_mask_embedding
@@ -81,16 +83,13 @@ class TransformerSubject(TransformerRunner):
         return None if self.task == "classification" else max(1, 500_000 // len(self.labels))
 
     def fingerprint(self) -> str:
-        """sha256 over weights, tokenizer, settings and scope."""
+        """sha256 over weights and their precision, tokenizer, settings and scope."""
         digest = sha256(self.model.config.to_json_string().encode())
         digest.update(self.pieces.tokenizer.backend_tokenizer.to_str().encode())
         digest.update(repr((self.scope, self.labels, self.answers, self.prefix)).encode())
         told = (self.pieces.longest, self.chat, self.left, self.half, self.model.dtype)
         digest.update(repr(told).encode())
-        for name, weight in sorted(self.model.state_dict().items()):
-            digest.update(name.encode())
-            raw = weight.detach().cpu().contiguous().flatten().view(torch.uint8)
-            digest.update(raw.numpy().tobytes())
+        add_tensors(digest, self.model.state_dict())
         return digest.hexdigest()
 
     def encode(self, example: Example) -> Encoded:
@@ -197,7 +196,7 @@ class TransformerSubject(TransformerRunner):
         return find_mask_embedding(self.pieces.tokenizer, self._vectors, size)
 
     def _vectors(self, ids: Int[Tensor, "*K"]) -> Float[Tensor, "*K E"]:
-        with torch.no_grad():
+        with model_lock(self.model), torch.no_grad():
             vectors: Tensor = self.embedding(ids.to(self.device))
         return vectors
 

@@ -131,7 +131,9 @@ def _run_jobs(
 ) -> None:
     total, reference = len(data), ReferenceSample(subject, lambda: data, plan.min_words)
     parts = {name: one for name, one in plan.build_checks().items() if isinstance(one, Check)}
-    for job, examples in _with_examples([one for one in jobs if isinstance(one, Job)], data):
+    own = [one for one in jobs if isinstance(one, Job)]
+    before = store.dtype(own)
+    for job, examples in _with_examples(own, data):
         if not store.done(job):
             result = run_job(
                 subject,
@@ -143,8 +145,18 @@ def _run_jobs(
                 reference=reference,
                 report_done=partial(_report_progress, progress, job, total),
             )
+            _require_dtype(store, before, result.beside.dtype)
             store.put(job, result, subject.labels)
         progress(job.last, total, "audit")
+
+
+def _require_dtype(store: RunStore, before: str, now: str) -> None:
+    """Refuse results in another precision than those that an earlier process left."""
+    if before and now and before != now:
+        raise RunError(
+            f"{store.folder} holds measurements in {before}, and the model now computes in {now}. "
+            f"Load it in {before} to continue the run, or choose another --out."
+        )
 
 
 def _report_progress(progress: Progress, job: Job, total: int, done: int) -> None:
