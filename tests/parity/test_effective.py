@@ -102,7 +102,7 @@ def test_what_a_head_gives_out_is_the_same_by_what_the_block_adds(name):
     context = sat(everywhere(name))
     read = torch.tensor([[False, False, True]] * 3) if name == "marian" else context.batch.present
     for layer, block in enumerate(context.cached(AttentionBlocksComputation())):
-        added, _ = block.added()
+        added, _ = block.projected_values()
         apart = context.cached(EffectiveAttentionComputation(layer)).effective - block.call.weights
         gap = torch.einsum("bhqk,bkhd->bhqd", apart, added).abs().amax((1, 3))
         assert float(gap[read].max()) < 1e-10
@@ -119,7 +119,7 @@ def test_the_model_says_the_same_without_the_part(name):
     heard = []
 
     def edit(call):
-        if not subject.audited(call, context.batch):
+        if not subject.is_audited(call, context.batch):
             return None
         heard.append(call)
         ours = layers[len(heard) - 1].effective.to(call.weights)
@@ -336,7 +336,7 @@ def test_on_a_trained_model():
     text = "the film is fine , and in places it is so very dull that nobody could say why . "
     context = sat(subject, [3 * text, "so fine"])
     for layer, block in enumerate(context.cached(AttentionBlocksComputation())):
-        added, _ = block.added()
+        added, _ = block.projected_values()
         seen = context.cached(EffectiveAttentionComputation(layer))
         gap = seen.effective[:, :, 0] - block.call.weights[:, :, 0]
         assert float(torch.einsum("bhk,bkhd->bhd", gap, added.double()).abs().max()) < 1e-5

@@ -62,7 +62,7 @@ def test_two_models_in_two_threads_do_not_hear_each_other(names, shared):
         if number == 0:
             wait()  # the other leaves last
         else:
-            with both[1].access.open() as recorder:
+            with both[1].access.patched() as recorder:
                 wait()
                 both[1].logits(rows[1])
         return logits, recorder.count
@@ -83,7 +83,7 @@ def test_two_threads_on_one_model_wait_for_each_other(name):
     wanted = {who: one.run(rows, edit)[0] for who, edit in edits.items()}
 
     def first():
-        with one.access.open(edits["first"]) as recorder:
+        with one.access.patched(edits["first"]) as recorder:
             inside.set()
             waiting.wait(timeout=0.3)  # time enough for the other to come in, if it could
             logits = one.logits(rows)
@@ -92,7 +92,7 @@ def test_two_threads_on_one_model_wait_for_each_other(name):
 
     def second():
         inside.wait(timeout=20)
-        with one.access.open(edits["second"]) as recorder:
+        with one.access.patched(edits["second"]) as recorder:
             log.append("second enters")
             waiting.set()
             return one.logits(rows), recorder.count
@@ -114,7 +114,7 @@ def test_a_thread_outside_the_block_gets_the_models_own_answer(name):
     opened, done = threading.Event(), threading.Event()
 
     def inside():
-        with one.access.open(last_key) as recorder:
+        with one.access.patched(last_key) as recorder:
             opened.set()
             done.wait(timeout=20)
         return recorder.count

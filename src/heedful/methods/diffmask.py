@@ -48,7 +48,7 @@ class DiffMask:
         if self.explainer is None:
             raise NotApplicable(NO_EXPLAINER)
         found = load_explainer(self.explainer)
-        layer = found.gates.layer(self.layer)
+        layer = found.gates.layer_index(self.layer)
         with context.clock("diffmask"):
             kept = found.open(context.subject, context.batch, context.embedded.detach())[layer]
         return explanation_from_scores("diffmask", context, kept.to(context.batch.mask.device))

@@ -106,7 +106,7 @@ def logits_without_attention(
 ) -> Float[Tensor, "B C"]:
     """Logits alone, without attention where the subject can leave that out."""
     if isinstance(subject, HasLogitsOnly):
-        return subject.outputs(batch, embedded)
+        return subject.run_logits(batch, embedded)
     return subject.forward(batch, embedded).logits
 
 

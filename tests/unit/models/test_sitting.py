@@ -153,8 +153,8 @@ def test_the_pass_that_is_kept_has_no_graph():
     one = context(helpers.subject())
     for value in (one.forward.logits, one.forward.attention, one.forward.states):
         assert not value.requires_grad
-    torch.testing.assert_close(one.forward.logits, one.graph.logits)
-    assert one.graph.logits.requires_grad
+    torch.testing.assert_close(one.forward.logits, one.forward_with_graph.logits)
+    assert one.forward_with_graph.logits.requires_grad
 
 
 @pytest.mark.parametrize("held", [True, False])

@@ -70,7 +70,7 @@ class EffectiveAttention:
         """The layers and the head: those under audit unless others are named."""
         maps, subject = context.forward.maps, context.subject
         if self == EffectiveAttention() and isinstance(subject, HasAttentionCalls):
-            held = [layer for layer in range(len(maps)) if subject.scope.holds(layer)]
+            held = [layer for layer in range(len(maps)) if subject.scope.includes_layer(layer)]
             return held, subject.scope.head
         layer = require_index("layer", -1 if self.layer is None else self.layer, len(maps))
         head = None if self.head is None else require_index("head", self.head, maps[layer].shape[1])

@@ -1,4 +1,4 @@
-"""The folder of a trained explainer: weights as safetensors, what it is for as JSON."""
+"""The folder of a trained DiffMask explainer: weights as safetensors, settings as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -31,24 +31,24 @@ _weight_digests: WeakKeyDictionary[nn.Module, tuple[tuple[int, ...], str]] = Wea
 
 @dataclass(frozen=True, eq=False)
 class Explainer:
-    """Gates, the model that they were trained for, and how they came about."""
+    """Gates, the identity of the model they were trained for, and the training history."""
 
     gates: GateNetwork
     model: str
     family: str
     history: Mapping[str, Any]
 
-    def open(
+    def open_probability(
         self, subject: Subject, batch: Batch, embedded: Float[Tensor, "B T E"]
     ) -> Float[Tensor, "L B T"]:
-        """The probability that each token is open at each layer of its model."""
-        self.require(subject)
+        """The probability that each token is open at each layer."""
+        self.require_model(subject)
         with torch.no_grad():
             _, states = read_hidden_states(subject, batch, embedded)
-            return self.gates.open([one.double().cpu() for one in states])
+            return self.gates.open_probability([state.double().cpu() for state in states])
 
-    def require(self, subject: Subject) -> None:
-        """Refuse another model than the one that it was trained for."""
+    def require_model(self, subject: Subject) -> None:
+        """Raise NotApplicable for another model than the one it was trained for."""
         if model_identity(subject) != self.model:
             raise NotApplicable(
                 f"The explainer was trained for another model ({self.family}) than this one "
@@ -58,11 +58,11 @@ class Explainer:
 
 
 def save_explainer(explainer: Explainer, folder: Path) -> None:
-    """Write the folder; without its settings it is none, so it is never half old, half new."""
+    """Write the folder, settings last: an interruption never leaves a mixture of two explainers."""
     weights = {
         name: one.detach().float().clone() for name, one in explainer.gates.state_dict().items()
     }
-    told = {
+    settings = {
         "schema": EXPLAINER_SCHEMA,
         "kind": EXPLAINER_KIND,
         "model": explainer.model,
@@ -72,45 +72,50 @@ def save_explainer(explainer: Explainer, folder: Path) -> None:
     }
     remove_file(folder / EXPLAINER_SETTINGS_FILE)
     save_atomic(folder / EXPLAINER_WEIGHTS_FILE, partial(_save, weights))
-    write_atomic(folder / EXPLAINER_SETTINGS_FILE, json.dumps(told, indent=1))
+    write_atomic(folder / EXPLAINER_SETTINGS_FILE, json.dumps(settings, indent=1))
 
 
 def load_explainer(folder: str | Path) -> Explainer:
-    """Read the folder of an explainer; read once, as long as it is the same."""
+    """Load an explainer; cached until its settings file changes."""
     path = Path(folder) / EXPLAINER_SETTINGS_FILE
     try:
-        told = path.stat()
+        stat = path.stat()
     except OSError as error:
         raise ModelError(
-            f"No explainer at {folder}: {EXPLAINER_SETTINGS_FILE} is missing. Train one: {TRAIN_COMMAND}."
+            f"No explainer at {folder}: {EXPLAINER_SETTINGS_FILE} is missing. Train one: "
+            f"{TRAIN_COMMAND}."
         ) from error
-    return _load(path.parent.absolute(), told.st_mtime_ns, told.st_size)
+    return _load(path.parent.absolute(), stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=4)
 def _load(folder: Path, *_: int) -> Explainer:
     try:
-        told = json.loads((folder / EXPLAINER_SETTINGS_FILE).read_text(encoding="utf-8"))
-        if (told["kind"], told["schema"]) != (EXPLAINER_KIND, EXPLAINER_SCHEMA):
-            raise ValueError(f"it is {told['kind']!r}, schema {told['schema']!r}")
+        settings = json.loads((folder / EXPLAINER_SETTINGS_FILE).read_text(encoding="utf-8"))
+        if (settings["kind"], settings["schema"]) != (EXPLAINER_KIND, EXPLAINER_SCHEMA):
+            raise ValueError(f"it is {settings['kind']!r}, schema {settings['schema']!r}")
         weights = load_file(folder / EXPLAINER_WEIGHTS_FILE)
-        with torch.random.fork_rng(devices=[]):  # new layers draw from torch's own stream
-            gates = GateNetwork([int(one) for one in told["widths"]], weights["blank"])
+        with torch.random.fork_rng(devices=[]):  # new layers draw from torch's global generator
+            gates = GateNetwork([int(width) for width in settings["widths"]], weights["blank"])
         gates.load_state_dict(weights)
-        model, family, history = str(told["model"]), str(told["family"]), dict(told["history"])
+        model, family, history = (
+            str(settings["model"]),
+            str(settings["family"]),
+            dict(settings["history"]),
+        )
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise ModelError(f"{folder} holds no usable explainer: {error}. Train it anew.") from error
+        raise ModelError(f"{folder} holds no usable explainer: {error}. Retrain it.") from error
     if not all(bool(one.isfinite().all()) for one in weights.values()):
         raise ModelError(
-            f"{folder / EXPLAINER_WEIGHTS_FILE} holds values that are not finite. Train it anew."
+            f"{folder / EXPLAINER_WEIGHTS_FILE} holds values that are not finite. Retrain it."
         )
     return Explainer(gates.double().eval().requires_grad_(False), model, family, history)
 
 
 def model_identity(subject: Subject) -> str:
-    """Which model this is, whatever attention of it is under audit and in whatever precision.
+    """A digest of a model's weights and classes, independent of precision and audited attention.
 
-    Weights and classes; of a subject that shows no module what it says itself.
+    For a subject without a torch module, a digest of its fingerprint or family.
     """
     for name in ("network", "model"):
         if isinstance(module := getattr(subject, name, None), nn.Module):
@@ -120,7 +125,7 @@ def model_identity(subject: Subject) -> str:
 
 
 def _digest_weights(module: nn.Module) -> str:
-    """Digest of all weights, computed again only after they were written to."""
+    """Digest of all weights, cached until they are modified."""
     weights = module.state_dict()
     versions = tuple(one._version for one in weights.values())
     if module not in _weight_digests or _weight_digests[module][0] != versions:
@@ -134,14 +139,14 @@ def _digest_weights(module: nn.Module) -> str:
 
 
 def _sha256_hex(*parts: bytes) -> str:
-    found = sha256()
-    for one in parts:
-        found.update(one)
-    return found.hexdigest()
+    digest = sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
 
 
 def _save(weights: dict[str, Tensor], draft: str) -> None:
     try:
         save_file(weights, draft)
-    except SafetensorError as error:  # its word for a full disk, too
+    except SafetensorError as error:  # also raised for a full disk
         raise OSError(str(error)) from error

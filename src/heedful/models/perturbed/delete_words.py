@@ -50,7 +50,7 @@ def run_without_tokens(
     rows: Int[Tensor, "N"],
     deleted: Bool[Tensor, "N T"],
     *,
-    ask: OutputFunction = BatchContext.outputs,
+    ask: OutputFunction = BatchContext.run_logits,
 ) -> Iterator[VariantLogits]:
     """Every distinct variant once: which of the N it is, by its row among the logits of the pass.
 

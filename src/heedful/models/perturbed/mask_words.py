@@ -14,7 +14,7 @@ from heedful.models.protocols import HasMaskEmbedding
 def get_mask_embedding(context: BatchContext) -> MaskEmbedding:
     """What the subject names as no word, such as [MASK]; a vector of zeros where it names none."""
     if isinstance(context.subject, HasMaskEmbedding):
-        return context.subject.blank()
+        return context.subject.mask_embedding()
     width = context.embedded.shape[-1]
     return MaskEmbedding("zero vector", context.embedded.new_zeros(width))
 
@@ -44,7 +44,7 @@ def run_with_masked_tokens(
     rows: Int[Tensor, "N"],
     hidden: Bool[Tensor, "N T"],
     *,
-    ask: OutputFunction = BatchContext.outputs,
+    ask: OutputFunction = BatchContext.run_logits,
 ) -> Iterator[VariantLogits]:
     """Every distinct variant once: which of the N it is, by its row among the logits of a pass."""
     if bool((hidden & ~context.batch.mask[rows]).any()):
@@ -53,7 +53,7 @@ def run_with_masked_tokens(
         torch.cat([rows[:, None], hidden.long()], dim=1), dim=0, return_inverse=True
     )
     start = 0
-    for some, hide in context.cut(both[:, 0], both[:, 1:].bool()):
+    for some, hide in context.split_by_budget(both[:, 0], both[:, 1:].bool()):
         here = ((which >= start) & (which < start + len(some))).nonzero().squeeze(-1)
         with torch.no_grad():
             logits = ask(context, context.batch.chosen(some), mask_embeddings(context, some, hide))

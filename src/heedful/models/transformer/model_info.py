@@ -1,4 +1,4 @@
-"""What a transformers model says of itself: its task, its classes, its longest text."""
+"""What model and tokenizer say about themselves: task, classes, answer tokens, longest text."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,10 +13,11 @@ TASK_BY_SUFFIX: dict[str, Task] = {
     "ForConditionalGeneration": "next target token",
     "MTModel": "next target token",
 }
-NO_LENGTH_LIMIT = 1_000_000  # tokenizers say 10³⁰ where they know no limit
+NO_LENGTH_LIMIT = 1_000_000  # tokenizers without a limit state 10³⁰
 
 
 def detect_task(config: Any, name: str, architectures: Sequence[str] = ()) -> Task:
+    """The task of a model by its architecture names; raise ModelError for unsupported heads."""
     for architecture in architectures or config.architectures or ():
         for ending, task in TASK_BY_SUFFIX.items():
             if architecture.endswith(ending):
@@ -24,12 +25,13 @@ def detect_task(config: Any, name: str, architectures: Sequence[str] = ()) -> Ta
                     raise ModelError(f"{name}: encoder–decoder classifiers are not supported.")
                 return task
     raise ModelError(
-        f"{name} has no head for classes or tokens (it is {config.architectures}). Make a "
-        f"classifier of it: heedful train DATA --encoder {name} --out MODEL."
+        f"{name} has no head for classes or tokens (it is {config.architectures}). Train a "
+        f"classifier on it: heedful train DATA --encoder {name} --out MODEL."
     )
 
 
 def read_class_names(model: Any, tokenizer: Any, task: Task) -> tuple[str, ...]:
+    """The names of the classes: labels of a classifier, tokens of a vocabulary."""
     if task != "classification":
         count = model.config.get_text_config().vocab_size
         names = tokenizer.convert_ids_to_tokens(range(min(count, len(tokenizer))))
@@ -53,14 +55,16 @@ def answer_token(tokenizer: Any, text: str) -> int:
 
 
 def prefix_tokens(model: Any, tokenizer: Any, text: str) -> tuple[int, ...]:
+    """The start token of the decoder and the tokens of a prefix."""
     start = model.config.decoder_start_token_id
     if start is None:
-        raise ModelError("The model does not say with which token its decoder starts.")
+        raise ModelError("The config of the model has no decoder_start_token_id.")
     written = tokenizer(text_target=text, add_special_tokens=False)["input_ids"] if text else []
     return (int(start), *map(int, written))
 
 
 def find_max_length(model: Any, tokenizer: Any) -> int:
+    """The longest text in tokens that model and tokenizer allow; 1024 if they set no limit."""
     known = [tokenizer.model_max_length]
     config = model.config.get_text_config()
     positions = getattr(config, "max_position_embeddings", None)
@@ -68,7 +72,7 @@ def find_max_length(model: Any, tokenizer: Any) -> int:
         offset = 0
         for name, module in model.named_modules():
             if name.endswith("position_embeddings") and getattr(module, "padding_idx", None):
-                offset = module.padding_idx + 1  # RoBERTa's places begin after the padding's
+                offset = module.padding_idx + 1  # RoBERTa's positions start after the padding id
         known.append(positions - offset)
     longest = min(known)
     return 1024 if longest > NO_LENGTH_LIMIT else int(longest)

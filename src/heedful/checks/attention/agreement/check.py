@@ -170,7 +170,13 @@ class Agreement:
         with context.clock("gradient"):
             slope = context.gradient(target, attention=shuffled[0])
         under = (context.embedded.detach() * slope).sum(-1).abs()
-        rows = [context.forward.attention, gradient, leave, under, *context.reading(shuffled)]
+        rows = [
+            context.forward.attention,
+            gradient,
+            leave,
+            under,
+            *context.read_attention(shuffled),
+        ]
         missing = {}
         for method, measure in zip(self.methods, self.of_methods.values(), strict=True):
             scores, reason = absolute_scores(build_method(method), context, target)

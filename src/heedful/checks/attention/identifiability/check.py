@@ -136,7 +136,11 @@ def _weights(context: BatchContext, subject: HasAttentionCalls) -> Iterator[Meas
         WEIGHT_MEASURES[1]: [one.free for one in layers],
     }
     for name, columns in shares.items():
-        held = [one[:, heads] for layer, one in enumerate(columns) if subject.scope.holds(layer)]
+        held = [
+            one[:, heads]
+            for layer, one in enumerate(columns)
+            if subject.scope.includes_layer(layer)
+        ]
         yield to_measurement(name, torch.stack(held).mean((0, 2)))
         for layer, one in enumerate(columns):
             yield to_measurement(name, one.mean(1), f"layer {layer}")
@@ -167,7 +171,7 @@ def _by_layer(
 ) -> Iterator[Measurement]:
     """What the scope holds of the layers, then each of them; the last is the output where said."""
     layers = columns[:-1] if output else columns
-    held = [one for layer, one in enumerate(layers) if subject.scope.holds(layer)]
+    held = [one for layer, one in enumerate(layers) if subject.scope.includes_layer(layer)]
     yield to_measurement(name, torch.stack(held).mean(0))
     for layer, one in enumerate(layers):
         yield to_measurement(name, one, f"layer {layer}")

@@ -36,7 +36,7 @@ def measure_whole_texts(context: BatchContext) -> Float64[Tensor, "B"]:
         require_reference_texts(context),
         attended_state(context.batch, context.forward),
     )
-    return reference.nearer(states, torch.tensor(context.batch.instances))
+    return reference.share_nearer(states, torch.tensor(context.batch.instances))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class OffDistributionMetric:
         found = torch.full(asked.shape, torch.nan, dtype=torch.float64)
         if len(rows):
             states = self.removals.states(rows, gone[asked])
-            found[asked] = reference.nearer(states, numbers[rows])
+            found[asked] = reference.share_nearer(states, numbers[rows])
         return found
 
 

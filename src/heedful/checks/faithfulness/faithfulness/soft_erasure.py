@@ -90,7 +90,7 @@ class SoftErasureMetrics:
         drawn: Float64[Tensor, "B T E"],
     ) -> Float64[Tensor, "N"]:
         context, parts = self.words.context, []
-        for some, chances in context.cut(rows, staying):
+        for some, chances in context.split_by_budget(rows, staying):
             token_player = self.words.token_player[some]
             stays = chances.gather(1, token_player.clamp(min=0)).masked_fill(
                 token_player < 0, torch.inf
@@ -98,7 +98,7 @@ class SoftErasureMetrics:
             kept = drawn[some] < stays[..., None]
             with context.clock("dimming"), torch.no_grad():
                 vectors = context.embedded.detach()[some]
-                logits = context.outputs(context.batch.chosen(some), vectors * kept.to(vectors))
+                logits = context.run_logits(context.batch.chosen(some), vectors * kept.to(vectors))
             mine = context.predicted.cpu()[some, None]
             parts.append(logits.cpu().double().softmax(-1).gather(-1, mine)[:, 0])
         return torch.cat(parts)

@@ -167,7 +167,7 @@ def predict_with_deceiver(
 ) -> Predictions:
     """What a deceiver says of texts: a transformer with its hidden words blocked as it learnt."""
     subject = trial.trained(variant).subject
-    if variant.blocked and hasattr(subject, "pieces"):
+    if variant.blocked and hasattr(subject, "subword_tokenizer"):
         from heedful.training.variants.transformer_variants import block_hidden_words
 
         subject = block_hidden_words(subject, texts, variant.hidden)
