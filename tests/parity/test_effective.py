@@ -18,8 +18,8 @@ from heedful.core.values import Forward, QueryDecoder
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
-from heedful.models.internals import effective_attention
-from heedful.models.internals.effective_attention import (
+from heedful.models.internals import identifiability
+from heedful.models.internals.identifiability import (
     AttentionBlocksComputation,
     EffectiveAttentionComputation,
 )
@@ -305,7 +305,7 @@ def test_a_part_that_has_an_effect_is_refused_and_the_model_is_left_as_it_was(mo
         parts = split_null_space(rows, carried, tolerance=tolerance)
         return parts._replace(effective=parts.effective * (1 + 1e-6))
 
-    monkeypatch.setattr(effective_attention, "split_null_space", wrong)
+    monkeypatch.setattr(identifiability, "split_null_space", wrong)
     with pytest.raises(NotApplicable, match="refused: without the part that should have no effect"):
         methods.build("effective_attention")(context, context.predicted)
     assert not any(one._forward_hooks for one in context.subject.model.modules())

@@ -1,13 +1,16 @@
 """The Subject protocol, which every audited model implements, and its optional extensions."""
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from heedful.core.batch import Batch, Encoded
 from heedful.core.values import Decoder, Example, Forward, MaskEmbedding
+from heedful.models.attention_access.access import AttentionAccess
+from heedful.models.attention_access.recorder import AttentionCall, AttentionRecorder, Edit
+from heedful.models.attention_access.scope import Scope
 
 
 @runtime_checkable
@@ -92,6 +95,46 @@ class HasAttentionBlocks(Protocol):
 
     def value_zeroing(self, batch: Batch, *, max_batch_tokens: int) -> list[Float[Tensor, "B T T"]]:
         """For each layer, the change of each state when a key's value is zeroed (1 − cosine)."""
+
+
+@runtime_checkable
+class HasAttentionCalls(Protocol):
+    """A transformer whose attention calls can be recorded, edited and replayed."""
+
+    @property
+    def model(self) -> Any: ...
+
+    @property
+    def scope(self) -> Scope: ...
+
+    @property
+    def access(self) -> AttentionAccess: ...
+
+    @property
+    def max_batch_tokens(self) -> int: ...
+
+    @property
+    def bfloat16(self) -> bool: ...
+
+    @property
+    def tolerance(self) -> float: ...
+
+    def position(self, batch: Batch) -> Int[Tensor, "B"] | None: ...
+
+    def is_audited(self, call: AttentionCall, batch: Batch) -> bool: ...
+
+    def full_precision(self) -> Any: ...
+
+    def logits(self, batch: Batch) -> Float[Tensor, "B C"]: ...
+
+    def run(
+        self,
+        batch: Batch,
+        edit: Edit | None = None,
+        *,
+        embedded: Float[Tensor, "B T E"] | None = None,
+        keep: bool = True,
+    ) -> tuple[Float[Tensor, "B C"], AttentionRecorder]: ...
 
 
 @runtime_checkable

@@ -15,13 +15,13 @@ from heedful.core.errors import DataError, ModelError
 from heedful.core.timing import Progress, no_progress
 from heedful.core.values import Example
 from heedful.data.dataset import Dataset
-from heedful.models.diffmask.explainer_folder import (
+from heedful.models.diffmask import (
     Explainer,
+    GateNetwork,
     load_explainer,
     model_identity,
     save_explainer,
 )
-from heedful.models.diffmask.gate_network import GateNetwork
 from heedful.models.protocols import HasMaskEmbedding, Subject
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.training.diffmask_trainer import (

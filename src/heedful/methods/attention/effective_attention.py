@@ -18,11 +18,8 @@ from heedful.methods.attention.layer_stack import (
 )
 from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
 from heedful.models.batch_context import BatchContext
-from heedful.models.internals.effective_attention import (
-    EffectiveAttentionComputation,
-    HasAttentionCalls,
-    rank_tolerance,
-)
+from heedful.models.internals.identifiability import EffectiveAttentionComputation, rank_tolerance
+from heedful.models.protocols import HasAttentionCalls
 from heedful.numerics.tensor.null_space import split_null_space
 
 NAME = "effective_attention"

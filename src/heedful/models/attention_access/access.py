@@ -122,7 +122,7 @@ def find_attention_access(
     for path in ACCESS_PATHS:
         access = AttentionAccess(model, path)
         try:
-            return _prove(access, run)
+            return _check_access(access, run)
         except AttentionUnavailable as reason:
             reasons.append(f"{path}: {reason}")
     raise AttentionUnavailable(
@@ -132,7 +132,7 @@ def find_attention_access(
     )
 
 
-def _prove(access: AttentionAccess, run: Callable[[], Float[Tensor, "B C"]]) -> AttentionAccess:
+def _check_access(access: AttentionAccess, run: Callable[[], Float[Tensor, "B C"]]) -> AttentionAccess:
     with torch.no_grad():
         before = run()
     nudges: list[Tensor] = []

@@ -17,7 +17,7 @@ from heedful.core.errors import NotApplicable
 from heedful.models.attention_access.layer_hooks import removing_hooks
 from heedful.models.attention_access.recorder import AttentionCall, active_recorder
 from heedful.models.internals.closeness import require_close
-from heedful.models.transformer.last_layer import ReplayableSubject
+from heedful.models.protocols import HasAttentionCalls
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class AttentionBlock:
 
 
 def find_attention_blocks(
-    subject: ReplayableSubject,
+    subject: HasAttentionCalls,
     batch: Batch,
     wanted: Callable[[AttentionCall], bool],
     *,

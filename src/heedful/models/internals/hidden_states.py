@@ -15,8 +15,7 @@ from heedful.models.attention_access.layer_hooks import (
     output_states,
     replace_input_states,
 )
-from heedful.models.protocols import HasHiddenStates, Subject
-from heedful.models.transformer.last_layer import ReplayableSubject
+from heedful.models.protocols import HasAttentionCalls, HasHiddenStates, Subject
 
 LogitsAndStates = tuple[Float[Tensor, "B C"], list[Float[Tensor, "B T _"]]]
 """The logits of a pass and the hidden states of its layers."""
@@ -43,7 +42,7 @@ def find_enclosing_layer(model: nn.Module, name: str) -> str | None:
 
 
 def find_attention_layers(
-    subject: ReplayableSubject, method: str, *, turned: bool = False
+    subject: HasAttentionCalls, method: str, *, turned: bool = False
 ) -> list[nn.Module]:
     """The layers that contain the attentions, one attention each.
 

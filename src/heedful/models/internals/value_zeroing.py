@@ -8,14 +8,14 @@ from heedful.core.batch import Batch
 from heedful.models.attention_access.recorder import AttentionCall
 from heedful.models.internals.closeness import require_close
 from heedful.models.internals.hidden_states import StateRecorder, find_attention_layers
-from heedful.models.transformer.last_layer import ReplayableSubject
+from heedful.models.protocols import HasAttentionCalls
 
 METHOD = "value_zeroing"
 COSINE_TOLERANCE = 1e-4  # largest 1 − cosine of a layer that is given its own states again
 
 
 def compute_value_zeroing(
-    subject: ReplayableSubject, batch: Batch, *, max_batch_tokens: int
+    subject: HasAttentionCalls, batch: Batch, *, max_batch_tokens: int
 ) -> list[Float[Tensor, "B T T"]]:
     """For each layer, 1 − cos(state of position t, same state without the value of key k).
 
@@ -51,7 +51,7 @@ def _zeroed_key_variants(batch: Batch) -> tuple[Int[Tensor, "N"], Int[Tensor, "N
 
 
 def _record_states(
-    subject: ReplayableSubject,
+    subject: HasAttentionCalls,
     batch: Batch,
     layers: list[nn.Module],
     *,

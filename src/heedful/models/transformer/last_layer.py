@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import get_ident
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -33,57 +33,19 @@ from heedful.models.attention_access.layer_hooks import (
 )
 from heedful.models.attention_access.recorder import (
     AttentionCall,
-    AttentionRecorder,
-    Edit,
     HeadOutput,
 )
-from heedful.models.attention_access.scope import Scope
 from heedful.models.internals.closeness import is_close
+from heedful.models.protocols import HasAttentionCalls
 
 SHORTCUT_TOLERANCE = 1e-5  # largest difference of the logits, relative to the largest logit
-
-
-@runtime_checkable
-class ReplayableSubject(Protocol):
-    """A transformer that can be run under edits and replayed."""
-
-    @property
-    def model(self) -> Any: ...
-
-    @property
-    def scope(self) -> Scope: ...
-
-    @property
-    def access(self) -> AttentionAccess: ...
-
-    @property
-    def max_batch_tokens(self) -> int: ...
-
-    @property
-    def bfloat16(self) -> bool: ...
-
-    @property
-    def tolerance(self) -> float: ...
-
-    def position(self, batch: Batch) -> Int[Tensor, "B"] | None: ...
-
-    def logits(self, batch: Batch) -> Float[Tensor, "B C"]: ...
-
-    def run(
-        self,
-        batch: Batch,
-        edit: Edit | None = None,
-        *,
-        embedded: Float[Tensor, "B T E"] | None = None,
-        keep: bool = True,
-    ) -> tuple[Float[Tensor, "B C"], AttentionRecorder]: ...
 
 
 @dataclass(frozen=True, eq=False)
 class LastLayerReplay:
     """A decoder of the rows at the pooled position of the last layer."""
 
-    subject: ReplayableSubject
+    subject: HasAttentionCalls
     layers: nn.ModuleList
     returns: tuple[int, ...]  # length of each layer's output tuple; 0 for a bare tensor
     state: Float[Tensor, "B D"]  # input of the last layer at the position
@@ -92,7 +54,7 @@ class LastLayerReplay:
 
     @classmethod
     def build(
-        cls, subject: ReplayableSubject, batch: Batch, forward: Forward
+        cls, subject: HasAttentionCalls, batch: Batch, forward: Forward
     ) -> "LastLayerReplay | None":
         """Return the replay if it applies to this model and is exact, else None."""
         position = subject.position(batch)
@@ -156,7 +118,7 @@ class LastLayerReplay:
 
 
 def _record_last_layer(
-    subject: ReplayableSubject, batch: Batch, position: Int[Tensor, "B"]
+    subject: HasAttentionCalls, batch: Batch, position: Int[Tensor, "B"]
 ) -> LastLayerReplay | None:
     """Record the input and the attention of the last layer in one pass."""
     recorded: dict[str, Any] = {}

@@ -163,8 +163,8 @@ class TransformerSubject(TransformerRunner):
     ) -> Float[Tensor, "B R T"]:
         """The audited rows of attention maps, or of other tensors of the same shape."""
         where, head = self.position(batch), self.scope.head
-        held = [one for layer, one in enumerate(maps) if self.scope.includes_layer(layer)]
-        return torch.cat([take_rows(one, batch.present, where, head=head) for one in held], dim=1)
+        included = [one for layer, one in enumerate(maps) if self.scope.includes_layer(layer)]
+        return torch.cat([take_rows(one, batch.present, where, head=head) for one in included], dim=1)
 
     def row_at_position(self, batch: Batch, matrix: Float[Tensor, "B Q K"]) -> Float[Tensor, "B K"]:
         """The row at the audited position, or the mean over all but padding."""
@@ -179,8 +179,8 @@ class TransformerSubject(TransformerRunner):
         blocks = find_attention_blocks(
             self.full_precision(), batch, lambda call: self.is_audited(call, batch)
         )
-        held = [block for layer, block in enumerate(blocks) if self.scope.includes_layer(layer)]
-        return [block.contribution_norms(batch, head=self.scope.head) for block in held]
+        included = [block for layer, block in enumerate(blocks) if self.scope.includes_layer(layer)]
+        return [block.contribution_norms(batch, head=self.scope.head) for block in included]
 
     def value_zeroing(self, batch: Batch, *, max_batch_tokens: int) -> list[Float[Tensor, "B T T"]]:
         """1 − cosine of each state without each key's value, by layer."""

@@ -42,14 +42,7 @@ class SubwordTokenizer:
         if example.pair is not None:
             given["text_pair"] = example.pair
             parts.append(_split_words(example.pair, None)[1:])
-        tokenized = self.tokenizer(
-            **given,
-            truncation=True,
-            max_length=self.max_tokens,
-            return_offsets_mapping=True,
-            return_overflowing_tokens=True,
-        )
-        return self._encoded(example, tokenized, parts)
+        return self._encoded(example, parts, **given)
 
     def encode_chat(self, example: Example) -> Encoded:
         """Tokenize a chat through its template; only the words of the messages are explained.
@@ -70,15 +63,8 @@ class SubwordTokenizer:
             for start, end in messages
             for a, b in WORD_SPLITTER.spans(text[start:end])
         ]
-        tokenized = self.tokenizer(
-            text=text,
-            add_special_tokens=False,
-            truncation=True,
-            max_length=self.max_tokens,
-            return_offsets_mapping=True,
-            return_overflowing_tokens=True,
-        )
-        return self._encoded(example, tokenized, [([text[a:b] for a, b in spans], spans)])
+        parts = [([text[a:b] for a, b in spans], spans)]
+        return self._encoded(example, parts, text=text, add_special_tokens=False)
 
     def template(self, messages: str) -> str:
         """Apply the chat template to a JSON list of messages."""
@@ -98,9 +84,17 @@ class SubwordTokenizer:
     def _encoded(
         self,
         example: Example,
-        tokenized: Any,
         parts: Sequence[tuple[list[str], list[tuple[int, int]]]],
+        **given: Any,
     ) -> Encoded:
+        """Tokenize what is given; `parts` are the words of each part and their character spans."""
+        tokenized = self.tokenizer(
+            **given,
+            truncation=True,
+            max_length=self.max_tokens,
+            return_offsets_mapping=True,
+            return_overflowing_tokens=True,
+        )
         first = tokenized.encodings[0]
         ids, types = tuple(first.ids), tuple(first.type_ids)
         offsets = [0, len(parts[0][0])]

@@ -14,16 +14,14 @@ from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Claim, Measurement
 from heedful.core.rng import generator, uniform_keys
 from heedful.models.batch_context import BatchContext
-from heedful.models.internals.effective_attention import (
+from heedful.models.internals.identifiability import (
     EffectiveAttentionComputation,
-    HasAttentionCalls,
-)
-from heedful.models.internals.token_identifiability import (
     count_equal_tokens,
     find_identifiable_tokens,
     hidden_token_attribution,
     record_hidden_states,
 )
+from heedful.models.protocols import HasAttentionCalls
 from heedful.numerics.tensor.distributions import positions_first
 
 NAME = "identifiability"
