@@ -25,6 +25,8 @@ from heedful.models.protocols import (
 )
 from heedful.numerics.tensor.attention_maps import read_rows
 
+DECODER_TOLERANCE = 1e-4  # largest difference of the logits decoded under the model's own attention
+
 Result_co = TypeVar("Result_co", covariant=True)
 VariantLogits = tuple[Int[Tensor, "M"], Int[Tensor, "M"], Float[Tensor, "D C"]]
 """Indices of some variants, their rows in one pass, and the logits of that pass."""
@@ -41,9 +43,6 @@ def token_budget(subject: Subject, max_batch_tokens: int) -> int:
     """Tokens per forward pass: the given number, or the subject's own where that is smaller."""
     own: int = getattr(subject, "max_batch_tokens", max_batch_tokens)
     return min(max_batch_tokens, own)
-
-
-DECODER_TOLERANCE = 1e-4  # largest difference of the logits decoded under the model's own attention
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,7 +132,9 @@ def find_attention_access(
     )
 
 
-def _check_access(access: AttentionAccess, run: Callable[[], Float[Tensor, "B C"]]) -> AttentionAccess:
+def _check_access(
+    access: AttentionAccess, run: Callable[[], Float[Tensor, "B C"]]
+) -> AttentionAccess:
     with torch.no_grad():
         before = run()
     nudges: list[Tensor] = []

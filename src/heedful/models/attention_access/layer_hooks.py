@@ -51,9 +51,8 @@ def identity_forward(count: int) -> Any:
 @contextmanager
 def skipped_layers(layers: Mapping[nn.Module, int]) -> Iterator[None]:
     """Make layers the identity inside the block; values are the lengths of their outputs."""
-    own = {
-        one: one.__dict__.get("forward") for one in layers
-    }  # an instance attribute may shadow the method
+    # an instance attribute may shadow the method already
+    own = {layer: layer.__dict__.get("forward") for layer in layers}
     try:
         for one, count in layers.items():
             one.forward = identity_forward(count)

@@ -104,10 +104,10 @@ def freeze_attention(call: AttentionCall) -> Tensor:
 def replay_attention(calls: list[AttentionCall]) -> Edit:
     """An edit that uses the attention of an earlier pass."""
 
-    def put(call: AttentionCall) -> Tensor:
+    def edit(call: AttentionCall) -> Tensor:
         return repeat_to_batch(calls[call.order].weights.detach(), call.weights)
 
-    return put
+    return edit
 
 
 class _StraightThrough(torch.autograd.Function):
@@ -147,8 +147,8 @@ class _FreezeMode(TorchFunctionMode):
     def module(self, module: nn.Module, entered: Tensor, left: Tensor) -> Tensor:
         """The output of a norm or activation module."""
         make = linearise_norm if _is_norm(module) else linearise_activation
-        affine = make(module.forward, entered, left) if self._new(entered) else None
-        return self._put((module, affine), left, entered)
+        affine = make(module.forward, entered, left) if self._is_new(entered) else None
+        return self._record_or_replay((module, affine), left, entered)
 
     def _activation(self, func: Any, args: Any, more: Any, value: Tensor) -> Tensor:
         entered = args[0] if args else more["input"]
@@ -157,30 +157,31 @@ class _FreezeMode(TorchFunctionMode):
         def part(x: Tensor) -> Any:
             return func(x, *args[1:], **rest)
 
-        affine = linearise_activation(part, entered, value) if self._new(entered) else None
-        return self._put((func, affine), value, entered)
+        affine = linearise_activation(part, entered, value) if self._is_new(entered) else None
+        return self._record_or_replay((func, affine), value, entered)
 
     def _softmax(self, func: Any, args: Any, more: Any, value: Tensor) -> Tensor:
         entered = args[0] if args else more["input"]
         axis = more["dim"] if "dim" in more else args[1]
-        affine = linearise_softmax(entered, value, axis) if self._new(entered) else None
-        return self._put((func, affine), value, entered)
+        affine = linearise_softmax(entered, value, axis) if self._is_new(entered) else None
+        return self._record_or_replay((func, affine), value, entered)
 
     def _product(self, func: Any, args: Any, more: Any, value: Tensor) -> Tensor:
         given: dict[int | str, Any] = {**dict(enumerate(args)), **more}
         added = (0, "input") if func in PRODUCTS_WITH_ADDEND else ()
-        moving = {
+        varying = {
             at: one
             for at, one in given.items()
-            if isinstance(one, Tensor) and self._new(one) and at not in added
+            if isinstance(one, Tensor) and self._is_new(one) and at not in added
         }
-        affine = linearise_product(func, moving) if len(moving) == 2 else None
-        return self._put((func, affine), value, *args, **more)
+        affine = linearise_product(func, varying) if len(varying) == 2 else None
+        return self._record_or_replay((func, affine), value, *args, **more)
 
-    def _new(self, one: Tensor) -> bool:
-        return not self.replaying and one.requires_grad
+    def _is_new(self, tensor: Tensor) -> bool:
+        """Whether a tensor depends on the input, in a pass that is recorded."""
+        return not self.replaying and tensor.requires_grad
 
-    def _put(
+    def _record_or_replay(
         self, new: tuple[object, AffineMap | None], value: Tensor, *given: Any, **more: Any
     ) -> Tensor:
         """Record the next part and return its own value, or replay the recorded map."""

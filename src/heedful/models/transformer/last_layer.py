@@ -31,10 +31,7 @@ from heedful.models.attention_access.layer_hooks import (
     replace_input_states,
     skipped_layers,
 )
-from heedful.models.attention_access.recorder import (
-    AttentionCall,
-    HeadOutput,
-)
+from heedful.models.attention_access.recorder import AttentionCall, HeadOutput
 from heedful.models.internals.closeness import is_close
 from heedful.models.protocols import HasAttentionCalls
 

@@ -164,7 +164,9 @@ class TransformerSubject(TransformerRunner):
         """The audited rows of attention maps, or of other tensors of the same shape."""
         where, head = self.position(batch), self.scope.head
         included = [one for layer, one in enumerate(maps) if self.scope.includes_layer(layer)]
-        return torch.cat([take_rows(one, batch.present, where, head=head) for one in included], dim=1)
+        return torch.cat(
+            [take_rows(one, batch.present, where, head=head) for one in included], dim=1
+        )
 
     def row_at_position(self, batch: Batch, matrix: Float[Tensor, "B Q K"]) -> Float[Tensor, "B K"]:
         """The row at the audited position, or the mean over all but padding."""
