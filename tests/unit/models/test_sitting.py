@@ -67,8 +67,8 @@ def test_a_decoder_with_other_logits_is_refused():
             getattr(one, ask)
         assert str(caught.value) == (
             "Decoding bilstm-additive under its own attention gives other logits than its forward "
-            f"pass (difference {gap:.2g}); decoder() must use the attention it is given and "
-            "return what forward() returns."
+            f"pass (largest difference {gap:.2g}); decoder() must use the attention it is given "
+            "and return the logits of forward()."
         )
 
 
