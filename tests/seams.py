@@ -174,7 +174,7 @@ def by_hand(subject, rows, new):
                 at += 1
         return changed
 
-    with subject.access.open(edit):
+    with subject.access.patched(edit):
         return untouched(subject.model, subject, rows)
 
 

@@ -81,7 +81,7 @@ def test_the_scope_is_chosen_by_name(folder):
         ({"layer": 2}, "layers 0 to 1"),
         ({"head": 9}, "heads 0 to 3"),
         ({"position": "middle"}, "position must be"),
-        ({"colour": 1}, "No choice is named 'colour'"),
+        ({"colour": 1}, "No model option is named 'colour'"),
         ({"dtype": "int8"}, "dtype must be"),
         ({"answers": ["yes"]}, "A classifier has its own classes"),
     ):

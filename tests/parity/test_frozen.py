@@ -274,4 +274,4 @@ def test_another_thread_may_use_the_model_as_it_is():
         thread.start()
         thread.join()
     close(found[0], own, rtol=0, atol=1e-12)
-    assert not parts.kept
+    assert not parts.linear_parts

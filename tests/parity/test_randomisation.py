@@ -81,7 +81,7 @@ def copied(name, groups):
                 value.copy_(drawn[weight])
     if name in ("bilstm", "cnn"):
         return replace(one, network=module)
-    return from_model(module, one.pieces.tokenizer)
+    return from_model(module, one.subword_tokenizer.tokenizer)
 
 
 def sizes(one, text, method, target):
@@ -164,8 +164,8 @@ def test_the_copy_is_made_once_and_goes_with_its_subject():
 def test_what_a_subject_remembers_of_its_weights_is_not_taken_over():
     one = subject("bert")
     copies = randomisable_copy(one, seed=SEED)
-    blanks = [copies.randomise(one, groups).blank().vector for groups in ((), ("embeddings",))]
-    torch.testing.assert_close(blanks[0], one.blank().vector)
+    blanks = [copies.randomise(one, groups).mask_embedding().vector for groups in ((), ("embeddings",))]
+    torch.testing.assert_close(blanks[0], one.mask_embedding().vector)
     assert not torch.allclose(*blanks)
 
 

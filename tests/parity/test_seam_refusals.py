@@ -43,7 +43,7 @@ def test_attention_that_is_no_map_of_all_tokens_is_refused(kind, as_in_use):
 def test_an_unknown_argument_is_refused(name):
     one = subject(name)
     given = inputs(one, batch(one))
-    with one.access.open(), torch.no_grad():
+    with one.access.patched(), torch.no_grad():
         one.model(**given, mystery=None)  # nothing was said
         with pytest.raises(AttentionUnavailable, match="'mystery', which heedful does not know"):
             one.model(**given, mystery=torch.ones(2))
@@ -57,7 +57,7 @@ def test_training_mode_is_refused(name):
     model.train()
     with (
         pytest.raises(AttentionUnavailable, match=r"call model\.eval\(\) first"),
-        one.access.open(),
+        one.access.patched(),
     ):
         pass
     with pytest.raises(AttentionUnavailable, match="training mode"):

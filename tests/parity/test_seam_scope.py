@@ -28,7 +28,7 @@ def test_the_position_is_found_and_its_rows_are_read(name, config, where):
     one = made(tiny.build(name, **config), name)
     rows = batch(one)
     assert one.scope.position == where
-    assert one.left == (name == "xlnet")
+    assert one.pad_left == (name == "xlnet")
     with torch.no_grad():
         forward = one.forward(rows)
         last = (one.run(rows)[1]).calls[-1].weights

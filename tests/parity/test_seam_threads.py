@@ -64,7 +64,7 @@ def test_two_models_in_two_threads_do_not_hear_each_other(names, shared):
         if number == 0:
             wait()  # the other leaves last
         else:
-            with both[1].access.open() as recorder:
+            with both[1].access.patched() as recorder:
                 wait()
                 both[1].logits(rows[1])
         return logits, recorder.count
@@ -85,7 +85,7 @@ def test_two_threads_on_one_model_wait_for_each_other(name):
     wanted = {who: one.run(rows, edit)[0] for who, edit in edits.items()}
 
     def first():
-        with one.access.open(edits["first"]) as recorder:
+        with one.access.patched(edits["first"]) as recorder:
             inside.set()
             waiting.wait(timeout=0.3)  # time enough for the other to come in, if it could
             logits = one.logits(rows)
@@ -94,7 +94,7 @@ def test_two_threads_on_one_model_wait_for_each_other(name):
 
     def second():
         inside.wait(timeout=20)
-        with one.access.open(edits["second"]) as recorder:
+        with one.access.patched(edits["second"]) as recorder:
             log.append("second enters")
             waiting.set()
             return one.logits(rows), recorder.count
@@ -116,7 +116,7 @@ def test_a_thread_outside_the_block_gets_the_models_own_answer(name):
     opened, done = threading.Event(), threading.Event()
 
     def inside():
-        with one.access.open(last_key) as recorder:
+        with one.access.patched(last_key) as recorder:
             opened.set()
             done.wait(timeout=20)
         return recorder.count
@@ -208,10 +208,10 @@ def test_two_threads_on_one_model_get_what_one_gets(name, way):
     "look",
     [
         lambda one, rows, forward: one.decoder(rows, forward)(forward.rows.flip(-2)),
-        lambda one, rows, _: torch.stack(one.part_sizes(rows)),
-        lambda one, rows, _: torch.stack(one.zeroed_values(rows, max_batch_tokens=1_000)),
+        lambda one, rows, _: torch.stack(one.contribution_norms(rows)),
+        lambda one, rows, _: torch.stack(one.value_zeroing(rows, max_batch_tokens=1_000)),
     ],
-    ids=["decoder", "part_sizes", "zeroed_values"],
+    ids=["decoder", "contribution_norms", "value_zeroing"],
 )
 def test_who_looks_into_the_layers_sees_no_other_threads_pass(name, look):
     one = subject(name)
@@ -222,7 +222,7 @@ def test_who_looks_into_the_layers_sees_no_other_threads_pass(name, look):
         wanted = look(one, rows, forward)
 
     def first():
-        with torch.no_grad(), one.access.open():
+        with torch.no_grad(), one.access.patched():
             opened.set()
             looks.wait(timeout=20)
             time.sleep(0.2)  # time enough for the other to hook the model, if it could

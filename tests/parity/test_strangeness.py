@@ -141,7 +141,7 @@ def test_a_vector_the_model_never_saw_makes_masked_texts_strange():
             self.encode, self.batch, self.embed = inner.encode, inner.batch, inner.embed
             self.forward, self.decoder = inner.forward, inner.decoder
 
-        def blank(self):
+        def mask_embedding(self):
             width = self.inner.network.shape.embedding
             return MaskEmbedding("far", torch.full((width,), 50.0).double())
 

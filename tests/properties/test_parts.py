@@ -106,7 +106,7 @@ def sat(subject, batch, **more):
         marked[drawn.integers(words)] = True
         scores = drawn.normal(size=words)
         people[instance] = WordAnnotations(tuple(marked.tolist()), tuple(scores.tolist()))
-    return BatchContext(subject, batch, people=people, **more)
+    return BatchContext(subject, batch, rationales=people, **more)
 
 
 def build(room, name):

@@ -1,4 +1,4 @@
-"""What a transformers model says of itself: its task, its classes, its longest text, its heads."""
+"""What model and tokenizer state: task, classes, answer tokens, longest text, heads."""
 
 import sys
 from collections.abc import Sequence
@@ -17,10 +17,11 @@ TASK_BY_SUFFIX: dict[str, Task] = {
 }
 HEADS = ("num_attention_heads", "encoder_attention_heads", "decoder_attention_heads")
 SPLIT = ("_device_mesh", "_hf_device_mesh", "_hf_tp_plan")  # not None once a plan is applied
-NO_LENGTH_LIMIT = 1_000_000  # tokenizers say 10³⁰ where they know no limit
+NO_LENGTH_LIMIT = 1_000_000  # tokenizers without a limit state 10³⁰
 
 
 def detect_task(config: Any, name: str, architectures: Sequence[str] = ()) -> Task:
+    """The task of a model by its architecture names; raise ModelError for unsupported heads."""
     for architecture in architectures or config.architectures or ():
         for ending, task in TASK_BY_SUFFIX.items():
             if architecture.endswith(ending):
@@ -28,12 +29,13 @@ def detect_task(config: Any, name: str, architectures: Sequence[str] = ()) -> Ta
                     raise ModelError(f"{name}: encoder–decoder classifiers are not supported.")
                 return task
     raise ModelError(
-        f"{name} has no head for classes or tokens (it is {config.architectures}). Make a "
-        f"classifier of it: heedful train DATA --encoder {name} --out MODEL."
+        f"{name} has no head for classes or tokens (it is {config.architectures}). Train a "
+        f"classifier on it: heedful train DATA --encoder {name} --out MODEL."
     )
 
 
 def read_class_names(model: Any, tokenizer: Any, task: Task) -> tuple[str, ...]:
+    """The names of the classes: labels of a classifier, tokens of a vocabulary."""
     if task != "classification":
         count = model.config.get_text_config().vocab_size
         names = tokenizer.convert_ids_to_tokens(range(min(count, len(tokenizer))))
@@ -89,14 +91,16 @@ def answer_names(answers: Sequence[str]) -> tuple[str, ...]:
 
 
 def prefix_tokens(model: Any, tokenizer: Any, text: str) -> tuple[int, ...]:
+    """The start token of the decoder and the tokens of a prefix."""
     start = model.config.decoder_start_token_id
     if start is None:
-        raise ModelError("The model does not say with which token its decoder starts.")
+        raise ModelError("The config of the model has no decoder_start_token_id.")
     written = tokenizer(text_target=text, add_special_tokens=False)["input_ids"] if text else []
     return (int(start), *map(int, written))
 
 
 def find_max_length(model: Any, tokenizer: Any) -> int:
+    """The longest text in tokens that model and tokenizer allow; 1024 if they set no limit."""
     known = [tokenizer.model_max_length]
     config = model.config.get_text_config()
     positions = getattr(config, "max_position_embeddings", None)
@@ -104,13 +108,13 @@ def find_max_length(model: Any, tokenizer: Any) -> int:
         offset = 0
         for name, module in model.named_modules():
             if name.endswith("position_embeddings") and getattr(module, "padding_idx", None):
-                offset = module.padding_idx + 1  # RoBERTa's places begin after the padding's
+                offset = module.padding_idx + 1  # RoBERTa's positions start after the padding id
         known.append(positions - offset)
     longest = min(known)
     return 1024 if longest > NO_LENGTH_LIMIT else int(longest)
 
 
-def require_reconstruction(model: Any) -> None:
+def require_whole(model: Any) -> None:
     """Refuse a model whose weights are split over several processes: each sees a part of the heads.
 
     A `_tp_plan` alone says how a model could be split; ordinary models have one.

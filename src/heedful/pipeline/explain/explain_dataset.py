@@ -134,7 +134,9 @@ class _DatasetExplainer:
 
     def _open_context(self, together: Sequence[Encoded]) -> BatchContext:
         batch, tokens = self.subject.batch(together), self.max_batch_tokens
-        return BatchContext(self.subject, batch, self.request.seed, tokens, lean=self.built.lean)
+        return BatchContext(
+            self.subject, batch, self.request.seed, tokens, logits_only=self.built.lean
+        )
 
     def _rows(
         self,

@@ -33,7 +33,7 @@ def explain_text(
     encoded = subject.encode(Example(0, text, 0, pair=question))
     if not encoded.explained_tokens:
         raise DataError("The text holds no word to explain; give at least one.")
-    context = BatchContext(subject, subject.batch([encoded]), request.seed, lean=built.lean)
+    context = BatchContext(subject, subject.batch([encoded]), request.seed, logits_only=built.lean)
     target = target_classes(subject, context, request.target)
     shown = ScoredUnits.of(encoded, request.granularity)
     found, refused = {}, dict(built.refused)
