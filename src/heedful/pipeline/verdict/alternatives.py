@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from heedful.checks.requested_methods import method_kind
 from heedful.core.records import BetterMethod, Estimate
+from heedful.methods import methods
 from heedful.numerics.stats.bootstrap import estimate_means, estimate_place
 from heedful.pipeline.plan.plan import Plan
 
 Column = NDArray[np.float64]
-YARDSTICK = {"leave_one_out", "occlusion"}  # one word deleted, one word hidden: nearly the same
 NO_RIVALS = {"attention", "control"}  # kinds: the accused and its kin, and what knows nothing
 COVERED = 0.95  # of the texts: what serves only some, the short ones say, is not held against all
 
@@ -32,7 +32,8 @@ class Alternative:
 
 def can_replace_attention(method: str) -> bool:
     """Whether agreement with leave-one-out speaks for this method at all."""
-    return method not in YARDSTICK and method_kind(method) not in NO_RIVALS
+    # methods that erase one word at a time are nearly the same as leave-one-out
+    return methods.trait(method, "erases") != "one" and method_kind(method) not in NO_RIVALS
 
 
 def find_alternatives(
