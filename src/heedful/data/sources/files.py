@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING, Any
 
 from heedful.core.errors import DataError
 from heedful.data.dataset import NumberedRow
 from heedful.data.labels import is_encodable, shorten_name
 from heedful.data.sources.row_schema import BadLine
+
+if TYPE_CHECKING:
+    import _csv
 
 BOM = b"\xef\xbb\xbf"
 PARQUET_BATCH = 1024
@@ -64,21 +67,24 @@ def _json_row(line: bytes) -> dict[str, object] | BadLine:
 
 def read_csv_rows(path: Path) -> Iterator[NumberedRow]:
     """Comma-separated rows under a header; a row's number is the line on which it begins."""
+    lines = read_csv_cells(path)
+    _, first = next(lines, (0, list[str]()))
+    header = _header(path, first)
+    for number, cells in lines:
+        yield number, cells if isinstance(cells, BadLine) else _csv_row(header, cells)
+
+
+def read_csv_cells(path: Path) -> Iterator[tuple[int, list[str] | BadLine]]:
+    """The cells of each row, with the line on which it begins."""
     # Bytes that are not UTF-8 pass as surrogates, so that one bad line stays one bad row.
     with (
         data_errors(path),
         path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream,
     ):
-        lines = read_csv_cells(path, stream)
-        _, first = next(lines, (0, list[str]()))
-        header = _header(path, first)
-        for number, cells in lines:
-            yield number, cells if isinstance(cells, BadLine) else _csv_row(header, cells)
+        yield from _parse_csv(path, csv.reader(stream, strict=True))
 
 
-def read_csv_cells(path: Path, stream: IO[str]) -> Iterator[tuple[int, list[str] | BadLine]]:
-    """The cells of each row, with the line on which it begins."""
-    reader = csv.reader(stream, strict=True)
+def _parse_csv(path: Path, reader: "_csv.Reader") -> Iterator[tuple[int, list[str] | BadLine]]:
     while True:
         number = reader.line_num + 1
         # The limit belongs to the whole process: raised for one row at a time, always put back.
