@@ -126,13 +126,13 @@ def test_a_text_longer_than_the_model_reads_is_told(run, model):
 
 
 WRONG = {
-    "neither": ([], "Give a TEXT or --data, one of the two; neither came."),
-    "both": (["w1", "--data", "DATA", "--out", "o.parquet"], "one of the two; both came."),
+    "neither": ([], "Give either a TEXT or --data; none of them was given."),
+    "both": (["w1", "--data", "DATA", "--out", "o.parquet"], "Give either a TEXT or --data; both were given."),
     "no out": (["--data", "DATA"], "--data needs --out FILE.parquet"),
-    "out of a text": (["w1", "--out", "o.parquet"], "--out goes with --data only"),
-    "split of a text": (["w1", "--split", "dev"], "--split goes with --data only"),
-    "json of data": (["--data", "DATA", "--out", "o.parquet", "--json"], "--json goes with one"),
-    "page of data": (["--data", "DATA", "--out", "o.parquet", "--html", "p"], "--html goes with"),
+    "out of a text": (["w1", "--out", "o.parquet"], "--out applies to --data only"),
+    "split of a text": (["w1", "--split", "dev"], "--split applies to --data only"),
+    "json of data": (["--data", "DATA", "--out", "o.parquet", "--json"], "--json applies to one"),
+    "page of data": (["--data", "DATA", "--out", "o.parquet", "--html", "p"], "--html applies to"),
     "no parquet": (["--data", "DATA", "--out", "o.csv"], "out must name a file that ends in .parq"),
     "a folder": (["--data", "DATA", "--out", "folder.parquet"], "is a folder"),
     "no data": (["--data", "nowhere.csv", "--out", "o.parquet"], "nowhere.csv"),
