@@ -73,9 +73,13 @@ def _lines(what: PartKind) -> Iterator[tuple[str, str]]:
 
 def _registry(what: PartKind) -> Registry:
     if what is PartKind.methods:
-        from heedful.methods import methods as registry
-    elif what is PartKind.interventions:
-        from heedful.checks.interventions import interventions as registry
-    else:
-        from heedful.checks import checks as registry
-    return registry
+        from heedful.methods import methods
+
+        return methods
+    if what is PartKind.interventions:
+        from heedful.checks.interventions import interventions
+
+        return interventions
+    from heedful.checks import checks
+
+    return checks

@@ -1,8 +1,8 @@
-"""A corpus of counting whose decisive words are known by construction: which symbol is there more?
+"""A counting corpus whose decisive words are known: which of two symbols is more frequent?
 
-The toy task of De Cao et al. (2020): asked are two symbols, and the text is drawn over the same
-alphabet, each of the two with probability ¼ at every place. Only places that hold one of the two
-matter.
+The toy task of De Cao et al. (2020): the question is two symbols, and the text is drawn over the
+same alphabet, each of the two with probability ¼ at every position. Only positions with one of the
+two matter.
 """
 
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ from heedful.data.corpora.word_lists import SYMBOLS
 from heedful.data.dataset import NumberedRow, corpora, pick_split, rows_sha256
 
 COUNTING_LABELS = ("more", "not more")
-ASKED_SYMBOL_RATE = 0.25  # the probability of each of the two symbols; the others share the rest
+ASKED_SYMBOL_RATE = 0.25  # probability of each of the two symbols; the others share the rest
 
 
 @dataclass(frozen=True)
 class CountingSource:
-    """One split: symbols, the two that are asked for, and whether the first is there more often."""
+    """One split: symbols, the two of the question, and whether the first is more frequent."""
 
     split: str
     name: str = "synthetic:counting"
@@ -40,7 +40,7 @@ class CountingSource:
 @corpora.register("synthetic:counting")
 @dataclass(frozen=True)
 class Counting:
-    """Is the first of two symbols there more often? The rationale is where either of them is."""
+    """Is the first of two symbols more frequent? The rationale is the positions of both."""
 
     splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
 
@@ -49,7 +49,7 @@ class Counting:
 
 
 def _row(rng: Rng, label: int) -> dict[str, object]:
-    """Drawn anew until the answer is the one whose turn it is, and one of the two is there."""
+    """Draw until the answer is the given label and at least one of the two symbols occurs."""
     while True:
         asked, drawn = draw_counting(rng)
         one, other = (int((drawn == number).sum()) for number in asked)
@@ -66,7 +66,7 @@ def _row(rng: Rng, label: int) -> dict[str, object]:
 
 
 def draw_counting(rng: Rng) -> tuple[list[int], NDArray[np.int64]]:
-    """Two symbols by their numbers, and those of a text."""
+    """Draw two symbols and a text, as indices."""
     asked = rng.permutation(len(SYMBOLS))[:2].tolist()
     share = np.full(len(SYMBOLS), (1 - 2 * ASKED_SYMBOL_RATE) / (len(SYMBOLS) - 2))
     share[asked] = ASKED_SYMBOL_RATE

@@ -1,7 +1,7 @@
-"""A corpus of questions whose answer is known by construction: who is where?
+"""A corpus of questions whose decisive word is known by construction: who is where?
 
-Each paragraph puts two to four people in as many different places, among fillers; asked is where
-one of them is. The word that answers stands right behind that person's name, and nowhere else.
+Each paragraph puts two to four people in as many different places, among fillers; the question is
+where one of them is. The answer follows that person's name, and occurs nowhere else.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from heedful.data.dataset import NumberedRow, corpora, pick_split, rows_sha256
 
 @dataclass(frozen=True)
 class QuestionsSource:
-    """One split: paragraphs, questions, answers, and the word that tells."""
+    """One split: paragraphs, questions, answers, and the decisive word."""
 
     split: str
     name: str = "synthetic:questions"
@@ -33,7 +33,7 @@ class QuestionsSource:
 @corpora.register("synthetic:questions")
 @dataclass(frozen=True)
 class WhoIsWhere:
-    """Where is one of two to four people? The rationale is the place behind the name asked for."""
+    """Where is one of two to four people? The rationale is the place after the name."""
 
     splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
 
@@ -42,13 +42,13 @@ class WhoIsWhere:
 
 
 def _row(rng: Rng, answer: str) -> dict[str, object]:
-    """The asked person goes to the place that answers, the others to other places."""
+    """Put the person of the question in the place `answer`, and the others in other places."""
     count = int(rng.integers(2, 5))
     people = rng.permutation(PEOPLE)[:count].tolist()
     others = rng.permutation([place for place in PLACES if place != answer])[: count - 1].tolist()
     asked, tokens, rationale = int(rng.integers(count)), list[str](), list[int]()
     for number, person in enumerate(people):
-        few = rng.integers(2, 5)  # enough that no text comes twice
+        few = rng.integers(2, 5)  # enough fillers that no text is repeated
         tokens += [FILLERS[i] for i in rng.integers(len(FILLERS), size=few).tolist()]
         place = answer if number == asked else others.pop()
         rationale += [len(tokens) + 1] if number == asked else []

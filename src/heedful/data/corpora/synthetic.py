@@ -1,7 +1,7 @@
 """Corpora whose decisive words are known by construction: cue words among fillers.
 
-Every row is drawn from its own random stream (seed, corpus, split, index), so that nothing is
-stored and any row can be made again alone. Labels take turns, so that every corpus is balanced.
+Every row is drawn from its own random stream (seed, corpus, split, index), so nothing is stored
+and any row can be generated on its own. Labels alternate, so every corpus is balanced.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -46,7 +46,7 @@ class SyntheticSource:
 
 
 def _scatter_cues(cues: Cues, rng: Rng) -> tuple[list[str], list[int]]:
-    """Put the cues at random places among fillers; also the places of the decisive ones."""
+    """Put the cues at random positions among fillers; also return those of decisive cues."""
     length = int(rng.integers(SHORTEST, LONGEST + 1))
     tokens = [FILLERS[i] for i in rng.integers(len(FILLERS), size=length).tolist()]
     places = rng.permutation(length)[: len(cues)].tolist()
@@ -76,7 +76,7 @@ class Needle:
 class Votes:
     """Three, five or seven words of praise and blame; the majority decides.
 
-    The rationale is all of them, the outvoted ones too: take any away and the margin changes.
+    The rationale is all of them, the outvoted ones too: removing any changes the margin.
     """
 
     splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
@@ -88,15 +88,15 @@ class Votes:
 @corpora.register("synthetic:priority")
 @dataclass(frozen=True)
 class Priority:
-    """Three to five words of different rank; the highest decides, whatever the others say.
+    """Three to five words of different rank; the word of highest rank decides.
 
-    Ten ranks of praise and ten of blame (`words.RANKED`). Half the time the highest word
-    stands alone against the ranks directly below it, half the time all of them but one are with
-    it: a majority is as often wrong as right. The rationale is the highest word.
+    There are ten ranks of praise and ten of blame (`word_lists.RANKED`). In half of the texts all
+    other words, of the ranks directly below, contradict the highest word; in the other half all
+    but one agree with it: a majority is as often wrong as right. The rationale is the highest word.
 
     Attention solves this by scores that grow with rank. A sum of word weights could too, since
-    Σ αₜ·vₜ has the sign of Σ exp(sₜ)·vₜ; but its weights would have to grow twofold from rank to
-    rank. With weights of ordinary size, as uniform attention learns, it is right on 2 in 3.
+    Σ αₜ·vₜ has the sign of Σ exp(sₜ)·vₜ; but its weights would have to double from rank to rank.
+    With weights of ordinary size, as uniform attention learns, it is right on 2 in 3.
     """
 
     splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
@@ -108,7 +108,7 @@ class Priority:
 @corpora.register("synthetic:topics")
 @dataclass(frozen=True)
 class Topics:
-    """One word tells which of four topics a text has; the rationale is that word."""
+    """One word determines which of four topics a text has; the rationale is that word."""
 
     splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
 
@@ -128,7 +128,7 @@ def draw_needle(rng: Rng, label: int) -> Cues:
 
 
 def draw_votes(rng: Rng, label: int) -> Cues:
-    """An odd number of cues, more of them of the label's polarity."""
+    """An odd number of cues, the majority of the label's polarity."""
     total = int(rng.choice((3, 5, 7)))
     winning = int(rng.integers(total // 2 + 1, total + 1))
     polarities = [label] * winning + [1 - label] * (total - winning)

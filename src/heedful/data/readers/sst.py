@@ -1,4 +1,4 @@
-"""Stanford Sentiment Treebank (Socher et al., 2013): one tree per line, as (3 (2 It) (4 shines))."""
+"""Stanford Sentiment Treebank (Socher et al., 2013): a tree per line, as (3 (2 It) (4 shines))."""
 
 import re
 from collections.abc import Iterator

@@ -64,20 +64,18 @@ class DataExplanations:
         """What was written, and how many texts are not in it and why."""
         counts = self.counts
         size = f"{self.path.stat().st_size / 1e6:.1f} MB"
-        told = [f"{_texts(counts.texts)} explained, {counts.rows} rows: {self.path} ({size})"]
+        lines = [f"{_texts(counts.texts)} explained, {counts.rows} rows: {self.path} ({size})"]
         if counts.no_words:
-            told.append(f"{_texts(counts.no_words)} without any word left out")
+            lines.append(f"{_texts(counts.no_words)} without any word left out")
         if counts.truncated:
-            told.append(f"{_texts(counts.truncated)} cut at the model's limit")
+            lines.append(f"{_texts(counts.truncated)} cut at the model's limit")
         if counts.halved:
-            told.append(f"batches halved because memory ran out: {counts.halved}")
+            lines.append(f"batches halved because memory ran out: {counts.halved}")
         for name, (count, reason) in counts.refused.items():
-            told.append(f"{name} refused {count} of {_texts(counts.texts)}: {reason}")
-        if self.bad_rows != "no bad rows":
-            told.append(self.bad_rows)
-        if self.left_out:
-            told.append(self.left_out)
-        return "\n".join(told)
+            lines.append(f"{name} refused {count} of {_texts(counts.texts)}: {reason}")
+        lines += [self.bad_rows] if self.bad_rows != "no bad rows" else []
+        lines += [self.left_out] if self.left_out else []
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
