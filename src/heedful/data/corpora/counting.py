@@ -5,55 +5,24 @@ same alphabet, each of the two with probability ¼ at every position. Only posit
 two matter.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.core.rng import generator
-from heedful.data.corpora.synthetic import LONGEST, SEED, SHORTEST, SIZES, Rng
+from heedful.data.corpora.synthetic import LONGEST, SHORTEST, Rng, Row, register_synthetic
 from heedful.data.corpora.word_lists import SYMBOLS
-from heedful.data.dataset import NumberedRow, corpora, pick_split, rows_sha256
 
 COUNTING_LABELS = ("more", "not more")
 ASKED_SYMBOL_RATE = 0.25  # probability of each of the two symbols; the others share the rest
 
 
-@dataclass(frozen=True)
-class CountingSource:
-    """One split: symbols, the two of the question, and whether the first is more frequent."""
-
-    split: str
-    name: str = "synthetic:counting"
-
-    def sha256(self) -> str:
-        """Hex digest of the rows as canonical JSON."""
-        return rows_sha256(self)
-
-    def __iter__(self) -> Iterator[NumberedRow]:
-        for index in range(SIZES[self.split]):
-            rng = generator(SEED, f"{self.name}/{self.split}", index)
-            yield index + 1, _row(rng, index % 2)
-
-
-@corpora.register("synthetic:counting")
-@dataclass(frozen=True)
-class Counting:
+@register_synthetic("synthetic:counting")
+def draw_counting_row(rng: Rng, index: int) -> Row:
     """Is the first of two symbols more frequent? The rationale is the positions of both."""
-
-    splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
-
-    def __call__(self, split: str) -> CountingSource:
-        return CountingSource(pick_split(split, SIZES, name="synthetic:counting"))
-
-
-def _row(rng: Rng, label: int) -> dict[str, object]:
-    """Draw until the answer is the given label and at least one of the two symbols occurs."""
-    while True:
+    label = index % 2
+    while True:  # until the answer is the label and at least one of the two symbols occurs
         asked, drawn = draw_counting(rng)
-        one, other = (int((drawn == number).sum()) for number in asked)
-        if int(one <= other) == label and one + other:
+        first, second = (int((drawn == symbol).sum()) for symbol in asked)
+        if int(first <= second) == label and first + second:
             break
     tokens = [SYMBOLS[number] for number in drawn.tolist()]
     return {
