@@ -127,7 +127,10 @@ def test_a_text_longer_than_the_model_reads_is_told(run, model):
 
 WRONG = {
     "neither": ([], "Give either a TEXT or --data; none of them was given."),
-    "both": (["w1", "--data", "DATA", "--out", "o.parquet"], "Give either a TEXT or --data; both were given."),
+    "both": (
+        ["w1", "--data", "DATA", "--out", "o.parquet"],
+        "Give either a TEXT or --data; both were given.",
+    ),
     "no out": (["--data", "DATA"], "--data needs --out FILE.parquet"),
     "out of a text": (["w1", "--out", "o.parquet"], "--out applies to --data only"),
     "split of a text": (["w1", "--split", "dev"], "--split applies to --data only"),

@@ -73,8 +73,8 @@ def test_quick_takes_fewer_samples():
         (
             ("attention",),
             {"attention": {"heads": "max"}},
-            "[methods.attention] cannot be set: the check uses attention as it was published. Choose "
-            "the audited attention by --subject.",
+            "[methods.attention] cannot be set: the check uses attention as it was published. "
+            "Choose the audited attention by --subject.",
         ),
     ],
 )

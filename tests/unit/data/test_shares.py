@@ -37,7 +37,9 @@ def test_a_pool_falls_apart_in_sizes_like_theirs(labels):
 @given(st.integers(6, 300))
 def test_dev_is_taken_out_of_train_and_some_of_test_is_kept(count):
     shares, labels = Shares(dev=0.2, test=0.2), ["a"] * count
-    train, dev, test = (shares.split_mask(one, labels, purpose="x") for one in ("train", "dev", "test"))
+    train, dev, test = (
+        shares.split_mask(one, labels, purpose="x") for one in ("train", "dev", "test")
+    )
     theirs = train_test_split(range(count), test_size=0.2)
     assert (train.sum(), dev.sum()) == tuple(map(len, theirs))
     assert not (train & dev).any()
