@@ -200,7 +200,7 @@ def test_methods_of_one_check_share_their_passes():
     asked = (Lime(samples=64), KernelShap(samples=64))
     with torch.no_grad():
         checks.build("agreement", methods=asked)(context)
-    assert sum(type(key).__name__ == "Coalitions" for key in context.kept) == 1
+    assert sum(type(key).__name__ == "Coalitions" for key in context.cache) == 1
 
 
 def test_all_are_all_but_those_of_the_check_and_the_one_that_ranks_nothing():

@@ -82,7 +82,7 @@ class SingleText:
     row: int
 
     def __call__(self, context: BatchContext) -> BatchContext:
-        batch = context.batch.chosen(torch.tensor([self.row]))
+        batch = context.batch.select(torch.tensor([self.row]))
         budget, clock = context.max_batch_tokens, context.clock
         return BatchContext(context.subject, batch, context.seed, budget, clock)
 

@@ -34,21 +34,26 @@ SubjectOption = Annotated[
 def parse_subject_options(text: str | None) -> dict[str, Any]:
     """`layer=-1,dtype=float32` as {"layer": -1, "dtype": "float32"}; `yes|no` is a list.
 
+    A space in front of an answer is part of it.
+
     >>> choices("layer=-1,answers=yes|no,chat=true")
     {'layer': -1, 'answers': ['yes', 'no'], 'chat': True}
+    >>> choices("answers= yes| no")
+    {'answers': [' yes', ' no']}
     """
     found: dict[str, Any] = {}
     for pair in (text or "").split(",") if text else ():
-        name, equals, value = (part.strip() for part in pair.partition("="))
-        if not (name and equals and value):
+        name, equals, value = pair.partition("=")
+        if not (name.strip() and equals and value.strip()):
             raise ConfigError(f"--subject got {pair!r}; each part must be NAME=VALUE.")
-        found[name] = _parse_option(name, value)
+        found[name.strip()] = _parse_option(name.strip(), value)
     return found
 
 
 def _parse_option(name: str, text: str) -> Any:
     if name == "answers":
-        return [one.strip() for one in text.split("|")]
+        return [one.rstrip() for one in text.split("|")]
+    text = text.strip()
     if text in ("true", "false"):
         return text == "true"
     return int(text) if text.lstrip("-").isdecimal() else text

@@ -96,7 +96,7 @@ def _claim_lines(claims: "Sequence[ClaimFinding]") -> Iterator[str]:
         if one.claim != before:
             yield f"{one.claim.says}:"
             before = one.claim
-        outcome = one.why if one.found is None else str(one.found)
+        outcome = one.why if one.estimate is None else str(one.estimate)
         theirs = "" if one.published is None else f", published {one.published:z.3f}"
         yield f"  {one.dataset_label():{width}}  {one.answer:13} {outcome}{theirs}".rstrip()
 

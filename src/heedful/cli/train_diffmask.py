@@ -19,7 +19,7 @@ from heedful.cli.options import (
 
 if TYPE_CHECKING:
     from heedful.data.dataset import Dataset
-    from heedful.models.diffmask.explainer_folder import Explainer
+    from heedful.models.diffmask import Explainer
     from heedful.models.protocols import Subject
 
 EpsilonOption = typer.Option(help="How far the output may move, as KL; 0.1.")

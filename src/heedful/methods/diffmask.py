@@ -10,7 +10,7 @@ from heedful.core.errors import NotApplicable
 from heedful.core.values import Explanation
 from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods
 from heedful.models.batch_context import BatchContext
-from heedful.models.diffmask.explainer_folder import TRAIN_COMMAND, load_explainer
+from heedful.models.diffmask import TRAIN_COMMAND, load_explainer
 
 NO_EXPLAINER = (
     f"diffmask needs an explainer that was trained for this model: {TRAIN_COMMAND}, then --set "
@@ -48,7 +48,8 @@ class DiffMask:
         if self.explainer is None:
             raise NotApplicable(NO_EXPLAINER)
         found = load_explainer(self.explainer)
-        layer = found.gates.layer(self.layer)
+        layer = found.gates.layer_index(self.layer)
         with context.clock("diffmask"):
-            kept = found.open(context.subject, context.batch, context.embedded.detach())[layer]
+            vectors = context.embedded.detach()
+            kept = found.open_probability(context.subject, context.batch, vectors)[layer]
         return explanation_from_scores("diffmask", context, kept.to(context.batch.mask.device))

@@ -16,7 +16,7 @@ from heedful.pipeline.verdict.check_power import (
     read_bundled_powers,
 )
 from heedful.pipeline.verdict.judge import texts_needed
-from heedful.planted.closed_form import ASKED_KINDS, KINDS, PLANTED_VERSION, Case
+from heedful.planted import ASKED_KINDS, KINDS, PLANTED_VERSION, Case
 from trusted import VOTERS, row, trusted
 
 ROWS = tuple(

@@ -90,7 +90,7 @@ class AttentionXGradient:
     def _slope(self, context: BatchContext, target: Int[Tensor, "B"]) -> Float[Tensor, "B *R T"]:
         if isinstance(context.subject, HasLayers) and context.forward.maps:
             maps = compute_gradients(context, target, self.of).maps
-            return context.subject.rows_of(context.batch, maps)
+            return context.subject.select_rows(context.batch, maps)
         with torch.enable_grad():
             leaf = context.rows.clone().requires_grad_()
             value = target_value(context.decode(leaf), target, self.of)

@@ -37,7 +37,7 @@ class AttentionNorm:
         target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
     ) -> Explanation:
         if isinstance(context.subject, HasAttentionBlocks):
-            sizes = torch.stack(context.subject.part_sizes(context.batch)).mean(0)
+            sizes = torch.stack(context.subject.contribution_norms(context.batch)).mean(0)
             return explanation_from_row("attention_norm", context, sizes)
         if not isinstance(context.decode, LinearDecoder):
             raise NotApplicable(
@@ -81,7 +81,7 @@ class ValueZeroingChanges:
                 "value_zeroing compares the states of layers; this model has one attention."
             )
         with context.clock("value_zeroing"):
-            changes = context.subject.zeroed_values(context.batch, max_batch_tokens=context.budget)
+            changes = context.subject.value_zeroing(context.batch, max_batch_tokens=context.budget)
         both = zip(changes, context.forward.maps, strict=True)
         return [normalise_changes(one, weights) for one, weights in both]
 

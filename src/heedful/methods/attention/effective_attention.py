@@ -18,11 +18,8 @@ from heedful.methods.attention.layer_stack import (
 )
 from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
 from heedful.models.batch_context import BatchContext
-from heedful.models.internals.effective_attention import (
-    EffectiveAttentionComputation,
-    HasAttentionCalls,
-    rank_tolerance,
-)
+from heedful.models.internals.identifiability import EffectiveAttentionComputation, rank_tolerance
+from heedful.models.protocols import HasAttentionCalls
 from heedful.numerics.tensor.null_space import split_null_space
 
 NAME = "effective_attention"
@@ -70,7 +67,7 @@ class EffectiveAttention:
         """The layers and the head: those under audit unless others are named."""
         maps, subject = context.forward.maps, context.subject
         if self == EffectiveAttention() and isinstance(subject, HasAttentionCalls):
-            held = [layer for layer in range(len(maps)) if subject.scope.holds(layer)]
+            held = [layer for layer in range(len(maps)) if subject.scope.includes_layer(layer)]
             return held, subject.scope.head
         layer = require_index("layer", -1 if self.layer is None else self.layer, len(maps))
         head = None if self.head is None else require_index("head", self.head, maps[layer].shape[1])

@@ -74,9 +74,9 @@ class DecompX:
         batch, rows = context.batch, []
         for row, present in enumerate(batch.present):
             single = batch.keep_tokens(torch.tensor([row]), present[None])
-            taken = LinearisedPass.of(subject, single, context.embedded[row, present][None])
+            taken = LinearisedPass.record(subject, single, context.embedded[row, present][None])
             (weights,) = self._weights(taken.logits, target[row : row + 1])
-            found = taken.parts(weights, size=max(1, context.budget // single.ids.numel()))
+            found = taken.decompose(weights, size=max(1, context.budget // single.ids.numel()))
             placed = found.new_zeros(len(present)).masked_scatter(present.to(found.device), found)
             rows.append(placed)
         return torch.stack(rows)

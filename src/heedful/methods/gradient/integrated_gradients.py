@@ -60,7 +60,7 @@ class IntegratedGradients:
 
     def _at_once(self, way: StraightPath) -> tuple[Float[Tensor, "B T"], Int[Tensor, "M"]]:
         """The whole way by nested rules; also the texts for which that is not enough."""
-        scores = way.begins.new_zeros(way.begins.shape[:2])
+        scores = way.start_vectors.new_zeros(way.start_vectors.shape[:2])
         left = torch.arange(len(scores))
         parts, values = way.grid(left, _tensor(warped_clenshaw_curtis(STEPS[0])[0], scores))
         for steps in STEPS:
@@ -81,7 +81,7 @@ class IntegratedGradients:
 
         A part knows what it must add up to: the output at its two ends.
         """
-        scores = way.begins.new_zeros(len(texts), way.begins.shape[1])
+        scores = way.start_vectors.new_zeros(len(texts), way.start_vectors.shape[1])
         nodes, weights = (_tensor(one, scores) for one in clenshaw_curtis(PART))
         owner, low = torch.arange(len(texts)).repeat(2), _tensor([0.0, 0.5], scores)
         low, width = low.repeat_interleave(len(texts)), 0.5

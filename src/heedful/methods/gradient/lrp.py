@@ -89,5 +89,5 @@ class LRP:
         book = RelevanceLedger(self.epsilon, self.bias_factor)
         with context.clock("relevance"), torch.no_grad():
             read = RecurrentPass(context.batch, context.embedded.double(), context.forward)
-            inputs = word_relevance(subject.network, read, start=start, book=book)
+            inputs = word_relevance(subject.network, read, start=start, ledger=book)
         return Relevance(inputs, book.rest, start.sum(-1)).require_conserved(NEAR)

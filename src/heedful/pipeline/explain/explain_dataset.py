@@ -85,7 +85,7 @@ def explain_batches(
         iter(examples),
     )
     while some := [subject.encode(one) for one in islice(rest, TEXTS_PER_CHUNK)]:
-        kept = [one for one in some if one.explained]
+        kept = [one for one in some if one.explained_tokens]
         yield [], ExplainCounts(no_words=len(some) - len(kept))
         yield from work.batches(kept)
 
@@ -134,7 +134,9 @@ class _DatasetExplainer:
 
     def _open_context(self, together: Sequence[Encoded]) -> BatchContext:
         batch, tokens = self.subject.batch(together), self.max_batch_tokens
-        return BatchContext(self.subject, batch, self.request.seed, tokens, lean=self.built.lean)
+        return BatchContext(
+            self.subject, batch, self.request.seed, tokens, logits_only=self.built.lean
+        )
 
     def _rows(
         self,

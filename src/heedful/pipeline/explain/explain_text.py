@@ -31,9 +31,9 @@ def explain_text(
     if not is_encodable(text) or not is_encodable(question or ""):
         raise DataError("The text is not UTF-8: it holds half a sign. Mend its encoding.")
     encoded = subject.encode(Example(0, text, 0, pair=question))
-    if not encoded.explained:
+    if not encoded.explained_tokens:
         raise DataError("The text holds no word to explain; give at least one.")
-    context = BatchContext(subject, subject.batch([encoded]), request.seed, lean=built.lean)
+    context = BatchContext(subject, subject.batch([encoded]), request.seed, logits_only=built.lean)
     target = target_classes(subject, context, request.target)
     shown = ScoredUnits.of(encoded, request.granularity)
     found, refused = {}, dict(built.refused)
