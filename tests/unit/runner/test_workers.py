@@ -26,6 +26,7 @@ from heedful.training.variants.variants import (
     GuidedVariant,
     RetrainedVariant,
 )
+from schooling import variant_store
 
 SHORT = EpochLimits(2, 2)
 SOURCE = AdversaryVariant(0.01, "base", pace=SHORT)
@@ -89,20 +90,20 @@ def test_two_processes_make_the_same_models(alone, tmp_path):
 
 LOUD = """
 import ctypes, os
-import heedful.training.variants.variant_store as school
+from heedful.training.variants.variant_store import VariantStore
 
-teach = school.School.teach
+train_variant = VariantStore.train_variant
 
-def loud(self, lesson, progress):
+def loud(self, variant, progress):
     os.write(1, b"straight to the descriptor\\n")
     print("from Python")
     if os.name == "posix":
         libc = ctypes.CDLL(None)
         libc.puts(b"from C")
         libc.fflush(None)
-    return teach(self, lesson, progress)
+    return train_variant(self, variant, progress)
 
-school.School.teach = loud
+VariantStore.train_variant = loud
 """
 
 
@@ -182,7 +183,7 @@ def test_a_worker_that_is_killed_is_told_of_and_nothing_is_lost(tmp_path):
     assert not here.done(variant)
     for one in (here, whole):
         one.train_variant(variant)
-    assert here.trained(variant).told["sittings"] == 2
+    assert here.trained(variant).record["sittings"] == 2
     mine, other = (load_file(one.place(variant) / "model.safetensors") for one in (here, whole))
     assert all(mine[name].equal(other[name]) for name in other)
 
