@@ -47,10 +47,14 @@ class DescriptiveCheck:
 
 def build_descriptive_checks(records: RunRecords) -> tuple[DescriptiveCheck, ...]:
     """The checks of the run whose measures have headings for a table of methods."""
+    described = (
+        (find_spec(name, records.manifest), result)
+        for name, result in records.verdict.checks.items()
+    )
     return tuple(
         _descriptive_check(spec, result)
-        for name, result in records.verdict.checks.items()
-        if any(one.short for one in (spec := find_spec(name, records.manifest)).measures)
+        for spec, result in described
+        if any(one.short for one in spec.measures)
     )
 
 
