@@ -33,7 +33,7 @@ def is_encodable(text: str) -> bool:
 def shorten_name(name: str, *, most: int = 80) -> str:
     """A name from a file as an error shows it: not longer than a reader bears.
 
-    >>> shown("good"), shown("x" * 10_000, most=5)
+    >>> shorten_name("good"), shorten_name("x" * 10_000, most=5)
     ('good', 'xxxx…')
     """
     return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -95,7 +95,7 @@ def expanded_level(level: float, n: np.ndarray) -> np.ndarray:
 
     1 − 2Φ(−√(n / (n − 1)) · t), t the quantile of n − 1 degrees of freedom.
 
-    >>> expanded(0.95, np.array([10, 100, 100_000])).round(3)
+    >>> expanded_level(0.95, np.array([10, 100, 100_000])).round(3)
     array([0.983, 0.954, 0.95 ])
     """
     free = np.maximum(n - 1, 1)

@@ -28,7 +28,7 @@ def render_markdown(records: RunRecords) -> str:
 def escape_markdown(text: str) -> str:
     """The text as Markdown that shows it as it is, on one line.
 
-    >>> escaped("<b>|*")
+    >>> escape_markdown("<b>|*")
     '\\\\<b\\\\>\\\\|\\\\*'
     """
     return MARKUP.sub(r"\\\1", " ".join(text.split()))
