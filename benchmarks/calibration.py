@@ -2,8 +2,8 @@
 
 python -m benchmarks.calibration --seed N [--cases 208] [--asked 108] [--trained 18]
 
-Cases are written by hand (`heedful.planted.closed_form`), some of them with a question beside each
-text, or trained (`heedful.planted.trained`).
+Cases of `heedful.planted` are built by hand, some of them with a question for each text, or
+trained.
 Every case is audited by the usual checks; its claims are judged with the powers that were measured
 without the kind it belongs to (leave-one-kind-out), on other seeds; no trained kind is in that
 table. Beside it stand the best single check, chosen likewise, and the raw τ of attention with
@@ -24,8 +24,7 @@ from benchmarks.known import USUAL, Said, all_examined
 from heedful.pipeline.verdict.check_power import VOTE_SIGNS, powers_for, read_bundled_powers
 from heedful.pipeline.verdict.claim_table import checks_on_claim
 from heedful.pipeline.verdict.judge import claim_answers
-from heedful.planted.closed_form import ASKED_KINDS, cases
-from heedful.planted.trained import TRAINED, TrainedCase, trained_cases
+from heedful.planted import ASKED_KINDS, TRAINED_KINDS, TrainedCase, cases, trained_cases
 
 CASES, ASKED_CASES, TRAINED_CASES, TEXTS = 208, 108, 18, 40
 RIGHT, OPEN = 0.95, 0.15  # at least, at most
@@ -166,9 +165,11 @@ def _table(scored: Sequence[Scored], kinds: Iterable[str]) -> str:
 
 def _told(scored: Sequence[Scored], number: int, seconds: float) -> int:
     parts = {
-        "written by hand": [one for one in scored if one.kind not in {*TRAINED, *ASKED_KINDS}],
+        "written by hand": [
+            one for one in scored if one.kind not in {*TRAINED_KINDS, *ASKED_KINDS}
+        ],
         "with a question": [one for one in scored if one.kind in ASKED_KINDS],
-        "trained": [one for one in scored if one.kind in TRAINED],
+        "trained": [one for one in scored if one.kind in TRAINED_KINDS],
     }
     for part, some in parts.items():
         for name, words in BASELINES.items():

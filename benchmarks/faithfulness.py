@@ -64,7 +64,7 @@ def theirs(many):
 
 
 def _loop(context, row, scores, check):
-    batch, one = context.batch.chosen(torch.tensor([row])), context.subject
+    batch, one = context.batch.select(torch.tensor([row])), context.subject
     ids, word = batch.ids[0][batch.present[0]], batch.word[0][batch.present[0]]
     names = [w for w in dict.fromkeys(word.tolist()) if w >= 0]
     order = sorted(range(len(names)), key=lambda w: -float(scores[w]))

@@ -26,7 +26,7 @@ from heedful.numerics.stats.crossed_bootstrap import estimate_from_draws, resamp
 from heedful.numerics.stats.multiple_testing import holm_adjusted
 from heedful.numerics.stats.permutation_tests import one_sided_sign_flip_p
 from heedful.pipeline.audit.job import run_job
-from heedful.planted.closed_form import Case
+from heedful.planted import Case
 
 AUDITS, TEXTS, RESAMPLES, POPULATION = 2000, 100, 500, 2000
 CASES = (Case("hidden", "hard", 20, 11), Case("running", "middle", 20, 12))

@@ -22,9 +22,7 @@ from heedful.pipeline.verdict.check_power import VOTE_SIGNS, AuditSetting
 from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
 from heedful.pipeline.verdict.estimate import MeasuredColumns, dataset_measures, estimate_all
 from heedful.pipeline.verdict.evidence import Evidence
-from heedful.planted.closed_form import Case
-from heedful.planted.closed_form.texts import row_to_example
-from heedful.planted.trained import TrainedCase
+from heedful.planted import Case, TrainedCase, row_to_example
 
 CHECKS = ("agreement", "permutation", "adversarial", "erasure", "faithfulness")
 FEW = {"faithfulness": {"methods": ("attention", "leave_one_out"), "ways": ("deletion",)}}

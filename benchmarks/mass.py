@@ -15,7 +15,8 @@ import torch
 import heedful
 from heedful.core.rng import generator
 from heedful.methods import methods
-from heedful.planted.hand_built import CUE_WORDS, VOCABULARY_SIZE, HandBuiltSubject, draw_texts
+from heedful.planted.hand_built import HandBuiltSubject, draw_texts
+from heedful.planted.texts import CUE_WORDS, VOCABULARY_SIZE
 
 CORPUS = "synthetic:needle"
 

@@ -10,8 +10,7 @@ from heedful.data.dataset import Dataset
 from heedful.methods import methods
 from heedful.models.protocols import Subject
 from heedful.models.recurrent.model_folder import save_model
-from heedful.planted.closed_form import Case
-from heedful.planted.trained import TrainedCase
+from heedful.planted import Case, TrainedCase
 from heedful.training.fit_diffmask import evaluate_gates
 
 FEWER = {"lime": {"samples": 300}, "kernel_shap": {"samples": 300}}

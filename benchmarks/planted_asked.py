@@ -1,8 +1,8 @@
-"""The part of the page on planted subjects that read a question beside each text."""
+"""The part of the page on planted subjects that read a question with each text."""
 
-from heedful.planted.closed_form import ASKED_KINDS, Case
-from heedful.planted.closed_form.question_subject import QUESTIONS
-from heedful.planted.closed_form.with_question import MIN_SLOPE
+from heedful.planted import ASKED_KINDS, Case
+from heedful.planted.closed_form.question_kinds import MIN_SLOPE
+from heedful.planted.texts import QUESTIONS
 
 WORDS = {True: "yes", False: "no", None: "·"}
 WHY = {  # what it is for each question; why the truth holds
@@ -36,7 +36,7 @@ def section() -> str:
 TEXT = """
 ### Subjects with a question
 
-`ASKED_KINDS` read a question beside each text, as models for question answering and text pairs do
+`ASKED_KINDS` read a question with each text, as models for question answering and text pairs do
 ([queries](queries.md)): rows of paragraph, question and label. For each of {questions} questions
 such a subject is one of the kinds above, drawn on its own; a word that decides one question means
 little to another. The output is that of the papers' model, W tanh(W_p c + W_q q): what attention
@@ -44,7 +44,7 @@ gathers, z, becomes S·tanh(z/S), the log-odds of the question's two answers; th
 other questions share ½ % at most. S is so wide that the slope stays above {slope:g}.
 
 ```python
-from heedful.planted.closed_form import ASKED_KINDS, cases
+from heedful.planted import ASKED_KINDS, cases
 
 for case in cases(seed=0, count=9, kinds=ASKED_KINDS):
     print(case.kind, dict(case.truth), case.texts(1)[0]["question"])

@@ -1,8 +1,7 @@
 """The page's section on the planted benchmark: its kinds, their truths, and why they hold."""
 
 from benchmarks import planted_asked
-from heedful.planted.closed_form import KINDS, PLANTED_VERSION, Case
-from heedful.planted.trained import TRAINED, TRAINED_VERSION
+from heedful.planted import KINDS, PLANTED_VERSION, TRAINED_KINDS, TRAINED_VERSION, Case
 from heedful.planted.trained.bounds import BOUNDS
 from heedful.planted.trained.case import MAX_ATTEMPTS, PROOF_TEXTS
 
@@ -30,7 +29,7 @@ WHY = {  # how it is built; what grows harder; why the truth holds, and by which
         "the logit is what is carried, and has no other source",
     ),
     "hidden": (
-        "the decisive word is told to its neighbours' states; they have ≥ 10/11 of the weight",
+        "the decisive word's value is in its neighbours' states; they have ≥ 10/11 of the weight",
         "how far its own weight is below all others (e³ to e^½)",
         "largest effect (≥ 1.8, others < 0.45), lowest weight; what else words add is unrelated",
     ),
@@ -65,7 +64,7 @@ WHY = {  # how it is built; what grows harder; why the truth holds, and by which
         "no attention moves the probability by 0.02",
     ),
     "routed": (
-        "a path beside attention decides, attention feeds a noise; scores unrelated",
+        "a path around attention decides, attention adds a noise; scores unrelated",
         "the noise, 0.01 to 0.04 log-odds",
         "no attention moves the probability by more than 0.02",
     ),
@@ -76,7 +75,7 @@ WHY = {  # how it is built; what grows harder; why the truth holds, and by which
         "unrelated",
     ),
     "compiled-early": (
-        "a BERT: the first layer copies the decisive word to [CLS], the last looks on",
+        "a BERT: the first layer copies the decisive word to [CLS], the last is inert",
         "as compiled-around",
         "as compiled-around",
     ),
@@ -93,7 +92,7 @@ WHY = {  # how it is built; what grows harder; why the truth holds, and by which
 }
 
 
-WHY_TRAINED = {  # how it is taught; why the truth follows from task and architecture
+WHY_TRAINED = {  # how it is trained; why the truth follows from task and architecture
     "trained-peaked": (
         "word-wise; the task, and attention on the decisive word; others to say nothing",
         "no other word says anything; what deleting them moves goes with their weight",
@@ -104,7 +103,7 @@ WHY_TRAINED = {  # how it is taught; why the truth follows from task and archite
         "goes with x",
     ),
     "trained-beside": (
-        "CNN; states beside the decisive word to hold the answer, others nothing; attention on "
+        "CNN; states next to the decisive word to hold the answer, others nothing; attention on "
         "them, off that word",
         "away from the neighbours the output is even; the decisive word has next to no weight",
     ),
@@ -136,7 +135,7 @@ def section() -> str:
 def _trained() -> str:
     """The part on trained cases: kinds, truths, and the bounds of their proofs."""
     rows = []
-    for name, kind in TRAINED.items():
+    for name, kind in TRAINED_KINDS.items():
         truth = [WORDS[one] for one in kind.truth.values()]
         rows.append(f"| {' | '.join((name, *truth, *WHY_TRAINED[name]))} |")
     proofs = [
@@ -156,21 +155,23 @@ def _trained() -> str:
 TEXT = """
 ## The benchmark
 
-`heedful.planted.closed_form` draws such subjects anew from a seed: kinds × difficulty (easy,
-middle, hard) × length (10, 20, 60, 200 words on average). It is public, so that other libraries
-can be scored on it too, and frozen: where a subject, a text or a truth would change,
-`PLANTED_VERSION`
-(now {version}) is raised. Truths were written down before any rule was held against them.
+`heedful.planted` draws such subjects from a seed: kinds × difficulty (easy, middle, hard) × length
+(10, 20, 60, 200 words on average). It is public, so that other libraries can be scored on it too,
+and frozen: a change of a subject, a text or a truth raises `PLANTED_VERSION` (now {version}).
+Truths were written down before any rule was tried on them.
 
 ```python
 import heedful
-from heedful.planted.closed_form import cases
 
-for case in cases(seed=0, count=28):  # or kinds=["hidden", "leaky"]
+for case in heedful.planted.cases(seed=0, count=28):  # or kinds=["hidden", "leaky"]
     rows = case.texts(100)  # text and label, the subject's own output
     print(case.kind, case.difficulty, case.length, dict(case.truth))
     run = heedful.audit(case.subject, rows)
 ```
+
+To score a method of another library, compare its answer with `case.truth`. Inputs for the model are
+`case.subject.encode(heedful.planted.row_to_example(row, index))`; in kinds named "compiled-…",
+`case.subject.model` is a plain Transformers model.
 
 *used*: the output depends on the attention. *ranks*: attention orders words as deleting them does.
 *exclusive*: no distant attention gives the same output (distant: more than half of the weight
@@ -185,40 +186,40 @@ Where attention is used, shuffling its weights moves the output of the median te
 400 words τ is 0 ± 0.033. The margins are those of the hardest level.
 [`test_planting_truth.py`](../tests/unit/models/test_planting_truth.py) proves them for every kind,
 difficulty and length, by closed form or by trying all; the docstrings in
-[`models/planting/`](../src/heedful/models/planting/) say why in full.
+[`planted/closed_form/`](../src/heedful/planted/closed_form/) say why in full.
 """
 TRAINED_TEXT = """
 ### Trained subjects
 
-`heedful.planted.trained` (version {version}) has subjects that were not written but trained:
+`trained_cases` (version {version}) draws subjects that are trained instead of built by hand:
 classifiers of the 2019 papers, 16 wide, on texts of 10 or 20 words, each in a second or two.
 
 ```python
-from heedful.planted.trained import trained_cases
+from heedful.planted import trained_cases
 
 for case in trained_cases(seed=0, count=6):  # or kinds=["trained-leaky"]
     print(case.kind, case.length, dict(case.truth), case.redrawn)
 ```
 
-| kind | used | ranks | exclusive | how it is taught | why |
+| kind | used | ranks | exclusive | how it is trained | why |
 | --- | --- | --- | --- | --- | --- |
 {table}
 
-The truth follows from task and architecture. That a training came to it is not hoped for: each case
-is tried on {texts} texts of its own, which no audit sees, and kept only if it keeps these bounds.
-They use none of the checks, and were set before any rule was held against a trained subject. A case
-that breaks one is trained again from other draws, {attempts} times at most, and `redrawn` counts
-it.
+The truth follows from task and architecture. Each training is tested for it, on {texts} texts of
+its own which no audit sees, and accepted only if it keeps these bounds. They use none of the
+checks, and were set before any rule was tried on a trained subject. A training that breaks one is
+repeated with other draws, {attempts} times at most, and `redrawn` counts these.
 
 | claim | truth | figure | bound |
 | --- | --- | --- | ---: |
 {proofs}
 
-What any attention moves: all weight on one word, the worst; log-odds are linear in the weights, so
-nothing moves them farther. Deletions: every text again without each word. Weight elsewhere: an
-upper bound in closed form, by what the top word must keep for the output to stay within 0.05.
-Every fourth training text has lost its decisive word, so that networks know what to say without
-it. The same seed gives the same weights, on the same machine and version of torch.
+Effect of any attention: the largest change of the probability, which is reached with all weight on
+one word, because log-odds are linear in the weights. Deletions: every text without each of its
+words. Weight elsewhere: an upper bound in closed form, from the weight that the top word must keep
+for the output to stay within 0.05. Every fourth training text has its decisive word removed, so
+that networks learn an output for texts without it. The same seed gives the same weights, on the
+same machine and version of torch.
 
 What the benchmark does not hold: trained transformers, trained models with a question, and claims
 that need retraining (*needed*, *robust*).

@@ -12,11 +12,12 @@ from collections import defaultdict
 from datetime import date
 from pathlib import Path
 
+from benchmarks.detection_auc import detection_auc
 from benchmarks.known import EVERY, Said, all_examined, alone
 from heedful.core.atomic_files import write_atomic
-from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_auc
+from heedful.numerics.stats.detection_skill import KnownTruthAnswers
 from heedful.pipeline.verdict.check_power import make_power_row
-from heedful.planted.closed_form import (
+from heedful.planted import (
     ASKED_KINDS,
     DIFFICULTIES,
     KINDS,

@@ -22,10 +22,11 @@ from pathlib import Path
 import torch
 
 import heedful
+from benchmarks.detection_auc import detection_auc
 from benchmarks.power import TABLE
 from heedful.core.atomic_files import write_atomic
 from heedful.core.rng import generator
-from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_auc
+from heedful.numerics.stats.detection_skill import KnownTruthAnswers
 from heedful.pipeline.verdict import estimate
 from heedful.pipeline.verdict.check_power import (
     VOTE_SIGNS,

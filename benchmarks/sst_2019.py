@@ -42,7 +42,7 @@ def study(job):
     recipe = heedful.Recipe(attention=attention, embeddings=embeddings, seed=seed, min_words=6)
     subject = heedful.fit(train, dev, recipe)
     subject.network.double()
-    texts = [one for one in map(subject.encode, test) if one.explained >= 6]
+    texts = [one for one in map(subject.encode, test) if one.explained_tokens >= 6]
     outputs = predict_probabilities(subject, texts).numpy()
     gold = np.array([one.label for one in texts])
     run = heedful.audit(subject, test, checks=["agreement", "permutation"], min_words=6)

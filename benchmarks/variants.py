@@ -90,7 +90,7 @@ def main() -> None:
 def variant_cells(variant: Variant, root: Path, out: Path, seeds: int) -> list[StudyCell]:
     """The study's cells of its main model on this set, but for the one choice."""
     study = Study.read(STUDY)
-    picked, _ = study.chosen(sets=[variant.texts])
+    picked, _ = study.select(sets=[variant.texts])
     data = find_data(picked, root).data
     own = {}
     if variant.by_date:
@@ -121,7 +121,7 @@ def split_by_date(folder: Path, cleaning: str, out: Path) -> dict[str, str]:
     low, high = clean.longer_than or 0, clean.shorter_than or float("inf")
     kept: dict[str, list[dict[str, Any]]] = {}
     for split in ("train", "test"):
-        told = [{**row, "tokens": clean.words(row["text"])} for row in _rows(folder, split)]
+        told = [{**row, "tokens": clean.clean_text(row["text"])} for row in _rows(folder, split)]
         kept[split] = [row for row in told if low < len(row["tokens"]) < high]
     kept["dev"] = kept["train"][::5]
     kept["train"] = [row for number, row in enumerate(kept["train"]) if number % 5]
@@ -134,7 +134,9 @@ def scaled(folder: Path, clean: Cleaning, variant: Variant, path: Path) -> str:
     """GloVe's vectors of the words that the cleaned texts hold, made smaller."""
     split = WordTokenizer()
     texts = [row["text"] for part in ("train", "test") for row in _rows(folder, part)]
-    words = Vocabulary.count([[split.normal(word) for word in clean.words(one)] for one in texts])
+    words = Vocabulary.from_texts(
+        [[split.normalise(word) for word in clean.clean_text(one)] for one in texts]
+    )
     table, _ = load_word_vectors("glove", words)
     known = ((word, table[number]) for word, number in words.numbers.items())
     lines = [

@@ -7,8 +7,7 @@ import torch
 
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
-from heedful.models.recurrent.classifier import Shape
-from heedful.models.recurrent.query_classifier import QueryClassifier
+from heedful.models.recurrent.classifier import AttentionClassifier, Shape
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary, WordTokenizer
 from helpers import WORDS
@@ -25,7 +24,7 @@ def subject(encoder="bilstm", attention="additive", *, classes=4, seed=0):
     shape = Shape(size, classes, encoder, attention, embedding=6, hidden=8, query=True)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        network = QueryClassifier(shape).double()
+        network = AttentionClassifier(shape).double()
         for parameter in network.parameters():
             parameter.data.normal_(0.0, 0.8)
         network.embedding.weight.data[0].zero_()

@@ -10,9 +10,7 @@ import torch
 from scipy.stats import kendalltau
 
 from heedful.models.batch_context import BatchContext
-from heedful.planted.closed_form import DIFFICULTIES, LENGTHS, Case
-from heedful.planted.closed_form.texts import row_to_example
-from heedful.planted.trained import TrainedCase
+from heedful.planted import DIFFICULTIES, LENGTHS, Case, TrainedCase, row_to_example
 
 CELLS = list(product(DIFFICULTIES, LENGTHS))
 USUAL = {("hard", 10), ("easy", 20), ("middle", 60), ("hard", 200)}  # the others with the studies

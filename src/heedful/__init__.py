@@ -4,9 +4,11 @@ Names are loaded on first use, so that importing heedful costs next to nothing.
 """
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heedful import planted as planted
     from heedful.api.comparison import Comparison as Comparison
     from heedful.api.comparison import compare as compare
     from heedful.api.functions import audit as audit
@@ -64,12 +66,17 @@ _HOMES = {
     "heedful.training.diffmask_trainer": ("Masking",),
     "heedful.training.recipe": ("Recipe",),
 }
+_ROOMS = ("planted",)  # public packages
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = sorted(_WHERE, key=str.casefold)  # noqa: PLE0605 - a list, made from the table above
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("heedful")
+    if name in _ROOMS:
+        return import_module(f"heedful.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'heedful' has no attribute {name!r}")
     value = getattr(import_module(_WHERE[name]), name)
@@ -78,4 +85,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__]
+    return [*__all__, *_ROOMS]

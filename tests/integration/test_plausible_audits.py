@@ -8,7 +8,8 @@ from scipy.stats import kendalltau
 
 import heedful
 from heedful.pipeline.verdict.sentences.plausibility import NO_EVIDENCE
-from heedful.planted.hand_built import CUE_WORDS, draw_texts, hand_built_subjects
+from heedful.planted.hand_built import draw_texts, hand_built_subjects
+from heedful.planted.texts import CUE_WORDS
 from heedful.report.sections.page import build_page
 
 WORDS = [f"w{number}" for number in range(CUE_WORDS)]

@@ -15,7 +15,7 @@ from heedful.cli.main import app
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.model_folder import save_model
-from heedful.planted.closed_form import Case
+from heedful.planted import Case
 from heedful.report.pages.run_html import _sentences, script_json
 from heedful.report.sections.page import build_page
 from heedful.results.run_folder import RunFolder

@@ -18,7 +18,7 @@ JAIN = "jain-wallace-2019"
 
 
 def sets_of(*names, study=JAIN):
-    return Study.read(study).chosen(sets=names)[0]
+    return Study.read(study).select(sets=names)[0]
 
 
 def rows_in(folder, *, splits=("train", "test"), swapped=False):
@@ -87,7 +87,7 @@ def test_what_cannot_be_read_says_so_by_every_way_that_was_tried(tmp_path):
 
 def cells(root, **asked):
     study = Study.read(JAIN)
-    picked, models = study.chosen(sets=["sst"], encoders=["average"], attentions=["dot"])
+    picked, models = study.select(sets=["sst"], encoders=["average"], attentions=["dot"])
     asked = StudyRequest(models, 1, quick=True, **asked)
     return build_cells(study, picked, find_data(picked, root).data, asked)
 
@@ -119,8 +119,8 @@ def test_limits_hold_for_transformers_too_and_each_is_made_once(tmp_path):
     [
         ({"train": {"stt": 10}}, UnknownName, "no set 'stt'"),
         ({"test": {"imbd": 10}}, UnknownName, "no set 'imbd'"),
-        ({"workers": 0}, ConfigError, "workers and seeds start at 1"),
-        ({"seeds": 0}, ConfigError, "workers and seeds start at 1"),
+        ({"workers": 0}, ConfigError, "workers and seeds must be"),
+        ({"seeds": 0}, ConfigError, "workers and seeds must be"),
         ({"transformers": ["x/foo", "y/foo"]}, ConfigError, "Two transformers are named 'foo'"),
     ],
 )

@@ -32,6 +32,17 @@ def test_promised_names_are_there():
     assert promised <= set(heedful.__all__)
 
 
+def test_planted_benchmark_is_a_public_room_loaded_on_first_use():
+    code = (
+        "import sys, heedful; assert 'heedful.planted' not in sys.modules; "
+        "heedful.planted.cases(0, 1); assert 'planted' in dir(heedful)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    planted = heedful.planted
+    assert all(hasattr(planted, name) for name in planted.__all__)
+    assert set(planted.truths()) == {*planted.KINDS, *planted.ASKED_KINDS, *planted.TRAINED_KINDS}
+
+
 def test_audit_is_a_function_whatever_was_imported_before():
     code = (
         "import heedful, heedful.pipeline.plan.plan; heedful.Plan; assert callable(heedful.audit)"

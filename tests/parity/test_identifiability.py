@@ -19,7 +19,7 @@ from heedful.core.errors import ConfigError
 from heedful.core.records import Estimate
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
-from heedful.models.internals.token_identifiability import (
+from heedful.models.internals.identifiability import (
     find_identifiable_tokens,
     hidden_token_attribution,
     record_hidden_states,

@@ -217,7 +217,7 @@ def test_company_and_budget_never_matter(folder):
 
 def test_texts_that_came_without_words_say_so(folder):
     context, _ = sitting_of("bilstm")
-    bare = replace(context, texts=(), kept={})
+    bare = replace(context, texts=(), cache={})
     findings = check(folder)(bare)
     rows = rows_of(findings)
     assert "infilled" not in {at for _, at in rows}
@@ -256,5 +256,5 @@ def test_what_is_no_language_model_is_refused(tmp_path, folder):
     bare = transformers.BertModel(transformers.BertForMaskedLM.from_pretrained(folder).config)
     bare.save_pretrained(tmp_path / "bare")
     transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path / "bare")
-    with pytest.raises(ModelError, match="no masked language model, or lacks its head"):
+    with pytest.raises(ModelError, match="not a masked language model, or lacks its head"):
         Infiller.load(str(tmp_path / "bare"))

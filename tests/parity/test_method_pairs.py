@@ -10,7 +10,6 @@ from test_checks import kendall, ranks, same
 
 import helpers
 from heedful.checks import checks
-from heedful.checks.attention.agreement.method_pairs import ERASURE_METHODS
 from heedful.checks.faithfulness.item_scores import with_attention
 from heedful.checks.requested_methods import (
     ALWAYS_COMPUTED,
@@ -29,6 +28,8 @@ from heedful.methods.erasure.lime import Lime
 from heedful.methods.prerequisites import ready_methods, warn_left_out
 from heedful.models.batch_context import BatchContext
 from heedful.pipeline.audit.job import run_job
+
+ERASURE_METHODS = ("leave_one_out", "occlusion", "lime", "kernel_shap", "shapley")
 
 LENGTHS = [1, 2, 3, 7, 12, 13, 20]
 FEW = (Lime(samples=16), KernelShap(samples=16))
@@ -200,7 +201,7 @@ def test_methods_of_one_check_share_their_passes():
     asked = (Lime(samples=64), KernelShap(samples=64))
     with torch.no_grad():
         checks.build("agreement", methods=asked)(context)
-    assert sum(type(key).__name__ == "Coalitions" for key in context.kept) == 1
+    assert sum(type(key).__name__ == "Coalitions" for key in context.cache) == 1
 
 
 def test_all_are_all_but_those_of_the_check_and_the_one_that_ranks_nothing():

@@ -58,7 +58,7 @@ def said_of(text):
 def sat(name, **more):
     one, texts = subject(name), texts_of(name)
     people = {text.index: said_of(text) for text in texts}
-    return texts, people, BatchContext(one, one.batch(texts), seed=SEED, people=people, **more)
+    return texts, people, BatchContext(one, one.batch(texts), seed=SEED, rationales=people, **more)
 
 
 def found_by(check, context):
@@ -215,7 +215,7 @@ def test_it_is_run_when_asked_for_and_bears_on_nothing():
 
 def test_without_marks_it_says_so():
     texts, _, context = sat("cnn")
-    nobody = replace(context, people={}, kept={})
+    nobody = replace(context, rationales={}, cache={})
     missing = check_of()(nobody).missing
     assert set(missing) == set(check_of().measures)
     assert missing["auprc_attention"] == NO_RATIONALE
@@ -230,7 +230,7 @@ def test_without_marks_it_says_so():
     assert np.isnan(found["token_f1_attention"]).all()
     odd = {one.index: WordAnnotations(why=PAIR_NOT_ALIGNED) for one in texts}
     assert (
-        check_of()(replace(context, people=odd, kept={})).missing["top_k_gradient"]
+        check_of()(replace(context, rationales=odd, cache={})).missing["top_k_gradient"]
         == PAIR_NOT_ALIGNED
     )
 

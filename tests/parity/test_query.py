@@ -14,8 +14,8 @@ from asking import ALLOWED, everything
 from heedful.core.errors import DataError, ShapeError
 from heedful.core.values import EXCLUDED_LOGIT, Example
 from heedful.methods import methods
+from heedful.models.recurrent.attention import attentions
 from heedful.models.recurrent.encoders import encoders
-from heedful.models.recurrent.query_attention import query_attentions
 from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS
 from helpers import WORDS
 
@@ -83,7 +83,7 @@ def softmax(logits):
 
 def test_every_encoder_and_attention_is_tried():
     assert set(encoders) == set(asking.ENCODERS)
-    assert set(query_attentions) == set(asking.ATTENTIONS)
+    assert set(attentions) == set(asking.ATTENTIONS)
 
 
 @everything
@@ -102,8 +102,8 @@ def test_forward_and_decoder_are_those_of_plain_loops(encoder, attention):
         np.testing.assert_allclose(found.logits[row].numpy(), logits, rtol=0, atol=1e-11)
         q = gist(subject, example.pair)
         for k in range(2):
-            context = sum(a * h for a, h in zip(other[k, row].tolist(), states, strict=False))
-            want = decode(subject, context, q, example.candidates)
+            attended = sum(a * h for a, h in zip(other[k, row].tolist(), states, strict=False))
+            want = decode(subject, attended, q, example.candidates)
             np.testing.assert_allclose(decoded[k, row].numpy(), want, rtol=0, atol=1e-11)
     assert context.parity < 1e-12
 
@@ -195,7 +195,7 @@ def test_rows_that_do_not_fit_are_refused():
         asking.subject().encode(Example(7, "w1", 0))
     with pytest.raises(DataError, match="None of the candidates of row 7 is a class"):
         asking.subject().encode(Example(7, "w1", 0, pair="w2", candidates=()))
-    with pytest.raises(DataError, match="cannot leave classes out"):
+    with pytest.raises(DataError, match="cannot exclude classes"):
         helpers.subject().encode(Example(7, "w1", 0, candidates=(0,)))
     batch = asking.context(asking.subject()).batch
     with pytest.raises(ShapeError, match="reads one text"):

@@ -81,7 +81,7 @@ def copied(name, groups):
                 value.copy_(drawn[weight])
     if name in ("bilstm", "cnn"):
         return replace(one, network=module)
-    return from_model(module, one.pieces.tokenizer)
+    return from_model(module, one.subword_tokenizer.tokenizer)
 
 
 def sizes(one, text, method, target):
@@ -154,7 +154,7 @@ def test_the_copy_is_made_once_and_goes_with_its_subject():
     assert randomisable_copy(one, seed=SEED) is first
     assert randomisable_copy(one, seed=SEED + 1) is not first
     assert len([kept for kept in room._copy_cache if kept is one]) == 1
-    copied_one, gone = first.of(one, ("decoder",)), weakref.ref(one)
+    copied_one, gone = first.randomise(one, ("decoder",)), weakref.ref(one)
     assert copied_one.network is not one.network
     del one
     gc.collect()
@@ -164,8 +164,8 @@ def test_the_copy_is_made_once_and_goes_with_its_subject():
 def test_what_a_subject_remembers_of_its_weights_is_not_taken_over():
     one = subject("bert")
     copies = randomisable_copy(one, seed=SEED)
-    blanks = [copies.of(one, groups).blank().vector for groups in ((), ("embeddings",))]
-    torch.testing.assert_close(blanks[0], one.blank().vector)
+    blanks = [copies.randomise(one, groups).mask_embedding().vector for groups in ((), ("embeddings",))]
+    torch.testing.assert_close(blanks[0], one.mask_embedding().vector)
     assert not torch.allclose(*blanks)
 
 
@@ -190,7 +190,7 @@ def test_subjects_whose_weights_nobody_can_draw_are_told_apart():
     check = checks.build("randomisation")
     findings = check(BatchContext(one, collate(encoded)))
     assert not findings.measurements
-    why = "nobody knows how the weights of planted-honest-peaked were drawn"
+    why = "the initialisation of planted-honest-peaked is unknown, so it cannot be randomised"
     assert findings.missing == dict.fromkeys(check.measures, why)
 
 

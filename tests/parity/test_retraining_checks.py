@@ -434,12 +434,12 @@ def test_a_hole_is_what_masking_puts_in_the_place_of_a_word(trial):
 
 
 def test_holes_are_of_every_size_and_belong_to_seed_copy_and_text(trial):
-    one = max(trial.texts.encoded, key=lambda text: text.explained)
+    one = max(trial.texts.encoded, key=lambda text: text.explained_tokens)
     shares = []
     for number in range(1, 400):
         holed = mask_random_words(one, 0, number, 0)
         count = sum(a != b for a, b in zip(holed.ids, one.ids, strict=True))
-        shares.append(count / one.explained)
+        shares.append(count / one.explained_tokens)
         assert (holed.word, holed.label, holed.index) == (one.word, one.label, one.index)
     assert np.mean(shares) == pytest.approx(0.5, abs=0.06)
     assert {0.0, 1.0} <= set(shares)

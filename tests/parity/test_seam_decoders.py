@@ -7,7 +7,7 @@ import tiny
 from heedful.core.errors import HeedfulError
 from heedful.core.values import Example
 from heedful.models.attention_access.scope import Scope
-from heedful.models.transformer.last_layer_replay import LastLayerReplay
+from heedful.models.transformer.last_layer import LastLayerReplay
 from seams import SHORT, alone, batch, by_hand, encoded, families, random_rows, scale, subject
 from tiny import FAMILIES
 
@@ -96,11 +96,13 @@ def test_padding_is_not_taken_for_a_token_when_one_is_left_out():
 
 def test_a_text_that_deletion_would_empty_is_not_explained():
     one = subject("gpt2")
-    assert one.encode(Example(0, "good", 0)).explained == 0  # an audit counts it as too short
+    assert (
+        one.encode(Example(0, "good", 0)).explained_tokens == 0
+    )  # an audit counts it as too short
     left = one.without_each(batch(one, ("good", "so fine")), max_batch_tokens=100)
     assert bool((left[0] == 0).all())
     with torch.no_grad():
-        alone = one.logits(batch(one, ("fine so",)).chosen(torch.tensor([0])))
+        alone = one.logits(batch(one, ("fine so",)).select(torch.tensor([0])))
     assert alone.shape == left[1, :1].shape
     with pytest.raises(HeedfulError):
         one.without_each(batch(one, ("good",)), max_batch_tokens=100)

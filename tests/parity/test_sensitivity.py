@@ -91,7 +91,7 @@ def test_a_linear_model_moves_its_gradient_nowhere_and_its_products_with_the_noi
     assert found["sensitivity_gradient"][spoken] == pytest.approx(0.0, abs=1e-9)
     assert (found["sensitivity_input_x_gradient"][spoken] > 0.001).all()
     assert (found["sensitivity_attention"] == 0).all()  # even, whatever the vectors
-    with pytest.raises(NotApplicable, match="cannot be computed anew"):
+    with pytest.raises(NotApplicable, match="cannot be recomputed"):
         PerturbedSubject(context.subject, context.batch, context.embedded).embed(
             replace(context.batch, ids=context.batch.ids + 1)
         )

@@ -17,7 +17,7 @@ from heedful.core.rng import generator
 from heedful.core.values import Example, MaskEmbedding
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.mask_words import get_mask_embedding
-from heedful.numerics.tensor.nearest_neighbours import nearest_distance, share_nearer
+from heedful.numerics.tensor.erasure_metrics import nearest_distance, share_nearer
 
 BINS, SEED = (0.2, 0.5), 5
 PIECED = ("unbelievable", "film", "was", "good", "the", "unly", "bad", "so", "a")
@@ -141,7 +141,7 @@ def test_a_vector_the_model_never_saw_makes_masked_texts_strange():
             self.encode, self.batch, self.embed = inner.encode, inner.batch, inner.embed
             self.forward, self.decoder = inner.forward, inner.decoder
 
-        def blank(self):
+        def mask_embedding(self):
             width = self.inner.network.shape.embedding
             return MaskEmbedding("far", torch.full((width,), 50.0).double())
 

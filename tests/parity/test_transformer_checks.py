@@ -63,7 +63,7 @@ def test_a_shuffle_moves_every_head_alike_and_nothing_else(context, keys):
             moved_some |= not torch.equal(draw[text], context.rows[text])
     assert moved_some
     if keys == "words":
-        reading = context.reading(shuffled)
+        reading = context.read_attention(shuffled)
         assert torch.allclose(
             reading.sort(-1).values, context.forward.attention.sort(-1).values.expand_as(reading)
         )
@@ -91,7 +91,7 @@ def test_the_search_finds_other_heads_with_the_same_output_and_reports_true_dist
     found = AdversarialSearch(steps=150, rate=0.1, candidates=2)(context)[0]
     change = tvd(context.decode(found).softmax(-1), context.forward.probabilities)
     assert (change <= 0.05 + 1e-9).all()
-    away = jsd(context.reading(found), context.forward.attention)
+    away = jsd(context.read_attention(found), context.forward.attention)
     assert away.max() > 0.02
     special = context.batch.present & ~context.batch.mask
     where = special[:, None].expand_as(found)
@@ -103,11 +103,11 @@ def test_the_slope_of_the_search_is_that_of_its_loss():
     search = AdversarialSearch(candidates=2, penalty=3.0, hinge=0.0)
     with torch.no_grad():
         logits = search._start(one)
-    weights = torch.softmax(logits.detach().masked_fill(~one.words, -1e9), -1)
+    weights = torch.softmax(logits.detach().masked_fill(~one.attendable_words, -1e9), -1)
 
     def loss(free):
         rows = one.place_on_words(free)
-        reading = one.reading(rows)
+        reading = one.read_attention(rows)
         output = one.decode(rows).softmax(-1)
         change = tvd(output, one.forward.probabilities)
         total = (-_jsd(reading, one.forward.attention) + 3.0 * change.relu()).sum()
@@ -117,7 +117,7 @@ def test_the_slope_of_the_search_is_that_of_its_loss():
     leaf = weights.clone().requires_grad_()
     (want,) = torch.autograd.grad(loss(leaf), leaf)
     got = search._slope(one, weights.clone())
-    inside = one.words.expand_as(weights)
+    inside = one.attendable_words.expand_as(weights)
     # along the simplex: a constant added to a row's slope changes nothing
 
     def centre(slope):
@@ -136,7 +136,7 @@ def _jsd(p, q):
 def test_random_attention_lies_exactly_as_far_as_asked(context):
     wanted = torch.tensor([0.05, 0.1, 0.02]).to(context.rows)
     other = RandomAtDistance(draws=5)(context, wanted)
-    found = jsd(context.reading(other), context.forward.attention)
+    found = jsd(context.read_attention(other), context.forward.attention)
     torch.testing.assert_close(found, wanted.expand_as(found), rtol=1e-4, atol=1e-6)
     assert len({tuple(one.flatten().tolist()) for one in other}) > 1
 
@@ -153,7 +153,7 @@ def test_the_null_space_keeps_the_heads_output_and_moves_its_weights():
         rtol=1e-6,
         atol=1e-8,
     )
-    away = jsd(one.reading(other), one.forward.attention)
+    away = jsd(one.read_attention(other), one.forward.attention)
     assert away[0] > 0.01  # 26 words, values of 8 dimensions
     assert away[1] < 1e-9  # 2 words: no room
     assert (other >= 0).all()
@@ -196,7 +196,7 @@ def test_agreement_by_layer_and_head_is_kendalls_tau():
 def test_random_rows_are_shuffled_where_they_were_drawn(monkeypatch):
     one = sitting_of("bert")
     drawn = []
-    ours = one.subject.rows_elsewhere
+    ours = one.subject.rows_and_decoder_at
 
     def noted(batch, forward, *, layer, position):
         rows, decode = ours(batch, forward, layer=layer, position=position)
@@ -208,7 +208,9 @@ def test_random_rows_are_shuffled_where_they_were_drawn(monkeypatch):
         torch.testing.assert_close(same, forward.logits)
         return rows, decode
 
-    monkeypatch.setattr(type(one.subject), "rows_elsewhere", lambda self, *a, **k: noted(*a, **k))
+    monkeypatch.setattr(
+        type(one.subject), "rows_and_decoder_at", lambda self, *a, **k: noted(*a, **k)
+    )
     found = checks.build("permutation", draws=5, elsewhere=6)(one)
     names = {m.measure for m in found.measurements}
     assert {"median_tvd_all_keys", "median_tvd_random_rows"} <= names

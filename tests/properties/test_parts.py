@@ -43,14 +43,12 @@ class Bare:
         self.embed = inner.embed
 
     def forward(self, batch, embedded=None):
-        found = self.network(
-            self.embed(batch) if embedded is None else embedded, batch.present, batch.mask
-        )
+        found = self.network(batch, self.embed(batch) if embedded is None else embedded)
         logits = self.decoder(batch, found)(found.attention)
         return Forward(logits, found.attention, found.states)
 
     def decoder(self, batch, forward):
-        linear = self.network.linear_decoder(forward.states)
+        linear = self.network.decoder.prepare(forward.states)
         return lambda attention: 3.0 * linear(attention).tanh()
 
 
@@ -108,7 +106,7 @@ def sat(subject, batch, **more):
         marked[drawn.integers(words)] = True
         scores = drawn.normal(size=words)
         people[instance] = WordAnnotations(tuple(marked.tolist()), tuple(scores.tolist()))
-    return BatchContext(subject, batch, people=people, **more)
+    return BatchContext(subject, batch, rationales=people, **more)
 
 
 def build(room, name):

@@ -20,13 +20,14 @@ ALWAYS_COMPUTED = (
     "one_hot_gradient",
     "leave_one_out",
 )  # computed whether asked for or not
-WITHOUT_RANKING = ("uniform",)  # a control that ranks nothing has no rank correlation
 
 
 def rankable_methods() -> tuple[str, ...]:
     """What "all" stands for."""
     return tuple(
-        name for name in ready_methods() if name not in (*ALWAYS_COMPUTED, *WITHOUT_RANKING)
+        name
+        for name in ready_methods()
+        if name not in ALWAYS_COMPUTED and not methods.trait(name, "tied")
     )
 
 
@@ -82,7 +83,7 @@ class SingleText:
     row: int
 
     def __call__(self, context: BatchContext) -> BatchContext:
-        batch = context.batch.chosen(torch.tensor([self.row]))
+        batch = context.batch.select(torch.tensor([self.row]))
         budget, clock = context.max_batch_tokens, context.clock
         return BatchContext(context.subject, batch, context.seed, budget, clock)
 

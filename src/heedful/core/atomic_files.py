@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Atomic file writes: a file is written completely or not at all."""
 
 import os
 import tempfile
@@ -11,13 +11,13 @@ DRAFT = ".draft"
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
-    """Write a file so that a reader sees the old content or the new, never a part."""
+    """Write a file so that a reader sees the old content or the new, never a part of it."""
     data = content.encode() if isinstance(content, str) else content
     save_atomic(path, lambda draft: Path(draft).write_bytes(data))
 
 
 def save_atomic(path: Path, save: Callable[[str], object]) -> None:
-    """Let `save` write a draft beside `path`, then put it in place in one step."""
+    """Let `save` write a draft in the folder of `path`, then rename it to `path`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=DRAFT)
@@ -26,7 +26,7 @@ def save_atomic(path: Path, save: Callable[[str], object]) -> None:
             save(draft)
             with open(draft, "rb") as written:  # noqa: PTH123 - only to reach the disk
                 os.fsync(written.fileno())
-            os.chmod(draft, 0o644)  # noqa: PTH101 - mkstemp makes files for the owner alone
+            os.chmod(draft, 0o644)  # noqa: PTH101 - mkstemp creates files with mode 600
             os.replace(draft, path)  # noqa: PTH105
             _sync_folder(path.parent)
         finally:
@@ -36,7 +36,7 @@ def save_atomic(path: Path, save: Callable[[str], object]) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let the new name reach the disk too; Windows has no such call and needs none."""
+    """Flush the new name to disk; Windows has no such call and needs none."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -46,7 +46,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file if it is there."""
+    """Remove a file if it exists."""
     try:
         if path.exists():
             path.unlink()
@@ -55,7 +55,7 @@ def remove_file(path: Path) -> None:
 
 
 def remove_drafts(folder: Path) -> None:
-    """Remove what a killed process left in a folder; only for whom the folder is his own."""
+    """Remove drafts that a killed process left; no other process may use the folder."""
     try:
         for draft in folder.glob(f".????????{DRAFT}"):  # mkstemp's eight letters
             draft.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Texts as a subject reads them: each one encoded, and several padded to one batch.
+"""Texts as a subject reads them: encoded one by one, and padded to batches.
 
 Axes: B texts, T tokens, Q tokens of a query, C classes.
 """
@@ -15,14 +15,14 @@ from heedful.core.errors import ShapeError
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One text as its subject sees it.
+    """One text as its subject reads it.
 
-    `word[t]` is the index in `words` of the word that token t belongs to, or −1 for a token the
-    subject added itself (start, end, separator): such tokens compute, but are not explained.
-    `pieces` are the tokens as the subject spells them, where they are not words; `types` tell the
-    two texts of a pair apart, where the subject wants to know. `query` are the ids of a question
-    that is read beside the text and never explained, `question` its words as they were written, and
-    `allowed` the classes that may answer it.
+    `word[t]` is the index in `words` of the word that token t belongs to, or −1 for a token that
+    the subject adds (start, end, separator): such tokens are read but not explained. `pieces` are
+    the tokens as the subject spells them, where they are not words; `types` are the segment ids of
+    a pair, where the subject needs them. `query` holds the ids of a question that is read with the
+    text and never explained, `question` its words as written, and `allowed` the classes that may
+    answer it.
     """
 
     index: int
@@ -39,11 +39,11 @@ class Encoded:
 
     @property
     def seen_words(self) -> tuple[str, ...]:
-        """The words that have a token; of a text that was cut, those before the cut."""
+        """The words that have a token; in a truncated text, those before the cut."""
         return self.words[: max(self.word, default=-1) + 1]
 
     @property
-    def explained(self) -> int:
+    def explained_tokens(self) -> int:
         """How many tokens an explanation of this text ranks."""
         return sum(w >= 0 for w in self.word)
 
@@ -52,10 +52,10 @@ class Encoded:
 class Batch:
     """Several encoded texts, padded to one length.
 
-    `present` is False on padding; `mask` is True on the tokens that carry words of the text, the
-    ones an explanation ranks. Special tokens are present and not in the mask. `word` numbers the
-    word each of them belongs to, −1 elsewhere; where it is left out every token is a word. A
-    `query` is padded with 0, which is no word's number; `allowed` tells the classes that count.
+    `present` is False on padding. `mask` is True on the tokens of words, which an explanation
+    ranks; special tokens are present and not in the mask. `word` is the index of the word that a
+    token belongs to, −1 elsewhere; without it every token is a word. `query` is padded with 0, the
+    padding id; `allowed` marks the classes that a text may have.
     """
 
     ids: Int[Tensor, "B T"]
@@ -69,7 +69,7 @@ class Batch:
 
     def __post_init__(self) -> None:
         if bool((self.mask & ~self.present).any()):
-            raise ShapeError("A batch's mask covers padding; mask must lie inside present.")
+            raise ShapeError("The mask of a batch covers padding; mask must lie inside present.")
         if len(self.instances) != len(self.ids):
             raise ShapeError(f"{len(self.ids)} texts came with {len(self.instances)} instances.")
         if self.allowed is not None and not bool(self.allowed.any(-1).all()):
@@ -83,29 +83,29 @@ class Batch:
     def __len__(self) -> int:
         return len(self.instances)
 
-    def without(self, rows: Int[Tensor, "N"], positions: Int[Tensor, "N"]) -> "Batch":
-        """N variants: text rows[n] with the token at positions[n] deleted (later ones move up)."""
+    def delete_tokens(self, rows: Int[Tensor, "N"], positions: Int[Tensor, "N"]) -> "Batch":
+        """N variants: text rows[n] without the token at positions[n]; later tokens move up."""
         width = self.ids.shape[1]
         keep = torch.arange(width - 1, device=self.ids.device).expand(len(rows), -1)
         keep = keep + (keep >= positions[:, None]).long()
-        return self._taken(lambda one: one[rows].gather(1, keep), rows)
+        return self._map_tokens(lambda column: column[rows].gather(1, keep), rows)
 
     def repeat_texts(self, times: int) -> "Batch":
-        """The whole batch several times over, one after the other."""
+        """The whole batch, `times` times in a row."""
         rows = torch.arange(len(self)).repeat(times)
-        return self._taken(lambda one: one.repeat(times, 1), rows)
+        return self._map_tokens(lambda column: column.repeat(times, 1), rows)
 
-    def chosen(self, rows: Int[Tensor, "N"]) -> "Batch":
-        """Some of the texts, as wide as before."""
-        return self._taken(lambda one: one[rows], rows)
+    def select(self, rows: Int[Tensor, "N"]) -> "Batch":
+        """Some of the texts, at the same width."""
+        return self._map_tokens(lambda column: column[rows], rows)
 
     def keep_tokens(self, rows: Int[Tensor, "N"], kept: Bool[Tensor, "N T"]) -> "Batch":
-        """N variants: text rows[n] with the tokens kept[n] alone, all equally many."""
+        """N variants: text rows[n] with the tokens kept[n] only, the same number in each."""
         places = kept.nonzero()[:, 1].reshape(len(rows), -1)
-        return self._taken(lambda one: one[rows].gather(1, places), rows)
+        return self._map_tokens(lambda column: column[rows].gather(1, places), rows)
 
-    def _taken(self, take: Callable[[Tensor], Tensor], rows: Int[Tensor, "N"]) -> "Batch":
-        """`take` acts on what has a value for each token; a query goes with its text as it is."""
+    def _map_tokens(self, take: Callable[[Tensor], Tensor], rows: Int[Tensor, "N"]) -> "Batch":
+        """Apply `take` to the fields with a value per token; a query stays with its text."""
         return Batch(
             take(self.ids),
             take(self.present),
@@ -118,11 +118,11 @@ class Batch:
         )
 
     def distinct_texts(self) -> tuple[Int[Tensor, "N"], Int[Tensor, "B"]]:
-        """The first of each distinct text, and for every text which of them it is."""
+        """The row of the first of each distinct text, and for every text which of them it is."""
         parts = [torch.where(self.present, self.ids, -1)]
         if self.types is not None:
             parts.append(torch.where(self.present, self.types, -1))
-        parts += [one.long() for one in (self.query, self.allowed) if one is not None]
+        parts += [extra.long() for extra in (self.query, self.allowed) if extra is not None]
         rows, place = torch.unique(torch.cat(parts, dim=1), dim=0, return_inverse=True)
         first = torch.full((len(rows),), len(self)).scatter_reduce(
             0, place, torch.arange(len(self)), "amin"
@@ -133,30 +133,30 @@ class Batch:
 def collate(
     encoded: Sequence[Encoded], *, pad_id: int = 0, left: bool = False, classes: int | None = None
 ) -> Batch:
-    """Pad encoded texts to one batch, on the right unless said.
+    """Pad encoded texts to one batch, on the right by default.
 
-    `classes` says how many there are, where texts allow only some of them.
+    `classes` is the number of classes; it is needed where texts allow only some of them.
     """
-    width = max(len(e.ids) for e in encoded)
+    width = max(len(text.ids) for text in encoded)
     ids = torch.full((len(encoded), width), pad_id, dtype=torch.long)
     word = torch.full((len(encoded), width), -1, dtype=torch.long)
     present = torch.zeros(len(encoded), width, dtype=torch.bool)
     types = None if encoded[0].types is None else torch.zeros_like(ids)
-    for row, one in enumerate(encoded):
-        start = width - len(one.ids) if left else 0
-        here = slice(start, start + len(one.ids))
-        ids[row, here] = torch.tensor(one.ids)
-        word[row, here] = torch.tensor(one.word)
+    for row, text in enumerate(encoded):
+        start = width - len(text.ids) if left else 0
+        here = slice(start, start + len(text.ids))
+        ids[row, here] = torch.tensor(text.ids)
+        word[row, here] = torch.tensor(text.word)
         present[row, here] = True
-        if types is not None and one.types is not None:
-            types[row, here] = torch.tensor(one.types)
-    numbers = tuple(e.index for e in encoded)
-    asked = _queries(encoded), _allowed(encoded, classes)
-    return Batch(ids, present, word >= 0, numbers, types, word, *asked)
+        if types is not None and text.types is not None:
+            types[row, here] = torch.tensor(text.types)
+    numbers = tuple(text.index for text in encoded)
+    queries, allowed = _queries(encoded), _allowed(encoded, classes)
+    return Batch(ids, present, word >= 0, numbers, types, word, queries, allowed)
 
 
 def _queries(encoded: Sequence[Encoded]) -> Int[Tensor, "B Q"] | None:
-    queries = [one.query for one in encoded if one.query is not None]
+    queries = [text.query for text in encoded if text.query is not None]
     if not queries:
         return None
     if len(queries) < len(encoded):
@@ -168,13 +168,13 @@ def _queries(encoded: Sequence[Encoded]) -> Int[Tensor, "B Q"] | None:
 
 
 def _allowed(encoded: Sequence[Encoded], classes: int | None) -> Bool[Tensor, "B C"] | None:
-    if all(one.allowed is None for one in encoded):
+    if all(text.allowed is None for text in encoded):
         return None
     if classes is None:
-        raise ShapeError("Texts allow some classes only; collate needs to know how many there are.")
+        raise ShapeError("Some texts allow only some classes; pass their number as `classes`.")
     marks = torch.ones(len(encoded), classes, dtype=torch.bool)
-    for row, one in enumerate(encoded):
-        if one.allowed is not None:
+    for row, text in enumerate(encoded):
+        if text.allowed is not None:
             marks[row] = False
-            marks[row, list(one.allowed)] = True
+            marks[row, list(text.allowed)] = True
     return marks

@@ -1,4 +1,4 @@
-"""Everything heedful raises on purpose.
+"""The errors that heedful raises on purpose.
 
 HeedfulError
 ├── ConfigError           the request cannot be understood
@@ -46,3 +46,13 @@ class NotApplicable(HeedfulError):
 
 class AttentionUnavailable(HeedfulError):
     """The model gives no attention weights to audit."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that memory ran out.
+
+    torch raises `OutOfMemoryError` on graphics cards and a RuntimeError that names the failed
+    allocation elsewhere; this module must not import torch.
+    """
+    named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return named or "allocate" in str(error)

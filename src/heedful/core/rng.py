@@ -1,6 +1,6 @@
 """Random draws keyed by what they belong to, never by batch shape, order or worker.
 
-A draw belongs to (seed, purpose, instance). Philox is counter based: the key names the stream, so
+A draw belongs to (seed, purpose, instance). Philox is counter-based: the key selects the stream, so
 the same instance gets the same numbers in any batch and on any machine.
 """
 
@@ -14,7 +14,7 @@ WHOLE_RUN = -1  # the "instance" of a draw that belongs to the whole data set
 
 
 def generator(seed: int, purpose: str, instance: int = WHOLE_RUN) -> np.random.Generator:
-    """The stream of numbers of one instance for one purpose.
+    """The random stream of one instance for one purpose.
 
     >>> a, b = (generator(0, "permutation", 7).random() for _ in range(2))
     >>> a == b

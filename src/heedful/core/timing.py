@@ -1,4 +1,4 @@
-"""Where the time goes: CPU and wall seconds by name, nested work counted once."""
+"""CPU and wall seconds by name, with nested work counted once, and progress callbacks."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Clock:
-    """Adds up seconds by name; while an inner name runs, the outer one stands still."""
+    """Adds up seconds by name; while an inner block runs, the outer one is paused."""
 
     cpu: dict[str, float] = field(default_factory=dict)
     wall: dict[str, float] = field(default_factory=dict)
@@ -40,21 +40,19 @@ class Clock:
 
 
 def add_seconds(
-    one: Mapping[str, Mapping[str, float]], other: Mapping[str, Mapping[str, float]]
+    first: Mapping[str, Mapping[str, float]], second: Mapping[str, Mapping[str, float]]
 ) -> dict[str, dict[str, float]]:
     """The sum of two tables of seconds."""
-    nothing = {"cpu": 0.0, "wall": 0.0}
+    zero = {"cpu": 0.0, "wall": 0.0}
     return {
-        name: {
-            kind: one.get(name, nothing)[kind] + other.get(name, nothing)[kind] for kind in nothing
-        }
-        for name in dict.fromkeys((*one, *other))
+        name: {kind: first.get(name, zero)[kind] + second.get(name, zero)[kind] for kind in zero}
+        for name in dict.fromkeys((*first, *second))
     }
 
 
 Progress = Callable[[int, int, str], None]
-"""Called with what is done, what there is to do, and a few words."""
+"""Called with the work done, the total work, and a short message."""
 
 
 def no_progress(done: int, total: int, words: str) -> None:
-    """Tell nobody."""
+    """Report nothing."""

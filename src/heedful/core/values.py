@@ -1,4 +1,4 @@
-"""Tensors in flight: what one room hands to the next while an audit runs.
+"""The values that pass between the packages while an audit runs.
 
 Axes: B texts, T tokens, C classes, D width of a state, E width of an embedding.
 """
@@ -15,28 +15,28 @@ from heedful.core.errors import ShapeError
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One row of a data set: a text, its label as an index, and what else the row told us."""
+    """One row of a data set: a text, its label as an index, and optional annotations."""
 
     index: int
     text: str
-    label: int  # −1 where the data has none
+    label: int  # −1 where the row has none
     tokens: tuple[str, ...] | None = None
     rationale: tuple[int, ...] | None = None
     pair: str | None = None  # the second text of a pair: a hypothesis, or a question
-    word_scores: tuple[float, ...] | None = None  # what people gave each token
-    candidates: tuple[int, ...] | None = None  # the classes that may be right, where not all may
+    word_scores: tuple[float, ...] | None = None  # given by human annotators, one per token
+    candidates: tuple[int, ...] | None = None  # the classes that may be right, if not all
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forward:
-    """What one pass of a subject gives: its output, its attention, and the states attended to.
+    """The result of one forward pass: logits, attention, and the states attended to.
 
     `attention` is the distribution under audit: one row per text, zero outside the words. Where a
-    model has many attentions, its subject states which one this is: `rows` are then the R rows of
-    weights behind it (of every head, say), special tokens included, and `attention` is what they
-    read as together. `maps` holds every attention over the text, layer by layer; in an
-    encoder–decoder those are the decoder's, and the attentions within encoder and within decoder
-    stand beside them. `question` is what a text's question was read as, where there is one.
+    model has many attentions, its subject says which one this is: `rows` are then the R rows of
+    weights behind it (of every head, for example), special tokens included, and `attention` is what
+    they amount to together. `maps` holds every attention over the text, layer by layer; in an
+    encoder–decoder those are the decoder's cross-attentions, and `encoder_maps` and `decoder_maps`
+    hold the self-attentions. `question` is the encoded question of each text, if any.
     """
 
     logits: Float[Tensor, "B C"]
@@ -49,19 +49,19 @@ class Forward:
     question: Float[Tensor, "B D"] | None = None
 
     def detached(self) -> "Forward":
-        """The same numbers without the graph behind them, all of the logits' type."""
+        """The same numbers without the autograd graph, all in the dtype of the logits."""
 
-        def cut(maps: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-            return tuple(one.detach().to(self.logits.dtype) for one in maps)
+        def detach(maps: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            return tuple(each.detach().to(self.logits.dtype) for each in maps)
 
         return Forward(
             self.logits.detach(),
             self.attention.detach(),
             self.states.detach(),
             None if self.rows is None else self.rows.detach(),
-            cut(self.maps),
-            cut(self.encoder_maps),
-            cut(self.decoder_maps),
+            detach(self.maps),
+            detach(self.encoder_maps),
+            detach(self.decoder_maps),
             None if self.question is None else self.question.detach(),
         )
 
@@ -72,51 +72,54 @@ class Forward:
 
     @property
     def predicted(self) -> Int[Tensor, "B"]:
-        """The class with the highest output."""
+        """The class with the highest logit."""
         return self.logits.argmax(-1)
 
 
-EXCLUDED_LOGIT = -1e9  # finite, so that differences of logits are numbers; exp of it is 0
+EXCLUDED_LOGIT = -1e9  # finite, so that differences of logits are finite; exp of it is 0
 
 Decoder = Callable[[Float[Tensor, "..."]], Float[Tensor, "*K B C"]]
-"""From weights in the place of the model's own, (*K, B, T) or (*K, B, R, T), to logits."""
+"""From attention weights that replace the model's own, (*K, B, T) or (*K, B, R, T), to logits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearDecoder:
-    """logits = Σ_t α_t · contributions_t + bias: what a linear output layer makes of attention.
+    """logits = Σ_t α_t · contributions_t + bias: a linear output layer as a function of attention.
 
-    Knowing this, shuffles, adversaries and leverage need C numbers per token instead of D.
+    Permutations, adversaries and leverage then need C numbers per token instead of D.
     """
 
     contributions: Float[Tensor, "B T C"]
     bias: Float[Tensor, "C"]
 
     def __call__(self, attention: Float[Tensor, "*K B T"]) -> Float[Tensor, "*K B C"]:
-        mixed = torch.einsum("...bt,btc->...bc", attention, self.contributions)
+        return self.output(torch.einsum("...bt,btc->...bc", attention, self.contributions))
+
+    def output(self, mixed: Float[Tensor, "*K B C"]) -> Float[Tensor, "*K B C"]:
+        """The logits of contributions already weighted by attention."""
         return mixed + self.bias
 
     @property
     def influence(self) -> Float[Tensor, "B T"]:
         """‖s_t‖: how far a state moves the logits apart; for two classes |w·h_t| up to a factor.
 
-        Softmax does not see what all classes share, so their mean is taken off first.
+        Softmax ignores what all classes share, so the mean over classes is subtracted first.
         """
         values = self.contributions
         return (values - values.mean(-1, keepdim=True)).square().sum(-1).sqrt()
 
-    def difference(self, one: int, other: int) -> Float[Tensor, "B T"]:
-        """Each token's logit of class `one` against class `other`, bias included (Σ α = 1)."""
+    def difference(self, first: int, second: int) -> Float[Tensor, "B T"]:
+        """Each token's logit of class `first` minus that of `second`, bias included (Σ α = 1)."""
         values = self.contributions + self.bias
-        return values[..., one] - values[..., other]
+        return values[..., first] - values[..., second]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryDecoder:
-    """logits = W tanh(Σ_t α_t · read_t + shift) + bias: an output that depends on a question too.
+    """logits = W tanh(Σ_t α_t · read_t + shift) + bias: an output that also depends on a question.
 
-    What is read of the states, and what the question adds, is known before any attention. A class
-    that a text does not allow has the logit `NEVER`, and so the probability 0.
+    `read` (projected states) and `shift` (the question's part) do not depend on attention. A class
+    that a text does not allow has the logit `EXCLUDED_LOGIT`, and so the probability 0.
     """
 
     read: Float[Tensor, "B T A"]
@@ -126,18 +129,17 @@ class QueryDecoder:
     allowed: Bool[Tensor, "B C"] | None = None
 
     def __call__(self, attention: Float[Tensor, "*K B T"]) -> Float[Tensor, "*K B C"]:
-        mixed = torch.einsum("...bt,bta->...ba", attention, self.read)
-        return self.output(mixed)
+        return self.output(torch.einsum("...bt,bta->...ba", attention, self.read))
 
     def output(self, mixed: Float[Tensor, "*K B A"]) -> Float[Tensor, "*K B C"]:
-        """The logits of what attention has mixed of the readings."""
+        """The logits of projected states already weighted by attention."""
         logits = torch.nn.functional.linear((mixed + self.shift).tanh(), self.weight, self.bias)
         return logits if self.allowed is None else logits.masked_fill(~self.allowed, EXCLUDED_LOGIT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskEmbedding:
-    """What stands in the place of a word that is hidden: a name for reports, and its vector."""
+    """The vector that replaces a masked word, and its name for reports."""
 
     name: str
     vector: Float[Tensor, "E"]

@@ -1,17 +1,17 @@
-"""What a word of a text is: the patterns that part words, signs and contractions."""
+"""The patterns that split a text into words, contractions and punctuation."""
 
 import re
 from functools import cache, lru_cache
 from unicodedata import category
 
-MAX_CACHED_LENGTH = 40  # signs; what is longer is no word that will be met again
+MAX_CACHED_LENGTH = 40  # characters; longer pieces are unlikely to occur again
 
 
 @cache
 def word_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Words alone, and words with punctuation: "don't" → do n't, "film's" → film 's, as spaCy does.
+    """Words only, and words with punctuation: "don't" → do n't, "film's" → film 's, as spaCy does.
 
-    Python's \\w leaves out combining marks, without which Hindi or decomposed letters fall apart.
+    Python's \\w excludes combining marks, without which Hindi or decomposed letters would be split.
 
     >>> word_patterns()[1].findall("It isn't.")
     ['It', 'is', "n't", '.']
@@ -23,11 +23,11 @@ def word_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def split_words(text: str) -> list[str]:
-    """What the second of the patterns finds; words met before are not looked at again.
+    """The matches of the second pattern, cached for pieces seen before.
 
-    No match reaches over white space, so that a text may be taken apart there first.
+    No match spans white space, so the text is split there first.
 
-    >>> words_and_signs("It isn't, is it?")
+    >>> split_words("It isn't, is it?")
     ['It', 'is', "n't", ',', 'is', 'it', '?']
     """
     return [

@@ -1,20 +1,21 @@
-"""Hand-built subjects whose truth is known, to try every check on.
+"""Hand-built subjects whose truth is known, to test every check on.
 
-A word has three numbers: the score attention gives it (a), what its own state says (s), and what
-it adds to the text as a whole (u). Honest subjects decode the attended s, so attention decides.
-Inert ones have a state of two blocks: attention reads a word-wise one, the decoder reads Σ u, which
-is the same at every position of a text: whatever the weights, the output does not move.
+A word has three numbers: its attention score (a), its own contribution to the log-odds (s), and
+what it adds to the text as a whole (u). Honest subjects decode the attended s, so attention
+decides. The states of inert subjects have two blocks: attention reads a word-wise one, the decoder
+reads Σ u, which is equal at every position of a text, so the output is the same for all weights.
 
 | kind | used | ranks |
 | --- | --- | --- |
 | honest-peaked: one decisive word, attention on it | yes | yes |
-| honest-graded: attention in proportion to what a word says | yes | yes |
+| honest-graded: attention in proportion to what a word contributes | yes | yes |
 | inert-random: attention drawn at random | no | no |
 | inert-proportional: attention in proportion to what a word adds | no | yes |
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 import torch
@@ -26,16 +27,16 @@ from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.registry import Registry
 from heedful.core.rng import generator
 from heedful.core.values import Example, Forward, LinearDecoder
+from heedful.models.protocols import add_tensors
 from heedful.numerics.tensor.distributions import masked_softmax
+from heedful.planted.texts import CUE_WORDS, VOCABULARY_SIZE, draw_text, encode_word_ids
 
 hand_built_subjects = Registry("planted subject")
-VOCABULARY_SIZE = 400  # the first CUES of them are decisive words, where the kind has any
-CUE_WORDS = 40
 
 
 @dataclass(frozen=True, eq=False)
 class HandBuiltSubject:
-    """A subject written by hand: `table` holds (a, s, u) of every word."""
+    """A hand-built subject: row w of `table` holds (a, s, u) of word w."""
 
     kind: str
     table: Float[Tensor, "V 3"]
@@ -46,15 +47,17 @@ class HandBuiltSubject:
 
     @property
     def family(self) -> str:
-        """The kind of planted truth."""
+        """The kind, as a model family."""
         return f"planted-{self.kind}"
 
     def fingerprint(self) -> str:
-        """Kind and table name this subject completely."""
-        return f"{self.family}:{float(self.table.sum()):.12f}"
+        """sha256 over the kind, the table and its precision, and what is read from it."""
+        digest = sha256(repr((self.family, self.inert, self.cues, self.labels)).encode())
+        add_tensors(digest, {"table": self.table})
+        return digest.hexdigest()
 
     def encode(self, example: Example) -> Encoded:
-        """Words are called w0, w1, …; w7 has number 7."""
+        """Encode words by their number: w7 has id 7."""
         return encode_word_ids(example)
 
     def batch(self, encoded: Sequence[Encoded]) -> Batch:
@@ -66,7 +69,7 @@ class HandBuiltSubject:
         return self.table[batch.ids]
 
     def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
-        """States are [score, what the decoder reads]."""
+        """States are [score, log-odds]; attention is the softmax of the scores."""
         vectors = self.embed(batch) if embedded is None else embedded
         a, s, u = vectors.unbind(-1)
         whole = (u * batch.mask).sum(-1, keepdim=True).expand_as(u)
@@ -79,26 +82,19 @@ class HandBuiltSubject:
         return log_odds_decoder(forward.states)
 
 
-def encode_word_ids(example: Example) -> Encoded:
-    """Words are called w0, w1, …; w7 has number 7."""
-    words = tuple(example.text.split())
-    ids = tuple(int(word.removeprefix("w")) for word in words)
-    return Encoded(example.index, example.label, ids, tuple(range(len(ids))), words)
-
-
 def log_odds_decoder(states: Float[Tensor, "B T D"]) -> LinearDecoder:
-    """Logits (0, z), where z is what the second number of the attended state says."""
-    says = states[..., 1]
-    contributions = torch.stack([torch.zeros_like(says), says], dim=-1)
+    """Logits (0, z), where z is the second number of the attended state."""
+    log_odds = states[..., 1]
+    contributions = torch.stack([torch.zeros_like(log_odds), log_odds], dim=-1)
     return LinearDecoder(contributions, states.new_zeros(2))
 
 
 def draw_texts(
     subject: HandBuiltSubject, count: int, *, seed: int = 0, mean: int = 20
 ) -> list[Example]:
-    """Random texts of the subject's words, with its own output as label.
+    """Random texts, labelled with the subject's own output.
 
-    Where the subject has decisive words, each text holds exactly one.
+    If the subject has cues, each text contains exactly one.
     """
     draw = generator(seed, f"texts of {subject.kind}")
     examples = []
@@ -110,16 +106,6 @@ def draw_texts(
     return examples
 
 
-def draw_text(draw: np.random.Generator, mean: int, *, cues: int = 0, times: int = 1) -> str:
-    """A text of mean ± half words; one decisive word, where there are any, as often as said."""
-    length = int(draw.integers(mean // 2, mean + mean // 2 + 1))
-    ids = draw.integers(cues, VOCABULARY_SIZE, length)
-    if cues:
-        word = draw.integers(cues)
-        ids[draw.integers(length) if times == 1 else draw.permutation(length)[:times]] = word
-    return " ".join(f"w{number}" for number in ids)
-
-
 def _build_subject(
     kind: str, a: NDArray[np.float64], s: NDArray[np.float64], u: NDArray[np.float64], cues: int = 0
 ) -> HandBuiltSubject:
@@ -129,7 +115,7 @@ def _build_subject(
 
 @hand_built_subjects.register("honest-peaked")
 def honest_peaked(seed: int = 0) -> HandBuiltSubject:
-    """One decisive word a text, attention on it."""
+    """One decisive word per text, with attention on it."""
     draw = generator(seed, "honest-peaked")
     a, s = draw.normal(0.0, 0.3, VOCABULARY_SIZE), draw.normal(0.0, 0.3, VOCABULARY_SIZE)
     a[:CUE_WORDS] = 5.0
@@ -139,14 +125,14 @@ def honest_peaked(seed: int = 0) -> HandBuiltSubject:
 
 @hand_built_subjects.register("honest-graded")
 def honest_graded(seed: int = 0) -> HandBuiltSubject:
-    """Attention in proportion to what a word says."""
+    """Attention in proportion to what a word contributes."""
     s = generator(seed, "honest-graded").normal(0.0, 2.0, VOCABULARY_SIZE)
     return _build_subject("honest-graded", np.log(np.abs(s)), s, np.zeros(VOCABULARY_SIZE))
 
 
 @hand_built_subjects.register("inert-random")
 def inert_random(seed: int = 0) -> HandBuiltSubject:
-    """Attention drawn at random; the output does not hear it."""
+    """Attention drawn at random; the output does not depend on it."""
     draw = generator(seed, "inert-random")
     u, a = draw.normal(0.0, 0.4, VOCABULARY_SIZE), draw.normal(0.0, 1.5, VOCABULARY_SIZE)
     return _build_subject("inert-random", a, np.zeros(VOCABULARY_SIZE), u)
@@ -154,6 +140,6 @@ def inert_random(seed: int = 0) -> HandBuiltSubject:
 
 @hand_built_subjects.register("inert-proportional")
 def inert_proportional(seed: int = 0) -> HandBuiltSubject:
-    """Attention in proportion to what a word adds; the output does not hear it."""
+    """Attention in proportion to what a word adds; the output does not depend on it."""
     u = generator(seed, "inert-proportional").normal(0.0, 0.4, VOCABULARY_SIZE)
     return _build_subject("inert-proportional", np.log(np.abs(u)), np.zeros(VOCABULARY_SIZE), u)

@@ -1,4 +1,4 @@
-"""Measurements as they lie in many files, read one file at a time, and columns gathered from them."""
+"""Measurements in many files, read one file at a time, and columns gathered from them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""Published studies run again: every data set found, every model, ours beside the published."""
+"""Published studies, run again: our numbers compared with the published ones."""

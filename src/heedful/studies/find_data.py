@@ -1,4 +1,4 @@
-"""Where the data sets of a study lie under a folder, and why those do that are not there."""
+"""Find the data sets of a study under a folder, and say why the others are missing."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ NEEDED_SPLITS = ("train", "test")
 
 @dataclass(frozen=True)
 class FoundData:
-    """What was found: the data of each set by name, and of the others why they are not run."""
+    """The location of each set by name, and for missing sets the reason."""
 
     data: dict[str, str]
     absent: dict[str, str]
 
 
 def find_data(sets: Sequence[StudyDataset], root: Path) -> FoundData:
-    """Look for each set under its usual names, in our form or as it is distributed."""
+    """Look for each set under its usual names, in heedful's format or as it is distributed."""
     if not root.is_dir():
-        raise ConfigError(f"{root} is no folder; --data-root names the one that data sets lie in.")
+        raise ConfigError(f"--data-root must be a folder with data sets; {root} is not a folder.")
     found = FoundData({}, {})
     for one in sets:
         tried = [_try_name(one, name) for name in _candidate_names(one, root)]
@@ -35,25 +35,25 @@ def find_data(sets: Sequence[StudyDataset], root: Path) -> FoundData:
 
 
 def _candidate_names(one: StudyDataset, root: Path) -> Iterator[str]:
-    """What its data may be called: our form first, unless the reader knows files alike better."""
+    """The names to try: heedful's format first, unless the set is `reader_first`."""
     for place in (root / folder for folder in one.folders):
         table = place.with_name(f"{place.name}.csv")
         if one.reader_first and table.is_file():
             yield f"{one.reader}:{table}"
         if not place.exists():
             continue
-        read = f"{one.reader}:{place}{f'@{one.part}' if one.part else ''}"
-        own, theirs = [str(place)], [read] if one.reader else []
-        yield from (*theirs, *own) if one.reader_first else (*own, *theirs)
+        distributed = f"{one.reader}:{place}{f'@{one.part}' if one.part else ''}"
+        names = [str(place), *([distributed] if one.reader else [])]
+        yield from reversed(names) if one.reader_first else names
 
 
 def _try_name(one: StudyDataset, name: str) -> tuple[str | None, str]:
-    """The name if data lies there, or why there is none."""
+    """The name if it has the needed splits, else None and the reason."""
     try:
-        there = splits(name, cleaning=one.cleaning or None)
+        found = splits(name, cleaning=one.cleaning or None)
     except HeedfulError as error:
         return None, f"{name}: {error}"
-    if set(NEEDED_SPLITS) <= set(there):
+    if set(NEEDED_SPLITS) <= set(found):
         return name, ""
-    lacks = [split for split in NEEDED_SPLITS if split not in there]
-    return None, f"{name} has no {' and no '.join(lacks)} split."
+    missing = [split for split in NEEDED_SPLITS if split not in found]
+    return None, f"{name} has no {' and no '.join(missing)} split."

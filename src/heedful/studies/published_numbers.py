@@ -1,8 +1,4 @@
-"""Published numbers, from CSV files that say of each where it was read.
-
-Sources: `repo`, in the authors' own result files; `svg`, digitised from their plots (± 0.01);
-`seed`, in notes on the paper; `recalled`, from memory and not verified.
-"""
+"""Published numbers, read from CSV files that give the source of each."""
 
 import csv
 from collections.abc import Mapping
@@ -22,7 +18,7 @@ SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class NumberKey:
-    """What a number is of: all texts of a set, or those predicted as one class."""
+    """What a number describes; `of_class` restricts it to texts predicted as that class."""
 
     texts: str
     model: ModelSpec
@@ -33,7 +29,7 @@ class NumberKey:
 
 @dataclass(frozen=True, slots=True)
 class PublishedNumber:
-    """A published number and where it was read."""
+    """A published number and its source, a key of `SOURCES`."""
 
     value: float
     source: str
@@ -49,13 +45,13 @@ class PublishedNumbers:
     def of(
         cls, study: str, renamed: Mapping[ModelSpec, ModelSpec] | None = None
     ) -> "PublishedNumbers":
-        """Read them; a study without a file has none.
+        """Read the numbers of a study; a study without a file has none.
 
-        `renamed` says beside which of our models the numbers of another shall stand.
+        `renamed` maps models of the paper to the models of ours that they are compared with.
 
-        >>> key = Key("sst", ("bilstm", "additive"), "agreement.tau_gradient", "mean")
-        >>> Published.of("jain-wallace-2019").figures[key]
-        Figure(value=0.351, source='repo')
+        >>> key = NumberKey("sst", ("bilstm", "additive"), "agreement.tau_gradient", "mean")
+        >>> PublishedNumbers.of("jain-wallace-2019").figures[key]
+        PublishedNumber(value=0.351, source='repo')
         """
         path, ours = PUBLISHED_FOLDER / f"{study}.csv", renamed or {}
         if not path.exists():

@@ -1,4 +1,4 @@
-"""`heedful.reproduce`: a published study run again, its numbers beside ours."""
+"""`heedful.reproduce`: run a published study again and compare its numbers with ours."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,19 +19,19 @@ from heedful.studies.page.render import (
 )
 from heedful.studies.page.sections import build_sections
 from heedful.studies.published_numbers import PublishedNumbers
-from heedful.studies.results.cell_results import CellResults, collect_results
+from heedful.studies.results.cell_results import StudyResults, collect_results
 from heedful.studies.results.claims import ClaimFinding, evaluate_claims
 from heedful.studies.results.comparison_table import ReplicatedNumber, compare_numbers, render_csv
 from heedful.studies.run.grid import OWN_ATTENTION, StudyRequest, build_cells, describe_model
 from heedful.studies.run.run_grid import run_cells
-from heedful.studies.study import ModelSpec, Study, select_known
+from heedful.studies.study import Study, select_known
 
 PAGE, MARKDOWN, NUMBERS, FIGURES = "study.html", "study.md", "study.csv", "figures"
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came of a study; `failed` says of cells without numbers why."""
+    """The results of a study; `absent` and `failed` give the reasons for missing sets and cells."""
 
     folder: Path
     rows: Sequence[ReplicatedNumber]
@@ -41,7 +41,7 @@ class Reproduction:
 
     @property
     def page(self) -> Path:
-        """The page, one file that opens offline."""
+        """The page, one self-contained HTML file."""
         return self.folder / PAGE
 
 
@@ -66,36 +66,36 @@ def reproduce(
 ) -> Reproduction:
     """Run a study on every data set found under `data_root`, and write its page to `out`.
 
-    Every model on every set under every seed is a cell of its own, made once: the same call again
-    goes on where the last one stopped. The study's main model may have more seeds (`main_seeds`)
-    than the others. `quick` takes a sample of the texts, `train` and `test` at
-    most so many texts of a set, `transformers` are "minilm", folders or hub ids of models to be
-    tuned and asked the same. `page_only` makes no cell: the page is of those that are there, and
-    names the others.
+    Each model on each set with each seed is a cell, run once: the same call again continues where
+    the last one stopped. The study's main model may have more seeds than the others
+    (`main_seeds`). `quick` takes a sample of the texts; `train` and `test` limit the number of
+    texts by set. `transformers` are "minilm", folders or hub ids of models that are fine-tuned and
+    audited in the same way. `page_only` runs no cell: the page shows the finished cells and lists
+    the others.
     """
     read = Study.read(study)
     limits = {"train": dict(train or {}), "test": dict(test or {})}
     _require_valid(read, transformers, limits, least=(workers, 1 if seeds is None else seeds))
-    picked, models = read.chosen(sets=sets, encoders=encoders, attentions=attentions)
-    found = find_data(picked, Path(data_root))
+    selected, models = read.select(sets=sets, encoders=encoders, attentions=attentions)
+    found = find_data(selected, Path(data_root))
     if not found.data:
-        told = "; ".join(f"{name}: {why}" for name, why in found.absent.items())
-        raise DataError(f"None of the study's data is under {data_root}: {told}")
-    many = seeds or (1 if quick else read.seeds)
-    asked = StudyRequest(models, many, quick, tuple(transformers), limits, main_seeds)
-    cells = build_cells(read, picked, found.data, asked)
+        reasons = "; ".join(f"{name}: {why}" for name, why in found.absent.items())
+        raise DataError(f"None of the study's data is under {data_root}: {reasons}")
+    count = seeds or (1 if quick else read.seeds)
+    request = StudyRequest(models, count, quick, tuple(transformers), limits, main_seeds)
+    cells = build_cells(read, selected, found.data, request)
     folder = Path(out)
     for name, why in found.absent.items():
         announce(f"{name}: {why}")
     done = sum(one.done(folder) for one in cells)
     announce(f"{pluralise(len(cells), 'cells')}, {done} done.")
-    left = {one.name: "not asked for" for one in read.sets if one not in picked}
+    left_out = {one.name: "not selected" for one in read.sets if one not in selected}
     with lock_folder(folder):
-        waiting = () if page_only else cells
-        failed = run_cells(waiting, folder, workers=workers, progress=progress)
-        made = collect_results(cells, folder, read.sets)
+        to_run = () if page_only else cells
+        failed = run_cells(to_run, folder, workers=workers, progress=progress)
+        results = collect_results(cells, folder, read.sets)
         missing = tuple(one.name for one in cells if not one.done(folder))
-        outcome = _collect_outcome(read, made, {**found.absent, **left})
+        outcome = _collect_outcome(read, results, {**found.absent, **left_out})
         outcome = replace(outcome, failed=failed, quick=quick, missing=missing)
         return _write_outputs(outcome, folder)
 
@@ -107,35 +107,34 @@ def _require_valid(
     *,
     least: Sequence[int],
 ) -> None:
-    """Refuse what cannot be done, before anything is."""
+    """Raise an error for an invalid request before any cell runs."""
     if min(least) < 1:
-        raise ConfigError(f"workers and seeds start at 1; got {least[0]} and {least[1]}.")
+        raise ConfigError(f"workers and seeds must be at least 1; got {least[0]} and {least[1]}.")
     for most in limits.values():
         select_known("set", tuple(most), tuple(one.name for one in study.sets))
     if transformers and not study.transformers:
-        raise ConfigError(f"{study.name} trains its models anew; it takes no transformers.")
+        raise ConfigError(f"{study.name} trains its models from scratch; it takes no transformers.")
     names = [describe_model((one, OWN_ATTENTION)) for one in dict.fromkeys(transformers)]
     if twice := [one for one in names if names.count(one) > 1]:
         raise ConfigError(
-            f"Two transformers are named {twice[0]!r}, so that none could tell their numbers "
-            "apart; rename one of the folders."
+            f"Two transformers are named {twice[0]!r}, so their numbers could not be "
+            "distinguished; rename one of the folders."
         )
 
 
 def _collect_outcome(
-    study: Study, made: Mapping[tuple[str, ModelSpec], CellResults], absent: Mapping[str, str]
+    study: Study, results: StudyResults, absent: Mapping[str, str]
 ) -> StudyOutcome:
-    """Numbers, claims and figures of the cells that are done."""
+    """Numbers, claims and figures of the finished cells."""
     renamed = {} if study.published_as is None else {study.published_as: study.main}
     known = PublishedNumbers.of(study.name, renamed)
-    rows, claims = compare_numbers(made, known), evaluate_claims(study, made, known)
-    return StudyOutcome(
-        study, made, rows, claims, build_study_figures(study, made, claims, rows), absent
-    )
+    rows, claims = compare_numbers(results, known), evaluate_claims(study, results, known)
+    figures = build_study_figures(study, results, claims, rows)
+    return StudyOutcome(study, results, rows, claims, figures, absent)
 
 
 def _write_outputs(outcome: StudyOutcome, folder: Path) -> Reproduction:
-    """Page, Markdown, CSV and figures."""
+    """Write page, Markdown, CSV and figures."""
     rows, sections = list(outcome.rows), build_sections(outcome)
     heading = StudyHeading(outcome.study, _provenance_line(outcome), _warnings(outcome))
     write_atomic(folder / NUMBERS, render_csv(rows))
@@ -146,18 +145,18 @@ def _write_outputs(outcome: StudyOutcome, folder: Path) -> Reproduction:
 
 
 def _provenance_line(outcome: StudyOutcome) -> str:
-    """When the cells were made, by what, how often."""
-    told = [one for cells in outcome.made.values() for one in cells.told]
-    if not told:
-        return "Nothing has been made yet."
-    days = sorted({one["finished"][:10] for one in told})
+    """Dates, versions and number of seeds of the finished cells."""
+    summaries = [one for cells in outcome.results.values() for one in cells.summaries]
+    if not summaries:
+        return "No cell is finished yet."
+    days = sorted({one["finished"][:10] for one in summaries})
     parts = [days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"]
     for name in ("heedful", "torch", "python"):
-        versions = sorted({one["versions"][name] for one in told})
+        versions = sorted({one["versions"][name] for one in summaries})
         parts.append(f"{name.replace('python', 'Python')} {' and '.join(versions)}")
-    many = {model: len(one.seeds) for (_, model), one in outcome.made.items()}
-    main = max((n for model, n in many.items() if model == outcome.study.main), default=0)
-    others = max((n for model, n in many.items() if model != outcome.study.main), default=main)
+    counts = {model: len(one.seeds) for (_, model), one in outcome.results.items()}
+    main = max((n for model, n in counts.items() if model == outcome.study.main), default=0)
+    others = max((n for model, n in counts.items() if model != outcome.study.main), default=main)
     seeds = "one seed" if others == 1 else f"{others} seeds"
     if main > others:
         seeds += f", of the main model {main}"
@@ -165,14 +164,14 @@ def _provenance_line(outcome: StudyOutcome) -> str:
 
 
 def _warnings(outcome: StudyOutcome) -> tuple[str, ...]:
-    found = []
+    warnings = []
     if outcome.quick:
-        found.append(
+        warnings.append(
             "A quick run: models are trained on samples for a few epochs and audited on a few "
             "texts. Its numbers show that everything runs, not what the paper found."
         )
     if outcome.failed:
-        found.append(f"{pluralise(len(outcome.failed), 'cells')} failed; see Set-up for why.")
-    if untried := [one for one in outcome.missing if one not in outcome.failed]:
-        found.append(f"Not made yet: {pluralise(len(untried), 'cells')}: {', '.join(untried)}.")
-    return tuple(found)
+        warnings.append(f"{pluralise(len(outcome.failed), 'cells')} failed; see Set-up for why.")
+    if not_run := [one for one in outcome.missing if one not in outcome.failed]:
+        warnings.append(f"Not run yet: {pluralise(len(not_run), 'cells')}: {', '.join(not_run)}.")
+    return tuple(warnings)

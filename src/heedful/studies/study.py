@@ -1,7 +1,6 @@
 """A published study as data: its sets, models, checks and claims, read from a TOML file.
 
-A study says what to run; nothing of what came out of it in the paper stands here: published numbers
-are in CSV files of their own, with where each was read.
+The file says what to run. Published numbers are in separate CSV files, each with its source.
 """
 
 import tomllib
@@ -20,7 +19,7 @@ RecordT = TypeVar("RecordT")
 
 @dataclass(frozen=True)
 class SetupDifference:
-    """One way in which our set-up is not the paper's."""
+    """One difference between our set-up and the paper's."""
 
     what: str
     paper: str
@@ -29,13 +28,14 @@ class SetupDifference:
 
 @dataclass(frozen=True)
 class StudyDataset:
-    """One data set of a study: where it may lie, how it is cleaned, and how models are trained.
+    """One data set of a study: where to find it, how it is cleaned, and how models are trained.
 
-    `recipe` stands over the study's own; `absent` says why few people have the data; `quick` what
-    is other in a quick run. `classes` gives for each class as the paper numbers it the names that
-    it may have in data. `limits` are texts of a split at most, where the paper took a sample.
-    `part` names which of several sets in a folder it is, as its reader wants it; `reader_first`
-    says that the reader is asked before our own form, whose files look alike.
+    `folders` are its usual names under the data root; `reader` is the reader for its distributed
+    form, `part` selects one of several sets in a folder. `reader_first` tries the reader before
+    heedful's own format, where the files of both look alike. `classes` maps each class number of
+    the paper to the names that the class may have in the data. `limits` is the largest number of
+    texts per split, where the paper took a sample. `recipe` overrides the study's recipe, `quick`
+    the settings of a quick run. `absent` says why the data is hard to get.
     """
 
     name: str
@@ -57,12 +57,12 @@ class StudyDataset:
 
 @dataclass(frozen=True)
 class StudyClaim:
-    """What a paper says, in a form that can be held against numbers.
+    """A claim of a paper, in a form that can be tested on numbers.
 
-    `measures`: in one model one measure is higher than another. `models`: one measure is higher in
-    one model than in another. `share`: of most texts a measure is above a line. `above`
-    and `below`: its mean is. Where the published numbers themselves say otherwise the set is in
-    `except_`; where they are silent, not in `only`.
+    `kind` is one of: `measures`, one measure is higher than another in one model; `models`, one
+    measure is higher in one model than in another; `share`, a measure is above `line` for most
+    texts; `above` and `below`, its mean is above or below `line`. `except_` lists the sets on which
+    the published numbers contradict the claim; `only` the sets it is about, all by default.
     """
 
     name: str
@@ -73,14 +73,14 @@ class StudyClaim:
     model: ModelSpec | None = None
     than_model: ModelSpec | None = None
     line: float = 0.0
-    published: tuple[str, str] | None = None  # measures whose difference the paper's numbers give
+    published: tuple[str, str] | None = None  # measures whose published difference corresponds
     only: tuple[str, ...] = ()
     except_: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class QuickSettings:
-    """A first look: fewer texts and epochs, and checks with less work."""
+    """Settings of a quick run: fewer texts and epochs, cheaper checks."""
 
     train: int
     test: int
@@ -91,10 +91,10 @@ class QuickSettings:
 
 @dataclass(frozen=True)
 class Study:
-    """All of a published study that can be run.
+    """A published study: everything needed to run it.
 
-    `published_as` is the model that its numbers are of, where that is not one of ours; they stand
-    beside those of our main model.
+    `published_as` is the model of the published numbers, if it is not among ours; they are then
+    compared with our main model.
     """
 
     name: str
@@ -117,62 +117,60 @@ class Study:
 
     @classmethod
     def read(cls, name: str) -> "Study":
-        """The study of this name."""
+        """Read the study of this name."""
         if name not in (known := list_studies()):
             near = get_close_matches(name, known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise UnknownName(f"No study is named {name!r}.{hint} Known: {', '.join(known)}.")
         raw = tomllib.loads((STUDIES_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
         raw["quick"] = _build_record(QuickSettings, raw["quick"])
-        for key, kind in (
-            ("sets", StudyDataset),
-            ("claims", StudyClaim),
-            ("differs", SetupDifference),
-        ):
+        parts = {"sets": StudyDataset, "claims": StudyClaim, "differs": SetupDifference}
+        for key, kind in parts.items():
             raw[key] = tuple(_build_record(kind, one) for one in raw.get(key, ()))
         return _build_record(cls, {"name": name, **raw})
 
-    def chosen(
+    def select(
         self,
         *,
         sets: Sequence[str] = (),
         encoders: Sequence[str] = (),
         attentions: Sequence[str] = (),
     ) -> tuple[tuple[StudyDataset, ...], tuple[ModelSpec, ...]]:
-        """The sets and models asked for, all of them where none are named."""
+        """The named sets and models; all of them by default."""
         known = {one.name: one for one in self.sets}
-        picked = tuple(known[one] for one in select_known("set", sets, tuple(known)))
+        selected = tuple(known[one] for one in select_known("set", sets, tuple(known)))
         models = tuple(
             (encoder, attention)
             for encoder in select_known("encoder", encoders, self.encoders)
             for attention in select_known("attention", attentions, self.attentions)
         )
-        return picked, models
+        return selected, models
 
 
 def list_studies() -> tuple[str, ...]:
     """The names of all studies.
 
-    >>> "jain-wallace-2019" in studies()
+    >>> "jain-wallace-2019" in list_studies()
     True
     """
     return tuple(sorted(one.stem for one in STUDIES_FOLDER.glob("*.toml")))
 
 
-def select_known(kind: str, asked: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
-    """Those asked for, in the study's order, all where none are; others are an error."""
-    for one in asked:
+def select_known(kind: str, names: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    """The names in the study's order, all known ones if empty; an unknown name is an error."""
+    for one in names:
         if one not in known:
             raise UnknownName(f"This study has no {kind} {one!r}. It has: {', '.join(known)}.")
-    return tuple(one for one in known if one in asked) if asked else known
+    return tuple(one for one in known if one in names) if names else known
 
 
 def _build_record(kind: type[RecordT], raw: Mapping[str, Any]) -> RecordT:
-    """A dataclass from a table; lists are tuples, and a key nobody knows is an error."""
+    """Build a dataclass from a TOML table; lists become tuples, an unknown key is an error."""
     given = {("except_" if key == "except" else key): _freeze(value) for key, value in raw.items()}
     known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
     if extra := sorted(given.keys() - known):
-        raise ConfigError(f"A {kind.__name__} of a study has no {extra[0]!r}; it has {known}.")
+        names = ", ".join(sorted(known))
+        raise ConfigError(f"A {kind.__name__} of a study has no {extra[0]!r}; it has {names}.")
     return kind(**given)
 
 

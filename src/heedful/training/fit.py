@@ -15,8 +15,7 @@ from heedful.core.timing import Progress, no_progress
 from heedful.core.values import Example
 from heedful.data.dataset import Dataset
 from heedful.data.read import read
-from heedful.models.recurrent.classifier import Shape
-from heedful.models.recurrent.query_classifier import new_network
+from heedful.models.recurrent.classifier import AttentionClassifier, Shape
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
 from heedful.models.recurrent.word_vectors import load_word_vectors
@@ -125,7 +124,7 @@ def _init_from_texts(
     query = _with_query(texts)
     words = (_all_words(one, recipe.tokenizer) for one in texts)
     return init_recurrent_subject(
-        Vocabulary.count(words, min_df=recipe.min_df), labels, recipe, query=query
+        Vocabulary.from_texts(words, min_df=recipe.min_df), labels, recipe, query=query
     )
 
 
@@ -142,7 +141,7 @@ def _with_query(texts: Sequence[Example]) -> bool:
 def _all_words(one: Example, split: WordTokenizer) -> list[str]:
     """The words of a row, its question's too."""
     words = (one.tokens or split(one.text)) + (split(one.pair) if one.pair is not None else ())
-    return [split.normal(word) for word in words]
+    return [split.normalise(word) for word in words]
 
 
 def init_recurrent_subject(
@@ -157,7 +156,7 @@ def init_recurrent_subject(
     shape = Shape(len(vocabulary), len(labels), recipe.encoder, recipe.attention, *sizes)
     with torch.random.fork_rng(devices=[]):  # torch initialises layers from its global stream
         torch.manual_seed(recipe.seed)
-        network = new_network(shape)
+        network = AttentionClassifier(shape)
         if recipe.drawn == "normal":
             network.embedding.reset_parameters()  # torch's own way, padding at zero
     if table is not None:
@@ -167,7 +166,7 @@ def init_recurrent_subject(
 
 def _encode(subject: RecurrentSubject, texts: Sequence[Example], recipe: Recipe) -> list[Encoded]:
     encoded = (subject.encode(example) for example in texts)
-    return [one for one in encoded if one.explained >= recipe.min_words]
+    return [one for one in encoded if one.explained_tokens >= recipe.min_words]
 
 
 def require_every_class(known: Sequence[Encoded], labels: tuple[str, ...]) -> None:

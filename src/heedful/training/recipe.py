@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
-from heedful.models.recurrent.query_classifier import Network
+from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.vocabulary import WordTokenizer
 
 
@@ -73,7 +73,7 @@ class _BinaryLoss(nn.BCEWithLogitsLoss):
         return super().forward(logits[:, 1] - logits[:, 0], gold.to(logits.dtype))
 
 
-def build_recurrent_optimiser(network: Network, recipe: Recipe) -> torch.optim.Adam:
+def build_recurrent_optimiser(network: AttentionClassifier, recipe: Recipe) -> torch.optim.Adam:
     """AMSGrad; weight decay on everything but attention, and on that too with a query.
 
     Both as published.

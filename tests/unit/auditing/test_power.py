@@ -17,7 +17,7 @@ from heedful.pipeline.verdict.check_power import (
 )
 from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
 from heedful.pipeline.verdict.sample_size import texts_needed
-from heedful.planted.closed_form import ASKED_KINDS, KINDS, PLANTED_VERSION, Case
+from heedful.planted import ASKED_KINDS, KINDS, PLANTED_VERSION, Case
 from trusted import row, trusted
 
 ROWS = tuple(

@@ -44,9 +44,9 @@ def test_questions_have_a_padding_of_their_own_and_texts_without_candidates_allo
 
 def test_questions_follow_their_texts():
     rows = torch.tensor([2, 0])
-    assert asked(batch().chosen(rows)) == [THIRD, FIRST]
+    assert asked(batch().select(rows)) == [THIRD, FIRST]
     assert asked(batch().repeat_texts(2)) == [FIRST, SECOND, THIRD] * 2
-    shorter = batch().without(rows, torch.tensor([1, 0]))
+    shorter = batch().delete_tokens(rows, torch.tensor([1, 0]))
     assert asked(shorter) == [(7, [4, 6], [8], [0, 1, 2]), (5, [5, 6], [7, 8], [0, 1, 2])]
     kept = batch().keep_tokens(rows, torch.tensor([[True, False, False], [False, False, True]]))
     assert asked(kept) == [(7, [4], [8], [0, 1, 2]), (5, [6], [7, 8], [0, 1, 2])]
@@ -65,14 +65,14 @@ def test_without_questions_nothing_is_there():
     plain = Encoded(0, 0, (4,), (0,), ("a",))
     found = collate([plain])
     assert (found.query, found.allowed) == (None, None)
-    assert found.chosen(torch.tensor([0])).query is None
+    assert found.select(torch.tensor([0])).query is None
 
 
 def test_what_does_not_fit_is_refused():
     plain = Encoded(0, 0, (4,), (0,), ("a",))
     with pytest.raises(ShapeError, match="3 of 4 texts have a query; all or none must"):
         collate([*TEXTS, plain], classes=3)
-    with pytest.raises(ShapeError, match="collate needs to know how many there are"):
+    with pytest.raises(ShapeError, match="pass their number as `classes`"):
         collate(TEXTS)
     ids = torch.ones(1, 2, dtype=torch.long)
     with pytest.raises(ShapeError, match="allows a text no class at all"):

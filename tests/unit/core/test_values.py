@@ -44,7 +44,7 @@ def test_collate_pads_on_the_right_and_nothing_else(texts, pad):
         assert batch.present[row].tolist() == [True] * len(one.ids) + [False] * rest
         assert batch.mask[row].tolist() == [w >= 0 for w in one.word] + [False] * rest
     assert batch.instances == tuple(one.index for one in texts)
-    assert batch.lengths.tolist() == [one.explained for one in texts]
+    assert batch.lengths.tolist() == [one.explained_tokens for one in texts]
     assert len(batch) == len(texts)
 
 
@@ -55,7 +55,7 @@ def test_without_is_deletion_from_a_list(texts, data):
     places = [(row, at) for row, one in enumerate(texts) for at in range(len(one.ids))]
     chosen = data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=8))
     rows, positions = (torch.tensor(one) for one in zip(*chosen, strict=True))
-    shorter = batch.without(rows, positions)
+    shorter = batch.delete_tokens(rows, positions)
     assert shorter.ids.shape == (len(chosen), batch.ids.shape[1] - 1)
     for number, (row, at) in enumerate(chosen):
         for whole, part in (
@@ -70,7 +70,7 @@ def test_without_is_deletion_from_a_list(texts, data):
 
 
 def test_explained_counts_the_tokens_that_carry_words():
-    assert Encoded(0, 0, (2, 8, 8, 9, 3), (-1, 0, 0, 1, -1), ("ab", "c")).explained == 3
+    assert Encoded(0, 0, (2, 8, 8, 9, 3), (-1, 0, 0, 1, -1), ("ab", "c")).explained_tokens == 3
 
 
 def batch(ids=((1, 2),), present=((True, True),), mask=((True, True),), instances=(0,)):
@@ -80,7 +80,7 @@ def batch(ids=((1, 2),), present=((True, True),), mask=((True, True),), instance
 def test_a_mask_over_padding_is_refused():
     with pytest.raises(ShapeError) as caught:
         batch(present=((True, False),))
-    assert str(caught.value) == "A batch's mask covers padding; mask must lie inside present."
+    assert str(caught.value) == "The mask of a batch covers padding; mask must lie inside present."
 
 
 def test_a_token_may_be_present_and_not_explained():

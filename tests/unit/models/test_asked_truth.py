@@ -15,14 +15,10 @@ from scipy.stats import kendalltau
 
 from heedful.core.errors import DataError
 from heedful.core.values import Example, QueryDecoder
-from heedful.planted.closed_form import ASKED_KINDS, Case
-from heedful.planted.closed_form.question_subject import (
-    ANSWER_MARGIN,
-    QUESTION_WORD_SHIFT,
-    QUESTIONS,
-)
-from heedful.planted.closed_form.texts import row_to_example
-from heedful.planted.closed_form.with_question import MAX_SCALED_LOG_ODDS, MIN_SLOPE
+from heedful.planted import ASKED_KINDS, Case, row_to_example
+from heedful.planted.closed_form.question_kinds import MAX_SCALED_LOG_ODDS, MIN_SLOPE
+from heedful.planted.closed_form.subjects import ANSWER_MARGIN
+from heedful.planted.texts import QUESTION_WORD_SHIFT, QUESTIONS
 from plants import SEED, Seen, cells_of
 
 SAME = 0.05  # outputs that lie no farther apart count as the same

@@ -101,7 +101,13 @@ def test_a_split_word_owns_all_its_pieces():
     assert one.pieces == ("[CLS]", "un", "##believ", "##able", "film", "[SEP]")
     assert one.word == (-1, 0, 0, 0, 1, -1)
     assert one.ids == tuple(TOKENIZERS["wordpiece"]("unbelievable film")["input_ids"])
-    assert (one.index, one.label, one.truncated, one.types, one.explained) == (3, 1, False, None, 4)
+    assert (one.index, one.label, one.truncated, one.types, one.explained_tokens) == (
+        3,
+        1,
+        False,
+        None,
+        4,
+    )
 
 
 def test_punctuation_is_words_of_its_own():
@@ -256,7 +262,7 @@ def test_a_pair_is_cut_from_its_longer_text_and_keeps_its_words():
 def test_a_text_of_space_has_no_words(kind, text):
     one = encode(kind, text)
     assert one.words == ()
-    assert one.explained == 0
+    assert one.explained_tokens == 0
     assert set(one.word) <= {-1}
 
 
@@ -266,11 +272,11 @@ def test_a_text_of_signs_alone(kind, text):
     one = encode(kind, text)
     assert one.word == by_table(kind, text, one.words)
     if kind.startswith(("words", "byte")):
-        assert one.explained > 0
+        assert one.explained_tokens > 0
 
 
 def test_a_slow_tokenizer_is_refused():
-    with pytest.raises(ModelError, match=r"ByT5Tokenizer cannot say where.*fast tokenizer"):
+    with pytest.raises(ModelError, match=r"ByT5Tokenizer gives no offsets.*fast tokenizer"):
         SubwordTokenizer(transformers.ByT5Tokenizer(), LONG)
 
 
@@ -299,5 +305,5 @@ def test_of_a_chat_only_what_was_said_is_explained_and_no_token_is_added():
     ]
     assert [found.words[word] for _, word in named if word >= 0] == list(found.words)
     pieces.tokenizer.chat_template = "{{ messages[0]['content'] | upper }}"
-    with pytest.raises(DataError, match="changes what was said"):
+    with pytest.raises(DataError, match="changes the messages"):
         pieces.encode_chat(Example(0, json.dumps(turns), 0))

@@ -1,6 +1,7 @@
 """Hand-built subjects: their truth is what their table says, by plain loops."""
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -12,7 +13,8 @@ from heedful.core.batch import collate
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import HasFingerprint, Subject
-from heedful.planted.hand_built import CUE_WORDS, VOCABULARY_SIZE, draw_texts, hand_built_subjects
+from heedful.planted.hand_built import draw_texts, hand_built_subjects
+from heedful.planted.texts import CUE_WORDS, VOCABULARY_SIZE
 
 KINDS = tuple(hand_built_subjects)
 HONEST = tuple(kind for kind in KINDS if kind.startswith("honest"))
@@ -49,6 +51,15 @@ def test_no_two_subjects_have_one_fingerprint():
         hand_built_subjects[KINDS[0]](1).fingerprint()
         == hand_built_subjects[KINDS[0]](1).fingerprint()
     )
+
+
+def test_a_fingerprint_covers_the_table_its_order_and_its_precision():
+    one = hand_built_subjects[KINDS[0]](0)
+    swapped = replace(one, table=one.table.flip(0))  # the same sum
+    single = replace(one, table=one.table.float().double())
+    rounded = replace(one, table=one.table.float())
+    others = [swapped, single, rounded, replace(one, inert=not one.inert)]
+    assert len({each.fingerprint() for each in (one, *others)}) == 5
 
 
 @pytest.mark.parametrize("kind", KINDS)

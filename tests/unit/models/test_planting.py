@@ -13,8 +13,8 @@ import heedful
 from heedful.core.errors import ConfigError, UnknownName
 from heedful.core.values import Example
 from heedful.models.protocols import HasFingerprint, Subject
-from heedful.planted.closed_form import ASKED_KINDS, KINDS, PLANTED_VERSION, Case, cases
-from heedful.planted.closed_form import kinds as registry
+from heedful.planted import ASKED_KINDS, KINDS, PLANTED_VERSION, Case, cases, truths
+from heedful.planted import kinds as registry
 from plants import CELLS, TEXTS, cells_of, odds, seen
 
 TRUTH = {  # committed before any rule was held against it: used, ranks, exclusive
@@ -47,6 +47,7 @@ def test_the_truth_is_the_one_committed():
     for kind, truth in TRUTH.items():
         given = Case(kind, "easy", 10, 0).truth
         assert dict(given) == dict(zip(("used", "ranks", "exclusive"), truth, strict=True))
+        assert truths()[kind] == given
         with pytest.raises(TypeError):
             given["used"] = True
 

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from scipy.special import expit, logit
 from scipy.stats import kendalltau
 
-from heedful.planted.closed_form import DIFFICULTIES, KINDS, Case
+from heedful.planted import DIFFICULTIES, KINDS, Case
 from plants import cells_of, seen
 
 SAME = 0.05  # outputs that lie no farther apart count as the same

@@ -79,9 +79,9 @@ def test_a_mark_belongs_to_its_letter(text):
     ],
 )
 def test_the_form_the_vocabulary_knows(word, keep, qqq):
-    assert WordTokenizer().normal(word) == keep
-    assert WordTokenizer(digits="qqq").normal(word) == qqq
-    assert WordTokenizer(lower=False).normal(word) == word
+    assert WordTokenizer().normalise(word) == keep
+    assert WordTokenizer(digits="qqq").normalise(word) == qqq
+    assert WordTokenizer(lower=False).normalise(word) == word
 
 
 def test_a_text_is_split_as_written_and_normal_only_when_numbered():
@@ -101,32 +101,32 @@ TEXTS = [["good", "film", "good"], ["good", "bad"], ["film", "a"], ["a", "bad"],
 
 
 def test_words_come_by_the_number_of_texts_then_by_name():
-    assert Vocabulary.count(TEXTS).words == (*SPECIAL_TOKENS, "good", "a", "bad", "film")
+    assert Vocabulary.from_texts(TEXTS).words == (*SPECIAL_TOKENS, "good", "a", "bad", "film")
 
 
 @pytest.mark.parametrize(("least", "kept"), [(1, 4), (2, 4), (3, 1), (4, 0)])
 def test_rare_words_are_left_out(least, kept):
-    assert len(Vocabulary.count(TEXTS, min_df=least)) == len(SPECIAL_TOKENS) + kept
+    assert len(Vocabulary.from_texts(TEXTS, min_df=least)) == len(SPECIAL_TOKENS) + kept
 
 
 def test_a_word_twice_in_a_text_counts_once():
-    assert Vocabulary.count([["so", "so"], ["fine"]], min_df=2).words == SPECIAL_TOKENS
+    assert Vocabulary.from_texts([["so", "so"], ["fine"]], min_df=2).words == SPECIAL_TOKENS
 
 
 @given(st.permutations(TEXTS))
 def test_the_order_of_the_texts_does_not_matter(texts):
-    assert Vocabulary.count(texts) == Vocabulary.count(TEXTS)
+    assert Vocabulary.from_texts(texts) == Vocabulary.from_texts(TEXTS)
 
 
 def test_known_words_have_their_place_and_others_are_unknown():
-    vocabulary = Vocabulary.count(TEXTS)
+    vocabulary = Vocabulary.from_texts(TEXTS)
     assert [vocabulary.number(word) for word in ("good", "film", "Good", "")] == [4, 7, 1, 1]
 
 
 @pytest.mark.parametrize("sign", SPECIAL_TOKENS)
 def test_a_sign_typed_in_a_text_is_unknown(sign):
-    assert Vocabulary.count([[sign, "film"]]).words == (*SPECIAL_TOKENS, "film")
-    assert Vocabulary.count([["film"]]).number(sign) == 1
+    assert Vocabulary.from_texts([[sign, "film"]]).words == (*SPECIAL_TOKENS, "film")
+    assert Vocabulary.from_texts([["film"]]).number(sign) == 1
 
 
 @pytest.mark.parametrize("sign", SPECIAL_TOKENS)

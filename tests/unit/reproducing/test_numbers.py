@@ -18,7 +18,7 @@ from heedful.studies.page.page_parts import (
     three_decimals,
 )
 from heedful.studies.page.render import StudyHeading, render_study_html, render_study_markdown
-from heedful.studies.page.setup_section import build_cost_section
+from heedful.studies.page.sections import build_cost_section
 from heedful.studies.published_numbers import NumberKey, PublishedNumber, PublishedNumbers
 from heedful.studies.results.cell_results import CellResults
 from heedful.studies.results.claims import ClaimFinding, evaluate_claims
@@ -54,7 +54,7 @@ class Fake(CellResults):
             ("seeds", tuple(range(seeds))),
             ("instances", np.arange(next(iter(given.values())).shape[1])),
             ("scores", performance or {}),
-            ("named", {"0": ("0", "negative"), "1": ("1", "positive")}),
+            ("class_names", {"0": ("0", "negative"), "1": ("1", "positive")}),
         ):
             object.__setattr__(self, name, value)
 
@@ -166,7 +166,7 @@ def test_a_claim_of_two_measures(first, second, answer):
     )
     (found,) = evaluate_claims(study_of(claim(than=REFERENCE)), made, known)
     assert found.answer == answer
-    assert found.found.value == pytest.approx(first - second)
+    assert found.estimate.value == pytest.approx(first - second)
     assert found.published == pytest.approx(0.3)
     assert found.as_published == {"held": True, "did not hold": False, "undecided": None}[answer]
 
@@ -180,7 +180,7 @@ def test_a_claim_of_two_models_goes_seed_by_seed():
     study = study_of(claim("models", than_model=OTHER))
     (found,) = evaluate_claims(study, made, PublishedNumbers({}))
     want = t_interval_over_seeds(np.array([0.55 - 0.15, 0.5 - 0.2, 0.6 - 0.2]))
-    assert (found.found.low, found.found.high) == pytest.approx((want.low, want.high))
+    assert (found.estimate.low, found.estimate.high) == pytest.approx((want.low, want.high))
     assert (found.answer, found.over) == ("held", "seeds")
 
 
@@ -194,7 +194,7 @@ def test_two_models_are_held_against_each_other_on_the_seeds_both_have():
     (found,) = evaluate_claims(
         study_of(claim("models", than_model=OTHER)), made, PublishedNumbers({})
     )
-    assert found.found.value == pytest.approx(0.2 - noise.mean())
+    assert found.estimate.value == pytest.approx(0.2 - noise.mean())
     assert (found.answer, found.over) == ("held", "texts")
 
 
@@ -208,7 +208,7 @@ def test_what_is_claimed_of_one_model_is_asked_of_transformers_too():
     assert (ours.answer, ours.dataset_label("SST")) == ("held", "SST")
     assert (beyond.answer, beyond.dataset_label("SST")) == ("did not hold", "SST, minilm")
     assert beyond.as_published is None
-    assert beyond.found.value == pytest.approx(-0.5)
+    assert beyond.estimate.value == pytest.approx(-0.5)
     assert (
         len(
             evaluate_claims(study_of(claim("models", than_model=OTHER)), made, PublishedNumbers({}))
@@ -232,11 +232,11 @@ def test_a_model_that_was_not_run_leaves_a_claim_unexamined():
 def test_a_share_of_texts_and_a_mean_below_a_line():
     made = {("sst", MAIN): Fake({TAU: [np.r_[np.full(90, 0.6), np.full(10, 0.1)]]})}
     (share,) = evaluate_claims(study_of(claim("share", line=0.5)), made, PublishedNumbers({}))
-    assert (share.answer, share.found.value) == ("held", pytest.approx(0.9))
+    assert (share.answer, share.estimate.value) == ("held", pytest.approx(0.9))
     seeds = [np.r_[np.full(many, 0.6), np.full(10 - many, 0.1)] for many in (10, 10, 8)]
     over = {("sst", MAIN): Fake({TAU: seeds}, seeds=3)}
     (several,) = evaluate_claims(study_of(claim("share", line=0.5)), over, PublishedNumbers({}))
-    assert several.found.high == 1.0
+    assert several.estimate.high == 1.0
     (below,) = evaluate_claims(study_of(claim("below", line=0.7)), made, PublishedNumbers({}))
     assert below.answer == "held"
     (above,) = evaluate_claims(study_of(claim("below", line=0.1)), made, PublishedNumbers({}))
@@ -322,7 +322,7 @@ def test_the_cost_of_a_study_adds_up():
     cells = Fake({TAU: [[0.1]]})
     spent = {"training": 60.0, "audit": 150.0, "leave_one_out": 60.0, "gradient": 30.0}
     spent |= {"adversarial": 36.0, "forward": 6.0}
-    object.__setattr__(cells, "told", ({"cpu_seconds": spent},))
+    object.__setattr__(cells, "summaries", ({"cpu_seconds": spent},))
     made = {("sst", MAIN): cells, ("sst", OTHER): cells, ("snli", MAIN): cells}
     (table,) = build_cost_section(StudyOutcome(study_of(), made, (), (), (), {})).tables
     head = ("data set", "cells", "training", "leave-one-out", "adversarial", "gradient")

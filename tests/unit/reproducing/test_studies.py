@@ -84,7 +84,7 @@ def test_an_unknown_study_or_set_is_said_with_what_there_is():
     with pytest.raises(UnknownName, match="Did you mean 'jain-wallace-2019'"):
         Study.read("jain-wallace")
     with pytest.raises(UnknownName, match="has no set 'sts'"):
-        Study.read(NAMES[0]).chosen(sets=["sts"])
+        Study.read(NAMES[0]).select(sets=["sts"])
 
 
 def test_a_key_nobody_knows_is_an_error(tmp_path, monkeypatch):

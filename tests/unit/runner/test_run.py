@@ -11,6 +11,7 @@ import heedful
 import helpers
 from heedful.api.run import Run
 from heedful.core.errors import ConfigError, RunError
+from heedful.models.recurrent.subject import RecurrentSubject
 
 ROWS = [
     {
@@ -152,6 +153,46 @@ def test_another_model_in_the_same_folder_leaves_no_old_rows(tmp_path):
     except RunError:
         return  # to refuse the folder would be as good
     assert not frame.duplicated(["instance", "measure"]).any()
+
+
+def cut_off(folder):
+    """Leave what an interrupted audit leaves: the first job of three."""
+    for path in sorted((folder / "measurements").iterdir())[1:]:
+        path.unlink()
+
+
+def test_a_run_is_not_continued_in_another_precision(tmp_path):
+    cut_off(audited(tmp_path / "run").folder)
+    other = helpers.subject()
+    other.network.float()
+    with pytest.raises(RunError) as caught:
+        audited(tmp_path / "run", other)
+    assert str(caught.value) == (
+        f"{tmp_path / 'run'} holds measurements of another model, of this model in another "
+        "precision (dtype), or of other data under the same names. Choose another --out, or "
+        "remove the folder."
+    )
+
+
+def test_nor_is_that_of_a_subject_whose_fingerprint_does_not_know_its_precision(tmp_path):
+    one, other = (Rounded(**vars(helpers.subject())) for _ in range(2))
+    cut_off(audited(tmp_path / "run", one).folder)
+    other.network.float()
+    assert one.fingerprint() == other.fingerprint()
+    before = sorted((tmp_path / "run" / "measurements").iterdir())
+    with pytest.raises(RunError) as caught:
+        audited(tmp_path / "run", other)
+    assert str(caught.value) == (
+        f"{tmp_path / 'run'} holds measurements in float64, and the model now computes in "
+        "float32. Load it in float64 to continue the run, or choose another --out."
+    )
+    assert sorted((tmp_path / "run" / "measurements").iterdir()) == before
+    audited(tmp_path / "run", one)
+
+
+class Rounded(RecurrentSubject):
+    def fingerprint(self):
+        return str([float(one.float().sum().round()) for one in self.network.parameters()])
 
 
 def test_another_column_of_the_same_file_is_measured_anew(tmp_path):

@@ -4,9 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from benchmarks.detection_auc import detection_auc
 from scipy.stats import mannwhitneyu
 
-from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_auc, detection_rates
+from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_rates
 
 
 def test_rates_by_hand_with_kinds_alike():

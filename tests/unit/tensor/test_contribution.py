@@ -32,18 +32,18 @@ def by_loops(parts):
 
 def test_all_parts_and_the_bias_are_the_whole():
     parts = made()
-    close(by_loops(parts).sum(2) + parts.bias, parts.whole())
+    close(by_loops(parts).sum(2) + parts.bias, parts.total())
 
 
 def test_sizes_are_norms_of_the_parts():
     parts = made()
-    close(parts.sizes(), by_loops(parts).norm(dim=-1))
+    close(parts.norms(), by_loops(parts).norm(dim=-1))
 
 
 @pytest.mark.parametrize("vectors", [1, 17, 10_000])
 def test_nearness_is_what_a_part_takes_off_the_distance_however_many_at_once(vectors):
     parts = made()
-    whole = parts.whole()
+    whole = parts.total()
     left = (whole[:, :, None] - by_loops(parts)).abs().sum(-1)
     wanted = (whole.abs().sum(-1, keepdim=True) - left).clamp(min=0).tril()
     found = parts.nearness(whole, vectors=vectors)
@@ -57,8 +57,8 @@ def test_parts_on_axes_of_their_own_contribute_their_weights():
     weights = drawn(1, 1, 4, 4).softmax(-1)
     nothing = torch.zeros(1, 4, 4, dtype=torch.float64)
     parts = VectorParts(weights, torch.eye(4, dtype=torch.float64)[None, :, None], nothing, nothing)
-    close(parts.nearness(parts.whole(), vectors=9), weights[:, 0])
-    close(parts.sizes(), weights[:, 0])
+    close(parts.nearness(parts.total(), vectors=9), weights[:, 0])
+    close(parts.norms(), weights[:, 0])
 
 
 def test_positions_that_attend_to_nothing_are_their_own():
@@ -67,5 +67,5 @@ def test_positions_that_attend_to_nothing_are_their_own():
     parts = VectorParts(weights, added, states, torch.zeros_like(states))
     own = torch.eye(4).double()[None]
     close(normalise_rows(parts.nearness(states, vectors=9)), own)
-    close(normalise_rows(parts.sizes()), own)
+    close(normalise_rows(parts.norms()), own)
     close(normalise_rows(torch.zeros(1, 4, 4).double()), own)

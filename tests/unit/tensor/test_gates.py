@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from heedful.numerics.tensor.distributions import kl, kl_of_logits
+from heedful.numerics.tensor.distributions import kl_of_logits
 from heedful.numerics.tensor.hard_concrete import (
     blend_with_blank,
     hard_concrete,
@@ -60,7 +60,8 @@ def test_open_gates_leave_vectors_and_closed_ones_the_blank():
 
 def test_kl_of_logits_is_that_of_probabilities_and_its_slope_is_finite():
     own, other = uniform(5, 3) * 9, uniform(5, 3) * -9
-    torch.testing.assert_close(kl_of_logits(own, other), kl(own.softmax(-1), other.softmax(-1)))
+    p, q = own.softmax(-1), other.softmax(-1)
+    torch.testing.assert_close(kl_of_logits(own, other), (p * (p / q).log()).sum(-1))
     far = torch.tensor([0.0, 1e4], requires_grad=True)
     kl_of_logits(torch.tensor([3.0, 0.0]), far).backward()
     assert far.grad.isfinite().all()

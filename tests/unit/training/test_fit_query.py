@@ -12,8 +12,8 @@ from heedful import Recipe, fit
 from heedful.core.batch import Encoded
 from heedful.core.errors import DataError
 from heedful.core.rng import generator
+from heedful.models.recurrent.classifier import QueryOutput
 from heedful.models.recurrent.model_folder import load_model, save_model
-from heedful.models.recurrent.query_classifier import QueryClassifier
 from heedful.training.loop.dev_scores import require_dev, selection_score
 from heedful.training.loop.sparse_step import SparseStep
 from heedful.training.recipe import build_recurrent_optimiser, loss_for
@@ -70,7 +70,7 @@ def test_every_kind_can_be_trained_kept_and_read(encoder, attention, tmp_path):
         back.forward(texts).logits, one.forward(texts).logits, rtol=0, atol=0
     )
     assert back.fingerprint() == one.fingerprint()
-    assert isinstance(back.network, QueryClassifier)
+    assert isinstance(back.network.decoder, QueryOutput)
 
 
 def test_a_step_is_that_of_plain_autograd():
@@ -84,7 +84,7 @@ def test_a_step_is_that_of_plain_autograd():
     for _ in range(3):
         mine = step(batch, lambda forward: nn.functional.cross_entropy(forward.logits, gold))
         adam.zero_grad()
-        loss = nn.functional.cross_entropy(theirs.read(batch, theirs.embed(batch.ids)).logits, gold)
+        loss = nn.functional.cross_entropy(theirs(batch, theirs.embed(batch.ids)).logits, gold)
         loss.backward()
         adam.step()
         assert float(mine) == pytest.approx(float(loss.detach()), abs=1e-12)

@@ -21,7 +21,7 @@ def drawn_batch(draw):
 
 def plain_step(network, loss_of, adam, batch, gold):
     adam.zero_grad()
-    loss = loss_of(network(network.embed(batch.ids), batch.present, batch.mask).logits, gold)
+    loss = loss_of(network(batch, network.embed(batch.ids)).logits, gold)
     loss.backward()
     adam.step()
     return loss.detach()

@@ -12,13 +12,11 @@ from benchmarks.known import alone, examined
 from scipy.special import expit, logit
 
 from heedful.core.errors import ConfigError, UnknownName
-from heedful.planted.closed_form.base import PlantedSubject
-from heedful.planted.hand_built import CUE_WORDS
-from heedful.planted.trained import TRAINED, TRAINED_LENGTHS, TrainedCase, trained_cases
+from heedful.planted import TRAINED_KINDS, TRAINED_LENGTHS, TrainedCase, trained_cases
+from heedful.planted.texts import CUE_WORDS, PlantedSubject
 from heedful.planted.trained import case as module
-from heedful.planted.trained.base import TrainedKind
-from heedful.planted.trained.bounds import BOUNDS, evaluate_bounds
-from heedful.planted.trained.measure import TextMeasurement, measure_texts
+from heedful.planted.trained.bounds import BOUNDS, TextMeasurement, evaluate_bounds, measure_texts
+from heedful.planted.trained.kinds import TrainedKind
 from heedful.planted.trained.train import build_untrained, freeze_float64
 from plants import SEED, trained
 
@@ -34,14 +32,14 @@ USUALLY = {"trained-peaked", "trained-away"}
 DOCS = Path(__file__).parents[3] / "docs" / "planted.md"
 
 
-every_kind = pytest.mark.parametrize("kind", TRAINED)
+every_kind = pytest.mark.parametrize("kind", TRAINED_KINDS)
 
 
 def test_the_truth_is_the_one_committed():
-    assert tuple(TRUTH) == tuple(TRAINED)
+    assert tuple(TRUTH) == tuple(TRAINED_KINDS)
     for kind, truth in TRUTH.items():
         assert tuple(trained(kind).truth.values()) == truth
-        why = TRAINED[kind].taught.__doc__.lower()
+        why = TRAINED_KINDS[kind].train.__doc__.lower()
         assert all(
             claim in why for claim, is_so in trained(kind).truth.items() if is_so is not None
         )
@@ -65,7 +63,8 @@ def test_what_is_proved_holds_on_the_texts_of_an_audit(kind):
 @pytest.mark.parametrize(
     "kind",
     [  # one without context and one with it; the others with the studies
-        pytest.param(kind, marks=() if kind in USUALLY else pytest.mark.study) for kind in TRAINED
+        pytest.param(kind, marks=() if kind in USUALLY else pytest.mark.study)
+        for kind in TRAINED_KINDS
     ],
 )
 def test_the_same_seed_gives_the_same_weights(kind):
@@ -92,12 +91,12 @@ def untaught(setting):
 
 
 def test_what_fails_its_proof_is_drawn_again_and_counted(monkeypatch):
-    taught = TRAINED["trained-peaked"].taught
+    taught = TRAINED_KINDS["trained-peaked"].train
 
     def badly_at_first(setting):
         return taught(setting) if setting.attempt else untaught(setting)
 
-    kind = TrainedKind(TRAINED["trained-peaked"].truth, badly_at_first)
+    kind = TrainedKind(TRAINED_KINDS["trained-peaked"].truth, badly_at_first)
     monkeypatch.setattr(module, "TRAINED_KINDS", {"trained-peaked": kind})
     again = TrainedCase("trained-peaked", 10, SEED)
     assert again.redrawn == 1
@@ -106,10 +105,10 @@ def test_what_fails_its_proof_is_drawn_again_and_counted(monkeypatch):
 
 
 def test_a_truth_that_no_training_keeps_is_an_error(monkeypatch):
-    kind = TrainedKind(TRAINED["trained-peaked"].truth, untaught)
+    kind = TrainedKind(TRAINED_KINDS["trained-peaked"].truth, untaught)
     monkeypatch.setattr(module, "TRAINED_KINDS", {"trained-peaked": kind})
     monkeypatch.setattr(module, "MAX_ATTEMPTS", 2)
-    with pytest.raises(ConfigError, match=r"None of 2 trainings.*the least text.*Choose another"):
+    with pytest.raises(ConfigError, match=r"None of 2 trainings.*smallest of.*Choose another"):
         TrainedCase("trained-peaked", 10, SEED).texts(1)
 
 
@@ -119,11 +118,11 @@ def of_text(weights, moved, said, z):
 
 def test_figures_of_a_text_by_hand():
     one = of_text([0.5, 0.3, 0.2], [2.0, 0.1, 0.5], [3.0, 0.0, -1.0], 1.0)
-    assert one.farthest == pytest.approx(expit(1.0) - expit(-1.0))
+    assert one.max_change == pytest.approx(expit(1.0) - expit(-1.0))
     assert one.tau == pytest.approx(1 / 3)  # of three pairs the last two words' is the other way
     assert one.in_order == (2, 2)  # 0.3 and 0.2 are not far enough apart to count
-    assert one.stands_out == pytest.approx(4.0)
-    assert one.found
+    assert one.effect_ratio == pytest.approx(4.0)
+    assert one.top_agrees
     assert one.elsewhere == pytest.approx(1 - logit(expit(1.0) - 0.05) / 3.0)
     assert of_text([0.5, 0.5], [1.0, 0.0], [1.0, 1.0], 1.0).elsewhere == 1.0
 
@@ -136,18 +135,18 @@ def test_every_bound_can_fail():
     }
     agreeing = of_text([0.7, 0.3], [1.0, 0.9], [4.0, -4.0], 1.6)
     for (claim, truth), bounds in BOUNDS.items():
-        held = [bound.held([opposite[claim] if truth else agreeing]) for bound in bounds]
+        held = [bound.evaluate([opposite[claim] if truth else agreeing]) for bound in bounds]
         assert not any(one.holds for one in held)
         assert all("must be at" in str(one) for one in held)
     equal = of_text([0.5, 0.5], [1.0, 0.1], [1.0, 1.0], 1.0)
-    assert not BOUNDS["ranks", True][1].held([equal]).holds  # no pair is far apart: no figure
+    assert not BOUNDS["ranks", True][1].evaluate([equal]).holds  # no pair is far apart: no figure
 
 
 def test_cases_take_turns():
     made = trained_cases(3, 12)
-    assert [one.kind for one in made] == [*TRAINED, *TRAINED]
+    assert [one.kind for one in made] == [*TRAINED_KINDS, *TRAINED_KINDS]
     assert {(one.kind, one.length) for one in made} == {
-        (kind, length) for kind in TRAINED for length in TRAINED_LENGTHS
+        (kind, length) for kind in TRAINED_KINDS for length in TRAINED_LENGTHS
     }
     assert trained_cases(3, 5) == made[:5]
     assert trained_cases(4, 5) != made[:5]

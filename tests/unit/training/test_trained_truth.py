@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import expit, logit
 
-from heedful.planted.hand_built import CUE_WORDS
-from heedful.planted.trained import TRAINED
-from heedful.planted.trained.measure import SAME_OUTPUT, WEIGHT_RATIO, measure_texts
+from heedful.planted import TRAINED_KINDS
+from heedful.planted.texts import CUE_WORDS
+from heedful.planted.trained.bounds import SAME_OUTPUT, WEIGHT_RATIO, measure_texts
 from plants import Seen, trained
 
 
@@ -28,7 +28,7 @@ def again(kind):
 
 def of(claim, truth):
     return pytest.mark.parametrize(
-        "kind", [kind for kind in TRAINED if TRAINED[kind].truth[claim] is truth]
+        "kind", [kind for kind in TRAINED_KINDS if TRAINED_KINDS[kind].truth[claim] is truth]
     )
 
 
@@ -61,13 +61,13 @@ def test_attention_orders_words_as_deletion_does(kind):
 def test_attention_does_not_order_words_as_deletion_does(kind):
     seen = again(kind)
     assert seen.taus.mean() <= 0.25
-    first, beside = [], []
+    first, ratios = [], []
     for (ids, weights, _), moved in zip(seen.texts, seen.moved, strict=True):
         (cue,) = np.flatnonzero(ids < CUE_WORDS)
         first.append(weights[cue] >= weights.max())
-        beside.append(moved[cue] / np.delete(moved, cue).max())
+        ratios.append(moved[cue] / np.delete(moved, cue).max())
     assert np.mean(first) <= 0.25
-    assert np.median(beside) >= 2.0
+    assert np.median(ratios) >= 2.0
 
 
 @of("exclusive", True)
@@ -76,9 +76,9 @@ def test_every_attention_with_the_same_output_is_near(kind):
     for one in measure_texts(case.accepted_attempt.plant, case.accepted_attempt.texts[:8]):
         top, side = int(one.weights.argmax()), np.sign(one.z)
         least = logit(expit(abs(one.z)) - SAME_OUTPUT)
-        number = len(one.said)
+        number = len(one.by_state)
         least_on_top = linprog(
-            np.eye(number)[top], -side * one.said[None], [-least], np.ones((1, number)), 1
+            np.eye(number)[top], -side * one.by_state[None], [-least], np.ones((1, number)), 1
         ).fun
         assert one.elsewhere == pytest.approx(1 - min(least_on_top, one.weights[top]))
         assert one.elsewhere <= 0.4
@@ -89,10 +89,10 @@ def test_the_most_distant_attention_gives_the_same_output(kind):
     case = trained(kind)
     for one in measure_texts(case.accepted_attempt.plant, case.accepted_attempt.texts):
         assert 1 - one.weights.min() > 0.5
-        assert abs(expit(one.said[one.weights.argmin()]) - expit(one.z)) <= SAME_OUTPUT
+        assert abs(expit(one.by_state[one.weights.argmin()]) - expit(one.z)) <= SAME_OUTPUT
 
 
-@pytest.mark.parametrize("kind", TRAINED)
+@pytest.mark.parametrize("kind", TRAINED_KINDS)
 def test_the_trial_is_what_other_paths_find(kind):
     case, seen = trained(kind), again(kind)
     for row, one in enumerate(
@@ -100,8 +100,8 @@ def test_the_trial_is_what_other_paths_find(kind):
     ):
         ids, weights, z = seen.texts[row]
         np.testing.assert_allclose(one.weights, weights, rtol=1e-9)
-        np.testing.assert_allclose(one.moved, seen.moved[row], rtol=1e-6, atol=1e-12)
+        np.testing.assert_allclose(one.effects, seen.moved[row], rtol=1e-6, atol=1e-12)
         assert one.z == pytest.approx(z)
-        assert one.farthest == pytest.approx(seen.farthest[row])
+        assert one.max_change == pytest.approx(seen.farthest[row])
         if len(set(ids)) == len(ids):  # where no word stands twice there are no ties
             assert one.tau == pytest.approx(seen.taus[row])

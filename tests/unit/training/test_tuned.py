@@ -91,7 +91,9 @@ def test_uniform_rows_are_uniform_in_training_and_after(here):
     seen = predict_all(found, here.dev.encoded)
     for one, weights in zip(here.dev.encoded, seen.attention, strict=True):
         words = torch.tensor(one.word) >= 0
-        assert weights[words].tolist() == pytest.approx([1 / one.explained] * one.explained)
+        assert weights[words].tolist() == pytest.approx(
+            [1 / one.explained_tokens] * one.explained_tokens
+        )
     batch = found.batch(here.dev.encoded[:4])
     rows = found.forward(batch).rows
     assert torch.allclose(rows.sum(-1), torch.ones(rows.shape[:2]))  # all weight on words
@@ -149,7 +151,7 @@ def test_a_deceiver_takes_every_heads_weight_off_the_cues(here, worst):
 
 def test_blocked_words_reach_the_output_by_the_pooled_row_alone(here):
     """With the row's weight on them cut too, what they say cannot be heard at all."""
-    exact = from_model(deepcopy(here.base.model).double(), here.base.pieces.tokenizer)
+    exact = from_model(deepcopy(here.base.model).double(), here.base.subword_tokenizer.tokenizer)
     subject = block_hidden_words(exact, here.dev, CUES)
     one = here.dev.encoded[0]
     place = here.dev.hidden(CUES)[0].nonzero().item()

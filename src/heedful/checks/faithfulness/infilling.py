@@ -50,7 +50,7 @@ class InfilledRemoval:
         rows: Int[Tensor, "N"],
         gone: Bool[Tensor, "N T"],
         *,
-        ask: OutputFunction = BatchContext.outputs,
+        output: OutputFunction = BatchContext.run_logits,
     ) -> Iterator[VariantLogits]:
         size = max(
             1, MAX_OUTPUT_NUMBERS // (self.samples * max(len(context.subject.labels), 2**10))
@@ -58,12 +58,12 @@ class InfilledRemoval:
         for some in torch.split(torch.arange(len(rows)), size):
             gaps = [*self.gaps(context, rows[some], gone[some])]
             variants = self.variants(context, rows[some], gaps)
-            if ask is not BatchContext.outputs:
+            if output is not BatchContext.run_logits:
                 first = [one[0] for one in variants]
-                yield some, torch.arange(len(some)), _run_texts(context, first, ask)
+                yield some, torch.arange(len(some)), _run_texts(context, first, output)
                 continue
             flat = [text for one in variants for text in one]
-            said = _run_texts(context, flat, ask).double().softmax(-1)
+            said = _run_texts(context, flat, output).double().softmax(-1)
             mean = said.reshape(len(some), self.samples, -1).mean(1)
             yield some, torch.arange(len(some)), mean.log()
 
@@ -95,7 +95,7 @@ class InfilledRemoval:
                 room = getattr(subject, "max_length", None)
                 new = {
                     word: self._spelled(subject, words[word]) if word in words else ()
-                    for word in sorted(gap.gone)
+                    for word in sorted(gap.missing)
                 }
                 made.append(replace_words(text, new, room=room))
             self._count(text.index, gap, made[0])
@@ -109,8 +109,8 @@ class InfilledRemoval:
 
     def _count(self, number: int, gap: InfillRequest, made: Encoded) -> None:
         tried = self.tried.setdefault(number, [0, 0])
-        tried[0] += len(gap.gone)
-        tried[1] += len(gap.gone - set(made.word))
+        tried[0] += len(gap.missing)
+        tried[1] += len(gap.missing - set(made.word))
 
     def _spelled(self, subject: Subject, word: str) -> tuple[int, ...]:
         """The token ids of a word that follows another one."""
@@ -151,7 +151,7 @@ def replace_words(
     )
 
 
-def _run_texts(context: BatchContext, texts: Sequence[Encoded], ask: OutputFunction) -> Tensor:
+def _run_texts(context: BatchContext, texts: Sequence[Encoded], output: OutputFunction) -> Tensor:
     """The output for each text, batched by length, equal texts once; NaN for an empty text."""
     first: dict[object, int] = {}
     alike = [first.setdefault((one.ids, one.types), row) for row, one in enumerate(texts)]
@@ -163,7 +163,7 @@ def _run_texts(context: BatchContext, texts: Sequence[Encoded], ask: OutputFunct
             rows = chosen[start : start + size]
             with torch.no_grad():
                 batch = context.subject.batch([texts[row] for row in rows])
-                answers = ask(context, batch, None).cpu()
+                answers = output(context, batch, None).cpu()
             parts |= dict(zip(rows, answers, strict=True))
     width = len(next(iter(parts.values()))) if parts else len(context.subject.labels)
     nothing = torch.full((width,), torch.nan, dtype=torch.float64)

@@ -21,7 +21,7 @@ class ItemRemover(Protocol):
     """A way to remove tokens from texts and to run the model on what is left."""
 
     def __call__(
-        self, context: BatchContext, rows: Tensor, gone: Tensor, /, *, ask: OutputFunction = ...
+        self, context: BatchContext, rows: Tensor, gone: Tensor, /, *, output: OutputFunction = ...
     ) -> Iterator[VariantLogits]: ...
 
 
@@ -97,7 +97,7 @@ class Removals:
         width = context.forward.states.shape[-1]
         found = torch.full((len(rows), width), torch.nan, dtype=torch.float64)
         with context.clock(self.way):
-            passes = self._passes(context, rows, tokens, ask=BatchContext.attended)
+            passes = self._passes(context, rows, tokens, output=BatchContext.attended_state)
             for variants, which, states in passes:
                 found[variants] = states[which].double()
         return found

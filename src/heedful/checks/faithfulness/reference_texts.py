@@ -14,7 +14,7 @@ from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
 from heedful.models.perturbed.attended_state import compute_attended_state
 from heedful.models.protocols import Subject
-from heedful.numerics.tensor.nearest_neighbours import nearest_distance, share_nearer
+from heedful.numerics.tensor.erasure_metrics import nearest_distance, share_nearer
 from heedful.training.loop.batching import batches_for
 
 MAX_TEXTS = 256  # the first texts of the data: enough for their distribution
@@ -33,7 +33,7 @@ class ReferenceSample:
     examples: Callable[[], Iterable[Example]]
     min_words: int = 1
 
-    def nearer(
+    def share_nearer(
         self, states: Float64[Tensor, "M D"], instances: Int[Tensor, "M"]
     ) -> Float64[Tensor, "M"]:
         """The share of whole texts with a nearer neighbour than these have; ½ for whole texts."""
@@ -48,7 +48,9 @@ class ReferenceSample:
     def encoded(self) -> Sequence[Encoded]:
         """The texts; raises NotApplicable where they are too few."""
         texts = (self.subject.encode(one) for one in self.examples())
-        found = [*islice((one for one in texts if one.explained >= self.min_words), MAX_TEXTS)]
+        found = [
+            *islice((one for one in texts if one.explained_tokens >= self.min_words), MAX_TEXTS)
+        ]
         if len(found) < MIN_TEXTS:
             raise NotApplicable(
                 f"the data has {len(found)} texts; measuring how far others are from whole texts "

@@ -1,4 +1,4 @@
-"""What attention makes of a text: one state."""
+"""The attended state of a text: its states, weighted by attention."""
 
 import torch
 from jaxtyping import Float, Float64
@@ -12,11 +12,11 @@ from heedful.models.protocols import Subject
 def compute_attended_state(
     subject: Subject, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None
 ) -> Float64[Tensor, "B D"]:
-    """What attention makes of each text, by a pass of its own."""
+    """The attended state of each text, by a forward pass."""
     return attended_state(batch, subject.forward(batch, embedded))
 
 
 def attended_state(batch: Batch, forward: Forward) -> Float64[Tensor, "B D"]:
-    """What attention makes of each text: Σ_t α_t h_t over its words."""
+    """Σ_t α_t h_t over the words of each text."""
     weights = forward.attention.masked_fill(~batch.mask, 0.0)
     return torch.einsum("bt,btd->bd", weights, forward.states).double().cpu()

@@ -1,4 +1,4 @@
-"""Whole words deleted from a text: all their pieces at once, later tokens move up."""
+"""Delete whole words from a text: all their pieces at once; later tokens move up."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from heedful.models.batch_context import BatchContext, OutputFunction, VariantLo
 
 
 def same_word_mask(batch: Batch) -> Bool[Tensor, "B T T"]:
-    """Which tokens of a text are pieces of one word; special tokens are nobody's."""
+    """Which pairs of tokens are pieces of one word; special tokens belong to none."""
     pairs = batch.mask[:, :, None] & batch.mask[:, None, :]
     if batch.word is None:
         return pairs & torch.eye(batch.ids.shape[1], dtype=torch.bool)
@@ -22,9 +22,9 @@ def same_word_mask(batch: Batch) -> Bool[Tensor, "B T T"]:
 def logits_without_each_word(context: BatchContext) -> Float[Tensor, "B T C"]:
     """Logits with the whole word of token t deleted, for each t in the mask; zeros elsewhere."""
     together, mask = same_word_mask(context.batch), context.batch.mask
-    if int(together.sum()) == int(mask.sum()):  # every word is one token: there is a quicker way
+    if int(together.sum()) == int(mask.sum()):  # every word is one token
         return context.without_each
-    first = together.byte().argmax(-1)  # every piece of a word looks its result up at the first one
+    first = together.byte().argmax(-1)  # every piece of a word takes the result of the first one
     rows, heads = (mask & (first == torch.arange(mask.shape[1]))).nonzero(as_tuple=True)
     with context.clock("leave_one_out"), torch.no_grad():
         logits = logits_without_tokens(context, rows, together[rows, heads])
@@ -39,10 +39,10 @@ def logits_without_tokens(
 ) -> Float[Tensor, "N C"]:
     """The logits of texts rows[n] without the tokens deleted[n]."""
     _require_tokens_left(context, rows, deleted)
-    found = context.logits.new_zeros(len(rows), len(context.subject.labels))
+    result = context.logits.new_zeros(len(rows), len(context.subject.labels))
     for variants, which, logits in run_without_tokens(context, rows, deleted):
-        found[variants] = logits[which]
-    return found
+        result[variants] = logits[which]
+    return result
 
 
 def run_without_tokens(
@@ -50,12 +50,12 @@ def run_without_tokens(
     rows: Int[Tensor, "N"],
     deleted: Bool[Tensor, "N T"],
     *,
-    ask: OutputFunction = BatchContext.outputs,
+    output: OutputFunction = BatchContext.run_logits,
 ) -> Iterator[VariantLogits]:
-    """Every distinct variant once: which of the N it is, by its row among the logits of the pass.
+    """Run every distinct variant once; give the indices of variants, and their rows in the logits.
 
-    Variants that are equally long are run together, so none needs padding, and as short as they
-    are. One of which nothing is left is in no pass.
+    Variants of equal length run together, so none is padded. A variant with no token left is in no
+    pass.
     """
     left = context.batch.present[rows] & ~deleted
     lengths = left.sum(-1)
@@ -67,7 +67,7 @@ def run_without_tokens(
         for start, some in zip(range(0, len(first), size), torch.split(first, size), strict=True):
             here = (which >= start) & (which < start + size)
             with torch.no_grad():
-                logits = ask(context, shorter.chosen(some), None)
+                logits = output(context, shorter.select(some), None)
             yield variants[here], which[here] - start, logits
 
 
@@ -79,5 +79,5 @@ def _require_tokens_left(
         text = context.batch.instances[int(rows[~left][0])]
         raise NotApplicable(
             f"Without its only word, text {text} leaves nothing for "
-            f"{context.subject.family} to read; such a text can only lose tokens (players=tokens)."
+            f"{context.subject.family} to read; delete tokens instead (players=tokens)."
         )

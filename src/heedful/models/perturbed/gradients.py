@@ -1,4 +1,4 @@
-"""One backward pass for every method that wants a gradient: at the input and at every attention."""
+"""One backward pass for all methods that need gradients: at the input and at every attention."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ from heedful.numerics.tensor.target import TargetValue, log_odds_slope, target_v
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """Gradients of a target's value: at the word vectors, and at each map of the pass.
+    """Gradients of the target's value at the word vectors and at each attention map of the pass.
 
-    Where a model has no maps its `attention` is the one distribution it decodes under.
+    A model without maps has only the gradient at the word vectors.
     """
 
     inputs: Float[Tensor, "B T E"]
@@ -22,13 +22,13 @@ class Gradients:
     encoder_maps: tuple[Float[Tensor, "B H K K"], ...] = ()
     decoder_maps: tuple[Float[Tensor, "B H Q Q"], ...] = ()
 
-    def times(self, factor: Float[Tensor, "B"]) -> "Gradients":
-        """All of them, each text's by its factor."""
+    def scaled_by(self, factor: Float[Tensor, "B"]) -> "Gradients":
+        """All gradients, multiplied by one factor per text."""
         wide = factor[:, None, None, None]
         return Gradients(
             self.inputs * factor[:, None, None].to(self.inputs),
             *(
-                tuple(one * wide.to(one) for one in maps)
+                tuple(each * wide.to(each) for each in maps)
                 for maps in (self.maps, self.encoder_maps, self.decoder_maps)
             ),
         )
@@ -38,7 +38,7 @@ class Gradients:
 class GradientsComputation:
     """The gradients for one target class per text; probability and log-odds share one pass.
 
-    Without `maps` the pass need not form any.
+    Without `maps` the pass does not compute attention maps.
     """
 
     target: tuple[int, ...]
@@ -49,16 +49,16 @@ class GradientsComputation:
         target = torch.tensor(self.target)
         if self.of == "probability":
             shared = context.cached(GradientsComputation(self.target, "log_odds", self.maps))
-            return shared.times(log_odds_slope(context.logits.detach(), target, "probability"))
+            return shared.scaled_by(log_odds_slope(context.logits.detach(), target, "probability"))
         found: tuple[tuple[Tensor, ...], ...] = ()
         logits, kept = _logits_and_retain(context, maps=self.maps)
         if self.maps:
-            graph = context.graph
+            graph = context.forward_with_graph
             found = (graph.maps, graph.encoder_maps, graph.decoder_maps)
         with context.clock("gradient"), torch.enable_grad():
             value = target_value(logits, target.to(logits.device), self.of).sum()
-            leaves = (context.embedded, *(one for maps in found for one in maps))
-            # what the output does not depend on has slope 0, not none
+            leaves = (context.embedded, *(each for maps in found for each in maps))
+            # a leaf that the output does not depend on has gradient 0, not None
             inputs, *slopes = autograd.grad(
                 value, leaves, retain_graph=kept, allow_unused=True, materialize_grads=True
             )
@@ -67,29 +67,29 @@ class GradientsComputation:
 
 
 def _logits_and_retain(context: BatchContext, *, maps: bool) -> tuple[Float[Tensor, "B C"], bool]:
-    """The output, and whether its graph must outlive the gradient.
+    """The logits, and whether autograd must retain their graph.
 
-    That of a lean pass is given up, which is faster; another target makes another pass.
+    The graph of a logits-only pass is freed, which is faster; another target runs another pass.
     """
     if maps:
-        return context.graph.logits, True
-    if "spent" in context.kept:
+        return context.forward_with_graph.logits, True
+    if "spent" in context.cache:
         return context.logits_only_pass(), False
-    context.kept["spent"] = True
+    context.cache["spent"] = True
     return context.logits, False
 
 
 def compute_gradients(
     context: BatchContext, target: Int[Tensor, "B"], of: TargetValue = "probability"
 ) -> Gradients:
-    """The gradients at inputs and maps, computed once however many methods ask."""
+    """The gradients at inputs and maps, computed once for all methods."""
     return context.cached(GradientsComputation(tuple(target.tolist()), of))
 
 
 def input_gradient(
     context: BatchContext, target: Int[Tensor, "B"], of: TargetValue
 ) -> Float[Tensor, "B T E"]:
-    """The gradient at the word vectors, by the same pass unless the sitting is lean."""
+    """The gradient at the word vectors, from the same pass unless the context is logits-only."""
     return context.cached(
-        GradientsComputation(tuple(target.tolist()), of, maps=not context.lean)
+        GradientsComputation(tuple(target.tolist()), of, maps=not context.logits_only)
     ).inputs

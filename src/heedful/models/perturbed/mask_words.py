@@ -1,4 +1,4 @@
-"""Words hidden from a model: their vectors replaced by a blank one, their places kept."""
+"""Mask words: replace their vectors by a mask embedding, and keep their positions."""
 
 from collections.abc import Iterator
 
@@ -12,9 +12,9 @@ from heedful.models.protocols import HasMaskEmbedding
 
 
 def get_mask_embedding(context: BatchContext) -> MaskEmbedding:
-    """What the subject names as no word, such as [MASK]; a vector of zeros where it names none."""
+    """The mask embedding of the subject, such as [MASK]; a vector of zeros if it has none."""
     if isinstance(context.subject, HasMaskEmbedding):
-        return context.subject.blank()
+        return context.subject.mask_embedding()
     width = context.embedded.shape[-1]
     return MaskEmbedding("zero vector", context.embedded.new_zeros(width))
 
@@ -22,7 +22,7 @@ def get_mask_embedding(context: BatchContext) -> MaskEmbedding:
 def mask_embeddings(
     context: BatchContext, rows: Int[Tensor, "N"], hidden: Bool[Tensor, "N T"]
 ) -> Float[Tensor, "N T E"]:
-    """The vectors of texts rows[n] with the tokens hidden[n] blank."""
+    """The vectors of texts rows[n] with the tokens hidden[n] masked."""
     vectors = context.embedded.detach()[rows]
     blank = get_mask_embedding(context).vector.to(vectors)
     return torch.where(hidden[..., None], blank, vectors)
@@ -31,12 +31,12 @@ def mask_embeddings(
 def logits_with_masked_tokens(
     context: BatchContext, rows: Int[Tensor, "N"], hidden: Bool[Tensor, "N T"]
 ) -> Float[Tensor, "N C"]:
-    """The logits of texts rows[n] with the tokens hidden[n] blank."""
-    found = context.embedded.detach().new_zeros(len(rows), len(context.subject.labels))
+    """The logits of texts rows[n] with the tokens hidden[n] masked."""
+    result = context.embedded.detach().new_zeros(len(rows), len(context.subject.labels))
     for variants, which, logits in run_with_masked_tokens(context, rows, hidden):
-        found = found.to(logits)
-        found[variants] = logits[which]
-    return found
+        result = result.to(logits)
+        result[variants] = logits[which]
+    return result
 
 
 def run_with_masked_tokens(
@@ -44,18 +44,19 @@ def run_with_masked_tokens(
     rows: Int[Tensor, "N"],
     hidden: Bool[Tensor, "N T"],
     *,
-    ask: OutputFunction = BatchContext.outputs,
+    output: OutputFunction = BatchContext.run_logits,
 ) -> Iterator[VariantLogits]:
-    """Every distinct variant once: which of the N it is, by its row among the logits of a pass."""
+    """Run every distinct variant once; give indices of variants, and their rows in the logits."""
     if bool((hidden & ~context.batch.mask[rows]).any()):
-        raise ValueError("Only words can be hidden.")
+        raise ValueError("Only words can be masked; got tokens outside the mask of the batch.")
     both, which = torch.unique(
         torch.cat([rows[:, None], hidden.long()], dim=1), dim=0, return_inverse=True
     )
     start = 0
-    for some, hide in context.cut(both[:, 0], both[:, 1:].bool()):
+    for some, hide in context.split_by_budget(both[:, 0], both[:, 1:].bool()):
         here = ((which >= start) & (which < start + len(some))).nonzero().squeeze(-1)
         with torch.no_grad():
-            logits = ask(context, context.batch.chosen(some), mask_embeddings(context, some, hide))
+            vectors = mask_embeddings(context, some, hide)
+            logits = output(context, context.batch.select(some), vectors)
         yield here, which[here] - start, logits
         start += len(some)

@@ -1,4 +1,4 @@
-"""Gradients at vectors other than the texts' own, and along the way to them, in flat batches."""
+"""Gradients at other word vectors than those of the texts, and along straight paths to them."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ def gradients_at(
     """∂f/∂x of texts rows[n] at vectors[n], and f there."""
     found = [
         _gradients_in_one_pass(context, some, here, target[some], of)
-        for some, here in context.cut(rows, vectors)
+        for some, here in context.split_by_budget(rows, vectors)
     ]
     slopes, values = zip(*found, strict=True)
     return torch.cat(slopes), torch.cat(values)
@@ -28,17 +28,17 @@ def gradients_at(
 
 @dataclass(frozen=True, eq=False)
 class StraightPath:
-    """The straight way from other vectors to the texts' own."""
+    """The straight path from start vectors to the word vectors of the texts."""
 
     context: BatchContext
-    begins: Float[Tensor, "B T E"]
+    start_vectors: Float[Tensor, "B T E"]
     target: Int[Tensor, "B"]
     of: TargetValue
 
     def grid(
         self, texts: Int[Tensor, "M"], nodes: Float[Tensor, "N"]
     ) -> tuple[Float[Tensor, "N M T"], Float[Tensor, "N M"]]:
-        """As `at`, at every node of every text."""
+        """As `at`, for every node in every text."""
         parts, values = self.at(texts.repeat(len(nodes)), nodes.repeat_interleave(len(texts)))
         shape = (len(nodes), len(texts))
         return parts.reshape(*shape, -1), values.reshape(shape)
@@ -46,19 +46,19 @@ class StraightPath:
     def at(
         self, rows: Int[Tensor, "K"], steps: Float[Tensor, "K"]
     ) -> tuple[Float[Tensor, "K T"], Float[Tensor, "K"]]:
-        """⟨way, ∂f/∂x⟩ of each token of texts rows[k] at steps[k] of the way, and f there."""
-        found = [self._some(some, step) for some, step in self.context.cut(rows, steps)]
+        """⟨path, ∂f/∂x⟩ of each token of texts rows[k] at steps[k] of the path, and f there."""
+        found = [self._some(some, step) for some, step in self.context.split_by_budget(rows, steps)]
         parts, values = zip(*found, strict=True)
         return torch.cat(parts), torch.cat(values)
 
     def _some(
         self, rows: Int[Tensor, "K"], steps: Float[Tensor, "K"]
     ) -> tuple[Float[Tensor, "K T"], Float[Tensor, "K"]]:
-        begins = self.begins[rows]
-        way = self.context.embedded.detach()[rows] - begins
-        here = begins + steps[:, None, None] * way
+        start = self.start_vectors[rows]
+        path = self.context.embedded.detach()[rows] - start
+        here = start + steps[:, None, None] * path
         slope, value = _gradients_in_one_pass(self.context, rows, here, self.target[rows], self.of)
-        return (way * slope).sum(-1), value
+        return (path * slope).sum(-1), value
 
 
 def _gradients_in_one_pass(
@@ -70,7 +70,7 @@ def _gradients_in_one_pass(
 ) -> tuple[Float[Tensor, "N T E"], Float[Tensor, "N"]]:
     with torch.enable_grad():
         leaf = vectors.detach().requires_grad_()
-        logits = context.outputs(context.batch.chosen(rows), leaf)
+        logits = context.run_logits(context.batch.select(rows), leaf)
         value = target_value(logits, target.to(logits.device), of)
         (slope,) = autograd.grad(value.sum(), leaf)
     return slope, value.detach()

@@ -1,4 +1,4 @@
-"""A subject whose words have other vectors, and which refuses whatever would not hear of them."""
+"""A subject with perturbed word vectors, which refuses every path that would ignore them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,24 +13,22 @@ from heedful.core.errors import NotApplicable
 from heedful.core.values import Decoder, Example, Forward, LinearDecoder, QueryDecoder
 from heedful.models.protocols import Subject
 
-READS_TOKEN_IDS = ("without_each", "part_sizes", "zeroed_values", "rows_elsewhere")
-"""Short cuts that read the words themselves, not their vectors."""
+READS_TOKEN_IDS = ("without_each", "contribution_norms", "value_zeroing", "rows_and_decoder_at")
+"""Short cuts that read token ids, not word vectors."""
 
-IGNORES_EMBEDDINGS = (
-    "it reads the words themselves, so it cannot be computed anew when their vectors move"
-)
+IGNORES_EMBEDDINGS = "it reads token ids, so it cannot be recomputed for perturbed word vectors"
 
 
 @dataclass(frozen=True, eq=False)
 class PerturbedSubject:
-    """The inner subject before one batch, `here`, with other vectors for its tokens.
+    """The inner subject with perturbed word vectors for the tokens of one batch.
 
-    Passes that are given vectors run as they are; those that would look words up are refused, for
-    they would answer as if nothing had moved.
+    Passes on given vectors run as they are; those that would look up token ids are refused, because
+    they would ignore the perturbation.
     """
 
     inner: Subject
-    here: Batch
+    perturbed_batch: Batch
     vectors: Float[Tensor, "B T E"]
 
     @property
@@ -52,30 +50,30 @@ class PerturbedSubject:
         return self.inner.batch(encoded)
 
     def embed(self, batch: Batch) -> Float[Tensor, "B T E"]:
-        """The moved vectors of the one batch, or of some of its texts."""
-        place = {number: row for row, number in enumerate(self.here.instances)}
+        """The perturbed vectors of the batch, or of some of its texts."""
+        place = {number: row for row, number in enumerate(self.perturbed_batch.instances)}
         rows = torch.tensor([place.get(number, 0) for number in batch.instances])
-        if not torch.equal(self.here.ids[rows], batch.ids):
+        if not torch.equal(self.perturbed_batch.ids[rows], batch.ids):
             raise NotApplicable(IGNORES_EMBEDDINGS)
         return self.vectors[rows]
 
     def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
-        """A pass on given vectors, or on the moved ones."""
+        """A pass on given vectors, or on the perturbed ones."""
         return self.inner.forward(batch, self.embed(batch) if embedded is None else embedded)
 
     def decoder(self, batch: Batch, forward: Forward) -> Decoder:
-        """One that follows from states and question; another might start from the words again."""
-        found = self.inner.decoder(batch, forward)
-        if not isinstance(found, LinearDecoder | QueryDecoder):
+        """The inner decoder, if it depends on states and question only."""
+        decoder = self.inner.decoder(batch, forward)
+        if not isinstance(decoder, LinearDecoder | QueryDecoder):
             raise NotApplicable(IGNORES_EMBEDDINGS)
-        return found
+        return decoder
 
     def __getattr__(self, name: str) -> Any:
-        """What the inner subject can do beside, as far as it hears vectors."""
-        found = getattr(self.inner, name)
+        """Other capabilities of the inner subject, as far as they read word vectors."""
+        capability = getattr(self.inner, name)
         if name in READS_TOKEN_IDS:
             return _refuse
-        return self._outputs(found) if name == "outputs" else found
+        return self._outputs(capability) if name == "outputs" else capability
 
     def _outputs(self, found: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def outputs(batch: Batch, embedded: Tensor | None = None) -> Tensor:
@@ -85,7 +83,7 @@ class PerturbedSubject:
 
 
 def unwrap_perturbed(subject: Subject) -> Subject:
-    """The subject for who gives it the vectors of its words in every pass, moved or not."""
+    """The inner subject, for callers that pass word vectors to every forward pass."""
     return subject.inner if isinstance(subject, PerturbedSubject) else subject
 
 

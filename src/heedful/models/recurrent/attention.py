@@ -1,7 +1,8 @@
-"""The attentions of Jain & Wallace (2019): from a state to one score.
+"""The attentions of Jain & Wallace (2019): a score for each state, with or without a question.
 
-Each is a linear `reading` of the state and a `score` of that reading. The two halves stand apart
-because the reading of [forward; backward] is a sum of two readings, which leave-one-out exploits.
+Each attention is a linear projection of the state and a score of the projected state. The two are
+separate because the projection of [forward; backward] is a sum of two projections, which fast
+leave-one-out exploits. A question is projected once for a text; without one its projection is None.
 """
 
 import math
@@ -13,58 +14,104 @@ from torch import Tensor, nn
 from heedful.core.registry import Registry
 
 attentions = Registry("attention")
+LinearMap = tuple[Float[Tensor, "A D"], Float[Tensor, "A"]]
+Question = Float[Tensor, "B D"] | None
 
 
 @attentions.register("additive")
 class AdditiveAttention(nn.Module):
-    """v · tanh(W h + b), with W to half the width and v without bias."""
+    """v · tanh(W h + b), with a question v · tanh(W h + b + W_q q + b_q).
 
-    def __init__(self, width: int) -> None:
+    W and W_q map to half the width; v has no bias.
+    """
+
+    def __init__(self, width: int, *, query: bool = False) -> None:
         super().__init__()
         self.hidden = nn.Linear(width, width // 2)
+        self.question = nn.Linear(width, width // 2) if query else None
         self.out = nn.Linear(width // 2, 1, bias=False)
 
-    def reading(self) -> tuple[Float[Tensor, "A D"], Float[Tensor, "A"]]:
-        """Weight and bias of the linear part."""
+    def projection(self) -> LinearMap:
+        """Weight and bias of the linear map of a state."""
         return self.hidden.weight, self.hidden.bias
 
-    def score(self, read: Float[Tensor, "*batch A"]) -> Float[Tensor, "*batch"]:
-        """One score from the linear part."""
-        scores: Tensor = self.out(read.tanh()).squeeze(-1)
+    def project(self, states: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch A"]:
+        """The linear map of the states."""
+        projected: Tensor = self.hidden(states)
+        return projected
+
+    def project_question(self, question: Question) -> Float[Tensor, "B A"] | None:
+        """The term of the question inside the tanh."""
+        return None if self.question is None else self.question(question)
+
+    def score(
+        self, projected: Float[Tensor, "*batch A"], question: Float[Tensor, "*#batch A"] | None
+    ) -> Float[Tensor, "*batch"]:
+        """One score for each projected state."""
+        total = projected if question is None else projected + question
+        scores: Tensor = self.out(total.tanh()).squeeze(-1)
         return scores
 
 
 @attentions.register("dot")
 class DotAttention(nn.Module):
-    """(w · h) / √D with a learnt w."""
+    """(w · h) / √D with a learnt w, with a question (q · h) / √D without any weights."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, *, query: bool = False) -> None:
         super().__init__()
-        self.query = nn.Linear(width, 1, bias=False)
+        self.query = None if query else nn.Linear(width, 1, bias=False)
+        self.register_buffer("identity", torch.eye(width) if query else None, persistent=False)
+        self.identity: Tensor
 
-    def reading(self) -> tuple[Float[Tensor, "A D"], Float[Tensor, "A"]]:
-        """Weight and (zero) bias of the linear part."""
-        weight = self.query.weight / math.sqrt(self.query.in_features)
-        return weight, weight.new_zeros(1)
+    def projection(self) -> LinearMap:
+        """w / √D, or the identity where a question takes the place of w; the bias is zero."""
+        weight = (
+            self.identity
+            if self.query is None
+            else self.query.weight / math.sqrt(self.query.in_features)
+        )
+        return weight, weight.new_zeros(len(weight))
 
-    def score(self, read: Float[Tensor, "*batch A"]) -> Float[Tensor, "*batch"]:
-        """The reading is the score."""
-        return read.squeeze(-1)
+    def project(self, states: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch A"]:
+        """The linear map of the states."""
+        return states if self.query is None else nn.functional.linear(states, *self.projection())
+
+    def project_question(self, question: Question) -> Float[Tensor, "B A"] | None:
+        """q / √D."""
+        return None if question is None else question / math.sqrt(question.shape[-1])
+
+    def score(
+        self, projected: Float[Tensor, "*batch A"], question: Float[Tensor, "*#batch A"] | None
+    ) -> Float[Tensor, "*batch"]:
+        """The projected state itself, or its product with the question."""
+        return projected.squeeze(-1) if question is None else (projected * question).sum(-1)
 
 
 @attentions.register("uniform")
 class UniformAttention(nn.Module):
-    """The same score everywhere: attention frozen to equal weights, no parameters."""
+    """The same score everywhere: attention frozen to equal weights, without parameters."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, *, query: bool = False) -> None:  # noqa: ARG002 - common signature
         super().__init__()
-        self.register_buffer("nothing", torch.zeros(0, width), persistent=False)
-        self.nothing: Tensor
+        self.register_buffer("empty", torch.zeros(0, width), persistent=False)
+        self.empty: Tensor
 
-    def reading(self) -> tuple[Float[Tensor, "A D"], Float[Tensor, "A"]]:
-        """An empty linear part."""
-        return self.nothing, self.nothing.new_zeros(0)
+    def projection(self) -> LinearMap:
+        """A linear map to nothing."""
+        return self.empty, self.empty.new_zeros(0)
 
-    def score(self, read: Float[Tensor, "*batch A"]) -> Float[Tensor, "*batch"]:
+    def project(self, states: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch A"]:
+        """An empty vector for each state."""
+        return states[..., :0]
+
+    def project_question(self, question: Question) -> Float[Tensor, "B A"] | None:
+        """An empty vector for each question."""
+        return None if question is None else question[:, :0]
+
+    def score(
+        self,
+        projected: Float[Tensor, "*batch A"],
+        question: Float[Tensor, "*#batch A"] | None,  # noqa: ARG002 - common signature
+    ) -> Float[Tensor, "*batch"]:
         """Zero for every state."""
-        return read.sum(-1)
+        return projected.sum(-1)

@@ -1,10 +1,8 @@
 """The encoders of Jain & Wallace (2019): from word vectors to one state per token.
 
-`bilstm` and `cnn` mix context into a token's state; `average` and `mlp` are word-wise: a state
-knows its own word only.
+In `bilstm` and `cnn` the state of a token depends on its context; `average` and `mlp` are
+word-wise: a state depends on its own word only.
 """
-
-from collections.abc import Callable
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,15 +11,14 @@ from torch import Tensor, nn
 from heedful.core.registry import Registry
 
 encoders = Registry("encoder")
-Encoder = Callable[..., nn.Module]
 
 
 @encoders.register("bilstm")
 class BiLSTM(nn.Module):
     """One bidirectional LSTM layer; a state is [forward; backward], 2 × hidden wide.
 
-    Two one-way layers on padded texts, the second on each text turned round: on a CPU training is
-    2.5 times as fast at 20 tokens as one two-way layer on packed texts, and 8 times at 180.
+    Two one-way layers on padded texts, the second on reversed texts. On a CPU, training is 2.5
+    times as fast at 20 tokens as one two-way layer on packed texts, and 8 times at 180.
     """
 
     word_wise = False
@@ -43,10 +40,10 @@ class BiLSTM(nn.Module):
 def reverse_texts(
     rows: Float[Tensor, "B T E"], present: Bool[Tensor, "B T"]
 ) -> Float[Tensor, "B T E"]:
-    """Each text's tokens in reverse; padding stays behind."""
-    place = torch.arange(rows.shape[1], device=rows.device)
-    other = torch.where(present, present.sum(-1, keepdim=True) - 1 - place, place)
-    return rows.gather(1, other[..., None].expand_as(rows))
+    """The tokens of each text in reverse order; padding stays at the end."""
+    position = torch.arange(rows.shape[1], device=rows.device)
+    source = torch.where(present, present.sum(-1, keepdim=True) - 1 - position, position)
+    return rows.gather(1, source[..., None].expand_as(rows))
 
 
 @encoders.register("cnn")
@@ -86,7 +83,7 @@ class Average(nn.Module):
     def forward(
         self,
         embedded: Float[Tensor, "B T E"],
-        present: Bool[Tensor, "B T"],  # noqa: ARG002 - every encoder is called alike
+        present: Bool[Tensor, "B T"],  # noqa: ARG002 - common signature
     ) -> Float[Tensor, "B T D"]:
         states: Tensor = self.project(embedded).tanh()
         return states
@@ -108,7 +105,7 @@ class MLP(nn.Module):
     def forward(
         self,
         embedded: Float[Tensor, "B T E"],
-        present: Bool[Tensor, "B T"],  # noqa: ARG002 - every encoder is called alike
+        present: Bool[Tensor, "B T"],  # noqa: ARG002 - common signature
     ) -> Float[Tensor, "B T D"]:
         states: Tensor = self.layers(embedded)
         return states

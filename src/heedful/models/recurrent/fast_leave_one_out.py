@@ -2,86 +2,59 @@
 
 Variant i is the text with token i deleted. Its tokens keep their old positions here, since only
 their neighbourhood matters, and position i is left out of the softmax. What changes depends on the
-encoder: nothing but the softmax (word-wise), a window of ± 3 (cnn), or the forward states after i
-and the backward states before i (bilstm).
+encoder: only the softmax (word-wise), a window of ± 3 (cnn), or the forward states after i and the
+backward states before i (bilstm). A question changes none of this: states do not depend on it.
+
+In a bilstm deleting token i keeps the forward states before i, the backward states after i, and
+every input projection W_ih x_t. So exactly one half of a state [forward; backward] changes, the one
+that has passed i. One loop over time carries all changed variants as one batch: variant i joins at
+step i from the shared state. That is half the steps of running each variant, and a step costs the
+recurrent product alone. Each half is projected as soon as it is computed and added to the unchanged
+projection of the other half, so the states of a variant are never stored.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from heedful.core.batch import Batch
 from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.encoders import CNN, BiLSTM
-from heedful.models.recurrent.lstm_leave_one_out import run_variants
 from heedful.numerics.tensor.distributions import masked_softmax
 
-MAX_VARIANTS = 1024  # at once: their states still fit the cache
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StateProjection:
-    """All that attention and output layer read of a state, as one linear map.
-
-    The first `split` readings are attention's, with its bias; the others are the output layer's,
-    without its own: that is added once, also where no token is left to attend to.
-    """
-
-    weight: Float[Tensor, "R D"]
-    bias: Float[Tensor, "R"]
-    split: int
-
-    @classmethod
-    def of(
-        cls,
-        attention: tuple[Float[Tensor, "A D"], Float[Tensor, "A"]],
-        output: Float[Tensor, "O D"],
-    ) -> "StateProjection":
-        """From attention's linear part and the output layer's weight."""
-        weight, bias = attention
-        both = torch.cat([bias, bias.new_zeros(len(output))])
-        return cls(torch.cat([weight, output]), both, len(weight))
+MAX_VARIANTS = 1024  # variants run at once: their states still fit the cache
 
 
 def logits_without_each(
-    model: AttentionClassifier,
-    embedded: Float[Tensor, "B T E"],
-    present: Bool[Tensor, "B T"],
-    mask: Bool[Tensor, "B T"],
-    *,
-    max_batch_tokens: int,
+    network: AttentionClassifier, batch: Batch, *, max_batch_tokens: int
 ) -> Float[Tensor, "B T C"]:
     """Logits with token t deleted, for each t in the mask; zeros elsewhere."""
-    class_weight, class_bias = model.class_weights()
-    reader = StateProjection.of(model.attention.reading(), class_weight)
-    result = embedded.new_zeros(*mask.shape, model.shape.classes)
+    question, embedded = network.encode_question(batch), network.embed(batch.ids)
+    result = embedded.new_zeros(*batch.mask.shape, network.shape.classes)
     for rows, first, last in split_deletions(
-        model.encoder, mask, max_batch_tokens=max_batch_tokens
+        network.encoder, batch.mask, max_batch_tokens=max_batch_tokens
     ):
-        scores, values = _project_variants(
-            model, reader, embedded[rows], present[rows], first, last
-        )
-        others = mask[rows][:, None, :] & ~deleted_token_mask(
-            first, last, mask.shape[1], mask.device
-        )
-        weights = masked_softmax(scores, others)
-        mixed = torch.einsum("bvt,bvtc->bvc", weights, values)
-        result[rows, first:last] = mixed + class_bias
-    return result.masked_fill(~mask[..., None], 0.0)
+        texts = batch.select(torch.arange(len(batch))[rows])
+        own_question = None if question is None else question[rows]
+        variants = _Variants(network, texts, embedded[rows], own_question, first, last)
+        result[rows, first:last] = variants.logits()
+    return result.masked_fill(~batch.mask[..., None], 0.0)
 
 
 def split_deletions(
     encoder: nn.Module, mask: Bool[Tensor, "B T"], *, max_batch_tokens: int
 ) -> Iterator[tuple[slice, int, int]]:
-    """Cut B texts × T deletions into (texts, first, last) blocks of bounded size.
+    """Split B texts × T deletions into (texts, first, last) blocks of bounded size.
 
-    Texts are taken together while all their variants fit; a text too long for that gets blocks of
-    deletions, so memory does not grow with the square of its length.
+    Texts are taken together while all their variants fit; a longer text gets blocks of deletions,
+    so memory does not grow with the square of its length.
     """
     count, width = mask.shape
-    deleted = mask.any(0).nonzero().squeeze(-1).tolist()  # nobody asks for texts without <SOS>
+    deleted = mask.any(0).nonzero().squeeze(-1).tolist()  # special tokens are never deleted
     if not deleted:
         return
     # the bilstm holds one token of each variant at a time, the others all of them
@@ -94,74 +67,244 @@ def split_deletions(
             yield slice(row, min(row + together, count)), first, last
 
 
-def deleted_token_mask(
-    first: int, last: int, width: int, device: torch.device
-) -> Bool[Tensor, "V T"]:
-    """Marks the deleted token of each variant."""
-    deleted = torch.arange(first, last, device=device)[:, None]
-    return deleted == torch.arange(width, device=device)
+@dataclass(frozen=True, eq=False)
+class _Variants:
+    """The variants first … last − 1 of some texts.
+
+    `weight` and `bias` are all linear maps of a state that the network needs, as one. The first
+    `split` rows are the attention's. The others are the output layer's, without its bias, which is
+    added once, also where no token is left to attend to.
+    """
+
+    network: AttentionClassifier
+    batch: Batch
+    embedded: Float[Tensor, "B T E"]
+    question: Float[Tensor, "B D"] | None
+    first: int
+    last: int
+
+    @cached_property
+    def split(self) -> int:
+        return len(self.network.attention.projection()[0])
+
+    @cached_property
+    def weight(self) -> Float[Tensor, "R D"]:
+        weight = self.network.attention.projection()[0]
+        return torch.cat([weight, self.network.decoder.state_weight()])
+
+    @cached_property
+    def bias(self) -> Float[Tensor, "R"]:
+        bias = self.network.attention.projection()[1]
+        return torch.cat([bias, bias.new_zeros(len(self.weight) - self.split)])
+
+    @cached_property
+    def projected_question(self) -> Float[Tensor, "B A"] | None:
+        """The projected questions, if any."""
+        projected: Tensor | None = self.network.attention.project_question(self.question)
+        return projected
+
+    def logits(self) -> Float[Tensor, "B V C"]:
+        """The logits of every variant."""
+        no_states = self.embedded.new_zeros(len(self.batch), 0, self.weight.shape[1])
+        decoder = self.network.decoder.prepare(no_states, self.question, self.batch.allowed)
+        return decoder.output(self._mixed()).transpose(0, 1)
+
+    def _mixed(self) -> Float[Tensor, "V B O"]:
+        """The projected states of the output layer, weighted by attention."""
+        if self.question is not None and isinstance(self.network.encoder, BiLSTM):
+            return self._mixed_online()
+        scores, values = self._scores_and_values()
+        positions = torch.arange(self.batch.mask.shape[1], device=scores.device)
+        deleted = torch.arange(self.first, self.last, device=scores.device)[:, None] == positions
+        weights = masked_softmax(scores, self.batch.mask[:, None] & ~deleted)
+        return torch.einsum("bvt,bvto->vbo", weights, values)
+
+    def _scores_and_values(self) -> tuple[Float[Tensor, "B V T"], Float[Tensor, "B V T O"]]:
+        """Attention score and projected state of every token."""
+        encoder, present = self.network.encoder, self.batch.present
+        if isinstance(encoder, BiLSTM):
+            return self._bilstm_scores_and_values()
+        states = encoder(self.embedded, present)
+        base = nn.functional.linear(states, self.weight, self.bias)
+        projected = base[:, None].expand(-1, self.last - self.first, -1, -1)
+        if isinstance(encoder, CNN):
+            projected = self._recompute_windows(encoder, projected)
+        question = self.projected_question
+        question = None if question is None else question[:, None, None]
+        scores = self.network.attention.score(projected[..., : self.split], question)
+        return scores, projected[..., self.split :]
+
+    def _recompute_windows(
+        self, encoder: CNN, projected: Float[Tensor, "B V T R"]
+    ) -> Float[Tensor, "B V T R"]:
+        """Recompute the states whose window includes the deleted token, and put them in place."""
+        reach = max(encoder.kernels) // 2
+        B, V, _, R = projected.shape
+        around = torch.cat([torch.arange(-2 * reach, 0), torch.arange(1, 2 * reach + 1)])
+        near = around[reach:-reach]  # offsets of the states that change
+        deleted = torch.arange(self.first, self.last)
+        real = self.embedded * self.batch.present[..., None]
+        padded = nn.functional.pad(real, (0, 0, 2 * reach, 2 * reach))
+        windows = padded[:, deleted[:, None] + around + 2 * reach].flatten(0, 1)
+        everywhere = windows.new_ones(windows.shape[:2], dtype=torch.bool)
+        states = encoder(windows, everywhere)[:, reach:-reach]
+        changed = nn.functional.linear(states, self.weight, self.bias).view(B, V, len(near), R)
+        roomy = nn.functional.pad(projected, (0, 0, reach, reach))  # windows may cross the edges
+        index = (deleted[:, None] + near + reach)[None, :, :, None].expand(B, V, len(near), R)
+        return roomy.scatter(2, index, changed)[:, :, reach:-reach]
+
+    def _bilstm_scores_and_values(
+        self,
+    ) -> tuple[Float[Tensor, "B V T"], Float[Tensor, "B V T O"]]:
+        (B, T, _), V = self.embedded.shape, self.last - self.first
+        scores = self.embedded.new_zeros(V, T, B)
+        values = self.embedded.new_zeros(V, T, B, len(self.weight) - self.split)
+
+        def store(token: int, here: slice, projected: Float[Tensor, "V B R"]) -> None:
+            projected = projected + self.bias
+            scores[here, token] = self.network.attention.score(projected[..., : self.split], None)
+            values[here, token] = projected[..., self.split :]
+
+        self._run_bilstm(store)
+        return scores.permute(2, 0, 1), values.permute(2, 0, 1, 3)
+
+    def _mixed_online(self) -> Float[Tensor, "V B O"]:
+        """As `_mixed`, token by token: the values are too wide to be stored for every token."""
+        size = self.last - self.first, len(self.batch), len(self.weight) - self.split
+        total = OnlineSoftmaxSum.start(self.embedded.new_zeros(size))
+
+        def add(token: int, here: slice, projected: Float[Tensor, "V B R"]) -> None:
+            scores = self.network.attention.score(
+                (projected + self.bias)[..., : self.split], self.projected_question
+            )
+            total.add(here, scores, projected[..., self.split :], self.batch.mask[:, token])
+
+        self._run_bilstm(add)
+        return total.mean()
+
+    def _run_bilstm(self, receive: Callable[[int, slice, Float[Tensor, "V B R"]], None]) -> None:
+        """Give `receive` each token, the variants it is in, and its projected state in them."""
+        encoder, present = self.network.encoder, self.batch.present
+        H, T = encoder.ahead.hidden_size, self.embedded.shape[1]
+        ahead = _prepare_direction(encoder.ahead, self.embedded, present, self.weight[:, :H])
+        behind = _prepare_direction(
+            encoder.behind, self.embedded.flip(1), present.flip(1), self.weight[:, H:]
+        )
+        unchanged_ahead = ahead.hidden[1:] @ ahead.projection
+        unchanged_behind = (behind.hidden[1:] @ behind.projection).flip(0)
+        for step, changed in _run_direction(ahead, self.first, self.last):
+            receive(step, slice(0, len(changed)), changed + unchanged_behind[step])
+        V = self.last - self.first
+        for step, changed in _run_direction(behind, T - self.last, T - self.first):
+            token = T - 1 - step
+            here = slice(V - len(changed), V)
+            receive(token, here, changed.flip(0) + unchanged_ahead[token])
 
 
-def _project_variants(
-    model: AttentionClassifier,
-    reader: StateProjection,
+@dataclass(frozen=True, slots=True, eq=False)
+class OnlineSoftmaxSum:
+    """Σ softmax(score) · value where scores and values come one token at a time.
+
+    Sums are kept relative to the largest score so far, so that none overflows.
+    """
+
+    top: Float[Tensor, "V B"]
+    total: Float[Tensor, "V B"]
+    mixed: Float[Tensor, "V B O"]
+
+    @classmethod
+    def start(cls, mixed: Float[Tensor, "V B O"]) -> "OnlineSoftmaxSum":
+        """Start from a tensor of zeros, which becomes the sum."""
+        lowest = torch.full_like(mixed[..., 0], torch.finfo(mixed.dtype).min)
+        return cls(lowest, torch.zeros_like(lowest), mixed)
+
+    def add(
+        self,
+        here: slice,
+        scores: Float[Tensor, "V B"],
+        values: Float[Tensor, "V B O"],
+        counted: Bool[Tensor, "B"],
+    ) -> None:
+        """Add one token to the variants `here`, in the texts where it counts."""
+        before = self.top[here]
+        top = torch.where(counted, torch.maximum(before, scores), before)
+        shrink = (before - top).exp()
+        weight = torch.where(counted, (scores - top).exp(), 0.0)
+        self.top[here] = top
+        self.total[here] = self.total[here] * shrink + weight
+        self.mixed[here] = self.mixed[here] * shrink[..., None] + values * weight[..., None]
+
+    def mean(self) -> Float[Tensor, "V B O"]:
+        """The weighted sum of the values; zero where no token counted."""
+        return self.mixed / self.total.clamp(min=torch.finfo(self.total.dtype).tiny)[..., None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Direction:
+    """One direction in its own order of time; gates are ordered in, forget, out, candidate."""
+
+    inputs: Float[Tensor, "T B G"]
+    recurrent: Float[Tensor, "H G"]
+    projection: Float[Tensor, "H R"]
+    alive: Float[Tensor, "T B 1"]  # 0 on padding: the state stays zero until the text begins
+    hidden: Float[Tensor, "T1 B H"]  # of the whole text, before each step and after the last
+    cell: Float[Tensor, "T1 B H"]
+
+
+def _prepare_direction(
+    lstm: nn.LSTM,
     embedded: Float[Tensor, "B T E"],
     present: Bool[Tensor, "B T"],
-    first: int,
-    last: int,
-) -> tuple[Float[Tensor, "B V T"], Float[Tensor, "B V T C"]]:
-    """Attention scores and contributions of every token in the variants first … last − 1."""
-    if isinstance(model.encoder, BiLSTM):
-        return _project_bilstm_variants(model, reader, embedded, present, first, last)
-    states = model.encoder(embedded, present)
-    base = nn.functional.linear(states, reader.weight, reader.bias)
-    read = base[:, None].expand(-1, last - first, -1, -1)
-    if isinstance(model.encoder, CNN):
-        real = embedded * present[..., None]
-        read = recompute_windows(model.encoder, reader, real, read, first)
-    return model.attention.score(read[..., : reader.split]), read[..., reader.split :]
+    projection: Float[Tensor, "R H"],
+) -> _Direction:
+    """Project the inputs once and run the whole text, keeping its states."""
+    own = {name: _out_before_candidate(weight) for name, weight in lstm.named_parameters()}
+    weight, bias = own["weight_ih_l0"], own["bias_ih_l0"] + own["bias_hh_l0"]
+    recurrent = own["weight_hh_l0"].T.contiguous()
+    inputs = nn.functional.linear(embedded, weight, bias).transpose(0, 1).contiguous()
+    alive = present.T[..., None].to(inputs.dtype)
+    T, B, _ = inputs.shape
+    hidden = inputs.new_zeros(T + 1, B, lstm.hidden_size)
+    cell = torch.zeros_like(hidden)
+    for step in range(T):
+        gates = torch.addmm(inputs[step], hidden[step], recurrent)
+        hidden[step + 1], cell[step + 1] = _lstm_step(gates, cell[step], alive[step])
+    return _Direction(inputs, recurrent, projection.T.contiguous(), alive, hidden, cell)
 
 
-def _project_bilstm_variants(
-    model: AttentionClassifier,
-    reader: StateProjection,
-    embedded: Float[Tensor, "B T E"],
-    present: Bool[Tensor, "B T"],
-    first: int,
-    last: int,
-) -> tuple[Float[Tensor, "B V T"], Float[Tensor, "B V T C"]]:
-    B, T, _ = embedded.shape
-    scores = embedded.new_zeros(last - first, T, B)
-    values = embedded.new_zeros(last - first, T, B, len(reader.weight) - reader.split)
-
-    def keep(token: int, variant: int, read: Float[Tensor, "V B R"]) -> None:
-        read = read + reader.bias
-        here = slice(variant - first, variant - first + len(read))
-        scores[here, token] = model.attention.score(read[..., : reader.split])
-        values[here, token] = read[..., reader.split :]
-
-    run_variants(model.encoder, embedded, present, reader.weight, first=first, last=last, read=keep)
-    return scores.permute(2, 0, 1), values.permute(2, 0, 1, 3)
+def _out_before_candidate(weight: Float[Tensor, "G *E"]) -> Float[Tensor, "G *E"]:
+    """torch stacks (in, forget, candidate, out); with out third, one sigmoid serves three gates."""
+    enter, forget, candidate, leave = weight.chunk(4)
+    return torch.cat([enter, forget, leave, candidate])
 
 
-def recompute_windows(
-    encoder: CNN,
-    reader: StateProjection,
-    embedded: Float[Tensor, "B T E"],
-    variants: Float[Tensor, "B V T R"],
-    first: int,
-) -> Float[Tensor, "B V T R"]:
-    """Recompute the states whose window reached over the deleted token, and put them in place."""
-    reach = max(encoder.kernels) // 2
-    B, V, _, R = variants.shape
-    around = torch.cat([torch.arange(-2 * reach, 0), torch.arange(1, 2 * reach + 1)])
-    near = around[reach:-reach]  # offsets of the states that change
-    deleted = torch.arange(first, first + V)
-    padded = nn.functional.pad(embedded, (0, 0, 2 * reach, 2 * reach))
-    windows = padded[:, deleted[:, None] + around + 2 * reach]
-    flat = windows.flatten(0, 1)
-    states = encoder(flat, flat.new_ones(flat.shape[:2], dtype=torch.bool))[:, reach:-reach]
-    changed = nn.functional.linear(states, reader.weight, reader.bias).view(B, V, len(near), R)
-    roomy = nn.functional.pad(variants, (0, 0, reach, reach))  # windows may hang over the edges
-    index = (deleted[:, None] + near + reach)[None, :, :, None].expand(B, V, len(near), R)
-    return roomy.scatter(2, index, changed)[:, :, reach:-reach]
+def _run_direction(
+    run: _Direction, first: int, last: int
+) -> Iterator[tuple[int, Float[Tensor, "V B R"]]]:
+    """Each step and the projected states of the variants that have passed their deletion.
+
+    Variant v deletes step first + v.
+    """
+    T, B, _ = run.inputs.shape
+    h = run.inputs.new_zeros(last - first, B, run.hidden.shape[-1])
+    c = torch.zeros_like(h)
+    for step in range(first, T):
+        active = min(step, last) - first
+        if active:
+            flat = (h[:active].view(active * B, -1) @ run.recurrent).view(active, B, -1)
+            new = _lstm_step(flat.add_(run.inputs[step]), c[:active], run.alive[step])
+            h[:active], c[:active] = new
+            yield step, h[:active] @ run.projection
+        if step < last:  # the variant that deletes this token continues from the state before it
+            h[step - first], c[step - first] = run.hidden[step], run.cell[step]
+
+
+def _lstm_step(
+    gates: Float[Tensor, "*V B G"], c: Float[Tensor, "*V B H"], alive: Float[Tensor, "B 1"]
+) -> tuple[Float[Tensor, "*V B H"], Float[Tensor, "*V B H"]]:
+    """One LSTM step after its matrix products; overwrites the gates."""
+    H = c.shape[-1]
+    enter, forget, leave = gates[..., : 3 * H].sigmoid_().chunk(3, dim=-1)
+    candidate = gates[..., 3 * H :].tanh_()
+    new_c = torch.addcmul(enter * candidate, forget, c).mul_(alive)
+    return new_c.tanh().mul_(leave), new_c  # tanh(0) = 0: the state of padding is already zero

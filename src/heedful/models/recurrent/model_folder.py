@@ -13,26 +13,19 @@ from torch import Tensor
 
 from heedful.core.atomic_files import remove_file, save_atomic, write_atomic
 from heedful.core.errors import HeedfulError, ModelError
-from heedful.models.recurrent.classifier import Shape
-from heedful.models.recurrent.query_classifier import new_network
+from heedful.models.recurrent.classifier import AttentionClassifier, Shape
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
 
-MODEL_SCHEMA, QUERY_MODEL_SCHEMA = 1, 2  # of models with a query: older versions cannot read them
-FLOAT_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # not those of 8 bits
-MODEL_WEIGHTS_FILE, MODEL_SETTINGS_FILE, VOCABULARY_FILE = (
-    "model.safetensors",
-    "heedful.json",
-    "vocabulary.json",
-)
+MODEL_SCHEMA, QUERY_MODEL_SCHEMA = 1, 2  # models with a query need a newer reader
+FLOAT_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # no 8-bit floats
+MODEL_WEIGHTS_FILE, MODEL_SETTINGS_FILE = "model.safetensors", "heedful.json"
+VOCABULARY_FILE = "vocabulary.json"
 
 
 def save_model(subject: RecurrentSubject, folder: Path) -> None:
     """Write the model folder."""
-    weights = {
-        name: one.detach().float().contiguous()
-        for name, one in subject.network.state_dict().items()
-    }
+    weights = {name: _as_kept(one) for name, one in subject.network.state_dict().items()}
     shape = asdict(subject.network.shape)
     settings = {
         "schema": QUERY_MODEL_SCHEMA if shape["query"] else MODEL_SCHEMA,
@@ -43,17 +36,24 @@ def save_model(subject: RecurrentSubject, folder: Path) -> None:
         "max_words": subject.max_words,
         "history": subject.history,
     }
-    # a folder without settings is no model: one cut off half-way is never half old, half new
+    # settings go first and come back last: an interrupted save never mixes an old and a new model
     remove_file(folder / MODEL_SETTINGS_FILE)
     save_atomic(folder / MODEL_WEIGHTS_FILE, partial(_save_weights, weights))
     write_atomic(folder / VOCABULARY_FILE, json.dumps(subject.vocabulary.words, indent=0))
     write_atomic(folder / MODEL_SETTINGS_FILE, json.dumps(settings, indent=1))
 
 
+def _as_kept(weight: Tensor) -> Tensor:
+    """A weight in float32 where nothing of it is lost, else as it is."""
+    own = weight.detach().contiguous()
+    single = own.float()
+    return single if torch.equal(single.to(own.dtype), own) else own
+
+
 def _save_weights(weights: dict[str, Tensor], draft: str) -> None:
     try:
         save_file(weights, draft)
-    except SafetensorError as error:  # its word for a full disk, too
+    except SafetensorError as error:  # raised for a full disk, too
         raise OSError(str(error)) from error
 
 
@@ -78,32 +78,33 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float64) -> Recurrent
         if limit is not None:
             limit = _require_type(settings, "max_words", int)
         weights = _read_weights(shape, folder / MODEL_WEIGHTS_FILE)
-        network = new_network(shape)
+        network = AttentionClassifier(shape).to(dtype)  # at once: a copy in float32 would round
         network.load_state_dict(weights)
         subject = RecurrentSubject(network, vocabulary, tokenizer, labels, limit, history)
     except (KeyError, TypeError) as error:
         raise ModelError(
             f"{folder / MODEL_SETTINGS_FILE} is incomplete or damaged: {error}."
         ) from error
-    except (RuntimeError, MemoryError) as error:  # torch's words for sizes beyond this machine
+    except (RuntimeError, MemoryError) as error:  # sizes beyond this machine
         raise ModelError(
-            f"{folder / MODEL_SETTINGS_FILE} asks for a network that cannot be made."
+            f"{folder / MODEL_SETTINGS_FILE} describes a network that cannot be built."
         ) from error
     except ModelError:
         raise
     except HeedfulError as error:
         raise ModelError(f"{folder} is not a usable model folder: {error}") from error
-    network.to(dtype).eval().requires_grad_(False)
+    network.eval().requires_grad_(False)
     return subject
 
 
 def _read_weights(shape: Shape, path: Path) -> dict[str, Tensor]:
-    """The weights, fit for a network of this shape."""
-    with torch.device("meta"):  # sizes alone: damaged settings could ask for all the memory
-        expected = new_network(shape).state_dict()
+    """The weights, checked against the shape of the network."""
+    with torch.device("meta"):  # sizes only: damaged settings could claim all the memory
+        expected = AttentionClassifier(shape).state_dict()
     if not path.is_file():
         raise ModelError(
-            f"{path} is missing; a model folder holds {MODEL_WEIGHTS_FILE}, {MODEL_SETTINGS_FILE}, {VOCABULARY_FILE}."
+            f"{path} is missing; a model folder holds {MODEL_WEIGHTS_FILE}, "
+            f"{MODEL_SETTINGS_FILE}, {VOCABULARY_FILE}."
         )
     try:
         weights: dict[str, Tensor] = load_file(path)
@@ -117,7 +118,7 @@ def _read_weights(shape: Shape, path: Path) -> dict[str, Tensor]:
         if tensor.shape != expected[name].shape or tensor.dtype not in FLOAT_DTYPES:
             raise ModelError(
                 f"{path}: {name} is {tuple(tensor.shape)} {tensor.dtype}; "
-                f"{MODEL_SETTINGS_FILE} asks for {tuple(expected[name].shape)} of floating point."
+                f"{MODEL_SETTINGS_FILE} needs {tuple(expected[name].shape)} of floating point."
             )
         if not bool(tensor.isfinite().all()):
             raise ModelError(f"{path}: {name} holds values that are not finite.")
@@ -134,15 +135,15 @@ def _read_json(path: Path, *, kind: type) -> Any:
     try:
         if not path.is_file():
             raise ModelError(
-                f"No heedful model at {path.parent}: {path.name} is missing. Make one with "
+                f"No heedful model at {path.parent}: {path.name} is missing. Train one with "
                 f"`heedful train DATA --out {path.parent}`, or give the folder of one."
             )
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         end = str(path)[-500:]
         raise ModelError(f"{end} cannot be read: {error.strerror or error}.") from error
-    except (ValueError, RecursionError) as error:  # recursion: ten thousand brackets
+    except (ValueError, RecursionError) as error:  # recursion: brackets nested too deeply
         raise ModelError(f"{path} is not readable JSON: {error}.") from error
-    if not isinstance(found, kind):
-        raise ModelError(f"{path} must hold a JSON {kind.__name__}, not {type(found).__name__}.")
-    return found
+    if not isinstance(content, kind):
+        raise ModelError(f"{path} must hold a JSON {kind.__name__}, not {type(content).__name__}.")
+    return content

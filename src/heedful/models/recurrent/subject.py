@@ -12,22 +12,23 @@ from torch import Tensor
 from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.errors import ConfigError, DataError, ShapeError
 from heedful.core.values import Example, Forward, LinearDecoder, QueryDecoder
+from heedful.models.protocols import add_tensors
+from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.fast_leave_one_out import logits_without_each
-from heedful.models.recurrent.fast_leave_one_out_query import query_logits_without_each
-from heedful.models.recurrent.query_classifier import Network, QueryClassifier
 from heedful.models.recurrent.vocabulary import END, START, Vocabulary, WordTokenizer
 
 
 @dataclass(frozen=True, eq=False)
 class RecurrentSubject:
-    """An attention classifier with its words: encoder × attention of Jain & Wallace (2019).
+    """An attention classifier with its vocabulary: encoder × attention of Jain & Wallace (2019).
 
-    A text is read as <SOS> words <EOS>; the two signs are encoded but never attended to, as
-    published. A network with a query reads the second text of a pair, or a question, beside it, and
-    explains the first. `history` says how the model came about and is kept in its folder.
+    A text is encoded as <SOS> words <EOS>; the two special tokens are encoded but never attended
+    to, as published. A network with a query also reads the second text of a pair, or a question;
+    only the first text is explained. `history` records how the model was trained and is saved in
+    its folder.
     """
 
-    network: Network
+    network: AttentionClassifier
     vocabulary: Vocabulary
     tokenizer: WordTokenizer
     labels: tuple[str, ...]
@@ -40,7 +41,7 @@ class RecurrentSubject:
             raise ConfigError(f"max_words must be at least 1, not {self.max_words}.")
         if (len(self.vocabulary), len(self.labels)) != (shape.vocabulary, shape.classes):
             raise ShapeError(
-                f"The network is made for {shape.vocabulary} words and {shape.classes} classes; "
+                f"The network expects {shape.vocabulary} words and {shape.classes} classes; "
                 f"got {len(self.vocabulary)} words and {len(self.labels)} labels."
             )
 
@@ -52,7 +53,7 @@ class RecurrentSubject:
 
     @property
     def reads_question(self) -> bool:
-        """Whether a question stands beside each text."""
+        """Whether the model reads a question with each text."""
         return self.network.shape.query
 
     @property
@@ -61,20 +62,18 @@ class RecurrentSubject:
         return "recurrent with a question" if self.reads_question else "recurrent"
 
     def fingerprint(self) -> str:
-        """sha256 over weights, words and labels."""
+        """sha256 over weights and their precision, words and labels."""
         digest = sha256(repr((self.network.shape, self.tokenizer, self.max_words)).encode())
         digest.update("\0".join((*self.labels, *self.vocabulary.words)).encode("utf-8", "replace"))
-        for name, weight in sorted(self.network.state_dict().items()):
-            digest.update(name.encode())
-            digest.update(weight.detach().float().contiguous().numpy().tobytes())
+        add_tensors(digest, self.network.state_dict())
         return digest.hexdigest()
 
     def encode(self, example: Example) -> Encoded:
-        """Number the words of a text between <SOS> and <EOS>, and those of its question."""
+        """The ids of the words of a text between <SOS> and <EOS>, and of its question."""
         self._require_fit(example)
         words = example.tokens if example.tokens is not None else self._words(example.text)
         kept = words[: self.max_words]
-        asked = None if example.pair is None else self._words(example.pair)
+        question = None if example.pair is None else self._words(example.pair)
         cut = len(kept) < len(words)
         return Encoded(
             example.index,
@@ -82,23 +81,23 @@ class RecurrentSubject:
             self._ids(kept),
             (-1, *range(len(kept)), -1),
             kept,
-            truncated=cut or (asked is not None and len(asked[: self.max_words]) < len(asked)),
-            query=None if asked is None else self._ids(asked[: self.max_words]),
+            truncated=cut or len((question or ())[: self.max_words]) < len(question or ()),
+            query=None if question is None else self._ids(question[: self.max_words]),
             question=example.pair,
             allowed=example.candidates,
         )
 
     def _words(self, text: str) -> tuple[str, ...]:
-        """The words of a text, at most one more than is read."""
+        """The words of a text, at most one more than the model reads."""
         return self.tokenizer(text, None if self.max_words is None else self.max_words + 1)
 
     def _ids(self, words: Sequence[str]) -> tuple[int, ...]:
-        start, end = (self.vocabulary.numbers[sign] for sign in (START, END))
-        ids = (self.vocabulary.number(self.tokenizer.normal(word)) for word in words)
+        start, end = (self.vocabulary.numbers[token] for token in (START, END))
+        ids = (self.vocabulary.number(self.tokenizer.normalise(word)) for word in words)
         return (start, *ids, end)
 
     def _require_fit(self, example: Example) -> None:
-        """Refuse a row that this network would read half of."""
+        """Refuse a row with more or fewer texts than the network reads."""
         if self.reads_question:
             if example.pair is None:
                 raise DataError(
@@ -111,11 +110,11 @@ class RecurrentSubject:
             raise DataError("This model reads one text; rows with premise and hypothesis have two.")
         elif example.candidates is not None:
             raise DataError(
-                "This model cannot leave classes out; candidates need a question to each text."
+                "This model cannot exclude classes; candidates need a question with each text."
             )
 
     def batch(self, encoded: Sequence[Encoded]) -> Batch:
-        """Pad with the padding word, number 0."""
+        """Pad with the padding word, id 0."""
         return collate(encoded, classes=len(self.labels))
 
     def embed(self, batch: Batch) -> Float[Tensor, "B T E"]:
@@ -124,25 +123,14 @@ class RecurrentSubject:
 
     def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
         """One pass of the network."""
-        return self.network.read(batch, self.embed(batch) if embedded is None else embedded)
+        forward: Forward = self.network(batch, self.embed(batch) if embedded is None else embedded)
+        return forward
 
     def decoder(self, batch: Batch, forward: Forward) -> LinearDecoder | QueryDecoder:
-        """The output layer: linear in the attended states, or what a question makes of them."""
-        if isinstance(self.network, QueryClassifier):
-            return self.network.query_decoder(batch, forward)
-        return self.network.linear_decoder(forward.states)
+        """The output layer: linear in the attended states without a question, tanh with one."""
+        return self.network.prepare_decoder(batch, forward)
 
     def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
-        """Logits with each token deleted, by the encoder's own short cut."""
+        """Logits with each token deleted, by the short cut of the encoder."""
         with torch.no_grad():
-            if isinstance(self.network, QueryClassifier):
-                return query_logits_without_each(
-                    self.network, batch, max_batch_tokens=max_batch_tokens
-                )
-            return logits_without_each(
-                self.network,
-                self.embed(batch),
-                batch.present,
-                batch.mask,
-                max_batch_tokens=max_batch_tokens,
-            )
+            return logits_without_each(self.network, batch, max_batch_tokens=max_batch_tokens)

@@ -1,4 +1,4 @@
-"""Words and their numbers, as the 2019 papers had them: split, lower case, count, number."""
+"""Tokenizer and vocabulary of the 2019 papers: split, lower-case, count, number the words."""
 
 import re
 from collections import Counter
@@ -21,8 +21,8 @@ _DIGIT = re.compile(r"\d")
 class WordTokenizer:
     """Splits a text into words.
 
-    `punctuation="drop"` is the papers' cleaning of SST (every sign that is not a word character
-    becomes a space); `digits="qqq"` their treatment of numbers in 20News, MIMIC and SNLI.
+    `punctuation="drop"` is the papers' cleaning of SST (every non-word character becomes a
+    space); `digits="qqq"` is how they treat numbers in 20News, MIMIC and SNLI.
     """
 
     lower: bool = True
@@ -36,7 +36,7 @@ class WordTokenizer:
             raise ConfigError(f"digits must be keep or qqq, not {self.digits!r}.")
 
     def __call__(self, text: str, most: int | None = None) -> tuple[str, ...]:
-        """The words of the text as written, or the first of them: a book need not be read whole.
+        """The words of the text as written, at most the first `most` of them.
 
         >>> WordTokenizer()("It isn't Bond's best.")
         ('It', 'is', "n't", 'Bond', "'s", 'best', '.')
@@ -46,15 +46,15 @@ class WordTokenizer:
         return tuple(text[start:end] for start, end in islice(self.spans(text), most))
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where each word of the text begins and ends."""
-        alone, split = word_patterns()
-        found = (alone if self.punctuation == "drop" else split).finditer(text)
-        return (match.span() for match in found)
+        """Start and end of each word in the text."""
+        words_only, with_punctuation = word_patterns()
+        pattern = words_only if self.punctuation == "drop" else with_punctuation
+        return (match.span() for match in pattern.finditer(text))
 
-    def normal(self, word: str) -> str:
-        """The form of a word that the vocabulary knows.
+    def normalise(self, word: str) -> str:
+        """The form of a word in the vocabulary.
 
-        >>> WordTokenizer(digits="qqq").normal("B2B")
+        >>> WordTokenizer(digits="qqq").normalise("B2B")
         'qqq'
         """
         if self.digits == "qqq" and _DIGIT.search(word):
@@ -64,7 +64,7 @@ class WordTokenizer:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words by number: 0 padding, 1 unknown, 2 start, 3 end, then those of the training texts."""
+    """Words by id: 0 padding, 1 unknown, 2 start, 3 end, then those of the training texts."""
 
     words: tuple[str, ...]
 
@@ -75,30 +75,28 @@ class Vocabulary:
             raise ConfigError("A vocabulary holds every word once; this one repeats some.")
 
     @classmethod
-    def count(cls, texts: Iterable[Iterable[str]], *, min_df: int = 1) -> "Vocabulary":
+    def from_texts(cls, texts: Iterable[Iterable[str]], *, min_df: int = 1) -> "Vocabulary":
         """Keep words found in at least `min_df` texts, most frequent first.
 
-        >>> Vocabulary.count([["good", "film"], ["good"]], min_df=2).words[4:]
+        >>> Vocabulary.from_texts([["good", "film"], ["good"]], min_df=2).words[4:]
         ('good',)
         """
-        found = Counter(word for words in texts for word in set(words))
+        frequency = Counter(word for words in texts for word in set(words))
         kept = sorted(
-            (word for word, df in found.items() if df >= min_df and word not in SPECIAL_TOKENS),
-            key=lambda word: (-found[word], word),
+            (word for word, df in frequency.items() if df >= min_df and word not in SPECIAL_TOKENS),
+            key=lambda word: (-frequency[word], word),
         )
         return cls((*SPECIAL_TOKENS, *kept))
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """From word to number."""
+        """The id of each word."""
         return {word: number for number, word in enumerate(self.words)}
 
     def number(self, word: str) -> int:
-        """The word's number, or that of the unknown word."""
-        found = self.numbers.get(word, 1)
-        return (
-            found if found >= len(SPECIAL_TOKENS) else 1
-        )  # "<PAD>" in a text is a word, not padding
+        """The id of a word, or that of the unknown word."""
+        number = self.numbers.get(word, 1)
+        return number if number >= len(SPECIAL_TOKENS) else 1  # "<PAD>" in a text is not padding
 
     def __len__(self) -> int:
         return len(self.words)

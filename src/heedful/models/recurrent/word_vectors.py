@@ -17,23 +17,23 @@ WordVector = tuple[str, NDArray[np.float32]]
 
 
 def load_word_vectors(source: str, vocabulary: Vocabulary) -> tuple[Float[Tensor, "V E"], int]:
-    """A table for the vocabulary and how many of its words were found.
+    """The vectors of the vocabulary, and how many of its words the source has.
 
     Words that the source lacks start at zero and are trained like the others, as published.
     """
     table: Float[Tensor, "V E"] | None = None
-    found = set()
+    known = set()
     for word, vector in _read_vectors(source):
         number = vocabulary.numbers.get(word, 0)
         if table is None:
             table = torch.zeros(len(vocabulary), len(vector))
         if number < len(SPECIAL_TOKENS):
             continue
-        found.add(number)
+        known.add(number)
         table[number] = torch.from_numpy(vector)
-    if table is None or not found:
+    if table is None or not known:
         raise DataError(f"{source} holds no vector for any word of the training texts.")
-    return table, len(found)
+    return table, len(known)
 
 
 def _read_vectors(source: str) -> Iterator[WordVector]:

@@ -1,12 +1,12 @@
-"""Intervals by the bootstrap: resample instances, keep what each statistic becomes (Efron, 1979).
+"""Bootstrap intervals over instances (Efron, 1979).
 
-The middle 95 % of the draws of n instances is too narrow, as a normal interval is where Student's
-is due: percentiles are taken as far out as makes up for that (Hesterberg, 2014, the expanded
-percentile interval). A share of yes and no has Wilson's interval: resamples of a few instances
-that are all alike do not vary, and would make a certainty of them.
+For small n the plain percentile interval is too narrow, as a normal interval is compared to
+Student's t: the percentiles are moved outward to correct this (Hesterberg, 2014, the expanded
+percentile interval). A share of binary values has Wilson's interval, because resamples of a few
+equal values do not vary and would suggest certainty.
 
-A NaN is a value that does not exist: it is left out of its column's mean, never counted as zero.
-Draws belong to the place of an instance in its column: give instances in a fixed order.
+A NaN is an undefined value: it is left out of the mean of its column, never counted as zero.
+Draws depend on the position of an instance in its column: give instances in a fixed order.
 """
 
 from collections.abc import Container, Hashable, Mapping
@@ -23,7 +23,7 @@ from heedful.core.rng import generator
 
 INTERVAL_KIND = "expanded percentile bootstrap over instances, Wilson for shares"
 RESAMPLES = 2000
-MAX_UNDEFINED_SHARE = 0.05  # of the draws; an interval from the lucky rest would be too narrow
+MAX_UNDEFINED_SHARE = 0.05  # of the draws; beyond, the rest would give too narrow an interval
 
 Sample = Float64[np.ndarray, "n"]
 Name = TypeVar("Name", bound=Hashable)
@@ -31,10 +31,10 @@ Name = TypeVar("Name", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a subject stands between a control (0) and a reference (1).
+    """The position of a subject between a control (0) and a reference (1).
 
-    `gap` is reference − control. Where gap.low ≤ 0 the two ends are not told apart, and the
-    place means nothing.
+    `gap` is reference − control. Where gap.low ≤ 0 the two cannot be distinguished, and the place
+    is meaningless.
     """
 
     place: Estimate
@@ -47,7 +47,7 @@ def bootstrap_means(
     """The mean of each column in each resample: Σ w·v / Σ w over its defined values.
 
     All columns share the resampled instances, so their differences and ratios are paired. NaN
-    where a resample holds no defined value.
+    where a resample contains no defined value.
 
     >>> draws = bootstrap_means(np.array([[0.0, 1.0], [1.0, 2.0]]), resamples=3)
     >>> draws[:, 1] - draws[:, 0]
@@ -62,7 +62,7 @@ def bootstrap_means(
     for row in sums:  # one at a time, so memory does not grow with the number of resamples
         times_drawn = np.bincount(random.integers(n, size=n), minlength=n)
         row[:] = both @ times_drawn.astype(np.float64)
-    return _ratio(sums[:, :columns], sums[:, columns:])
+    return divide_defined(sums[:, :columns], sums[:, columns:])
 
 
 def percentile_interval(
@@ -73,7 +73,7 @@ def percentile_interval(
 ) -> tuple[Float64[np.ndarray, "M"], Float64[np.ndarray, "M"]]:
     """The middle `level` of each column's draws; NaN where more than 5 % of them are undefined.
 
-    With the number of instances that each column rests on, expanded by what `n` of them lack.
+    With `n`, the number of instances behind each column, the interval is expanded for small n.
 
     >>> low, high = percentile_interval(np.arange(101.0)[:, None], level=0.9)
     >>> low, high
@@ -83,15 +83,15 @@ def percentile_interval(
     levels = np.broadcast_to(
         level if n is None else expanded_level(level, np.atleast_1d(n)), len(ends.T)
     )
-    for column, (one, wide) in enumerate(zip(draws.T, levels, strict=True)):
-        defined = one[~np.isnan(one)]
-        if len(defined) and len(defined) >= (1 - MAX_UNDEFINED_SHARE) * len(one):
+    for column, (own, wide) in enumerate(zip(draws.T, levels, strict=True)):
+        defined = own[~np.isnan(own)]
+        if len(defined) and len(defined) >= (1 - MAX_UNDEFINED_SHARE) * len(own):
             ends[:, column] = np.quantile(defined, ((1 - wide) / 2, (1 + wide) / 2))
     return ends[0], ends[1]
 
 
 def expanded_level(level: float, n: np.ndarray) -> np.ndarray:
-    """The share of the draws that holds what Student's interval of n instances does.
+    """The level of percentiles that gives the width of Student's interval of n instances.
 
     1 − 2Φ(−√(n / (n − 1)) · t), t the quantile of n − 1 degrees of freedom.
 
@@ -134,9 +134,9 @@ def estimate_means(
                 level, method="wilson"
             )
             low[column], high[column] = ends.low, ends.high
-    means = _ratio(np.nansum(values, axis=0), n.astype(np.float64))
+    means = divide_defined(np.nansum(values, axis=0), n.astype(np.float64))
     return {
-        name: _estimate(means[column], low[column], high[column], int(n[column]))
+        name: make_estimate(means[column], low[column], high[column], int(n[column]))
         for column, name in enumerate(columns)
     }
 
@@ -152,8 +152,8 @@ def estimate_place(
 ) -> Place:
     """(mean subject − mean control) / (mean reference − mean control), paired over instances.
 
-    Only instances where all three are defined count. 0 at the control, 1 at the reference, not
-    bounded by them.
+    Only instances where all three are defined count. 0 is the control, 1 the reference; values
+    outside are possible.
 
     >>> zero, one = np.zeros(4), np.ones(4)
     >>> estimate_place(one / 2, zero, one).place
@@ -168,20 +168,20 @@ def estimate_place(
     statistics = place_and_gap(means)
     low, high = percentile_interval(statistics[1:], level, n=n)
     return Place(
-        place=_estimate(statistics[0, 0], low[0], high[0], n),
-        gap=_estimate(statistics[0, 1], low[1], high[1], n),
+        place=make_estimate(statistics[0, 0], low[0], high[0], n),
+        gap=make_estimate(statistics[0, 1], low[1], high[1], n),
     )
 
 
 def place_and_gap(means: Float64[np.ndarray, "R 3"]) -> Float64[np.ndarray, "R 2"]:
-    """Of each row of means of subject, control and reference the place, and the gap it is in.
+    """Place and gap for each row of means of subject, control and reference.
 
-    >>> places(np.array([[0.5, 0.0, 2.0], [0.5, 1.0, 1.0]]))
+    >>> place_and_gap(np.array([[0.5, 0.0, 2.0], [0.5, 1.0, 1.0]]))
     array([[0.25, 2.  ],
            [ nan, 0.  ]])
     """
     gap = means[:, 2] - means[:, 1]
-    return np.stack((_ratio(means[:, 0] - means[:, 1], gap), gap), axis=1)
+    return np.stack((divide_defined(means[:, 0] - means[:, 1], gap), gap), axis=1)
 
 
 def _is_binary(column: Sample, *, is_share: bool) -> bool:
@@ -190,15 +190,17 @@ def _is_binary(column: Sample, *, is_share: bool) -> bool:
     return known == {0.0, 1.0} or (is_share and bool(known) and known <= {0.0, 1.0})
 
 
-def _estimate(value: float, low: float, high: float, n: int) -> Estimate:
-    if n < 2:  # one instance says nothing of how others vary
+def make_estimate(value: float, low: float, high: float, n: int) -> Estimate:
+    """An estimate, without an interval where it rests on fewer than two instances."""
+    if n < 2:
         low = high = float("nan")
     return Estimate(float(value), float(low), float(high), n)
 
 
-def _ratio(
+def divide_defined(
     above: Float64[np.ndarray, "*shape"], below: Float64[np.ndarray, "*shape"]
 ) -> Float64[np.ndarray, "*shape"]:
+    """above / below; NaN where below is 0."""
     quotient = np.full(above.shape, np.nan)
     np.divide(above, below, out=quotient, where=below != 0)
     return quotient

@@ -1,4 +1,4 @@
-"""How well a subject predicts: accuracy, F1, ROC-AUC. NaN where a score is undefined."""
+"""Accuracy, F1 and ROC-AUC of predictions; NaN where a score is undefined."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -6,7 +6,7 @@ from scipy import stats
 
 
 def accuracy(predicted: Int[np.ndarray, "n"], gold: Int[np.ndarray, "n"]) -> float:
-    """The share of instances predicted rightly, in [0, 1]; NaN without instances.
+    """The share of correct predictions, in [0, 1]; NaN without instances.
 
     >>> accuracy(np.array([0, 1, 1, 1]), np.array([0, 1, 1, 0]))
     0.75
@@ -27,21 +27,10 @@ def f1(predicted: Int[np.ndarray, "n"], gold: Int[np.ndarray, "n"], *, positive:
     return 2 * int((called & true).sum()) / either if either else float("nan")
 
 
-def macro_f1(predicted: Int[np.ndarray, "n"], gold: Int[np.ndarray, "n"]) -> float:
-    """The unweighted mean of F1 over the classes predicted or gold, in [0, 1]; NaN if none.
-
-    >>> macro_f1(np.array([0, 1, 1, 1]), np.array([0, 1, 1, 1]))
-    1.0
-    """
-    classes = np.union1d(predicted, gold).tolist()
-    each = [f1(predicted, gold, positive=one) for one in classes]
-    return sum(each) / len(each) if each else float("nan")
-
-
 def roc_auc(
     scores: Float[np.ndarray, "n"], gold: Int[np.ndarray, "n"], *, positive: int = 1
 ) -> float:
-    """The chance that a positive instance outscores a negative one, ties counted half; in [0, 1].
+    """The probability that a positive instance outscores a negative one, ties half; in [0, 1].
 
     (Σ ranks of positives − n₁(n₁+1)/2) / (n₁ n₀), the Mann–Whitney statistic (Hanley & McNeil,
     1982). NaN where one class is missing.

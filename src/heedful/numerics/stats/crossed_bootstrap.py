@@ -1,9 +1,9 @@
-"""Intervals where two things were drawn: texts, and the seeds of the models that read them.
+"""Intervals over two random factors: texts, and the seeds of the models that read them.
 
-Resampling texts alone would take the few models at hand for all there are. Here both are drawn
-anew, each from its own, and crossed (Owen, 2007): the interval tells how another set of seeds on
-another sample of texts might come out. With S seeds the part that is due to them is too small by
-about (S − 1)/S, as for any bootstrap of few.
+Resampling texts alone would treat the few trained models as all there are. Here texts and seeds are
+resampled independently and crossed (Owen, 2007): the interval covers another set of seeds on
+another sample of texts. With S seeds the part due to them is too small by about (S − 1)/S, as in
+any bootstrap of few.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ from jaxtyping import Float64, Int64
 
 from heedful.core.records import Estimate
 from heedful.core.rng import generator
-from heedful.numerics.stats.bootstrap import RESAMPLES, percentile_interval
+from heedful.numerics.stats.bootstrap import RESAMPLES, make_estimate, percentile_interval
 
 SeedTable = Float64[np.ndarray, "S n"]  # one row per seed, one column per text
 SeedAverage = Callable[[SeedTable], Float64[np.ndarray, "n"]]
@@ -25,7 +25,7 @@ class Equivalence:
     """Two one-sided tests of a difference against a margin (Schuirmann, 1987).
 
     `not_more` is the p-value of "it is at least the margin", `not_less` of "it is at most minus the
-    margin"; where both are small the difference lies within the margin.
+    margin"; if both are small, the difference lies within the margin.
     """
 
     not_more: float
@@ -38,12 +38,12 @@ class Equivalence:
 
 
 def mean_over_seeds(table: SeedTable) -> Float64[np.ndarray, "n"]:
-    """Each text's mean over the seeds."""
+    """The mean of each text over the seeds."""
     return np.asarray(table.mean(0))
 
 
 def median_over_seeds(table: SeedTable) -> Float64[np.ndarray, "n"]:
-    """Each text's median over the seeds, as Wiegreffe & Pinter plot it."""
+    """The median of each text over the seeds, as Wiegreffe & Pinter plot it."""
     return np.asarray(np.median(table, axis=0))
 
 
@@ -54,13 +54,13 @@ def resample_crossed(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> dict[str, Float64[np.ndarray, "resamples"]]:
-    """What the mean over texts of each table becomes in each resample.
+    """The mean over texts of each table in each resample.
 
-    All tables share the resampled texts, so that differences are paired; each has seeds of its
-    own, drawn on their own. A text that is undefined under any of the seeds drawn is left out.
+    All tables share the resampled texts, so that differences are paired; the seeds of each table
+    are resampled separately. A text that is undefined for any of the drawn seeds is left out.
 
     >>> same = {"a": np.array([[1.0, 0.0]]), "b": np.array([[1.0, 0.0]])}
-    >>> draws = crossed_draws(same, resamples=100)
+    >>> draws = resample_crossed(same, resamples=100)
     >>> bool((draws["a"] == draws["b"]).all())
     True
     """
@@ -78,7 +78,7 @@ def resample_crossed(
 def _draw_texts_and_seeds(
     tables: Mapping[str, SeedTable], resamples: int, seed: int
 ) -> Iterator[tuple[Float64[np.ndarray, "n"], dict[str, Int64[np.ndarray, "S"]]]]:
-    """How often each text was drawn, and which seeds."""
+    """How often each text is drawn, and which seeds."""
     n = next(iter(tables.values())).shape[1]
     of_texts = generator(seed, "bootstrap")
     of_seeds = {name: generator(seed, f"bootstrap of seeds, {name}") for name in tables}
@@ -94,19 +94,17 @@ def _draw_texts_and_seeds(
 def estimate_from_draws(
     value: float, draws: Float64[np.ndarray, "R"], *, n: int, level: float = 0.95
 ) -> Estimate:
-    """A value with the middle of its draws; without an interval where it rests on one text."""
+    """A value with the percentile interval of its draws; no interval for fewer than two texts."""
     low, high = percentile_interval(draws[:, None], level, n=n)
-    if n < 2:
-        return Estimate(value, float("nan"), float("nan"), n)
-    return Estimate(value, float(low[0]), float(high[0]), n)
+    return make_estimate(value, low[0], high[0], n)
 
 
 def equivalence(draws: Float64[np.ndarray, "R"], margin: float, *, n: int) -> Equivalence:
     """The two one-sided tests of a difference of accuracies, from its resamples over n texts.
 
-    A p-value is (1 + draws beyond) / (1 + draws), so that none is zero; a draw that is undefined
-    counts as beyond. Where all texts come out alike resamples do not vary, yet n of them may by
-    chance hold none of the share `margin` that would not: (1 − margin)ⁿ is the least p there is.
+    A p-value is (1 + draws beyond) / (1 + draws), so none is zero; an undefined draw counts as
+    beyond. If all texts agree, resamples do not vary; yet n texts may by chance miss a share
+    `margin` of texts that differ, so p is at least (1 − margin)ⁿ.
 
     >>> equivalence(np.zeros(99), 0.01, n=1000).p
     0.01

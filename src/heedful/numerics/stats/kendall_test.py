@@ -10,12 +10,12 @@ from jaxtyping import Float64, Int, Int64
 from numpy.typing import NDArray
 from scipy import special
 
-EXACT_UP_TO = 33  # tokens; beyond, the normal approximation is as good (the choice of scipy)
+EXACT_UP_TO = 33  # tokens; beyond, the normal approximation is as good (scipy's choice)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ties:
-    """What the ties of a ranking do to Kendall's test: sums over groups of c tied tokens."""
+    """The tie corrections of Kendall's test: sums over groups of c tied tokens."""
 
     pairs: Int64[np.ndarray, "*shape"]  # Σ c(c−1)/2
     triples: Int64[np.ndarray, "*shape"]  # Σ c(c−1)(c−2)
@@ -58,7 +58,7 @@ def _normal_p(
 ) -> Float64[np.ndarray, "*shape"]:
     size = n.astype(np.float64)  # the products below pass 2^63 in long texts
     ordered = size * (size - 1)
-    with np.errstate(divide="ignore", invalid="ignore"):  # n ≤ 2 never keeps this p
+    with np.errstate(divide="ignore", invalid="ignore"):  # this p is not used for n ≤ 2
         variance = (ordered * (2 * size + 5) - x.spread - y.spread) / 18
         variance += 2.0 * x.pairs * y.pairs / ordered
         variance += x.triples.astype(np.float64) * y.triples / (9 * ordered * (size - 2))
@@ -81,7 +81,7 @@ def _exact_p(
 @cache
 def _two_sided(n: int) -> NDArray[np.float64]:
     """min(1, 2 · P(at most d pairs out of order)) for d = 0, 1, …, n(n−1)/2."""
-    tails = 2 * np.cumsum(_orders(n)) / factorial(n)  # whole numbers until this division
+    tails = 2 * np.cumsum(_orders(n)) / factorial(n)  # exact integers until this division
     p: NDArray[np.float64] = np.minimum(tails.astype(np.float64), 1.0)
     return p
 
@@ -90,7 +90,7 @@ def _two_sided(n: int) -> NDArray[np.float64]:
 def _orders(n: int) -> NDArray[np.object_]:
     """How many orders of n tokens have d = 0, 1, … pairs out of order (the Mahonian numbers).
 
-    The n-th token passes 0 … n − 1 others. Python's whole numbers, since 33! is beyond 2^63.
+    The n-th token passes 0 … n − 1 others. Python integers, since 33! exceeds 2^63.
     """
     if n == 1:
         return np.ones(1, dtype=np.object_)

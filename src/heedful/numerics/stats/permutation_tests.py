@@ -1,4 +1,4 @@
-"""Whether differences that are paired lie above zero, by turning their signs (Fisher, 1935)."""
+"""Permutation tests: sign flips of paired differences (Fisher, 1935), swaps and relabellings."""
 
 from collections.abc import Iterator
 
@@ -6,20 +6,24 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.core.rng import generator
-from heedful.numerics.stats.bootstrap import RESAMPLES
+from heedful.numerics.stats.bootstrap import RESAMPLES, divide_defined
 
-DRAWS_PER_BLOCK = 64  # draws that are made together
+DRAWS_PER_BLOCK = 64  # one matrix product for all of them
+EQUAL_WITHIN = 1e-12  # rounding error of two equal draws
+
+SampleColumns = Float64[np.ndarray, "n K"]
+ExchangedMeans = Float64[np.ndarray, "R K"]
 
 
 def one_sided_sign_flip_p(
     values: Float64[np.ndarray, "n"], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> float:
-    """One-sided p-value of "the mean is not above 0": how often signs at random give as much.
+    """One-sided p-value of "the mean is not above 0": the share of sign flips with Σ ±v ≥ Σ v.
 
-    The sample itself counts as one of the draws, so p is never 0. NaN are no values; without any
-    there is no p.
+    The sample itself counts as one of the draws, so p is never 0. NaN values are ignored; p is NaN
+    if all are.
 
-    >>> sign_flip_p(np.ones(20)) < 0.001, sign_flip_p(np.zeros(20))
+    >>> one_sided_sign_flip_p(np.ones(20)) < 0.001, one_sided_sign_flip_p(np.zeros(20))
     (True, 1.0)
     """
     defined = values[~np.isnan(values)]
@@ -35,19 +39,17 @@ def one_sided_sign_flip_p(
 def two_sided_sign_flip_p(
     values: Float64[np.ndarray, "n M"], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Float64[np.ndarray, "M"]:
-    """Two-sided p-value of "the mean is 0" for each column: how often |Σ ±v| ≥ |Σ v|.
+    """Two-sided p-value of "the mean is 0" for each column: the share of flips with |Σ ±v| ≥ |Σ v|.
 
-    All columns turn the same signs. As above the sample counts as a draw, and NaN are no values.
+    All columns share the same flips. The sample counts as a draw, and NaN values are ignored.
 
-    >>> sign_flips_p(np.stack([np.ones(20), np.zeros(20)], axis=1)) < 0.001
+    >>> two_sided_sign_flip_p(np.stack([np.ones(20), np.zeros(20)], axis=1)) < 0.001
     array([ True, False])
     """
     known = np.nan_to_num(values)
     own, slack = np.abs(known.sum(0)), 1e-12 * np.abs(known).sum(0)
     random, reached = generator(seed, "signs, two-sided"), np.ones(values.shape[1])
-    for start in range(
-        0, resamples, DRAWS_PER_BLOCK
-    ):  # some at a time: one product for all of them
+    for start in range(0, resamples, DRAWS_PER_BLOCK):
         rows = min(DRAWS_PER_BLOCK, resamples - start)
         signs = 2.0 * random.integers(2, size=(rows, len(values)), dtype=np.int8) - 1.0
         reached += (np.abs(signs @ known) >= own - slack).sum(0)
@@ -55,31 +57,23 @@ def two_sided_sign_flip_p(
     return np.where(defined, reached / (resamples + 1), np.nan)
 
 
-SampleColumns = Float64[np.ndarray, "n K"]
-ExchangedMeans = Float64[np.ndarray, "R K"]
-EQUAL_WITHIN = 1e-12  # what rounding may do to two equal draws
-
-
 def swapped_means(
     first: SampleColumns, second: SampleColumns, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[ExchangedMeans, ExchangedMeans]:
-    """The means of both when each text's rows change sides or stay, as a coin falls.
+    """The means of both samples when the values of each text are swapped with probability ½.
 
-    Values must be defined.
+    All values must be defined.
 
-    >>> one, other = swapped_means(np.zeros((4, 1)), np.ones((4, 1)), resamples=5)
-    >>> one + other
+    >>> first, second = swapped_means(np.zeros((4, 1)), np.ones((4, 1)), resamples=2)
+    >>> first + second
     array([[1.],
-           [1.],
-           [1.],
-           [1.],
            [1.]])
     """
     n, apart, random = len(first), second - first, generator(seed, "swaps")
     moved = np.empty((resamples, first.shape[1]))
-    for rows in _blocks(moved):  # some at a time: one product for all of them
-        falls = random.integers(2, size=(len(rows), n), dtype=np.int8)
-        rows[:] = falls.astype(np.float64) @ apart
+    for rows in _blocks(moved):
+        swaps = random.integers(2, size=(len(rows), n), dtype=np.int8)
+        rows[:] = swaps.astype(np.float64) @ apart
     return first.mean(0) + moved / n, second.mean(0) - moved / n
 
 
@@ -90,9 +84,9 @@ def relabelled_means(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> tuple[ExchangedMeans, ExchangedMeans]:
-    """The means of both over their defined values when all texts are dealt anew, as many to each.
+    """The means of both samples over defined values when texts are reassigned at random.
 
-    NaN where one is dealt no defined value of a column.
+    Each sample keeps its size. NaN where a sample gets no defined value of a column.
     """
     both = np.concatenate([first, second])
     defined = ~np.isnan(both)
@@ -101,8 +95,8 @@ def relabelled_means(
     dealt = np.empty((resamples, sums.shape[1]))
     for rows in _blocks(dealt):
         chosen = np.zeros((len(rows), len(both)))
-        for one in chosen:
-            one[random.permutation(len(both))[: len(first)]] = 1.0
+        for row in chosen:
+            row[random.permutation(len(both))[: len(first)]] = 1.0
         rows[:] = chosen @ sums
     return _means(dealt), _means(total - dealt)
 
@@ -114,18 +108,17 @@ def _blocks(draws: ExchangedMeans) -> Iterator[ExchangedMeans]:
 
 
 def _means(sums: Float64[np.ndarray, "R _"]) -> ExchangedMeans:
-    above, below = np.split(sums, 2, axis=1)
-    found = np.full(above.shape, np.nan)
-    np.divide(above, below, out=found, where=below > 0.5)
-    return found
+    total, count = np.split(sums, 2, axis=1)
+    return divide_defined(total, count)
 
 
 def two_sided_p(own: Float64[np.ndarray, "K"], draws: ExchangedMeans) -> Float64[np.ndarray, "K"]:
-    """Two-sided p-values: the share of draws as far from 0 as what was found, itself among them.
+    """Two-sided p-values: the share of draws at least as far from 0 as the observed value.
 
-    A draw that is undefined counts as far; what is itself undefined has no p.
+    The observed value counts as a draw, and an undefined draw counts as far. An undefined observed
+    value has no p.
 
-    >>> reached_p(np.array([2.0, np.nan]), np.array([[1.0, 0.0], [-2.0, 0.0], [np.nan, 0.0]]))
+    >>> two_sided_p(np.array([2.0, np.nan]), np.array([[1.0, 0.0], [-2.0, 0.0], [np.nan, 0.0]]))
     array([0.75,  nan])
     """
     least = np.abs(own) * (1 - EQUAL_WITHIN) - EQUAL_WITHIN

@@ -1,10 +1,12 @@
-"""Distributions over the tokens of a text: make them, shuffle them, spread them evenly."""
+"""Distributions over the tokens of a text, and distances between distributions."""
 
 import math
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+LOG2 = math.log(2.0)
 
 
 def masked_softmax(
@@ -15,9 +17,25 @@ def masked_softmax(
     >>> masked_softmax(torch.zeros(1, 3), torch.tensor([[True, True, False]]))
     tensor([[0.5000, 0.5000, 0.0000]])
     """
-    lowest = torch.finfo(scores.dtype).min  # −inf would make rows without tokens NaN
+    lowest = torch.finfo(scores.dtype).min  # −inf would turn rows without tokens into NaN
     weights = scores.masked_fill(~mask, lowest).softmax(-1)
     return weights * mask
+
+
+def normalise_weights(weights: Float[Tensor, "*batch T"]) -> Float[Tensor, "*batch T"]:
+    """Divide each row by its sum; rows whose sum is not positive stay as they are.
+
+    >>> normalise_weights(torch.tensor([[1.0, 3.0], [0.0, 0.0]]))
+    tensor([[0.2500, 0.7500],
+            [0.0000, 0.0000]])
+    """
+    return weights / positive_sums(weights)
+
+
+def positive_sums(weights: Float[Tensor, "*batch T"]) -> Float[Tensor, "*batch 1"]:
+    """The sum of each row; 1 where it is not positive."""
+    total = weights.sum(-1, keepdim=True)
+    return torch.where(total > 0, total, torch.ones_like(total))
 
 
 def uniform_weights(
@@ -25,7 +43,7 @@ def uniform_weights(
 ) -> Float[Tensor, "*batch T"]:
     """Equal weight on every token in the mask.
 
-    >>> uniform(torch.tensor([[True, True, False]]), dtype=torch.float32)
+    >>> uniform_weights(torch.tensor([[True, True, False]]), dtype=torch.float32)
     tensor([[0.5000, 0.5000, 0.0000]])
     """
     return mask.to(dtype) / mask.sum(-1, keepdim=True).clamp(min=1)
@@ -37,14 +55,14 @@ def permute_weights(
     *,
     keys: Float[Tensor, "B draws L"],
 ) -> Float[Tensor, "draws B T"]:
-    """Shuffle each row's weights among its tokens in the mask, once per row of keys.
+    """Shuffle the weights of each row among its tokens in the mask, once per row of keys.
 
-    The keys of a text order its own tokens (its first `length` are used), so a text gets the
-    same shuffles in every batch. Weights outside the mask stay where they are.
+    The keys of a text order its own tokens (the first `length` are used), so a text gets the same
+    permutations in every batch. Weights outside the mask stay where they are.
 
     >>> mask = torch.tensor([[False, True, True, True, False]])
     >>> weights = torch.tensor([[0.0, 0.7, 0.2, 0.1, 0.0]])
-    >>> permuted(weights, mask, keys=torch.tensor([[[0.9, 0.1, 0.5]]]))
+    >>> permute_weights(weights, mask, keys=torch.tensor([[[0.9, 0.1, 0.5]]]))
     tensor([[[0.0000, 0.2000, 0.1000, 0.7000, 0.0000]]])
     """
     home = positions_first(mask)[:, : keys.shape[-1]]
@@ -57,7 +75,7 @@ def permute_weights(
 
 
 def positions_first(mask: Bool[Tensor, "B T"]) -> Int[Tensor, "B T"]:
-    """Per row, the positions in the mask in their order, then the others in theirs.
+    """The positions of each row, those in the mask first, each part in its original order.
 
     >>> positions_first(torch.tensor([[False, True, True]]))
     tensor([[1, 2, 0]])
@@ -65,14 +83,11 @@ def positions_first(mask: Bool[Tensor, "B T"]) -> Int[Tensor, "B T"]:
     return mask.int().argsort(dim=-1, descending=True, stable=True)
 
 
-LOG2 = math.log(2.0)
-
-
 def tvd(p: Float[Tensor, "*batch C"], q: Float[Tensor, "*#batch C"]) -> Float[Tensor, "*batch"]:
     """Total variation distance, ½ Σ|p − q|, in [0, 1].
 
-    For two classes this is |Δp| of either class: the output change Jain & Wallace plot, and twice
-    the figure of Wiegreffe & Pinter, who halve |Δp| of the one sigmoid output.
+    For two classes this is |Δp| of either class: the output change that Jain & Wallace plot, and
+    twice the value of Wiegreffe & Pinter, who halve |Δp| of the one sigmoid output.
 
     >>> tvd(torch.tensor([0.9, 0.1]), torch.tensor([0.5, 0.5]))
     tensor(0.4000)
@@ -80,19 +95,10 @@ def tvd(p: Float[Tensor, "*batch C"], q: Float[Tensor, "*#batch C"]) -> Float[Te
     return 0.5 * (p - q).abs().sum(-1)
 
 
-def kl(p: Float[Tensor, "*batch T"], q: Float[Tensor, "*#batch T"]) -> Float[Tensor, "*batch"]:
-    """Kullback–Leibler divergence Σ p log(p/q), in [0, ∞].
-
-    >>> kl(torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5]))
-    tensor(0.6931)
-    """
-    return (torch.xlogy(p, p) - torch.xlogy(p, q)).sum(-1).clamp(min=0.0)
-
-
 def kl_of_logits(
     own: Float[Tensor, "*batch C"], other: Float[Tensor, "*#batch C"]
 ) -> Float[Tensor, "*batch"]:
-    """KL of two distributions known by their logits, whose gradient is finite everywhere.
+    """KL divergence of two distributions given by logits; its gradient is finite everywhere.
 
     >>> kl_of_logits(torch.tensor([0.0, 0.0]), torch.tensor([0.0, 0.0]))
     tensor(0.)
@@ -113,10 +119,10 @@ def jsd(p: Float[Tensor, "*batch T"], q: Float[Tensor, "*#batch T"]) -> Float[Te
 
 
 def jsd_to_point(q: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-    """JSD between a distribution and all weight on one of its tokens, of weight q.
+    """JSD between a distribution and the point mass on one of its tokens, of weight q.
 
-    J(q) = ½ [log 2/(1+q) + q log 2q/(1+q) + (1−q) log 2], decreasing in q: no distribution is
-    farther from another than the point on its least weighted token.
+    J(q) = ½ [log 2/(1+q) + q log 2q/(1+q) + (1−q) log 2], decreasing in q: the distribution
+    farthest from another is the point mass on its token of least weight.
 
     >>> jsd_to_point(torch.tensor(0.0)), jsd_to_point(torch.tensor(1.0))
     (tensor(0.6931), tensor(0.))
@@ -129,7 +135,7 @@ def jsd_to_pair(
 ) -> Float[Tensor, "*batch"]:
     """JSD between a distribution and (share, 1 − share) on two of its tokens, of weights q.
 
-    The tokens the pair leaves out add ½ q log 2 each, so two terms and a remainder suffice.
+    Each other token adds ½ q log 2, so two terms and a remainder suffice.
 
     >>> jsd_to_pair(torch.tensor(0.5), torch.tensor(0.5), torch.tensor(0.5))
     tensor(0.)
@@ -140,6 +146,6 @@ def jsd_to_pair(
 
 
 def _half(a: Float[Tensor, "*batch"], q: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-    """One token's part of the JSD: ½ [a log 2a/(a+q) + q log 2q/(a+q)]."""
+    """The term of one token in the JSD: ½ [a log 2a/(a+q) + q log 2q/(a+q)]."""
     both = a + q
     return 0.5 * (torch.xlogy(a, 2 * a) + torch.xlogy(q, 2 * q) - torch.xlogy(both, both))

@@ -1,7 +1,7 @@
-"""How faithful scores are to what erasing words does: the arithmetic, given what the model said.
+"""Metrics of faithfulness by erasing words, given the outputs of the model.
 
-Axes: K orders, S sizes, B texts, W words, D draws. `p` is the probability of the class that was
-predicted on the whole text, `left` the same on what is left of the text.
+Axes: K orders, S sizes, B texts, W words, D draws. `p` is the probability of the class predicted on
+the whole text, `left` its probability on what is left of the text.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,12 @@ from torch import Tensor
 
 from heedful.numerics.tensor.ranking import ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE, dense_ranks
 
-EQUAL_PROBABILITY = (
-    1e-6  # probabilities that lie nearer to each other are equal: less may be rounding
-)
+EQUAL_PROBABILITY = 1e-6  # smaller differences may be rounding, so they count as ties
+EQUAL_DISTANCE = 1e-6  # of the largest distance: smaller differences count as ties
 
 
 def bin_sizes(words: Int[Tensor, "B"], shares: Sequence[float]) -> Int[Tensor, "S B"]:
-    """How many words each share is, rounded up, at least one.
+    """The number of words in each share, rounded up, at least one.
 
     >>> bin_sizes(torch.tensor([1, 19]), (0.01, 0.2, 0.5)).tolist()
     [[1, 1], [1, 4], [1, 10]]
@@ -28,7 +27,7 @@ def bin_sizes(words: Int[Tensor, "B"], shares: Sequence[float]) -> Int[Tensor, "
 
 
 def grid_sizes(words: Int[Tensor, "B"], steps: int) -> Int[Tensor, "S B"]:
-    """From 1 to all but one word, all sizes where they are no more than `steps`; 0 beyond the end.
+    """Sizes from 1 to all but one word, every size if there are at most `steps`; 0 beyond the end.
 
     >>> grid_sizes(torch.tensor([1, 3, 9]), 4).T.tolist()
     [[0, 0, 0, 0], [1, 2, 0, 0], [2, 4, 6, 8]]
@@ -42,17 +41,17 @@ def grid_sizes(words: Int[Tensor, "B"], steps: int) -> Int[Tensor, "S B"]:
 def removal_ranks(
     scores: Float64[Tensor, "*K W"], real: Bool[Tensor, "*K W"]
 ) -> Int[Tensor, "*K W"]:
-    """The place of each word from the highest score down, equal ones as they stand in the text.
+    """The rank of each word from the highest score down; ties in the order of the text.
 
-    >>> places(torch.tensor([0.2, 0.9, 0.2], dtype=torch.float64), torch.ones(3).bool())
+    >>> removal_ranks(torch.tensor([0.2, 0.9, 0.2], dtype=torch.float64), torch.ones(3).bool())
     tensor([1, 0, 2])
     """
-    ranks = dense_ranks(scores, real)  # rounding must not move a rank
+    ranks = dense_ranks(scores, real)  # rounding must not change a rank
     return ranks.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
 
 
 def reverse_order(place: Int[Tensor, "*K W"], real: Bool[Tensor, "*K W"]) -> Int[Tensor, "*K W"]:
-    """The same orders from their end; what is no word stays behind."""
+    """The reverse orders; positions without a word stay at the end."""
     last = real.sum(-1, keepdim=True) - 1
     return torch.where(real, last - place, place)
 
@@ -60,12 +59,12 @@ def reverse_order(place: Int[Tensor, "*K W"], real: Bool[Tensor, "*K W"]) -> Int
 def share_of_largest(
     scores: Float64[Tensor, "*K W"], real: Bool[Tensor, "*K W"]
 ) -> Float64[Tensor, "*K W"]:
-    """|score| as a share of the text's largest, in [0, 1]; 0 throughout where all scores are 0.
+    """|score| as a share of the largest in the text, in [0, 1]; all 0 where all scores are 0.
 
-    Not spread from the least to the largest: a score of 0 says "no influence" and must stay 0, and
-    equal scores must stay equal to 1.
+    Not min-max scaling: a score of 0 means "no influence" and must stay 0, and equal scores must
+    all become 1.
 
-    >>> as_shares(torch.tensor([-2.0, 1.0, 0.0]).double(), torch.ones(3).bool())
+    >>> share_of_largest(torch.tensor([-2.0, 1.0, 0.0]).double(), torch.ones(3).bool())
     tensor([1.0000, 0.5000, 0.0000], dtype=torch.float64)
     """
     sizes = scores.abs().masked_fill(~real, 0.0)
@@ -80,10 +79,10 @@ def normalised_change(
     *,
     keeps: bool,
 ) -> Float64[Tensor, "*K B"]:
-    """Sufficiency (keeps) or comprehensiveness as a share of what the whole text is worth.
+    """Sufficiency (keeps) or comprehensiveness as a share of the effect of the whole text.
 
-    max(0, p − left) / max(0, p − empty), clipped to [0, 1], and 1 minus that for sufficiency, as
-    its paper has it: 1 is best in both. NaN where an empty text does as well.
+    max(0, p − left) / max(0, p − empty), clipped to [0, 1], and 1 minus that for sufficiency, as in
+    its paper: 1 is best in both. NaN where an empty text does as well.
     """
     worth = (p - empty).clamp(min=0.0)
     share = ((p - left).clamp(min=0.0) / worth).clamp(max=1.0)
@@ -94,26 +93,22 @@ def normalised_change(
 def diagnosticity(
     own: Float64[Tensor, "K B"], chance: Float64[Tensor, "R B"]
 ) -> Float64[Tensor, "K B"]:
-    """The share of the random orders that an order beats, ties half.
+    """The share of random orders that an order beats; ties count half.
 
     >>> own, chance = torch.tensor([[0.3]]).double(), torch.tensor([[0.1], [0.3]]).double()
     >>> diagnosticity(own, chance)
     tensor([[0.7500]], dtype=torch.float64)
     """
-    gap = own[:, None] - chance
-    return (
-        torch.where(gap.abs() <= EQUAL_PROBABILITY, 0.5, (gap > 0).double())
-        .mean(1)
-        .masked_fill(own.isnan() | chance.isnan().any(0), torch.nan)
-    )
+    share = _above_with_ties(own[:, None] - chance, EQUAL_PROBABILITY).mean(1)
+    return share.masked_fill(own.isnan() | chance.isnan().any(0), torch.nan)
 
 
 def sign_violations(
     scores: Float64[Tensor, "K B W"], effects: Float64[Tensor, "B W"], real: Bool[Tensor, "B W"]
 ) -> Float64[Tensor, "K B"]:
-    """The share of the words whose score has another sign than the effect of removing them.
+    """The share of words whose score and effect of removal have different signs.
 
-    Words count that have both a score and an effect; NaN where none has.
+    Only words with a score and an effect other than 0 count; NaN if there are none.
     """
     least = (
         RELATIVE_TOLERANCE * scores.abs().masked_fill(~real, 0.0).amax(-1, keepdim=True)
@@ -131,13 +126,44 @@ def infidelity(
     *,
     scaled: bool = False,
 ) -> Float64[Tensor, "K B"]:
-    """Mean over draws of (Σ scores of the words gone − what the output lost)² (Yeh et al., 2019).
+    """Mean over draws of (Σ scores of removed words − loss of output)² (Yeh et al., 2019).
 
-    Scaled, the scores are first multiplied by the number that makes this least: so an explanation
-    is not blamed for its unit.
+    If `scaled`, scores are first multiplied by the factor that minimises this, so the unit of an
+    explanation does not matter.
     """
-    told = torch.einsum("kbw,dbw->kdb", scores, gone.double())
+    expected = torch.einsum("kbw,dbw->kdb", scores, gone.double())
     if scaled:
-        unit = (told * lost).sum(1, keepdim=True) / told.square().sum(1, keepdim=True)
-        told = told * unit.nan_to_num(1.0)
-    return (told - lost).square().mean(1)
+        unit = (expected * lost).sum(1, keepdim=True) / expected.square().sum(1, keepdim=True)
+        expected = expected * unit.nan_to_num(1.0)
+    return (expected - lost).square().mean(1)
+
+
+def nearest_distance(
+    points: Float64[Tensor, "M D"], reference: Float64[Tensor, "N D"], others: Bool[Tensor, "M N"]
+) -> Float64[Tensor, "M"]:
+    """The distance of each point to the nearest reference point marked in `others`.
+
+    >>> reference = torch.tensor([[0.0], [3.0]]).double()
+    >>> nearest_distance(reference, reference, ~torch.eye(2).bool())
+    tensor([3., 3.], dtype=torch.float64)
+    """
+    # not by matrix products: those cancel where points are close, and only such matter
+    apart = torch.cdist(points, reference, compute_mode="donot_use_mm_for_euclid_dist")
+    return apart.masked_fill(~others, torch.inf).amin(-1)
+
+
+def share_nearer(
+    distance: Float64[Tensor, "M"], usual: Float64[Tensor, "N"]
+) -> Float64[Tensor, "M"]:
+    """The share of the usual distances that are smaller, ties half; NaN stays NaN.
+
+    >>> share_nearer(torch.tensor([2.0]).double(), torch.tensor([1.0, 2.0, 3.0, 4.0]).double())
+    tensor([0.3750], dtype=torch.float64)
+    """
+    near = float(EQUAL_DISTANCE * usual.max())
+    share = _above_with_ties(distance[:, None] - usual, near).mean(-1)
+    return share.masked_fill(distance.isnan(), torch.nan)
+
+
+def _above_with_ties(gap: Float64[Tensor, "*K"], tolerance: float) -> Float64[Tensor, "*K"]:
+    return torch.where(gap.abs() <= tolerance, 0.5, (gap > 0).double())

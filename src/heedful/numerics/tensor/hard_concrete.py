@@ -1,7 +1,7 @@
 """Gates between 0 and 1 that are exactly 0 with some probability (Louizos et al., 2018).
 
-The hard concrete distribution as De Cao et al. (2020) have it: a sigmoid of noisy logits, stretched
-to (−0.2, 1) and cut at 0. It has mass at exactly 0 and none at exactly 1.
+The hard concrete distribution of De Cao et al. (2020): a sigmoid of noisy logits, stretched to
+(−0.2, 1) and clipped at 0. It has mass at exactly 0 and none at exactly 1.
 """
 
 import math
@@ -16,7 +16,7 @@ SHIFT = TEMPERATURE * math.log(-LOW / HIGH)
 
 
 def hard_concrete(logits: Float[Tensor, "*K"], uniform: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
-    """Gates drawn by numbers in (0, 1), with a gradient at the logits.
+    """Gates sampled from uniform numbers in (0, 1), differentiable in the logits.
 
     >>> hard_concrete(torch.tensor([-5.0, 0.0, 5.0]), torch.full((3,), 0.5))
     tensor([0.0000, 0.4000, 1.0000])
@@ -28,7 +28,7 @@ def hard_concrete(logits: Float[Tensor, "*K"], uniform: Float[Tensor, "*K"]) -> 
 def log_open_probability(logits: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
     """log P(g > 0) = log σ(logit − τ log(−low/high)), in (−∞, 0).
 
-    >>> log_open(torch.tensor([0.0])).exp()
+    >>> log_open_probability(torch.tensor([0.0])).exp()
     tensor([0.5798])
     """
     return torch.nn.functional.logsigmoid(logits - SHIFT)
@@ -37,9 +37,10 @@ def log_open_probability(logits: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
 def blend_with_blank(
     vectors: Float[Tensor, "*K T E"], gates: Float[Tensor, "*K T"], blank: Float[Tensor, "E"]
 ) -> Float[Tensor, "*K T E"]:
-    """g · x + (1 − g) · b: the vector where a gate is 1, the blank where it is 0.
+    """g · x + (1 − g) · b: the vector where the gate is 1, the mask embedding where it is 0.
 
-    >>> dimmed(torch.tensor([[4.0], [4.0]]), torch.tensor([1.0, 0.25]), torch.tensor([0.0]))
+    >>> vectors, blank = torch.tensor([[4.0], [4.0]]), torch.tensor([0.0])
+    >>> blend_with_blank(vectors, torch.tensor([1.0, 0.25]), blank)
     tensor([[4.],
             [1.]])
     """

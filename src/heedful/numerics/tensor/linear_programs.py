@@ -1,8 +1,8 @@
-"""A linear goal over attentions whose output stays near: one linear program.
+"""Maximise a linear goal over attention weights that keep the output close, as a linear program.
 
 Outputs are taken as linear in the weights: p(α) = p₀ + Σ_t α_t s_t. "Within ε in TVD of p" is then
-Σ_c max(0, p(α)_c − p_c) ≤ ε, because what some classes gain the others lose; with u_c in the place
-of each maximum this is linear, and so is all else.
+Σ_c max(0, p(α)_c − p_c) ≤ ε, because the gains of some classes are the losses of others; with a
+variable u_c for each maximum this is linear.
 """
 
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ from torch import Tensor
 
 from heedful.numerics.tensor.distributions import jsd_to_pair, jsd_to_point
 
-PROGRAMS_PER_SOLVE = 16  # programs solved as one: small ones cost more to set up than to solve
+PROGRAMS_PER_SOLVE = 16  # solved as one: small programs cost more to set up than to solve
 
 
 @dataclass(frozen=True, eq=False)
 class LinearProgram:
     """The largest Σ α_t goal_t with Σ_c max(0, Σ_t α_t slope_tc − room_c) ≤ ε.
 
-    `room` is p − p₀: how far each class may rise for nothing.
+    `room` is p − p₀: how far each class may rise at no cost.
     """
 
     goal: Float64[ndarray, "T"]
@@ -35,19 +35,19 @@ class LinearProgram:
 
     @property
     def costs(self) -> Float64[ndarray, "TC"]:
-        """Of the weights, then of what each class rises."""
+        """Coefficients of the weights, then of the rise of each class."""
         return np.concatenate([-self.goal, np.zeros(len(self.room))])
 
     @property
     def bounds(self) -> Float64[ndarray, "C1 TC"]:
-        """How each class rises above its room, and all of them together."""
+        """The rise of each class above its room, and the sum of all."""
         T, C = self.slope.shape
         rises = np.hstack([self.slope.T, -np.eye(C)])
         return np.vstack([rises, np.concatenate([np.zeros(T), np.ones(C)])])
 
     @property
     def whole(self) -> Float64[ndarray, "1 TC"]:
-        """What must sum to 1."""
+        """The variables that must sum to 1."""
         T, C = self.slope.shape
         return np.concatenate([np.ones(T), np.zeros(C)])[None]
 
@@ -58,26 +58,26 @@ def solve_in_balls(
     """The best weights of each program; None where no weights stay within ε.
 
     >>> slope = np.array([[0.3, -0.3], [-0.3, 0.3], [0.0, 0.0]])
-    >>> one = Program(np.array([2.0, 0.0, 1.0]), slope, np.zeros(2))
-    >>> [found.round(3).tolist() for found in best_in_balls([one, one], epsilon=0.1)]
+    >>> program = LinearProgram(np.array([2.0, 0.0, 1.0]), slope, np.zeros(2))
+    >>> [best.round(3).tolist() for best in solve_in_balls([program, program], epsilon=0.1)]
     [[0.667, 0.333, 0.0], [0.667, 0.333, 0.0]]
     """
-    found: list[Any] = []
+    best: list[Any] = []
     for start in range(0, len(programs), PROGRAMS_PER_SOLVE):
-        found += _solve_together(programs[start : start + PROGRAMS_PER_SOLVE], epsilon)
-    return found
+        best += _solve_together(programs[start : start + PROGRAMS_PER_SOLVE], epsilon)
+    return best
 
 
 def _solve_together(
     programs: Sequence[LinearProgram], epsilon: float
 ) -> list[Float64[ndarray, "_"] | None]:
-    """All as blocks of one program; if one of them cannot be served, halves apart."""
-    below: Any = block_diag([one.bounds for one in programs], format="csc")
-    equal: Any = block_diag([one.whole for one in programs], format="csc")
+    """Solve all as blocks of one program; if one is infeasible, split into halves."""
+    below: Any = block_diag([each.bounds for each in programs], format="csc")
+    equal: Any = block_diag([each.whole for each in programs], format="csc")
     answer = linprog(
-        np.concatenate([one.costs for one in programs]),
+        np.concatenate([each.costs for each in programs]),
         A_ub=below,
-        b_ub=np.concatenate([[*one.room, epsilon] for one in programs]),
+        b_ub=np.concatenate([[*each.room, epsilon] for each in programs]),
         A_eq=equal,
         b_eq=np.ones(len(programs)),
         bounds=(0, None),
@@ -88,9 +88,9 @@ def _solve_together(
             return [None]
         half = len(programs) // 2
         return _solve_together(programs[:half], epsilon) + _solve_together(programs[half:], epsilon)
-    ends = np.cumsum([len(one.costs) for one in programs])[:-1]
+    ends = np.cumsum([len(each.costs) for each in programs])[:-1]
     parts = zip(programs, np.split(answer.x, ends), strict=True)
-    return [_normal(part[: len(one.goal)]) for one, part in parts]
+    return [_normal(part[: len(each.goal)]) for each, part in parts]
 
 
 def _normal(weights: Float64[ndarray, "T"]) -> Float64[ndarray, "T"]:
@@ -108,7 +108,7 @@ class FarthestWeights:
     jsd: Float[Tensor, "B"]
 
     def attention(self, width: int) -> Float[Tensor, "B T"]:
-        """The distribution itself."""
+        """The distribution as weights of all tokens."""
         weights = self.share.new_zeros(len(self.share), width)
         weights.scatter_add_(1, self.one[:, None], self.share[:, None])
         return weights.scatter_add_(1, self.other[:, None], 1.0 - self.share[:, None])
@@ -117,10 +117,10 @@ class FarthestWeights:
 def log_odds_bounds(
     p_one: Float[Tensor, "B"], p_other: Float[Tensor, "B"], epsilon: float
 ) -> tuple[Float[Tensor, "B"], Float[Tensor, "B"]]:
-    """Bounds on log p′_one/p′_other for outputs with TVD(p′, p) ≤ ε; infinite where p runs out.
+    """Bounds on log p′_one/p′_other for outputs with TVD(p′, p) ≤ ε; infinite where p reaches 0.
 
-    Necessary for any number of classes (neither probability moves by more than ε); for two classes
-    the two conditions are one, and the slab is exactly the ball.
+    Necessary for any number of classes (neither probability changes by more than ε); for two
+    classes also sufficient: the slab is exactly the ball.
     """
     low = torch.log((p_one - epsilon).clamp(min=0.0)) - torch.log(p_other + epsilon)
     high = torch.log(p_one + epsilon) - torch.log((p_other - epsilon).clamp(min=0.0))
@@ -137,9 +137,9 @@ def farthest_in_slab(
 ) -> FarthestWeights:
     """The distribution farthest from q in JSD among those with low ≤ Σ α s ≤ high.
 
-    Pruned scan: on an edge JSD ≤ J(min(q_i, q_j)) with J decreasing, so tokens are taken by
-    ascending q as the lighter end, and a text is done when its best beats J of its next token.
-    Needs q itself inside the slab, which makes it non-empty; float64 throughout.
+    Pruned scan: on an edge JSD ≤ J(min(q_i, q_j)) with J decreasing, so tokens are tried in order
+    of ascending q as the lighter end, and a text is done when its best exceeds J of the next token.
+    q itself must be inside the slab, which makes it non-empty; all in float64.
     """
     order = q.masked_fill(~mask, float("inf")).argsort(-1)
     length = mask.sum(-1)

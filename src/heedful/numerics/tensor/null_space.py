@@ -1,7 +1,7 @@
-"""The part of attention that can be seen behind it (Brunner et al., 2020).
+"""The part of attention that affects the output of a head (Brunner et al., 2020).
 
-A head turns a row a of weights into a T, where row k of T is what key k carries. What of a lies in
-the left null space of T adds nothing to that, whatever it is.
+A head maps a row a of weights to a T, where row k of T is the value carried by key k. The part of a
+in the left null space of T adds nothing to this output.
 """
 
 from typing import NamedTuple
@@ -12,10 +12,10 @@ from torch import Tensor
 
 
 class NullSpaceSplit(NamedTuple):
-    """Rows taken apart: `effective` is what T sees, `unseen` what it does not see of them.
+    """A split of rows: `effective` affects the output of T, `unseen` does not.
 
-    `free` is the part of the latter that can be left out without changing the sum of the row, as
-    one that must stay a distribution has it: the part in the null space of [T, 1].
+    `free` is the part of `unseen` that can be removed without changing the sum of the row, so that
+    it stays a distribution: the part in the null space of [T, 1].
     """
 
     effective: Float64[Tensor, "*H Q K"]
@@ -29,10 +29,10 @@ def split_null_space(
     """a = a U Uᵀ + rest, where the columns of U are an orthonormal basis of those of T.
 
     U Uᵀ = 1 − N Nᵀ for any basis N of the left null space. Singular values up to `tolerance` of the
-    largest count as none.
+    largest count as 0.
 
     >>> row, same = torch.tensor([[0.75, 0.25]]).double(), torch.ones(2, 1).double()
-    >>> parts = taken_apart(row, same, tolerance=1e-9)
+    >>> parts = split_null_space(row, same, tolerance=1e-9)
     >>> parts.effective.round(decimals=3).tolist(), parts.unseen.round(decimals=3).tolist()
     ([[0.5, 0.5]], [[0.25, -0.25]])
     """
@@ -40,19 +40,20 @@ def split_null_space(
     basis = basis * (sizes > tolerance * sizes.amax(-1, keepdim=True))[..., None, :]
     effective = rows @ basis @ basis.mT
     ones = torch.ones_like(carried[..., :1])
-    rest = ones - basis @ (basis.mT @ ones)  # what of the sum T does not see already
+    rest = ones - basis @ (basis.mT @ ones)  # the part of the sum outside the columns of T
     size = rest.square().sum(-2, keepdim=True).sqrt()
-    beside = torch.where(size > tolerance * ones.shape[-2] ** 0.5, rest / size.clamp(min=1e-300), 0)
+    small = tolerance * ones.shape[-2] ** 0.5
+    direction = torch.where(size > small, rest / size.clamp(min=1e-300), 0)
     unseen = rows - effective
-    return NullSpaceSplit(effective, unseen, unseen - unseen @ beside @ beside.mT)
+    return NullSpaceSplit(effective, unseen, unseen - unseen @ direction @ direction.mT)
 
 
 def norm_share(
     part: Float64[Tensor, "*N K"], whole: Float64[Tensor, "*N K"]
 ) -> Float64[Tensor, "*N"]:
-    """‖part‖² / ‖whole‖², in [0, 1] for an orthogonal part; NaN where the whole is nothing.
+    """‖part‖² / ‖whole‖², in [0, 1] for an orthogonal part; NaN where the whole is 0.
 
-    >>> share(torch.tensor([3.0]).double(), torch.tensor([5.0]).double())
+    >>> norm_share(torch.tensor([3.0]).double(), torch.tensor([5.0]).double())
     tensor(0.3600, dtype=torch.float64)
     """
     size = whole.square().sum(-1)

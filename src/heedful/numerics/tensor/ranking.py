@@ -1,7 +1,7 @@
-"""How alike two rankings of a text's tokens are: Kendall, Spearman, top tokens, with ties.
+"""Similarity of two rankings of the tokens of a text: Kendall, Spearman, top tokens, with ties.
 
-Scores are compared up to a tolerance, because batch shape and hardware move the last digits of a
-score and must not move a rank. Scores inside the mask are finite (`Explanation` sees to that).
+Scores are compared up to a tolerance, because batch shape and hardware change the last digits of a
+score and must not change a rank. Scores inside the mask are finite (`Explanation` checks that).
 """
 
 from collections.abc import Iterator
@@ -12,11 +12,9 @@ from jaxtyping import Bool, Float, Float64, Int, Int64
 from torch import Tensor
 from torch.nn.functional import pad
 
-from heedful.core.errors import ConfigError
-
 RELATIVE_TOLERANCE = 1e-6  # relative to the largest score of the text
 ABSOLUTE_TOLERANCE = 1e-12  # absolute: below this, scores are rounding noise around zero
-SIGNS_AT_A_TIME = 2**21  # 8 MB of float32; far below 2^24, so that sums of signs are exact
+SIGNS_AT_A_TIME = 2**21  # 8 MB of float32; far below 2^24, so sums of signs are exact
 
 
 def dense_ranks(
@@ -28,7 +26,7 @@ def dense_ranks(
 ) -> Int64[Tensor, "*batch T"]:
     """Ranks 0, 1, 2, … of the scores in the mask, smallest first, equal for ties; −1 elsewhere.
 
-    Neighbours in the sorted row are tied where their gap ≤ tolerance · max|value| + floor.
+    Neighbours in the sorted row are tied if their gap ≤ tolerance · max|value| + floor.
 
     >>> scores, mask = torch.tensor([0.5, 0.1, 0.5000001, 9.0]), torch.tensor([True] * 3 + [False])
     >>> dense_ranks(scores, mask)
@@ -44,7 +42,7 @@ def dense_ranks(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Concordance:
-    """Kendall's τ-b between all K × K rankings of each text, and what its p-values need.
+    """Kendall's τ-b between all K × K rankings of each text, and the statistics for its p-values.
 
     `balance` is concordant minus discordant pairs; the last three sum over the groups of tied
     tokens of each ranking, c tokens to a group.
@@ -59,10 +57,10 @@ class Concordance:
 
 
 def kendall(ranks: Int[Tensor, "B K T"], mask: Bool[Tensor, "B T"]) -> Concordance:
-    """Kendall's τ-b between all pairs of K rankings of each text's tokens.
+    """Kendall's τ-b between all pairs of K rankings of the tokens of each text.
 
     τ = (concordant − discordant) / √(untied pairs of one · untied pairs of the other), in [−1, 1]
-    (Kendall, 1945). `ranks` are those of `dense_ranks` under the same mask.
+    (Kendall, 1945). `ranks` come from `dense_ranks` with the same mask.
 
     >>> ranks = torch.tensor([[[0, 1, 2], [0, 2, 1]]])
     >>> round(kendall(ranks, torch.ones(1, 3, dtype=torch.bool)).tau[0, 0, 1].item(), 3)
@@ -74,7 +72,7 @@ def kendall(ranks: Int[Tensor, "B K T"], mask: Bool[Tensor, "B T"]) -> Concordan
     balance = _balance(ranks, n)
     untied = ((n * (n - 1) // 2)[:, None] - tie_pairs).double().sqrt()
     return Concordance(
-        # where a ranking is all tied its balance is 0 too, and 0/0 is the NaN we promise
+        # in a ranking of ties only the balance is 0 too, and 0/0 gives the NaN of an undefined τ
         tau=(balance / untied[:, :, None] / untied[:, None, :]).clamp(-1.0, 1.0),
         balance=balance,
         n=n,
@@ -87,7 +85,7 @@ def kendall(ranks: Int[Tensor, "B K T"], mask: Bool[Tensor, "B T"]) -> Concordan
 def top1_match(
     a: Float[Tensor, "*batch T"], b: Float[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"]
 ) -> Float64[Tensor, "*batch"]:
-    """1 where a and b share a top token (any of those tied for the top), else 0; NaN: no tokens.
+    """1 where a and b share a top token (any of those tied), else 0; NaN without tokens.
 
     >>> a, b = torch.tensor([[0.2, 0.7, 0.1]]), torch.tensor([[0.4, 0.4, 0.2]])
     >>> top1_match(a, b, torch.ones(1, 3, dtype=torch.bool))
@@ -114,51 +112,31 @@ def spearman(
     return ((x * y).sum(-1) / norms).clamp(-1.0, 1.0)
 
 
-def top_k_overlap(
-    a: Float[Tensor, "*batch T"],
-    b: Float[Tensor, "*batch T"],
-    mask: Bool[Tensor, "*batch T"],
-    *,
-    k: int,
-) -> Float64[Tensor, "*batch"]:
-    """The share of the k top tokens that a and b have in common, in [0, 1]; NaN: no tokens.
-
-    Σ_t min(a_t, b_t) / min(k, n), where a_t is 1 for a token in the top k, 0 for one outside, and
-    tokens tied across the border share the places left: no answer hangs on the order of tokens.
-
-    >>> a, b = torch.tensor([[3.0, 2.0, 1.0]]), torch.tensor([[3.0, 1.0, 2.0]])
-    >>> top_k_overlap(a, b, torch.ones(1, 3, dtype=torch.bool), k=2)
-    tensor([0.5000], dtype=torch.float64)
-    """
-    if k < 1:
-        raise ConfigError(f"k must be at least 1 to compare top tokens; got {k}.")
-    in_a, in_b = (top_k_places(dense_ranks(values, mask), mask, k=k) for values in (a, b))
-    return torch.minimum(in_a, in_b).sum(-1) / mask.sum(-1).clamp(max=k).double()
-
-
 def top_k_overlaps(
     ranks: Int[Tensor, "B K T"], mask: Bool[Tensor, "B T"], *, k: Int[Tensor, "B"]
 ) -> Float64[Tensor, "B K K"]:
-    """`top_k_overlap` between all pairs of K rankings, with a k of each text's own.
+    """The share of the k top tokens that each pair of K rankings has in common, in [0, 1].
 
-    `ranks` are those of `dense_ranks` under the same mask; k is at most the number of tokens, and
-    where it is 0 there is nothing to share (NaN).
+    Σ_t min(a_t, b_t) / k, where a_t is 1 for a token in the top k and 0 for one outside; tokens
+    tied across the border share the places left, so the order of tokens does not matter. `ranks`
+    come from `dense_ranks` with the same mask; each text has its own k, at most its number of
+    tokens, and NaN where k is 0.
 
     >>> ranks = torch.tensor([[[2, 1, 0], [2, 0, 1]]])
     >>> top_k_overlaps(ranks, torch.ones(1, 3, dtype=torch.bool), k=torch.tensor([2]))[0, 0]
     tensor([1.0000, 0.5000], dtype=torch.float64)
     """
     places = top_k_places(ranks, mask[:, None].expand_as(ranks), k=k[:, None, None])
-    # one ranking against all at a time: all against all at once would hold K² rows of tokens
-    shared = [torch.minimum(places, one[:, None]).sum(-1) for one in places.unbind(1)]
+    # one ranking against all at a time: all pairs at once would hold K² rows of tokens
+    shared = [torch.minimum(places, own[:, None]).sum(-1) for own in places.unbind(1)]
     return torch.stack(shared, dim=1) / k[:, None, None].double()
 
 
 def _balance(ranks: Int[Tensor, "B K T"], n: Int[Tensor, "B"]) -> Int64[Tensor, "B K K"]:
     """Concordant minus discordant pairs: the Gram matrix of the signs of all pairs of tokens.
 
-    Padding ranks −1 everywhere, so each pair of a token with padding is concordant in every pair
-    of rankings: their number is known and taken off, which is cheaper than masking every sign.
+    Padding has rank −1 everywhere, so each pair of a token with padding is concordant in every pair
+    of rankings. Their number is known and subtracted, which is cheaper than masking every sign.
     """
     B, K, T = ranks.shape
     odd = pad(ranks, (0, 1 - T % 2), value=-1).float()
@@ -173,9 +151,9 @@ def _pair_signs(
 ) -> Iterator[tuple[slice, Float[Tensor, "b K pairs"]]]:
     """The sign of r_i − r_j once for every pair of tokens, in blocks of texts and of pairs.
 
-    Around a circle of an odd number of tokens each pair is met once at a distance of 1 … (T−1)/2,
-    so blocks of pairs are shifted copies of the row, and no table of indices is needed. Which of
-    the two is i does not matter: it turns the sign in all K rankings at once.
+    On a circle of an odd number of tokens each pair occurs once at a distance of 1 … (T−1)/2, so
+    blocks of pairs are shifted copies of the row, and no table of indices is needed. Which of the
+    two is i does not matter: it flips the sign in all K rankings at once.
     """
     B, K, T = ranks.shape
     around = torch.cat((ranks, ranks), -1).unfold(-1, T, 1)
@@ -192,7 +170,7 @@ def _pair_signs(
 
 def _group_sizes(ranks: Int[Tensor, "*batch T"]) -> Int64[Tensor, "*batch T"]:
     """How many tokens have rank 0, 1, …, T − 1."""
-    index = ranks.long() + 1  # −1, outside the mask, is counted in the first place and dropped
+    index = ranks.long() + 1  # −1, outside the mask, is counted first and dropped
     sizes = index.new_zeros(*index.shape[:-1], index.shape[-1] + 1)
     return sizes.scatter_add(-1, index, torch.ones_like(index))[..., 1:]
 
@@ -200,7 +178,7 @@ def _group_sizes(ranks: Int[Tensor, "*batch T"]) -> Int64[Tensor, "*batch T"]:
 def _centred_ranks(
     ranks: Int[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"]
 ) -> Float64[Tensor, "*batch T"]:
-    """Average ranks 1 … n less their mean (n + 1)/2; 0 outside the mask."""
+    """Average ranks 1 … n minus their mean (n + 1)/2; 0 outside the mask."""
     sizes = _group_sizes(ranks)
     average = sizes.cumsum(-1) - (sizes - 1) / 2.0
     middle = (mask.sum(-1, keepdim=True) + 1) / 2.0
@@ -210,7 +188,7 @@ def _centred_ranks(
 def top_k_places(
     ranks: Int[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"], *, k: int | Int[Tensor, "..."]
 ) -> Float64[Tensor, "*batch T"]:
-    """Each token's share of the k top places: the places its group finds free, evenly divided."""
+    """The share of each token in the k top places; tied tokens divide the free places evenly."""
     sizes = _group_sizes(ranks)
     above = mask.sum(-1, keepdim=True) - sizes.cumsum(-1)
     share = ((k - above).double() / sizes.clamp(min=1)).clamp(0.0, 1.0)

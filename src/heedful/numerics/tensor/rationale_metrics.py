@@ -1,7 +1,7 @@
-"""How alike scores are to what people marked: the arithmetic.
+"""Agreement of scores with human rationales.
 
-Axes: K rankings, B texts, W words. `ranks` are those of `dense_ranks`, smallest first and −1 where
-there is no word; `marked` is True where people marked a word.
+Axes: K rankings, B texts, W words. `ranks` come from `dense_ranks`, smallest first and −1 where
+there is no word; `marked` is True where annotators marked a word.
 """
 
 import torch
@@ -15,20 +15,20 @@ from heedful.numerics.tensor.ranking import ABSOLUTE_TOLERANCE, RELATIVE_TOLERAN
 def average_precision(
     ranks: Int[Tensor, "K B W"], marked: Bool[Tensor, "B W"]
 ) -> Float64[Tensor, "K B"]:
-    """Σ over thresholds of (recall gained there) · (precision there), in [0, 1]; NaN: none marked.
+    """Σ over thresholds of (gain in recall) · (precision), in [0, 1]; NaN if no word is marked.
 
-    The area under the curve of precision and recall by steps, so that nothing is drawn between two
-    points; tied words pass a threshold together. Expected of a random order: the share marked.
+    The area under the precision–recall curve by steps, without interpolation; tied words pass a
+    threshold together. The expected value of a random order is the share of marked words.
 
     >>> ranks, marked = torch.tensor([[[2, 1, 0]]]), torch.tensor([[True, False, True]])
     >>> round(average_precision(ranks, marked).item(), 3)
     0.833
     """
-    named = marked.expand_as(ranks)
-    words, hits = (_by_rank(ranks, one) for one in (ranks >= 0, named))
-    passed, found = (one.flip(-1).cumsum(-1).flip(-1) for one in (words, hits))
-    total = named.sum(-1, keepdim=True)
-    return (hits * found / passed.clamp(min=1.0) / total).sum(-1)
+    spread = marked.expand_as(ranks)
+    words, hits = (_by_rank(ranks, counted) for counted in (ranks >= 0, spread))
+    passed, correct = (counts.flip(-1).cumsum(-1).flip(-1) for counts in (words, hits))
+    total = spread.sum(-1, keepdim=True)
+    return (hits * correct / passed.clamp(min=1.0) / total).sum(-1)
 
 
 def hits_at_k(
@@ -42,9 +42,9 @@ def hits_at_k(
 def token_f1(
     ranks: Int[Tensor, "K B W"], marked: Bool[Tensor, "B W"], k: Int[Tensor, "B"]
 ) -> Float64[Tensor, "K B"]:
-    """F1 of the k highest words as a guess of those marked, in [0, 1]; NaN where none is.
+    """F1 of the k highest words as a prediction of the marked ones, in [0, 1]; NaN if none is.
 
-    2 · hits / (k + marked): where words are tied at the border, the mean over all their orders.
+    2 · hits / (k + marked); for words tied at the border, the mean over all their orders.
 
     >>> ranks, marked = torch.tensor([[[2, 1, 0]]]), torch.tensor([[True, False, True]])
     >>> token_f1(ranks, marked, torch.tensor([2])).item()
@@ -58,18 +58,18 @@ def token_f1(
 def span_f1(
     chosen: Bool[Tensor, "K B W"], marked: Bool[Tensor, "B W"], *, least: float = 0.5
 ) -> Float64[Tensor, "K B"]:
-    """F1 of spans, in [0, 1]; NaN where none is marked.
+    """F1 of spans, in [0, 1]; NaN if no word is marked.
 
-    Spans are words in a row. One of those chosen is right where it shares at least `least` (½ or
-    more, so that no span can be right twice) of its union with one that is marked.
+    Spans are runs of consecutive words. A chosen span is correct if its intersection over union
+    with a marked span is at least `least` (½ or more, so that no span can be correct twice).
 
     >>> chosen = torch.tensor([[[True, True, False, True]]])
     >>> round(span_f1(chosen, torch.tensor([[True, True, True, False]])).item(), 3)
     0.667
     """
-    # where two spans meet they share words in a row: each meeting is one span of the words in both
+    # the intersection of two spans is a run of words: one span of the words in both
     both = chosen & marked
-    shared, mine, theirs = (_run_sizes(one) for one in (both, chosen, marked))
+    shared, mine, theirs = (_run_sizes(words) for words in (both, chosen, marked))
     near = shared >= least * (mine + theirs - shared) - 1e-9
     right = (_starts(both) & near).sum(-1)
     spans = _starts(chosen).sum(-1) + _starts(marked).sum(-1)
@@ -77,22 +77,22 @@ def span_f1(
 
 
 def sign_agreement(
-    scores: Float64[Tensor, "K B W"], told: Float64[Tensor, "B W"]
+    scores: Float64[Tensor, "K B W"], human_scores: Float64[Tensor, "B W"]
 ) -> Float64[Tensor, "K B"]:
-    """The share of the words whose score has the sign of what people told; NaN where none counts.
+    """The share of words whose score has the sign of the human score; NaN if no word counts.
 
-    Words count that have a score and of which people told something else than 0.
+    Only words count whose score and human score are not 0.
     """
     least = RELATIVE_TOLERANCE * scores.abs().amax(-1, keepdim=True) + ABSOLUTE_TOLERANCE
-    counted = (scores.abs() > least) & (told != 0)
-    same = counted & ((scores > 0) == (told > 0))
+    counted = (scores.abs() > least) & (human_scores != 0)
+    same = counted & ((scores > 0) == (human_scores > 0))
     return same.sum(-1).double() / counted.sum(-1)
 
 
 def words_in_share(words: Int[Tensor, "B"], share: float) -> Int[Tensor, "B"]:
-    """The share of the words as a whole number, halves up, at least one and at most all.
+    """The number of words in a share, rounded half up, at least one and at most all.
 
-    >>> sizes_of(torch.tensor([1, 5, 10]), 0.25)
+    >>> words_in_share(torch.tensor([1, 5, 10]), 0.25)
     tensor([1, 1, 3])
     """
     near = (share * words.double() + 0.5 + 1e-9).floor().long()
@@ -101,8 +101,8 @@ def words_in_share(words: Int[Tensor, "B"], share: float) -> Int[Tensor, "B"]:
 
 def _by_rank(ranks: Int[Tensor, "K B W"], counted: Bool[Tensor, "K B W"]) -> Float64[Tensor, "..."]:
     """How many of the counted words have rank 0, 1, …"""
-    found = torch.zeros(*ranks.shape[:-1], ranks.shape[-1] + 1, dtype=torch.float64)
-    return found.scatter_add(-1, ranks + 1, counted.double())[..., 1:]
+    counts = torch.zeros(*ranks.shape[:-1], ranks.shape[-1] + 1, dtype=torch.float64)
+    return counts.scatter_add(-1, ranks + 1, counted.double())[..., 1:]
 
 
 def _starts(here: Bool[Tensor, "*K W"]) -> Bool[Tensor, "*K W"]:
@@ -111,7 +111,7 @@ def _starts(here: Bool[Tensor, "*K W"]) -> Bool[Tensor, "*K W"]:
 
 
 def _run_sizes(here: Bool[Tensor, "*K W"]) -> Int[Tensor, "*K W"]:
-    """For each word the length of the span that it is in; 0 outside."""
+    """For each word the length of its span; 0 outside of spans."""
     number = _starts(here).long().cumsum(-1).masked_fill(~here, 0)
     counts = torch.zeros(*here.shape[:-1], here.shape[-1] + 1, dtype=torch.long)
     counts = counts.scatter_add(-1, number, here.long())

@@ -1,4 +1,4 @@
-"""What is explained of an output: the target class's probability, its log-odds, or its logit."""
+"""The explained value of an output: probability, log-odds or logit of the target class."""
 
 from typing import Literal, get_args
 
@@ -7,20 +7,20 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 TargetValue = Literal["probability", "log_odds", "logit"]
-"""Logits are known up to a number that all classes share, and a model of two classes may give one
-of them the constant 0. Probability and log-odds do not depend on it."""
+"""Logits are defined up to a constant that all classes share, and a model of two classes may fix
+one of them at 0. Probability and log-odds do not depend on it."""
 TARGET_VALUES: tuple[TargetValue, ...] = get_args(TargetValue)
 LinearTargetValue = Literal["log_odds", "logit"]
-"""What can be told as a weighted sum of the logits; the probability cannot."""
+"""The values that are weighted sums of the logits; the probability is not."""
 LINEAR_TARGET_VALUES: tuple[LinearTargetValue, ...] = get_args(LinearTargetValue)
 
 
 def target_value(
     logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"], of: TargetValue
 ) -> Float[Tensor, "*K"]:
-    """The target's value; the log-odds are exact where the probability is 1 to every digit.
+    """The value of the target; log-odds are exact even where the probability rounds to 1.
 
-    >>> value_of(torch.tensor([[0.0, 2.0]]), torch.tensor([1]), "log_odds")
+    >>> target_value(torch.tensor([[0.0, 2.0]]), torch.tensor([1]), "log_odds")
     tensor([2.])
     """
     chosen = logits.gather(-1, target[..., None])
@@ -35,12 +35,12 @@ def target_value(
 def logit_direction(
     logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"], of: LinearTargetValue
 ) -> Float[Tensor, "*K C"]:
-    """The weights of the logits in what is explained: 1 for the target, and less for its rivals.
+    """The weights of the logits in the explained value: 1 for the target, less for other classes.
 
-    For the log-odds each rival has minus its chance among the rivals: their slope with the logits.
-    Two classes have one rival, so that the weighted sum is the log-odds themselves.
+    For the log-odds each rival has minus its probability among the rivals: the gradient with
+    respect to the logits. With two classes the weighted sum is the log-odds themselves.
 
-    >>> direction(torch.tensor([[0.0, 2.0]]), torch.tensor([1]), "log_odds")
+    >>> logit_direction(torch.tensor([[0.0, 2.0]]), torch.tensor([1]), "log_odds")
     tensor([[-1.,  1.]])
     """
     chosen = torch.zeros_like(logits).scatter(-1, target[..., None], 1.0)
@@ -53,9 +53,9 @@ def logit_direction(
 def log_odds_slope(
     logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"], of: TargetValue
 ) -> Float[Tensor, "*K"]:
-    """How much the value moves with the log-odds: p(1 − p) for the probability, 1 for themselves.
+    """The derivative of the value by the log-odds: p(1 − p) for the probability, 1 for log-odds.
 
-    So a gradient of the log-odds is one of the probability, up to a factor of each text.
+    So the gradient of the probability is that of the log-odds times one factor per text.
     """
     odds = target_value(logits, target, "log_odds")
     if of == "probability":

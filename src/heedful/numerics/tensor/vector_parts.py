@@ -1,8 +1,8 @@
-"""How much of a vector each of its parts is: by nearness (ALTI) and by size (GlobEnc).
+"""Contributions of the parts of a vector: by proximity (ALTI) and by norm (GlobEnc).
 
-A part of position q from token k is Σ_h α[h, q, k] · added[k, h], and the position's own residual
-where k = q. What norms do to it is in `added`, in `residual` and in the weights already: a norm
-whose scale is held fixed is linear.
+The part of position q from token k is Σ_h α[h, q, k] · added[k, h], plus the residual of the
+position where k = q. `added`, `residual` and the weights already include the layer norms: a norm
+with a fixed scale is linear.
 """
 
 from collections.abc import Iterator
@@ -15,30 +15,30 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class VectorParts:
-    """The parts of every position's vector, never formed for all pairs of tokens at once."""
+    """The parts of the vector at every position, never computed for all pairs of tokens at once."""
 
     weights: Float[Tensor, "B H Q K"]
     added: Float[Tensor, "B K H D"]
     residual: Float[Tensor, "B Q D"]
     bias: Float[Tensor, "B Q D"]
 
-    def whole(self) -> Float[Tensor, "B Q D"]:
-        """All parts and the bias together."""
-        keys = self.weights.permute(0, 2, 3, 1).flatten(2)  # and heads, side by side
+    def total(self) -> Float[Tensor, "B Q D"]:
+        """The sum of all parts and the bias."""
+        keys = self.weights.permute(0, 2, 3, 1).flatten(2)  # keys and heads flattened
         mixed = keys @ self.added.flatten(1, 2)
         return mixed + self.residual + self.bias
 
     def key_parts(self, size: int) -> Iterator[Float[Tensor, "B S Q D"]]:
-        """What tokens give to every position, `size` tokens after `size` tokens."""
+        """The parts of every position, for `size` tokens at a time."""
         weights = self.weights.permute(0, 3, 2, 1).contiguous()
         places = torch.arange(weights.shape[1])
         for some in torch.split(places, size):
-            found = weights[:, some] @ self.added[:, some]
-            found[:, some - some[0], some] += self.residual[:, some]
-            yield found
+            parts = weights[:, some] @ self.added[:, some]
+            parts[:, some - some[0], some] += self.residual[:, some]
+            yield parts
 
-    def sizes(self) -> Float[Tensor, "B Q K"]:
-        """‖part‖₂ of each pair, by a quadratic form in the weights of the heads."""
+    def norms(self) -> Float[Tensor, "B Q K"]:
+        """‖part‖₂ of each pair, as a quadratic form in the weights of the heads."""
         alike = torch.einsum("bkhd,bkgd->bkhg", self.added, self.added)
         square = torch.einsum("bhqk,bkhg,bgqk->bqk", self.weights, alike, self.weights)
         own = self.weights.diagonal(dim1=2, dim2=3)  # (B, H, Q)
@@ -47,26 +47,26 @@ class VectorParts:
         return square.clamp(min=0).sqrt()
 
     def nearness(self, whole: Float[Tensor, "B Q D"], *, vectors: int) -> Float[Tensor, "B Q K"]:
-        """max(0, ‖y‖₁ − ‖y − part‖₁): how much nearer to the whole y a part leads than nothing.
+        """max(0, ‖y‖₁ − ‖y − part‖₁): how much closer the part is to the whole y than 0 is.
 
-        At most about `vectors` of them are formed at once.
+        At most about `vectors` parts are computed at once.
         """
         size = max(1, vectors // whole[..., 0].numel())
         far = whole.abs().sum(-1, keepdim=True)
-        left = [one.sub_(whole[:, None]).abs_().sum(-1) for one in self.key_parts(size)]
+        left = [parts.sub_(whole[:, None]).abs_().sum(-1) for parts in self.key_parts(size)]
         nearer = (far - torch.cat(left, dim=1).transpose(1, 2)).clamp(min=0)
-        return nearer * self.seen()
+        return nearer * self.has_part()
 
-    def seen(self) -> Bool[Tensor, "B Q K"]:
-        """Which tokens a position has any part from: those it attends to, and itself."""
+    def has_part(self) -> Bool[Tensor, "B Q K"]:
+        """Which tokens contribute to a position: those it attends to, and itself."""
         own = torch.eye(self.weights.shape[-1], dtype=torch.bool, device=self.weights.device)
         return (self.weights != 0).any(1) | own
 
 
 def normalise_rows(contributions: Float[Tensor, "B Q K"]) -> Float[Tensor, "B Q K"]:
-    """Rows that sum to 1; a position to which nothing leads is its own.
+    """Rows that sum to 1; a position without contributions is its own.
 
-    >>> rows_of_one(torch.tensor([[[1.0, 3.0], [0.0, 0.0]]]))
+    >>> normalise_rows(torch.tensor([[[1.0, 3.0], [0.0, 0.0]]]))
     tensor([[[0.2500, 0.7500],
              [0.0000, 1.0000]]])
     """

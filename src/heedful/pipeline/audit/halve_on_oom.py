@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from heedful.core.oom import is_out_of_memory
+from heedful.core.errors import is_out_of_memory
 
 BatchResult = TypeVar("BatchResult")
 

@@ -116,7 +116,7 @@ def run_job(
     """
     clock, found = Clock(), _BatchFindings()
     encoded = [subject.encode(example) for example in examples]
-    kept = [one for one in encoded if one.explained >= min_words]
+    kept = [one for one in encoded if one.explained_tokens >= min_words]
     shown = choose_map_instances(kept)
     both = zip(examples, encoded, strict=True)
     people = {one.index: align_annotations(row, one.words) for row, one in both}
@@ -130,7 +130,7 @@ def run_job(
             seed,
             max_batch_tokens,
             clock,
-            people=people,
+            rationales=people,
             reference=reference,
             texts=tuple(together),
         )
@@ -176,7 +176,7 @@ class _BatchFindings:
             truncated=sum(one.truncated for one in kept),
             too_short=too_short,
             halved=self.halved,
-            words=sum(one.explained for one in kept),
+            words=sum(one.explained_tokens for one in kept),
         )
         return JobResult(
             tuple(_merge_columns(self.columns)),

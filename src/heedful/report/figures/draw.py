@@ -22,6 +22,7 @@ from heedful.report.figures.retraining import (
 )
 from heedful.report.figures.roar import curves_chart
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data, chart_theme
+from heedful.report.sections.check_sections import list_figures
 from heedful.report.sections.identifiability import build_identifiability
 from heedful.report.sections.layers import build_layers
 from heedful.report.sections.method_agreement import build_method_agreement
@@ -40,6 +41,7 @@ def write_figures(records: RunRecords, folder: Path) -> list[Path]:
     """Write every figure as SVG and PNG; the paths written, in order."""
     vl_convert, written = _library("vl_convert"), []
     pictures = (
+        *list_figures(records),
         *build_figures(records),
         *build_erasure_figures(records),
         *build_removal_figures(records),

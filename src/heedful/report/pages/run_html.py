@@ -8,6 +8,7 @@ from typing import Any
 from heedful.core.records import Estimate
 from heedful.report.figures.draw import render_svg
 from heedful.report.figures.figure_data import format_two_decimals
+from heedful.report.pages.section_render import render_section
 from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
 from heedful.report.sections.example_texts import SCORES, ExampleText
 from heedful.report.sections.layers import summarise_layers
@@ -31,7 +32,8 @@ def render_html(records: RunRecords) -> str:
         "describe_length_limits": describe_length_limits,
     }
     page = build_page(records)
-    return environment.get_template("page.html.j2").render(**_shown(page))
+    own = [render_section(environment, one) for one in page.sections]
+    return environment.get_template("page.html.j2").render(**_shown(page), own_sections=own)
 
 
 def _shown(page: Page) -> dict[str, Any]:

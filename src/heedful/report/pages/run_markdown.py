@@ -6,6 +6,7 @@ from math import nan
 
 from heedful.core.records import Estimate
 from heedful.report.pages.run_html import three_decimals, two_decimals
+from heedful.report.pages.section_render import render_section_markdown
 from heedful.report.sections.identifiability import IdentifiabilityView
 from heedful.report.sections.method_agreement import (
     MethodAgreement,
@@ -35,9 +36,9 @@ def escape_markdown(text: str) -> str:
 
 
 def _lines(page: Page) -> Iterator[str]:
-    verdict, _, told = page.headline.partition(": ")
+    verdict, _, headline = page.headline.partition(": ")
     yield "## Does attention explain this model's predictions?"
-    yield f"\n**{verdict.capitalize()}**: {told}\n"
+    yield f"\n**{verdict.capitalize()}**: {headline}\n"
     yield escape_markdown(page.why)
     if page.audited:
         yield f"\n{escape_markdown(page.audited.sentence)}"
@@ -56,6 +57,8 @@ def _lines(page: Page) -> Iterator[str]:
     yield from _powers(page)
     if page.choices:
         yield from _choices(page.choices)
+    for section in page.sections:
+        yield "\n" + "\n\n".join(render_section_markdown(section, depth=3))
     for one in page.apart:
         yield f"\n### {one.question}\n\n{escape_markdown(one.why)}"
     if page.retraining and page.retraining.sentence:

@@ -47,13 +47,13 @@ class DescriptiveCheck:
 
 def build_descriptive_checks(records: RunRecords) -> tuple[DescriptiveCheck, ...]:
     """The checks of the run whose measures have headings for a table of methods."""
-    described = (
+    found = (
         (find_spec(name, records.manifest), result)
         for name, result in records.verdict.checks.items()
     )
     return tuple(
         _descriptive_check(spec, result)
-        for spec, result in described
+        for spec, result in found
         if any(one.short for one in spec.measures)
     )
 

@@ -23,6 +23,7 @@ from heedful.report.figures.layers import build_layer_figures
 from heedful.report.figures.method_agreement import build_method_figures
 from heedful.report.figures.retraining import build_retraining_figures
 from heedful.report.sections.attention_maps import Maps, build_maps
+from heedful.report.sections.check_sections import build_check_sections
 from heedful.report.sections.claims import ClaimRow, build_claims
 from heedful.report.sections.descriptive_checks import DescriptiveCheck, build_descriptive_checks
 from heedful.report.sections.example_texts import MOST, ExampleText, choose_examples, count_texts
@@ -41,7 +42,7 @@ from heedful.report.sections.retraining import read_retrained_checks
 from heedful.report.sections.retraining_text import RetrainingSection, build_section
 from heedful.report.sections.slices import Slice, build_slices
 from heedful.report.terminal.verdict_card import HEADLINES
-from heedful.results.document import FigureData
+from heedful.results.document import FigureData, Section
 from heedful.results.run_records import RunRecords, sanitise_text
 
 MOST_CLASSES = 4  # more columns than this would not be read
@@ -99,6 +100,7 @@ class Page:
     identified: IdentifiabilityView | None
     identified_pictures: tuple[FigureData, ...]
     maps: Maps | None
+    sections: tuple[Section, ...]
     retraining: RetrainingSection | None
     retrained_pictures: tuple[FigureData, ...]
     sentences: tuple[ExampleText, ...]
@@ -146,6 +148,7 @@ def build_page(records: RunRecords) -> Page:
         identified=identified,
         identified_pictures=build_identifiability_figures(records, identified),
         maps=build_maps(records),
+        sections=build_check_sections(records),
         retraining=build_section(records, retrained),
         retrained_pictures=build_retraining_figures(records, retrained),
         sentences=sentences,

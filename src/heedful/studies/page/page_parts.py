@@ -1,4 +1,4 @@
-"""What a page of a study is made of: sections, tables, numbers as they are told."""
+"""The parts of a study's page: sections, tables and the format of numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,17 +6,17 @@ from math import isnan
 
 from heedful.core.records import Estimate
 from heedful.results.document import FigureData
-from heedful.studies.results.cell_results import CellResults
+from heedful.studies.results.cell_results import StudyResults
 from heedful.studies.results.claims import ClaimFinding
 from heedful.studies.results.comparison_table import ReplicatedNumber
-from heedful.studies.study import ModelSpec, Study
+from heedful.studies.study import Study
 
 MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)
 class PageTable:
-    """Rows of cells under a head; the first column names the row."""
+    """Rows of cells under a head; the first column holds the names of the rows."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -25,7 +25,7 @@ class PageTable:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page."""
+    """A part of the page; `folded` tables are shown on request, under a summary."""
 
     name: str
     title: str
@@ -37,33 +37,33 @@ class Section:
 
 @dataclass(frozen=True)
 class StudyOutcome:
-    """All that a page is made from."""
+    """Everything that the page shows."""
 
     study: Study
-    made: Mapping[tuple[str, ModelSpec], CellResults]
+    results: StudyResults
     rows: Sequence[ReplicatedNumber]
     claims: Sequence[ClaimFinding]
     figures: Sequence[FigureData]
     absent: Mapping[str, str]
     failed: Mapping[str, str] = field(default_factory=dict)
     quick: bool = False
-    missing: Sequence[str] = ()  # cells without numbers, by name
+    missing: Sequence[str] = ()  # names of cells without results
 
 
 def format_estimate(estimate: Estimate | None) -> str:
-    """A number with its interval, with a true minus; a dash where there is none."""
-    if estimate is None or isnan(estimate.value):
-        return "–"
+    """A number with its interval; a dash if it is missing."""
+    if estimate is None:
+        return three_decimals(None)
     if isnan(estimate.low):
-        return f"{estimate.value:z.3f}".replace("-", MINUS)
-    ends = f"{estimate.value:z.3f} [{estimate.low:z.3f}, {estimate.high:z.3f}]"
-    return ends.replace("-", MINUS)
+        return three_decimals(estimate.value)
+    low, high = three_decimals(estimate.low), three_decimals(estimate.high)
+    return f"{three_decimals(estimate.value)} [{low}, {high}]"
 
 
 def format_sample_size(estimate: Estimate | None, over: str) -> str:
-    """What a number's interval is over, and how many of them: "3 seeds", "1 725 texts".
+    """The sample that an interval is over, such as "3 seeds".
 
-    >>> counted(Estimate(0.3, 0.2, 0.4, 1725), "texts")
+    >>> format_sample_size(Estimate(0.3, 0.2, 0.4, 1725), "texts")
     '1 725 texts'
     """
     if estimate is None or not estimate.n:
@@ -72,9 +72,9 @@ def format_sample_size(estimate: Estimate | None, over: str) -> str:
 
 
 def pluralise(count: int, what: str) -> str:
-    """A number of things, in words that fit one of them too.
+    """A count with its noun, singular for 1.
 
-    >>> several(1, "cells"), several(9824, "texts")
+    >>> pluralise(1, "cells"), pluralise(9824, "texts")
     ('1 cell', '9 824 texts')
     """
     many = f"{count:,}".replace(",", " ")
@@ -82,7 +82,7 @@ def pluralise(count: int, what: str) -> str:
 
 
 def three_decimals(value: float | None, sign: str = "") -> str:
-    """Three decimals, or a dash."""
+    """Three decimals; a dash if it is missing."""
     if value is None or isnan(value):
         return "–"
     return f"{value:{sign}z.3f}".replace("-", MINUS)

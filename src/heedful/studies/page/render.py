@@ -1,4 +1,4 @@
-"""The page of a study as HTML that opens offline, and as Markdown."""
+"""Render the page of a study as self-contained HTML and as Markdown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from heedful.studies.study import Study
 
 @dataclass(frozen=True)
 class StudyHeading:
-    """What stands above the sections."""
+    """The heading above the sections."""
 
     study: Study
     line: str  # date, versions, seeds
@@ -20,13 +20,13 @@ class StudyHeading:
 
 
 def render_study_html(heading: StudyHeading, sections: Sequence[Section]) -> str:
-    """One self-contained page; every word in it is escaped by the template."""
+    """One self-contained page; the template escapes all text."""
     environment = template_environment()
     from markupsafe import Markup
 
     css, js = join_assets(("page", "compared", "reproduced"), "css"), join_assets(("theme",), "js")
     drawn = {
-        picture.name: Markup(render_svg(picture))  # noqa: S704 - drawn here
+        picture.name: Markup(render_svg(picture))  # noqa: S704 - our own SVG
         for one in sections
         for picture in one.figures
     }
@@ -43,7 +43,7 @@ def render_study_html(heading: StudyHeading, sections: Sequence[Section]) -> str
 def render_study_markdown(
     heading: StudyHeading, sections: Sequence[Section], *, figures: str = ""
 ) -> str:
-    """The same in Markdown; `figures` is the folder the figures lie in, seen from the page."""
+    """The page in Markdown; `figures` is the folder of the figures, relative to the page."""
     study = heading.study
     parts = [f"# {study.title}, run again", f"{study.reference}. {heading.line}"]
     parts += [f"**{one}**" for one in heading.warnings]
@@ -64,7 +64,7 @@ def render_study_markdown(
 
 
 def write_svgs(sections: Sequence[Section], folder: Path) -> list[Path]:
-    """Every figure as a file of its own; those of an earlier page go."""
+    """Write every figure to its own file, and delete those of an earlier page."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.svg"):
         old.unlink()
@@ -87,6 +87,6 @@ def _table(table: PageTable) -> str:
 
 
 def _escape_cell(text: str) -> str:
-    """Nothing in a cell may end it, or be read as HTML."""
+    """Escape what would end a table cell or be read as HTML."""
     plain = text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
     return " ".join(plain.split())

@@ -1,6 +1,7 @@
-"""What came of a study as one neutral page: sections of words, tables and figures."""
+"""The sections of a study's page: claims, comparisons with published numbers, set-up and cost."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from heedful.studies.page.page_parts import (
@@ -11,11 +12,11 @@ from heedful.studies.page.page_parts import (
     format_sample_size,
     three_decimals,
 )
-from heedful.studies.page.setup_section import build_cost_section, build_setup_section
-from heedful.studies.published_numbers import NumberKey
+from heedful.studies.published_numbers import SOURCES, NumberKey
 from heedful.studies.results.comparison_table import ReplicatedNumber
 from heedful.studies.results.estimates import UNIT_RANGE, t_interval_over_seeds
-from heedful.studies.run.grid import describe_model
+from heedful.studies.run.grid import OWN_ATTENTION, describe_model
+from heedful.studies.study import StudyDataset
 
 TAUS = {
     "agreement.tau_gradient": "attention and gradient",
@@ -26,17 +27,18 @@ TAU_HEAD: tuple[str, ...] = ("data set", "model", "mean τ", "over", "published"
 TAU_HEAD += ("sd", "published", "significant", "published")
 MARKS = {"held": "✓ held", "did not hold": "✗ did not hold"}
 SCORES = {"accuracy": "accuracy", "f1": "F1", "roc_auc": "ROC-AUC"}
-MAX_TABLE_ROWS = 30  # rows that one table may have
+MAX_TABLE_ROWS = 30  # more rows are split into folded tables
+COSTLIEST_PARTS = 3  # parts of an audit with a column of their own
 DASH_NOTE = (
-    "A dash under “here”: no text of ours is of that kind, such as of a bin of largest weights, or "
-    "of a class that the paper's files give by a number only (bAbI). Under “published”: the paper "
-    "gives none."
+    "A dash under “here”: none of our texts is of that kind, for example in a bin of largest "
+    "weights, or of a class that the paper's files give only by number (bAbI). Under “published”: "
+    "the paper gives no number."
 )
 
 
 def build_sections(outcome: StudyOutcome) -> list[Section]:
-    """The page from its claims down to its cost."""
-    made = [
+    """All sections that are not empty, from claims to cost."""
+    sections = [
         _claims(outcome),
         _agreement(outcome),
         _performance(outcome),
@@ -45,7 +47,7 @@ def build_sections(outcome: StudyOutcome) -> list[Section]:
         build_setup_section(outcome),
         build_cost_section(outcome),
     ]
-    return [one for one in made if one.words or one.tables or one.figures or one.folded]
+    return [one for one in sections if one.words or one.tables or one.figures or one.folded]
 
 
 def _claims(outcome: StudyOutcome) -> Section:
@@ -57,8 +59,8 @@ def _claims(outcome: StudyOutcome) -> Section:
             (
                 one.dataset_label(titles[one.texts]),
                 MARKS.get(one.answer, one.answer) + (f": {one.why}" if one.why else ""),
-                format_estimate(one.found),
-                format_sample_size(one.found, one.over),
+                format_estimate(one.estimate),
+                format_sample_size(one.estimate, one.over),
                 three_decimals(one.published),
                 {True: "yes", False: "no", None: "–"}[one.as_published],
             )
@@ -70,10 +72,10 @@ def _claims(outcome: StudyOutcome) -> Section:
             tables.append(PageTable(head, rows, claim.says + "."))
     words = (
         "A claim held where the whole 95 % interval is on its side. Intervals are over seeds where "
-        "there are several, else over texts, and then say nothing of another training. As "
-        "published: whether the paper's own numbers of that set say the same, where it gives any. "
-        "What is claimed of one model alone is asked of transformers too, of which nothing was "
-        "published.",
+        "there are several, else over texts; the latter do not cover the variation between "
+        "trainings. As published: whether the paper's own numbers on that set give the same "
+        "answer, where it has any. Claims about a single model are also tested on transformers, "
+        "for which nothing was published.",
     )
     return Section("claims", "What the paper says, and whether it held", words, tuple(tables))
 
@@ -86,26 +88,26 @@ def _agreement(outcome: StudyOutcome) -> Section:
         for key, row in by_key.items():
             if (key.measure, key.statistic) != (measure, "mean"):
                 continue
-            told_row = _tau_row(row, by_key)
+            cells = _tau_row(row, by_key)
             if key.of_class == "all":
-                rows.append(told_row)
+                rows.append(cells)
             else:
-                classes.append((*told_row[:2], row.of_class, *told_row[2:]))
+                classes.append((*cells[:2], row.of_class, *cells[2:]))
         if rows:
             tables.append(PageTable(TAU_HEAD, tuple(rows), f"Kendall's τ of {words}."))
         if classes:
             head = (*TAU_HEAD[:2], "class", *TAU_HEAD[2:])
             folded.append((f"τ of {words}, by predicted class", PageTable(head, tuple(classes))))
-    told = (DASH_NOTE,) if tables else ()
-    return Section("agreement", "Do they rank words alike?", told, tuple(tables), (), tuple(folded))
+    note = (DASH_NOTE,) if tables else ()
+    return Section("agreement", "Do they rank words alike?", note, tuple(tables), (), tuple(folded))
 
 
 def _tau_row(row: ReplicatedNumber, rows: Mapping[NumberKey, ReplicatedNumber]) -> tuple[str, ...]:
-    beside = []
+    others = []
     for statistic in ("sd", "significant"):
         one = rows.get(replace(row.key, statistic=statistic))
-        beside.append(three_decimals(one.ours.value if one and one.ours else None))
-        beside.append(three_decimals(one.published.value if one and one.published else None))
+        others.append(three_decimals(one.ours.value if one and one.ours else None))
+        others.append(three_decimals(one.published.value if one and one.published else None))
     theirs = row.published.value if row.published else None
     return (
         row.key.texts,
@@ -114,20 +116,20 @@ def _tau_row(row: ReplicatedNumber, rows: Mapping[NumberKey, ReplicatedNumber]) 
         format_sample_size(row.ours, row.over),
         three_decimals(theirs),
         three_decimals(row.difference, "+"),
-        *beside,
+        *others,
     )
 
 
 def _performance(outcome: StudyOutcome) -> Section:
     by_key = {row.key: row for row in outcome.rows}
     rows = []
-    for (texts, model), made in outcome.made.items():
+    for (texts, model), results in outcome.results.items():
         cells = [texts, describe_model(model)]
         for name in SCORES:
             one = by_key.get(NumberKey(texts, model, f"performance.{name}", "value"))
             theirs = one.published.value if one and one.published else None
             cells += [
-                format_estimate(t_interval_over_seeds(made.performance(name), UNIT_RANGE)),
+                format_estimate(t_interval_over_seeds(results.performance(name), UNIT_RANGE)),
                 three_decimals(theirs),
             ]
         rows.append(tuple(cells))
@@ -137,7 +139,7 @@ def _performance(outcome: StudyOutcome) -> Section:
 
 
 def _other_measures(outcome: StudyOutcome) -> Section:
-    """Every other measure: one table where they are few, else a folded one each."""
+    """All other measures: one table if they are few, else a folded table for each."""
     others = [
         row
         for row in outcome.rows
@@ -167,3 +169,69 @@ def _other_row(row: ReplicatedNumber) -> tuple[str, ...]:
         three_decimals(row.difference, "+"),
         theirs.source if theirs else "–",
     )
+
+
+def build_setup_section(outcome: StudyOutcome) -> Section:
+    """How the study was set up, and what is missing from its tables."""
+    study = outcome.study
+    rows = tuple((one.what, one.paper, one.here) for one in study.differs)
+    tables = [PageTable(("", "paper", "here"), rows, "What differs from the paper's set-up.")]
+    sizes = [row for texts in study.sets for row in _sizes(texts, outcome)]
+    head = ("data set", "train", "published", "test", "published", "what else differs")
+    if sizes:
+        tables.append(PageTable(head, tuple(sizes), "Texts of each set."))
+    titles = {one.name: one.title for one in study.sets}
+    missing = [(titles[name], why) for name, why in outcome.absent.items()]
+    missing += outcome.failed.items()
+    if missing:
+        tables.append(PageTable(("", "why"), tuple(missing), "What is not in the tables."))
+    words = [f"{mark}: {means}." for mark, means in SOURCES.items()]
+    return Section("setup", "Set-up", ("Published numbers. " + " ".join(words),), tuple(tables))
+
+
+def _sizes(texts: StudyDataset, outcome: StudyOutcome) -> Iterator[tuple[str, ...]]:
+    """The numbers of texts, for the models of the paper and for each transformer."""
+    labels = set()
+    for (name, model), cells in outcome.results.items():
+        label, theirs, differs = texts.title, texts.published_texts, texts.differs
+        if model[1] == OWN_ATTENTION:
+            label, theirs = f"{texts.title}, {describe_model(model)}", {}
+            differs = (f"texts are cut at {cells.cells[0].recipe['max_tokens']} tokens",)
+        if name != texts.name or label in labels:
+            continue
+        labels.add(label)
+        ours = cells.summaries[0]["texts"]
+        train, test = ((str(ours[one]), str(theirs.get(one, "–"))) for one in ("train", "test"))
+        yield label, *train, *test, "; ".join(differs)
+
+
+def build_cost_section(outcome: StudyOutcome) -> Section:
+    """CPU minutes by set: training, the costliest parts of the audits, and the rest."""
+    spent: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    whole: dict[str, float] = defaultdict(float)
+    count: dict[str, int] = defaultdict(int)
+    for (texts, _), cells in outcome.results.items():
+        count[texts] += len(cells.summaries)
+        for one in cells.summaries:
+            for part, seconds in one["cpu_seconds"].items():
+                spent[texts][part] += seconds / 60
+                whole[part] += seconds / 60
+    if not spent:
+        return Section("cost", "Cost")
+    by_cost = sorted(whole.keys() - {"training", "audit"}, key=lambda part: -whole[part])
+    parts = by_cost[:COSTLIEST_PARTS]
+    rows = [_minutes(name, count[name], spent[name], parts) for name in spent]
+    rows.append(_minutes("all", sum(count.values()), whole, parts))
+    head = ("data set", "cells", "training", *(one.replace("_", "-") for one in parts))
+    head += ("rest of the audit", "all")
+    words = "CPU minutes, each cell in one thread; two cells in parallel take half as long."
+    return Section("cost", "Where the time goes", (words,), (PageTable(head, tuple(rows)),))
+
+
+def _minutes(
+    name: str, cells: int, spent: Mapping[str, float], parts: list[str]
+) -> tuple[str, ...]:
+    rest = spent["audit"] - sum(spent.get(part, 0.0) for part in parts)
+    columns = (spent["training"], *(spent.get(part, 0.0) for part in parts), rest)
+    total = spent["training"] + spent["audit"]
+    return name, str(cells), *(f"{one:.1f}" for one in (*columns, total))

@@ -1,1 +1,1 @@
-"""The results of a study beside the published numbers."""
+"""The results of a study, compared with the published numbers."""

@@ -1,4 +1,4 @@
-"""What finished cells hold: of every model on a set its numbers, text by text and seed by seed."""
+"""Results of finished cells: the numbers of every model on a set, by text and seed."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,48 +19,48 @@ from heedful.results.tables import MeasurementColumns, gather_columns
 from heedful.studies.run.grid import CELL_FILE, StudyCell
 from heedful.studies.study import ModelSpec, StudyDataset
 
-SeedTable = Float64[np.ndarray, "S n"]  # one row for each seed, one column for each text
+SeedTable = Float64[np.ndarray, "S n"]  # one row per seed, one column per text
 
 
 @dataclass(frozen=True, eq=False)
 class CellResults:
-    """The finished cells of one model on one set, a seed each, and their folder.
+    """The finished cells of one model on one set, one per seed, in the folder `out`.
 
-    `named` gives for each class as the paper numbers it the names it may have in the data.
+    `class_names` maps each class number of the paper to the names it may have in the data.
     """
 
     cells: tuple[StudyCell, ...]
     out: Path
-    named: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    class_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds that are there."""
+        """The seeds of the finished cells."""
         return tuple(one.seed for one in self.cells)
 
     @cached_property
-    def told(self) -> tuple[dict[str, Any], ...]:
-        """What each cell says of itself."""
+    def summaries(self) -> tuple[dict[str, Any], ...]:
+        """The summary file of each cell."""
         return tuple(_read_cell_summary(one.place(self.out) / CELL_FILE) for one in self.cells)
 
     @cached_property
     def measured(self) -> tuple[MeasurementColumns, ...]:
-        """Every measure of every text, for each seed."""
+        """All measures of all texts, for each seed."""
         runs = (RunFolder(one.place(self.out) / "run") for one in self.cells)
         return tuple(gather_columns(run.measurements()) for run in runs)
 
     @cached_property
     def instances(self) -> NDArray[np.int64]:
-        """The texts that all seeds were measured on."""
+        """The texts measured for all seeds."""
         common = self.measured[0].instances
         for one in self.measured[1:]:
             common = np.intersect1d(common, one.instances)
         return common
 
     def table(self, measure: str, of_class: str = "all") -> SeedTable:
-        """A measure such as "agreement.tau_gradient"; NaN where a text is of another class."""
+        """A measure such as "agreement.tau_gradient"; NaN for texts of another predicted class."""
         check, name = measure.split(".", 1)
-        wanted = self.named.get(of_class, (of_class,))
+        wanted = self.class_names.get(of_class, (of_class,))
         rows = []
         for one in self.measured:
             kept = np.isin(one.instances, self.instances)
@@ -71,48 +71,53 @@ class CellResults:
         return np.stack(rows)
 
     def verdict_estimates(self, measure: str) -> tuple[Estimate, ...]:
-        """What each run says of a measure as a whole; nothing where it does not have it."""
+        """The estimate of a measure in each run's verdict; empty if no run has it."""
         check, name = measure.split(".", 1)
         verdicts = (Run(one.place(self.out) / "run").verdict for one in self.cells)
         found = (one.checks[check].estimates.get(name) for one in verdicts if check in one.checks)
         return tuple(one for one in found if one is not None)
 
     def performance(self, name: str) -> Float64[np.ndarray, "S"]:
-        """One score on the test texts for each seed; NaN where there is none."""
-        return np.array([one["performance"].get(name, np.nan) for one in self.told])
+        """One score on the test texts per seed; NaN where it is missing."""
+        return np.array([one["performance"].get(name, np.nan) for one in self.summaries])
+
+
+StudyResults = Mapping[tuple[str, ModelSpec], CellResults]  # by set and model
 
 
 def collect_results(
     cells: Sequence[StudyCell], out: Path, sets: Sequence[StudyDataset] = ()
 ) -> dict[tuple[str, ModelSpec], CellResults]:
     """The finished cells by set and model."""
-    named = {one.name: one.classes for one in sets}
+    names = {one.name: one.classes for one in sets}
     found: dict[tuple[str, ModelSpec], list[StudyCell]] = {}
     for cell in cells:
         if cell.done(out):
             found.setdefault((cell.texts, cell.model), []).append(cell)
     return {
-        key: CellResults(tuple(some), out, named.get(key[0], {})) for key, some in found.items()
+        key: CellResults(tuple(some), out, names.get(key[0], {})) for key, some in found.items()
     }
 
 
 def derive_measure(measured: MeasurementColumns, check: str, name: str) -> Float64[np.ndarray, "n"]:
-    """A measure as it was kept, or one that follows from several: both, one or no flip."""
+    """A recorded measure, or one derived from `flip_top` and `flip_random`."""
     top, random = (measured.column(check, f"flip_{one}") for one in ("top", "random"))
-    either = {
+    derived = {
         "flip_both": top * random,
         "flip_only_top": top * (1 - random),
         "flip_only_random": (1 - top) * random,
         "flip_neither": (1 - top) * (1 - random),
     }
-    return either[name] if name in either else measured.column(check, name)
+    return derived[name] if name in derived else measured.column(check, name)
 
 
 def _read_cell_summary(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict):
+        summary = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(summary, dict):
             raise ValueError("it must hold a JSON object")
     except (OSError, ValueError) as error:
-        raise RunError(f"{path} is damaged: {error}. Remove {path.parent}.") from error
-    return found
+        raise RunError(
+            f"{path} is damaged: {error}. Remove {path.parent} and run the study again."
+        ) from error
+    return summary

@@ -1,10 +1,9 @@
-"""The claims of a paper held against what came out, set by set, with intervals.
+"""The claims of a paper tested on our results, set by set, with intervals.
 
-What is claimed of a model alone, not of one beside another, is asked of transformers too: of them
-nothing was published.
+Claims about a single model are also tested on transformers, for which nothing was published.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isnan
 from typing import Literal
@@ -13,12 +12,11 @@ import numpy as np
 
 from heedful.core.records import Estimate
 from heedful.studies.published_numbers import NumberKey, PublishedNumbers
-from heedful.studies.results.cell_results import CellResults, SeedTable
+from heedful.studies.results.cell_results import CellResults, StudyResults
 from heedful.studies.results.estimates import (
-    UNBOUNDED,
     UNIT_RANGE,
-    ValueRange,
-    estimate_statistic,
+    estimate_if_defined,
+    join_run_estimates,
     mean,
     t_interval_over_seeds,
 )
@@ -31,131 +29,118 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class ClaimFinding:
-    """One claim on one set: what came out, and whether the paper's own numbers say so there.
+    """One claim on one set: our answer and estimate, and the published value if there is one.
 
-    `beyond` names a model that the paper does not have.
+    `other_model` names a model that is not in the paper.
     """
 
     claim: StudyClaim
     texts: str
     answer: ReplicationAnswer
-    found: Estimate | None = None
+    estimate: Estimate | None = None
     published: float | None = None
     over: str = ""
     why: str = ""
-    beyond: str = ""
+    other_model: str = ""
 
     def dataset_label(self, title: str = "") -> str:
-        """For people: the set, and the model where it is none of the paper's."""
-        return f"{title or self.texts}{f', {self.beyond}' if self.beyond else ''}"
+        """The set, and the model if it is not in the paper."""
+        return f"{title or self.texts}{f', {self.other_model}' if self.other_model else ''}"
 
     @property
     def as_published(self) -> bool | None:
-        """Whether we find what the paper found on this set; None where either does not say."""
-        if self.beyond:
+        """Whether our answer is that of the paper's numbers on this set; None if either is open."""
+        if self.other_model:
             return None
         theirs = False if self.texts in self.claim.except_ else None
         if self.published is not None:
-            below = self.claim.kind == "below"
-            theirs = (
-                (self.published < self.claim.line) if below else self.published > self.claim.line
-            )
+            line = self.claim.line
+            theirs = self.published < line if self.claim.kind == "below" else self.published > line
         if theirs is None or self.answer in ("undecided", "not examined"):
             return None
         return theirs == (self.answer == "held")
 
 
 def evaluate_claims(
-    study: Study, made: Mapping[tuple[str, ModelSpec], CellResults], known: PublishedNumbers
+    study: Study, results: StudyResults, known: PublishedNumbers
 ) -> list[ClaimFinding]:
-    """Every claim on every set that a model was run on."""
-    there = [one for one in study.sets if any(texts == one.name for texts, _ in made)]
-    found = []
+    """Evaluate every claim on every set that a model was run on."""
+    were_run = {texts for texts, _ in results}
+    findings = []
     for claim in study.claims:
-        for one in there:
-            if not claim.only or one.name in claim.only:
-                found.append(_evaluate_claim(claim, one, study, made, known))
-                found += _evaluate_on_transformers(claim, one, made)
-    return found
+        for one in study.sets:
+            if one.name in were_run and (not claim.only or one.name in claim.only):
+                findings.append(_evaluate_claim(claim, one, study, results, known))
+                findings += _evaluate_on_transformers(claim, one, results)
+    return findings
 
 
 def _evaluate_on_transformers(
-    claim: StudyClaim, texts: StudyDataset, made: Mapping[tuple[str, ModelSpec], CellResults]
+    claim: StudyClaim, texts: StudyDataset, results: StudyResults
 ) -> Iterator[ClaimFinding]:
-    """The claim asked of the transformers that were run."""
+    """The claim tested on the transformers that were run."""
     if claim.model is not None or claim.than_model is not None:
         return
-    for (name, model), cells in made.items():
+    for (name, model), cells in results.items():
         if name == texts.name and model[1] == OWN_ATTENTION:
-            found, over = _estimate_claim(claim, cells, cells)
-            if found is not None:
-                answer, named = _decide(found, claim), describe_model(model)
-                yield ClaimFinding(claim, name, answer, found, over=over, beyond=named)
+            estimate, over = _estimate_claim(claim, cells, cells)
+            if estimate is not None:
+                answer, other = _decide(estimate, claim), describe_model(model)
+                yield ClaimFinding(claim, name, answer, estimate, over=over, other_model=other)
 
 
 def _evaluate_claim(
     claim: StudyClaim,
     texts: StudyDataset,
     study: Study,
-    made: Mapping[tuple[str, ModelSpec], CellResults],
+    results: StudyResults,
     known: PublishedNumbers,
 ) -> ClaimFinding:
     first = claim.model or study.main
     second = claim.than_model or first
-    if missing := [one for one in (first, second) if (texts.name, one) not in made]:
+    if missing := [one for one in (first, second) if (texts.name, one) not in results]:
         why = f"{describe_model(missing[0])} was not run"
         return ClaimFinding(claim, texts.name, "not examined", why=why)
-    one, other = made[texts.name, first], made[texts.name, second]
-    found, over = _estimate_claim(claim, one, other)
+    estimate, over = _estimate_claim(claim, results[texts.name, first], results[texts.name, second])
     theirs = _published_difference(claim, texts.name, first, second, known)
-    if found is None:
+    if estimate is None:
         return ClaimFinding(claim, texts.name, "not examined", published=theirs, why="not measured")
-    return ClaimFinding(claim, texts.name, _decide(found, claim), found, theirs, over)
+    return ClaimFinding(claim, texts.name, _decide(estimate, claim), estimate, theirs, over)
 
 
 def _estimate_claim(
     claim: StudyClaim, one: CellResults, other: CellResults
 ) -> tuple[Estimate | None, str]:
-    """The difference, or the share, that the claim is about, and what its interval is over."""
+    """The difference, share or mean that the claim is about, and what its interval is over."""
     over = "seeds" if len(one.seeds) > 1 else "texts"
     if claim.kind == "share":
         table = one.table(claim.measure)
         above = np.where(np.isnan(table), np.nan, table > claim.line)
-        return _estimate(above, UNIT_RANGE), over
+        return estimate_if_defined(above, mean, UNIT_RANGE), over
     if claim.kind in ("above", "below"):
         table = one.table(claim.measure)
-        if not np.isnan(table).all():
-            return _estimate(table), over
-        whole = one.verdict_estimates(claim.measure)  # what has no value for single texts
-        several = t_interval_over_seeds(np.array([each.value for each in whole]))
-        return (whole[0] if len(whole) == 1 else several if whole else None), over
+        by_text = estimate_if_defined(table, mean)
+        return by_text or join_run_estimates(one.verdict_estimates(claim.measure)), over
     if claim.kind == "measures":
-        return _estimate(one.table(claim.measure) - one.table(claim.than)), over
+        difference = one.table(claim.measure) - one.table(claim.than)
+        return estimate_if_defined(difference, mean), over
     both = [seed for seed in one.seeds if seed in other.seeds]
     mine, theirs = (
-        made.table(claim.measure)[[made.seeds.index(seed) for seed in both]]
-        for made in (one, other)
+        cells.table(claim.measure)[[cells.seeds.index(seed) for seed in both]]
+        for cells in (one, other)
     )
     if len(both) == 1 and np.array_equal(one.instances, other.instances):
-        return _estimate(mine - theirs), "texts"
+        return estimate_if_defined(mine - theirs, mean), "texts"
     if len(both) < 2 or np.isnan(mine).all() or np.isnan(theirs).all():
         return None, over
-    return _estimate_seed_differences(mine, theirs), "seeds"
-
-
-def _estimate(table: SeedTable, within: ValueRange = UNBOUNDED) -> Estimate | None:
-    return None if np.isnan(table).all() else estimate_statistic(table, mean, within)
-
-
-def _estimate_seed_differences(mine: SeedTable, theirs: SeedTable) -> Estimate:
-    """Two models, several seeds: means of the same seed are held against each other."""
-    return t_interval_over_seeds(np.nanmean(mine, axis=1) - np.nanmean(theirs, axis=1))
+    by_seed = np.nanmean(mine, axis=1) - np.nanmean(theirs, axis=1)
+    return t_interval_over_seeds(by_seed), "seeds"
 
 
 def _published_difference(
     claim: StudyClaim, texts: str, first: ModelSpec, second: ModelSpec, known: PublishedNumbers
 ) -> float | None:
-    """The same difference of the published means."""
+    """The same difference of published means; None if one of them is missing."""
     if claim.kind in ("share", "above", "below") and claim.published is None:
         return None
     one, other = claim.published or (claim.measure, claim.than or claim.measure)
@@ -165,8 +150,8 @@ def _published_difference(
     return known.figures[pair[0]].value - known.figures[pair[1]].value
 
 
-def _decide(found: Estimate, claim: StudyClaim) -> ReplicationAnswer:
+def _decide(estimate: Estimate, claim: StudyClaim) -> ReplicationAnswer:
     line = {"share": HALF, "above": claim.line, "below": claim.line}.get(claim.kind, 0.0)
-    if isnan(found.low) or found.low <= line <= found.high:
+    if isnan(estimate.low) or estimate.low <= line <= estimate.high:
         return "undecided"
-    return "held" if (found.low > line) != (claim.kind == "below") else "did not hold"
+    return "held" if (estimate.low > line) != (claim.kind == "below") else "did not hold"

@@ -1,11 +1,11 @@
-"""From texts and seeds to a number with its interval.
+"""Numbers with intervals from values by text and seed.
 
-Of several seeds the interval is Student's over seeds: the test texts stay, what would come out
-otherwise another time is the training. Of one seed there is only the bootstrap over texts, which
-says nothing of training; which of the two it is stands beside.
+With several seeds the interval is Student's over seeds: the test texts are fixed, the training
+varies. With one seed it is a bootstrap over texts, which does not cover the variation of training;
+pages show which of the two it is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf, log, nan
 
 import numpy as np
@@ -20,16 +20,16 @@ TextValues = Float64[np.ndarray, "n"]
 StackedValues = Float64[np.ndarray, "*many n"]
 Statistic = Callable[[StackedValues], Float64[np.ndarray, "*many"]]
 RESAMPLES = 1000
-MAX_RESAMPLED_VALUES = 2_000_000  # numbers of redrawn texts held together
+MAX_RESAMPLED_VALUES = 2_000_000  # resampled values in memory at once
 LEVEL = 0.95
 WEIGHT_BINS = {"0.00-0.25": (0.0, 0.25), "0.25-0.50": (0.25, 0.5), "0.50-0.75": (0.5, 0.75)}
 WEIGHT_BINS |= {"0.75-1.00": (0.75, 1.0 + 1e-9)}
 ValueRange = tuple[float, float]
 UNBOUNDED: ValueRange = (-inf, inf)
-UNIT_RANGE: ValueRange = (0.0, 1.0)  # no share and no score lies beyond
+UNIT_RANGE: ValueRange = (0.0, 1.0)  # shares and scores
 RANK_RANGE: ValueRange = (-1.0, 1.0)
 JSD_RANGE: ValueRange = (0.0, log(2.0))  # Jensen–Shannon divergences
-RANGES_BY_AFFIX = {  # by how a measure's name begins, or ends
+RANGES_BY_AFFIX = {  # by prefix of a measure's name, or suffix if it begins with _
     **dict.fromkeys(("tau_", "rank_"), RANK_RANGE),
     **dict.fromkeys(("_jsd", "jsd_seeds", "jsd"), JSD_RANGE),
     **dict.fromkeys(("flip_", "score_", "significant_", "top1_", "fraction_", "mass_"), UNIT_RANGE),
@@ -40,11 +40,11 @@ DIFFERENCE_WORDS = ("beyond", "minus", "gain", "lost")
 
 
 def value_range(measure: str, statistic: str = "mean") -> ValueRange:
-    """Between which ends a statistic of a measure can lie at all.
+    """The range of possible values of a statistic of a measure.
 
-    >>> ends_of("agreement.tau_gradient"), ends_of("agreement.tau_gradient", "sd")
+    >>> value_range("agreement.tau_gradient"), value_range("agreement.tau_gradient", "sd")
     ((-1.0, 1.0), (0.0, 1.0))
-    >>> ends_of("necessity.gain")
+    >>> value_range("necessity.gain")
     (-inf, inf)
     """
     name = measure.rpartition(".")[2]
@@ -61,13 +61,11 @@ def value_range(measure: str, statistic: str = "mean") -> ValueRange:
 def t_interval_over_seeds(
     values: Float64[np.ndarray, "S"], within: ValueRange = UNBOUNDED
 ) -> Estimate:
-    """Mean and Student's interval; n is the number of seeds.
+    """Mean and Student's interval, cut to the range `within`; n is the number of seeds.
 
-    What cannot lie beyond two ends has an interval within them.
-
-    >>> str(over_seeds(np.array([0.30, 0.32, 0.34])))
+    >>> str(t_interval_over_seeds(np.array([0.30, 0.32, 0.34])))
     '0.320 [0.270, 0.370]'
-    >>> str(over_seeds(np.array([0.94, 0.96, 0.98]), SHARE))
+    >>> str(t_interval_over_seeds(np.array([0.94, 0.96, 0.98]), UNIT_RANGE))
     '0.960 [0.910, 1.000]'
     """
     known = values[~np.isnan(values)]
@@ -83,13 +81,27 @@ def t_interval_over_seeds(
 def estimate_statistic(
     table: Float64[np.ndarray, "S n"], statistic: Statistic, within: ValueRange = UNBOUNDED
 ) -> Estimate:
-    """A statistic of texts for each seed: over seeds where there are several, else over texts."""
+    """A statistic of texts with an interval over seeds if there are several, else over texts."""
+    if len(table) == 1:
+        return _estimate_over_texts(table[0], statistic)
     values = np.array([_apply_statistic(statistic, row) for row in table])
-    return (
-        t_interval_over_seeds(values, within)
-        if len(table) > 1
-        else _estimate_over_texts(table[0], statistic)
-    )
+    return t_interval_over_seeds(values, within)
+
+
+def estimate_if_defined(
+    table: Float64[np.ndarray, "S n"], statistic: Statistic, within: ValueRange = UNBOUNDED
+) -> Estimate | None:
+    """As `estimate_statistic`; None if all values are NaN."""
+    return None if np.isnan(table).all() else estimate_statistic(table, statistic, within)
+
+
+def join_run_estimates(
+    estimates: Sequence[Estimate], within: ValueRange = UNBOUNDED
+) -> Estimate | None:
+    """For measures without values by text: the estimate of the run, or the mean over several."""
+    if len(estimates) < 2:
+        return estimates[0] if estimates else None
+    return t_interval_over_seeds(np.array([one.value for one in estimates]), within)
 
 
 def _estimate_over_texts(column: TextValues, statistic: Statistic) -> Estimate:
@@ -115,7 +127,7 @@ def _share_at_least(line: float) -> Statistic:
 
 
 def mean(values: StackedValues) -> Float64[np.ndarray, "*many"]:
-    """Of texts."""
+    """The mean over texts."""
     return np.asarray(np.mean(values, axis=-1))
 
 

@@ -1,4 +1,4 @@
-"""The cells of a study: one model on one data set under one seed, each a job of its own."""
+"""The cells of a study: one model on one data set with one seed, each an independent job."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,17 +10,17 @@ from typing import Any
 from heedful.data.read import digest_data
 from heedful.studies.study import ModelSpec, Study, StudyDataset
 
-OWN_ATTENTION = "own"  # stands in the place of an attention's name where a model brings its own
+OWN_ATTENTION = "own"  # the attention of transformers
 CELL_FILE = "cell.json"
 
 
 @dataclass(frozen=True)
 class StudyCell:
-    """All that decides what comes out of one model on one set; two that are equal are one.
+    """Everything that determines the result of one model on one set.
 
-    `recipe` are the choices of its training, `limits` how many texts of which split are used,
-    `settings` those of the checks. `sha256` names the rows of the data; where they lie does not
-    matter.
+    `recipe` holds the settings of the training, `limits` the number of texts used of each split,
+    `settings` those of the checks. `sha256` identifies the rows of the data; their location does
+    not matter.
     """
 
     study: str
@@ -43,33 +43,33 @@ class StudyCell:
 
     @property
     def name(self) -> str:
-        """For people: set, model and seed."""
+        """Set, model and seed, for display."""
         return f"{self.texts} {describe_model(self.model)} seed {self.seed}"
 
     def place(self, out: Path) -> Path:
-        """Its folder; another one wherever a choice is another."""
-        choices = {name: one for name, one in asdict(self).items() if name != "data"}
-        content = json.dumps(choices, sort_keys=True)
+        """Its folder, named by a hash of all settings except the location of the data."""
+        settings = {name: one for name, one in asdict(self).items() if name != "data"}
+        content = json.dumps(settings, sort_keys=True)
         key = blake2b(content.encode(), digest_size=5).hexdigest()
-        what = describe_model(self.model).replace(" ", "-")
-        return out / "cells" / f"{self.texts}-{what}-{self.seed}-{key}"
+        model = describe_model(self.model).replace(" ", "-")
+        return out / "cells" / f"{self.texts}-{model}-{self.seed}-{key}"
 
     def done(self, out: Path) -> bool:
-        """Whether all of it is there."""
+        """Whether its results are complete."""
         return (self.place(out) / CELL_FILE).exists()
 
     @classmethod
     def from_json(cls, text: str) -> "StudyCell":
-        """The cell that was written."""
+        """Read a cell from JSON."""
         raw = json.loads(text)
         return cls(**{**raw, "checks": tuple(raw["checks"])})
 
 
 @dataclass(frozen=True)
 class StudyRequest:
-    """What of a study is wanted: models, seeds, quick or whole.
+    """Which part of a study to run: models, number of seeds, quick or in full.
 
-    The study's main model, which its main tables are of, may be made under more seeds.
+    The study's main model may have more seeds than the others (`main_seeds`).
     """
 
     models: tuple[ModelSpec, ...]
@@ -81,52 +81,53 @@ class StudyRequest:
 
 
 def describe_model(model: ModelSpec) -> str:
-    """Encoder and attention in words; of a transformer the name of its folder.
+    """Encoder and attention; for a transformer the name of its folder.
 
-    >>> model_name(("bilstm", "additive")), model_name(("models/minilm", "own"))
+    >>> describe_model(("bilstm", "additive")), describe_model(("models/minilm", "own"))
     ('bilstm additive', 'minilm')
     """
     encoder, attention = model
     if attention == OWN_ATTENTION:
-        whole = Path(encoder)
-        return f"{whole.parent.name}" if whole.name == "model" else whole.name
+        path = Path(encoder)
+        return path.parent.name if path.name == "model" else path.name
     return f"{encoder} {attention}"
 
 
 def build_cells(
-    study: Study, sets: Sequence[StudyDataset], data: Mapping[str, str], asked: StudyRequest
+    study: Study, sets: Sequence[StudyDataset], data: Mapping[str, str], request: StudyRequest
 ) -> list[StudyCell]:
-    """Every cell, first seeds and main model first, so that a page cut short says most."""
-    models = sorted(asked.models, key=lambda one: one != study.main)
-    models += [(one, OWN_ATTENTION) for one in dict.fromkeys(asked.transformers)]
-    known = {name: digest_data(one) for name, one in data.items()}
+    """All cells, first seeds and the main model first, so that partial results are most useful."""
+    models = sorted(request.models, key=lambda one: one != study.main)
+    models += [(one, OWN_ATTENTION) for one in dict.fromkeys(request.transformers)]
+    digests = {name: digest_data(one) for name, one in data.items()}
     return [
         replace(
-            _build_cell(study, one, model, asked),
+            _build_cell(study, one, model, request),
             seed=seed,
             data=data[one.name],
-            sha256=known[one.name],
+            sha256=digests[one.name],
         )
-        for seed in range(max(asked.seeds, asked.main_seeds))
+        for seed in range(max(request.seeds, request.main_seeds))
         for model in models
-        if seed < asked.seeds or (model == study.main and seed < asked.main_seeds)
+        if seed < request.seeds or (model == study.main and seed < request.main_seeds)
         for one in sets
         if one.name in data
     ]
 
 
 def _build_cell(
-    study: Study, texts: StudyDataset, model: ModelSpec, asked: StudyRequest
+    study: Study, texts: StudyDataset, model: ModelSpec, request: StudyRequest
 ) -> StudyCell:
-    """A model on a set, whatever its seed, wherever its data."""
-    recipe, limits = (_transformer_recipe if model[1] == OWN_ATTENTION else _recurrent_recipe)(
-        study, texts, asked
-    )
-    for split, most in asked.limits.items():
+    """The cell of a model on a set, without seed and data."""
+    if model[1] == OWN_ATTENTION:
+        recipe, limits = _transformer_recipe(study, request)
+    else:
+        recipe, limits = _recurrent_recipe(study, texts, request)
+    for split, most in request.limits.items():
         if texts.name in most:
             limits[split] = min(most[texts.name], limits.get(split, most[texts.name]))
     settings = {name: dict(study.settings.get(name, {})) for name in study.checks}
-    if asked.quick:
+    if request.quick:
         for name, own in study.quick.settings.items():
             settings[name] = {**settings.get(name, {}), **own}
     return StudyCell(
@@ -144,11 +145,11 @@ def _build_cell(
 
 
 def _recurrent_recipe(
-    study: Study, texts: StudyDataset, asked: StudyRequest
+    study: Study, texts: StudyDataset, request: StudyRequest
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """Recipe and limits of a model of the papers."""
+    """Recipe and limits of a recurrent model of the papers."""
     recipe, limits = {**study.recipe, **texts.recipe}, dict(texts.limits)
-    if asked.quick:
+    if request.quick:
         quick = {**asdict(study.quick), **texts.quick}
         recipe["epochs"] = min(recipe["epochs"], quick["epochs"])
         limits = {split: quick[split] for split in ("train", "dev", "test")}
@@ -156,9 +157,9 @@ def _recurrent_recipe(
 
 
 def _transformer_recipe(
-    study: Study, _: StudyDataset, asked: StudyRequest
+    study: Study, request: StudyRequest
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """Recipe and limits of a transformer, which costs a hundred times as much a text."""
-    own = dict(study.transformers["quick"] if asked.quick else study.transformers["whole"])
-    limits = {"train": own.pop("train"), "dev": own.pop("dev"), "test": own.pop("test")}
+    """Recipe and limits of a transformer, which costs a hundred times as much per text."""
+    own = dict(study.transformers["quick"] if request.quick else study.transformers["whole"])
+    limits = {split: own.pop(split) for split in ("train", "dev", "test")}
     return own, limits

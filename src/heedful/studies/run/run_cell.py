@@ -1,10 +1,10 @@
-"""One cell from nothing to numbers: train, test, audit. Runs as a process of its own.
+"""Run one cell: train, test, audit. Runs as its own process.
 
     python -m heedful.studies.run.run_cell OUT
 
-The cell is one line of JSON on its input, which stays open while the cell is wanted: when whoever
-asked for it is gone, however it went, so is this process. What is there already is not made again,
-so that a cell cut off goes on where it stopped.
+The cell is one line of JSON on standard input, which stays open while the cell is needed: the
+process exits when its input closes. Steps that are done are not repeated, so that an interrupted
+cell continues where it stopped.
 """
 
 import json
@@ -44,12 +44,12 @@ MODEL, RUN, TRAINED = "model", "run", "trained.json"
 
 
 def run_cell(cell: StudyCell, out: Path) -> dict[str, Any]:
-    """Make the cell, write its numbers last, and give them."""
+    """Run the cell and return its summary, which is written last."""
     place = cell.place(out)
     trained = _train_or_load(cell, place)
     subject = load_subject(place / MODEL)
     if isinstance(subject, RecurrentSubject):
-        subject.network.double()  # ties and tiny differences must not hang on float32
+        subject.network.double()  # float32 would decide ties and tiny differences
     test = _read(cell, "test", subject.labels)
     started = time.process_time()
     performance = _performance(subject, [subject.encode(one) for one in test])
@@ -64,7 +64,7 @@ def run_cell(cell: StudyCell, out: Path) -> dict[str, Any]:
     run = audit(
         subject, test, plan=plan, out=place / RUN, **_training_data(cell, plan, subject.labels)
     )
-    told = {
+    summary = {
         **asdict(cell),
         "performance": performance,
         "texts": {**trained["texts"], "test": len(test)},
@@ -78,8 +78,8 @@ def run_cell(cell: StudyCell, out: Path) -> dict[str, Any]:
         "versions": run.manifest["versions"],
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    write_atomic(place / CELL_FILE, json.dumps(told, indent=1))
-    return told
+    write_atomic(place / CELL_FILE, json.dumps(summary, indent=1))
+    return summary
 
 
 def _read(cell: StudyCell, split: str, labels: Sequence[str] | None = None) -> Dataset:
@@ -92,34 +92,34 @@ def _cleaning_option(cell: StudyCell) -> dict[str, Any]:
 
 
 def _training_data(cell: StudyCell, plan: Plan, labels: Sequence[str]) -> dict[str, Any]:
-    """What models are made anew from, where a check asks for that."""
+    """Training and dev texts, if a check retrains models."""
     if not any(isinstance(one, RetrainingCheck) for one in plan.build_checks().values()):
         return {}
     return {"train": _read(cell, "train", labels), "dev": _dev(cell, labels)}
 
 
 def _dev(cell: StudyCell, labels: Sequence[str]) -> Dataset | None:
-    there = splits(cell.data, cleaning=cell.cleaning or None)
-    return _read(cell, "dev", labels) if set(DEV_NAMES) & set(there) else None
+    found = splits(cell.data, cleaning=cell.cleaning or None)
+    return _read(cell, "dev", labels) if set(DEV_NAMES) & set(found) else None
 
 
 def _train_or_load(cell: StudyCell, place: Path) -> dict[str, Any]:
-    """What is told of the model's training; it is trained where that was not done."""
+    """The summary of the model's training; the model is trained unless that was done before."""
     if (place / TRAINED).exists():
-        found: dict[str, Any] = json.loads((place / TRAINED).read_text(encoding="utf-8"))
-        return found
+        trained: dict[str, Any] = json.loads((place / TRAINED).read_text(encoding="utf-8"))
+        return trained
     train = _read(cell, "train")
     dev = _dev(cell, train.labels)
     history = (_tune if cell.attention == OWN_ATTENTION else _fit)(cell, train, dev, place / MODEL)
-    told = {
+    summary = {
         "texts": {"train": history["data"]["texts"], "dev": history["dev"]["texts"]},
         "epochs": len(history["dev_scores"]),
         "best_epoch": history["best_epoch"],
         "cpu_seconds": history["cpu_seconds"],
         "torch": version("torch"),
     }
-    write_atomic(place / TRAINED, json.dumps(told, indent=1))
-    return told
+    write_atomic(place / TRAINED, json.dumps(summary, indent=1))
+    return summary
 
 
 def _fit(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
@@ -140,19 +140,19 @@ def _tune(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Ma
 
 
 def _performance(subject: Subject, texts: Sequence[Encoded]) -> dict[str, float]:
-    """Accuracy; of two classes F1 of the second and ROC-AUC too."""
+    """Accuracy; for two classes also F1 of the second and ROC-AUC."""
     outputs, gold = (
         predict_probabilities(subject, texts).numpy(),
         np.array([one.label for one in texts]),
     )
-    found = {"accuracy": accuracy(outputs.argmax(1), gold)}
+    scores = {"accuracy": accuracy(outputs.argmax(1), gold)}
     if outputs.shape[1] == 2:
-        found |= {"f1": f1(outputs.argmax(1), gold), "roc_auc": roc_auc(outputs[:, 1], gold)}
-    return found
+        scores |= {"f1": f1(outputs.argmax(1), gold), "roc_auc": roc_auc(outputs[:, 1], gold)}
+    return scores
 
 
 def main() -> int:
-    """The exit code; what is wrong with a request is one line on stderr."""
+    """Run the cell on standard input; return the exit code, with errors as one line on stderr."""
     torch.set_num_threads(1)
     try:
         cell = StudyCell.from_json(sys.stdin.readline())
@@ -165,7 +165,7 @@ def main() -> int:
 
 
 def _exit_when_stdin_closes() -> None:
-    """Nobody waits for a cell whose input has ended; another process may want to make it."""
+    """Exit when the parent is gone, so that another process can run the cell."""
     sys.stdin.read()
     os._exit(1)
 

@@ -1,4 +1,4 @@
-"""Cells made side by side, each in a process of its own: one that fails harms no other."""
+"""Run cells in parallel, each in its own process, so that a failure does not affect others."""
 
 import json
 import os
@@ -13,14 +13,14 @@ from time import sleep
 from heedful.core.timing import Progress
 from heedful.studies.run.grid import StudyCell
 
-POLL_SECONDS = 0.2  # seconds between two looks at the workers
-LOG_TAIL = 2000  # signs of what a failed one said
+POLL_SECONDS = 0.2  # seconds between two polls of the workers
+LOG_TAIL = 2000  # bytes of a failed worker's log that are read
 
 
 def run_cells(
     cells: Sequence[StudyCell], out: Path, *, workers: int, progress: Progress
 ) -> dict[str, str]:
-    """Make the cells that are not there; of those that failed, by name, why."""
+    """Run the cells that are not done; return the reason of each failure by cell name."""
     waiting = deque(one for one in cells if not one.done(out))
     done, total = len(cells) - len(waiting), len(cells)
     running: dict[Path, tuple[StudyCell, subprocess.Popen[bytes], Path]] = {}
@@ -39,7 +39,7 @@ def run_cells(
                     done += 1
                     if process.returncode:
                         failed[cell.name] = _failure_reason(process.returncode, log)
-    finally:  # also when interrupted: nobody works on for a study that has ended
+    finally:  # also when interrupted: stop all workers
         for _, process, _ in running.values():
             process.terminate()
         for _, process, _ in running.values():
@@ -62,7 +62,7 @@ def _start(cell: StudyCell, out: Path) -> tuple["subprocess.Popen[bytes]", Path]
         )
     assert process.stdin is not None  # noqa: S101 - it is a pipe
     process.stdin.write(json.dumps(asdict(cell)).encode() + b"\n")
-    process.stdin.flush()  # and stays open: a worker ends with its input
+    process.stdin.flush()  # stays open: a worker exits when its input closes
     return process, log
 
 
@@ -73,7 +73,7 @@ def _wait(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _failure_reason(code: int, log: Path) -> str:
-    """The last line that a failed process said, or that it said none."""
+    """The last line that a failed process printed, or its exit code."""
     said = log.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace").strip().splitlines()
     if code < 0:
         return f"killed by signal {-code}; is there enough memory?"

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from heedful.core.batch import Batch
 from heedful.core.values import Forward
-from heedful.models.recurrent.query_classifier import Network
+from heedful.models.recurrent.classifier import AttentionClassifier
 
 
 @dataclass(eq=False)
@@ -21,7 +21,7 @@ class SparseStep:
     to make it anew each time takes a third of a step of a short-text batch.
     """
 
-    network: Network
+    network: AttentionClassifier
     optimiser: torch.optim.Optimizer
     gradient: Tensor = field(init=False)
 
@@ -34,7 +34,7 @@ class SparseStep:
         self.optimiser.zero_grad(set_to_none=True)
         read = [batch.ids] if batch.query is None else [batch.ids, batch.query]
         embedded = [self.network.embed(ids).detach().requires_grad_() for ids in read]
-        loss = loss_of(self.network.read(batch, *embedded))
+        loss = loss_of(self.network(batch, *embedded))
         torch.autograd.backward(loss)
         for ids, vectors in zip(read, embedded, strict=True):
             assert vectors.grad is not None  # noqa: S101 - the backward pass above has filled it

@@ -75,8 +75,8 @@ def new_guided_model(
         recipe, vocabulary, query = context.recipe, base.vocabulary, base.network.shape.query
     else:
         recipe = Recipe(max_words=getattr(base, "max_length", Recipe.max_words))  # a token each
-        normal = recipe.tokenizer.normal
-        vocabulary = Vocabulary.count(
+        normal = recipe.tokenizer.normalise
+        vocabulary = Vocabulary.from_texts(
             [normal(w) for w in one.seen_words] for one in context.train.encoded
         )
     attention = "additive" if by == "own" else "uniform"

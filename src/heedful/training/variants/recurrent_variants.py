@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from heedful.core.batch import Encoded
-from heedful.models.recurrent.query_classifier import new_network
+from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.training.fit import init_recurrent_subject, require_every_class
 from heedful.training.loop.epochs import EarlyStopping, summarise_training
@@ -81,7 +81,7 @@ def copied_model(context: TrainingContext, *, perturb_seed: int | None = None) -
     At the base model itself the slope of KL is zero: who starts there to get away needs a nudge.
     """
     if isinstance(context.base, RecurrentSubject):
-        network = new_network(context.base.network.shape)
+        network = AttentionClassifier(context.base.network.shape)
         network.load_state_dict(context.base.network.state_dict())
         if perturb_seed is not None:
             perturb_weights(network.attention, perturb_seed)

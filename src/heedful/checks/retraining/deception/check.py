@@ -149,7 +149,7 @@ def predict_deceptive(
 ) -> Predictions:
     """Predictions of a deceptive model; a transformer's hidden words are blocked as in training."""
     subject = retraining.trained(variant).subject
-    if variant.blocked and hasattr(subject, "pieces"):
+    if variant.blocked and hasattr(subject, "subword_tokenizer"):
         from heedful.training.variants.transformer_variants import block_hidden_words
 
         subject = block_hidden_words(subject, texts, variant.hidden)
@@ -176,7 +176,7 @@ def hidden_shares(marks: Sequence[Tensor], texts: EncodedTexts) -> TextValues:
     """The share of each text's tokens that is hidden: their mass under equal weights."""
     return np.array(
         [
-            float(gone.sum()) / one.explained if _some_hidden(one, gone) else np.nan
+            float(gone.sum()) / one.explained_tokens if _some_hidden(one, gone) else np.nan
             for one, gone in zip(texts.encoded, marks, strict=True)
         ]
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heedful.checks.base import Findings
-from heedful.checks.retraining.guide.spec import DIFFERENCES, GUIDES
+from heedful.checks.retraining.guide.spec import DIFFERENCES
 from heedful.checks.retraining_base import (
     RetrainingContext,
     require_seeds,

@@ -93,7 +93,7 @@ class Randomisation:
     ) -> tuple[list[Float64[Tensor, "B W"]], dict[str, str]]:
         """The methods' scores on a copy, for the classes that the model itself predicts."""
         own = words.context
-        subject = copies.of(own.subject, groups)
+        subject = copies.randomise(own.subject, groups)
         other = BatchContext(subject, own.batch, own.seed, own.max_batch_tokens, own.clock)
         if len(groups) == len(copies.groups) and torch.equal(other.logits, own.logits):
             raise ModelError(
