@@ -17,7 +17,7 @@ class Peer:
         with torch.no_grad():
             self.targets = [self.model(input_ids=ids).logits.argmax(-1) for ids in self.ids]
         self.blanks = {
-            "blank": one.blank().vector,
+            "blank": one.mask_embedding().vector,
             "zero": torch.zeros(self.embedding.weight.shape[1]),
         }
 

@@ -15,6 +15,7 @@ from heedful.core.rng import generator
 from heedful.core.values import Forward, LinearDecoder
 from heedful.data.corpora.counting import COUNTING_LABELS, draw_counting
 from heedful.data.corpora.word_lists import SYMBOLS
+from heedful.models.protocols import add_tensors
 from heedful.numerics.tensor.distributions import masked_softmax
 
 NUMBERS = {word: number for number, word in enumerate(SYMBOLS, start=1)}  # 0 is padding
@@ -41,9 +42,10 @@ class CounterSubject:
     family: str = "counter"
 
     def fingerprint(self) -> str:
-        """sha256 over the weights."""
-        parts = (one.detach().float().numpy().tobytes() for one in self.network.parameters())
-        return sha256(b"".join(parts)).hexdigest()
+        """sha256 over the weights and their precision."""
+        digest = sha256()
+        add_tensors(digest, self.network.state_dict())
+        return digest.hexdigest()
 
     def encode(self, example) -> Encoded:
         """Numbers of the symbols and of the two that are asked for."""

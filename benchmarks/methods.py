@@ -70,7 +70,7 @@ def ours(one, encoded, *names, **settings):
     parts = [methods.build(name, **settings) for name in names]
     lean = all(part.kind != "attention" for part in parts)
     for rows in batches(encoded, max_batch_tokens=one.max_batch_tokens):
-        context = BatchContext(one, one.batch([encoded[row] for row in rows]), lean=lean)
+        context = BatchContext(one, one.batch([encoded[row] for row in rows]), logits_only=lean)
         with torch.no_grad():
             found, *_ = [part(context, context.predicted) for part in parts]
         for row, line, mask in zip(rows, found.scores, found.mask, strict=True):

@@ -145,7 +145,7 @@ def _costs(group: Group) -> dict[str, tuple[float, float]]:
             try:
                 if part is None:
                     with torch.no_grad():
-                        context.outputs(context.batch)
+                        context.run_logits(context.batch)
                 else:
                     part(context, context.predicted)
             except NotApplicable:

@@ -79,7 +79,7 @@ def natural(one, some):
     one.model.set_attn_implementation("eager")
     with torch.no_grad():
         for text in some:
-            inputs = one.pieces.tokenizer(text, return_tensors="pt")
+            inputs = one.subword_tokenizer.tokenizer(text, return_tensors="pt")
             output = one.model(**inputs, output_attentions=True)
             read += sum(map_.numel() for map_ in output.attentions)
     one.model.set_attn_implementation("sdpa")

@@ -5,8 +5,7 @@ from pathlib import Path
 import torch
 
 from heedful.core.values import Example
-from heedful.models.diffmask.explainer_folder import Explainer, model_identity, save_explainer
-from heedful.models.diffmask.gate_network import GateNetwork
+from heedful.models.diffmask import Explainer, GateNetwork, model_identity, save_explainer
 from heedful.models.internals.hidden_states import read_hidden_states
 
 PROBE = Example(0, "w1 w2 fine film", 0)

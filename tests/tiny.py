@@ -164,6 +164,7 @@ FAMILIES = {
         "MistralForCausalLM", GROUPED | {"sliding_window": 4}, reach=(3, 3), **CAUSAL
     ),
     "qwen2": Family("Qwen2ForCausalLM", GROUPED, **CAUSAL),
+    "qwen3": Family("Qwen3ForCausalLM", GROUPED | {"head_dim": 8}, **CAUSAL),
     "gemma2": Family("Gemma2ForCausalLM", HEADED | {"attn_logit_softcapping": 2.0}, **LOCAL),
     "gpt-oss": Family(
         "GptOssForCausalLM",
@@ -195,6 +196,18 @@ FAMILIES = {
     "bart": Family("BartForConditionalGeneration", MARIAN | {"decoder_start_token_id": SEP}),
     "marian": Family("MarianMTModel", MARIAN),
 }
+
+
+REFUSED = {
+    "Longformer": LARGE | {"attention_window": 8},
+    "Funnel": {"vocab_size": V, "d_model": 32, "n_head": H, "block_sizes": [1, 1]},
+}
+
+
+def refused(kind: str) -> Any:
+    """A classifier whose attention is no map from all tokens to all tokens."""
+    settings = getattr(transformers, f"{kind}Config")(**REFUSED[kind])
+    return getattr(transformers, f"{kind}ForSequenceClassification")(settings).eval()
 
 
 def build(name: str, *, attention: str | None = None, seed: int = 0, **config: Any) -> Any:

@@ -13,7 +13,7 @@ from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.alti_globenc import ContributionsComputation
-from heedful.models.internals.layer_structure import LayerStructure
+from heedful.models.internals.alti_globenc import LayerStructure
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.numerics.tensor.attention_maps import multiply_layers
 from heedful.numerics.tensor.vector_parts import normalise_rows
@@ -76,7 +76,7 @@ def test_rows_of_globenc_can_be_made_to_sum_to_one():
 
 @pytest.mark.parametrize("name", [*POST, *PRE])
 def test_parts_and_biases_make_up_every_layer(name, monkeypatch):
-    ours, gaps, norms = LayerStructure.mixed, [], []
+    ours, gaps, norms = LayerStructure.attention_parts, [], []
 
     def noted(self):
         parts, whole = ours(self)
@@ -84,7 +84,7 @@ def test_parts_and_biases_make_up_every_layer(name, monkeypatch):
         norms.append(len(self._residual_structure[1]))
         return parts, whole
 
-    monkeypatch.setattr(LayerStructure, "mixed", noted)
+    monkeypatch.setattr(LayerStructure, "attention_parts", noted)
     sat(name).cached(ContributionsComputation("alti"))
     assert max(gaps) < (1e-5 if tiny.FAMILIES[name].dtype == torch.float32 else 1e-12)
     assert norms == [2 if name in POST else 0] * tiny.FAMILIES[name].layers
@@ -156,10 +156,15 @@ def stretch(_, args, kwargs):
 
 
 UNSEEN = {  # something in a block that is no part of what is seen, and what is said of it
-    "a norm that is none": ("bert", "attention.output.LayerNorm", bend, "is not seen"),
-    "a bent output map": ("bert", "attention.output.dense", bend, "do not make up its states"),
-    "a bent layer": ("gpt2", "", lambda *given: (bend(*given[:2], given[2][0]),), "is not seen"),
-    "a bent stream": ("gpt2", "attn.c_proj", bend, "do not make up its states"),
+    "a norm that is none": ("bert", "attention.output.LayerNorm", bend, "is not recognised"),
+    "a bent output map": ("bert", "attention.output.dense", bend, "do not add up to its states"),
+    "a bent layer": (
+        "gpt2",
+        "",
+        lambda *given: (bend(*given[:2], given[2][0]),),
+        "is not recognised",
+    ),
+    "a bent stream": ("gpt2", "attn.c_proj", bend, "do not add up to its states"),
 }
 
 
@@ -196,5 +201,5 @@ def test_states_that_change_between_layers_are_refused():
     model.bert.encoder.layer[1].register_forward_pre_hook(stretch, with_kwargs=True)
     subject = from_model(model, tiny.tokenizer("bert"))
     context = BatchContext(subject, seams.batch(subject, TEXTS))
-    with pytest.raises(NotApplicable, match=r"states change between two layers\.$"):
+    with pytest.raises(NotApplicable, match=r"states change between two layers"):
         methods.build("alti")(context, context.predicted)

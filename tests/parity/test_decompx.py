@@ -19,7 +19,7 @@ from heedful.models.internals.decompx import (
     decompose_with_separate_bias,
     distribute_bias,
 )
-from heedful.models.internals.layer_structure import LayerStructure
+from heedful.models.internals.alti_globenc import LayerStructure
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.numerics.tensor.target import logit_direction
 
@@ -47,7 +47,7 @@ def singles(context):
 
 def taken(context, row, single):
     vectors = context.embedded[row, context.batch.present[row]]
-    return LinearisedPass.of(context.subject, single, vectors[None])
+    return LinearisedPass.record(context.subject, single, vectors[None])
 
 
 def of_logit(context, target):
@@ -85,12 +85,12 @@ def test_parts_make_up_every_layer_and_the_logit(name, monkeypatch):
     monkeypatch.setattr(decompx, "_require_sum", noted)
     target = context.predicted
     for row, one in enumerate(singles(context)):
-        parts = taken(context, row, one).parts(of_logit(context, target[row]), size=3)
+        parts = taken(context, row, one).decompose(of_logit(context, target[row]), size=3)
         close(
             parts.sum(), context.logits[row, target[row]].detach(), rtol=near(name), atol=near(name)
         )
     layers = tiny.FAMILIES[name].layers
-    assert [what for what, _ in gaps[:layers]] == ["what enters a layer"] * layers
+    assert [what for what, _ in gaps[:layers]] == ["the input of a layer"] * layers
     assert max(gap for _, gap in gaps) < near(name)
     parts, bias = decompose_with_separate_bias(
         context.subject, context.batch, context.embedded, lambda found: of_logit(found, target)
@@ -123,7 +123,7 @@ def test_log_odds_are_the_weighted_logits_and_know_both_classes():
     assert methods.build("decompx").of == "log_odds"
     logits = context.logits.detach()
     for row, single in enumerate(singles(context)):
-        parts = taken(context, row, single).parts(
+        parts = taken(context, row, single).decompose(
             logit_direction(logits, target, "log_odds")[row], size=9
         )
         odds = logits[row, target[row]] - logits[row, 1 - target[row]]
@@ -171,7 +171,7 @@ def test_what_a_layer_runs_into_is_told_as_it_is(words, error, told, monkeypatch
 
     monkeypatch.setattr(BertLayer, "forward", fail)
     with pytest.raises(error, match=told):
-        found.parts(first, size=4)
+        found.decompose(first, size=4)
 
 
 def test_a_text_too_long_for_its_parts_is_refused(monkeypatch):
@@ -182,7 +182,7 @@ def test_a_text_too_long_for_its_parts_is_refused(monkeypatch):
 
 
 REFUSED = {
-    "gpt-oss": "do not make up what enters a layer",  # which experts run depends on the input
+    "gpt-oss": "do not add up to the input of a layer",  # which experts run depends on the input
     "xlnet": r"^decompx needs layers that are given one state per token\.$",
     "bart": r"^decompx follows one stack of layers; .* a decoder\.$",
 }
@@ -204,7 +204,7 @@ def test_something_unseen_is_refused_and_the_model_left_alone(biases):
     context = BatchContext(subject, seams.batch(subject, TEXTS))
     hooks = [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in model.modules()]
     trained = [one.requires_grad for one in model.parameters()]
-    with pytest.raises(NotApplicable, match=r"^decompx is refused: .* do not make up "):
+    with pytest.raises(NotApplicable, match=r"^decompx is refused: .* do not add up to "):
         methods.build("decompx", biases=biases)(context, context.predicted)
     after = [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in model.modules()]
     assert after == hooks
@@ -230,7 +230,7 @@ def test_a_trained_encoder_is_made_up_of_its_parts(monkeypatch):
         model = transformers.AutoModelForSequenceClassification.from_pretrained(path, config=config)
     subject = from_model(model.eval(), transformers.AutoTokenizer.from_pretrained(path))
     context = BatchContext(subject, seams.batch(subject, ["a film that is so fine", "not bad"]))
-    ours, gaps = LayerStructure.mixed, []
+    ours, gaps = LayerStructure.attention_parts, []
 
     def noted(self):
         parts, whole = ours(self)
@@ -238,11 +238,11 @@ def test_a_trained_encoder_is_made_up_of_its_parts(monkeypatch):
         gaps.append(float(gap / whole[self.present].abs().max()))
         return parts, whole
 
-    monkeypatch.setattr(LayerStructure, "mixed", noted)
+    monkeypatch.setattr(LayerStructure, "attention_parts", noted)
     context.cached(ContributionsComputation("alti"))
     assert len(gaps) == 6
     assert max(gaps) < 1e-5
     target = context.predicted
     for row, one in enumerate(singles(context)):
-        parts = taken(context, row, one).parts(of_logit(context, target[row]), size=64)
+        parts = taken(context, row, one).decompose(of_logit(context, target[row]), size=64)
         close(parts.sum(), context.logits[row, target[row]].detach(), rtol=1e-5, atol=1e-5)

@@ -18,8 +18,8 @@ from heedful.core.values import Forward, QueryDecoder
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
-from heedful.models.internals import effective_attention
-from heedful.models.internals.effective_attention import (
+from heedful.models.internals import identifiability
+from heedful.models.internals.identifiability import (
     AttentionBlocksComputation,
     EffectiveAttentionComputation,
 )
@@ -102,7 +102,7 @@ def test_what_a_head_gives_out_is_the_same_by_what_the_block_adds(name):
     context = sat(everywhere(name))
     read = torch.tensor([[False, False, True]] * 3) if name == "marian" else context.batch.present
     for layer, block in enumerate(context.cached(AttentionBlocksComputation())):
-        added, _ = block.added()
+        added, _ = block.projected_values()
         apart = context.cached(EffectiveAttentionComputation(layer)).effective - block.call.weights
         gap = torch.einsum("bhqk,bkhd->bhqd", apart, added).abs().amax((1, 3))
         assert float(gap[read].max()) < 1e-10
@@ -119,7 +119,7 @@ def test_the_model_says_the_same_without_the_part(name):
     heard = []
 
     def edit(call):
-        if not subject.audited(call, context.batch):
+        if not subject.is_audited(call, context.batch):
             return None
         heard.append(call)
         ours = layers[len(heard) - 1].effective.to(call.weights)
@@ -284,7 +284,7 @@ def test_one_attention_with_a_question_is_seen_through_what_is_read():
         row = context.forward.attention[b, mask].numpy()
         close(found[b, mask], torch.tensor(row - row @ null @ null.T))
     bare = Asked(inner, lambda forward: lambda a: decode(forward)(a).sin())
-    with pytest.raises(NotApplicable, match=r"this one does not say\.$"):
+    with pytest.raises(NotApplicable, match=r"this one does not\.$"):
         methods.build("effective_attention")(
             BatchContext(bare, helpers.batch(inner, [5])), context.predicted[:1]
         )
@@ -305,7 +305,7 @@ def test_a_part_that_has_an_effect_is_refused_and_the_model_is_left_as_it_was(mo
         parts = split_null_space(rows, carried, tolerance=tolerance)
         return parts._replace(effective=parts.effective * (1 + 1e-6))
 
-    monkeypatch.setattr(effective_attention, "split_null_space", wrong)
+    monkeypatch.setattr(identifiability, "split_null_space", wrong)
     with pytest.raises(NotApplicable, match="refused: without the part that should have no effect"):
         methods.build("effective_attention")(context, context.predicted)
     assert not any(one._forward_hooks for one in context.subject.model.modules())
@@ -336,7 +336,7 @@ def test_on_a_trained_model():
     text = "the film is fine , and in places it is so very dull that nobody could say why . "
     context = sat(subject, [3 * text, "so fine"])
     for layer, block in enumerate(context.cached(AttentionBlocksComputation())):
-        added, _ = block.added()
+        added, _ = block.projected_values()
         seen = context.cached(EffectiveAttentionComputation(layer))
         gap = seen.effective[:, :, 0] - block.call.weights[:, :, 0]
         assert float(torch.einsum("bhk,bkhd->bhd", gap, added.double()).abs().max()) < 1e-5

@@ -14,7 +14,7 @@ from heedful.core.errors import ConfigError, ModelError, NotApplicable
 from heedful.core.values import Example
 from heedful.methods.diffmask import DiffMask
 from heedful.models.batch_context import BatchContext
-from heedful.models.diffmask.explainer_folder import (
+from heedful.models.diffmask import (
     EXPLAINER_SETTINGS_FILE,
     EXPLAINER_WEIGHTS_FILE,
     load_explainer,

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 import seams
-from heedful.models.transformer.first_position_only import find_first_position_only
+from heedful.models.transformer.last_layer import find_first_position_only
 
 
 def output_and_slope(subject, batch):
     leaf = subject.embed(batch).detach().requires_grad_()
-    logits = subject.outputs(batch, leaf)
+    logits = subject.run_logits(batch, leaf)
     (slope,) = torch.autograd.grad(logits[:, 0].sum(), leaf)
     return logits.detach(), slope
 
@@ -33,7 +33,7 @@ def test_behind_the_last_attention_one_row_is_left_and_afterwards_all_are():
     batch, rows = seams.batch(subject), []
     inner = subject.first_position_only.layer.intermediate
     handle = inner.register_forward_hook(lambda _, given, __: rows.append(given[0].shape[1]))
-    subject.outputs(batch)
+    subject.run_logits(batch)
     subject.run(batch)
     handle.remove()
     assert rows == [1, batch.ids.shape[1]]

@@ -33,7 +33,7 @@ def test_the_identity_edit_changes_nothing(name):
     with torch.no_grad():
         for rows in map(one.batch, zip(encoded(one), strict=True)):
             before = untouched(eager, one, rows)
-            with one.access.open(lambda call: call.weights.clone()) as recorder:
+            with one.access.patched(lambda call: call.weights.clone()) as recorder:
                 torch.testing.assert_close(
                     untouched(one.model, one, rows), before, rtol=1e-6, atol=1e-12
                 )
@@ -103,7 +103,7 @@ def test_the_model_is_left_as_it_was_even_after_an_error(name):
     config, hooks = copy.deepcopy(model.config), count_hooks(model)
     with torch.no_grad():
         before = untouched(model, one, rows)
-        with pytest.raises(ZeroDivisionError), one.access.open(uniform(name, rows)):
+        with pytest.raises(ZeroDivisionError), one.access.patched(uniform(name, rows)):
             untouched(model, one, rows).fill_(1 / 0)
         with pytest.raises(ZeroDivisionError):
             one.run(rows, lambda _: 1 / 0)

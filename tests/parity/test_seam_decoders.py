@@ -7,7 +7,7 @@ import tiny
 from heedful.core.errors import HeedfulError
 from heedful.core.values import Example
 from heedful.models.attention_access.scope import Scope
-from heedful.models.transformer.last_layer_replay import LastLayerReplay
+from heedful.models.transformer.last_layer import LastLayerReplay
 from seams import SHORT, alone, batch, by_hand, encoded, families, random_rows, scale, subject
 from tiny import FAMILIES
 

@@ -77,7 +77,7 @@ def test_held_attention_is_constant_to_the_gradient(name):
     rows = batch(one)
     x = one.embed(rows).detach().requires_grad_()
     forward = one.forward(rows).detached()
-    held = one.hold(rows, x, forward.rows)
+    held = one.logits_with_frozen_attention(rows, x, forward.rows)
     torch.testing.assert_close(held, forward.logits, **FAMILIES[name].close)
     (gradient,) = torch.autograd.grad((held * scale(held)).sum(), x)
     (free,) = torch.autograd.grad((one.forward(rows, x).logits * scale(held)).sum(), x)
@@ -94,7 +94,9 @@ def test_held_attention_is_constant_to_the_gradient(name):
         assert slope == pytest.approx(float((gradient * way).sum()), rel=near)
         new = random_rows(name, one, rows, forward)
         torch.testing.assert_close(
-            one.hold(rows, x, new), by_hand(one, rows, new), **FAMILIES[name].close
+            one.logits_with_frozen_attention(rows, x, new),
+            by_hand(one, rows, new),
+            **FAMILIES[name].close,
         )
 
 
@@ -117,7 +119,10 @@ def test_held_attention_is_eager_attention_with_its_weights_cut_from_the_graph(n
     held = answers(one, eager(**given), rows)
     monkeypatch.undo()
     forward = one.forward(rows, x)
-    for wanted, found in ((held, one.hold(rows, x, forward.rows)), (free, forward.logits)):
+    for wanted, found in (
+        (held, one.logits_with_frozen_attention(rows, x, forward.rows)),
+        (free, forward.logits),
+    ):
         slopes = [torch.autograd.grad((y * scale(y)).sum(), x)[0] for y in (wanted, found)]
         torch.testing.assert_close(slopes[1], slopes[0], **FAMILIES[name].close)
     torch.testing.assert_close(held, free, rtol=0, atol=1e-12)

@@ -5,6 +5,7 @@ import torch
 
 import tiny
 import tiny_tokenizers
+from heedful.core.errors import ConfigError
 from heedful.models.attention_access.scope import Scope
 from heedful.models.transformer.from_pretrained import from_model
 from seams import batch, encoded, made, subject, untouched
@@ -27,7 +28,7 @@ def test_the_position_is_found_and_its_rows_are_read(name, config, where):
     one = made(tiny.build(name, **config), name)
     rows = batch(one)
     assert one.scope.position == where
-    assert one.left == (name == "xlnet")
+    assert one.pad_left == (name == "xlnet")
     with torch.no_grad():
         forward = one.forward(rows)
         last = (one.run(rows)[1]).calls[-1].weights
@@ -68,12 +69,41 @@ def test_texts_are_padded_on_the_left_where_the_last_place_is_pooled():
 
 def test_a_language_models_answers_and_an_encoder_decoders_prefix():
     model, tokenizer = tiny.model("gpt2"), tiny.tokenizer("gpt2")
-    one = from_model(model, tokenizer, answers=("good", "bad film"))
+    one = from_model(model, tokenizer, answers=("good", "bad"))
     rows = batch(one)
     chosen = tokenizer.convert_tokens_to_ids(["good", "bad"])
     with torch.no_grad():
         wanted = untouched(model, one, rows)[:, chosen]
         torch.testing.assert_close(one.forward(rows).logits, wanted)
-    assert one.labels == ("good", "bad film")
+    assert one.labels == ("good", "bad")
     written = tiny.tokenizer("bart").convert_tokens_to_ids(["so", "fine"])
     assert subject("bart").prefix == (tiny_tokenizers.SEP, *written)
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        (
+            ("good", "bad film"),
+            r"The answer 'bad film' has 2 tokens \('bad' \+ 'film'\), and only the next token is "
+            r"predicted\. Choose answers of one token each, with or without a space in front",
+        ),
+        (("good", " good"), r"Two of the answers \('good', ' good'\) are the same token"),
+        (("good", "wonderful"), "The answer 'wonderful' is unknown to the tokenizer"),
+        (("good", ""), "The answer '' has no token"),
+    ],
+)
+def test_an_answer_that_is_not_one_token_of_its_own_is_refused(answers, words):
+    with pytest.raises(ConfigError, match=words):
+        from_model(tiny.model("gpt2"), tiny.tokenizer("gpt2"), answers=answers)
+
+
+def test_a_space_in_front_of_an_answer_is_part_of_its_token_and_not_of_its_name():
+    tokenizer = tiny_tokenizers.byte_level(trim=True)
+    model = tiny.build("gpt2", vocab_size=len(tokenizer))
+    with pytest.raises(ConfigError, match=r"3 tokens \('f' .* each, such as ' film', which is one"):
+        from_model(model, tokenizer, answers=("film", " g"))
+    one = from_model(model, tokenizer, answers=(" film", " g"))
+    assert one.answers == tuple(tokenizer.convert_tokens_to_ids(["Ġfilm", "Ġg"]))
+    assert one.labels == ("film", "g")
+    assert from_model(model, tokenizer, answers=("g", " g")).labels == ("g", " g")

@@ -70,7 +70,7 @@ def test_a_lost_mask_would_be_noticed(name, monkeypatch):
     )
     assert find_attention_access(model, lambda: one.logits(rows)).path == "tap"
     monkeypatch.setattr("heedful.models.attention_access.access.ACCESS_PATHS", ("interface",))
-    with pytest.raises(AttentionUnavailable, match="logits differ from the untouched model's by"):
+    with pytest.raises(AttentionUnavailable, match="logits differ from the unmodified model's by"):
         find_attention_access(model, lambda: one.logits(rows))
     monkeypatch.undo()
     find_attention_access(model, lambda: one.logits(rows))  # which registers the mask again

@@ -8,6 +8,7 @@ import torch
 from scipy.stats import kendalltau
 
 import heedful
+import measured
 import tiny
 from heedful.checks import checks
 from heedful.checks.interventions.gradient_search import AdversarialSearch
@@ -63,7 +64,7 @@ def test_a_shuffle_moves_every_head_alike_and_nothing_else(context, keys):
             moved_some |= not torch.equal(draw[text], context.rows[text])
     assert moved_some
     if keys == "words":
-        reading = context.reading(shuffled)
+        reading = context.read_attention(shuffled)
         assert torch.allclose(
             reading.sort(-1).values, context.forward.attention.sort(-1).values.expand_as(reading)
         )
@@ -91,7 +92,7 @@ def test_the_search_finds_other_heads_with_the_same_output_and_reports_true_dist
     found = AdversarialSearch(steps=150, rate=0.1, candidates=2)(context)[0]
     change = tvd(context.decode(found).softmax(-1), context.forward.probabilities)
     assert (change <= 0.05 + 1e-9).all()
-    away = jsd(context.reading(found), context.forward.attention)
+    away = jsd(context.read_attention(found), context.forward.attention)
     assert away.max() > 0.02
     special = context.batch.present & ~context.batch.mask
     where = special[:, None].expand_as(found)
@@ -103,11 +104,11 @@ def test_the_slope_of_the_search_is_that_of_its_loss():
     search = AdversarialSearch(candidates=2, penalty=3.0, hinge=0.0)
     with torch.no_grad():
         logits = search._start(one)
-    weights = torch.softmax(logits.detach().masked_fill(~one.words, -1e9), -1)
+    weights = torch.softmax(logits.detach().masked_fill(~one.attendable_words, -1e9), -1)
 
     def loss(free):
         rows = one.place_on_words(free)
-        reading = one.reading(rows)
+        reading = one.read_attention(rows)
         output = one.decode(rows).softmax(-1)
         change = tvd(output, one.forward.probabilities)
         total = (-_jsd(reading, one.forward.attention) + 3.0 * change.relu()).sum()
@@ -117,7 +118,7 @@ def test_the_slope_of_the_search_is_that_of_its_loss():
     leaf = weights.clone().requires_grad_()
     (want,) = torch.autograd.grad(loss(leaf), leaf)
     got = search._slope(one, weights.clone())
-    inside = one.words.expand_as(weights)
+    inside = one.attendable_words.expand_as(weights)
     # along the simplex: a constant added to a row's slope changes nothing
 
     def centre(slope):
@@ -136,7 +137,7 @@ def _jsd(p, q):
 def test_random_attention_lies_exactly_as_far_as_asked(context):
     wanted = torch.tensor([0.05, 0.1, 0.02]).to(context.rows)
     other = RandomAtDistance(draws=5)(context, wanted)
-    found = jsd(context.reading(other), context.forward.attention)
+    found = jsd(context.read_attention(other), context.forward.attention)
     torch.testing.assert_close(found, wanted.expand_as(found), rtol=1e-4, atol=1e-6)
     assert len({tuple(one.flatten().tolist()) for one in other}) > 1
 
@@ -153,7 +154,7 @@ def test_the_null_space_keeps_the_heads_output_and_moves_its_weights():
         rtol=1e-6,
         atol=1e-8,
     )
-    away = jsd(one.reading(other), one.forward.attention)
+    away = jsd(one.read_attention(other), one.forward.attention)
     assert away[0] > 0.01  # 26 words, values of 8 dimensions
     assert away[1] < 1e-9  # 2 words: no room
     assert (other >= 0).all()
@@ -171,10 +172,9 @@ def test_the_null_space_needs_one_head_whose_values_are_seen():
 def test_agreement_by_layer_and_head_is_kendalls_tau():
     one = sitting_of("bert")
     found = checks.build("agreement", shuffles=2)(one)
-    by_setting = {
-        m.setting: m.values for m in found.measurements if m.measure == "tau_leave_one_out"
-    }
-    assert len(by_setting) == 1 + 2 * (1 + tiny.H)
+    columns = measured.columns(found)
+    rows = [name for name in columns if measured.plain(name) == "tau_leave_one_out"]
+    assert len(rows) == 1 + 2 * (1 + tiny.H)
     before = one.forward.probabilities
     for text in range(len(TEXTS)):
         words = words_of(one, text)
@@ -183,20 +183,20 @@ def test_agreement_by_layer_and_head_is_kendalls_tau():
             for head in range(tiny.H):
                 row = maps[text, head, 0, words]
                 want = kendalltau(row.numpy(), leave.numpy()).statistic
-                got = by_setting[f"layer {layer}, head {head}"][text]
+                got = columns[f"tau_leave_one_out[layer {layer}, head {head}]"][text]
                 assert got == pytest.approx(want, abs=1e-6)
             mean = maps[text, :, 0, words].mean(0)
             want = kendalltau(mean.numpy(), leave.numpy()).statistic
-            assert by_setting[f"layer {layer}"][text] == pytest.approx(want, abs=1e-6)
-    mass = {m.setting: m.values for m in found.measurements if m.measure == "word_mass"}
+            got = columns[f"tau_leave_one_out[layer {layer}]"][text]
+            assert got == pytest.approx(want, abs=1e-6)
     want = float(one.forward.maps[1][0, 3, 0, words_of(one, 0)].sum())
-    assert mass["layer 1, head 3"][0] == pytest.approx(want)
+    assert columns["word_mass[layer 1, head 3]"][0] == pytest.approx(want)
 
 
 def test_random_rows_are_shuffled_where_they_were_drawn(monkeypatch):
     one = sitting_of("bert")
     drawn = []
-    ours = one.subject.rows_elsewhere
+    ours = one.subject.rows_and_decoder_at
 
     def noted(batch, forward, *, layer, position):
         rows, decode = ours(batch, forward, layer=layer, position=position)
@@ -208,7 +208,9 @@ def test_random_rows_are_shuffled_where_they_were_drawn(monkeypatch):
         torch.testing.assert_close(same, forward.logits)
         return rows, decode
 
-    monkeypatch.setattr(type(one.subject), "rows_elsewhere", lambda self, *a, **k: noted(*a, **k))
+    monkeypatch.setattr(
+        type(one.subject), "rows_and_decoder_at", lambda self, *a, **k: noted(*a, **k)
+    )
     found = checks.build("permutation", draws=5, elsewhere=6)(one)
     names = {m.measure for m in found.measurements}
     assert {"median_tvd_all_keys", "median_tvd_random_rows"} <= names
@@ -226,9 +228,9 @@ def test_results_do_not_depend_on_the_batch():
     runs = [
         run_job(subject, examples, parts, seed=3, max_batch_tokens=tokens) for tokens in (12, 2000)
     ]
-    for small, large in zip(*(run.blocks for run in runs), strict=True):
-        assert (small.measure, small.setting) == (large.measure, large.setting)
-        close = 1e-3 if small.check == "adversarial" else 1e-6
+    for small, large in zip(*(run.columns for run in runs), strict=True):
+        assert small.key == large.key
+        close = 1e-3 if small.key.check == "adversarial" else 1e-6
         np.testing.assert_allclose(small.values, large.values, atol=close, rtol=0)
 
 
@@ -246,8 +248,8 @@ def test_memory_that_runs_out_halves_the_batch_and_is_counted(monkeypatch):
     whole = run_job(subject, examples, parts, seed=0, max_batch_tokens=2000)
     monkeypatch.setattr(type(subject), "forward", scarce)
     pieces = run_job(subject, examples, parts, seed=0, max_batch_tokens=2000)
-    assert (whole.beside.halved, pieces.beside.halved) == (0, 3)
-    np.testing.assert_allclose(whole.blocks[0].values, pieces.blocks[0].values)
+    assert (whole.summary.halved, pieces.summary.halved) == (0, 3)
+    np.testing.assert_allclose(whole.columns[0].values, pieces.columns[0].values)
 
     def broken(self, batch, embedded=None):
         raise RuntimeError("something else")

@@ -80,7 +80,7 @@ def test_most_methods_serve(name):
 
 def test_a_lean_sitting_gives_the_same_and_still_shows_attention():
     chosen = subject("bert").batch(encoded("bert"))
-    full, lean = (BatchContext(subject("bert"), chosen, lean=one) for one in (False, True))
+    full, lean = (BatchContext(subject("bert"), chosen, logits_only=one) for one in (False, True))
     for method in ("gradient", "input_x_gradient", "attention", "gradient_rollout", "occlusion"):
         one, other = (methods.build(method)(side, full.predicted).scores for side in (full, lean))
         torch.testing.assert_close(other, one, atol=1e-9, rtol=1e-9)
@@ -88,7 +88,7 @@ def test_a_lean_sitting_gives_the_same_and_still_shows_attention():
 
 def test_a_lean_sitting_explains_one_class_after_another():
     chosen = subject("bert").batch(encoded("bert"))
-    full, lean = (BatchContext(subject("bert"), chosen, lean=one) for one in (False, True))
+    full, lean = (BatchContext(subject("bert"), chosen, logits_only=one) for one in (False, True))
     for target in (torch.tensor([0, 1, 0]), torch.tensor([1, 0, 1]), torch.tensor([0, 1, 0])):
         one, other = (methods.build("gradient")(side, target).scores for side in (full, lean))
         torch.testing.assert_close(other, one, atol=1e-9, rtol=1e-9)

@@ -59,8 +59,8 @@ def test_the_next_token_is_audited(subject, tmp_path):
 
 
 def test_answers_make_two_classes_of_a_vocabulary():
-    two = heedful.load(stories.model().double(), stories.tokenizer(), answers=("girl", "boy"))
-    assert two.labels == ("girl", "boy")
+    two = heedful.load(stories.model().double(), stories.tokenizer(), answers=("mom", "time"))
+    assert two.labels == ("mom", "time")
     found = heedful.explain(two, TEXTS[0], methods=["attention", "leave_one_out"])
     assert found.record.target in two.labels
     assert len(found.record.tokens) == len(found.record.methods["attention"].scores)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.api.explanations import Explanations
-from heedful.api.run import Run
+from heedful.api.run import Run, temporary_run
 from heedful.core.errors import ConfigError
 from heedful.core.timing import Progress, no_progress
 from heedful.data.dataset import Dataset
@@ -64,7 +64,8 @@ def audit(
     """Audit a model on data and return the run; a run interrupted in `out` is continued.
 
     `settings` are those of `heedful.Plan` (limit, seed, split, max_batch_tokens, …). A plan given
-    whole is followed as it is. Without `out` the run lies in a temporary folder: `Run.save` it.
+    whole is followed as it is. Without `out` the run is in a temporary folder, removed when the
+    run is no longer in use, or at exit: `Run.save` copies it, `Run.report(path)` writes elsewhere.
     Checks that have models made anew take `train` and `dev`, or the splits of that name that the
     data has; `announce` hears what that will cost.
     """
@@ -89,7 +90,8 @@ def audit(
     training = read_training_data(data, plan, known, train=train, dev=dev)
     callbacks = Callbacks(progress, announce)
     place = Path(out) if out else None
-    return Run(run_audit(subject, rows, plan, out=place, training=training, callbacks=callbacks))
+    folder = run_audit(subject, rows, plan, out=place, training=training, callbacks=callbacks)
+    return Run(folder) if out else temporary_run(folder)
 
 
 def explain(

@@ -1,6 +1,8 @@
 """A finished run: a folder of records, its verdict and its rows."""
 
+import os
 import shutil
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -53,7 +55,7 @@ class Run:
         folder = RunFolder(self.folder)
         plan = folder.text(PLAN)
         kept = folder.measurements(), folder.texts(), plan, folder.maps()
-        return RunRecords(self.verdict, self.manifest, *kept)
+        return RunRecords(self.verdict, self.manifest, *kept, source=self)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the page, one file that opens offline; RUN/report.html unless said."""
@@ -117,3 +119,16 @@ class Run:
         except OSError as error:
             raise RunError(f"Cannot write {folder}: {error.strerror or error}.") from error
         return Run(Path(folder))
+
+
+def temporary_run(folder: Path) -> Run:
+    """A run whose folder is removed when nobody holds the run any more, or at exit."""
+    found = Run(folder)
+    weakref.finalize(found, _remove, folder, os.getpid())
+    return found
+
+
+def _remove(folder: Path, process: int) -> None:
+    """Remove the folder, but not in a process that was forked from the one that made it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.checks.base import Findings
+from heedful.core.cache import LRUCache
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.timing import Clock
 from heedful.models.protocols import Subject
@@ -18,6 +19,8 @@ from heedful.results.tables import TextValues
 from heedful.training.loop.predictions import Predictions
 from heedful.training.variants.context import EncodedTexts, TrainedVariant
 from heedful.training.variants.variants import Variant
+
+PREDICTIONS = 8  # retrained models whose outputs and attention on all texts are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,9 @@ class RetrainingContext:
     max_batch_tokens: int = 20_000
     clock: Clock = field(default_factory=Clock)
     base_seed: int = 0  # the seed the base model was trained with
+    predictions: LRUCache[Variant, Predictions] = field(
+        default_factory=lambda: LRUCache(PREDICTIONS)
+    )
 
     def seeds(self, count: int) -> list[int]:
         """That many seeds, without the base model's own, which would give the base model again."""
@@ -39,7 +45,9 @@ class RetrainingContext:
 
     def predict(self, variant: Variant) -> Predictions:
         """The outputs and the attention of a retrained model on the audited texts."""
-        return self.texts.seen_by(self.trained(variant).subject)
+        return self.predictions.get(
+            variant, lambda: self.texts.seen_by(self.trained(variant).subject)
+        )
 
     def attention_distance(self, variant: Variant) -> Float[Tensor, "n"]:
         """The distance of its attention from the base model's, in JSD."""

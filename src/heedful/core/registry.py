@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
 from heedful.core.errors import ConfigError, UnknownName
@@ -14,8 +14,11 @@ PartT = TypeVar("PartT")
 class Registry:
     """Parts of one kind by name; iterating gives the names in the order they were registered.
 
-    A package adds parts of its own by an entry point in the group `heedful.<kind>s`.
+    A package adds parts of its own by an entry point in the group `heedful.<kind>s`. While one of
+    them cannot be loaded, every use of the registry is refused with the reason.
     """
+
+    accepted = "a class or a function"
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -75,17 +78,40 @@ class Registry:
         return (self[name].__doc__ or "").strip().partition("\n")[0]
 
     def _load_plugins(self) -> None:
+        """All or none: an error leaves the registry as it was, and comes again at the next use."""
         if self._plugins_loaded:
             return
-        found = {}
+        found: dict[str, Any] = {}
+        origin: dict[str, str] = {}
         for plugin in entry_points(group=f"heedful.{self.kind}s"):
-            try:
-                found[plugin.name] = plugin.load()
-            except (ImportError, AttributeError) as error:
+            name, part = plugin.name, self._load(plugin)
+            if found.get(name, self._parts.get(name, part)) is not part:
                 raise ConfigError(
-                    f"The plug-in {plugin.name!r} ({plugin.value}) cannot be loaded: {error}. "
-                    "Mend or remove its package."
-                ) from error
+                    f"Two {self.kind}s want the name {name!r}: that of {_described(plugin)} and "
+                    f"that of {origin.get(name, 'heedful itself')}. Rename it in its package, or "
+                    "remove the package."
+                )
+            found[name], origin[name] = part, _described(plugin)
+        self._parts.update(found)
         self._plugins_loaded = True
-        for name, part in found.items():
-            self.register(name)(part)
+
+    def _load(self, plugin: EntryPoint) -> Any:
+        """The part, whatever can go wrong in a package of somebody else's."""
+        refused = f"The plug-in {plugin.name!r} of {_described(plugin)} cannot be loaded"
+        mend = "Mend its package, or remove it"
+        try:
+            part = plugin.load()
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}".rstrip(".: ")
+            raise ConfigError(f"{refused}: {why}. {mend}.") from error
+        if not self._accepts(part):
+            raise ConfigError(f"{refused}: it must be {self.accepted}, not {part!r}. {mend}.")
+        return part
+
+    def _accepts(self, part: object) -> bool:
+        return callable(part)
+
+
+def _described(plugin: EntryPoint) -> str:
+    package = "an unknown package" if plugin.dist is None else f"the package {plugin.dist.name}"
+    return f"{package} ({plugin.value})"

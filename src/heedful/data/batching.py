@@ -1,4 +1,4 @@
-"""Texts of like length together, so that little of a batch is padding."""
+"""Batches of texts of similar length, so that little of a batch is padding."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,11 +9,12 @@ from heedful.core.errors import ConfigError
 def batches(
     encoded: Sequence[Encoded], *, max_batch_tokens: int, max_texts: int | None = None
 ) -> Iterator[list[int]]:
-    """Indices into `encoded`, shortest texts first (ties as they came), a list for each batch.
+    """Yield the indices into `encoded` of each batch, shortest texts first (ties in input order).
 
-    A batch of n texts is as wide as its longest: n × longest stays within `max_batch_tokens`,
-    except that a text which alone is longer has a batch to itself. No text is padded by more than
-    a quarter and four tokens: some work grows with the square of the width. `max_texts` bounds n.
+    A batch of n texts is as wide as its longest: n × longest is at most `max_batch_tokens`, except
+    that a text which alone is longer gets a batch of its own. No text is padded by more than a
+    quarter plus four tokens, since some work grows with the square of the width. `max_texts` bounds
+    n.
 
     >>> texts = [Encoded(i, 0, (1,) * n, (0,) * n, ("a",)) for i, n in enumerate((3, 1, 2))]
     >>> list(batches(texts, max_batch_tokens=4))

@@ -1,4 +1,4 @@
-"""One batch before one subject: what several methods and checks need of it is computed once."""
+"""One subject and one batch: what several methods and checks need is computed once and cached."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,35 +25,42 @@ from heedful.models.protocols import (
 )
 from heedful.numerics.tensor.attention_maps import read_rows
 
+DECODER_TOLERANCE = 1e-4  # largest difference of the logits decoded under the model's own attention
+
 Result_co = TypeVar("Result_co", covariant=True)
 VariantLogits = tuple[Int[Tensor, "M"], Int[Tensor, "M"], Float[Tensor, "D C"]]
-"""Of many variants some, their rows in a pass, and the logits of that pass."""
+"""Indices of some variants, their rows in one pass, and the logits of that pass."""
 
 
 @runtime_checkable
 class Computation(Hashable, Protocol[Result_co]):
-    """A part that makes something of a sitting, as an intervention makes weights."""
+    """A hashable function of a batch context, whose result is cached in it."""
 
     def __call__(self, context: "BatchContext") -> Result_co: ...
 
 
 def token_budget(subject: Subject, max_batch_tokens: int) -> int:
-    """How many tokens at once, by what was asked and what suits the subject."""
+    """Tokens per forward pass: the given number, or the subject's own where that is smaller."""
     own: int = getattr(subject, "max_batch_tokens", max_batch_tokens)
     return min(max_batch_tokens, own)
 
 
-DECODER_TOLERANCE = 1e-4  # how far decoding under the model's own attention may lie from its output
-
-
 @dataclass(frozen=True, eq=False)
 class BatchContext:
-    """A subject, a batch, and every shared quantity, computed when first asked for.
+    """A subject, a batch, and the quantities they share, each computed on first use.
 
-    `lean` says that no attention will be asked for, so that passes may leave it out where that is
-    faster; it is still given to who asks. `people` holds what they said of the texts, by instance;
-    `crowd` are whole texts of the data, `texts` those of the batch as they were encoded, where who
-    made the sitting knows them.
+    Args:
+        subject: The model under audit.
+        batch: The encoded texts.
+        seed: Key of all random draws.
+        max_batch_tokens: Upper bound on the tokens of one forward pass.
+        clock: Collects the time spent in each kind of computation.
+        logits_only: Nothing will need attention, so passes may skip it where that is faster.
+            Attention is still available.
+        rationales: Human annotations of the texts, by instance.
+        reference: Unmodified texts of the data, for comparison.
+        texts: The texts of the batch as they were encoded, where known.
+        cache: Results of `cached`.
     """
 
     subject: Subject
@@ -61,119 +68,119 @@ class BatchContext:
     seed: int = 0
     max_batch_tokens: int = 20_000
     clock: Clock = field(default_factory=Clock)
-    lean: bool = False
-    people: Mapping[int, WordAnnotations] = field(default_factory=dict)
+    logits_only: bool = False
+    rationales: Mapping[int, WordAnnotations] = field(default_factory=dict)
     reference: ReferenceTexts | None = None
     texts: Sequence[Encoded] = ()
-    kept: dict[Hashable, Any] = field(default_factory=dict)
+    cache: dict[Hashable, Any] = field(default_factory=dict)
 
     def cached(self, part: Computation[Result_co]) -> Result_co:
-        """What a part makes of this sitting, computed once; equal settings are equal parts."""
-        if part not in self.kept:
-            self.kept[part] = part(self)
-        made: Result_co = self.kept[part]
-        return made
+        """Return the result of a computation, run once; equal settings are equal computations."""
+        if part not in self.cache:
+            self.cache[part] = part(self)
+        result: Result_co = self.cache[part]
+        return result
 
     @property
     def budget(self) -> int:
-        """How many tokens may be run at once, by what was asked and what suits the subject."""
+        """Upper bound on the tokens of one forward pass; see `token_budget`."""
         return token_budget(self.subject, self.max_batch_tokens)
 
-    def cut(self, *many: Tensor) -> Iterator[tuple[Tensor, ...]]:
-        """Variants of the texts, as wide as they are, in parts that may be run at once."""
+    def split_by_budget(self, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+        """Split tensors of one row per variant of a text into chunks that fit in one pass."""
         size = max(1, self.budget // self.batch.ids.shape[1])
-        yield from zip(*(torch.split(one, size) for one in many), strict=True)
+        yield from zip(*(torch.split(tensor, size) for tensor in tensors), strict=True)
 
-    def outputs(
+    def run_logits(
         self, batch: Batch, embedded: Float[Tensor, "N T E"] | None = None
     ) -> Float[Tensor, "N C"]:
-        """Logits alone, without the attention where the subject can leave that out."""
+        """Logits of any batch, without attention where the subject can skip it."""
         if isinstance(self.subject, HasLogitsOnly):
-            return self.subject.outputs(batch, embedded)
+            return self.subject.run_logits(batch, embedded)
         return self.subject.forward(batch, embedded).logits
 
-    def attended(
+    def attended_state(
         self, batch: Batch, embedded: Float[Tensor, "N T E"] | None = None
     ) -> Float64[Tensor, "N D"]:
-        """What attention makes of other texts, in the place of their logits."""
+        """The attention-weighted state of any batch, to use in place of its logits."""
         return compute_attended_state(self.subject, batch, embedded)
 
     @cached_property
     def embedded(self) -> Float[Tensor, "B T E"]:
-        """The word vectors, as the leaf that gradients are taken at."""
+        """Word embeddings of the batch, the leaf at which gradients are taken."""
         return self.subject.embed(self.batch).detach().requires_grad_()
 
     @cached_property
-    def graph(self) -> Forward:
-        """The one forward pass, with its autograd graph."""
+    def forward_with_graph(self) -> Forward:
+        """The forward pass, with its autograd graph."""
         with self.clock("forward"), torch.enable_grad():
             return self.subject.forward(self.batch, self.embedded)
 
     @cached_property
     def logits(self) -> Float[Tensor, "B C"]:
-        """The output, with its autograd graph."""
-        return self.logits_only_pass() if self.lean else self.graph.logits
+        """Logits, with their autograd graph."""
+        return self.logits_only_pass() if self.logits_only else self.forward_with_graph.logits
 
     def logits_only_pass(self) -> Float[Tensor, "B C"]:
-        """The output by a pass of its own, with a graph that nobody else needs."""
+        """Logits of a separate pass, whose graph the caller may free."""
         with self.clock("forward"), torch.enable_grad():
-            return self.outputs(self.batch, self.embedded)
+            return self.run_logits(self.batch, self.embedded)
 
     @cached_property
     def forward(self) -> Forward:
-        """The same pass without the graph."""
-        return self.graph.detached()
+        """The forward pass, detached from its graph."""
+        return self.forward_with_graph.detached()
 
     @cached_property
     def rows(self) -> Float[Tensor, "B *R T"]:
-        """The weights that interventions replace: the attention itself, or the rows behind it."""
+        """The weights that interventions replace: the rows of a transformer, else the attention."""
         rows = self.forward.rows
         return self.forward.attention if rows is None else rows
 
     @cached_property
-    def words(self) -> Bool[Tensor, "B *R T"]:
-        """The words that rows may attend to: a later or a far one may be closed to some of them."""
+    def attendable_words(self) -> Bool[Tensor, "B *R T"]:
+        """The words each row may attend to; causal masks and windows exclude some of them."""
         mask, rows = self.batch.mask, self.forward.rows
         return mask if rows is None else mask[:, None] & (rows > 0)
 
     @cached_property
     def layer_rows(self) -> tuple[Float[Tensor, "B H T"], ...]:
-        """Every head's row at the position under audit, layer by layer; empty without layers."""
+        """Every head's row at the audited position, by layer; empty without layers."""
         if not isinstance(self.subject, HasLayers):
             return ()
         return self.subject.layer_rows(self.batch, self.forward)
 
     @cached_property
-    def mass(self) -> Float[Tensor, "B *R 1"]:
-        """How much weight each row gives to the words; an intervention keeps it."""
-        return self.rows.masked_fill(~self.words, 0.0).sum(-1, keepdim=True)
+    def word_mass(self) -> Float[Tensor, "B *R 1"]:
+        """Total weight of each row on words; interventions preserve it."""
+        return self.rows.masked_fill(~self.attendable_words, 0.0).sum(-1, keepdim=True)
 
     def place_on_words(self, weights: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """Distributions over the words as rows, each with its own mass on words, the rest as is."""
+        """Turn distributions over words into rows of equal word mass; other weights stay."""
         if self.forward.rows is None:
             return weights
-        return torch.where(self.words, self.mass * weights, self.rows)
+        return torch.where(self.attendable_words, self.word_mass * weights, self.rows)
 
-    def reading(self, rows: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """What rows in the place of the model's own read as: one distribution over the words."""
+    def read_attention(self, rows: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """Reduce rows to one attention distribution over the words of each text."""
         return rows if self.forward.rows is None else read_rows(rows, self.batch.mask)
 
     @cached_property
     def decode(self) -> Decoder:
-        """Output under another attention, proved to be the model's own output under its own.
+        """Logits under a given attention, checked to reproduce the model's own.
 
-        A decoder that does not hear the attention it is given would make every intervention look
-        harmless; so would one that decodes something else.
+        A decoder that ignores its argument, or decodes something else, would make every
+        intervention look harmless.
         """
-        return self._proved[0]
+        return self._checked_decoder[0]
 
     @cached_property
     def parity(self) -> float:
         """Largest difference between the model's logits and those decoded under its attention."""
-        return self._proved[1]
+        return self._checked_decoder[1]
 
     @cached_property
-    def _proved(self) -> tuple[Decoder, float]:
+    def _checked_decoder(self) -> tuple[Decoder, float]:
         decode = self.subject.decoder(self.batch, self.forward)
         if not self._uses_attention(decode):
             raise AttentionUnavailable(
@@ -184,8 +191,8 @@ class BatchContext:
         if not gap <= getattr(self.subject, "tolerance", DECODER_TOLERANCE):
             raise AttentionUnavailable(
                 f"Decoding {self.subject.family} under its own attention gives other logits than "
-                f"its forward pass (difference {gap:.2g}); decoder() must use the "
-                "attention it is given and return what forward() returns."
+                f"its forward pass (largest difference {gap:.2g}); decoder() must use the "
+                "attention it is given and return the logits of forward()."
             )
         return decode, gap
 
@@ -197,14 +204,17 @@ class BatchContext:
     def gradient(
         self, target: Int[Tensor, "B"], *, attention: Float[Tensor, "B *R T"] | None
     ) -> Float[Tensor, "B T E"]:
-        """∂p_target/∂x with attention held at the given weights, or free to move where None."""
+        """∂p_target/∂x with attention fixed at the given weights, or free to change if None."""
         with torch.enable_grad():
             if attention is None:
-                logits = self.graph.logits
+                logits = self.forward_with_graph.logits
             elif isinstance(self.subject, CanFreezeAttention):
-                logits = self.subject.hold(self.batch, self.embedded, attention.detach())
+                logits = self.subject.logits_with_frozen_attention(
+                    self.batch, self.embedded, attention.detach()
+                )
             else:
-                logits = self.subject.decoder(self.batch, self.graph)(attention.detach())
+                decode = self.subject.decoder(self.batch, self.forward_with_graph)
+                logits = decode(attention.detach())
             chosen = logits.softmax(-1).gather(-1, target[:, None])
             (gradient,) = autograd.grad(chosen.sum(), self.embedded, retain_graph=True)
         return gradient
@@ -219,20 +229,20 @@ class BatchContext:
 
     def _run_every_variant(self) -> Float[Tensor, "B T C"]:
         result = self.logits.detach().new_zeros(*self.batch.mask.shape, len(self.subject.labels))
-        for rows, positions in self.cut(*self.batch.mask.nonzero(as_tuple=True)):
+        for rows, positions in self.split_by_budget(*self.batch.mask.nonzero(as_tuple=True)):
             shorter = self.batch.delete_tokens(rows, positions)
             result[rows, positions] = self.subject.forward(shorter).logits
         return result
 
     def _uses_attention(self, decode: Decoder) -> bool:
-        """Whether the output is computed from the attention, even if it does not move with it."""
+        """Whether the output depends on the attention in the graph, even with a zero gradient."""
         with torch.enable_grad():
             leaf = self.rows.clone().requires_grad_()
             logits = decode(leaf)
             if not logits.requires_grad:
                 return False
-            (slope,) = autograd.grad(logits.sum(), leaf, allow_unused=True)
-        return slope is not None
+            (gradient,) = autograd.grad(logits.sum(), leaf, allow_unused=True)
+        return gradient is not None
 
     def _gap(self, decode: Decoder) -> float:
         with torch.no_grad():
@@ -242,4 +252,4 @@ class BatchContext:
 OutputFunction = Callable[
     [BatchContext, Batch, Float[Tensor, "N T E"] | None], Float[Tensor, "N K"]
 ]
-"""What is asked of texts in a pass: their logits, or what attention makes of them."""
+"""What a pass computes of texts: their logits, or their attended states."""

@@ -1,4 +1,4 @@
-"""From a name to a subject: a folder of ours, a transformers folder, or a hub id."""
+"""Load a subject by name: a heedful model folder, a transformers folder, or a hub id."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ MODEL_OPTIONS = ("answers", "prefix", "chat", "max_length")
 
 
 def load_subject(name: str | Path, **choices: Any) -> Subject:
-    """Whatever lies in the folder, or at the hub where there is no such folder."""
+    """Load the model in a folder, or from the hub if there is no such folder."""
     folder = Path(name)
     if _exists(folder / "config.json") and not _exists(folder / MODEL_SETTINGS_FILE):
         return _load_transformer(folder, choices)
@@ -29,11 +29,11 @@ def load_subject(name: str | Path, **choices: Any) -> Subject:
             return _load_transformer(name, choices)
         except ModelError as error:
             raise ModelError(
-                f"{name} is no folder here, and as a hub id it did not work: {error}"
+                f"{name} is not a folder, and loading it as a hub id failed: {error}"
             ) from error
     if choices:
         raise ConfigError(
-            f"{', '.join(choices)} can be chosen for transformers models only; {name} is none."
+            f"{', '.join(choices)} can be set for transformers models only; {name} is not one."
         )
     return load_own(folder)
 
@@ -41,16 +41,16 @@ def load_subject(name: str | Path, **choices: Any) -> Subject:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a name too long for any file, say
+    except OSError:  # such as a name too long for a file
         return False
 
 
 def load_in_memory(model: Any, tokenizer: Any, **choices: Any) -> "TransformerSubject":
-    """A live transformers model."""
+    """Make a subject of a transformers model in memory."""
     from heedful.models.transformer.from_pretrained import from_model
 
     if refused := [name for name in choices if name in LOADING_OPTIONS]:
-        raise ConfigError(f"A live model is used as it is; {refused[0]} cannot be set.")
+        raise ConfigError(f"A model in memory is used as it is; {refused[0]} cannot be set.")
     return from_model(model, tokenizer, **_validate_choices(choices))
 
 
@@ -61,10 +61,10 @@ def _load_transformer(name: str | Path, choices: dict[str, Any]) -> "Transformer
 
 
 def _validate_choices(choices: dict[str, Any]) -> dict[str, Any]:
-    """The choices with those of the scope gathered; an unknown one is an error."""
+    """Collect the options of the scope into a `Scope`; refuse unknown options."""
     known = (*SCOPE_OPTIONS, *LOADING_OPTIONS, *MODEL_OPTIONS)
     if unknown := sorted(choices.keys() - set(known)):
-        raise ConfigError(f"No choice is named {unknown[0]!r}. Known: {', '.join(known)}.")
+        raise ConfigError(f"No model option is named {unknown[0]!r}. Known: {', '.join(known)}.")
     scope = {name: choices[name] for name in SCOPE_OPTIONS if name in choices}
     rest = {name: value for name, value in choices.items() if name not in SCOPE_OPTIONS}
     return {**rest, "scope": Scope(**scope)}

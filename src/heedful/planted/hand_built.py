@@ -15,6 +15,7 @@ reads Σ u, which is equal at every position of a text, so the output is the sam
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 import torch
@@ -26,6 +27,7 @@ from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.registry import Registry
 from heedful.core.rng import generator
 from heedful.core.values import Example, Forward, LinearDecoder
+from heedful.models.protocols import add_tensors
 from heedful.numerics.tensor.distributions import masked_softmax
 from heedful.planted.texts import CUE_WORDS, VOCABULARY_SIZE, draw_text, encode_word_ids
 
@@ -49,8 +51,10 @@ class HandBuiltSubject:
         return f"planted-{self.kind}"
 
     def fingerprint(self) -> str:
-        """Kind and sum of the table."""
-        return f"{self.family}:{float(self.table.sum()):.12f}"
+        """sha256 over the kind, the table and its precision, and what is read from it."""
+        digest = sha256(repr((self.family, self.inert, self.cues, self.labels)).encode())
+        add_tensors(digest, {"table": self.table})
+        return digest.hexdigest()
 
     def encode(self, example: Example) -> Encoded:
         """Encode words by their number: w7 has id 7."""

@@ -20,7 +20,10 @@ DIRECTION_SIGNS = range(0x202A, 0x202F), range(0x2066, 0x206A)
 
 @dataclass(frozen=True, eq=False)
 class RunRecords:
-    """All that a run folder holds, read file by file; `texts` is None where it kept no words."""
+    """All that a run folder holds, read file by file; `texts` is None where it kept no words.
+
+    `source` is the run that the files belong to: a temporary run removes them when it is deleted.
+    """
 
     verdict: Verdict
     manifest: Mapping[str, Any]
@@ -28,6 +31,7 @@ class RunRecords:
     texts: PartitionedTable | None = None
     plan: str = ""
     maps: PartitionedTable | None = None
+    source: object = None
 
     @cached_property
     def columns(self) -> MeasurementColumns:

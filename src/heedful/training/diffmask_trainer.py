@@ -11,7 +11,7 @@ from heedful.core.batch import Batch, Encoded
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator, uniform_keys
 from heedful.core.timing import Progress
-from heedful.models.diffmask.gate_network import GateNetwork
+from heedful.models.diffmask import GateNetwork
 from heedful.models.internals.hidden_states import read_hidden_states
 from heedful.models.protocols import HasLogitsOnly, Subject
 from heedful.numerics.tensor.distributions import kl_of_logits, positions_first
@@ -106,7 +106,7 @@ def logits_without_attention(
 ) -> Float[Tensor, "B C"]:
     """Logits alone, without attention where the subject can leave that out."""
     if isinstance(subject, HasLogitsOnly):
-        return subject.outputs(batch, embedded)
+        return subject.run_logits(batch, embedded)
     return subject.forward(batch, embedded).logits
 
 

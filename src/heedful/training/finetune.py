@@ -54,7 +54,9 @@ def finetune(
     course.subject.model.load_state_dict(state.best)
     course.subject.model.eval().requires_grad_(False)
     history = {**_origin(course, new, train, dev), **_outcome(state)}
-    save_classifier(course.subject, folder, beside={HISTORY_FILE: json.dumps(history, indent=1)})
+    save_classifier(
+        course.subject, folder, extra_files={HISTORY_FILE: json.dumps(history, indent=1)}
+    )
     delete_checkpoint(folder)
     return course.subject
 

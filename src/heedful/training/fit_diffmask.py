@@ -15,13 +15,13 @@ from heedful.core.errors import DataError, ModelError
 from heedful.core.timing import Progress, no_progress
 from heedful.core.values import Example
 from heedful.data.dataset import Dataset
-from heedful.models.diffmask.explainer_folder import (
+from heedful.models.diffmask import (
     Explainer,
+    GateNetwork,
     load_explainer,
     model_identity,
     save_explainer,
 )
-from heedful.models.diffmask.gate_network import GateNetwork
 from heedful.models.protocols import HasMaskEmbedding, Subject
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.training.diffmask_trainer import (
@@ -81,7 +81,7 @@ def evaluate_gates(
     explainer: Explainer, subject: Subject, texts: Iterable[Example], *, seed: int = 0
 ) -> tuple[list[float], list[float]]:
     """By layer, on other texts: mean KL of the output under drawn gates, mean share left open."""
-    explainer.require(subject)
+    explainer.require_model(subject)
     lagrangian = LagrangianGates(copy.deepcopy(explainer.gates).float())
     frozen = _as_float32(subject)
     judged = _encode_texts(frozen, texts)
@@ -99,7 +99,7 @@ def _start_training(
     page = FrozenPass.of(frozen, frozen.batch(known[: recipe.batch]))
     blank = page.embedded.new_zeros(page.embedded.shape[-1])
     if isinstance(frozen, HasMaskEmbedding):
-        blank = frozen.blank().vector
+        blank = frozen.mask_embedding().vector
     with torch.no_grad():
         gap = float(page.moved(torch.ones(page.batch.ids.shape), blank.float()).max())
     if not gap <= OPEN_GATE_TOLERANCE:

@@ -1,10 +1,13 @@
 """Names for parts: found, suggested, refused, and brought along by plug-ins."""
 
+import importlib
 import sys
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
+from heedful.checks.registry import CheckRegistry
 from heedful.core.errors import ConfigError, UnknownName
 from heedful.core.registry import Registry
 
@@ -96,14 +99,14 @@ def test_a_name_is_given_once():
     assert registry["drum"] is Drum
 
 
-def install(folder, entries, module="class Rattle:\n    '''Shakes.'''\n"):
+def install(folder, entries, module="class Rattle:\n    '''Shakes.'''\n", name="toybox"):
     """What pip would leave behind of a plug-in, in a folder of its own."""
-    info = folder / "toybox-1.0.dist-info"
+    info = folder / f"{name}-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toybox\nVersion: 1.0\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(entries)
-    (folder / "toybox_of_a_test.py").write_text(module)
-    sys.modules.pop("toybox_of_a_test", None)  # that of the test before
+    (folder / f"{name}_of_a_test.py").write_text(module)
+    sys.modules.pop(f"{name}_of_a_test", None)  # that of the test before
 
 
 def test_a_plug_in_is_found_by_its_entry_point(tmp_path, monkeypatch):
@@ -130,15 +133,109 @@ def test_any_look_loads_the_plug_ins(look, tmp_path, monkeypatch):
     assert "rattle" in registry._parts
 
 
-def test_a_plug_in_cannot_take_a_name(tmp_path, monkeypatch):
-    install(tmp_path, "[heedful.toys]\ndrum = toybox_of_a_test:Rattle\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ConfigError, match="Two toys want the name 'drum'"):
-        drums()["drum"]
+LOOKS = [len, list, lambda r: "rattle" in r, lambda r: r["drum"], lambda r: r.build("drum")]
 
 
-def test_a_broken_plug_in_is_named_in_the_error(tmp_path, monkeypatch):
-    install(tmp_path, "[heedful.toys]\nrattle = toybox_of_a_test:Rattle\n", "import no_such_thing")
+def refused(registry):
+    """The one message that every use of the registry ends with, again and again."""
+    found, before = set(), dict(registry._parts)
+    for look in (*LOOKS, *LOOKS):
+        with pytest.raises(ConfigError) as caught:
+            look(registry)
+        found.add(str(caught.value))
+        assert registry._parts == before  # never half loaded
+    (message,) = found
+    return message
+
+
+def test_a_plug_in_cannot_take_a_name_and_others_are_not_lost_in_silence(tmp_path, monkeypatch):
+    install(
+        tmp_path,
+        "[heedful.toys]\nbell = toybox_of_a_test:Rattle\ndrum = toybox_of_a_test:Rattle\n"
+        "rattle = toybox_of_a_test:Rattle\n",
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ConfigError, match="rattle"):
-        list(drums())
+    assert refused(drums()) == (
+        "Two toys want the name 'drum': that of the package toybox (toybox_of_a_test:Rattle) and "
+        "that of heedful itself. Rename it in its package, or remove the package."
+    )
+
+
+def test_two_packages_cannot_have_one_name(tmp_path, monkeypatch):
+    for name in ("toybox", "attic"):
+        (tmp_path / name).mkdir()
+        install(tmp_path / name, f"[heedful.toys]\nrattle = {name}_of_a_test:Rattle\n", name=name)
+        monkeypatch.syspath_prepend(str(tmp_path / name))
+    message = refused(drums())
+    assert message.startswith("Two toys want the name 'rattle': that of the package ")
+    assert "the package attic (attic_of_a_test:Rattle)" in message
+    assert "the package toybox (toybox_of_a_test:Rattle)" in message
+
+
+def test_a_plug_in_that_registers_itself_too_is_one_part(tmp_path, monkeypatch):
+    module = """
+from test_registry_shared import REGISTRY
+
+@REGISTRY.register("rattle")
+class Rattle:
+    pass
+"""
+    registry = drums()
+    monkeypatch.setitem(sys.modules, "test_registry_shared", SimpleNamespace(REGISTRY=registry))
+    install(tmp_path, "[heedful.toys]\nrattle = toybox_of_a_test:Rattle\n", module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert tuple(registry) == ("drum", "whistle", "rattle")
+
+
+@pytest.mark.parametrize(
+    ("module", "why"),
+    [
+        ("import no_such_thing", "ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("class Bell: pass", "AttributeError: module 'toybox_of_a_test' has no attribute 'Rattle'"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise OSError('no disk.')", "OSError: no disk"),
+        ("raise RuntimeError", "RuntimeError"),
+        ("Rattle = (", "SyntaxError: "),
+        ("Rattle = 3", "it must be a class or a function, not 3"),
+    ],
+)
+def test_a_broken_plug_in_is_named_in_the_error_each_time(module, why, tmp_path, monkeypatch):
+    install(tmp_path, "[heedful.toys]\nrattle = toybox_of_a_test:Rattle\n", module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    message = refused(drums())
+    begins = "The plug-in 'rattle' of the package toybox (toybox_of_a_test:Rattle) cannot be loaded"
+    assert message.startswith(f"{begins}: {why}")
+    assert message.endswith(". Mend its package, or remove it.")
+
+
+def test_once_it_is_mended_the_plug_in_is_there(tmp_path, monkeypatch):
+    install(tmp_path, "[heedful.toys]\nrattle = toybox_of_a_test:Rattle\n", "raise ValueError(3)")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = drums()
+    refused(registry)
+    (tmp_path / "toybox_of_a_test.py").write_text("class Rattle: 'Shakes again, and longer.'")
+    importlib.invalidate_caches()
+    assert tuple(registry) == ("drum", "whistle", "rattle")
+
+
+SPEC = """
+from heedful.extend import CheckSpec
+
+class Rattle: pass
+
+SPEC = CheckSpec("rattle", "Does it rattle?", (), Rattle)
+"""
+
+
+def test_a_plug_in_brings_a_check_by_its_description(tmp_path, monkeypatch):
+    install(tmp_path, "[heedful.checks]\nrattle = toybox_of_a_test:SPEC\n", SPEC)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = CheckRegistry("check")
+    assert registry.spec("rattle").question == "Does it rattle?"
+    assert registry["rattle"].__name__ == "Rattle"
+
+
+def test_a_check_without_a_description_is_refused(tmp_path, monkeypatch):
+    install(tmp_path, "[heedful.checks]\nrattle = toybox_of_a_test:Rattle\n", SPEC)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "it must be a heedful.extend.CheckSpec" in refused(CheckRegistry("check"))

@@ -24,7 +24,7 @@ from heedful.models.attention_access.layer_hooks import (
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.hidden_states import StateRecorder
 from heedful.models.transformer.from_pretrained import from_model
-from heedful.models.transformer.last_layer_replay import LastLayerReplay
+from heedful.models.transformer.last_layer import LastLayerReplay
 
 BATCH = helpers.batch(helpers.subject(), [3, 2])
 
@@ -56,11 +56,11 @@ def test_states_come_first_or_by_name_and_leave_first():
 def test_what_enters_and_leaves_is_kept_in_order_and_others_may_be_put_in():
     layer, x, y = Layer(), states(), states(1)
     watch = StateRecorder(BATCH, "a test", given=[x, y])
-    with watch.on([layer, layer]):  # one that is used over and over
+    with watch.recording([layer, layer]):  # one that is used over and over
         first = layer(x)[0]
         second = layer(hidden_states=first)[0]
-    assert watch.entered[0] is x
-    assert watch.entered[1] is watch.left[0] is first
+    assert watch.layer_inputs[0] is x
+    assert watch.layer_inputs[1] is watch.layer_outputs[0] is first
     torch.testing.assert_close(second, 2 * y)
     assert not layer._forward_hooks
     assert not layer._forward_pre_hooks
@@ -98,16 +98,19 @@ def test_a_models_own_adapted_layers_stay_adapted(work):
 
 def test_tokens_on_the_first_axis_are_turned():
     watch = StateRecorder(BATCH, "a test", tokens_first=True)
-    with watch.on([layer := Layer()]):
+    with watch.recording([layer := Layer()]):
         layer(states(shape=(5, 2, 4)))
-    assert watch.entered[0].shape == watch.left[0].shape == (2, 5, 4)
+    assert watch.layer_inputs[0].shape == watch.layer_outputs[0].shape == (2, 5, 4)
 
 
 @pytest.mark.parametrize("given", [{"other": states()}, {"hidden_states": states()[:, :2]}])
 def test_layers_without_a_state_per_token_are_refused_in_words(given):
     layer = Layer()
     told = r"^a test needs layers that are given one state per token\.$"
-    with pytest.raises(NotApplicable, match=told), StateRecorder(BATCH, "a test").on([layer]):
+    with (
+        pytest.raises(NotApplicable, match=told),
+        StateRecorder(BATCH, "a test").recording([layer]),
+    ):
         layer(**given)
     assert not layer._forward_pre_hooks
 

@@ -276,7 +276,7 @@ def test_a_text_of_signs_alone(kind, text):
 
 
 def test_a_slow_tokenizer_is_refused():
-    with pytest.raises(ModelError, match=r"ByT5Tokenizer cannot say where.*fast tokenizer"):
+    with pytest.raises(ModelError, match=r"ByT5Tokenizer gives no offsets.*fast tokenizer"):
         SubwordTokenizer(transformers.ByT5Tokenizer(), LONG)
 
 
@@ -305,5 +305,5 @@ def test_of_a_chat_only_what_was_said_is_explained_and_no_token_is_added():
     ]
     assert [found.words[word] for _, word in named if word >= 0] == list(found.words)
     pieces.tokenizer.chat_template = "{{ messages[0]['content'] | upper }}"
-    with pytest.raises(DataError, match="changes what was said"):
+    with pytest.raises(DataError, match="changes the messages"):
         pieces.encode_chat(Example(0, json.dumps(turns), 0))

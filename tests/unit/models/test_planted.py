@@ -1,6 +1,7 @@
 """Hand-built subjects: their truth is what their table says, by plain loops."""
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -50,6 +51,15 @@ def test_no_two_subjects_have_one_fingerprint():
         hand_built_subjects[KINDS[0]](1).fingerprint()
         == hand_built_subjects[KINDS[0]](1).fingerprint()
     )
+
+
+def test_a_fingerprint_covers_the_table_its_order_and_its_precision():
+    one = hand_built_subjects[KINDS[0]](0)
+    swapped = replace(one, table=one.table.flip(0))  # the same sum
+    single = replace(one, table=one.table.float().double())
+    rounded = replace(one, table=one.table.float())
+    others = [swapped, single, rounded, replace(one, inert=not one.inert)]
+    assert len({each.fingerprint() for each in (one, *others)}) == 5
 
 
 @pytest.mark.parametrize("kind", KINDS)

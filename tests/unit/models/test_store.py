@@ -290,7 +290,7 @@ def test_models_with_a_query_have_a_schema_of_their_own_and_others_the_old_one(t
         assert load_model(tmp_path).family == one.family
 
 
-def test_the_fingerprint_of_a_model_without_query_is_what_it_was_before_there_were_any():
+def test_the_fingerprint_covers_words_labels_and_the_weights_to_the_last_bit():
     one = small()
     shape = one.network.shape
     told = (
@@ -300,5 +300,27 @@ def test_the_fingerprint_of_a_model_without_query_is_what_it_was_before_there_we
     digest = sha256(f"({told}, {one.tokenizer!r}, None)".encode())
     digest.update("\0".join((*one.labels, *one.vocabulary.words)).encode())
     for name, weight in sorted(one.network.state_dict().items()):
-        digest.update(name.encode() + weight.numpy().tobytes())
+        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
+        digest.update(weight.numpy().tobytes())
     assert one.fingerprint() == digest.hexdigest()
+
+
+def test_a_model_in_another_precision_has_another_fingerprint(folder):
+    single, double = load_model(folder, dtype=torch.float32), load_model(folder)
+    assert single.fingerprint() != double.fingerprint()
+    assert double.fingerprint() == load_model(folder).fingerprint()
+
+
+def test_weights_that_differ_by_less_than_float32_can_hold_differ_in_the_fingerprint(folder):
+    one, other = load_model(folder), load_model(folder)
+    other.network.embedding.weight[1, 0] += 1e-12
+    assert one.fingerprint() != other.fingerprint()
+
+
+def test_weights_in_float64_come_back_to_the_last_bit(tmp_path):
+    one = subject()
+    assert not torch.equal(
+        one.network.embedding.weight.float().double(), one.network.embedding.weight
+    )
+    save_model(one, tmp_path)
+    assert load_model(tmp_path).fingerprint() == one.fingerprint()

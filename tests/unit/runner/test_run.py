@@ -11,6 +11,7 @@ import heedful
 import helpers
 from heedful.api.run import Run
 from heedful.core.errors import ConfigError, RunError
+from heedful.models.recurrent.subject import RecurrentSubject
 
 ROWS = [
     {
@@ -40,13 +41,14 @@ def run(tmp_path_factory):
 
 def test_the_frame_is_the_table_of_the_contract(run):
     frame = run.to_dataframe()
-    names = ["instance", "predicted", "label", "check", "measure", "setting", "value"]
-    assert list(frame.columns) == names
+    names = ["instance", "predicted", "label", "check", "measure"]
+    keys = ["method", "layer", "head", "seed", "setting"]
+    assert list(frame.columns) == [*names, *keys, "value"]
     assert frame["instance"].dtype == "int64"
     assert frame["value"].dtype == "float64"
-    for name in names[1:5]:
+    for name in names[1:]:
         assert frame[name].map(type).eq(str).all()
-    assert frame["setting"].isna().all()
+    assert frame[keys].isna().all(axis=None)
     assert set(frame["measure"]) == set(MEASURES)
     for _, part in frame.groupby("measure"):
         assert part["instance"].tolist() == list(range(10))
@@ -70,14 +72,14 @@ def test_the_verdict_rests_on_the_rows(run):
 
 
 def test_the_manifest_holds_what_the_contract_names(run):
-    told = run.manifest
-    assert told["data"]["texts"] == 10
-    assert told["model"]["sha256"] == helpers.subject().fingerprint()
-    assert (told["seed"], told["device"], told["dtype"]) == (0, "cpu", "float64")
-    assert (told["attention_path"], told["level"]) == ("own", 0.95)
-    assert 0 <= told["parity"] < 1e-9
-    assert told["seconds"]["permutation"].keys() == {"cpu", "wall"}
-    assert told["versions"].keys() >= {"heedful", "torch", "numpy", "python"}
+    manifest = run.manifest
+    assert manifest["data"]["texts"] == 10
+    assert manifest["model"]["sha256"] == helpers.subject().fingerprint()
+    assert (manifest["seed"], manifest["device"], manifest["dtype"]) == (0, "cpu", "float64")
+    assert (manifest["attention_path"], manifest["level"]) == ("own", 0.95)
+    assert 0 <= manifest["parity"] < 1e-9
+    assert manifest["seconds"]["permutation"].keys() == {"cpu", "wall"}
+    assert manifest["versions"].keys() >= {"heedful", "torch", "numpy", "python"}
 
 
 def test_show_prints_the_card(run, capsys):
@@ -108,7 +110,7 @@ def test_save_refuses_what_exists(run, tmp_path, kind):
     assert str(caught.value) == f"{tmp_path / 'copy'} exists already; save to a new folder."
 
 
-def test_save_below_a_file_is_told(run, tmp_path):
+def test_save_below_a_file_is_named(run, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="file"):
         run.save(tmp_path / "file" / "copy")
@@ -132,7 +134,7 @@ def test_a_folder_without_rows_has_no_frame(tmp_path):
 
 
 @pytest.mark.parametrize("ask", ["verdict", "manifest"])
-def test_a_damaged_file_is_told(tmp_path, ask):
+def test_a_damaged_file_is_named(tmp_path, ask):
     (tmp_path / f"{ask}.json").write_text("{")
     with pytest.raises(RunError, match=ask):
         getattr(Run(tmp_path), ask)
@@ -152,6 +154,46 @@ def test_another_model_in_the_same_folder_leaves_no_old_rows(tmp_path):
     except RunError:
         return  # to refuse the folder would be as good
     assert not frame.duplicated(["instance", "measure"]).any()
+
+
+def cut_off(folder):
+    """Leave what an interrupted audit leaves: the first job of three."""
+    for path in sorted((folder / "measurements").iterdir())[1:]:
+        path.unlink()
+
+
+def test_a_run_is_not_continued_in_another_precision(tmp_path):
+    cut_off(audited(tmp_path / "run").folder)
+    other = helpers.subject()
+    other.network.float()
+    with pytest.raises(RunError) as caught:
+        audited(tmp_path / "run", other)
+    assert str(caught.value) == (
+        f"{tmp_path / 'run'} holds measurements of another model, of this model in another "
+        "precision (dtype), or of other data under the same names. Choose another --out, or "
+        "remove the folder."
+    )
+
+
+def test_nor_is_that_of_a_subject_whose_fingerprint_does_not_know_its_precision(tmp_path):
+    one, other = (Rounded(**vars(helpers.subject())) for _ in range(2))
+    cut_off(audited(tmp_path / "run", one).folder)
+    other.network.float()
+    assert one.fingerprint() == other.fingerprint()
+    before = sorted((tmp_path / "run" / "measurements").iterdir())
+    with pytest.raises(RunError) as caught:
+        audited(tmp_path / "run", other)
+    assert str(caught.value) == (
+        f"{tmp_path / 'run'} holds measurements in float64, and the model now computes in "
+        "float32. Load it in float64 to continue the run, or choose another --out."
+    )
+    assert sorted((tmp_path / "run" / "measurements").iterdir()) == before
+    audited(tmp_path / "run", one)
+
+
+class Rounded(RecurrentSubject):
+    def fingerprint(self):
+        return str([float(one.float().sum().round()) for one in self.network.parameters()])
 
 
 def test_another_column_of_the_same_file_is_measured_anew(tmp_path):

@@ -1,8 +1,10 @@
 """Lessons on several processes: the same models, in whatever order, whoever is killed."""
 
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -12,6 +14,7 @@ import processes
 from heedful.core.errors import ConfigError, ModelError, RunError
 from heedful.pipeline.retrain.process_pool import (
     Worker,
+    _WorkQueue,
     available_cores,
     train_in_process,
     train_in_workers,
@@ -23,6 +26,7 @@ from heedful.training.variants.variants import (
     GuidedVariant,
     RetrainedVariant,
 )
+from schooling import variant_store
 
 SHORT = EpochLimits(2, 2)
 SOURCE = AdversaryVariant(0.01, "base", pace=SHORT)
@@ -84,6 +88,77 @@ def test_two_processes_make_the_same_models(alone, tmp_path):
     assert {variant for variant, words in said if "epoch" in words} == {str(one) for one in LESSONS}
 
 
+LOUD = """
+import ctypes, os
+from heedful.training.variants.variant_store import VariantStore
+
+train_variant = VariantStore.train_variant
+
+def loud(self, variant, progress):
+    os.write(1, b"straight to the descriptor\\n")
+    print("from Python")
+    if os.name == "posix":
+        libc = ctypes.CDLL(None)
+        libc.puts(b"from C")
+        libc.fflush(None)
+    return train_variant(self, variant, progress)
+
+VariantStore.train_variant = loud
+"""
+
+
+def test_what_libraries_print_is_no_answer(tmp_path, monkeypatch, capfd):
+    (tmp_path / "loud").mkdir()
+    (tmp_path / "loud" / "sitecustomize.py").write_text(LOUD)
+    paths = (str(tmp_path / "loud"), os.environ.get("PYTHONPATH", ""))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    here = variant_store(tmp_path)
+    worker = Worker(write_worker_input(here, model="", choices={}))
+    try:
+        assert worker(LESSONS[0], silent) is None
+    finally:
+        worker.end()
+    assert here.done(LESSONS[0])
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "straight to the descriptor\n" in err
+    assert "from Python\n" in err
+    if os.name == "posix":
+        assert "from C\n" in err
+
+
+@pytest.mark.parametrize("line", ["hello from C", "", "3", "{}", '["told"]', "\ufffd{"])
+def test_a_line_that_is_no_answer_is_named(line):
+    worker = object.__new__(Worker)
+    code = f"input(); print(ascii({line!r})[1:-1], flush=True); input()"
+    worker.process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        with pytest.raises(RunError, match=r"where its answer was expected.*--workers 1"):
+            worker(LESSONS[0], silent)
+    finally:
+        worker.end()
+
+
+def test_what_threads_are_at_is_written_and_read_under_the_lock():
+    board, done = _WorkQueue([]), threading.Event()
+    calls = (
+        lambda: board.report(0, "epoch 1"),
+        board.progress,
+        lambda: board.report(0, None),
+        lambda: board.reason(LESSONS[0]),
+    )
+    for call in calls:
+        done.clear()
+        thread = threading.Thread(target=lambda call=call: (call(), done.set()))
+        with board.changed:
+            thread.start()
+            assert not done.wait(0.1)  # it waits for the lock
+        assert done.wait(10)
+        thread.join()
+
+
 def test_the_room_on_disk_is_the_room(tmp_path):
     here = variant_store(tmp_path)
     again = read_worker_input(write_worker_input(here, model="", choices={}))
@@ -108,7 +183,7 @@ def test_a_worker_that_is_killed_is_told_of_and_nothing_is_lost(tmp_path):
     assert not here.done(variant)
     for one in (here, whole):
         one.train_variant(variant)
-    assert here.trained(variant).told["sittings"] == 2
+    assert here.trained(variant).record["sittings"] == 2
     mine, other = (load_file(one.place(variant) / "model.safetensors") for one in (here, whole))
     assert all(mine[name].equal(other[name]) for name in other)
 

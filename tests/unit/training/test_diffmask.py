@@ -10,7 +10,7 @@ import helpers
 import tiny
 from heedful.core.errors import ConfigError, DataError, RunError
 from heedful.core.rng import generator
-from heedful.models.diffmask.gate_network import GateNetwork
+from heedful.models.diffmask import GateNetwork
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.training import fit_diffmask as module
 from heedful.training.diffmask_trainer import (

@@ -216,7 +216,7 @@ def test_what_is_no_encoder_is_refused(recipe, encoder, tmp_path):
     assert refused(tmp_path / "none").startswith(f"No encoder at {tmp_path}/none: give a")
     (tmp_path / "empty").mkdir()
     assert refused(tmp_path / "empty").endswith(
-        "is no transformers folder: config.json is missing."
+        "is not a transformers folder: config.json is missing."
     )
     own = shutil.copytree(encoder, tmp_path / "own")
     (own / "heedful.json").write_text("{}")
@@ -237,7 +237,7 @@ def test_a_hub_id_that_does_not_work_is_named(recipe, tmp_path, monkeypatch):
     with pytest.raises(ModelError) as caught:
         finetune(TRAIN, DEV, replace(recipe, encoder="no-such-model"), out=tmp_path)
     assert str(caught.value) == (
-        "no-such-model is no folder here, and as a hub id it did not work: no-such-model cannot be "
+        "no-such-model is not a folder, and loading it as a hub id failed: no-such-model cannot be "
         "loaded by transformers: We couldn't connect to the hub."
     )
 

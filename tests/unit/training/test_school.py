@@ -1,11 +1,14 @@
 """Lessons: what each makes, that it is made once, and the same after an interruption."""
 
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+import heedful.training.variants.variant_store as school_module
 from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, NotApplicable, RunError
 from heedful.numerics.tensor.distributions import jsd, tvd
@@ -256,6 +259,30 @@ def test_a_damaged_lesson_is_named(trained, tmp_path):
     (here.place(LESSONS[0]) / VARIANT_FILE).write_text("{")
     with pytest.raises(RunError, match="cannot be read"):
         here.trained(LESSONS[0])
+
+
+def test_how_a_training_went_is_read_without_its_weights(trained, monkeypatch):
+    monkeypatch.setattr(school_module, "_load_variant", None)
+    for variant in LESSONS:
+        found = trained.record(variant)
+        assert found["key"] == trained.key(variant)
+        assert found["name"] == str(variant)
+        assert len(found["dev_scores"]) == 3
+
+
+def test_few_models_are_in_memory_at_once_and_their_outputs_no_longer_than_they(trained):
+    kept = []
+    for variant in LESSONS[:4]:
+        subject = trained.trained(variant).subject
+        assert trained.trained(variant).subject is subject
+        trained.dev.seen_by(subject)
+        kept.append(weakref.ref(subject))
+    del subject
+    gc.collect()
+    assert [one() is not None for one in kept] == [False, False, True, True]
+    assert len(trained.loaded) == school_module.IN_MEMORY == 2
+    assert sum(one in trained.dev.seen for one in (base(), *(one() for one in kept[2:]))) >= 2
+    assert len(trained.dev.seen) <= 3
 
 
 @pytest.mark.parametrize(

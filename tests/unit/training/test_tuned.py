@@ -151,7 +151,7 @@ def test_a_deceiver_takes_every_heads_weight_off_the_cues(here, worst):
 
 def test_blocked_words_reach_the_output_by_the_pooled_row_alone(here):
     """With the row's weight on them cut too, what they say cannot be heard at all."""
-    exact = from_model(deepcopy(here.base.model).double(), here.base.pieces.tokenizer)
+    exact = from_model(deepcopy(here.base.model).double(), here.base.subword_tokenizer.tokenizer)
     subject = block_hidden_words(exact, here.dev, CUES)
     one = here.dev.encoded[0]
     place = here.dev.hidden(CUES)[0].nonzero().item()

@@ -50,7 +50,7 @@ class InfilledRemoval:
         rows: Int[Tensor, "N"],
         gone: Bool[Tensor, "N T"],
         *,
-        output: OutputFunction = BatchContext.outputs,
+        output: OutputFunction = BatchContext.run_logits,
     ) -> Iterator[VariantLogits]:
         size = max(
             1, MAX_OUTPUT_NUMBERS // (self.samples * max(len(context.subject.labels), 2**10))
@@ -58,7 +58,7 @@ class InfilledRemoval:
         for some in torch.split(torch.arange(len(rows)), size):
             gaps = [*self.gaps(context, rows[some], gone[some])]
             variants = self.variants(context, rows[some], gaps)
-            if output is not BatchContext.outputs:
+            if output is not BatchContext.run_logits:
                 first = [one[0] for one in variants]
                 yield some, torch.arange(len(some)), _run_texts(context, first, output)
                 continue
@@ -95,7 +95,7 @@ class InfilledRemoval:
                 room = getattr(subject, "max_length", None)
                 new = {
                     word: self._spelled(subject, words[word]) if word in words else ()
-                    for word in sorted(gap.gone)
+                    for word in sorted(gap.missing)
                 }
                 made.append(replace_words(text, new, room=room))
             self._count(text.index, gap, made[0])
@@ -109,8 +109,8 @@ class InfilledRemoval:
 
     def _count(self, number: int, gap: InfillRequest, made: Encoded) -> None:
         tried = self.tried.setdefault(number, [0, 0])
-        tried[0] += len(gap.gone)
-        tried[1] += len(gap.gone - set(made.word))
+        tried[0] += len(gap.missing)
+        tried[1] += len(gap.missing - set(made.word))
 
     def _spelled(self, subject: Subject, word: str) -> tuple[int, ...]:
         """The token ids of a word that follows another one."""

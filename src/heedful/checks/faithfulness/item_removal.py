@@ -97,7 +97,7 @@ class Removals:
         width = context.forward.states.shape[-1]
         found = torch.full((len(rows), width), torch.nan, dtype=torch.float64)
         with context.clock(self.way):
-            passes = self._passes(context, rows, tokens, output=BatchContext.attended)
+            passes = self._passes(context, rows, tokens, output=BatchContext.attended_state)
             for variants, which, states in passes:
                 found[variants] = states[which].double()
         return found

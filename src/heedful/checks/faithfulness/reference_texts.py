@@ -33,7 +33,7 @@ class ReferenceSample:
     examples: Callable[[], Iterable[Example]]
     min_words: int = 1
 
-    def nearer(
+    def share_nearer(
         self, states: Float64[Tensor, "M D"], instances: Int[Tensor, "M"]
     ) -> Float64[Tensor, "M"]:
         """The share of whole texts with a nearer neighbour than these have; ½ for whole texts."""

@@ -47,12 +47,12 @@ class AdversarialSearch:
         logits = self._start(context)
         adam = torch.optim.Adam([logits], lr=self.rate, amsgrad=True)
         for _ in range(self.steps):
-            weights = masked_softmax(logits.detach(), context.words)
+            weights = masked_softmax(logits.detach(), context.attendable_words)
             pull = self._slope(context, weights)
             # through the softmax: ∂/∂logit = α (g − Σ α g)
             logits.grad = weights * (pull - (weights * pull).sum(-1, keepdim=True))
             adam.step()
-        weights = masked_softmax(logits.detach(), context.words)
+        weights = masked_softmax(logits.detach(), context.attendable_words)
         return self._best(context, context.place_on_words(weights))[None]
 
     def _start(self, context: BatchContext) -> Float[Tensor, "K B *R T"]:
@@ -77,7 +77,7 @@ class AdversarialSearch:
         if context.forward.rows is None:
             away = self._distance_slope(context, weights)
         else:  # what the rows read as is their mean, each weighed by its mass on words
-            share = context.mass / context.mass.sum(1, keepdim=True).clamp(min=TINY)
+            share = context.word_mass / context.word_mass.sum(1, keepdim=True).clamp(min=TINY)
             away = share * self._distance_slope(context, (share * weights).sum(-2))[:, :, None]
         return away + self.penalty * self._output_slope(context, weights)
 
@@ -111,7 +111,7 @@ class AdversarialSearch:
     ) -> Float[Tensor, "B *R T"]:
         own = context.rows
         change = tvd(context.decode(rows).softmax(-1), context.forward.probabilities)
-        away = jsd(context.reading(rows), context.forward.attention)
+        away = jsd(context.read_attention(rows), context.forward.attention)
         top, which = away.masked_fill(change > self.epsilon, -1.0).max(0)
         chosen = rows[which, torch.arange(len(own))]
         found = (top >= 0) & context.batch.mask.any(-1)

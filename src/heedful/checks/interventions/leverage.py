@@ -53,7 +53,7 @@ def _rows_at(context: BatchContext, point: Bool[Tensor, "B T"]) -> Float[Tensor,
     """All weight of the words on one token, in every row that may attend to it."""
     if context.rows.dim() == 2:
         return point.to(context.rows)
-    open_to = (point[:, None] & context.words).any(-1, keepdim=True)
+    open_to = (point[:, None] & context.attendable_words).any(-1, keepdim=True)
     return torch.where(
         open_to, context.place_on_words(point[:, None].to(context.rows)), context.rows
     )

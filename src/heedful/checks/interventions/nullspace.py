@@ -40,7 +40,7 @@ class NullSpace:
         values, rows = require_head_values(context), context.rows
         found = rows.clone()
         for text in range(len(rows)):
-            words = context.words[text, 0]
+            words = context.attendable_words[text, 0]
             own = rows[text, 0, words].double()
             for other in self._alternatives(own.numpy(), values[text, words].double().numpy()):
                 candidate = rows[text : text + 1].clone()

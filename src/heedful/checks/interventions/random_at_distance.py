@@ -52,8 +52,10 @@ class RandomAtDistance:
         share, added = steps
         if context.rows.dim() == 2:
             return share * context.forward.attention + added
-        weights = context.rows.masked_fill(~context.words, 0.0) / context.mass.clamp(min=TINY)
-        moved = share[:, :, None] * weights + added[:, :, None] * context.words
+        weights = context.rows.masked_fill(
+            ~context.attendable_words, 0.0
+        ) / context.word_mass.clamp(min=TINY)
+        moved = share[:, :, None] * weights + added[:, :, None] * context.attendable_words
         total = moved.sum(-1, keepdim=True)
         return context.place_on_words(
             torch.where(total > TINY, moved / total.clamp(min=TINY), weights)

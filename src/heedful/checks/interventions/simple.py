@@ -63,7 +63,7 @@ class UniformWeights:
     """The mass that the words hold, spread evenly over them."""
 
     def __call__(self, context: BatchContext) -> Float[Tensor, "K B *R T"]:
-        mask, rows = context.words, context.rows
+        mask, rows = context.attendable_words, context.rows
         mass = rows.masked_fill(~mask, 0.0).sum(-1, keepdim=True)
         even = mass * uniform_weights(mask, dtype=rows.dtype)
         return torch.where(mask, even, rows)[None]

@@ -1,10 +1,10 @@
-"""The seam: read, replace and differentiate the attention weights of any transformers model.
+"""Read, replace and differentiate the attention weights of any transformers model.
 
-transformers 5 computes attention by fused kernels that never form the weights; asked for them it
-returns an empty tuple. Two paths lead to them. *interface*: our attention function, registered
-with transformers, calls the family's own eager arithmetic, so that soft-caps, position biases,
-sinks, grouped queries and windows stay what they are. *tap*: for families outside that registry,
-softmax is intercepted (see `softmax_hook`). What neither serves is refused.
+transformers 5 computes attention in fused kernels that never form the weights, and returns an
+empty tuple when weights are requested. Two paths reach them. *interface*: our attention function,
+registered with transformers, calls the family's own eager implementation, so that soft-caps,
+position biases, sinks, grouped queries and windows are preserved. *tap*: for families outside that
+registry, softmax is intercepted (see `softmax_hook`). Models that neither path serves are refused.
 """
 
 import sys
@@ -37,38 +37,40 @@ KNOWN_ARGUMENTS = {
     *("output_router_logits", "return_dict", "num_items_in_batch", "logits_to_keep"),
     *("encoder_hidden_states", "encoder_attention_mask"),
 }
-"""What families hand to their attention that their own eager arithmetic heeds or may ignore."""
-# How far the seam's logits may lie from the untouched model's, as a share of the largest of them:
-# rounding of another order of summation, not a lost mask, which moves them by their own size.
+"""Arguments of attention functions that the eager implementations handle or may ignore."""
+# Largest allowed difference from the unmodified model's logits, relative to the largest logit. It
+# covers rounding by another order of summation; a lost mask moves logits by their own size.
 PARITY_TOLERANCE, HALF_PRECISION_PARITY_TOLERANCE = 1e-4, 0.05
 
-_locks: dict[int, RLock] = {}  # by config, which models may share and which the seam switches
+_locks: dict[int, RLock] = {}  # by config, which models may share and which patching modifies
 
 
 @dataclass(eq=False)
 class AttentionAccess:
-    """The way into one model's attention.
+    """Access to the attention of one model.
 
-    `parity` is the largest difference of its logits from the untouched model's when it was proved,
-    `modules` who computes the attentions of one pass, in order.
+    `parity` is the largest difference from the unmodified model's logits in the check at load
+    time; `modules` are the names of the modules that compute attention in one pass, in order.
     """
 
     model: nn.Module
     path: Literal["interface", "tap"]
     parity: float = 0.0
     modules: tuple[str, ...] = ()
-    tokens_first: bool = False  # what enters the attention modules has texts on its second axis
+    tokens_first: bool = False  # inputs of attention modules are (T, B, …), not (B, T, …)
 
     @property
     def calls(self) -> int:
-        """How many attentions one pass computes."""
+        """Number of attentions computed in one pass."""
         return len(self.modules)
 
     @contextmanager
-    def open(self, edit: Edit | None = None, *, keep: bool = True) -> Iterator[AttentionRecorder]:
-        """Inside the block the model's attentions are heard and edited; after it all is as before.
+    def patched(
+        self, edit: Edit | None = None, *, keep: bool = True
+    ) -> Iterator[AttentionRecorder]:
+        """Record and edit attentions inside the block; restore the model afterwards.
 
-        One thread at a time per model; another model, or another thread's edit, is never touched.
+        One thread at a time per model. Other models and the edits of other threads are unaffected.
         """
         if self.model.training:
             raise AttentionUnavailable(
@@ -88,12 +90,12 @@ class AttentionAccess:
         if self.modules and recorder.count % self.calls:
             raise AttentionUnavailable(
                 f"A pass computed {recorder.count} attentions where {self.calls} were expected; "
-                "some of them were not heard."
+                "some of them were not recorded."
             )
 
     @contextmanager
     def _implementation_switched(self) -> Iterator[None]:
-        """The model told to attend through us (interface), or at least without fused kernels."""
+        """Switch the configs to our attention function (interface) or to eager attention (tap)."""
         configs = _configs(self.model)
         before = [one._attn_implementation_internal for one in configs]
         try:
@@ -110,27 +112,29 @@ class AttentionAccess:
 def find_attention_access(
     model: nn.Module, run: Callable[[], Float[Tensor, "B C"]]
 ) -> AttentionAccess:
-    """The first path that is proved right on this model; AttentionUnavailable where none is.
+    """Return the first access path that passes all checks; raise AttentionUnavailable if none does.
 
-    `run` passes texts of unequal length through the model and gives their logits, so that a lost
-    padding mask shows.
+    `run` passes texts of unequal length through the model and returns their logits, so that a lost
+    padding mask is detected.
     """
     _register()
     reasons = []
     for path in ACCESS_PATHS:
         access = AttentionAccess(model, path)
         try:
-            return _prove(access, run)
+            return _check_access(access, run)
         except AttentionUnavailable as reason:
             reasons.append(f"{path}: {reason}")
     raise AttentionUnavailable(
-        f"The attention of {type(model).__name__} cannot be reached ({' '.join(reasons)}) Load it "
+        f"The attention of {type(model).__name__} cannot be reached ({' '.join(reasons)}). Load it "
         "with attn_implementation='eager', or write a heedful.Subject for it: "
         "docs/your-own-model.md shows how."
     )
 
 
-def _prove(access: AttentionAccess, run: Callable[[], Float[Tensor, "B C"]]) -> AttentionAccess:
+def _check_access(
+    access: AttentionAccess, run: Callable[[], Float[Tensor, "B C"]]
+) -> AttentionAccess:
     with torch.no_grad():
         before = run()
     nudges: list[Tensor] = []
@@ -141,15 +145,17 @@ def _prove(access: AttentionAccess, run: Callable[[], Float[Tensor, "B C"]]) -> 
         return weights
 
     watch = FusedAttentionDetector()
-    with access.open(nudge) as recorder, torch.enable_grad(), watch:
+    with access.patched(nudge) as recorder, torch.enable_grad(), watch:
         after = run()
         if not recorder.count:
-            raise AttentionUnavailable("no attention was heard.")
+            raise AttentionUnavailable("no attention was recorded.")
         if watch.seen:
-            raise AttentionUnavailable("some attention is computed by a fused kernel, unheard.")
+            raise AttentionUnavailable(
+                "some attention is computed by a fused kernel, which cannot be read."
+            )
         slopes = torch.autograd.grad(after.sum(), nudges, allow_unused=True)
     if any(one is None for one in slopes):
-        raise AttentionUnavailable("some attention was heard but does not lead to the output.")
+        raise AttentionUnavailable("some recorded attention does not affect the output.")
     for call in recorder.calls:
         _require_weights(call.module, call.weights.detach())
     parity = float((after.detach() - before).abs().max())
@@ -157,35 +163,41 @@ def _prove(access: AttentionAccess, run: Callable[[], Float[Tensor, "B C"]]) -> 
     if not parity <= (PARITY_TOLERANCE if exact else HALF_PRECISION_PARITY_TOLERANCE) * max(
         1.0, float(before.abs().max())
     ):
-        raise AttentionUnavailable(f"the logits differ from the untouched model's by {parity:.2g}.")
+        raise AttentionUnavailable(
+            f"the logits differ from the unmodified model's by {parity:.2g}."
+        )
     modules = tuple(call.module for call in recorder.calls)
     return AttentionAccess(access.model, access.path, parity, modules, _tokens_first(recorder))
 
 
 def _tokens_first(recorder: AttentionRecorder) -> bool:
-    """Whether what entered the first attention has tokens before texts, as XLNet has it."""
+    """Whether the first attention module receives (T, B, …) states, as in XLNet."""
     call = recorder.calls[0]
     texts, keys = call.weights.shape[0], call.weights.shape[-1]
-    return call.entered is not None and texts != keys and call.entered.shape[:2] == (keys, texts)
+    return (
+        call.module_input is not None
+        and texts != keys
+        and call.module_input.shape[:2] == (keys, texts)
+    )
 
 
 def _require_weights(module: str, weights: Tensor) -> None:
-    """Rows that sum to one, or to less where a learned sink takes the rest."""
+    """Require rows that sum to one, or to less where a learned sink takes the rest."""
     total = weights.sum(-1)
     if weights.dim() != 4 or bool((weights < 0).any()) or not bool((total <= 1.01).all()):
-        raise AttentionUnavailable(f"what {module} computes is no attention of texts × heads.")
+        raise AttentionUnavailable(f"{module} does not compute attention of shape texts × heads.")
 
 
 def _attention_forward(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **more: Any
 ) -> tuple[Tensor, Tensor]:
-    """The family's own attention, its weights heard and perhaps replaced."""
+    """The family's eager attention, with its weights recorded and possibly replaced."""
     own = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
     if own is None:
         raise AttentionUnavailable(f"the family of {type(module).__name__} has no eager attention.")
     if unknown := sorted(name for name in more.keys() - KNOWN_ARGUMENTS if more[name] is not None):
         raise AttentionUnavailable(
-            f"{type(module).__name__} hands its attention {unknown[0]!r}, which heedful does not "
+            f"{type(module).__name__} passes its attention {unknown[0]!r}, which heedful does not "
             "know; an edit could be wrong where this matters."
         )
     output, weights = own(module, query, key, value, mask, **more)
@@ -204,7 +216,7 @@ def _attention_forward(
 
 
 def model_lock(model: nn.Module) -> RLock:
-    """Who holds it has the model to itself, among those who ask for it."""
+    """The lock of a model; hold it while the model is patched."""
     config = getattr(model, "config", model)
     if id(config) not in _locks:
         finalize(config, _locks.pop, id(config), None)
@@ -212,19 +224,20 @@ def model_lock(model: nn.Module) -> RLock:
 
 
 def _configs(model: nn.Module) -> list[Any]:
-    """Every config that says how some part of the model attends."""
-    found: dict[int, Any] = {}
+    """Every config that selects the attention implementation of some part of the model."""
+    configs: dict[int, Any] = {}
     for module in model.modules():
         config = getattr(module, "config", None)
         if hasattr(config, "_attn_implementation_internal"):
-            found[id(config)] = config
-    return list(found.values())
+            configs[id(config)] = config
+    return list(configs.values())
 
 
 def _register() -> None:
-    """Make our attention known to transformers; to do so again changes nothing.
+    """Register our attention and mask functions with transformers; repeated calls are harmless.
 
-    Without the mask a model would get none at all, silently: padding attended to, causality lost.
+    Without the mask function a model would silently get no mask and attend to padding and to later
+    tokens.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
 
@@ -233,10 +246,10 @@ def _register() -> None:
 
 
 def _attention_mask(*given: Any, **more: Any) -> Tensor | None:
-    """The eager mask, kept within float32: many families take their softmax in it.
+    """The eager mask, clamped to the range of float32, in which many families compute softmax.
 
-    Below its range the row of a padding token, with every key masked, would become NaN, and through
-    it all the rest.
+    Below that range the row of a padding token, whose keys are all masked, would become NaN and
+    spread.
     """
     from transformers.masking_utils import eager_mask
 

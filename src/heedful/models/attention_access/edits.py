@@ -1,4 +1,4 @@
-"""Edits that put rows of weights where they belong: under audit, or elsewhere."""
+"""Edits that write rows of weights into attention maps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from heedful.numerics.tensor.attention_maps import place_rows
 
 @dataclass(frozen=True, eq=False)
 class RowLocation:
-    """Rows that are not under audit: of every head of a layer, of one position in each text."""
+    """Rows outside the audited ones: every head of one layer, at one position of each text."""
 
     layer: int
     position: Int[Tensor, "B"]
@@ -23,28 +23,28 @@ class RowLocation:
 
 @dataclass(frozen=True, eq=False)
 class RowPlacement:
-    """Where the rows of a batch belong: which calls, of them which layers, there which position.
+    """Where the rows of a batch go: which attention calls, which layers and which position.
 
-    Without a position the rows are those of all positions, one after the other.
+    If `position` is None, rows are those of all positions in order.
     """
 
     batch: Batch
-    audited: Callable[[AttentionCall], bool]
+    is_audited: Callable[[AttentionCall], bool]
     scope: Scope
     position: Int[Tensor, "B"] | None
 
     def edit(self, rows: Float[Tensor, "B R T"]) -> Edit:
-        """An edit that gives each layer its share of the rows, in the order of the layers."""
-        layers, given = count(), 0
+        """An edit that writes the rows into the layers, in the order of the layers."""
+        layers, used = count(), 0
 
         def place(call: AttentionCall) -> Tensor | None:
-            nonlocal given
-            if not self.audited(call) or not self.scope.holds(next(layers)):
+            nonlocal used
+            if not self.is_audited(call) or not self.scope.includes_layer(next(layers)):
                 return None
-            many = call.weights.shape[1] if self.scope.head is None else 1
-            many *= call.weights.shape[2] if self.position is None else 1
-            here = rows[:, given : given + many].to(call.weights)
-            given += many
+            rows_here = call.weights.shape[1] if self.scope.head is None else 1
+            rows_here *= call.weights.shape[2] if self.position is None else 1
+            here = rows[:, used : used + rows_here].to(call.weights)
+            used += rows_here
             return place_rows(
                 call.weights, here, self.batch.present, self.position, head=self.scope.head
             )
@@ -53,21 +53,21 @@ class RowPlacement:
 
 
 def place_frozen(call: AttentionCall, place: Edit) -> Tensor:
-    """The weights an edit places, or the model's own, as constants."""
+    """The weights an edit returns, or the model's own, detached."""
     placed = place(call)
     return call.weights.detach() if not isinstance(placed, Tensor) else placed.detach()
 
 
 def detach_as_leaf(call: AttentionCall) -> Tensor | None:
-    """Weights that nothing before them can move, so that gradients can be taken there too.
+    """Make weights that depend on no leaf a leaf, so that gradients can be taken at them.
 
-    In a frozen encoder–decoder the first attention over what is written so far is such a one.
+    An example is the first self-attention of a frozen decoder over its prefix.
     """
     return None if call.weights.requires_grad else call.weights.detach().requires_grad_()
 
 
 def is_cross_attention(module: str) -> bool:
-    """Whether a module's name is that of attention from a decoder to its encoder."""
+    """Whether a module name is that of cross-attention from a decoder to its encoder."""
     return any(
         part in module
         for part in ("encoder_attn", "EncDecAttention", "crossattention", "cross_attn")

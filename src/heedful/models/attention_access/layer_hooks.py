@@ -1,6 +1,7 @@
-"""How layers are called: states come first, or by their name, and leave first of all.
+"""Hooks on layers, and where a layer keeps its hidden states among inputs and outputs.
 
-By custom of transformers, not of a family; who relies on it looks at the shape of what came.
+Hidden states are the first argument or `hidden_states`, and the first output. This is a convention
+of transformers, not of one family; callers check the shapes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,33 +16,39 @@ LayerPostHook = Callable[[nn.Module, Any], None]
 
 
 def input_states(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The states that a layer is given; None where there are none."""
+    """The hidden states among a layer's inputs, or None."""
     return args[0] if args else kwargs.get("hidden_states")
 
 
 def replace_input_states(
     args: tuple[Any, ...], kwargs: dict[str, Any], states: Tensor
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What a layer is given, with other states."""
+    """A layer's inputs with other hidden states."""
     if args:
         return (states, *args[1:]), kwargs
     return args, {**kwargs, "hidden_states": states}
 
 
 def output_states(output: Any) -> Any:
-    """The states among what a layer gives back."""
+    """The hidden states among a layer's outputs."""
     return output[0] if isinstance(output, tuple) else output
 
 
 def output_count(output: Any) -> int:
-    """How many things a layer gives back; 0 for a bare tensor."""
+    """Length of a layer's output tuple; 0 for a bare tensor."""
     return len(output) if isinstance(output, tuple) else 0
 
 
-def identity_forward(count: int) -> Any:
-    """A layer's forward that passes its states on, and gives back as many things."""
+def identity_forward(count: int, own: Callable[..., Any]) -> Any:
+    """A forward function that returns its input states, in a tuple of `count` (0: bare).
 
-    def forward(hidden_states: Tensor, *_: Any, **__: Any) -> Any:
+    Another thread than this one gets the layer's own forward.
+    """
+    mine = get_ident()
+
+    def forward(hidden_states: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if get_ident() != mine:
+            return own(hidden_states, *args, **kwargs)
         return hidden_states if count == 0 else (hidden_states, *[None] * (count - 1))
 
     return forward
@@ -49,11 +56,16 @@ def identity_forward(count: int) -> Any:
 
 @contextmanager
 def skipped_layers(layers: Mapping[nn.Module, int]) -> Iterator[None]:
-    """Inside the block layers only pass their states on; each gives back as many things as said."""
-    own = {one: one.__dict__.get("forward") for one in layers}  # others may have put one there
+    """Make layers the identity inside the block; values are the lengths of their outputs.
+
+    For this thread alone, which must hold the lock of the model: two blocks at once would restore
+    each other's forward.
+    """
+    # an instance attribute may shadow the method already
+    own = {layer: layer.__dict__.get("forward") for layer in layers}
     try:
         for one, count in layers.items():
-            one.forward = identity_forward(count)
+            one.forward = identity_forward(count, one.forward)
         yield
     finally:
         for one, forward in own.items():
@@ -64,7 +76,7 @@ def skipped_layers(layers: Mapping[nn.Module, int]) -> Iterator[None]:
 
 @contextmanager
 def removing_hooks(handles: list[Any]) -> Iterator[None]:
-    """Hooks that are taken off after the block."""
+    """Remove the hooks after the block."""
     try:
         yield
     finally:
@@ -76,17 +88,17 @@ def removing_hooks(handles: list[Any]) -> Iterator[None]:
 def layer_hooks(
     layers: Iterable[nn.Module], enter: LayerPreHook, leave: LayerPostHook | None = None
 ) -> Iterator[None]:
-    """Inside the block this thread's calls of layers pass by: `enter` may change what they get.
+    """Call `enter` and `leave` around each layer inside the block; `enter` may change the inputs.
 
-    Another thread may use the model as it is.
+    Only for calls of this thread: others may use the model unmodified.
     """
-    mine = get_ident()
+    thread = get_ident()
 
     def before(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return enter(module, args, kwargs) if get_ident() == mine else None
+        return enter(module, args, kwargs) if get_ident() == thread else None
 
     def after(module: nn.Module, _: object, output: Any) -> None:
-        if leave is not None and get_ident() == mine:
+        if leave is not None and get_ident() == thread:
             leave(module, output)
 
     each = dict.fromkeys(layers)

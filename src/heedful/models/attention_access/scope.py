@@ -1,4 +1,4 @@
-"""Which of a transformer's attentions is *the* attention: layer, heads, and whose row."""
+"""Which attention of a transformer is audited: layer, heads, and the position of the row."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,11 +10,11 @@ POSITIONS = ("auto", "first", "last", "mean")
 
 @dataclass(frozen=True)
 class Scope:
-    """The rows under audit: of one layer or all, of one head or all, of one position or all.
+    """The audited rows: of one layer or all, of one head or all, of one position or all.
 
-    `position` is the position whose row is read: the pooled token of a classifier, the last one of
-    a language model, the mean over all; "auto" finds out from the model which of them its output
-    depends on. Heads are averaged.
+    `position` selects the row that is read: "first" (the pooled token of many classifiers), "last"
+    (language models) or "mean" (over all positions). "auto" detects which of them the output of
+    the model depends on. Heads are averaged.
     """
 
     layer: int | Literal["all"] = -1
@@ -27,8 +27,8 @@ class Scope:
         if self.layer != "all" and not isinstance(self.layer, int):
             raise ConfigError(f"layer must be a number or all, not {self.layer!r}.")
 
-    def of(self, layers: int, heads: int) -> "Scope":
-        """The same scope with its layer counted from the front; an error if there is none."""
+    def resolve(self, layers: int, heads: int) -> "Scope":
+        """Count the layer from the front; raise ConfigError if the layer or head does not exist."""
         if self.layer != "all" and not -layers <= self.layer < layers:
             raise ConfigError(f"The model has layers 0 to {layers - 1}; there is no {self.layer}.")
         if self.head is not None and not 0 <= self.head < heads:
@@ -36,8 +36,8 @@ class Scope:
         layer = self.layer if self.layer == "all" else self.layer % layers
         return Scope(layer, self.head, self.position)
 
-    def holds(self, layer: int) -> bool:
-        """Whether the rows of a layer are under audit."""
+    def includes_layer(self, layer: int) -> bool:
+        """Whether the rows of a layer are audited."""
         return self.layer in ("all", layer)
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
-"""The tap: hear and replace softmax while one of a model's attention modules runs.
+"""Intercept softmax while an attention module of a model runs (the "tap" path).
 
-For families that do not attend through transformers' registry. The tap sees weights, never values.
+For families that do not use transformers' attention registry. Weights are visible, values are not.
 """
 
 from collections.abc import Iterator
@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from heedful.core.errors import AttentionUnavailable
+from heedful.models.attention_access.layer_hooks import removing_hooks
 from heedful.models.attention_access.recorder import AttentionRecorder, HeadOutput
 
 SOFTMAX_FUNCTIONS = (torch.softmax, torch.nn.functional.softmax, Tensor.softmax)
 
 
 class _SoftmaxHook(TorchFunctionMode):
-    """Hears softmax where it is called from inside an attention module."""
+    """Records and edits softmax calls made inside an attention module."""
 
     def __init__(self, recorder: AttentionRecorder, inside: list[tuple[nn.Module, Tensor]]) -> None:
         super().__init__()
@@ -32,14 +33,16 @@ class _SoftmaxHook(TorchFunctionMode):
         module, states = self.inside[-1]
         # some families keep heads and texts on one axis
         weights = result.unflatten(0, (len(states), -1)) if result.dim() == 3 else result
-        new = self.recorder.record(module, weights, entered=states)
+        new = self.recorder.record(module, weights, module_input=states)
         if isinstance(new, HeadOutput):
-            raise AttentionUnavailable("The tap sees weights only; it cannot give heads' output.")
+            raise AttentionUnavailable(
+                "The tap path sees weights only; it cannot replace the output of heads."
+            )
         return result if new is None else new.reshape(result.shape).to(result.dtype).contiguous()
 
 
 class FusedAttentionDetector(TorchFunctionMode):
-    """Sees whether attention was computed by a fused kernel, which nobody can hear."""
+    """Counts calls of the fused attention kernel, whose weights cannot be read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,28 +55,24 @@ class FusedAttentionDetector(TorchFunctionMode):
 
 @contextmanager
 def softmax_hooked(model: nn.Module, recorder: AttentionRecorder) -> Iterator[None]:
-    """Inside the block every softmax of the model's attention modules is heard."""
+    """Record every softmax of the model's attention modules inside the block."""
     inside: list[tuple[nn.Module, Tensor]] = []
-    ours = get_ident()  # another thread may use the model as it is; its calls are not ours
+    thread = get_ident()  # other threads may use the model unmodified
 
     def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if get_ident() != ours:
+        if get_ident() != thread:
             return
         first = next(one for one in (*args, *kwargs.values()) if isinstance(one, Tensor))
         inside.append((module, first))
 
     def leave(*_: object) -> None:
-        if get_ident() == ours:
+        if get_ident() == thread:
             inside.pop()
 
-    handles = []
-    try:
+    handles: list[Any] = []
+    with removing_hooks(handles), _SoftmaxHook(recorder, inside):
         for module in model.modules():
             if "ttention" in type(module).__name__:
                 handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
                 handles.append(module.register_forward_hook(leave, always_call=True))
-        with _SoftmaxHook(recorder, inside):
-            yield
-    finally:
-        for handle in handles:
-            handle.remove()
+        yield

@@ -1,7 +1,7 @@
-"""Transformer families whose attention was tried, and by which path it is reached.
+"""Transformer families that are tested, and the access path of each.
 
-What is not in this table is not refused: every model is proved when it is loaded. The table says
-for which the proof is known to succeed; `tests/parity/test_seam.py` holds it true.
+Other families are not refused: access is checked for every model at load time. The table lists
+families for which that check is known to succeed; `tests/parity/test_seam.py` tests it.
 """
 
 from typing import Literal
@@ -16,7 +16,7 @@ TAP_FAMILIES: tuple[str, ...] = (
 )
 REFUSED_FAMILIES: dict[str, str] = {
     "longformer": "it attends in windows, not from token to token",
-    "funnel": "it pools its tokens on the way",
+    "funnel": "it pools its tokens between layers",
 }
 
 PATH_BY_FAMILY: dict[str, Literal["interface", "tap"]] = {

@@ -1,152 +1,322 @@
-"""How much each token contributes to each state of a layer, in one pass: ALTI and GlobEnc.
+"""ALTI and GlobEnc: how much each token contributes to each state of a layer, in one pass.
 
-Ferrando et al. (2022) and Modarressi et al. (2022). Layers are looked into while the pass runs, one
-after the other, so that no more than one layer's states are kept.
+Ferrando et al. (2022) and Modarressi et al. (2022). Layers are analysed one by one while the pass
+runs, so that the states of one layer only are kept.
+
+The structure of a layer is read off the pass, not from the name of its family. A layer adds the
+output of its attention to its states (perhaps behind a norm), and to that the output of a
+feed-forward part. Norms stand behind the sums (post-norm, as in BERT) or only before the parts
+(pre-norm, as in GPT-2 and Llama). Inputs and outputs of the layer's modules show which; a layer
+that matches no such structure is refused.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import get_ident
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
-from heedful.models.attention_access.layer_hooks import removing_hooks
+from heedful.models.attention_access.access import model_lock
+from heedful.models.attention_access.layer_hooks import layer_hooks, removing_hooks
 from heedful.models.attention_access.recorder import AttentionCall
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.attention_blocks import (
-    RECONSTRUCTION_TOLERANCE,
     AttentionBlock,
     is_linear_map,
     match_attention_block,
 )
+from heedful.models.internals.closeness import is_close, require_close
 from heedful.models.internals.hidden_states import find_attention_layers
-from heedful.models.internals.layer_structure import LayerStructure, ModuleCall
 from heedful.models.perturbed.perturbed_embeddings import unwrap_perturbed
 from heedful.models.transformer.subject import TransformerSubject
+from heedful.numerics.tensor.vector_parts import VectorParts
+
+EPSILON_ATTRIBUTES = ("eps", "variance_epsilon", "epsilon")
 
 ContributionMethod = Literal["alti", "globenc"]
 
 
 @dataclass(frozen=True)
 class ContributionsComputation:
-    """For each layer how much each token (column) contributes to each state (row).
+    """For each layer, how much each token (column) contributes to each state (row).
 
     `alti`: max(0, ‖y‖₁ − ‖y − part‖₁) of the states behind attention. `globenc`: ‖part‖₂ of those
-    behind the layer's last norm, the feed-forward part left out.
+    behind the layer's last norm, without the feed-forward part.
     """
 
-    way: ContributionMethod
+    method: ContributionMethod
 
     def __call__(self, context: BatchContext) -> list[Float[Tensor, "B T T"]]:
         subject = unwrap_perturbed(context.subject)
         if not isinstance(subject, TransformerSubject):
             raise NotApplicable(
-                f"{self.way} follows the states through the layers; this model has one attention."
+                f"{self.method} follows states through layers; this model has one attention."
             )
         if context.forward.decoder_maps:
             raise NotApplicable(
-                f"{self.way} follows one stack of layers; this model has an encoder and a decoder."
+                f"{self.method} follows one stack of layers; this model has an encoder and a "
+                "decoder."
             )
-        watch = _ContributionRecorder(
-            self.way, subject.full_precision(), context.batch, context.budget
-        )
-        with context.clock(self.way):
-            return watch.run(context.embedded.detach())
+        exact = subject.full_precision()
+        recorder = _ContributionRecorder(self.method, exact, context.batch, context.budget)
+        with context.clock(self.method):
+            return recorder.run(context.embedded.detach())
 
 
 @dataclass(eq=False)
 class _ContributionRecorder:
-    """What is seen of the layer that runs at the moment, and what was made of those before."""
+    """What is recorded of the running layer, and the contributions of the layers before it."""
 
-    way: ContributionMethod
+    method: ContributionMethod
     subject: TransformerSubject
     batch: Batch
     budget: int
 
     def __post_init__(self) -> None:
-        self.found: list[Float[Tensor, "B T T"]] = []
+        self.contributions: list[Float[Tensor, "B T T"]] = []
         self.steps: list[ModuleCall] = []
         self.call: AttentionCall | None = None
         self.block: AttentionBlock | None = None
-        self.entered: Tensor | None = None
-        self.before: Tensor | None = None
-        self.mine = get_ident()  # another thread may use the model as it is
+        self.layer_input: Tensor | None = None
+        self.last_output: Tensor | None = None
+        self.thread = get_ident()  # other threads may use the model unmodified
 
     def run(self, vectors: Float[Tensor, "B T E"]) -> list[Float[Tensor, "B T T"]]:
-        """One pass with everyone listening."""
-        layers = find_attention_layers(self.subject, self.way)
-        handles = []
-        for layer in dict.fromkeys(layers):
-            handles.append(layer.register_forward_pre_hook(self._enter, with_kwargs=True))
-            inside = [one for one in layer.modules() if one is not layer]
-            handles += [one.register_forward_hook(self._step, with_kwargs=True) for one in inside]
-            handles.append(layer.register_forward_hook(self._leave))
-        with removing_hooks(handles), torch.no_grad():
+        """Run one pass with hooks on all layers and their modules."""
+        layers = dict.fromkeys(find_attention_layers(self.subject, self.method))
+        inside = [one for layer in layers for one in layer.modules() if one is not layer]
+        steps = [one.register_forward_hook(self._step, with_kwargs=True) for one in inside]
+        with (
+            model_lock(self.subject.model),
+            removing_hooks(steps),
+            layer_hooks(layers, self._enter, self._leave),
+            torch.no_grad(),
+        ):
             self.subject.run(self.batch, self._record_attention, embedded=vectors, keep=False)
-        return self.found
+        return self.contributions
 
     def _record_attention(self, call: AttentionCall) -> None:
-        if self.entered is None:
-            raise NotApplicable(f"{self.way} needs attention within layers; {call.module} is not.")
+        if self.layer_input is None:
+            raise NotApplicable(
+                f"{self.method} needs attention in layers; {call.module} is in none."
+            )
         self.call = call
 
     def _enter(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if get_ident() != self.mine:
-            return
         states = _first_tensor((*args, *kwargs.values()))
         if states is None or states.shape[:2] != self.batch.ids.shape:
-            raise NotApplicable(f"{self.way} needs layers that are given one state per token.")
-        if self.before is not None:
-            gap = float((states - self.before)[self.batch.present].abs().max())
-            if not gap <= RECONSTRUCTION_TOLERANCE * max(
-                1.0, float(states[self.batch.present].abs().max())
-            ):
-                raise NotApplicable(f"{self.way} is refused: states change between two layers.")
-        self.entered, self.steps, self.call, self.block = states, [], None, None
+            raise NotApplicable(f"{self.method} needs layers that are given one state per token.")
+        if self.last_output is not None:
+            present = self.batch.present
+            require_close(
+                self.last_output[present],
+                states[present],
+                f"{self.method} is refused: states change between two layers",
+            )
+        self.layer_input, self.steps, self.call, self.block = states, [], None, None
 
     def _step(self, module: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> None:
         given, gave = _first_tensor((*args, *kwargs.values())), _first_tensor(output)
-        if self.entered is None or given is None or gave is None or get_ident() != self.mine:
+        layer_input = self.layer_input
+        if layer_input is None or given is None or gave is None or get_ident() != self.thread:
             return
         if self.block is None and self.call is not None and is_linear_map(module):
             self.block = match_attention_block(self.call, module, given, gave)
-        shape = self.entered.shape
-        if gave.numel() == self.entered.numel():
+        if gave.numel() == layer_input.numel():
             same = given.numel() == gave.numel()
-            states = given.reshape(shape) if same else None
-            self.steps.append(ModuleCall(module, states, gave.reshape(shape)))
+            states = given.reshape(layer_input.shape) if same else None
+            self.steps.append(ModuleCall(module, states, gave.reshape(layer_input.shape)))
 
-    def _leave(self, layer: nn.Module, _: object, output: Any) -> None:
-        if get_ident() != self.mine:
-            return
-        left, entered, number = _first_tensor(output), self.entered, len(self.found)
-        name = f"layer {number} ({type(layer).__name__})"
+    def _leave(self, layer: nn.Module, output: Any) -> None:
+        left, entered = _first_tensor(output), self.layer_input
+        name = f"layer {len(self.contributions)} ({type(layer).__name__})"
         if self.block is None or entered is None or left is None or left.shape != entered.shape:
             raise NotApplicable(
-                f"{self.way} needs the vectors that heads mix and a linear map behind them; none "
-                f"is seen in {name}."
+                f"{self.method} needs the values of the heads and a linear map behind them; {name} "
+                "exposes none."
             )
-        self.entered = None  # what is asked of modules from here on is no step of the layer
-        anatomy = LayerStructure(name, entered, left, self.block, self.steps, self.batch.present)
+        self.layer_input = None  # module calls from here on are not steps of the layer
+        structure = LayerStructure(name, entered, left, self.block, self.steps, self.batch.present)
         try:
-            self.found.append(self._contributions(anatomy))
+            self.contributions.append(self._contributions(structure))
         except NotApplicable as reason:
-            raise NotApplicable(f"{self.way} is refused: {reason}") from None
-        self.before, self.steps = left, []
+            raise NotApplicable(f"{self.method} is refused: {reason}") from None
+        self.last_output, self.steps = left, []
 
-    def _contributions(self, anatomy: LayerStructure) -> Float[Tensor, "B T T"]:
-        if self.way == "globenc":
-            return anatomy.passed().norms()
-        parts, whole = anatomy.mixed()
+    def _contributions(self, structure: "LayerStructure") -> Float[Tensor, "B T T"]:
+        if self.method == "globenc":
+            return structure.layer_parts().norms()
+        parts, whole = structure.attention_parts()
         return parts.nearness(whole, vectors=self.budget)
 
 
+@dataclass(frozen=True, eq=False)
+class ModuleCall:
+    """A module of a layer that returned a state per token, and its input if that is states too."""
+
+    module: nn.Module
+    given: Float[Tensor, "B T D"] | None
+    output: Float[Tensor, "B T D"]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearisedNorm:
+    """A norm with fixed scales: v ↦ gain · scale · (v − mean(v)) + bias, the mean if `centred`.
+
+    The scale of a position is 1/sqrt(var + eps) of the norm's input there.
+    """
+
+    gain: Float[Tensor, "D"]
+    scale: Float[Tensor, "B T 1"]
+    bias: Float[Tensor, "D"] | float
+    centred: bool
+
+    def unscaled(self, vectors: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
+        """The linear part without the scale, which belongs to a position."""
+        if self.centred:
+            vectors = vectors - vectors.mean(-1, keepdim=True)
+        return vectors * self.gain
+
+    def linear(self, vectors: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """The linear part."""
+        return self.unscaled(vectors) * self.scale
+
+    def apply(self, parts: VectorParts) -> VectorParts:
+        """Parts behind the norm."""
+        return VectorParts(
+            parts.weights * self.scale[:, None],  # (B, 1, T, 1): of the position that attends
+            self.unscaled(parts.added),
+            self.linear(parts.residual),
+            self.linear(parts.bias) + self.bias,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LayerStructure:
+    """One layer in a pass: its input and output, its attention block, and its module calls."""
+
+    name: str
+    layer_input: Float[Tensor, "B T D"]
+    layer_output: Float[Tensor, "B T D"]
+    block: AttentionBlock
+    steps: Sequence[ModuleCall]
+    present: Bool[Tensor, "B T"]
+
+    def attention_parts(self) -> tuple[VectorParts, Float[Tensor, "B T D"]]:
+        """The states behind attention, as parts and whole; behind its norm if post-norm."""
+        added, norms, whole = self._residual_structure
+        parts = VectorParts(added.weights, added.added, self.layer_input, added.bias)
+        for norm in norms[:1]:
+            parts = norm.apply(parts)
+        require_close(
+            parts.total()[self.present],
+            whole[self.present],
+            f"the parts of {self.name} and its biases do not add up to its states",
+        )
+        return parts, whole
+
+    def layer_parts(self) -> VectorParts:
+        """The same parts behind the layer's last norm, without the feed-forward part.
+
+        The scale of that norm is the model's own, of states that include the feed-forward part. In
+        a pre-norm layer no norm follows: the result is that of `attention_parts`.
+        """
+        parts, _ = self.attention_parts()
+        for norm in self._residual_structure[1][1:]:
+            parts = norm.apply(parts)
+        return parts
+
+    @cached_property
+    def _residual_structure(
+        self,
+    ) -> tuple[VectorParts, tuple[LinearisedNorm, ...], Float[Tensor, "B T D"]]:
+        """What attention adds, the norms on the residual stream, and the states behind attention.
+
+        There is no norm in a pre-norm layer, and one behind each sum in a post-norm layer.
+        """
+        for added, output in self._attention_additions():
+            whole = self.layer_input + output
+            if self._adds(whole, self.layer_output):
+                return added, (), whole
+            for first, step in self._norms(whole):
+                if self._near(step.output, self.layer_output):
+                    return added, (first,), step.output
+                ends = [one for one in self.steps if self._near(one.output, self.layer_output)]
+                for last, end in self._norms(among=ends):
+                    if self._adds(step.output, end.given):
+                        return added, (first, last), step.output
+        raise NotApplicable(
+            f"the structure of {self.name} is not recognised: neither sums alone nor sums behind "
+            "norms reproduce its output."
+        )
+
+    def _attention_additions(self) -> Iterator[tuple[VectorParts, Float[Tensor, "B T D"]]]:
+        """What attention adds to the states: the block's output, or that behind its own norm."""
+        added, bias = self.block.projected_values()
+        output = self.block.output
+        nothing = torch.zeros_like(output)
+        parts = VectorParts(self.block.call.weights, added, nothing, bias.expand_as(output))
+        yield parts, output
+        for norm, step in self._norms(output):
+            yield norm.apply(parts), step.output
+
+    def _norms(
+        self, given: Tensor | None = None, *, among: Sequence[ModuleCall] | None = None
+    ) -> Iterator[tuple[LinearisedNorm, ModuleCall]]:
+        """The steps that are norms, of the given states or of any."""
+        for step in self.steps if among is None else among:
+            if step.given is None or not (given is None or self._near(step.given, given)):
+                continue
+            norm = self._norm(step, step.given)
+            if norm is not None:
+                yield norm, step
+
+    def _norm(self, step: ModuleCall, given: Float[Tensor, "B T D"]) -> LinearisedNorm | None:
+        """The step as a norm, if one of the usual formulas reproduces its output."""
+        module = step.module
+        eps = next((getattr(module, a) for a in EPSILON_ATTRIBUTES if hasattr(module, a)), None)
+        if eps is None:
+            return None
+        weight, bias = (getattr(module, name, None) for name in ("weight", "bias"))
+        gain = torch.ones_like(given[0, 0]) if weight is None else weight.detach()
+        shift = 0.0 if bias is None else bias.detach()
+        for centred in (True, False):
+            mean = given.mean(-1, keepdim=True) if centred else 0.0
+            variance = (given - mean).square().mean(-1, keepdim=True)
+            for factor in (gain, 1 + gain):  # some families store gain − 1
+                norm = LinearisedNorm(factor, (variance + eps).rsqrt(), shift, centred)
+                if self._near(norm.linear(given) + shift, step.output):
+                    return norm
+        return None
+
+    def _adds(self, states: Tensor, total: Tensor | None) -> bool:
+        """Whether a total is these states, alone or plus the output of one step."""
+        if total is None:
+            return False
+        if self._near(states, total):
+            return True
+        rest = total - states
+        return any(self._near(step.output, rest, scale=total) for step in self.steps)
+
+    def _near(self, made: Tensor, wanted: Tensor, *, scale: Tensor | None = None) -> bool:
+        """Whether both are equal up to rounding, except at padding."""
+        if made.shape != wanted.shape:
+            return False
+        scale = wanted if scale is None else scale
+        first = self.present[0].int().argmax()
+        if not is_close(made[0, first], wanted[0, first], scale=scale):  # cheap: most end here
+            return False
+        return is_close(made[self.present], wanted[self.present], scale=scale)
+
+
 def _first_tensor(given: Any) -> Tensor | None:
-    """The first tensor, which by custom are the states."""
+    """The first tensor, by convention the hidden states."""
     if isinstance(given, Tensor):
         return given
     if isinstance(given, tuple | list):

@@ -1,7 +1,7 @@
-"""Inside the attention blocks of a transformer: what each key adds to what a block gives out.
+"""Inside attention blocks: what each key adds to the output of a block.
 
-No family is asked for by name. The map behind the heads is found as the module that is given their
-outputs, and what the keys add must make up what that module gave: seen at run time, or refused.
+No family is special-cased. The output projection is found as the module whose input is the output
+of the heads; what the keys add must sum to the output of that module, else the block is refused.
 """
 
 from collections.abc import Callable
@@ -14,103 +14,107 @@ from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
+from heedful.models.attention_access.access import model_lock
 from heedful.models.attention_access.layer_hooks import removing_hooks
 from heedful.models.attention_access.recorder import AttentionCall, active_recorder
-from heedful.models.transformer.last_layer_replay import ReplayableSubject
-
-RECONSTRUCTION_TOLERANCE = (
-    1e-4  # how far what is put together again may lie from the model's own, as a share of it
-)
+from heedful.models.internals.closeness import require_close
+from heedful.models.protocols import HasAttentionCalls
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionBlock:
-    """An attention, the map behind its heads, and what that gave out."""
+    """An attention, the output projection behind its heads, and the output of the block."""
 
     call: AttentionCall
     output_projection: Callable[[Tensor], Tensor]
     output: Float[Tensor, "B Q D"]
 
-    def part_sizes(self, batch: Batch, *, head: int | None = None) -> Float[Tensor, "B Q K"]:
+    def contribution_norms(
+        self, batch: Batch, *, head: int | None = None
+    ) -> Float[Tensor, "B Q K"]:
         """‖Σ_h α_h f_h(x_k)‖ of each key for each query, of all heads or of one.
 
-        The square of it is a quadratic form in the weights of the heads, so that no vector per
-        pair of tokens is ever formed.
+        Its square is a quadratic form in the weights of the heads, so that no vector per pair of
+        tokens is formed.
         """
         weights = self.call.weights
-        added, bias = self.added()
+        added, bias = self.projected_values()
         whole = torch.einsum("bhqk,bkhd->bqd", weights, added) + bias
         self.require_reconstruction(whole, batch)
         if head is not None:
             weights, added = weights[:, head : head + 1], added[:, :, head : head + 1]
-        alike = torch.einsum("bkhd,bkgd->bkhg", added, added)
-        return torch.einsum("bhqk,bkhg,bgqk->bqk", weights, alike, weights).clamp(min=0).sqrt()
+        products = torch.einsum("bkhd,bkgd->bkhg", added, added)
+        return torch.einsum("bhqk,bkhg,bgqk->bqk", weights, products, weights).clamp(min=0).sqrt()
 
-    def added(self) -> tuple[Float[Tensor, "B K H D"], Float[Tensor, "D"]]:
-        """f_h(x_k): the value of each key in each head behind the map, less the map's bias."""
+    def projected_values(self) -> tuple[Float[Tensor, "B K H D"], Float[Tensor, "D"]]:
+        """f_h(x_k), the projected value of each key in each head; the projection's bias."""
         values = self.call.values
         if values is None:
-            raise RuntimeError("A block was made without values.")
+            raise RuntimeError("An attention block needs the values of its heads.")
         _, heads, _, width = values.shape
-        each = torch.eye(heads * width).to(values)  # what the map makes of each place on its own
+        each = torch.eye(heads * width).to(values)  # the projection of each dimension alone
         with torch.no_grad():
-            made = self.output_projection(torch.cat([each, torch.zeros_like(each[:1])])[None])[0]
-        matrix = (made[:-1] - made[-1]).reshape(heads, width, -1)
-        return torch.einsum("bhkw,hwd->bkhd", values, matrix), made[-1]
+            projected = self.output_projection(torch.cat([each, torch.zeros_like(each[:1])])[None])[
+                0
+            ]
+        matrix = (projected[:-1] - projected[-1]).reshape(heads, width, -1)
+        return torch.einsum("bhkw,hwd->bkhd", values, matrix), projected[-1]
 
     def require_reconstruction(
         self, whole: Float[Tensor, "B Q D"], batch: Batch, method: str = "attention_norm"
     ) -> None:
-        same = whole.shape[1] == batch.ids.shape[1]
-        gaps = (whole - self.output).abs().amax(-1)
-        gap = float(gaps[batch.present].max() if same else gaps.max())
-        if not gap <= RECONSTRUCTION_TOLERANCE * max(1.0, float(self.output.abs().max())):
-            raise NotApplicable(
-                f"{method} is refused: what the keys add does not make up the output of "
-                f"{self.call.module} (difference {gap:.2g})."
-            )
+        """Raise NotApplicable unless the sum over the keys is the output of the block."""
+        made, wanted = whole, self.output
+        if whole.shape[1] == batch.ids.shape[1]:
+            made, wanted = whole[batch.present], self.output[batch.present]
+        message = f"{method} is refused: what the keys add is not the output of {self.call.module}"
+        require_close(made, wanted, message, scale=self.output)
 
 
 def find_attention_blocks(
-    subject: ReplayableSubject,
+    subject: HasAttentionCalls,
     batch: Batch,
-    asked: Callable[[AttentionCall], bool],
+    wanted: Callable[[AttentionCall], bool],
     *,
     embedded: Float[Tensor, "B T E"] | None = None,
     method: str = "attention_norm",
 ) -> list[AttentionBlock]:
-    """The blocks of the attentions asked for, in their order in the pass.
+    """The blocks of the wanted attentions, in their order in the pass.
 
-    The pass starts from the vectors given, or from the words; `method` is who asks.
+    The pass starts from `embedded`, by default from the texts; `method` is named in errors.
     """
-    found: dict[int, AttentionBlock] = {}
+    blocks: dict[int, AttentionBlock] = {}
 
-    def seen(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+    def match(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         recorder = active_recorder.get()
         if recorder is None or not recorder.calls or not args or not isinstance(args[0], Tensor):
             return
         call, given = recorder.calls[-1], args[0]
-        if call.order in found or call.values is None or not asked(call):
+        if call.order in blocks or call.values is None or not wanted(call):
             return
         if (block := match_attention_block(call, module, given, output)) is not None:
-            found[call.order] = block
+            blocks[call.order] = block
 
-    matrices = [one for one in subject.model.modules() if is_linear_map(one)]
-    with removing_hooks([one.register_forward_hook(seen) for one in matrices]), torch.no_grad():
+    linear = [one for one in subject.model.modules() if is_linear_map(one)]
+    with (
+        model_lock(subject.model),
+        removing_hooks([one.register_forward_hook(match) for one in linear]),
+        torch.no_grad(),
+    ):
         _, recorder = subject.run(batch, embedded=embedded)
-    orders = [call.order for call in recorder.calls if asked(call)]
-    if missing := [order for order in orders if order not in found]:
+    orders = [call.order for call in recorder.calls if wanted(call)]
+    if missing := [order for order in orders if order not in blocks]:
         raise NotApplicable(
-            f"{method} needs the vectors that heads mix and a linear map behind them; none is "
-            f"seen in {subject.access.modules[missing[0]]}."
+            f"{method} needs the values of the heads and a linear map behind them; "
+            f"{subject.access.modules[missing[0]]} exposes none."
         )
-    return [found[order] for order in orders]
+    return [blocks[order] for order in orders]
 
 
 def match_attention_block(
     call: AttentionCall, module: nn.Module, given: Tensor, output: Tensor
 ) -> AttentionBlock | None:
-    """The block, if what the module was given is what the heads of the attention gave out."""
+    """The block, if the input of the module is the output of the attention's heads, else None."""
     if call.values is None:
         return None
     mixed = (call.weights @ call.values).transpose(1, 2).flatten(2)
@@ -120,6 +124,6 @@ def match_attention_block(
 
 
 def is_linear_map(module: nn.Module) -> bool:
-    """Whether a module is a linear map: it has one matrix, and looks nothing up."""
+    """Whether a module has one weight matrix and is not an embedding table."""
     weight = getattr(module, "weight", None)
     return isinstance(weight, Tensor) and weight.dim() == 2 and not isinstance(module, nn.Embedding)

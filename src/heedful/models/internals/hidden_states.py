@@ -1,4 +1,4 @@
-"""What a model knows of each token, layer by layer: its word vectors, then its states."""
+"""The hidden states of a model: find its layers, and record what enters and leaves them."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -15,17 +15,16 @@ from heedful.models.attention_access.layer_hooks import (
     output_states,
     replace_input_states,
 )
-from heedful.models.protocols import HasHiddenStates, Subject
-from heedful.models.transformer.last_layer_replay import ReplayableSubject
+from heedful.models.protocols import HasAttentionCalls, HasHiddenStates, Subject
 
 LogitsAndStates = tuple[Float[Tensor, "B C"], list[Float[Tensor, "B T _"]]]
-"""The output of a pass, and the states of its layers."""
+"""The logits of a pass and the hidden states of its layers."""
 
 
 def read_hidden_states(
     subject: Subject, batch: Batch, embedded: Float[Tensor, "B T E"]
 ) -> LogitsAndStates:
-    """The output and every layer's states: of one attention over states, the vectors and those."""
+    """Logits and hidden states by layer; of a recurrent model, its embeddings and states."""
     if isinstance(subject, HasHiddenStates):
         return subject.read_states(batch, embedded)
     forward = subject.forward(batch, embedded)
@@ -33,7 +32,7 @@ def read_hidden_states(
 
 
 def find_enclosing_layer(model: nn.Module, name: str) -> str | None:
-    """The innermost member of a list of modules that a module is in, or None."""
+    """The innermost element of a ModuleList that contains the module, or None."""
     parts = name.split(".")
     for depth in range(len(parts), 0, -1):
         around = ".".join(parts[:depth])
@@ -43,46 +42,53 @@ def find_enclosing_layer(model: nn.Module, name: str) -> str | None:
 
 
 def find_attention_layers(
-    subject: ReplayableSubject, method: str, *, turned: bool = False
+    subject: HasAttentionCalls, method: str, *, turned: bool = False
 ) -> list[nn.Module]:
-    """The layers around the attentions, of one attention each.
+    """The layers that contain the attentions, one attention each.
 
-    Those with tokens on their first axis only for who can turn that round.
+    Layers with (T, B, D) states are refused unless the caller transposes them (`turned`).
     """
     if subject.access.tokens_first and not turned:
         raise NotApplicable(f"{method} needs layers that are given one state per token.")
-    found: dict[str, str] = {}
+    layers: dict[str, str] = {}
     for name in dict.fromkeys(subject.access.modules):
         around = find_enclosing_layer(subject.model, name)
-        if around is None or around in found:
+        if around is None or around in layers:
             raise NotApplicable(
-                f"{method} needs layers of one attention each, in a list; "
+                f"{method} needs layers of one attention each, in a ModuleList; "
                 f"{name} is in none, or shares its layer with another attention."
             )
-        found[around] = name
-    return [subject.model.get_submodule(one) for one in found]
+        layers[around] = name
+    return [subject.model.get_submodule(layer) for layer in layers]
 
 
 def find_text_layers(
-    model: nn.Module, attentions: tuple[str, ...], reader: nn.Module
+    model: nn.Module, attentions: tuple[str, ...], encoder: nn.Module
 ) -> list[nn.Module]:
-    """The layers that read the text, those around the attentions in `reader`, each once."""
-    inside = {id(one) for one in reader.modules()}
-    found: dict[str, None] = {}
+    """The layers that contain the attentions inside `encoder`, each once."""
+    inside = {id(module) for module in encoder.modules()}
+    layers: dict[str, None] = {}
     for name in attentions:
         if id(model.get_submodule(name)) in inside:
             around = find_enclosing_layer(model, name)
             if around is None:
-                raise NotApplicable(f"The layers of this model cannot be found: {name} is in none.")
-            found[around] = None
-    return [model.get_submodule(one) for one in found]
+                raise NotApplicable(
+                    f"The layers of this model are not found: {name} is in no ModuleList."
+                )
+            layers[around] = None
+    return [model.get_submodule(layer) for layer in layers]
 
 
 class StateRecorder:
-    """What enters and what leaves each layer, in order of the pass; other states may be put in.
+    """Records inputs and outputs of layers, in the order of the pass, and may replace inputs.
 
-    A layer that is used over and over is met as often. `method` is who asks; with `tokens_first`
-    the layers have tokens on their first axis, and what is kept has texts there.
+    A layer that is applied several times is recorded each time.
+
+    Args:
+        batch: The texts of the pass.
+        method: Named in errors.
+        tokens_first: The layers use (T, B, D) states; records are (B, T, D).
+        given: States to put in place of the layers' inputs.
     """
 
     def __init__(
@@ -95,31 +101,30 @@ class StateRecorder:
     ) -> None:
         self.batch, self.method, self.tokens_first = batch, method, tokens_first
         self.given = given
-        self.entered: list[Tensor] = []
-        self.left: list[Tensor] = []
+        self.layer_inputs: list[Tensor] = []
+        self.layer_outputs: list[Tensor] = []
 
-    def on(self, layers: Iterable[nn.Module]) -> AbstractContextManager[None]:
-        """Inside the block these layers are watched."""
+    def recording(self, layers: Iterable[nn.Module]) -> AbstractContextManager[None]:
+        """Record these layers inside the block."""
         return layer_hooks(layers, self._enter, self._leave)
 
     def _enter(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self.entered.append(self._state_per_token(input_states(args, kwargs)))
+        self.layer_inputs.append(self._state_per_token(input_states(args, kwargs)))
         if self.given is None:
             return None
-        return replace_input_states(args, kwargs, self.given[len(self.entered) - 1])
+        return replace_input_states(args, kwargs, self.given[len(self.layer_inputs) - 1])
 
     def _leave(self, _: nn.Module, output: Any) -> None:
-        self.left.append(self._state_per_token(output_states(output)))
+        self.layer_outputs.append(self._state_per_token(output_states(output)))
 
     def _state_per_token(self, states: Any) -> Tensor:
         if isinstance(states, Tensor) and states.dim() == 3 and self.tokens_first:
             states = states.transpose(0, 1)
-        require_states(states, self.batch, self.method)
-        kept: Tensor = states
-        return kept
+        return require_states(states, self.batch, self.method)
 
 
-def require_states(states: Any, batch: Batch, method: str) -> None:
-    """Refuse what is not one state for each token of each text."""
+def require_states(states: Any, batch: Batch, method: str) -> Tensor:
+    """Return the states; raise NotApplicable unless there is one per token of each text."""
     if not isinstance(states, Tensor) or states.shape[:2] != batch.ids.shape:
         raise NotApplicable(f"{method} needs layers that are given one state per token.")
+    return states

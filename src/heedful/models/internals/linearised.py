@@ -1,22 +1,23 @@
-"""A transformer made linear where it is: norms, activations, products and softmax held in place.
+"""A transformer linearised at its input: norms, activations, products and softmax become affine.
 
-No family is asked for by name. Norms and activations are known by their kind or by what they are
-called, and by what they do (see `local_affine`); functions and products of two things that
-both depend on the input are met where they are called. What is not met stays as it is: who needs
-the whole to be linear must see that it is.
+No family is special-cased. Norms and activations are recognised by their type or name, and by what
+they compute; functions, and products of two tensors that both depend on the input, are intercepted
+where they are called. Anything else is left as it is; callers that need the whole to be linear must
+check that it is.
 
-In the first pass all values are the model's own, and gradients are those of the linear parts, so
-that input × gradient is relevance propagation. The parts that pass met can be put in their places
-again for other inputs: the model is then affine in what it reads.
+In the first pass all values are the model's own and gradients are those of the affine maps, so that
+input × gradient is relevance propagation. The maps of that pass can be replayed for other inputs:
+the model is then affine in its input. Each map is exact at the point where it is made.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
@@ -26,15 +27,11 @@ from heedful.models.attention_access.access import model_lock
 from heedful.models.attention_access.layer_hooks import removing_hooks
 from heedful.models.attention_access.recorder import AttentionCall, Edit
 from heedful.models.attention_access.softmax_hook import SOFTMAX_FUNCTIONS
-from heedful.models.internals.local_affine import (
-    AffineMap,
-    linearise_activation,
-    linearise_norm,
-    linearise_product,
-    linearise_softmax,
-    repeat_to_batch,
-)
+from heedful.models.internals.closeness import TOLERANCE, require_close
 
+Nonlinearity = Callable[..., Any]
+AffineMap = Callable[..., Tensor]
+"""What replaces a non-linear part; it takes the same arguments."""
 ACTIVATIONS = {
     *(functional.gelu, functional.silu, functional.relu, functional.tanh, functional.sigmoid),
     *(functional.softplus, functional.elu, functional.leaky_relu, functional.mish),
@@ -46,79 +43,71 @@ PRODUCTS = {
     *(torch.matmul, Tensor.matmul, Tensor.__matmul__, Tensor.__rmatmul__, torch.bmm, Tensor.bmm),
     *(torch.einsum, torch.baddbmm, Tensor.baddbmm),
 }
-PRODUCTS_WITH_ADDEND = {torch.baddbmm, Tensor.baddbmm}  # whose first is added, and no factor
+PRODUCTS_WITH_ADDEND = {torch.baddbmm, Tensor.baddbmm}  # their first argument is added
 MIXING_MODULES = (
-    nn.Softmax,
-    nn.Softmax2d,
-    nn.LogSoftmax,
-    nn.Softmin,
-    nn.GLU,
-    nn.MultiheadAttention,
+    *(nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU, nn.MultiheadAttention),
 )
-BATCH_NORMS = (
-    nn.BatchNorm1d,
-    nn.BatchNorm2d,
-    nn.BatchNorm3d,
-)  # linear as they are, out of training
+BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)  # affine in evaluation mode
 ACTIVATION_PACKAGES = ("torch.nn.modules.activation", "transformers.activations")
 ACTIVATION_NAME_ENDINGS = ("gelu", "relu", "silu", "activation")
+HALF_PRECISION_TOLERANCE = 0.05  # of norms in float16 and bfloat16
 OTHER_PARTS_MESSAGE = (
-    "The model ran other non-linear parts than those that were kept: which of them run depends "
-    "on its input, so that they cannot be held."
+    "The model ran other non-linear parts than those that were recorded: which of them run depends "
+    "on its input, so that the model cannot be linearised."
 )
 
 
 @dataclass(eq=False)
 class LinearisedModel:
-    """The parts one pass met, in order: which, and what stands in for it.
+    """The non-linear parts of one pass, in order, each with its affine map.
 
-    None stands in for a part that did not depend on the input.
+    The map is None for a part that does not depend on the input.
     """
 
     model: nn.Module
-    kept: list[tuple[object, AffineMap | None]] = field(default_factory=list)
+    linear_parts: list[tuple[object, AffineMap | None]] = field(default_factory=list)
 
     @contextmanager
     def replayed(self) -> Iterator[None]:
-        """Inside the block passes of this thread use the kept parts in the place of their own."""
-        met = _FreezeMode(self, again=True)
-        with _nonlinearities_hooked(self.model, met), met:
+        """Use the recorded maps instead of the model's own parts, in passes of this thread."""
+        mode = _FreezeMode(self, replaying=True)
+        with model_lock(self.model), _nonlinearities_hooked(self.model, mode), mode:
             yield
-        if self.kept and met.count % len(self.kept):
+        if self.linear_parts and mode.count % len(self.linear_parts):
             raise NotApplicable(OTHER_PARTS_MESSAGE)
 
 
 @contextmanager
 def linearised(model: nn.Module) -> Iterator[LinearisedModel]:
-    """Inside the block one pass has its own values and the gradients of its linear parts.
+    """Record one pass inside the block, with its own values and the gradients of affine maps.
 
-    What depends on the input is what autograd follows: run it from vectors that require gradients.
-    The model's own weights are constants meanwhile; one thread at a time.
+    Parts depend on the input if autograd tracks them: run the pass from vectors that require
+    gradients. The model's weights are constant meanwhile; one thread at a time.
     """
-    found = LinearisedModel(model)
-    met = _FreezeMode(found)
+    linearised_model = LinearisedModel(model)
+    mode = _FreezeMode(linearised_model)
     with (
         model_lock(model),
         _parameters_frozen(model),
-        _nonlinearities_hooked(model, met),
-        met,
+        _nonlinearities_hooked(model, mode),
+        mode,
         torch.enable_grad(),
     ):
-        yield found
+        yield linearised_model
 
 
 def freeze_attention(call: AttentionCall) -> Tensor:
-    """Attention as a constant."""
+    """An edit that makes attention constant."""
     return call.weights.detach()
 
 
 def replay_attention(calls: list[AttentionCall]) -> Edit:
-    """An edit that puts the attention of an earlier pass in its place again."""
+    """An edit that uses the attention of an earlier pass."""
 
-    def put(call: AttentionCall) -> Tensor:
+    def edit(call: AttentionCall) -> Tensor:
         return repeat_to_batch(calls[call.order].weights.detach(), call.weights)
 
-    return put
+    return edit
 
 
 class _StraightThrough(torch.autograd.Function):
@@ -126,20 +115,20 @@ class _StraightThrough(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, value: Tensor, linear: Tensor) -> Tensor:
-        ctx.kind = linear.dtype
-        return value.clone()  # which the model may change in its place
+        ctx.dtype = linear.dtype
+        return value.clone()  # the model may change it in place
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[None, Tensor]:
-        return None, slopes[0].to(ctx.kind)
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        return None, gradients[0].to(ctx.dtype)
 
 
 class _FreezeMode(TorchFunctionMode):
-    """Meets every part of a pass, and keeps it or puts a kept one in its place."""
+    """Intercepts every non-linear part of a pass, and records or replays its affine map."""
 
-    def __init__(self, frozen: LinearisedModel, *, again: bool = False) -> None:
+    def __init__(self, linearised_model: LinearisedModel, *, replaying: bool = False) -> None:
         super().__init__()
-        self.frozen, self.again = frozen, again
+        self.linear_parts, self.replaying = linearised_model.linear_parts, replaying
         self.inside = self.count = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -156,10 +145,10 @@ class _FreezeMode(TorchFunctionMode):
         return value
 
     def module(self, module: nn.Module, entered: Tensor, left: Tensor) -> Tensor:
-        """What leaves a norm or an activation module."""
+        """The output of a norm or activation module."""
         make = linearise_norm if _is_norm(module) else linearise_activation
-        kept = make(module.forward, entered, left) if self._new(entered) else None
-        return self._put((module, kept), left, entered)
+        affine = make(module.forward, entered, left) if self._is_new(entered) else None
+        return self._record_or_replay((module, affine), left, entered)
 
     def _activation(self, func: Any, args: Any, more: Any, value: Tensor) -> Tensor:
         entered = args[0] if args else more["input"]
@@ -168,52 +157,53 @@ class _FreezeMode(TorchFunctionMode):
         def part(x: Tensor) -> Any:
             return func(x, *args[1:], **rest)
 
-        kept = linearise_activation(part, entered, value) if self._new(entered) else None
-        return self._put((func, kept), value, entered)
+        affine = linearise_activation(part, entered, value) if self._is_new(entered) else None
+        return self._record_or_replay((func, affine), value, entered)
 
     def _softmax(self, func: Any, args: Any, more: Any, value: Tensor) -> Tensor:
         entered = args[0] if args else more["input"]
         axis = more["dim"] if "dim" in more else args[1]
-        kept = linearise_softmax(entered, value, axis) if self._new(entered) else None
-        return self._put((func, kept), value, entered)
+        affine = linearise_softmax(entered, value, axis) if self._is_new(entered) else None
+        return self._record_or_replay((func, affine), value, entered)
 
     def _product(self, func: Any, args: Any, more: Any, value: Tensor) -> Tensor:
         given: dict[int | str, Any] = {**dict(enumerate(args)), **more}
         added = (0, "input") if func in PRODUCTS_WITH_ADDEND else ()
-        moving = {
+        varying = {
             at: one
             for at, one in given.items()
-            if isinstance(one, Tensor) and self._new(one) and at not in added
+            if isinstance(one, Tensor) and self._is_new(one) and at not in added
         }
-        kept = linearise_product(func, moving) if len(moving) == 2 else None
-        return self._put((func, kept), value, *args, **more)
+        affine = linearise_product(func, varying) if len(varying) == 2 else None
+        return self._record_or_replay((func, affine), value, *args, **more)
 
-    def _new(self, one: Tensor) -> bool:
-        return not self.again and one.requires_grad
+    def _is_new(self, tensor: Tensor) -> bool:
+        """Whether a tensor depends on the input, in a pass that is recorded."""
+        return not self.replaying and tensor.requires_grad
 
-    def _put(
-        self, found: tuple[object, AffineMap | None], value: Tensor, *given: Any, **more: Any
+    def _record_or_replay(
+        self, new: tuple[object, AffineMap | None], value: Tensor, *given: Any, **more: Any
     ) -> Tensor:
-        """The next part: kept and the model's own in the first pass, the kept one in others."""
-        who, kept = found
+        """Record the next part and return its own value, or replay the recorded map."""
+        part, affine = new
         place, self.count = self.count, self.count + 1
-        if not self.again:
-            self.frozen.kept.append(found)
-            return value if kept is None else _straight_through(value, kept(*given, **more))
-        known, part = self.frozen.kept[place % len(self.frozen.kept)]
-        if known is not who:
+        if not self.replaying:
+            self.linear_parts.append(new)
+            return value if affine is None else _straight_through(value, affine(*given, **more))
+        recorded, affine = self.linear_parts[place % len(self.linear_parts)]
+        if recorded is not part:
             raise NotApplicable(OTHER_PARTS_MESSAGE)
-        return value if part is None else part(*given, **more)
+        return value if affine is None else affine(*given, **more)
 
 
 def _straight_through(value: Tensor, linear: Tensor) -> Tensor:
-    made: Tensor = _StraightThrough.apply(value.detach(), linear)  # type: ignore[no-untyped-call]
-    return made
+    result: Tensor = _StraightThrough.apply(value.detach(), linear)  # type: ignore[no-untyped-call]
+    return result
 
 
 @contextmanager
 def _parameters_frozen(model: nn.Module) -> Iterator[None]:
-    """Inside the block no weight of the model requires a gradient."""
+    """Make no weight of the model require a gradient inside the block."""
     trained = [one for one in model.parameters() if one.requires_grad]
     try:
         for one in trained:
@@ -225,28 +215,28 @@ def _parameters_frozen(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _nonlinearities_hooked(model: nn.Module, met: _FreezeMode) -> Iterator[None]:
-    """Inside the block what leaves norms and activations passes by; their inner parts do not."""
-    mine = get_ident()  # another thread may use the model as it is
+def _nonlinearities_hooked(model: nn.Module, mode: _FreezeMode) -> Iterator[None]:
+    """Pass the outputs of norms and activations to the mode, and hide their inner parts."""
+    thread = get_ident()  # other threads may use the model unmodified
 
     def enter(*_: object) -> None:
-        met.inside += get_ident() == mine
+        mode.inside += get_ident() == thread
 
     def leave(module: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> Any:
-        if get_ident() != mine:
+        if get_ident() != thread:
             return None
         try:
             entered = [one for one in (*args, *kwargs.values()) if isinstance(one, Tensor)]
-            if met.inside > 1 or not isinstance(output, Tensor):
+            if mode.inside > 1 or not isinstance(output, Tensor):
                 return None
             if len(entered) != 1 or entered[0].shape != output.shape:
                 raise NotApplicable(
                     f"{type(module).__name__} takes {len(entered)} tensors; a norm or activation "
-                    "that can be made linear takes one and keeps its shape."
+                    "must take one and keep its shape to be linearised."
                 )
-            return met.module(module, entered[0], output)
+            return mode.module(module, entered[0], output)
         finally:
-            met.inside -= 1
+            mode.inside -= 1
 
     parts = [one for one in model.modules() if _is_norm(one) or _is_activation(one)]
     handles = [one.register_forward_pre_hook(enter) for one in parts]
@@ -261,10 +251,123 @@ def _is_norm(module: nn.Module) -> bool:
 
 
 def _is_activation(module: nn.Module) -> bool:
-    kind = type(module)
-    known = kind.__module__ in ACTIVATION_PACKAGES or kind.__name__.lower().endswith(
-        ACTIVATION_NAME_ENDINGS
-    )
-    return (
-        known and not isinstance(module, MIXING_MODULES) and next(module.children(), None) is None
+    package, name = type(module).__module__, type(module).__name__.lower()
+    if package not in ACTIVATION_PACKAGES and not name.endswith(ACTIVATION_NAME_ENDINGS):
+        return False
+    return not isinstance(module, MIXING_MODULES) and next(module.children(), None) is None
+
+
+def linearise_activation(part: Nonlinearity, entered: Tensor, left: Tensor) -> AffineMap:
+    """f(x) as x times the slope (f(x) − f(0))/x, plus f(0).
+
+    >>> affine = linearise_activation(
+    ...     torch.relu, torch.tensor([2.0, -1.0]), torch.tensor([2.0, 0.0])
+    ... )
+    >>> affine(torch.tensor([-5.0, 5.0]))
+    tensor([-5.,  0.])
+    """
+    with torch.no_grad():
+        tiny = torch.finfo(entered.dtype).eps ** 0.5
+        away = torch.where(entered.abs() < tiny, tiny, entered)
+        start = part(torch.zeros_like(entered[:1]))
+        slope = (part(away) - start) / away
+    return _scale_map(slope, entered, left)
+
+
+def linearise_norm(part: Nonlinearity, entered: Tensor, left: Tensor) -> AffineMap:
+    """A layer norm or RMS norm with fixed deviation: c · γ ⊙ (x − mean x) + β, or without mean.
+
+    γ (or 1 + γ), β, and whether there is a mean are read off the outputs for zeros, ones and ±1. A
+    norm whose output this does not reproduce is refused.
+    """
+    with torch.no_grad():
+        zeros = torch.zeros_like(entered[:1])
+        signs = _alternating_signs(zeros)
+        bias, ones = part(zeros), part(zeros + 1)
+        gamma = (part(signs) - bias) / signs
+        centred = bool((ones - bias).abs().max() <= 1e-3 * (gamma * signs).abs().max())
+        direction = gamma * (entered - entered.mean(-1, keepdim=True) if centred else entered)
+        size = direction.square().sum(-1, keepdim=True)
+        fit = ((left - bias) * direction).sum(-1, keepdim=True) / torch.where(size > 0, size, 1.0)
+        _require_norm(part, fit * direction, left - bias)
+    return _scale_map(fit * gamma, entered, left, centred=centred)
+
+
+def linearise_product(part: Nonlinearity, factors: Mapping[int | str, Tensor]) -> AffineMap:
+    """a · b as ½ (a · b₀ + a₀ · b), which treats both factors equally.
+
+    The keys of the two factors are their argument positions or names.
+    """
+    kept = {place: factor.detach() for place, factor in factors.items()}
+
+    def affine(*given: Any, **more: Any) -> Tensor:
+        halves = []
+        for place, factor in kept.items():
+            placed, named = list(given), dict(more)
+            here: Any = placed if isinstance(place, int) else named
+            here[place] = repeat_to_batch(factor, here[place])
+            halves.append(part(*placed, **named))
+        half: Tensor = (halves[0] + halves[1]) / 2
+        return half
+
+    return affine
+
+
+def linearise_softmax(entered: Tensor, left: Tensor, axis: int) -> AffineMap:
+    """The tangent s + s ⊙ (d − ⟨s, d⟩) with d = x − x₀; masked entries stay 0."""
+    point, share = entered.detach(), left.detach().to(entered.dtype)
+
+    def affine(given: Tensor) -> Tensor:
+        here, shares = repeat_to_batch(point, given), repeat_to_batch(share, given)
+        moved = (given - here).masked_fill(shares == 0, 0.0)
+        return shares + shares * (moved - (shares * moved).sum(axis, keepdim=True))
+
+    return affine
+
+
+def repeat_to_batch(kept: Tensor, given: Tensor) -> Tensor:
+    """Repeat a recorded tensor for a batch that holds its texts several times."""
+    if kept.dim() != given.dim():
+        return kept
+    times = [
+        new // old if old > 1 and new != old and new % old == 0 else 1
+        for old, new in zip(kept.shape, given.shape, strict=True)
+    ]
+    return kept if max(times, default=1) == 1 else kept.repeat(times)
+
+
+def _scale_map(slope: Tensor, entered: Tensor, left: Tensor, *, centred: bool = False) -> AffineMap:
+    def scaled(given: Tensor) -> Tensor:
+        steps = given - given.mean(-1, keepdim=True) if centred else given
+        return repeat_to_batch(slope, given) * steps
+
+    with torch.no_grad():
+        rest = left.detach() - scaled(entered.detach())
+
+    def affine(given: Tensor) -> Tensor:
+        return scaled(given) + repeat_to_batch(rest, given)
+
+    return affine
+
+
+def _alternating_signs(like: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """Non-zero numbers along the last axis that sum to 0."""
+    width = like.shape[-1]
+    row = torch.ones(width, dtype=like.dtype, device=like.device)
+    row[1::2] = -1.0
+    if width % 2 and width > 1:
+        row[-1] = -2.0
+        row[-2] = 1.0
+    return row.expand_as(like)
+
+
+def _require_norm(part: Nonlinearity, made: Tensor, wanted: Tensor) -> None:
+    owner = type(getattr(part, "__self__", part)).__name__
+    exact = wanted.dtype in (torch.float32, torch.float64)
+    require_close(
+        made,
+        wanted,
+        f"{owner} is named a norm, but does not scale its input as layer norms and RMS norms do",
+        tolerance=TOLERANCE if exact else HALF_PRECISION_TOLERANCE,
+        floor=1e-6,
     )

@@ -50,7 +50,7 @@ def run_without_tokens(
     rows: Int[Tensor, "N"],
     deleted: Bool[Tensor, "N T"],
     *,
-    output: OutputFunction = BatchContext.outputs,
+    output: OutputFunction = BatchContext.run_logits,
 ) -> Iterator[VariantLogits]:
     """Run every distinct variant once; give the indices of variants, and their rows in the logits.
 

@@ -53,7 +53,7 @@ class GradientsComputation:
         found: tuple[tuple[Tensor, ...], ...] = ()
         logits, kept = _logits_and_retain(context, maps=self.maps)
         if self.maps:
-            graph = context.graph
+            graph = context.forward_with_graph
             found = (graph.maps, graph.encoder_maps, graph.decoder_maps)
         with context.clock("gradient"), torch.enable_grad():
             value = target_value(logits, target.to(logits.device), self.of).sum()
@@ -72,10 +72,10 @@ def _logits_and_retain(context: BatchContext, *, maps: bool) -> tuple[Float[Tens
     The graph of a logits-only pass is freed, which is faster; another target runs another pass.
     """
     if maps:
-        return context.graph.logits, True
-    if "spent" in context.kept:
+        return context.forward_with_graph.logits, True
+    if "spent" in context.cache:
         return context.logits_only_pass(), False
-    context.kept["spent"] = True
+    context.cache["spent"] = True
     return context.logits, False
 
 
@@ -91,5 +91,5 @@ def input_gradient(
 ) -> Float[Tensor, "B T E"]:
     """The gradient at the word vectors, from the same pass unless the context is logits-only."""
     return context.cached(
-        GradientsComputation(tuple(target.tolist()), of, maps=not context.lean)
+        GradientsComputation(tuple(target.tolist()), of, maps=not context.logits_only)
     ).inputs

@@ -14,7 +14,7 @@ from heedful.models.protocols import HasMaskEmbedding
 def get_mask_embedding(context: BatchContext) -> MaskEmbedding:
     """The mask embedding of the subject, such as [MASK]; a vector of zeros if it has none."""
     if isinstance(context.subject, HasMaskEmbedding):
-        return context.subject.blank()
+        return context.subject.mask_embedding()
     width = context.embedded.shape[-1]
     return MaskEmbedding("zero vector", context.embedded.new_zeros(width))
 
@@ -44,7 +44,7 @@ def run_with_masked_tokens(
     rows: Int[Tensor, "N"],
     hidden: Bool[Tensor, "N T"],
     *,
-    output: OutputFunction = BatchContext.outputs,
+    output: OutputFunction = BatchContext.run_logits,
 ) -> Iterator[VariantLogits]:
     """Run every distinct variant once; give indices of variants, and their rows in the logits."""
     if bool((hidden & ~context.batch.mask[rows]).any()):
@@ -53,7 +53,7 @@ def run_with_masked_tokens(
         torch.cat([rows[:, None], hidden.long()], dim=1), dim=0, return_inverse=True
     )
     start = 0
-    for some, hide in context.cut(both[:, 0], both[:, 1:].bool()):
+    for some, hide in context.split_by_budget(both[:, 0], both[:, 1:].bool()):
         here = ((which >= start) & (which < start + len(some))).nonzero().squeeze(-1)
         with torch.no_grad():
             vectors = mask_embeddings(context, some, hide)

@@ -20,7 +20,7 @@ def gradients_at(
     """∂f/∂x of texts rows[n] at vectors[n], and f there."""
     found = [
         _gradients_in_one_pass(context, some, here, target[some], of)
-        for some, here in context.cut(rows, vectors)
+        for some, here in context.split_by_budget(rows, vectors)
     ]
     slopes, values = zip(*found, strict=True)
     return torch.cat(slopes), torch.cat(values)
@@ -47,7 +47,7 @@ class StraightPath:
         self, rows: Int[Tensor, "K"], steps: Float[Tensor, "K"]
     ) -> tuple[Float[Tensor, "K T"], Float[Tensor, "K"]]:
         """⟨path, ∂f/∂x⟩ of each token of texts rows[k] at steps[k] of the path, and f there."""
-        found = [self._some(some, step) for some, step in self.context.cut(rows, steps)]
+        found = [self._some(some, step) for some, step in self.context.split_by_budget(rows, steps)]
         parts, values = zip(*found, strict=True)
         return torch.cat(parts), torch.cat(values)
 
@@ -70,7 +70,7 @@ def _gradients_in_one_pass(
 ) -> tuple[Float[Tensor, "N T E"], Float[Tensor, "N"]]:
     with torch.enable_grad():
         leaf = vectors.detach().requires_grad_()
-        logits = context.outputs(context.batch.select(rows), leaf)
+        logits = context.run_logits(context.batch.select(rows), leaf)
         value = target_value(logits, target.to(logits.device), of)
         (slope,) = autograd.grad(value.sum(), leaf)
     return slope, value.detach()

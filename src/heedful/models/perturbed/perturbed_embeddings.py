@@ -13,7 +13,7 @@ from heedful.core.errors import NotApplicable
 from heedful.core.values import Decoder, Example, Forward, LinearDecoder, QueryDecoder
 from heedful.models.protocols import Subject
 
-READS_TOKEN_IDS = ("without_each", "part_sizes", "zeroed_values", "rows_elsewhere")
+READS_TOKEN_IDS = ("without_each", "contribution_norms", "value_zeroing", "rows_and_decoder_at")
 """Short cuts that read token ids, not word vectors."""
 
 IGNORES_EMBEDDINGS = "it reads token ids, so it cannot be recomputed for perturbed word vectors"

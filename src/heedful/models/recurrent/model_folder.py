@@ -25,8 +25,7 @@ VOCABULARY_FILE = "vocabulary.json"
 
 def save_model(subject: RecurrentSubject, folder: Path) -> None:
     """Write the model folder."""
-    state = subject.network.state_dict()
-    weights = {name: weight.detach().float().contiguous() for name, weight in state.items()}
+    weights = {name: _as_kept(one) for name, one in subject.network.state_dict().items()}
     shape = asdict(subject.network.shape)
     settings = {
         "schema": QUERY_MODEL_SCHEMA if shape["query"] else MODEL_SCHEMA,
@@ -42,6 +41,13 @@ def save_model(subject: RecurrentSubject, folder: Path) -> None:
     save_atomic(folder / MODEL_WEIGHTS_FILE, partial(_save_weights, weights))
     write_atomic(folder / VOCABULARY_FILE, json.dumps(subject.vocabulary.words, indent=0))
     write_atomic(folder / MODEL_SETTINGS_FILE, json.dumps(settings, indent=1))
+
+
+def _as_kept(weight: Tensor) -> Tensor:
+    """A weight in float32 where nothing of it is lost, else as it is."""
+    own = weight.detach().contiguous()
+    single = own.float()
+    return single if torch.equal(single.to(own.dtype), own) else own
 
 
 def _save_weights(weights: dict[str, Tensor], draft: str) -> None:
@@ -72,7 +78,7 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float64) -> Recurrent
         if limit is not None:
             limit = _require_type(settings, "max_words", int)
         weights = _read_weights(shape, folder / MODEL_WEIGHTS_FILE)
-        network = AttentionClassifier(shape)
+        network = AttentionClassifier(shape).to(dtype)  # at once: a copy in float32 would round
         network.load_state_dict(weights)
         subject = RecurrentSubject(network, vocabulary, tokenizer, labels, limit, history)
     except (KeyError, TypeError) as error:
@@ -87,7 +93,7 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float64) -> Recurrent
         raise
     except HeedfulError as error:
         raise ModelError(f"{folder} is not a usable model folder: {error}") from error
-    network.to(dtype).eval().requires_grad_(False)
+    network.eval().requires_grad_(False)
     return subject
 
 

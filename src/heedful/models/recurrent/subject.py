@@ -12,6 +12,7 @@ from torch import Tensor
 from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.errors import ConfigError, DataError, ShapeError
 from heedful.core.values import Example, Forward, LinearDecoder, QueryDecoder
+from heedful.models.protocols import add_tensors
 from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.fast_leave_one_out import logits_without_each
 from heedful.models.recurrent.vocabulary import END, START, Vocabulary, WordTokenizer
@@ -61,12 +62,10 @@ class RecurrentSubject:
         return "recurrent with a question" if self.reads_question else "recurrent"
 
     def fingerprint(self) -> str:
-        """sha256 over weights, words and labels."""
+        """sha256 over weights and their precision, words and labels."""
         digest = sha256(repr((self.network.shape, self.tokenizer, self.max_words)).encode())
         digest.update("\0".join((*self.labels, *self.vocabulary.words)).encode("utf-8", "replace"))
-        for name, weight in sorted(self.network.state_dict().items()):
-            digest.update(name.encode())
-            digest.update(weight.detach().float().contiguous().numpy().tobytes())
+        add_tensors(digest, self.network.state_dict())
         return digest.hexdigest()
 
     def encode(self, example: Example) -> Encoded:

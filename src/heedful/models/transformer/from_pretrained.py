@@ -1,4 +1,4 @@
-"""Transformers models from a folder, from the hub, or from memory, made into subjects."""
+"""Make subjects of transformers models from a folder, from the hub, or in memory."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,20 +14,23 @@ from heedful.core.values import Example
 from heedful.models.attention_access.access import AttentionAccess, find_attention_access
 from heedful.models.attention_access.recorder import AttentionCall
 from heedful.models.attention_access.scope import Scope
-from heedful.models.transformer.first_position_only import find_first_position_only
 from heedful.models.transformer.forward import last_positions
+from heedful.models.transformer.last_layer import find_first_position_only
 from heedful.models.transformer.model_info import (
-    answer_token,
+    answer_names,
+    answer_tokens,
     detect_task,
     find_max_length,
     prefix_tokens,
     read_class_names,
+    require_heads,
+    require_whole,
 )
 from heedful.models.transformer.quiet_loading import loading_transformers, quiet_transformers
 from heedful.models.transformer.subject import TransformerSubject
 from heedful.models.transformer.tokenization import SubwordTokenizer
 
-# unequal, so that a lost padding mask or a wrong pooled position shows
+# of unequal length, so that a lost padding mask or a wrong pooled position is detected
 PROBE_TEXTS = ("a film that is so fine , and in places so very dull", "not so fine")
 AUTO_CLASSES = {
     "classification": "AutoModelForSequenceClassification",
@@ -44,11 +47,11 @@ def load_pretrained(
     device: str = "cpu",
     **choices: Any,
 ) -> TransformerSubject:
-    """A subject from a transformers folder or a hub id; no remote code is run, nothing unpickled.
+    """Load a transformers folder or hub id, without running remote code or unpickling.
 
-    `dtype` "auto" is float64 where the model runs in it, so that ranks do not depend on how texts
-    were batched, and float32 where it does not; "bfloat16" computes in it but looks again in
-    float32 where a decision is near. `choices` are those of `from_model`.
+    `dtype` "auto" is float64 if the model runs in it, so that ranks do not depend on batching, and
+    float32 otherwise; "bfloat16" recomputes near ties in float32. `choices` are passed to
+    `from_model`.
     """
     wanted = torch.float32 if dtype in ("auto", "bfloat16") else _parse_dtype(dtype)
     given = {"revision": revision} if revision else {}
@@ -58,7 +61,7 @@ def load_pretrained(
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             name, trust_remote_code=False, **given
         )
-        model, told = kind.from_pretrained(
+        model, info = kind.from_pretrained(
             name,
             trust_remote_code=False,
             use_safetensors=True,
@@ -66,17 +69,17 @@ def load_pretrained(
             output_loading_info=True,
             **given,
         )
-    if untrained := sorted(told["missing_keys"]):
+    if untrained := sorted(info["missing_keys"]):
         raise ModelError(
             f"{name} has no weights for {untrained[0]}: this part of the model was never trained. "
             f"Train it: heedful train DATA --encoder {name} --out MODEL."
         )
     model = model.to(device).requires_grad_(False)
     if dtype != "auto":
-        return from_model(model, tokenizer, half=dtype == "bfloat16", **choices)
+        return from_model(model, tokenizer, bfloat16=dtype == "bfloat16", **choices)
     try:
         return from_model(model.double(), tokenizer, **choices)
-    except (RuntimeError, ModelError):  # some kernels know no float64, some masks do not fit it
+    except (RuntimeError, ModelError):  # some kernels and masks do not support float64
         return from_model(model.float(), tokenizer, **choices)
 
 
@@ -89,52 +92,57 @@ def from_model(
     prefix: str = "",
     chat: bool = False,
     max_length: int | None = None,
-    half: bool = False,
+    bfloat16: bool = False,
 ) -> TransformerSubject:
-    """A subject from a live model and its tokenizer; the model is used as it is and left so.
+    """Make a subject of a model in memory and its tokenizer; the model is not changed.
 
-    `answers` restricts a language model's output to the first tokens of these texts; `prefix` is
-    what an encoder–decoder has written before the token in question; `chat` reads each text as a
-    JSON list of messages through the chat template.
+    Args:
+        model: A transformers model.
+        tokenizer: Its fast tokenizer.
+        scope: Which attention is audited.
+        answers: Restricts a language model's output to these texts, of one token each; a space in
+            front of them counts.
+        prefix: What an encoder–decoder has generated before the predicted token.
+        chat: Read each text as a JSON list of messages, through the chat template.
+        max_length: Longest text in tokens; by default that of model and tokenizer.
+        bfloat16: Compute in bfloat16, and again in full precision for near ties.
     """
     task = detect_task(model.config, type(model).__name__, (type(model).__name__,))
     model.eval()
-    pieces = SubwordTokenizer(tokenizer, max_length or find_max_length(model, tokenizer))
-    chosen = tuple(answer_token(tokenizer, one) for one in answers)
-    if chosen and task == "classification":
+    subword_tokenizer = SubwordTokenizer(tokenizer, max_length or find_max_length(model, tokenizer))
+    if answers and task == "classification":
         raise ConfigError("A classifier has its own classes; answers are for language models.")
     if task == "next target token" and scope and scope.position in ("first", "mean"):
         raise ConfigError("An encoder–decoder is read at its last target position.")
-    if len(set(chosen)) != len(chosen):
-        raise ConfigError(f"Two of the answers {tuple(answers)} begin with the same token.")
     subject = TransformerSubject(
         model=model,
         task=task,
         access=AttentionAccess(model, "interface"),
-        answers=chosen or None,
+        answers=answer_tokens(tokenizer, answers) or None,
         prefix=prefix_tokens(model, tokenizer, prefix) if task == "next target token" else (),
-        half=half,
-        pieces=pieces,
-        labels=tuple(answers) or read_class_names(model, tokenizer, task),
+        bfloat16=bfloat16,
+        subword_tokenizer=subword_tokenizer,
+        labels=answer_names(answers) or read_class_names(model, tokenizer, task),
         scope=scope or Scope(),
         chat=chat,
     )
     with quiet_transformers():
-        return _prove_and_resolve(subject)
+        return _check_and_resolve(subject)
 
 
 def replace_model(subject: TransformerSubject, model: Any) -> TransformerSubject:
-    """The subject with another model of the same kind, whose seam is proved for itself."""
+    """The subject with another model of the same kind, whose attention access is checked."""
     other = replace(
         subject, model=model, access=AttentionAccess(model, "interface"), first_position_only=None
     )
     with quiet_transformers():
-        return _prove_and_resolve(other)
+        return _check_and_resolve(other)
 
 
-def _prove_and_resolve(subject: TransformerSubject) -> TransformerSubject:
-    """The subject with its seam proved and its scope counted out and found."""
-    encoded = [subject.pieces.encode(Example(0, text, 0)) for text in PROBE_TEXTS]
+def _check_and_resolve(subject: TransformerSubject) -> TransformerSubject:
+    """Check the attention access of the subject and resolve its scope."""
+    require_whole(subject.model)
+    encoded = [subject.subword_tokenizer.encode(Example(0, text, 0)) for text in PROBE_TEXTS]
     batch = subject.batch(encoded)
     with torch.no_grad():
         if not bool(subject.logits(batch).isfinite().all()):
@@ -144,7 +152,7 @@ def _prove_and_resolve(subject: TransformerSubject) -> TransformerSubject:
     )
     with torch.no_grad():
         _, recorder = subject.run(batch)
-    calls = [call for call in recorder.calls if subject.audited(call, batch)]
+    calls = [call for call in recorder.calls if subject.is_audited(call, batch)]
     if not calls or (subject.task != "next target token" and len(calls) != len(recorder.calls)):
         shapes = sorted({tuple(call.weights.shape[2:]) for call in recorder.calls})
         raise AttentionUnavailable(
@@ -152,12 +160,13 @@ def _prove_and_resolve(subject: TransformerSubject) -> TransformerSubject:
             f"{shapes} for {batch.ids.shape[1]} tokens); such attention is not supported. Write a "
             "heedful.Subject for it: docs/your-own-model.md shows how."
         )
-    scope = subject.scope.of(len(calls), calls[0].weights.shape[1])
+    require_heads(subject.model, recorder.calls)
+    scope = subject.scope.resolve(len(calls), calls[0].weights.shape[1])
     subject = replace(subject, scope=scope)
     where = _detect_position(subject, batch, calls) if scope.position == "auto" else scope.position
     if where == "end":
-        left = replace(subject, scope=replace(scope, position="last"), left=True)
-        return _prove_and_resolve(left)  # proved anew, on texts padded on the other side
+        padded_left = replace(subject, scope=replace(scope, position="last"), pad_left=True)
+        return _check_and_resolve(padded_left)  # checked again, on texts padded on the other side
     if where == "first":
         first_position_only = find_first_position_only(
             subject.access, lambda: subject.logits(batch)
@@ -169,9 +178,9 @@ def _prove_and_resolve(subject: TransformerSubject) -> TransformerSubject:
 def _detect_position(
     subject: TransformerSubject, batch: Batch, calls: Sequence[AttentionCall]
 ) -> Any:
-    """Whose row of the last layer the output depends on: the first position's, the last's, all's.
+    """Detect on which rows of the last layer the output depends: "first", "last", "mean" (all).
 
-    "end" is the last one, padded or not.
+    "end" is the last position, padded or not.
     """
     if subject.task == "next target token":
         return "last"
@@ -186,8 +195,8 @@ def _detect_position(
     with torch.enable_grad():
         logits, _ = subject.run(batch, nudge)
         scale = torch.arange(1, logits.shape[-1] + 1, device=logits.device).to(logits)
-        (slope,) = torch.autograd.grad((logits * scale).sum(), nudges)
-    moved = (slope.abs().sum((1, 3)) > 0).cpu()
+        (gradient,) = torch.autograd.grad((logits * scale).sum(), nudges)
+    moved = (gradient.abs().sum((1, 3)) > 0).cpu()
     first, last, end = (torch.zeros_like(moved) for _ in range(3))
     first[:, 0], end[:, -1] = True, True
     last[torch.arange(len(moved)), last_positions(batch)] = True
@@ -196,15 +205,15 @@ def _detect_position(
         if bool((moved == expected).all()):
             return name
     raise ConfigError(
-        f"The output of {subject.family} depends on the rows of neither one position nor all; say "
-        "which is to be read, with Scope(position='first'), 'last' or 'mean'."
+        f"The output of {subject.family} depends on the rows of neither one position nor all; "
+        "choose the position to read: Scope(position='first'), 'last' or 'mean'."
     )
 
 
 def _parse_dtype(name: str) -> torch.dtype:
-    found = getattr(torch, name, None)
-    if not isinstance(found, torch.dtype) or not found.is_floating_point:
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
         raise ConfigError(
             f"dtype must be auto, float64, float32, bfloat16 or float16, not {name!r}."
         )
-    return found
+    return dtype

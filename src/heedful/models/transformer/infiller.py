@@ -1,8 +1,9 @@
-"""A masked language model that fills gaps in texts, and says how surprising texts are."""
+"""A masked language model that fills gaps in texts and computes their pseudo-perplexity."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,62 +14,64 @@ from torch import Tensor
 from heedful.core.errors import ConfigError, ModelError
 from heedful.models.transformer.quiet_loading import loading_transformers
 
-MAX_LOGITS_PER_PASS = 2**24  # logits: a vocabulary for every token makes everything large
-NO_LENGTH_LIMIT = 10**6  # what tokenizers write where they know no limit
+MAX_LOGITS_PER_PASS = 2**24  # one logit per token and vocabulary entry
+NO_LENGTH_LIMIT = 10**6  # positions, if the config sets no limit
 
 
 @dataclass(frozen=True, eq=False)
 class InfillRequest:
-    """A text, the places of the words that are missing, and numbers in [0, 1) to draw them by."""
+    """A text, the indices of its missing words, and uniform numbers in [0, 1) to draw them by."""
 
     words: tuple[str, ...]
-    gone: frozenset[int]
+    missing: frozenset[int]
     keys: Float64[Tensor, "S W"]
 
 
 @dataclass(frozen=True, eq=False)
 class Infiller:
-    """Any masked language model of transformers with its tokenizer."""
+    """A masked language model of transformers and its tokenizer."""
 
     model: Any
     tokenizer: Any
-    longest: int
-    known: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    max_tokens: int
+    token_cache: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, folder: str) -> "Infiller":
-        """From a folder; nothing is fetched, no remote code is run, nothing unpickled."""
+        """Load a folder, without downloads, remote code or unpickling."""
         require_model_folder(folder)
         with loading_transformers(folder) as transformers:
             given = {"local_files_only": True, "trust_remote_code": False}
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **given)
-            model, told = transformers.AutoModelForMaskedLM.from_pretrained(
+            model, info = transformers.AutoModelForMaskedLM.from_pretrained(
                 folder, **given, use_safetensors=True, output_loading_info=True, dtype=torch.float32
             )
-        if untrained := sorted(told["missing_keys"]):
+        if untrained := sorted(info["missing_keys"]):
             raise ModelError(
-                f"{folder} has no weights for {untrained[0]}: it is no masked language model, or "
-                "lacks its head."
+                f"{folder} has no weights for {untrained[0]}: it is not a masked language model, "
+                "or lacks its head."
             )
         if tokenizer.mask_token_id is None:
             raise ModelError(f"The tokenizer of {folder} has no mask token to fill.")
-        most = getattr(model.config, "max_position_embeddings", NO_LENGTH_LIMIT)
+        positions = getattr(model.config, "max_position_embeddings", NO_LENGTH_LIMIT)
         offset = (model.config.pad_token_id or 0) + 1 if "roberta" in model.config.model_type else 0
-        longest = min(most - offset, tokenizer.model_max_length)
-        return cls(model.eval().requires_grad_(False), tokenizer, int(longest))
+        max_tokens = min(positions - offset, tokenizer.model_max_length)
+        return cls(model.eval().requires_grad_(False), tokenizer, int(max_tokens))
 
     @cached_property
-    def ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """What the tokenizer puts before and after a text."""
-        inner, whole = self.spelled("a"), tuple(self.tokenizer(" a")["input_ids"])
+    def special_tokens_around(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The special tokens before and after a text."""
+        inner, whole = self.token_ids("a"), tuple(self.tokenizer(" a")["input_ids"])
         for place in range(len(whole)):
             if whole[place : place + len(inner)] == inner:
                 return whole[:place], whole[place + len(inner) :]
-        raise ModelError("The tokenizer of the infilling model spells words apart from texts.")
+        raise ModelError(
+            "The tokenizer of the infilling model splits single words unlike words in texts."
+        )
 
     @cached_property
     def candidates(self) -> tuple[Tensor, tuple[str, ...]]:
-        """The tokens that are a word each on their own, and how those are written."""
+        """The tokens that are whole words, and their spelling."""
         special, size = set(self.tokenizer.all_special_ids), len(self.tokenizer)
         written = [self.tokenizer.decode([number]).strip() for number in range(size)]
         read = self.tokenizer([f" {word}" for word in written], add_special_tokens=False)
@@ -78,24 +81,23 @@ class Infiller:
             if word and number not in special and list(ids) == [number] and not _has_space(word)
         ]
         if not chosen:
-            raise ModelError("The infilling model has no token that is a word on its own.")
+            raise ModelError("The infilling model has no token that is a whole word.")
         return torch.tensor(chosen), tuple(written[number] for number in chosen)
 
-    def spelled(self, word: str) -> tuple[int, ...]:
-        """The pieces of a word within a text."""
-        if word not in self.known:
+    def token_ids(self, word: str) -> tuple[int, ...]:
+        """The tokens of a word within a text."""
+        if word not in self.token_cache:
             ids = self.tokenizer(f" {word}", add_special_tokens=False)["input_ids"]
-            self.known[word] = tuple(ids)
-        return self.known[word]
+            self.token_cache[word] = tuple(ids)
+        return self.token_cache[word]
 
     def fill(self, gaps: Sequence[InfillRequest]) -> list[list[dict[int, str]]]:
-        """For each text and sample a word for each missing one; none for those beyond the end.
+        """For each text and sample, a word for each missing one that is not truncated.
 
-        All missing words of a text are drawn at once, each by its chances given the words that
-        are there.
+        All missing words of a text are drawn independently, given the words that are present.
         """
-        masked = [self._masked(one) for one in gaps]
-        found: list[list[dict[int, str]]] = [[{} for _ in one.keys] for one in gaps]
+        masked = [self._masked(gap) for gap in gaps]
+        filled: list[list[dict[int, str]]] = [[{} for _ in gap.keys] for gap in gaps]
         tokens, written = self.candidates
         for rows, logits in self._logits([ids for ids, _ in masked]):
             for row, scores in zip(rows, logits, strict=True):
@@ -105,18 +107,19 @@ class Infiller:
                 at = torch.searchsorted(chances, keys.contiguous(), right=True)
                 for place, samples in zip(where, at.clamp(max=len(tokens) - 1), strict=True):
                     for sample, chosen in enumerate(samples.tolist()):
-                        found[row][sample][place] = written[chosen]
-        return found
+                        filled[row][sample][place] = written[chosen]
+        return filled
 
-    def surprise(self, texts: Sequence[Sequence[str | None]]) -> list[float]:
-        """−log p of each piece given all others, mean over the pieces: log pseudo-perplexity.
+    def log_pseudo_perplexity(self, texts: Sequence[Sequence[str | None]]) -> list[float]:
+        """Mean of −log p of each token given all others.
 
-        None is a word that is hidden: it is a mask, and not counted. NaN where nothing is left.
+        None stands for a masked word, which is not counted. NaN for a text without words.
         """
         rows, owner, wanted = list[list[int]](), list[int](), list[tuple[int, int]]()
         for number, words in enumerate(texts):
-            ids, counted = self._read(words)
-            for place in counted:
+            ids, spans = self._spell(words)
+            shown = (span for word, span in zip(words, spans, strict=False) if word is not None)
+            for place in chain.from_iterable(shown):
                 rows.append([*ids[:place], self.mask, *ids[place + 1 :]])
                 owner.append(number)
                 wanted.append((place, ids[place]))
@@ -129,36 +132,29 @@ class Infiller:
 
     @property
     def mask(self) -> int:
-        """The number of the mask token."""
+        """The id of the mask token."""
         return int(self.tokenizer.mask_token_id)
 
     def _masked(self, gap: InfillRequest) -> tuple[list[int], Mapping[int, int]]:
-        """The text with a mask for each missing word, cut where the model ends; where they are."""
-        before, after = self.ends
-        ids, where = list(before), dict[int, int]()
-        for place, word in enumerate(gap.words):
-            pieces = (self.mask,) if place in gap.gone else self.spelled(word)
-            if len(ids) + len(pieces) + len(after) > self.longest:
-                break
-            if place in gap.gone:
-                where[place] = len(ids)
-            ids += pieces
-        return [*ids, *after], where
+        """The token ids with a mask for each missing word, and the positions of these masks."""
+        words = [None if place in gap.missing else word for place, word in enumerate(gap.words)]
+        ids, spans = self._spell(words)
+        return ids, {place: span[0] for place, span in enumerate(spans) if place in gap.missing}
 
-    def _read(self, words: Sequence[str | None]) -> tuple[list[int], list[int]]:
-        """The pieces of a text, and the places of those that count."""
-        before, after = self.ends
-        ids, counted = list(before), list[int]()
+    def _spell(self, words: Sequence[str | None]) -> tuple[list[int], list[range]]:
+        """The token ids, a mask for each None, truncated; the positions of each word's tokens."""
+        before, after = self.special_tokens_around
+        ids, spans = list(before), list[range]()
         for word in words:
-            pieces = (self.mask,) if word is None else self.spelled(word)
-            if len(ids) + len(pieces) + len(after) > self.longest:
+            tokens = (self.mask,) if word is None else self.token_ids(word)
+            if len(ids) + len(tokens) + len(after) > self.max_tokens:
                 break
-            counted += [] if word is None else range(len(ids), len(ids) + len(pieces))
-            ids += pieces
-        return [*ids, *after], counted
+            spans.append(range(len(ids), len(ids) + len(tokens)))
+            ids += tokens
+        return [*ids, *after], spans
 
     def _logits(self, texts: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Tensor]]:
-        """Every text's logits at every token, texts of one length together."""
+        """Logits at every token, in batches of texts of equal length, with their row numbers."""
         lengths = sorted({len(one) for one in texts})
         for length in lengths:
             same = [row for row, one in enumerate(texts) if len(one) == length]
@@ -174,7 +170,7 @@ class Infiller:
 
 
 def require_model_folder(folder: str) -> None:
-    """Refuse what is no transformers folder on this machine."""
+    """Require a local transformers folder."""
     if not (Path(folder) / "config.json").is_file():
         raise ConfigError(
             f"infill must be the folder of a masked language model (with its config.json), not "

@@ -1,4 +1,4 @@
-"""transformers, asked quietly: no bars, no warnings, and errors in one line."""
+"""Use transformers without progress bars and warnings, and with one-line errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from heedful.core.errors import ModelError
 
 @contextmanager
 def loading_transformers(name: str | Path) -> Iterator[Any]:
-    """transformers, without its own bars and warnings, and with its errors in one line."""
+    """Yield the transformers package, quiet; its errors become one-line ModelErrors."""
     try:
         import transformers
     except ImportError:
@@ -30,20 +30,20 @@ def loading_transformers(name: str | Path) -> Iterator[Any]:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Inside the block transformers prints neither bars nor warnings."""
+    """Silence progress bars and warnings of transformers inside the block."""
     from huggingface_hub.utils import logging as hub
     from transformers.utils import logging as library
 
     logging: Any = library
     before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    told, set_hub = hub.get_verbosity(), hub.set_verbosity
+    hub_before, set_hub = hub.get_verbosity(), hub.set_verbosity
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    set_hub(ERROR)  # it tells of every new try to reach an absent network
+    set_hub(ERROR)  # it logs every retry without a network
     try:
         yield
     finally:
-        set_hub(told)
+        set_hub(hub_before)
         logging.set_verbosity(before)
         if bars:
             logging.enable_progress_bar()

@@ -130,7 +130,7 @@ def run_job(
             seed,
             max_batch_tokens,
             clock,
-            people=people,
+            rationales=people,
             reference=reference,
             texts=tuple(together),
         )

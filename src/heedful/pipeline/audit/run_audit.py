@@ -1,8 +1,10 @@
 """Run an audit in this process."""
 
 import platform
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -55,9 +57,46 @@ def run_audit(
     training: TrainingData | None = None,
     callbacks: Callbacks = NO_CALLBACKS,
 ) -> Path:
-    """Audit the subject on the data, job by job; jobs already done are not done again."""
-    plan = plan.fitted(data)
-    store = RunStore(out or Path(tempfile.mkdtemp(prefix="heedful-")))
+    """Audit the subject on the data, job by job; jobs already done are not done again.
+
+    Returns the folder of the run. Without `out` it is a temporary one, which the caller removes.
+    """
+    with _folder(out) as folder:
+        _run(
+            subject,
+            data,
+            plan.fitted(data),
+            RunStore(folder),
+            training=training,
+            callbacks=callbacks,
+        )
+    return folder
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    """The folder of a run; a temporary one is removed after an error."""
+    if out is not None:
+        yield out
+        return
+    folder = Path(tempfile.mkdtemp(prefix="heedful-"))
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _run(
+    subject: Subject,
+    data: Dataset,
+    plan: Plan,
+    store: RunStore,
+    *,
+    training: TrainingData | None,
+    callbacks: Callbacks,
+) -> None:
+    """Run all jobs, judge, and write everything to the store."""
     fingerprint = subject.fingerprint() if isinstance(subject, HasFingerprint) else None
     if fingerprint is None and (store.folder / PLAN).exists():
         raise RunError(
@@ -80,7 +119,6 @@ def run_audit(
         manifest = _manifest(store, jobs, subject, data, plan, fingerprint)
         store.write(MANIFEST, dumps(manifest, indent=1))
         store.write(VERDICT, verdict)
-    return store.folder
 
 
 def _run_jobs(
@@ -93,7 +131,9 @@ def _run_jobs(
 ) -> None:
     total, reference = len(data), ReferenceSample(subject, lambda: data, plan.min_words)
     parts = {name: one for name, one in plan.build_checks().items() if isinstance(one, Check)}
-    for job, examples in _with_examples([one for one in jobs if isinstance(one, Job)], data):
+    own = [one for one in jobs if isinstance(one, Job)]
+    before = store.dtype(own)
+    for job, examples in _with_examples(own, data):
         if not store.done(job):
             result = run_job(
                 subject,
@@ -105,8 +145,18 @@ def _run_jobs(
                 reference=reference,
                 report_done=partial(_report_progress, progress, job, total),
             )
+            _require_dtype(store, before, result.summary.dtype)
             store.put(job, result, subject.labels)
         progress(job.last, total, "audit")
+
+
+def _require_dtype(store: RunStore, before: str, now: str) -> None:
+    """Refuse results in another precision than those that an earlier process left."""
+    if before and now and before != now:
+        raise RunError(
+            f"{store.folder} holds measurements in {before}, and the model now computes in {now}. "
+            f"Load it in {before} to continue the run, or choose another --out."
+        )
 
 
 def _report_progress(progress: Progress, job: Job, total: int, done: int) -> None:
@@ -141,7 +191,7 @@ def _write_verdict(store: RunStore, jobs: Sequence[AnyJob], plan: Plan, subject:
 
 
 def power_architecture(subject: Subject) -> str:
-    """What a subject is to the table of powers; unknown unless it says to be of a measured kind."""
+    """The architecture in the power table; unknown unless the subject declares a measured one."""
     found = subject.architecture if isinstance(subject, HasArchitecture) else UNKNOWN
     return found if found in ARCHITECTURES else UNKNOWN
 

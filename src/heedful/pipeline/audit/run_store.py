@@ -111,8 +111,9 @@ class RunStore:
         ours = {job.name for job in jobs} | {DATASET_MEASURES}
         if jobs and any(path.stem not in ours for path in RunFolder(self.folder).files()):
             raise RunError(
-                f"{self.folder} holds measurements of another model or of other data under the "
-                "same names. Choose another --out, or remove the folder."
+                f"{self.folder} holds measurements of another model, of this model in another "
+                "precision (dtype), or of other data under the same names. Choose another --out, "
+                "or remove the folder."
             )
         for kind in (".", MEASUREMENTS, TEXTS, MAPS):
             remove_drafts(self.folder / kind)
@@ -121,6 +122,11 @@ class RunStore:
     def done(self, job: AnyJob) -> bool:
         """Whether the job's results are here."""
         return self._path(job.name).exists()
+
+    def dtype(self, jobs: Sequence[AnyJob]) -> str:
+        """The precision in which the jobs that are done were computed; "" where none says so."""
+        done = (_read_summary(self._path(job.name)).dtype for job in jobs if self.done(job))
+        return next(filter(None, done), "")
 
     def put(self, job: Job, result: JobResult, labels: Sequence[str]) -> None:
         """Keep a job's results; the measurements last, since they mean that the job is done."""

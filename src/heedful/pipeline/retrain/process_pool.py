@@ -62,7 +62,7 @@ class Worker:
         except OSError as error:
             raise self._gone() from error
         for line in self.process.stdout:
-            said: dict[str, Any] = json.loads(line)
+            said = _answer(line)
             if "told" in said:
                 report_progress(said["told"])
             elif "error" in said:
@@ -92,6 +92,20 @@ class Worker:
         )
 
 
+def _answer(line: str) -> dict[str, Any]:
+    """A line of a worker: how far it is, why it cannot go on, or that it has finished."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not found.keys() & {"told", "error", "refused"}:
+        raise RunError(
+            f"A training process wrote {line.strip()[:200]!r} where its answer was expected. "
+            "A library there writes into the process's pipe; --workers 1 trains without one."
+        )
+    return found
+
+
 @dataclass(eq=False)
 class _WorkQueue:
     """What is to be done, what is being done, what is done; shared by threads under one lock."""
@@ -118,6 +132,24 @@ class _WorkQueue:
             self.finished[variant] = refused
             self.changed.notify_all()
 
+    def reason(self, variant: Variant) -> str | None:
+        """Why one that it needs could not be made, if any could not."""
+        with self.changed:
+            return next((self.finished[one] for one in variant.needs if self.finished[one]), None)
+
+    def report(self, number: int, words: str | None) -> None:
+        """What a thread is at; None when it has ended."""
+        with self.changed:
+            if words is None:
+                self.working.pop(number, None)
+            else:
+                self.working[number] = words
+
+    def progress(self) -> tuple[int, str]:
+        """How many are finished, and what the threads are at."""
+        with self.changed:
+            return len(self.finished), "; ".join(dict(sorted(self.working.items())).values())
+
     def fail(self, error: BaseException) -> None:
         with self.changed:
             self.failure = self.failure or error
@@ -141,7 +173,8 @@ def train_in_workers(
     for thread in threads:
         thread.start()
     while board.failure is None and (working := [one for one in threads if one.is_alive()]):
-        progress(len(board.finished) - before, total, _progress_words(board))
+        finished, shown = board.progress()
+        progress(finished - before, total, f"retraining: {shown}" if shown else "retraining")
         working[0].join(0.3)
     if board.failure is not None:  # the others are let go by whom they belong to
         raise board.failure
@@ -166,24 +199,16 @@ def train_in_process(
     return refused
 
 
-def _progress_words(board: _WorkQueue) -> str:
-    shown = "; ".join(dict(sorted(board.working.items())).values())
-    return f"retraining: {shown}" if shown else "retraining"
-
-
 def _run_worker(board: _WorkQueue, train_variant: TrainVariant, number: int) -> None:
     while (variant := board.take()) is not None:
 
         def report_progress(words: str, variant: Variant = variant) -> None:
-            board.working[number] = f"{variant}, {words}"
+            board.report(number, f"{variant}, {words}")
 
         report_progress("begins")
         try:
-            refused = next(
-                (board.finished[one] for one in variant.needs if board.finished[one]), None
-            )
-            board.close(variant, refused or train_variant(variant, report_progress))
+            board.close(variant, board.reason(variant) or train_variant(variant, report_progress))
         except BaseException as error:  # noqa: BLE001 - raised again where all wait for it
             board.fail(error)
             return
-    board.working.pop(number, None)
+    board.report(number, None)

@@ -131,7 +131,8 @@ def run_retraining(
             result = _refused_result(job.check, refused[job.check])
         else:
             callbacks.progress(0, 1, f"looking at what was made: {job.check}")
-            result = _run_check(job.check, check, trial, asked[job.check])
+            records = [variant_store.record(one) for one in dependency_order(asked[job.check])]
+            result = _run_check(job.check, check, trial, records)
         store.put_dataset_job(job, result, labels)
 
 
@@ -255,9 +256,9 @@ def _refused_result(name: str, reason: str) -> JobResult:
 
 
 def _run_check(
-    name: str, check: RetrainingCheck, trial: RetrainingContext, lessons: Sequence[Variant]
+    name: str, check: RetrainingCheck, trial: RetrainingContext, records: Sequence[dict[str, Any]]
 ) -> JobResult:
-    """What a check finds, now that all is there."""
+    """What a check finds, now that all is there; `records` say how each model was trained."""
     clock, encoded = Clock(), trial.texts.encoded
     try:
         with clock(name), torch.no_grad():
@@ -266,9 +267,7 @@ def _run_check(
         return _refused_result(name, str(reason))
     instances = [one.index for one in encoded]
     classes = trial.texts.outlook.probabilities.argmax(-1).tolist()
-    retrained = {
-        one.record["key"]: one.record for one in map(trial.trained, dependency_order(lessons))
-    }
+    retrained = {one["key"]: one for one in records}
     return JobResult(
         tuple(to_measure_columns(name, instances, findings.measurements)),
         dict(zip(instances, classes, strict=True)),

@@ -66,7 +66,10 @@ def read_training_data(
 
 def read_finetuning_recipe(subject: Subject, plan: Plan) -> dict[str, Any]:
     """The recipe by which a transformer is tuned anew, where the plan allows that."""
-    if not hasattr(subject, "pieces") or getattr(subject, "task", "") != "classification":
+    if (
+        not hasattr(subject, "subword_tokenizer")
+        or getattr(subject, "task", "") != "classification"
+    ):
         raise NotApplicable(f"{subject.family} does not say how to train another one like it")
     chosen = RetrainingSettings.of(plan.retraining)
     if not chosen.transformers:

@@ -12,7 +12,7 @@ from heedful.report.sections.retrained_models import (
     read_retrained_models,
 )
 from heedful.report.sections.retraining import RetrainedCheck, WeightResult, is_known
-from heedful.report.sections.roar import PATTERN, list_roar_methods
+from heedful.report.sections.roar import PATTERN
 from heedful.results.run_records import RunRecords, sanitise_text
 
 SHARED = (
@@ -94,7 +94,7 @@ def build_section(
 def format_estimate(estimate: Estimate) -> str:
     """An estimate within a sentence, with a true minus sign.
 
-    >>> shown(Estimate(-0.25, -0.5, 0.0, 9)), shown(NO_ESTIMATE)
+    >>> format_estimate(Estimate(-0.25, -0.5, 0.0, 9)), format_estimate(NO_ESTIMATE)
     ('−0.250 [−0.500, 0.000]', '–')
     """
     return str(estimate).replace("-", "\N{MINUS SIGN}") if is_known(estimate) else "–"
@@ -202,9 +202,11 @@ def _hidden(
 
 
 def _roar(found: RetrainedCheck) -> PartContent:
+    beyond = found.result.by_method("beyond_random")
     rows = [
-        WeightRow(one, (found.estimate(f"score_{one}"), found.estimate(f"beyond_random_{one}")))
-        for one in list_roar_methods(found)
+        WeightRow(sanitise_text(name), (score, beyond.get(name, NO_ESTIMATE)))
+        for name, score in found.result.by_method("score").items()
+        if is_known(score)
     ]
     whole = WeightRow("whole texts", (found.estimate("score_whole"), NO_ESTIMATE))
     return (), (PATTERN,), ("accuracy", "lost beyond random"), (whole, *rows)
@@ -212,9 +214,9 @@ def _roar(found: RetrainedCheck) -> PartContent:
 
 def _copy(found: RetrainedCheck) -> PartContent:
     rows = [
-        WeightRow(name.removeprefix("beyond_random_"), (one,))
-        for name, one in found.result.estimates.items()
-        if name.startswith("beyond_random_") and is_known(one)
+        WeightRow(sanitise_text(name), (one,))
+        for name, one in found.result.by_method("beyond_random").items()
+        if is_known(one)
     ]
     note = (
         "A copy of the model was trained on with a random share of each text's words masked, to "

@@ -1,11 +1,12 @@
 """Where subjects are made anew: the base model, its training texts, and what is known of them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Bool
@@ -32,14 +33,17 @@ from heedful.training.variants.hidden_words import (
 
 @dataclass(frozen=True, eq=False)
 class EncodedTexts:
-    """Some texts as the base model reads them, and what it makes of them."""
+    """Some texts as the base model reads them, and what it makes of them.
+
+    What a subject makes of them is in `seen` as long as the subject is in memory.
+    """
 
     base: Subject
     examples: Sequence[Example]
     min_words: int
     mark: HiddenWordMarker
     kept: dict[HiddenWords, list[Tensor]] = field(default_factory=dict)
-    seen: dict[Subject, Predictions] = field(default_factory=dict)
+    seen: MutableMapping[Subject, Predictions] = field(default_factory=WeakKeyDictionary)
     scored: ScoreCache = field(default_factory=dict)
 
     @cached_property

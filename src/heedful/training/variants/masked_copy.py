@@ -59,7 +59,7 @@ def masking_token_id(subject: Subject) -> int:
     """The token whose vector is what masking puts in the place of a word."""
     if isinstance(subject, RecurrentSubject):
         return PADDING_ID
-    tokenizer = subject.pieces.tokenizer  # type: ignore[attr-defined]
+    tokenizer = subject.subword_tokenizer.tokenizer  # type: ignore[attr-defined]
     ends = {tokenizer.eos_token_id, tokenizer.bos_token_id}
     for found in (tokenizer.mask_token_id, tokenizer.unk_token_id):
         if found is not None and found not in ends:

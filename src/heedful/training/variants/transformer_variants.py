@@ -66,7 +66,7 @@ class UniformTransformer(TransformerSubject):
         assert own is not None  # noqa: S101 - a transformer's passes have rows
         even = uniform_weights(batch.mask[:, None] & (own > 0), dtype=own.dtype)
         places = RowPlacement(
-            batch, lambda call: self.audited(call, batch), self.scope, self.position(batch)
+            batch, lambda call: self.is_audited(call, batch), self.scope, self.position(batch)
         )
         return self.forward_with_edit(batch, places.edit(even), embedded)
 
@@ -148,7 +148,7 @@ def fresh_transformer(
     subject, _ = new_classifier(
         recipe.encoder, base.labels, seed=seed, max_tokens=recipe.max_tokens
     )
-    own, new = (one.pieces.tokenizer.get_vocab() for one in (base, subject))
+    own, new = (one.subword_tokenizer.tokenizer.get_vocab() for one in (base, subject))
     if own != new:
         raise NotApplicable(f"{recipe.encoder} reads other pieces of words than the model does")
     subject = replace(subject, scope=base.scope)
@@ -167,7 +167,9 @@ def copied_transformer(
         perturb_weights(
             model, perturb_seed, scale=0.001
         )  # of every weight: which make attention is not known
-    subject = from_model(model, base.pieces.tokenizer, scope=base.scope, max_length=base.max_length)
+    subject = from_model(
+        model, base.subword_tokenizer.tokenizer, scope=base.scope, max_length=base.max_length
+    )
     return TransformerTrainable(context, subject, build_finetuning(context))
 
 
@@ -258,7 +260,7 @@ class TransformerTrainable:
 def save_finetuned(subject: Subject, place: Path) -> None:
     """Keep a tuned transformer."""
     assert isinstance(subject, TransformerSubject)  # noqa: S101 - who else would be tuned
-    save_classifier(subject, place, beside={})
+    save_classifier(subject, place, extra_files={})
 
 
 def load_finetuned(place: Path, variant: Mapping[str, Any], base: Subject) -> TransformerSubject:

@@ -1,5 +1,6 @@
 """Retrained subjects by content: a folder each, made once, shared by all that ask for the same."""
 
+import gc
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.core.atomic_files import write_atomic
+from heedful.core.cache import LRUCache
 from heedful.core.errors import RunError
 from heedful.core.timing import Progress, no_progress
 from heedful.models.protocols import Subject
@@ -26,6 +28,7 @@ from heedful.training.variants.serialisation import variant_to_dict
 from heedful.training.variants.variants import Variant
 
 VARIANT_FILE = "lesson.json"  # written last: its folder holds a finished model
+IN_MEMORY = 2  # models at once: most are looked at one by one, some are led by another
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +44,7 @@ class VariantStore:
     dev: EncodedTexts
     origin: Mapping[str, Any]
     tuning: Mapping[str, Any] = field(default_factory=dict)
-    loaded: dict[str, TrainedVariant] = field(default_factory=dict)
+    loaded: LRUCache[str, TrainedVariant] = field(default_factory=lambda: LRUCache(IN_MEMORY))
 
     def key(self, variant: Variant) -> str:
         """Names the lesson and everything else its outcome depends on."""
@@ -76,11 +79,14 @@ class VariantStore:
         delete_checkpoint(place)
 
     def trained(self, variant: Variant) -> TrainedVariant:
-        """The subject, read from its folder once."""
-        key = self.key(variant)
-        if key not in self.loaded:
-            self.loaded[key] = _load_variant(self.place(variant), self.base)
-        return self.loaded[key]
+        """The subject, read from its folder; the last few are kept in memory."""
+        return self.loaded.get(
+            self.key(variant), lambda: _load_variant(self.place(variant), self.base)
+        )
+
+    def record(self, variant: Variant) -> dict[str, Any]:
+        """How the training went, without reading the weights."""
+        return _record(self.place(variant))
 
 
 def dependency_order(asked: Sequence[Variant]) -> list[Variant]:
@@ -106,17 +112,23 @@ def _save_variant(trained: TrainedVariant, place: Path) -> None:
     save_finetuned(trained.subject, place)
 
 
-def _load_variant(place: Path, base: Subject) -> TrainedVariant:
+def _record(place: Path) -> dict[str, Any]:
     try:
-        record = json.loads((place / VARIANT_FILE).read_text(encoding="utf-8"))
-        if not isinstance(record, dict):
+        found = json.loads((place / VARIANT_FILE).read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
             raise ValueError("it must hold a JSON object")
     except (OSError, ValueError) as error:
         raise RunError(
             f"{place / VARIANT_FILE} cannot be read: {error}. Remove {place}."
         ) from error
+    return found
+
+
+def _load_variant(place: Path, base: Subject) -> TrainedVariant:
+    record = _record(place)
     if (place / "heedful.json").exists():
         return TrainedVariant(load_model(place), record)
     from heedful.training.variants.transformer_variants import load_finetuned
 
+    gc.collect()  # transformers models refer to themselves: only now is one that was dropped gone
     return TrainedVariant(load_finetuned(place, record["lesson"], base), record)

@@ -45,12 +45,12 @@ class Adversarial:
             if isinstance(rows, str):
                 missing[name] = rows
             else:
-                columns[name] = jsd(context.reading(rows), own)
+                columns[name] = jsd(context.read_attention(rows), own)
         best = self._farthest(context)
         bound = jsd_bound(context, epsilon=self.epsilon)
         columns["bound_jsd"] = bound
         # with one word there is nothing else to attend to
-        found = jsd(context.reading(best), own)
+        found = jsd(context.read_attention(best), own)
         columns["of_bound"] = torch.where(bound > 0, found / bound, torch.nan)
         columns["output_tvd"] = _output_change(context, best)
         columns["random_tvd"] = _output_change(context, RandomAtDistance()(context, found)).mean(0)
@@ -67,13 +67,13 @@ class Adversarial:
         values = require_head_values(context)
         other = context.cached(NullSpace())[0]
         return {
-            "nullspace_jsd": jsd(context.reading(other), context.forward.attention),
+            "nullspace_jsd": jsd(context.read_attention(other), context.forward.attention),
             "tokens_per_dimension": context.batch.lengths / values.shape[-1],
         }
 
     def word_scores(self, context: BatchContext) -> dict[str, Float[Tensor, "B T"]]:
         """The farthest attention found: the certified one where there is one."""
-        return {"adversarial": context.reading(self._farthest(context))}
+        return {"adversarial": context.read_attention(self._farthest(context))}
 
     def _found(self, context: BatchContext) -> dict[str, Tensor | str]:
         """Attention rows by every search, or the reason why a search is not possible."""
@@ -97,7 +97,7 @@ class Adversarial:
         if isinstance(exact := found["certified_jsd"], Tensor):
             return exact
         ways = [rows for rows in found.values() if isinstance(rows, Tensor)]
-        away = [jsd(context.reading(rows), context.forward.attention) for rows in ways]
+        away = [jsd(context.read_attention(rows), context.forward.attention) for rows in ways]
         best, distance = ways[0], away[0]
         for rows, other in zip(ways[1:], away[1:], strict=True):
             better = other > distance

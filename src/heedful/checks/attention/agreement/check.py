@@ -149,7 +149,13 @@ class Agreement:
         with context.clock("gradient"):
             slope = context.gradient(target, attention=shuffled[0])
         under = (context.embedded.detach() * slope).sum(-1).abs()
-        rows = [context.forward.attention, gradient, leave, under, *context.reading(shuffled)]
+        rows = [
+            context.forward.attention,
+            gradient,
+            leave,
+            under,
+            *context.read_attention(shuffled),
+        ]
         missing = []
         for method in self.methods:
             scores, reason = absolute_scores(build_method(method), context, target)

@@ -165,7 +165,7 @@ def _log_odds_gradient(context: BatchContext) -> Float[Tensor, "B *R T"]:
         rivals = logits.scatter(-1, chosen, float("-inf")).logsumexp(-1)
         odds = logits.gather(-1, chosen)[:, 0] - rivals
         (slope,) = autograd.grad(odds.sum(), leaf)
-    return slope.masked_fill(~context.words, 0.0)
+    return slope.masked_fill(~context.attendable_words, 0.0)
 
 
 def _removals_until_flip(context: BatchContext, order: Int[Tensor, "B T"]) -> Int[Tensor, "B"]:
@@ -209,7 +209,7 @@ def _erase_weights(
 ) -> tuple[Float[Tensor, "K B *R T"], Bool[Tensor, "K B"]]:
     """Rows without some words, and whether any word is left with weight."""
     gone = removed if context.rows.dim() == 2 else removed[:, :, None]
-    kept = remove_weights(context.rows.masked_fill(~context.words, 0.0), gone)
+    kept = remove_weights(context.rows.masked_fill(~context.attendable_words, 0.0), gone)
     return context.place_on_words(kept), kept.flatten(2).any(-1)
 
 

@@ -13,16 +13,14 @@ from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement
 from heedful.core.rng import generator, uniform_keys
 from heedful.models.batch_context import BatchContext
-from heedful.models.internals.effective_attention import (
+from heedful.models.internals.identifiability import (
     EffectiveAttentionComputation,
-    HasAttentionCalls,
-)
-from heedful.models.internals.token_identifiability import (
     count_equal_tokens,
     find_identifiable_tokens,
     hidden_token_attribution,
     record_hidden_states,
 )
+from heedful.models.protocols import HasAttentionCalls
 from heedful.numerics.tensor.distributions import positions_first
 
 NAME = "identifiability"
@@ -127,7 +125,11 @@ def _weights(context: BatchContext, subject: HasAttentionCalls) -> Iterator[Meas
         WEIGHT_MEASURES[1]: [one.free for one in layers],
     }
     for name, columns in shares.items():
-        held = [one[:, heads] for layer, one in enumerate(columns) if subject.scope.holds(layer)]
+        held = [
+            one[:, heads]
+            for layer, one in enumerate(columns)
+            if subject.scope.includes_layer(layer)
+        ]
         yield to_measurement(name, torch.stack(held).mean((0, 2)))
         for layer, one in enumerate(columns):
             yield to_measurement(name, one.mean(1), layer=layer)
@@ -158,7 +160,7 @@ def _by_layer(
 ) -> Iterator[Measurement]:
     """The mean over the audited layers, then each layer; the last column may be the output."""
     layers = columns[:-1] if output else columns
-    held = [one for layer, one in enumerate(layers) if subject.scope.holds(layer)]
+    held = [one for layer, one in enumerate(layers) if subject.scope.includes_layer(layer)]
     yield to_measurement(name, torch.stack(held).mean(0))
     for layer, one in enumerate(layers):
         yield to_measurement(name, one, layer=layer)

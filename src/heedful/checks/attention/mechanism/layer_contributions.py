@@ -62,7 +62,7 @@ def measure_layer_contributions(
 
 def _holds(context: BatchContext, layer: int) -> bool:
     scope = getattr(context.subject, "scope", None)
-    return scope is None or scope.holds(layer)
+    return scope is None or scope.includes_layer(layer)
 
 
 def _taus(

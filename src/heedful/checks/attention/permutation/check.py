@@ -77,7 +77,7 @@ class Permutation:
             inside = torch.arange(scores.shape[1]) < batch.present.sum(-1, keepdim=True)
             number = scores.masked_fill(~inside, -1.0).argmax(-1)
             position = positions_first(batch.present).gather(1, number[:, None]).squeeze(1)
-            rows, decode = subject.rows_elsewhere(
+            rows, decode = subject.rows_and_decoder_at(
                 batch, context.forward, layer=layer, position=position
             )
             movable = batch.mask[:, None] & (rows > 0)

@@ -32,7 +32,7 @@ def measure_whole_texts(context: BatchContext) -> Float64[Tensor, "B"]:
     """How far off distribution the texts are as they are: ½ on average."""
     reference = require_reference_texts(context)
     states = attended_state(context.batch, context.forward)
-    return reference.nearer(states, torch.tensor(context.batch.instances))
+    return reference.share_nearer(states, torch.tensor(context.batch.instances))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class OffDistributionMetric:
         found = torch.full(asked.shape, torch.nan, dtype=torch.float64)
         if len(rows):
             states = self.removals.states(rows, gone[asked])
-            found[asked] = reference.nearer(states, numbers[rows])
+            found[asked] = reference.share_nearer(states, numbers[rows])
         return found
 
 

@@ -40,7 +40,7 @@ class PerplexityMetric:
         texts = []
         for gap, new in zip(gaps, drawn, strict=True):
             kept = (
-                new.get(number) if number in gap.gone else word
+                new.get(number) if number in gap.missing else word
                 for number, word in enumerate(gap.words)
             )
             texts.append([word for word in kept if way == "masking" or word is not None])
@@ -55,7 +55,9 @@ class PerplexityMetric:
             yield f"{LOG_PERPLEXITY}_{way}", self.of(way, place)
 
     def _of(self, texts: Sequence[Sequence[str | None]]) -> Float64[Tensor, "B"]:
-        return torch.tensor(self.infilled.infiller.surprise(texts), dtype=torch.float64)
+        return torch.tensor(
+            self.infilled.infiller.log_pseudo_perplexity(texts), dtype=torch.float64
+        )
 
 
 def measure_perplexity(

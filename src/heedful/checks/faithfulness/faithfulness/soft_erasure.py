@@ -88,7 +88,7 @@ class SoftErasureMetrics:
         drawn: Float64[Tensor, "B T E"],
     ) -> Float64[Tensor, "N"]:
         context, parts = self.items.context, []
-        for some, chances in context.cut(rows, staying):
+        for some, chances in context.split_by_budget(rows, staying):
             item_index = self.items.item_index[some]
             stays = chances.gather(1, item_index.clamp(min=0)).masked_fill(
                 item_index < 0, torch.inf
@@ -96,7 +96,7 @@ class SoftErasureMetrics:
             kept = drawn[some] < stays[..., None]
             with context.clock("dimming"), torch.no_grad():
                 vectors = context.embedded.detach()[some]
-                logits = context.outputs(context.batch.select(some), vectors * kept.to(vectors))
+                logits = context.run_logits(context.batch.select(some), vectors * kept.to(vectors))
             mine = context.predicted.cpu()[some, None]
             parts.append(logits.cpu().double().softmax(-1).gather(-1, mine)[:, 0])
         return torch.cat(parts)

@@ -149,7 +149,7 @@ def predict_deceptive(
 ) -> Predictions:
     """Predictions of a deceptive model; a transformer's hidden words are blocked as in training."""
     subject = retraining.trained(variant).subject
-    if variant.blocked and hasattr(subject, "pieces"):
+    if variant.blocked and hasattr(subject, "subword_tokenizer"):
         from heedful.training.variants.transformer_variants import block_hidden_words
 
         subject = block_hidden_words(subject, texts, variant.hidden)

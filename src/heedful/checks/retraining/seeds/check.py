@@ -53,17 +53,17 @@ class Seeds:
     def examine(self, retraining: RetrainingContext) -> Findings:
         """Distances of every seed's attention from the audited model's."""
         variants, base = self._retrained(retraining), retraining.texts.outlook
-        each = [retraining.attention_distance(one).numpy() for one in variants]
+        each, changes = [], []
+        for one in variants:  # both at once: models are loaded one after the other
+            each.append(retraining.attention_distance(one).numpy())
+            outputs = retraining.predict(one).probabilities
+            changes.append(tvd(outputs, base.probabilities).numpy())
         measured = [
             Measurement("jsd_seeds", column, seed=one.seed)
             for one, column in zip(variants, each, strict=True)
         ]
         median = np.median(each, axis=0)
         adversary = retraining.attention_distance(self._adversary()).numpy()
-        changes = [
-            tvd(retraining.predict(one).probabilities, base.probabilities).numpy()
-            for one in variants
-        ]
         columns = {
             "jsd_seeds": median,
             "jsd_adversary_beyond_seeds": adversary - median,

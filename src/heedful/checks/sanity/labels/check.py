@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int
 from torch import Tensor
 
 from heedful.checks.base import Findings
@@ -29,6 +29,8 @@ from heedful.training.variants.variants import (
 )
 
 WITH_LABELS, LEARNED = "with_labels", "learned"
+OwnScores = tuple[list[Float64[Tensor, "B W"]], Int[Tensor, "B"]]
+"""Of a batch: every method's scores in the base model, and the class they are for."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,18 @@ class Labels:
         """Every method on the model and on the retrained ones, text by text."""
         arms = self._arms(retraining)
         keys = [(arm, variant.seed) for arm, many in arms.items() for variant in many]
-        made = [retraining.trained(variant).subject for many in arms.values() for variant in many]
+        variants = [variant for many in arms.values() for variant in many]
         shape = len(keys), len(self.names), len(retraining.texts.encoded)
-        found, reasons = np.full(shape, np.nan), dict[str, str]()
-        for rows, words in _batches(retraining):
-            own, why = score_items(words, self.methods, words.context.predicted)
+        found, reasons, own = np.full(shape, np.nan), dict[str, str](), list[OwnScores]()
+        for _, words in _batches(retraining):
+            target = words.context.predicted
+            scores, why = score_items(words, self.methods, target)
             reasons = {**why, **reasons}
-            for place, subject in enumerate(made):
-                found[place][:, rows] = self._correlated(words, own, subject)
+            own.append((scores, target))
+        for place, variant in enumerate(variants):  # one after the other: models may be large
+            subject = retraining.trained(variant).subject
+            for (rows, words), mine in zip(_batches(retraining), own, strict=True):
+                found[place][:, rows] = self._correlated(words, mine, subject)
         missing = tuple(
             MissingMeasure(measure, why, name)
             for name, why in reasons.items()
@@ -89,13 +95,11 @@ class Labels:
         )
         return Findings(tuple(self._measured(keys, found)), missing)
 
-    def _correlated(
-        self, words: ItemView, own: Sequence[Float64[Tensor, "B W"]], subject: Subject
-    ) -> TextValues:
-        context = words.context
+    def _correlated(self, words: ItemView, own: OwnScores, subject: Subject) -> TextValues:
+        context, (mine, target) = words.context, own
         other = BatchContext(subject, context.batch, context.seed, context.max_batch_tokens)
-        scores, _ = score_items(ItemView(other), self.methods, context.predicted)
-        columns = [score_correlation(*pair, words) for pair in zip(own, scores, strict=True)]
+        scores, _ = score_items(ItemView(other), self.methods, target)
+        columns = [score_correlation(*pair, words) for pair in zip(mine, scores, strict=True)]
         return np.stack([one.numpy() for one in columns])
 
     def _measured(

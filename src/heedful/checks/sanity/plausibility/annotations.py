@@ -22,7 +22,7 @@ class AnnotationView:
     def people(self) -> list[WordAnnotations]:
         """The annotations of each text; empty ones for texts without any."""
         context = self.words.context
-        return [context.people.get(one, WordAnnotations()) for one in context.batch.instances]
+        return [context.rationales.get(one, WordAnnotations()) for one in context.batch.instances]
 
     @cached_property
     def marked(self) -> Bool[Tensor, "B W"]:

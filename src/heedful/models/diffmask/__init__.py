@@ -1,1 +1,0 @@
-"""The gates of DiffMask and the folder they are saved in."""

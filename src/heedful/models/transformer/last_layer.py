@@ -1,0 +1,226 @@
+"""Shortcuts through the last layer of a transformer: compute one position instead of all.
+
+`LastLayerReplay`: if only the pooled position's row of the last layer changes, nothing before that
+layer changes, and its other positions do not matter. So the last layer runs on that one position,
+with the outputs Σ weights · values of its heads given.
+
+`FirstPositionOnly`: a classifier that pools [CLS] needs no other position behind its last attention
+block; with six layers, a tenth of the work.
+
+Neither is assumed for a family: a shortcut is used only if it reproduces the model's own logits.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import get_ident
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from heedful.core.batch import Batch
+from heedful.core.values import Forward
+from heedful.models.attention_access.access import AttentionAccess, model_lock
+from heedful.models.attention_access.layer_hooks import (
+    input_states,
+    layer_hooks,
+    output_count,
+    output_states,
+    removing_hooks,
+    replace_input_states,
+    skipped_layers,
+)
+from heedful.models.attention_access.recorder import AttentionCall, HeadOutput
+from heedful.models.internals.closeness import is_close
+from heedful.models.protocols import HasAttentionCalls
+
+SHORTCUT_TOLERANCE = 1e-5  # largest difference of the logits, relative to the largest logit
+
+
+@dataclass(frozen=True, eq=False)
+class LastLayerReplay:
+    """A decoder of the rows at the pooled position of the last layer."""
+
+    subject: HasAttentionCalls
+    layers: nn.ModuleList
+    returns: tuple[int, ...]  # length of each layer's output tuple; 0 for a bare tensor
+    state: Float[Tensor, "B D"]  # input of the last layer at the position
+    call: AttentionCall  # the attention of the last layer
+    single: Batch  # only the token at the position
+
+    @classmethod
+    def build(
+        cls, subject: HasAttentionCalls, batch: Batch, forward: Forward
+    ) -> "LastLayerReplay | None":
+        """Return the replay if it applies to this model and is exact, else None."""
+        position = subject.position(batch)
+        last = subject.scope.layer == len(forward.maps) - 1
+        if subject.access.path != "interface" or position is None or not last or not forward.maps:
+            return None
+        if subject.access.calls != len(forward.maps):  # encoder–decoder
+            return None
+        replay = _record_last_layer(subject, batch, position)
+        if replay is None or forward.rows is None:
+            return None
+        with torch.no_grad():
+            replayed = replay(forward.rows.detach())
+        logits, tolerance = forward.logits.detach(), 0.1 * subject.tolerance
+        return replay if is_close(logits, replayed, tolerance=tolerance) else None
+
+    def __call__(self, weights: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        many = weights.reshape(-1, *weights.shape[-3:])
+        size = max(1, self.subject.max_batch_tokens // len(self.single))
+        logits = [self._decode(some) for some in torch.split(many, size)]
+        return torch.cat(logits).reshape(*weights.shape[:-3], len(self.single), -1)
+
+    def _decode(self, rows: Float[Tensor, "K B R T"]) -> Float[Tensor, "K B C"]:
+        mixed = self._head_outputs(rows).flatten(0, 1)[:, :, None]
+        batch = self.single.repeat_texts(len(rows))
+        states = self.state.expand(len(rows), -1, -1).flatten(0, 1)[:, None]
+        access = AttentionAccess(self.subject.model, "interface")
+        autocast = torch.autocast(states.device.type, torch.bfloat16, enabled=self.subject.bfloat16)
+        with (
+            access.patched(lambda _: HeadOutput(mixed), keep=False) as recorder,
+            self._only_last_layer(states),
+            autocast,
+        ):
+            logits = self.subject.logits(batch).to(rows.dtype)
+        if recorder.count != 1:
+            raise RuntimeError(f"The replay of one layer computed {recorder.count} attentions.")
+        return logits.reshape(len(rows), len(self.single), -1)
+
+    def _head_outputs(self, rows: Float[Tensor, "K B R T"]) -> Float[Tensor, "K B H D"]:
+        values, head = self.call.values, self.subject.scope.head
+        if values is None:
+            raise RuntimeError("A replay needs the values of its attention.")
+        rows = rows.to(values)
+        if head is None:
+            return torch.einsum("kbht,bhtd->kbhd", rows, values)
+        own = self.call.weights.to(values)  # heads that are not edited keep their rows
+        mixed = torch.einsum("bht,bhtd->bhd", own[:, :, 0], values).expand(len(rows), -1, -1, -1)
+        edited = torch.einsum("kbt,btd->kbd", rows[:, :, 0], values[:, head])
+        which = torch.arange(values.shape[1], device=values.device) == head
+        return torch.where(which[:, None], edited[:, :, None], mixed)
+
+    @contextmanager
+    def _only_last_layer(self, states: Float[Tensor, "N 1 D"]) -> Iterator[None]:
+        """Skip all layers but the last, and give that one the states."""
+
+        def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return replace_input_states(args, kwargs, states)
+
+        before = dict(zip(list(self.layers)[:-1], self.returns, strict=False))
+        with layer_hooks(list(self.layers)[-1:], enter), skipped_layers(before):
+            yield
+
+
+def _record_last_layer(
+    subject: HasAttentionCalls, batch: Batch, position: Int[Tensor, "B"]
+) -> LastLayerReplay | None:
+    """Record the input and the attention of the last layer in one pass."""
+    recorded: dict[str, Any] = {}
+    returns: list[int] = []
+    layers = find_layer_list(subject.model, subject.access.modules)
+    if layers is None:
+        return None
+
+    def enter(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if layer is layers[-1]:
+            recorded["states"] = input_states(args, kwargs)
+
+    def leave(_: object, output: Any) -> None:
+        returns.append(output_count(output))
+
+    with model_lock(subject.model), layer_hooks(layers, enter, leave), torch.no_grad():
+        _, recorder = subject.run(batch)
+    states, call = recorded.get("states"), recorder.calls[-1]
+    if not isinstance(states, Tensor) or states.shape[:2] != batch.ids.shape or call.values is None:
+        return None
+    texts = torch.arange(len(batch))
+    own = call.weights[texts, :, position][:, :, None]
+    call = AttentionCall(call.module, call.order, own, call.values)
+    return LastLayerReplay(
+        subject,
+        layers,
+        tuple(returns),
+        states[texts, position],
+        call,
+        _single_token_batch(batch, position),
+    )
+
+
+def find_layer_list(model: nn.Module, modules: Sequence[str]) -> nn.ModuleList | None:
+    """The module list of layers that hold one attention each, in order; None if there is none."""
+    if len(set(modules)) != len(modules):  # one layer is applied several times
+        return None
+    parts = modules[-1].split(".")
+    for depth in range(len(parts)):
+        module = model.get_submodule(".".join(parts[:depth]))
+        if isinstance(module, nn.ModuleList) and len(module) == len(modules):
+            return module
+    return None
+
+
+def _single_token_batch(batch: Batch, position: Int[Tensor, "B"]) -> Batch:
+    place = position[:, None]
+    ones = torch.ones_like(place, dtype=torch.bool)
+    types = None if batch.types is None else batch.types.gather(1, place)
+    return Batch(batch.ids.gather(1, place), ones, ones, batch.instances, types)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstPositionOnly:
+    """The last layer, and the block inside it that holds its attention."""
+
+    layer: nn.Module
+    block: nn.Module
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Compute only the first position behind the block, in this thread's passes."""
+        width: list[int] = []
+        thread = get_ident()
+
+        def cut(_: object, __: object, output: Any) -> Any:
+            if get_ident() != thread:
+                return output
+            width.append(output_states(output).shape[1])
+            return _with_changed_states(output, lambda states: states[:, :1])
+
+        def widen(_: object, __: object, output: Any) -> Any:
+            if get_ident() != thread:
+                return output
+            return _with_changed_states(output, lambda states: states.expand(-1, width.pop(), -1))
+
+        handles = [self.block.register_forward_hook(cut), self.layer.register_forward_hook(widen)]
+        with removing_hooks(handles):
+            yield
+
+
+def find_first_position_only(
+    access: AttentionAccess, run: Callable[[], Float[Tensor, "B C"]]
+) -> FirstPositionOnly | None:
+    """Return the shortcut if it leaves the logits of this model unchanged, else None.
+
+    `run` passes texts of several tokens through the model and returns their logits.
+    """
+    layers = find_layer_list(access.model, access.modules)
+    if layers is None or access.tokens_first:
+        return None
+    attention = access.model.get_submodule(access.modules[-1])
+    blocks = [child for child in layers[-1].children() if attention in child.modules()]
+    if not blocks:
+        return None
+    shortcut = FirstPositionOnly(layers[-1], blocks[0])
+    with model_lock(access.model), torch.no_grad():
+        before = run()
+        with shortcut.applied():
+            after = run()
+    return shortcut if is_close(after, before, tolerance=SHORTCUT_TOLERANCE) else None
+
+
+def _with_changed_states(output: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    states = change(output_states(output))
+    return (states, *output[1:]) if isinstance(output, tuple) else states
