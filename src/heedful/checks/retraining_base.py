@@ -41,11 +41,11 @@ class RetrainingContext:
 
     def outlook(self, variant: Variant) -> Predictions:
         """What a subject made anew says of the texts under audit, and where it looks."""
-        return self.texts.seen_by(self.trained(variant).subject)
+        return self.texts.predict_with(self.trained(variant).subject)
 
     def apart(self, variant: Variant) -> Float[Tensor, "n"]:
         """How far its attention lies from the base model's, in JSD."""
-        return jsd(self.outlook(variant).padded(), self.texts.outlook.padded())
+        return jsd(self.outlook(variant).padded(), self.texts.base_predictions.padded())
 
     def right(self, outputs: Float[Tensor, "n C"]) -> TextValues:
         """1 where the likeliest class is the label, else 0."""

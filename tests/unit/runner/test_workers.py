@@ -19,12 +19,12 @@ from heedful.pipeline.retrain.process_pool import (
 from heedful.pipeline.retrain.worker_input import read_worker_input, write_worker_input
 from heedful.training.variants.variants import (
     AdversaryVariant,
-    EpochLimits,
+    EarlyStopping,
     GuidedVariant,
     RetrainedVariant,
 )
 
-SHORT = EpochLimits(2, 2)
+SHORT = EarlyStopping(2, 2)
 SOURCE = AdversaryVariant(0.01, "base", pace=SHORT)
 LESSONS = (
     RetrainedVariant(1, pace=SHORT),
@@ -95,7 +95,7 @@ def test_the_room_on_disk_is_the_room(tmp_path):
 
 def test_a_worker_that_is_killed_is_told_of_and_nothing_is_lost(tmp_path):
     here, whole = variant_store(tmp_path / "killed"), variant_store(tmp_path / "whole")
-    variant = RetrainedVariant(1, pace=EpochLimits(20, 20))
+    variant = RetrainedVariant(1, pace=EarlyStopping(20, 20))
     worker = Worker(write_worker_input(here, model="", choices={}))
 
     def tell(words):

@@ -13,14 +13,14 @@ from heedful.core.rng import generator
 from heedful.models.diffmask.gate_network import GateNetwork
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.training import fit_diffmask as module
-from heedful.training.diffmask_trainer import (
+from heedful.training.fit_diffmask import (
     MAX_MULTIPLIER,
     DiffMaskTrainer,
     LagrangianGates,
     Masking,
     build_diffmask_optimiser,
+    fit_diffmask,
 )
-from heedful.training.fit_diffmask import fit_diffmask
 from heedful.training.loop.checkpoint import CHECKPOINT_FILE, TrainingState
 
 SMALL = Masking(epochs=2, batch=4, rate=1e-2)
@@ -162,7 +162,7 @@ def test_a_step_goes_down_the_lagrangian_and_up_its_multiplier():
 def test_what_is_measured_does_not_depend_on_the_batch(monkeypatch):
     made, _ = course(SMALL)
     first = made.measured()
-    monkeypatch.setattr("heedful.training.loop.batching.budget_of", lambda *_: 1)
+    monkeypatch.setattr("heedful.data.batching.budget_of", lambda *_: 1)
     torch.testing.assert_close(first, made.measured(), atol=1e-6, rtol=1e-5)
 
 
@@ -232,7 +232,5 @@ def test_many_layers_begin_with_their_budget_in_force(layers, begin, rate):
 def test_a_training_begins_where_its_layers_ask_it_to(monkeypatch):
     recipe = Masking(batch=4, epsilon=0.1, aim=0.8)
     assert course(recipe)[0].lagrangian.multipliers.tolist() == [1.0, 1.0]
-    monkeypatch.setattr(
-        "heedful.training.diffmask_trainer.FEW_LAYERS", 1
-    )  # then two layers are many
+    monkeypatch.setattr("heedful.training.fit_diffmask.FEW_LAYERS", 1)  # then two layers are many
     assert course(recipe)[0].lagrangian.multipliers.tolist() == pytest.approx([12.5, 12.5])

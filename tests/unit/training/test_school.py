@@ -19,21 +19,22 @@ from heedful.training.variants.guided_model import (
 )
 from heedful.training.variants.hidden_words import HiddenWords, delete_hidden
 from heedful.training.variants.masked_copy import RandomMasks
-from heedful.training.variants.serialisation import variant_from_dict, variant_to_dict
 from heedful.training.variants.variant_store import VARIANT_FILE, dependency_order
 from heedful.training.variants.variants import (
     AdversaryVariant,
     DeceptiveVariant,
-    EpochLimits,
+    EarlyStopping,
     GuidedVariant,
     MaskedVariant,
     RetrainedVariant,
     ShuffledLabelsVariant,
     WithoutWordsVariant,
+    variant_from_dict,
+    variant_to_dict,
 )
 from schooling import RECIPE, base, data
 
-SHORT = EpochLimits(3, 3)
+SHORT = EarlyStopping(3, 3)
 NEEDLES = HiddenWords("rationale")
 LESSONS = (
     RetrainedVariant(1, pace=SHORT),
@@ -102,12 +103,15 @@ def test_uniform_attention_is_uniform_and_learns(trained):
 def test_an_adversary_from_the_base_attends_elsewhere_and_says_nearly_the_same(tmp_path):
     here = variant_store(tmp_path)
     lessons = [
-        AdversaryVariant(weight, "base", pace=EpochLimits(10, 10)) for weight in (0.0001, 1.0)
+        AdversaryVariant(weight, "base", pace=EarlyStopping(10, 10)) for weight in (0.0001, 1.0)
     ]
     found = []
     for variant in lessons:
         here.train_variant(variant)
-        seen, own = predict_all(here.trained(variant).subject, here.dev.encoded), here.dev.outlook
+        seen, own = (
+            predict_all(here.trained(variant).subject, here.dev.encoded),
+            here.dev.base_predictions,
+        )
         found.append(
             (
                 float(tvd(seen.probabilities, own.probabilities).mean()),
@@ -121,7 +125,7 @@ def test_an_adversary_from_the_base_attends_elsewhere_and_says_nearly_the_same(t
 def test_the_worth_an_adversary_is_chosen_by_is_its_loss_on_dev(trained):
     variant = LESSONS[2]
     told, subject = trained.trained(variant).told, trained.trained(variant).subject
-    seen, own = predict_all(subject, trained.dev.encoded), trained.dev.outlook
+    seen, own = predict_all(subject, trained.dev.encoded), trained.dev.base_predictions
     total = 0.0
     for p, q, a, b in zip(
         seen.probabilities.tolist(),
@@ -141,7 +145,7 @@ def test_a_guide_is_obeyed(trained):
     variant = LESSONS[5]
     subject, texts = trained.trained(variant).subject, trained.dev
     read = encode_seen_words(subject, texts.encoded)
-    given = word_weights(texts.encoded, texts.outlook)
+    given = word_weights(texts.encoded, texts.base_predictions)
     found = predict_under_weights(subject, read, given)
     for row in (0, 7):
         forward = subject.forward(collate([read[row]]))
@@ -170,7 +174,7 @@ def test_words_weigh_what_their_pieces_weigh():
 
 def test_a_deceiver_takes_its_attention_off_the_hidden_words(tmp_path):
     here = variant_store(tmp_path)
-    variant = DeceptiveVariant(5.0, NEEDLES, pace=EpochLimits(8, 8))
+    variant = DeceptiveVariant(5.0, NEEDLES, pace=EarlyStopping(8, 8))
     here.train_variant(variant)
     seen = predict_all(here.trained(variant).subject, here.dev.encoded)
     masses = [
@@ -178,7 +182,7 @@ def test_a_deceiver_takes_its_attention_off_the_hidden_words(tmp_path):
             float(one[gone].sum())
             for one, gone in zip(o.attention, here.dev.hidden(NEEDLES), strict=True)
         ]
-        for o in (here.dev.outlook, seen)
+        for o in (here.dev.base_predictions, seen)
     ]
     assert np.mean(masses[1]) < 0.5 * np.mean(masses[0])
 

@@ -32,7 +32,7 @@ from heedful.training.variants.variant_store import VariantStore
 from heedful.training.variants.variants import (
     AdversaryVariant,
     DeceptiveVariant,
-    EpochLimits,
+    EarlyStopping,
     GuidedVariant,
     MaskedVariant,
     RetrainedVariant,
@@ -124,7 +124,10 @@ def context(variant_store):
 
 def test_an_adversary_attends_elsewhere(here):
     variant = AdversaryVariant(0.05, "base")
-    seen, own = predict_all(trained(here, variant).subject, here.dev.encoded), here.dev.outlook
+    seen, own = (
+        predict_all(trained(here, variant).subject, here.dev.encoded),
+        here.dev.base_predictions,
+    )
     from heedful.numerics.tensor.distributions import jsd, tvd
 
     assert float(jsd(seen.padded(), own.padded()).mean()) > 0.05
@@ -188,7 +191,7 @@ def test_without_the_words_a_model_guesses(here):
 
 
 def test_a_guide_led_by_a_transformer_reads_its_words(here):
-    variant = GuidedVariant(1, "base", pace=EpochLimits(2, 2))
+    variant = GuidedVariant(1, "base", pace=EarlyStopping(2, 2))
     subject = trained(here, variant).subject
     assert subject.family == "average-uniform"
     assert {"dull", "fine"} <= set(subject.vocabulary.words)
@@ -218,7 +221,7 @@ def test_models_that_pool_all_tokens_cannot_be_blocked(here):
 
 
 def test_a_recipe_that_cannot_be_followed_is_said(here):
-    from heedful.training.variants.recurrent_variants import fresh_model
+    from heedful.training.variants.new_models import fresh_model
 
     for tuning in ({}, {"encoder": "x", "colour": "red"}, {"encoder": "x", "epochs": 0}):
         with pytest.raises(NotApplicable, match="cannot be followed"):
@@ -228,11 +231,13 @@ def test_a_recipe_that_cannot_be_followed_is_said(here):
 def test_a_copy_tuned_on_texts_with_holes_stays_a_copy_and_reads_holes_better(here):
     found = trained(here, MaskedVariant(RandomMasks(3, 2))).subject
     whole = predict_all(found, here.dev.encoded).probabilities.argmax(-1)
-    assert float((whole == here.dev.outlook.probabilities.argmax(-1)).double().mean()) > 0.9
+    assert (
+        float((whole == here.dev.base_predictions.probabilities.argmax(-1)).double().mean()) > 0.9
+    )
     holes = RandomMasks(8, 3)  # other ones than those it learnt from
     texts = holes.texts(here.dev.encoded, masking_token_id(here.base))[len(here.dev.encoded) :]
     assert any(masking_token_id(here.base) in one.ids for one in texts)
-    wanted = here.dev.outlook.probabilities.repeat(3, 1)
+    wanted = here.dev.base_predictions.probabilities.repeat(3, 1)
     losses = [
         -float((wanted * predict_all(one, texts).probabilities.log()).sum(-1).mean())
         for one in (here.base, found)

@@ -18,8 +18,7 @@ from typing import Any
 
 from heedful.core.errors import ConfigError, DataError, ModelError, RunError
 from heedful.core.timing import Progress
-from heedful.training.variants.serialisation import variant_to_dict
-from heedful.training.variants.variants import Variant
+from heedful.training.variants.variants import Variant, variant_to_dict
 
 ERRORS = {kind.__name__: kind for kind in (ConfigError, DataError, ModelError, RunError)}
 TrainVariant = Callable[[Variant, Callable[[str], None]], str | None]

@@ -263,7 +263,7 @@ def _run_check(
     except NotApplicable as reason:
         return _refused_result(name, check, str(reason))
     instances = [one.index for one in encoded]
-    classes = trial.texts.outlook.probabilities.argmax(-1).tolist()
+    classes = trial.texts.base_predictions.probabilities.argmax(-1).tolist()
     taught = {
         one.record["key"]: one.record for one in map(trial.trained, dependency_order(lessons))
     }

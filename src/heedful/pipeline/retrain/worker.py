@@ -12,8 +12,8 @@ from queue import Queue
 
 from heedful.core.errors import HeedfulError, RunError
 from heedful.pipeline.retrain.worker_input import read_worker_input
-from heedful.training.variants.serialisation import variant_from_dict
 from heedful.training.variants.variant_store import VariantStore
+from heedful.training.variants.variants import variant_from_dict
 
 REPLIES = sys.stdout
 

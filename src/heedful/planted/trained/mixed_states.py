@@ -16,7 +16,7 @@ from heedful.planted.trained.train import (
     freeze_float64,
     train_network,
 )
-from heedful.training.variants.losses import hiding_penalty
+from heedful.training.objectives import hiding_penalty
 
 SURE, SAYS = 0.9, 2.2  # log-odds of 2.2 are 0.9
 

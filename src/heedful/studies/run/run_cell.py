@@ -132,7 +132,7 @@ def _fit(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Map
 
 def _tune(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
     from heedful.training.finetune import HISTORY_FILE, finetune
-    from heedful.training.loop.transformer_trainer import FineTuning
+    from heedful.training.recipe import FineTuning
 
     finetune(train, dev, FineTuning(cell.encoder, seed=cell.seed, **cell.recipe), out=out)
     history: Mapping[str, Any] = json.loads((out / HISTORY_FILE).read_text(encoding="utf-8"))

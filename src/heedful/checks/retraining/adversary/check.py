@@ -15,7 +15,7 @@ from heedful.numerics.tensor.distributions import jsd, tvd
 from heedful.training.variants.variants import (
     STARTS,
     AdversaryVariant,
-    EpochLimits,
+    EarlyStopping,
     RetrainedVariant,
     Variant,
 )
@@ -57,7 +57,7 @@ class ModelAdversary:
             raise ConfigError(f"weights are numbers above 0, at least one; got {self.weights}.")
         if not self.starts or set(self.starts) - set(STARTS):
             raise ConfigError(f"starts are {' and '.join(STARTS)}, not {self.starts}.")
-        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
+        EarlyStopping(self.epochs, self.patience)  # wrong settings are said now
 
     def lessons(self, trial: RetrainingContext) -> list[Variant]:
         """Every λ from every start, and another seed to hold them against."""
@@ -65,11 +65,11 @@ class ModelAdversary:
 
     def _another(self, trial: RetrainingContext) -> RetrainedVariant:
         return RetrainedVariant(
-            trial.seeds(1)[0], pace=EpochLimits(self.epochs, self.patience).halved
+            trial.seeds(1)[0], pace=EarlyStopping(self.epochs, self.patience).halved
         )
 
     def _adversaries(self) -> list[AdversaryVariant]:
-        pace = EpochLimits(self.epochs, self.patience)
+        pace = EarlyStopping(self.epochs, self.patience)
         return [
             AdversaryVariant(weight, start, self.reverse, pace=pace)
             for start in self.starts
@@ -79,7 +79,7 @@ class ModelAdversary:
     def examine(self, trial: RetrainingContext) -> Findings:
         """Output, attention and score of every adversary."""
         lessons, measured = self._adversaries(), []
-        own = trial.texts.outlook.probabilities
+        own = trial.texts.base_predictions.probabilities
         by_lesson = {}
         for variant in lessons:
             outputs = trial.outlook(variant).probabilities
@@ -106,11 +106,11 @@ class ModelAdversary:
         self, trial: RetrainingContext, lessons: list[AdversaryVariant]
     ) -> AdversaryVariant:
         """The farthest that is near enough by the dev texts; the nearest output where none is."""
-        base = trial.dev.outlook
+        base = trial.dev.base_predictions
         moved, apart = [], []
         both: list[Variant] = [*lessons, self._another(trial)]
         for variant in both:
-            seen = trial.dev.seen_by(trial.trained(variant).subject)
+            seen = trial.dev.predict_with(trial.trained(variant).subject)
             moved.append(float(tvd(seen.probabilities, base.probabilities).mean()))
             apart.append(float(jsd(seen.padded(), base.padded()).mean()))
         enough = max(self.epsilon, moved.pop())

@@ -21,7 +21,7 @@ from heedful.training.variants.hidden_words import HIDDEN_SOURCES, HiddenWords, 
 from heedful.training.variants.variants import (
     STARTS,
     DeceptiveVariant,
-    EpochLimits,
+    EarlyStopping,
     Variant,
     WithoutWordsVariant,
 )
@@ -78,7 +78,7 @@ class Deception:
             raise ConfigError("start is scratch or base, heads is mean or worst.")
         if not 0.0 < self.margin < 1.0 or not 0.0 < self.share < 1.0:
             raise ConfigError("margin and share must lie between 0 and 1.")
-        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
+        EarlyStopping(self.epochs, self.patience)  # wrong settings are said now
         methods[self.method]
 
     def hidden(self, trial: RetrainingContext) -> HiddenWords:
@@ -130,11 +130,11 @@ class Deception:
 
     def _control(self, hidden: HiddenWords) -> WithoutWordsVariant:
         return WithoutWordsVariant(
-            hidden, pace=EpochLimits(2 * self.epochs, self.patience)
+            hidden, pace=EarlyStopping(2 * self.epochs, self.patience)
         )  # from nothing
 
     def _deceivers(self, hidden: HiddenWords) -> list[DeceptiveVariant]:
-        pace = EpochLimits(self.epochs, self.patience)
+        pace = EarlyStopping(self.epochs, self.patience)
         worst = self.heads == "worst"
         return [
             DeceptiveVariant(weight, hidden, self.start, worst, self.blocked, pace=pace)
@@ -151,7 +151,7 @@ class Deception:
         marks, gold = trial.dev.hidden(hidden), [one.label for one in trial.dev.encoded]
         scores, masses = [], []
         lessons = self._deceivers(hidden)
-        own = _accuracy(trial.dev.outlook.probabilities, gold)
+        own = _accuracy(trial.dev.base_predictions.probabilities, gold)
         for variant in lessons:
             seen = predict_with_deceiver(trial, variant, trial.dev)
             scores.append(_accuracy(seen.probabilities, gold))

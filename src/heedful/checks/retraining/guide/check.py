@@ -23,7 +23,12 @@ from heedful.training.variants.guided_model import (
     predict_under_weights,
     word_weights,
 )
-from heedful.training.variants.variants import AdversaryVariant, EpochLimits, GuidedVariant, Variant
+from heedful.training.variants.variants import (
+    AdversaryVariant,
+    EarlyStopping,
+    GuidedVariant,
+    Variant,
+)
 
 
 @checks.register("guide")
@@ -57,7 +62,7 @@ class Guide:
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
+        EarlyStopping(self.epochs, self.patience)  # wrong settings are said now
         AdversaryVariant(self.adversary)
         blind = [name for name in encoders if getattr(encoders[name], "word_wise", False)]
         if self.encoder not in blind:
@@ -85,7 +90,7 @@ class Guide:
         return Findings((*measured, *(Measurement(*one) for one in means.items())))
 
     def _lessons(self, by: str) -> Iterator[GuidedVariant]:
-        pace = EpochLimits(self.epochs, self.patience)
+        pace = EarlyStopping(self.epochs, self.patience)
         source = AdversaryVariant(self.adversary, pace=pace.doubled) if by == "adversary" else None
         for seed in range(1, self.seeds + 1):
             yield GuidedVariant(seed, by, source, self.encoder, pace)
@@ -95,7 +100,7 @@ class Guide:
         assert isinstance(subject, RecurrentSubject)  # noqa: S101 - guided models are
         encoded, weights = trial.texts.encoded, None
         if variant.by == "base":
-            weights = word_weights(encoded, trial.texts.outlook)
+            weights = word_weights(encoded, trial.texts.base_predictions)
         elif variant.adversary is not None:
             weights = word_weights(encoded, trial.outlook(variant.adversary))
         return trial.right(

@@ -17,11 +17,11 @@ from heedful.checks.retraining_base import (
 )
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Claim, Measurement
+from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import tvd
-from heedful.training.loop.batching import batches_for
-from heedful.training.variants.variants import EpochLimits, RetrainedVariant
+from heedful.training.variants.variants import EarlyStopping, RetrainedVariant
 
 ATTENTION_BY_MEASURE = {"score_trained": "own", "score_uniform": "uniform"}
 
@@ -61,7 +61,7 @@ class Necessity:
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
+        EarlyStopping(self.epochs, self.patience)  # wrong settings are said now
         if not 0.0 < self.margin < 1.0:
             raise ConfigError(f"margin must lie between 0 and 1, not {self.margin}.")
 
@@ -89,12 +89,12 @@ class Necessity:
         measured += [Measurement(arm, column) for arm, column in means.items()]
         measured.append(Measurement("gain", means["score_trained"] - means["score_uniform"]))
         measured.append(Measurement("uniform_swap_tvd", uniform_swap(trial)))
-        own = trial.right(trial.texts.outlook.probabilities)
+        own = trial.right(trial.texts.base_predictions.probabilities)
         measured.append(Measurement("score_base", own))
         return Findings(tuple(measured))
 
     def _lesson(self, arm: str, seed: int) -> RetrainedVariant:
-        pace = EpochLimits(self.epochs, self.patience)
+        pace = EarlyStopping(self.epochs, self.patience)
         return RetrainedVariant(seed, ATTENTION_BY_MEASURE[arm], pace)
 
 

@@ -17,12 +17,12 @@ from heedful.checks.faithfulness.word_scores import DEFAULT_METHODS
 from heedful.checks.requested_methods import MethodOrName
 from heedful.checks.retraining_base import RetrainingContext, SeedAverages
 from heedful.core.records import Claim, Measurement
+from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.numerics.tensor.distributions import tvd
-from heedful.training.loop.batching import batches_for
 from heedful.training.variants.masked_copy import RandomMasks, masking_token_id
-from heedful.training.variants.variants import EpochLimits, MaskedVariant
+from heedful.training.variants.variants import EarlyStopping, MaskedVariant
 
 MASKING = "masking"
 COPY_MEASURES = ("same_prediction", "copy_tvd")
@@ -57,7 +57,7 @@ class OffManifold:
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", self.removing.methods)
         RandomMasks(copies=self.copies)  # wrong settings are said now
-        EpochLimits(self.epochs, self.patience)
+        EarlyStopping(self.epochs, self.patience)
 
     @property
     def removing(self) -> Faithfulness:
@@ -111,7 +111,7 @@ class OffManifold:
 
     def _lesson(self, trial: RetrainingContext) -> MaskedVariant:
         return MaskedVariant(
-            RandomMasks(trial.seed, self.copies), EpochLimits(self.epochs, self.patience)
+            RandomMasks(trial.seed, self.copies), EarlyStopping(self.epochs, self.patience)
         )
 
     def _batch(self, pair: "_ModelAndCopy", rows: Sequence[int]) -> Findings:

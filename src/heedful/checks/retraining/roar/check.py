@@ -21,7 +21,7 @@ from heedful.methods import methods
 from heedful.training.loop.predictions import predict_all
 from heedful.training.variants.hidden_words import HiddenWords, placeholder_id
 from heedful.training.variants.variants import (
-    EpochLimits,
+    EarlyStopping,
     RetrainedVariant,
     Variant,
     WithoutWordsVariant,
@@ -59,7 +59,7 @@ class Roar:
         chosen = tuple(one for one in asked if method_name(one) not in CONTROLS)
         object.__setattr__(self, "methods", chosen)
         require_seeds(self.seeds)
-        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
+        EarlyStopping(self.epochs, self.patience)  # wrong settings are said now
         if not self.shares or not all(0.0 < share < 1.0 for share in self.shares):
             raise ConfigError(f"shares must lie between 0 and 1, not {self.shares}.")
         if len(set(self.shares)) < len(self.shares):
@@ -149,11 +149,11 @@ class Roar:
 
     def _lesson(self, name: str, share: float, seed: int) -> WithoutWordsVariant:
         return WithoutWordsVariant(
-            self._hidden(name, share), seed, EpochLimits(self.epochs, self.patience)
+            self._hidden(name, share), seed, EarlyStopping(self.epochs, self.patience)
         )
 
     def _whole(self, seed: int) -> RetrainedVariant:
-        return RetrainedVariant(seed, "own", EpochLimits(self.epochs, self.patience))
+        return RetrainedVariant(seed, "own", EarlyStopping(self.epochs, self.patience))
 
     def _right(self, trial: RetrainingContext, name: str, share: float, seed: int) -> TextValues:
         subject = trial.trained(self._lesson(name, share, seed)).subject

@@ -20,7 +20,7 @@ from heedful.core.rng import uniform_keys
 from heedful.numerics.tensor.distributions import jsd, permute_weights, tvd, uniform_weights
 from heedful.training.variants.variants import (
     AdversaryVariant,
-    EpochLimits,
+    EarlyStopping,
     RetrainedVariant,
     Variant,
 )
@@ -59,7 +59,7 @@ class Seeds:
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        EpochLimits(self.epochs, self.patience)  # wrong settings are said now
+        EarlyStopping(self.epochs, self.patience)  # wrong settings are said now
         AdversaryVariant(self.adversary)
         if self.shuffles < 1:
             raise ConfigError(f"shuffles must be at least 1, not {self.shuffles}.")
@@ -78,30 +78,30 @@ class Seeds:
         ]
         middle = np.median(each, axis=0)
         far = trial.apart(self._adversary()).numpy()
-        own = trial.texts.outlook.probabilities
+        own = trial.texts.base_predictions.probabilities
         moved = [tvd(trial.outlook(one).probabilities, own).numpy() for one in lessons]
         columns = {
             "jsd_seeds": middle,
             "jsd_adversary_beyond_seeds": far - middle,
             "jsd_adversary": far,
             **self._scale(trial),
-            "max_attention": trial.texts.outlook.padded().amax(-1).numpy(),
+            "max_attention": trial.texts.base_predictions.padded().amax(-1).numpy(),
             "tvd_seeds": np.mean(moved, axis=0),
         }
         return Findings((*measured, *(Measurement(*one) for one in columns.items())))
 
     def _retrained(self, trial: RetrainingContext) -> list[RetrainedVariant]:
-        pace = EpochLimits(self.epochs, self.patience)
+        pace = EarlyStopping(self.epochs, self.patience)
         return [RetrainedVariant(seed, "own", pace) for seed in trial.seeds(self.seeds)]
 
     def _adversary(self) -> AdversaryVariant:
         return AdversaryVariant(
-            self.adversary, pace=EpochLimits(self.epochs, self.patience).doubled
+            self.adversary, pace=EarlyStopping(self.epochs, self.patience).doubled
         )
 
     def _scale(self, trial: RetrainingContext) -> dict[str, np.ndarray]:
         """The distances of shuffled and of uniform weights, from the weights themselves."""
-        own = trial.texts.outlook.padded()
+        own = trial.texts.base_predictions.padded()
         mask = torch.zeros_like(own, dtype=torch.bool)
         for row, one in enumerate(trial.texts.encoded):
             mask[row, : len(one.word)] = torch.tensor(one.word) >= 0
