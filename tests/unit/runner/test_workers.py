@@ -41,7 +41,7 @@ def contents(here):
     return {
         str(variant): {
             name: one.numpy().tobytes()
-            for name, one in load_file(here.place(variant) / "model.safetensors").items()
+            for name, one in load_file(here.variant_folder(variant) / "model.safetensors").items()
         }
         for variant in LESSONS
     }
@@ -108,8 +108,8 @@ def test_a_worker_that_is_killed_is_told_of_and_nothing_is_lost(tmp_path):
     assert not here.done(variant)
     for one in (here, whole):
         one.train_variant(variant)
-    assert here.trained(variant).told["sittings"] == 2
-    mine, other = (load_file(one.place(variant) / "model.safetensors") for one in (here, whole))
+    assert here.trained(variant).record["sittings"] == 2
+    mine, other = (load_file(one.variant_folder(variant) / "model.safetensors") for one in (here, whole))
     assert all(mine[name].equal(other[name]) for name in other)
 
 

@@ -32,7 +32,7 @@ from heedful.training.variants.variants import (
     variant_from_dict,
     variant_to_dict,
 )
-from schooling import RECIPE, base, data
+from schooling import RECIPE, base, data, variant_store
 
 SHORT = EarlyStopping(3, 3)
 NEEDLES = HiddenWords("rationale")
@@ -69,20 +69,20 @@ def trained(tmp_path_factory):
     return here
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=str)
+@pytest.mark.parametrize("variant", LESSONS, ids=str)
 def test_a_lesson_is_data(variant):
     assert variant_from_dict(variant_to_dict(variant)) == variant
     assert len({repr(variant_to_dict(one)) for one in LESSONS}) == len(LESSONS)
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=str)
+@pytest.mark.parametrize("variant", LESSONS, ids=str)
 def test_what_is_kept_is_a_model_and_how_it_came_about(trained, variant):
     assert trained.done(variant)
     found = trained.trained(variant)
     assert found.subject.labels == base().labels
-    assert found.told["epochs"] == len(found.told["dev_scores"]) == 3
-    assert found.told["cpu_seconds"] > 0
-    assert not (trained.place(variant) / "checkpoint.safetensors").exists()
+    assert found.record["epochs"] == len(found.record["dev_scores"]) == 3
+    assert found.record["cpu_seconds"] > 0
+    assert not (trained.variant_folder(variant) / "checkpoint.safetensors").exists()
 
 
 def test_another_seed_is_the_same_recipe_with_another_seed(trained):
@@ -124,7 +124,7 @@ def test_an_adversary_from_the_base_attends_elsewhere_and_says_nearly_the_same(t
 
 def test_the_worth_an_adversary_is_chosen_by_is_its_loss_on_dev(trained):
     variant = LESSONS[2]
-    told, subject = trained.trained(variant).told, trained.trained(variant).subject
+    told, subject = trained.trained(variant).record, trained.trained(variant).subject
     seen, own = predict_all(subject, trained.dev.encoded), trained.dev.base_predictions
     total = 0.0
     for p, q, a, b in zip(
@@ -221,7 +221,7 @@ def test_lessons_come_after_what_they_need_and_once():
     assert order == [LESSONS[2], guided]
 
 
-@pytest.mark.parametrize("lesson", [LESSONS[0], LESSONS[2], LESSONS[7]], ids=str)
+@pytest.mark.parametrize("variant", [LESSONS[0], LESSONS[2], LESSONS[7]], ids=str)
 def test_cut_off_in_an_epoch_it_goes_on_to_the_same_weights(trained, variant, tmp_path):
     here = variant_store(tmp_path)
 
@@ -232,11 +232,11 @@ def test_cut_off_in_an_epoch_it_goes_on_to_the_same_weights(trained, variant, tm
     with pytest.raises(KeyboardInterrupt):
         here.train_variant(variant, cut)
     assert not here.done(variant)
-    assert (here.place(variant) / "checkpoint.safetensors").exists()
+    assert (here.variant_folder(variant) / "checkpoint.safetensors").exists()
     here.train_variant(variant)
-    told = here.trained(variant).told
+    told = here.trained(variant).record
     assert told["sittings"] == 2
-    assert told["dev_scores"] == trained.trained(variant).told["dev_scores"]
+    assert told["dev_scores"] == trained.trained(variant).record["dev_scores"]
     assert same(weights(here.trained(variant).subject), weights(trained.trained(variant).subject))
 
 
@@ -254,8 +254,8 @@ def test_threads_are_one_inside_and_as_before_after(tmp_path):
 
 def test_a_damaged_lesson_is_named(trained, tmp_path):
     here = variant_store(tmp_path)
-    here.place(LESSONS[0]).mkdir()
-    (here.place(LESSONS[0]) / VARIANT_FILE).write_text("{")
+    here.variant_folder(LESSONS[0]).mkdir()
+    (here.variant_folder(LESSONS[0]) / VARIANT_FILE).write_text("{")
     with pytest.raises(RunError, match="cannot be read"):
         here.trained(LESSONS[0])
 
@@ -263,7 +263,7 @@ def test_a_damaged_lesson_is_named(trained, tmp_path):
 @pytest.mark.parametrize(
     ("history", "told"),
     [
-        ({}, "does not say how it was trained"),
+        ({}, "no record of how it was trained"),
         ({"recipe": {"epochs": 3}}, "cannot be followed"),
         ({"recipe": {"tokenizer": {}, "colour": "red"}}, "cannot be followed"),
         ({"recipe": {"tokenizer": {}, "epochs": 0}}, "cannot be followed"),
@@ -306,5 +306,5 @@ def test_shuffled_labels_are_those_of_other_texts_and_judged_by_themselves(train
     made = trained.trained(ShuffledLabelsVariant(1, SHORT))
     right = predict_all(made.subject, texts.encoded).probabilities.argmax(-1)
     known = np.mean([int(a) == b for a, b in zip(right, dealt, strict=True)])
-    best = made.told["dev_accuracies"][made.told["best_epoch"] - 1]
+    best = made.record["dev_accuracies"][made.record["best_epoch"] - 1]
     assert known == pytest.approx(best)

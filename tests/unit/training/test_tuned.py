@@ -79,8 +79,8 @@ def accuracy(variant_store, seen):
 
 def test_another_seed_learns_and_tells_that_its_schedule_was_fixed(here):
     found = trained(here, RetrainedVariant(1))
-    assert found.told["epochs"] == 8
-    assert found.told["plateau"] is None
+    assert found.record["epochs"] == 8
+    assert found.record["plateau"] is None
     assert accuracy(here, predict_all(found.subject, here.dev.encoded)) > 0.9
     assert found.subject.scope == here.base.scope
 
@@ -210,7 +210,7 @@ def test_cut_off_it_goes_on_to_the_same_weights(here, base, tuning, tmp_path):
     again.train_variant(variant)
     wanted, found = (trained(one, variant).subject.model.state_dict() for one in (here, again))
     assert all(torch.equal(wanted[name], found[name]) for name in wanted)
-    assert again.trained(variant).told["sittings"] == 2
+    assert again.trained(variant).record["sittings"] == 2
 
 
 def test_models_that_pool_all_tokens_cannot_be_blocked(here):
@@ -235,7 +235,7 @@ def test_a_copy_tuned_on_texts_with_holes_stays_a_copy_and_reads_holes_better(he
         float((whole == here.dev.base_predictions.probabilities.argmax(-1)).double().mean()) > 0.9
     )
     holes = RandomMasks(8, 3)  # other ones than those it learnt from
-    texts = holes.texts(here.dev.encoded, masking_token_id(here.base))[len(here.dev.encoded) :]
+    texts = holes.masked_texts(here.dev.encoded, masking_token_id(here.base))[len(here.dev.encoded) :]
     assert any(masking_token_id(here.base) in one.ids for one in texts)
     wanted = here.dev.base_predictions.probabilities.repeat(3, 1)
     losses = [

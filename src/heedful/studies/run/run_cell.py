@@ -1,16 +1,13 @@
-"""One cell from nothing to numbers: train, test, audit. Runs as a process of its own.
+"""Run one cell of a study: train, test and audit a model.
 
     python -m heedful.studies.run.run_cell OUT
 
-The cell is one line of JSON on its input, which stays open while the cell is wanted: when whoever
-asked for it is gone, however it went, so is this process. What is there already is not made again,
-so that a cell cut off goes on where it stopped.
+The cell is one line of JSON on standard input; the process exits when that ends. Finished steps are
+not repeated, so that an interrupted cell resumes where it stopped.
 """
 
 import json
-import os
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -27,6 +24,7 @@ from heedful.checks import RetrainingCheck
 from heedful.core.atomic_files import write_atomic
 from heedful.core.batch import Encoded
 from heedful.core.errors import HeedfulError
+from heedful.core.process_pool import ReportProgress, serve
 from heedful.data.dataset import DEV_NAMES, Dataset
 from heedful.data.read import read, splits
 from heedful.models.load import load_subject
@@ -44,12 +42,12 @@ MODEL, RUN, TRAINED = "model", "run", "trained.json"
 
 
 def run_cell(cell: StudyCell, out: Path) -> dict[str, Any]:
-    """Make the cell, write its numbers last, and give them."""
+    """Run the cell, write its record last, and return it."""
     place = cell.place(out)
     trained = _train_or_load(cell, place)
     subject = load_subject(place / MODEL)
     if isinstance(subject, RecurrentSubject):
-        subject.network.double()  # ties and tiny differences must not hang on float32
+        subject.network.double()  # ties and tiny differences must not depend on float32 rounding
     test = _read(cell, "test", subject.labels)
     started = time.process_time()
     performance = _performance(subject, [subject.encode(one) for one in test])
@@ -64,7 +62,7 @@ def run_cell(cell: StudyCell, out: Path) -> dict[str, Any]:
     run = audit(
         subject, test, plan=plan, out=place / RUN, **_training_data(cell, plan, subject.labels)
     )
-    told = {
+    record = {
         **asdict(cell),
         "performance": performance,
         "texts": {**trained["texts"], "test": len(test)},
@@ -78,8 +76,8 @@ def run_cell(cell: StudyCell, out: Path) -> dict[str, Any]:
         "versions": run.manifest["versions"],
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    write_atomic(place / CELL_FILE, json.dumps(told, indent=1))
-    return told
+    write_atomic(place / CELL_FILE, json.dumps(record, indent=1))
+    return record
 
 
 def _read(cell: StudyCell, split: str, labels: Sequence[str] | None = None) -> Dataset:
@@ -92,34 +90,34 @@ def _cleaning_option(cell: StudyCell) -> dict[str, Any]:
 
 
 def _training_data(cell: StudyCell, plan: Plan, labels: Sequence[str]) -> dict[str, Any]:
-    """What models are made anew from, where a check asks for that."""
+    """The data to retrain on, if a check retrains."""
     if not any(isinstance(one, RetrainingCheck) for one in plan.build_checks().values()):
         return {}
     return {"train": _read(cell, "train", labels), "dev": _dev(cell, labels)}
 
 
 def _dev(cell: StudyCell, labels: Sequence[str]) -> Dataset | None:
-    there = splits(cell.data, cleaning=cell.cleaning or None)
-    return _read(cell, "dev", labels) if set(DEV_NAMES) & set(there) else None
+    names = splits(cell.data, cleaning=cell.cleaning or None)
+    return _read(cell, "dev", labels) if set(DEV_NAMES) & set(names) else None
 
 
 def _train_or_load(cell: StudyCell, place: Path) -> dict[str, Any]:
-    """What is told of the model's training; it is trained where that was not done."""
+    """The record of the model's training; train it if there is none."""
     if (place / TRAINED).exists():
-        found: dict[str, Any] = json.loads((place / TRAINED).read_text(encoding="utf-8"))
-        return found
+        existing: dict[str, Any] = json.loads((place / TRAINED).read_text(encoding="utf-8"))
+        return existing
     train = _read(cell, "train")
     dev = _dev(cell, train.labels)
     history = (_tune if cell.attention == OWN_ATTENTION else _fit)(cell, train, dev, place / MODEL)
-    told = {
+    record = {
         "texts": {"train": history["data"]["texts"], "dev": history["dev"]["texts"]},
         "epochs": len(history["dev_scores"]),
         "best_epoch": history["best_epoch"],
         "cpu_seconds": history["cpu_seconds"],
         "torch": version("torch"),
     }
-    write_atomic(place / TRAINED, json.dumps(told, indent=1))
-    return told
+    write_atomic(place / TRAINED, json.dumps(record, indent=1))
+    return record
 
 
 def _fit(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
@@ -140,35 +138,28 @@ def _tune(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Ma
 
 
 def _performance(subject: Subject, texts: Sequence[Encoded]) -> dict[str, float]:
-    """Accuracy; of two classes F1 of the second and ROC-AUC too."""
-    outputs, gold = (
-        predict_probabilities(subject, texts).numpy(),
-        np.array([one.label for one in texts]),
-    )
-    found = {"accuracy": accuracy(outputs.argmax(1), gold)}
+    """Accuracy, and for two classes F1 of the second class and ROC-AUC."""
+    outputs = predict_probabilities(subject, texts).numpy()
+    gold = np.array([one.label for one in texts])
+    scores = {"accuracy": accuracy(outputs.argmax(1), gold)}
     if outputs.shape[1] == 2:
-        found |= {"f1": f1(outputs.argmax(1), gold), "roc_auc": roc_auc(outputs[:, 1], gold)}
-    return found
+        scores |= {"f1": f1(outputs.argmax(1), gold), "roc_auc": roc_auc(outputs[:, 1], gold)}
+    return scores
 
 
-def main() -> int:
-    """The exit code; what is wrong with a request is one line on stderr."""
+def main(out: Path) -> None:
+    """Run the cells on standard input until it ends."""
     torch.set_num_threads(1)
-    try:
-        cell = StudyCell.from_json(sys.stdin.readline())
-        threading.Thread(target=_exit_when_stdin_closes, daemon=True).start()
-        run_cell(cell, Path(sys.argv[1]))
-    except HeedfulError as error:
-        print(f"heedful: {error}", file=sys.stderr)  # noqa: T201
-        return 2
-    return 0
 
+    def run(raw: dict[str, Any], report_progress: ReportProgress) -> str | None:  # noqa: ARG001
+        try:
+            run_cell(StudyCell.from_json(json.dumps(raw)), out)
+        except HeedfulError as error:
+            return str(error)
+        return None
 
-def _exit_when_stdin_closes() -> None:
-    """Nobody waits for a cell whose input has ended; another process may want to make it."""
-    sys.stdin.read()
-    os._exit(1)
+    serve(run)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(Path(sys.argv[1]))

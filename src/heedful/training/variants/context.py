@@ -1,11 +1,11 @@
 """What training a variant needs: base model, training and dev texts, checkpoint folder."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Bool
@@ -34,7 +34,8 @@ from heedful.training.variants.hidden_words import (
 class EncodedTexts:
     """Texts as the base model reads them, with cached predictions and hidden words.
 
-    Texts of fewer than `min_words` words are left out; `mark` finds the hidden words.
+    Texts of fewer than `min_words` words are left out; `mark` finds the hidden words. The
+    predictions of a subject are cached as long as the subject is in memory.
     """
 
     base: Subject
@@ -42,7 +43,7 @@ class EncodedTexts:
     min_words: int
     mark: HiddenWordMarker
     hidden_cache: dict[HiddenWords, list[Tensor]] = field(default_factory=dict)
-    predictions: dict[Subject, Predictions] = field(default_factory=dict)
+    predictions: MutableMapping[Subject, Predictions] = field(default_factory=WeakKeyDictionary)
     score_cache: ScoreCache = field(default_factory=dict)
 
     @cached_property
@@ -95,7 +96,7 @@ class TrainingContext:
     """Everything that the training of a variant may use.
 
     `trained` returns the subject of another variant; `tuning` is the fine-tuning recipe of the base
-    model if it is a transformer.
+    model if it is a transformer; `checkpoint` is where an interrupted training resumes from.
     """
 
     base: Subject
@@ -103,6 +104,8 @@ class TrainingContext:
     dev: EncodedTexts
     trained: Callable[[Any], Subject]
     tuning: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: CheckpointFolder | None = None
+    progress: Progress = no_progress
 
     @property
     def splits(self) -> tuple[EncodedTexts, EncodedTexts]:
@@ -135,19 +138,6 @@ class TrainedVariant:
 
     subject: Subject
     record: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class CheckpointSlot:
-    """Where the training of a variant writes checkpoints, and its progress callback."""
-
-    checkpoint: CheckpointFolder | None = None
-    progress: Progress = no_progress
-
-    @classmethod
-    def in_folder(cls, folder: Path, key: str, progress: Progress) -> "CheckpointSlot":
-        """Checkpoints in the folder of the variant with this key."""
-        return cls(CheckpointFolder(folder, {"lesson": key}), progress)
 
 
 @contextmanager

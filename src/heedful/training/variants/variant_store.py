@@ -1,5 +1,6 @@
 """Folders of trained variants, named by everything that the result depends on."""
 
+import gc
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from heedful.core.atomic_files import write_atomic
+from heedful.core.cache import LRUCache
 from heedful.core.errors import RunError
 from heedful.core.timing import Progress, no_progress
 from heedful.models.protocols import Subject
 from heedful.models.recurrent.model_folder import load_model, save_model
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.training.loop.checkpoint import delete_checkpoint
+from heedful.training.loop.epochs import CheckpointFolder
 from heedful.training.variants.context import (
-    CheckpointSlot,
     EncodedTexts,
     TrainedVariant,
     TrainingContext,
@@ -25,6 +27,7 @@ from heedful.training.variants.context import (
 from heedful.training.variants.variants import Variant, variant_to_dict
 
 VARIANT_FILE = "lesson.json"  # written last: a folder with this file holds a finished model
+MODELS_IN_MEMORY = 2  # most are used one at a time, guided models with their source
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +44,9 @@ class VariantStore:
     dev: EncodedTexts
     origin: Mapping[str, Any]
     tuning: Mapping[str, Any] = field(default_factory=dict)
-    loaded: dict[str, TrainedVariant] = field(default_factory=dict)
+    loaded: LRUCache[str, TrainedVariant] = field(
+        default_factory=lambda: LRUCache(MODELS_IN_MEMORY)
+    )
 
     def key(self, variant: Variant) -> str:
         """A hash of the variant and of everything else that the trained model depends on."""
@@ -63,11 +68,16 @@ class VariantStore:
         """Train the variant in this process, or resume its training."""
         key, folder = self.key(variant), self.variant_folder(variant)
         context = TrainingContext(
-            self.base, self.train, self.dev, lambda one: self.trained(one).subject, self.tuning
+            self.base,
+            self.train,
+            self.dev,
+            lambda one: self.trained(one).subject,
+            self.tuning,
+            CheckpointFolder(folder, {"lesson": key}),
+            progress,
         )
         with single_thread():
-            slot = CheckpointSlot.in_folder(folder, key, progress)
-            trained = variant.train_variant(context, slot)
+            trained = variant.train_variant(context)
         _save_variant(trained, folder)
         record = {
             "key": key,
@@ -79,11 +89,14 @@ class VariantStore:
         delete_checkpoint(folder)
 
     def trained(self, variant: Variant) -> TrainedVariant:
-        """The trained variant, loaded from its folder once."""
-        key = self.key(variant)
-        if key not in self.loaded:
-            self.loaded[key] = _load_variant(self.variant_folder(variant), self.base)
-        return self.loaded[key]
+        """The trained variant, loaded from its folder; the last few are kept in memory."""
+        return self.loaded.get(
+            self.key(variant), lambda: _load_variant(self.variant_folder(variant), self.base)
+        )
+
+    def record(self, variant: Variant) -> dict[str, Any]:
+        """The record of the training, read without the weights."""
+        return _read_record(self.variant_folder(variant))
 
 
 def dependency_order(requested: Sequence[Variant]) -> list[Variant]:
@@ -110,7 +123,7 @@ def _save_variant(trained: TrainedVariant, folder: Path) -> None:
     save_finetuned(trained.subject, folder)
 
 
-def _load_variant(folder: Path, base: Subject) -> TrainedVariant:
+def _read_record(folder: Path) -> dict[str, Any]:
     path = folder / VARIANT_FILE
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -118,8 +131,14 @@ def _load_variant(folder: Path, base: Subject) -> TrainedVariant:
             raise ValueError("it must hold a JSON object")
     except (OSError, ValueError) as error:
         raise RunError(f"{path} cannot be read: {error}. Remove {folder}.") from error
+    return record
+
+
+def _load_variant(folder: Path, base: Subject) -> TrainedVariant:
+    record = _read_record(folder)
     if (folder / "heedful.json").exists():
         return TrainedVariant(load_model(folder), record)
     from heedful.training.variants.transformer_variants import load_finetuned
 
+    gc.collect()  # a transformers model has reference cycles: frees the one dropped before
     return TrainedVariant(load_finetuned(folder, record["lesson"], base), record)

@@ -18,12 +18,7 @@ from heedful.training.loop.epochs import EarlyStopping as EarlyStopping  # noqa:
 from heedful.training.loop.epochs import summarise_training
 from heedful.training.loop.trainer import Trainable, Trainer
 from heedful.training.objectives import AdversaryObjective, DeceptionObjective, Objective
-from heedful.training.variants.context import (
-    CheckpointSlot,
-    EncodedTexts,
-    TrainedVariant,
-    TrainingContext,
-)
+from heedful.training.variants.context import EncodedTexts, TrainedVariant, TrainingContext
 from heedful.training.variants.guided_model import GUIDES, guided_objective, new_guided_model
 from heedful.training.variants.hidden_words import HiddenWords, placeholder_id
 from heedful.training.variants.masked_copy import RandomMasks, masking_token_id
@@ -46,19 +41,25 @@ class Variant(Protocol):
     @property
     def pace(self) -> EarlyStopping: ...
 
-    def train_variant(self, context: TrainingContext, slot: CheckpointSlot) -> TrainedVariant: ...
+    def train_variant(self, context: TrainingContext) -> TrainedVariant: ...
 
     def __str__(self) -> str: ...
 
 
+def _require_valid(start: str, weight: float) -> None:
+    if start not in STARTS:
+        raise ConfigError(f"start must be {' or '.join(STARTS)}, not {start!r}.")
+    if not weight >= 0:
+        raise ConfigError(f"weight must not be negative; got {weight}.")
+
+
 @dataclass(frozen=True, eq=False)
 class _Training:
-    """The training of one variant: its model, its limits and its checkpoint slot."""
+    """The training of one variant: its model, its texts and its limits."""
 
     trainable: Trainable
     context: TrainingContext
     pace: EarlyStopping
-    slot: CheckpointSlot
 
     def on_task(self) -> TrainedVariant:
         """Train on the labels of the texts of the context."""
@@ -76,7 +77,7 @@ class _Training:
         trainer = Trainer(
             self.trainable, train_texts, dev_texts, train_objective, dev_objective, stopping
         )
-        state = trainer.train(checkpoint=self.slot.checkpoint, progress=self.slot.progress)
+        state = trainer.train(checkpoint=self.context.checkpoint, progress=self.context.progress)
         record = {**summarise_training(state, stopping), "torch": torch.__version__}
         return TrainedVariant(subject, record)
 
@@ -95,10 +96,10 @@ class RetrainedVariant:
         if self.attention not in ("own", "uniform"):
             raise ConfigError(f"attention must be own or uniform, not {self.attention!r}.")
 
-    def train_variant(self, context: TrainingContext, slot: CheckpointSlot) -> TrainedVariant:
+    def train_variant(self, context: TrainingContext) -> TrainedVariant:
         """Train on the task."""
         model = fresh_model(context, self.seed, uniform=self.attention == "uniform")
-        return _Training(model, context, self.pace, slot).on_task()
+        return _Training(model, context, self.pace).on_task()
 
     def __str__(self) -> str:
         return f"{self.attention} attention, seed {self.seed}"
@@ -120,12 +121,9 @@ class AdversaryVariant:
     needs = ()
 
     def __post_init__(self) -> None:
-        if self.start not in STARTS:
-            raise ConfigError(f"start must be {' or '.join(STARTS)}, not {self.start!r}.")
-        if not self.weight >= 0:
-            raise ConfigError(f"weight must not be negative; got {self.weight}.")
+        _require_valid(self.start, self.weight)
 
-    def train_variant(self, context: TrainingContext, slot: CheckpointSlot) -> TrainedVariant:
+    def train_variant(self, context: TrainingContext) -> TrainedVariant:
         """Train on the base model's outputs and away from its attention."""
         from_base = self.start == "base"
         model = (
@@ -138,7 +136,7 @@ class AdversaryVariant:
             base = texts.base_predictions
             return AdversaryObjective(base.probabilities, base.attention, self.weight, self.reverse)
 
-        return _Training(model, context, self.pace, slot).on_context(objective_for)
+        return _Training(model, context, self.pace).on_context(objective_for)
 
     def __str__(self) -> str:
         return f"λ {self.weight:g} from {self.start}{', KL reversed' if self.reverse else ''}"
@@ -166,13 +164,13 @@ class GuidedVariant:
         """The adversary whose attention is used."""
         return () if self.adversary is None else (self.adversary,)
 
-    def train_variant(self, context: TrainingContext, slot: CheckpointSlot) -> TrainedVariant:
+    def train_variant(self, context: TrainingContext) -> TrainedVariant:
         """Train on the task under the given weights."""
         source = context.base if self.by == "base" else None
         if self.adversary is not None:
             source = context.trained(self.adversary)
         model = new_guided_model(context, self.seed, encoder=self.encoder, by=self.by)
-        return _Training(model, context, self.pace, slot).on(
+        return _Training(model, context, self.pace).on(
             [guided_objective(model, texts, source) for texts in context.splits]
         )
 
@@ -199,12 +197,9 @@ class DeceptiveVariant:
     needs = ()
 
     def __post_init__(self) -> None:
-        if self.start not in STARTS:
-            raise ConfigError(f"start must be {' or '.join(STARTS)}, not {self.start!r}.")
-        if not self.weight >= 0:
-            raise ConfigError(f"weight must not be negative; got {self.weight}.")
+        _require_valid(self.start, self.weight)
 
-    def train_variant(self, context: TrainingContext, slot: CheckpointSlot) -> TrainedVariant:
+    def train_variant(self, context: TrainingContext) -> TrainedVariant:
         """Train on the task with a penalty on attention to the hidden words."""
         model = copied_model(context) if self.start == "base" else fresh_model(context, self.seed)
         if self.blocked:
@@ -214,7 +209,7 @@ class DeceptiveVariant:
             task, hidden = model.task_objective(texts.encoded), texts.hidden(self.hidden)
             return DeceptionObjective(task.gold, task.criterion, hidden, self.weight, self.worst)
 
-        return _Training(model, context, self.pace, slot).on_context(objective_for)
+        return _Training(model, context, self.pace).on_context(objective_for)
 
     def __str__(self) -> str:
         return f"deceiving, λ {self.weight:g} from {self.start}"
@@ -230,12 +225,12 @@ class WithoutWordsVariant:
     pace: EarlyStopping = RETRAINED_PACE
     needs = ()
 
-    def train_variant(self, context: TrainingContext, slot: CheckpointSlot) -> TrainedVariant:
+    def train_variant(self, context: TrainingContext) -> TrainedVariant:
         """Train on the task without the words."""
         model = fresh_model(context, self.seed)
         blank = placeholder_id(model.subject)
         shortened = [texts.without(self.hidden, blank) for texts in context.splits]
-        return _Training(model, context, self.pace, slot).on(
+        return _Training(model, context, self.pace).on(
             [(texts, model.task_objective(texts)) for texts in shortened]
         )
 
@@ -252,12 +247,12 @@ class ShuffledLabelsVariant:
     pace: EarlyStopping = RETRAINED_PACE
     needs = ()
 
-    def train_variant(self, context: TrainingContext, slot: CheckpointSlot) -> TrainedVariant:
+    def train_variant(self, context: TrainingContext) -> TrainedVariant:
         """Train to memorise the labels: epochs are selected on the training texts themselves."""
         texts = context.train.shuffled(self.seed)
         shuffled = replace(context, train=texts, dev=texts)
         model = fresh_model(shuffled, self.seed)
-        return _Training(model, shuffled, self.pace, slot).on_task()
+        return _Training(model, shuffled, self.pace).on_task()
 
     def __str__(self) -> str:
         return f"shuffled labels, seed {self.seed}"
@@ -272,11 +267,11 @@ class MaskedVariant:
     pace: EarlyStopping = COPY_PACE
     needs = ()
 
-    def train_variant(self, context: TrainingContext, slot: CheckpointSlot) -> TrainedVariant:
+    def train_variant(self, context: TrainingContext) -> TrainedVariant:
         """Train on the base model's outputs for whole texts."""
         model = copied_model(context)
         blank = masking_token_id(model.subject)
-        return _Training(model, context, self.pace, slot).on(
+        return _Training(model, context, self.pace).on(
             [
                 (self.holes.masked_texts(texts.encoded, blank), self.holes.objective(texts))
                 for texts in context.splits

@@ -1,0 +1,38 @@
+"""A cache that keeps few values: what was not used for longest goes first."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class LRUCache(Generic[Key, Value]):
+    """The `size` values that were used last.
+
+    >>> cache = LRUCache[str, str](size=2)
+    >>> [cache.get(name, lambda: f"new {name}") for name in ("a", "b", "a", "c")]
+    ['new a', 'new b', 'new a', 'new c']
+    >>> "a" in cache, "b" in cache
+    (True, False)
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._values: OrderedDict[Key, Value] = OrderedDict()
+
+    def get(self, key: Key, make: Callable[[], Value]) -> Value:
+        """The value, made where it is not here; room for it is cleared before."""
+        if key not in self._values:
+            while len(self._values) >= self.size:
+                self._values.popitem(last=False)
+            self._values[key] = make()
+        self._values.move_to_end(key)
+        return self._values[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    def __len__(self) -> int:
+        return len(self._values)
