@@ -113,7 +113,7 @@ def in_process(cells, out, *, workers, progress):
 
 
 def test_a_study_ends_with_a_page_a_table_and_figures(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduce, "work_all", in_process)
+    monkeypatch.setattr(reproduce, "run_cells", in_process)
     heard, out = [], tmp_path / "out"
     found = heedful.reproduce("tiny", data_root=tiny, out=out, quick=True, announce=heard.append)
     assert set(found.absent) == {"notes", "half"}
@@ -189,10 +189,15 @@ def test_a_worker_ends_with_its_study(tiny, tmp_path):
     (cell,) = _cells(tiny, encoders=["mlp"])
     long = StudyCell(**{**asdict(cell), "recipe": {**cell.recipe, "epochs": 100_000}})
     code = (
-        "import sys, time; from pathlib import Path\n"
-        "from heedful.studies.run.grid import Cell; from heedful.studies import working\n"
-        "process, _ = working._started(Cell.from_json(sys.argv[1]), Path(sys.argv[2]))\n"
-        "print(process.pid, flush=True); time.sleep(60)"
+        "import sys; from pathlib import Path\n"
+        "from heedful.studies.run.grid import StudyCell\n"
+        "from heedful.studies.run.run_grid import run_cells\n"
+        "from heedful.core import process_pool\n"
+        "start = process_pool.Worker.__post_init__\n"
+        "def shown(worker): start(worker); print(worker.process.pid, flush=True)\n"
+        "process_pool.Worker.__post_init__ = shown\n"
+        "cell, out = StudyCell.from_json(sys.argv[1]), Path(sys.argv[2])\n"
+        "run_cells([cell], out, workers=1, progress=lambda *_: None)"
     )
     asked = [sys.executable, "-c", code, json.dumps(asdict(long)), str(tmp_path / "out")]
     with subprocess.Popen(asked, stdout=subprocess.PIPE, text=True) as parent:
@@ -247,7 +252,7 @@ def test_the_page_alone_is_written_again_from_what_is_there(tiny, tmp_path, monk
 
 
 def test_the_command_has_a_folder_of_its_own(tiny, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(reproduce, "work_all", in_process)
+    monkeypatch.setattr(reproduce, "run_cells", in_process)
     monkeypatch.chdir(tmp_path)
     command("tiny", tiny, quick=True, encoders="mlp", sets="needles")
     assert (tmp_path / "runs" / "tiny-quick" / "study.html").exists()

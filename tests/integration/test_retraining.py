@@ -62,7 +62,7 @@ def place(tmp_path_factory):
     (folder / "one.toml").write_text(plan(1, FEW))
     (folder / "two.toml").write_text(plan(2, FEW))
     done = subprocess.run(command(folder, "whole"), check=True, capture_output=True, text=True)
-    assert "18 models are made anew" in done.stderr
+    assert "18 models are retrained" in done.stderr
     words = [*command(folder, "few", "one.toml"), "--quiet"]
     done = subprocess.run(words, check=True, capture_output=True, text=True)
     assert done.stderr == ""
@@ -171,7 +171,7 @@ def test_runs_can_share_what_is_made(place):
     there = str(place / "few" / "retrained")
     words = [*command(place, "shared", "two.toml"), "--retrained", there, "--seed", "5"]
     done = subprocess.run(words, check=True, capture_output=True, text=True)
-    assert "made anew" not in done.stderr  # all are there
+    assert "are retrained" not in done.stderr  # all are there
 
 
 @pytest.mark.study

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +22,7 @@ from heedful.core.errors import HeedfulError, RunError
 from heedful.core.timing import Progress
 
 POLL_SECONDS = 0.3  # between two progress reports
-Task = TypeVar("Task", bound=Hashable)
+Task = TypeVar("Task")  # hashable
 ReportProgress = Callable[[str], None]
 RunTask = Callable[[Task, ReportProgress], str | None]
 """Runs a task, reports its progress, and returns why it cannot be done, or None once it is."""

@@ -1,5 +1,6 @@
 """Lessons on several processes: the same models, in whatever order, whoever is killed."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,19 +11,16 @@ from safetensors.torch import load_file
 
 import processes
 from heedful.core.errors import ConfigError, ModelError, RunError
-from heedful.pipeline.retrain.process_pool import (
-    Worker,
-    available_cores,
-    train_in_process,
-    train_in_workers,
-)
-from heedful.pipeline.retrain.worker_input import read_worker_input, write_worker_input
+from heedful.core.process_pool import Worker, available_cores, run_tasks, run_tasks_here
+from heedful.pipeline.retrain.worker import read_worker_input, write_worker_input
 from heedful.training.variants.variants import (
     AdversaryVariant,
     EarlyStopping,
     GuidedVariant,
     RetrainedVariant,
+    variant_to_dict,
 )
+from schooling import variant_store
 
 SHORT = EarlyStopping(2, 2)
 SOURCE = AdversaryVariant(0.01, "base", pace=SHORT)
@@ -33,8 +31,19 @@ LESSONS = (
 )
 
 
+MODULE = "heedful.pipeline.retrain.worker"
+
+
 def silent(*_):
     return None
+
+
+def train_in_workers(variants, runners, progress):
+    return run_tasks(variants, runners, progress, needs=lambda one: one.needs, title="retraining")
+
+
+def train_in_process(variants, runner, progress):
+    return run_tasks_here(variants, runner, progress, needs=lambda one: one.needs, title="here")
 
 
 def contents(here):
@@ -62,11 +71,14 @@ def alone(tmp_path_factory):
 def test_two_processes_make_the_same_models(alone, tmp_path):
     here, told, said = variant_store(tmp_path), [], []
     room = write_worker_input(here, model="", choices={})
-    workers = [Worker(room) for _ in range(2)]
+    workers = [Worker(MODULE, [str(room)]) for _ in range(2)]
 
     def listened(worker):
         def train_variant(variant, tell):
-            return worker(variant, lambda words: (said.append((str(variant), words)), tell(words)))
+            return worker(
+                variant_to_dict(variant),
+                lambda words: (said.append((str(variant), words)), tell(words)),
+            )
 
         return train_variant
 
@@ -96,29 +108,30 @@ def test_the_room_on_disk_is_the_room(tmp_path):
 def test_a_worker_that_is_killed_is_told_of_and_nothing_is_lost(tmp_path):
     here, whole = variant_store(tmp_path / "killed"), variant_store(tmp_path / "whole")
     variant = RetrainedVariant(1, pace=EarlyStopping(20, 20))
-    worker = Worker(write_worker_input(here, model="", choices={}))
+    worker = Worker(MODULE, [str(write_worker_input(here, model="", choices={}))])
 
     def tell(words):
         if words.startswith("epoch 3"):
             worker.process.kill()
 
     with pytest.raises(RunError, match="signal 9"):
-        worker(variant, tell)
+        worker(variant_to_dict(variant), tell)
     worker.end()
     assert not here.done(variant)
     for one in (here, whole):
         one.train_variant(variant)
     assert here.trained(variant).record["sittings"] == 2
-    mine, other = (load_file(one.variant_folder(variant) / "model.safetensors") for one in (here, whole))
+    mine, other = (
+        load_file(one.variant_folder(variant) / "model.safetensors") for one in (here, whole)
+    )
     assert all(mine[name].equal(other[name]) for name in other)
 
 
 def test_a_worker_ends_with_its_parent(tmp_path):
     room = write_worker_input(variant_store(tmp_path), model="", choices={})
     code = (
-        "import sys; from pathlib import Path\n"
-        "from heedful.pipeline.retrain.process_pool import Worker\n"
-        "worker = Worker(Path(sys.argv[1])); print(worker.process.pid, flush=True)\n"
+        "import sys; from heedful.core.process_pool import Worker\n"
+        f"worker = Worker({MODULE!r}, [sys.argv[1]]); print(worker.process.pid, flush=True)\n"
         "import time; time.sleep(60)"
     )
     parent = subprocess.Popen(
@@ -215,6 +228,26 @@ def test_another_model_in_the_place_of_the_base_is_refused(tmp_path):
     here = replace(variant_store(tmp_path), origin={"model": "another"})
     with pytest.raises(ModelError, match="another model"):
         read_worker_input(write_worker_input(here, model="", choices={}))
+
+
+def test_what_a_library_prints_is_no_reply(tmp_path):
+    """Neither Python nor C may write into the pipe of the replies."""
+    (tmp_path / "noisy.py").write_text(
+        "import os\nfrom heedful.core.process_pool import serve\n"
+        "def run(task, report):\n"
+        "    os.write(1, b'from C\\n'); print('from Python', flush=True)\n"
+        "    return task['answer']\n"
+        "serve(run)\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+        worker = Worker("noisy", [], log=tmp_path / "log.txt")
+    try:
+        assert worker({"answer": None}, silent) is None
+        assert worker({"answer": "it cannot be done"}, silent) == "it cannot be done"
+    finally:
+        worker.end()
+    assert (tmp_path / "log.txt").read_text().count("from C\nfrom Python\n") == 2
 
 
 def test_cores_are_counted():

@@ -222,7 +222,9 @@ def test_many_layers_begin_with_their_budget_in_force(layers, begin, rate):
     assert recipe.initial_multiplier(layers) == pytest.approx(begin)
     assert recipe.multiplier_rate_for(layers) == rate
     assert Masking(epsilon=1e-4).initial_multiplier(layers) <= MAX_MULTIPLIER
-    lagrangian = LagrangianGates(GateNetwork([2] * layers, torch.zeros(2)), recipe.initial_multiplier(layers))
+    lagrangian = LagrangianGates(
+        GateNetwork([2] * layers, torch.zeros(2)), recipe.initial_multiplier(layers)
+    )
     assert lagrangian.multipliers.tolist() == pytest.approx([begin] * layers)
     assert [one["full"] for one in build_diffmask_optimiser(lagrangian, recipe).param_groups][
         -1

@@ -86,9 +86,7 @@ def test_the_loop_does_what_a_plain_one_does(tmp_path):
     wanted = {name: one.detach() for name, one in model.state_dict().items()}
     given = count(0.1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            Trainer, "evaluate_dev", lambda _: (next(given), 0.5)
-        )  # keeps the last epoch
+        patch.setattr(Trainer, "evaluate_dev", lambda _: (next(given), 0.5))  # keeps the last epoch
         found = finetune(TRAIN, DEV, recipe, out=tmp_path / "ours").model.state_dict()
     before = load_file(folder / "model.safetensors")
     for name, one in wanted.items():

@@ -14,10 +14,10 @@ from heedful.models.attention_access.scope import Scope
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.training.finetune import finetune
 from heedful.training.loop.predictions import predict_all
+from heedful.training.objectives import DistillationObjective
 from heedful.training.variants.context import EncodedTexts
 from heedful.training.variants.hidden_words import HiddenWords
 from heedful.training.variants.masked_copy import (
-    DistillationObjective,
     RandomMasks,
     masking_token_id,
 )
@@ -235,7 +235,9 @@ def test_a_copy_tuned_on_texts_with_holes_stays_a_copy_and_reads_holes_better(he
         float((whole == here.dev.base_predictions.probabilities.argmax(-1)).double().mean()) > 0.9
     )
     holes = RandomMasks(8, 3)  # other ones than those it learnt from
-    texts = holes.masked_texts(here.dev.encoded, masking_token_id(here.base))[len(here.dev.encoded) :]
+    texts = holes.masked_texts(here.dev.encoded, masking_token_id(here.base))[
+        len(here.dev.encoded) :
+    ]
     assert any(masking_token_id(here.base) in one.ids for one in texts)
     wanted = here.dev.base_predictions.probabilities.repeat(3, 1)
     losses = [

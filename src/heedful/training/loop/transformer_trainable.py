@@ -35,7 +35,8 @@ class TransformerTrainable:
     @property
     def model(self) -> nn.Module:
         """The network of the subject."""
-        return self.subject.model
+        model: nn.Module = self.subject.model
+        return model
 
     @property
     def dev_batch_tokens(self) -> int:
