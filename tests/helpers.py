@@ -32,6 +32,17 @@ def subject(
     return RecurrentSubject(network, Vocabulary((*SPECIAL_TOKENS, *WORDS)), WordTokenizer(), labels)
 
 
+class Adapter:
+    """A subject of a user's own: the five verbs, and nothing that says what kind of model it is."""
+
+    family = "adapter"
+
+    def __init__(self, inner: RecurrentSubject) -> None:
+        self.labels = inner.labels
+        self.encode, self.batch, self.embed = inner.encode, inner.batch, inner.embed
+        self.forward, self.decoder = inner.forward, inner.decoder
+
+
 def encoded(subject: RecurrentSubject, lengths: list[int], *, seed: int = 0) -> list[Encoded]:
     """Texts of random words with the given lengths."""
     draw = torch.Generator().manual_seed(seed)

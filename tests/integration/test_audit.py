@@ -174,6 +174,27 @@ def test_a_text_without_words_is_counted_and_nothing_at_all_is_an_error():
         heedful.audit(helpers.subject(), data, checks=["permutation"], min_words=99)
 
 
+def test_epsilon_is_set_for_the_whole_audit_and_older_runs_have_it_elsewhere(tmp_path):
+    chosen = {"checks": ["permutation", "adversarial"], "settings": QUICK, "epsilon": 0.2}
+    audited = helpers.subject(), rows(6)
+    run = heedful.audit(*audited, out=tmp_path / "run", **chosen)
+    assert run.verdict.checks["adversarial"].estimates["output_tvd"].value > 0.05  # up to 0.2
+    assert "0.2" in run.verdict.checks["permutation"].why
+    plan, files = run.folder / "plan.toml", sorted((run.folder / "measurements").iterdir())
+    text, stamps = plan.read_text(), [path.stat().st_mtime_ns for path in files]
+    assert text.count("epsilon") == 1
+    older = text.replace("epsilon = 0.2\n", "")
+    plan.write_text(
+        older.replace("[settings.adversarial]\n", "[settings.adversarial]\nepsilon = 0.2\n")
+    )
+    assert heedful.audit(*audited, out=tmp_path / "run", **chosen).verdict == run.verdict
+    assert heedful.compare(run, run.folder).record.pairs[0].notes == ()
+    found = sorted((run.folder / "measurements").iterdir())
+    assert [path.name for path in found] == [path.name for path in files]
+    done = [place for place, path in enumerate(files) if path.stem != "whole"]
+    assert [found[n].stat().st_mtime_ns for n in done] == [stamps[n] for n in done]
+
+
 def test_methods_beside_attention_reach_the_verdict(tmp_path):
     settings = {"agreement": {"methods": ("random", "attention")}}
     run = heedful.audit(helpers.subject(), rows(40), checks=["agreement"], settings=settings)
@@ -199,6 +220,23 @@ def test_a_decoder_that_hears_nothing_is_an_error_not_a_zero():
 
     with pytest.raises(AttentionUnavailable, match="decoder\\(\\) must use the attention"):
         heedful.audit(Deaf(), rows(5), checks=["permutation"])
+
+
+def test_no_check_has_a_vote_on_a_kind_of_model_whose_power_was_not_measured():
+    inner, chosen = helpers.subject(), {"checks": ["agreement", "permutation"]}
+    other = helpers.Adapter(inner)
+    known, unknown = (heedful.audit(s, rows(40), **chosen).verdict for s in (inner, other))
+    assert known.checks["permutation"].answer in ("for", "against")
+    assert known.claims["used"].answer in ("for", "against")
+    assert {one.answer for one in unknown.checks.values()} == {"no vote"}
+    assert {one.answer for one in unknown.claims.values()} <= {"undecided", "not examined"}
+    assert unknown.answer == "undecided"
+    plain = "power of the checks was not measured for this kind of model"
+    assert plain in unknown.claims["used"].why
+    assert plain in unknown.why
+    assert "its power was not measured for this kind" in unknown.checks["permutation"].why
+    for name, one in known.checks.items():  # what was measured is the same
+        assert unknown.checks[name].estimates == one.estimates
 
 
 def test_loading_a_saved_model_gives_the_same_audit(tmp_path):

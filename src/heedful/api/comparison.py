@@ -125,6 +125,9 @@ def read_run(run: Run) -> ComparedRun:
     for name in ("fields", "settings"):
         if not isinstance(plan.get(name, {}), dict):
             raise RunError(f"{run.folder / PLAN} is damaged: {name} is no table.")
+    for name, own in plan.get("settings", {}).items():
+        if not isinstance(own, dict):
+            raise RunError(f"{run.folder / PLAN} is damaged: settings.{name} is no table.")
     columns = gather_columns(folder.measurements())
     return ComparedRun(str(run.folder), verdict, manifest, columns, plan)
 

@@ -160,6 +160,19 @@ class HasEditableRows(Protocol):
 
 
 @runtime_checkable
+class HasArchitecture(Protocol):
+    """A subject of a kind that the power of the checks was measured on.
+
+    The package's own subjects are; any other goes without, and no check has a vote on it.
+    """
+
+    @property
+    def architecture(self) -> str:
+        """The kind as the table of powers names it, one of `auditing.power.ARCHITECTURES`."""
+        ...
+
+
+@runtime_checkable
 class HasFingerprint(Protocol):
     """A subject that can say which model it is, so that an interrupted run may go on with it."""
 

@@ -42,6 +42,7 @@ class HandBuiltSubject:
     inert: bool
     cues: int = 0
     labels: tuple[str, ...] = ("negative", "positive")
+    architecture = "recurrent"
 
     @property
     def family(self) -> str:

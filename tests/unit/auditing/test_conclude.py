@@ -93,22 +93,17 @@ def test_level_and_seed_are_those_of_the_plan():
     assert found(permutation(), replace(PLAN, seed=1)).estimates["median_tvd"] != wide
 
 
-def test_epsilon_is_that_of_the_adversarial_check():
+def test_epsilon_is_that_of_the_plan_with_and_without_the_adversarial_check():
     columns = permutation(median_tvd=np.full(6, 0.2))
-    assert found(columns).answer == "for"  # 0.05 unless said
+    assert found(columns).answer == "for"  # 0.05 by default
     adversarial = dict.fromkeys(
         ("epsilon_max_jsd", "certified_jsd", "bound_jsd", "of_bound", "output_tvd"), np.zeros(6)
     )
     both = replace(columns, values={**columns.values, "adversarial": adversarial})
     for epsilon, answer in ((0.05, "for"), (0.3, "against")):
-        plan = Plan(
-            "m",
-            "d",
-            checks=("permutation", "adversarial"),
-            resamples=200,
-            settings={"adversarial": {"epsilon": epsilon}},
-        )
-        assert found(both, plan).answer == answer
+        alone = replace(PLAN, epsilon=epsilon)
+        assert found(columns, alone).answer == answer
+        assert found(both, replace(alone, checks=("permutation", "adversarial"))).answer == answer
 
 
 TAUS = (

@@ -49,8 +49,48 @@ def test_the_toml_is_complete():
         assert raw["settings"][name] == {
             one.name: list(one.default) if isinstance(one.default, tuple) else one.default
             for one in fields(part)
+            if (name, one.name) not in SHARED
         }
     assert tomllib.loads(FULL.to_toml())["limit"] == 7
+
+
+SHARED = {("adversarial", "epsilon"), ("adversary", "epsilon")}  # with the whole plan
+
+
+def test_epsilon_is_one_for_all_checks_of_a_plan():
+    plan = Plan("m", "d", checks=("permutation", "adversarial", "adversary"), epsilon=0.1)
+    assert Plan.from_toml(plan.to_toml()) == plan
+    for one in (plan, replace(plan, epsilon=0.3), plan.quick()):
+        built = one.build_checks()
+        assert built["adversarial"].epsilon == built["adversary"].epsilon == one.epsilon
+        assert built["adversarial"].hinge == 0.01  # of the published search, whatever epsilon is
+        assert one.settings_of("adversarial")["epsilon"] == one.epsilon
+    assert plan.differences(replace(plan, epsilon=0.2)) == ["epsilon"]
+    for check in ("adversarial", "adversary"):
+        assert replace(plan, settings={check: {"epsilon": 0.1}}) == plan
+        with pytest.raises(ConfigError) as caught:
+            replace(plan, settings={check: {"epsilon": 0.2}})
+        assert str(caught.value) == (
+            f"settings.{check}.epsilon is 0.2, but epsilon is one for all checks of a plan, here "
+            f"0.1. Set epsilon at the top of the plan, not in {check}."
+        )
+
+
+def test_an_older_plan_has_epsilon_with_the_adversarial_check():
+    older = """
+        model = "m"
+        data = "d"
+        checks = ["permutation", "adversarial"]
+        [settings.adversarial]
+        epsilon = 0.2
+        steps = 7
+    """
+    plan = Plan.from_toml(older)
+    assert plan.epsilon == plan.build_checks()["adversarial"].epsilon == 0.2
+    assert plan.settings["adversarial"]["steps"] == 7
+    with pytest.raises(ConfigError, match="Set epsilon at the top of the plan"):
+        Plan.from_toml(f"epsilon = 0.1\n{older}")
+    assert Plan.from_toml(f"epsilon = 0.2\n{older}") == plan
 
 
 def test_without_names_all_are_run_that_retrain_nothing_and_take_few_passes():
@@ -176,9 +216,15 @@ def test_an_unknown_method_is_told_before_the_work_begins():
         ("min_words = 1.5", "min_words must be a whole number of at least 1, not 1.5."),
         ("[settings.permutation]\ndraws = 1.5", "permutation.draws must be like 100, not 1.5."),
         (
-            '[settings.adversarial]\nepsilon = "x"',
-            "adversarial.epsilon must be like 0.05, not 'x'.",
+            '[settings.adversarial]\npenalty = "x"',
+            "adversarial.penalty must be like 500.0, not 'x'.",
         ),
+        ('[settings.adversarial]\nepsilon = "x"', "epsilon must be a number, not 'x'."),
+        ('epsilon = "x"', "epsilon must be a number, not 'x'."),
+        ("epsilon = true", "epsilon must be a number, not True."),
+        ("epsilon = 0", "epsilon must be above 0 and at most 1, not 0."),
+        ("epsilon = nan", "epsilon must be above 0 and at most 1, not nan."),
+        ("epsilon = 1.5", "epsilon must be above 0 and at most 1, not 1.5."),
     ],
 )
 def test_a_wrong_type(text, message, as_in_use):

@@ -182,6 +182,33 @@ def test_what_else_is_different_is_told(tmp_path):
     )
 
 
+OLDER = "[settings.adversarial]\nsteps = 5\nepsilon = {}\n[settings.adversary]\nepsilon = {}\n"
+NEWER = "epsilon = {}\n[settings.adversarial]\nsteps = 5\n[settings.adversary]\n"
+
+
+@pytest.mark.parametrize(
+    ("plans", "notes"),
+    [
+        ((OLDER.format(0.05, 0.05), NEWER.format(0.05)), ()),
+        ((OLDER.format(0.2, 0.2), NEWER.format(0.2)), ()),
+        (("", NEWER.format(0.05)), ()),
+        (
+            (OLDER.format(0.05, 0.05), NEWER.format(0.2)),
+            ("epsilon is 0.05 in one, 0.2 in the other.",),
+        ),
+        (
+            (OLDER.format(0.05, 0.2), NEWER.format(0.05)),
+            ("adversary was run with other settings: epsilon.",),
+        ),
+    ],
+)
+def test_epsilon_is_compared_wherever_a_plan_has_it(tmp_path, plans, notes):
+    one, other = (
+        write_run(tmp_path / f"{place}", measures(), plan=plan) for place, plan in enumerate(plans)
+    )
+    assert heedful.compare(one, other).record.pairs[0].notes == notes
+
+
 def of_methods(n=N):
     random = np.random.default_rng(0)
     found = taus(n)
@@ -349,4 +376,7 @@ def test_damaged_folders_are_told_in_one_line(two):
         heedful.compare(*two)
     (two[1] / "plan.toml").write_text("fields = 3")
     with pytest.raises(RunError, match="fields is no table"):
+        heedful.compare(*two)
+    (two[1] / "plan.toml").write_text("settings.adversarial = 3")
+    with pytest.raises(RunError, match=r"settings\.adversarial is no table"):
         heedful.compare(*two)

@@ -135,6 +135,8 @@ def test_adversaries_stand_at_their_means_beside_the_seeds():
     assert [mark["tvd"] for mark in seeds] == pytest.approx([0.2, 0.2])
     assert line == {"epsilon": 0.05}
     assert picture.span == (0.0, 0.3)
+    newer = "epsilon = 0.08\n[settings.adversary]\nepochs = 3\n"
+    assert pictures(retrained(plan=newer))["adversary"].marks[-1] == {"epsilon": 0.08}
     alone = pictures(retrained(("adversary",), plan=""))["adversary"]
     assert alone.marks == ()
     assert "Seeds" not in alone.caption

@@ -55,6 +55,11 @@ class RecurrentSubject:
         """Whether a question stands beside each text."""
         return self.network.shape.query
 
+    @property
+    def architecture(self) -> str:
+        """One attention over states; asked with a question, the output is not linear in it."""
+        return "recurrent with a question" if self.reads_question else "recurrent"
+
     def fingerprint(self) -> str:
         """sha256 over weights, words and labels."""
         digest = sha256(repr((self.network.shape, self.tokenizer, self.max_words)).encode())

@@ -51,6 +51,11 @@ class TransformerSubject(TransformerRunner):
         return str(self.model.config.model_type)
 
     @property
+    def architecture(self) -> str:
+        """Many attentions, reached through the seam."""
+        return "transformer"
+
+    @property
     def attention_path(self) -> str:
         """How the weights are reached: interface or tap."""
         return self.access.path

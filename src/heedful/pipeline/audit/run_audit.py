@@ -17,7 +17,7 @@ from heedful.core.errors import DataError, RunError
 from heedful.core.timing import Progress
 from heedful.core.values import Example
 from heedful.data.dataset import Dataset
-from heedful.models.protocols import HasFingerprint, Subject
+from heedful.models.protocols import HasArchitecture, HasFingerprint, Subject
 from heedful.numerics.stats.bootstrap import INTERVAL_KIND
 from heedful.pipeline.audit.job import run_job
 from heedful.pipeline.audit.run_lock import lock_folder
@@ -32,7 +32,7 @@ from heedful.pipeline.retrain.run_retraining import (
     run_retraining,
 )
 from heedful.pipeline.retrain.training_data import TrainingData
-from heedful.pipeline.verdict.check_power import AuditSetting
+from heedful.pipeline.verdict.check_power import ARCHITECTURES, UNKNOWN, AuditSetting
 from heedful.pipeline.verdict.estimate import MeasuredColumns, dataset_measures, reach_verdict
 from heedful.results.run_folder import MANIFEST, PLAN, VERDICT
 
@@ -134,13 +134,9 @@ def _write_verdict(store: RunStore, jobs: Sequence[AnyJob], plan: Plan, subject:
 
 
 def power_architecture(subject: Subject) -> str:
-    """What a subject is to the table of powers: one attention over states, or a transformer.
-
-    Whether such an attention is asked with a question is told apart: the output is not linear then.
-    """
-    if getattr(subject, "reads_question", False):
-        return "recurrent with a question"
-    return "recurrent" if getattr(subject, "attention_path", "own") == "own" else "transformer"
+    """What a subject is to the table of powers; unknown unless it says to be of a measured kind."""
+    found = subject.architecture if isinstance(subject, HasArchitecture) else UNKNOWN
+    return found if found in ARCHITECTURES else UNKNOWN
 
 
 def _manifest(

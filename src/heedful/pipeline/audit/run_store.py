@@ -53,7 +53,7 @@ class Job:
 def make_jobs(plan: Plan, total: int, *, origin: Mapping[str, str | None]) -> list[Job]:
     """Cut a data set into jobs; `origin` holds the fingerprints of model and data."""
     settled = {
-        "checks": {name: dict(one) for name, one in plan.settings.items()},
+        "checks": {name: plan.settings_of(name) for name in plan.settings},
         "seed": plan.seed,
         "min_words": plan.min_words,
         **origin,

@@ -8,6 +8,7 @@ from typing import Any
 import tomli_w
 
 from heedful.checks import Check, FitsData, RetrainingCheck, checks, default_checks
+from heedful.checks.interventions.base import require_epsilon
 from heedful.core.errors import ConfigError
 from heedful.core.values import Example
 from heedful.data.cleaning.presets import get_cleaning
@@ -34,6 +35,7 @@ QUICK_METHODS = {"lime": {"samples": QUICK_SAMPLES}, "kernel_shap": {"samples": 
 QUICK_LIMIT = 200
 QUICK_TRAIN_LIMIT = 2000
 TABLE_KEYS = ("fields", "settings", "subject", "methods", "retraining")
+BY_EPSILON = ("adversarial", "adversary")  # checks that measure by the plan's epsilon
 NON_BINDING_KEYS = (
     "max_batch_tokens",
 )  # may change between two sittings of one run: results do not
@@ -45,8 +47,9 @@ class Plan:
 
     `subject` says how a transformers model is loaded and which of its attentions is audited:
     {"layer": -1, "dtype": "float32"}, see `heedful.load`. `settings` holds a table per check, such
-    as {"adversarial": {"epsilon": 0.05}}, `methods` one per method that checks are asked to use,
-    such as {"lime": {"samples": 200}}. `cleaning` names what a paper did to the texts. A plan is
+    as {"adversarial": {"steps": 200}}, `methods` one per method that checks are asked to use,
+    such as {"lime": {"samples": 200}}. `epsilon` is the change of output, in TVD, that counts as
+    none, for all checks and rules. `cleaning` names what a paper did to the texts. A plan is
     complete: settings not given are filled in from the parts' own defaults. Without `checks` the
     usual ones are run, which need no retraining and few passes; "all" are all.
     `retraining` says how models are made anew for those that do, see `Retraining`.
@@ -65,6 +68,7 @@ class Plan:
     instances_per_job: int = 512
     resamples: int = 2000
     level: float = 0.95
+    epsilon: float = 0.05
     subject: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -75,7 +79,8 @@ class Plan:
         chosen = _resolve_checks(self.checks)
         if extra := sorted(set(self.settings) - set(chosen)):
             raise ConfigError(f"Settings for {extra[0]!r}, which is not among the checks {chosen}.")
-        given = expand_all_methods(self.settings, self.methods)
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        given = _without_epsilon(expand_all_methods(self.settings, self.methods), self.epsilon)
         complete = {name: _complete(name, given.get(name, {})) for name in chosen}
         object.__setattr__(self, "checks", chosen)
         object.__setattr__(self, "settings", complete)
@@ -92,7 +97,12 @@ class Plan:
     def build_checks(self) -> dict[str, Check | RetrainingCheck]:
         """The checks, made with their settings."""
         parts = {name: methods.build(name, **own) for name, own in self.methods.items()}
-        return {name: _build(name, self.settings[name], parts) for name in self.checks}
+        return {name: _build(name, self.settings_of(name), parts) for name in self.checks}
+
+    def settings_of(self, name: str) -> dict[str, Any]:
+        """All settings that a check is made with, those of the whole plan among them."""
+        shared = {"epsilon": self.epsilon} if name in BY_EPSILON else {}
+        return {**self.settings[name], **shared}
 
     def to_toml(self) -> str:
         """The plan as TOML; settings that are not set are left out."""
@@ -180,7 +190,32 @@ def parse_plan(text: str) -> dict[str, Any]:
         raise ConfigError(f"checks must be a list of names, not {names!r}.")
     if "checks" in raw:
         raw["checks"] = tuple(names)
-    return raw
+    return _with_epsilon(raw)
+
+
+def _with_epsilon(raw: dict[str, Any]) -> dict[str, Any]:
+    """Older plans have epsilon with the adversarial check, and mean all checks by it."""
+    older = raw.get("settings", {}).get("adversarial", {})
+    if "epsilon" in raw or not isinstance(older, Mapping) or "epsilon" not in older:
+        return raw
+    return {**raw, "epsilon": older["epsilon"]}
+
+
+def _without_epsilon(
+    settings: Mapping[str, Mapping[str, Any]], epsilon: float
+) -> dict[str, Mapping[str, Any]]:
+    """Checks' settings without the epsilon of the plan; any other there is an error."""
+    found = dict(settings)
+    for name in BY_EPSILON:
+        if not isinstance(own := found.get(name), Mapping) or "epsilon" not in own:
+            continue
+        if own["epsilon"] != epsilon:
+            raise ConfigError(
+                f"settings.{name}.epsilon is {own['epsilon']!r}, but epsilon is one for all checks "
+                f"of a plan, here {epsilon!r}. Set epsilon at the top of the plan, not in {name}."
+            )
+        found[name] = {key: value for key, value in own.items() if key != "epsilon"}
+    return found
 
 
 def _require_types(plan: Plan) -> None:
@@ -201,6 +236,8 @@ def _require_types(plan: Plan) -> None:
     if plan.limit is not None:
         _require("limit", plan.limit, int, "a whole number of at least 1")
     _require("level", plan.level, (int, float), "a number")
+    _require("epsilon", plan.epsilon, (int, float), "a number")
+    require_epsilon(plan.epsilon)
     for name, column in plan.fields.items():
         _require(f"fields.{name}", column, str, "a column's name")
     try:
@@ -216,7 +253,10 @@ def _require(name: str, value: Any, kind: type | tuple[type, ...], words: str) -
 
 def _complete(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     check: Any = _build(name, settings)
-    return asdict(check)
+    complete = asdict(check)
+    if name in BY_EPSILON:
+        del complete["epsilon"]
+    return complete
 
 
 def _build(

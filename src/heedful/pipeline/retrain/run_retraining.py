@@ -73,7 +73,7 @@ def make_dataset_jobs(
     jobs = []
     for name in retraining_checks(plan):
         settings = {
-            "settings": dict(plan.settings[name]),
+            "settings": plan.settings_of(name),
             "retraining": RetrainingSettings.of(plan.retraining).binding(),
             "training": None if training is None else training.origin(),
             "seed": plan.seed,

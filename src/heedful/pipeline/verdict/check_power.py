@@ -21,6 +21,8 @@ from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_
 MIN_SKILL = 0.5
 MIN_MEASURED_WORDS, MAX_MEASURED_WORDS = 5, 300  # words: the planted texts'
 NOT_MEASURED = "power not measured"
+ARCHITECTURES = ("recurrent", "recurrent with a question", "transformer")
+UNKNOWN = "unknown"  # no architecture of the table: there is no power, so no check has a vote
 VOTE_SIGNS: Mapping[Vote, int] = {"for": 1, "against": -1}
 
 
@@ -29,12 +31,17 @@ class AuditSetting:
     """What kind of subject is audited, on texts of how many words on average, and how many texts.
 
     An architecture is "recurrent" (one attention over states, whatever made them), "recurrent with
-    a question" (that attention is asked with a second text) or "transformer".
+    a question" (that attention is asked with a second text), "transformer", or "unknown".
     """
 
     architecture: str
     words: float
     texts: int
+
+    @property
+    def measured(self) -> bool:
+        """Whether power was measured for this kind of model at all."""
+        return self.architecture in ARCHITECTURES
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def estimate_all(plan: Plan, columns: MeasuredColumns, labels: Sequence[str]) ->
         estimated,
         parts,
         _place(plan, columns.values.get("agreement", {})),
-        plan.settings.get("adversarial", {}).get("epsilon", 0.05),
+        plan.epsilon,
         _rivals(plan, parts, columns),
         estimate_drift(plan, columns.values.get("seeds", {}), columns.by_seed.get("seeds", {})),
         {name: found for name in PLACED if (found := _placed(plan, columns.values, name))},

@@ -22,6 +22,7 @@ DECISIVE: Mapping[str, Vote] = {"used": "for", "exclusive": "against", "robust":
 distant attention with the same output that it is not exclusive, one way to change attention at no
 cost that it is not robust."""
 MAJORITY = 0.5  # of the weight, for less against
+NO_POWER = "the power of the checks was not measured for this kind of model"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def _answered(
     known = {one.claim: powers.of(one.claim, name) for one in mine}
     own = evidence.checks[name].claim
     if own in known and result.estimates and not _weight(known[own]):
-        answer, why = "no vote", f"{why} {_silenced(known[own])}"
+        answer, why = "no vote", f"{why} {_silenced(known[own], powers)}"
     kept = {str(claim): _kept(power) for claim, power in known.items()}
     return replace(result, answer=answer, why=why, power=kept)
 
@@ -74,7 +75,9 @@ def _weight(power: CheckPower | None) -> float:
     return 0.0 if power is None else power.weight
 
 
-def _silenced(power: CheckPower | None) -> str:
+def _silenced(power: CheckPower | None, powers: PowerTable) -> str:
+    if not powers.where.measured:
+        return "It has no vote: its power was not measured for this kind of model."
     if power is None:
         return "It has no vote: its power was not measured on subjects and texts like these."
     return f"It has no vote: it is not right often enough where the truth is known ({power})."
@@ -89,7 +92,8 @@ def _claim(claim: str, evidence: Evidence, powers: PowerTable) -> ClaimResult:
     voices = _voices(claim, evidence, powers)
     if not voices:
         first = apply_rules(ALL_RULES.get(bearing[0], NO_RULES), evidence)[1]
-        why = f"No check that was run has a vote on this. {first}"
+        unknown = "" if powers.where.measured else f": {NO_POWER}"
+        why = f"No check that was run has a vote on this{unknown}. {first}"
         return ClaimResult("undecided", why, bearing)
     answer = _together(claim, voices)
     why = " ".join(one.why for one in voices)

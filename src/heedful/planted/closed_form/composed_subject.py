@@ -27,6 +27,7 @@ class ComposedSubject:
     table: Float[Tensor, "V K"]
     read: StateReader
     labels: tuple[str, ...] = ("negative", "positive")
+    architecture = "recurrent"
 
     @property
     def family(self) -> str:

@@ -39,6 +39,7 @@ class QuestionSubject:
         default_factory=lambda: torch.zeros(TONES, dtype=torch.float64)
     )
     reads_question = True
+    architecture = "recurrent with a question"
 
     @property
     def family(self) -> str:

@@ -92,9 +92,12 @@ def is_known(estimate: Estimate) -> bool:
 
 
 def _settings(plan: str) -> dict[str, Any]:
+    """By check; the plan's epsilon is that of every check that has none of its own."""
     try:
-        found = tomllib.loads(plan)["settings"]
-        return {name: one for name, one in found.items() if isinstance(one, dict)}
+        whole = tomllib.loads(plan)
+        shared = {"epsilon": whole["epsilon"]} if "epsilon" in whole else {}
+        found = whole["settings"].items()
+        return {name: {**shared, **one} for name, one in found if isinstance(one, dict)}
     except (tomllib.TOMLDecodeError, KeyError, AttributeError):
         return {}  # an older run, or no plan at all
 

@@ -1,6 +1,6 @@
 """Whether two runs were on the same texts, and what else sets them apart."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ def note_differences(first: Side, second: Side) -> tuple[str, ...]:
 
 
 def _setting_differences(one: ComparedRun, other: ComparedRun) -> Iterator[str]:
-    settings = [dict(side.plan.get("settings") or {}) for side in (one, other)]
+    settings = [_settings(side.plan) for side in (one, other)]
     for check in [name for name in settings[0] if name in settings[1]]:
         mine, theirs = settings[0][check], settings[1][check]
         names = sorted(
@@ -76,6 +76,9 @@ def _setting_differences(one: ComparedRun, other: ComparedRun) -> Iterator[str]:
         )
         if names:
             yield f"{check} was run with other settings: {', '.join(names)}."
+    lines = [_epsilon(side.plan) for side in (one, other)]
+    if lines[0] != lines[1]:
+        yield f"epsilon is {lines[0]} in one, {lines[1]} in the other."
     cleanings = [side.plan.get("cleaning") for side in (one, other)]
     if cleanings[0] != cleanings[1]:
         yield f"Texts were cleaned by {cleanings[0]} in one, by {cleanings[1]} in the other."
@@ -86,3 +89,18 @@ def _setting_differences(one: ComparedRun, other: ComparedRun) -> Iterator[str]:
     versions = [(side.manifest.get("versions") or {}).get("heedful") for side in (one, other)]
     if versions[0] != versions[1]:
         yield f"Written by heedful {versions[0]} and {versions[1]}."
+
+
+def _settings(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """By check, without the epsilon of the whole plan, which older plans repeat with checks."""
+    epsilon = _epsilon(plan)
+    return {
+        check: {name: one for name, one in own.items() if (name, one) != ("epsilon", epsilon)}
+        for check, own in (plan.get("settings") or {}).items()
+    }
+
+
+def _epsilon(plan: Mapping[str, Any]) -> Any:
+    """The change of output that counts as none; older plans have it with one check, or not."""
+    older = (plan.get("settings") or {}).get("adversarial") or {}
+    return plan.get("epsilon", older.get("epsilon", 0.05))
