@@ -135,7 +135,7 @@ def test_two_processes_end_in_the_same_bytes(place):
 
 
 PHASES = {
-    "before the first epoch": lambda run: (run / "retrained" / "room").exists(),
+    "before the first epoch": lambda run: (run / "retrained" / "worker_input").exists(),
     "in the first trainings": lambda run: any(run.glob("retrained/*/checkpoint.safetensors")),
     "after some": lambda run: len(list(run.glob("retrained/*/lesson.json"))) >= 3,
     "when checks have begun to look": lambda run: any(run.glob("measurements/retrained-*.parquet")),

@@ -28,7 +28,7 @@ from heedful.training.variants.context import EncodedTexts
 from heedful.training.variants.variant_store import VariantStore
 from heedful.training.variants.variants import Variant, variant_from_dict
 
-WORKER_INPUT_FILE, BASE_MODEL_FOLDER = "room.json", "base"
+WORKER_FOLDER, SETTINGS_FILE, BASE_MODEL_FOLDER = "worker_input", "settings.json", "base"
 REFUSALS = (NotApplicable, ConfigError, DataError, ModelError)
 """Reasons why one variant cannot be trained; checks that do not need it go on."""
 
@@ -65,7 +65,7 @@ def write_worker_input(
 
     `model` is the folder of a transformer, `choices` the options that it was loaded with.
     """
-    folder = variant_store.folder / "room"
+    folder = variant_store.folder / WORKER_FOLDER
     if isinstance(variant_store.base, RecurrentSubject):
         save_model(variant_store.base, folder / BASE_MODEL_FOLDER)
         dtype = str(variant_store.base.network.embedding.weight.dtype).removeprefix("torch.")
@@ -83,8 +83,8 @@ def write_worker_input(
         "origin": dict(variant_store.origin),
         "tuning": dict(variant_store.tuning),
     }
-    write_atomic(folder / WORKER_INPUT_FILE, json.dumps(settings))
-    return folder / WORKER_INPUT_FILE
+    write_atomic(folder / SETTINGS_FILE, json.dumps(settings))
+    return folder / SETTINGS_FILE
 
 
 def read_worker_input(path: Path) -> VariantStore:
