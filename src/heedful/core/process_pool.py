@@ -1,10 +1,12 @@
 """A pool of worker processes that take their tasks as JSON, one per line.
 
-A worker is started as `python -m MODULE ARGUMENTS` and replies in JSON over a pipe, so that it
-needs no guard in a user's script and nothing is pickled. It exits when its input ends, so that it
-does not outlive its parent.
+A worker is started as `python -m heedful.core.process_pool MODULE ARGUMENTS` and replies in JSON
+over a pipe, so that it needs no guard in a user's script and nothing is pickled. It runs the
+function that `open_worker(*ARGUMENTS)` of the module returns. It exits when its input ends, so that
+it does not outlive its parent.
 """
 
+import importlib
 import json
 import os
 import subprocess
@@ -16,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import Queue
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from heedful.core.errors import HeedfulError, RunError
 from heedful.core.timing import Progress
@@ -26,6 +28,7 @@ Task = TypeVar("Task")  # hashable
 ReportProgress = Callable[[str], None]
 RunTask = Callable[[Task, ReportProgress], str | None]
 """Runs a task, reports its progress, and returns why it cannot be done, or None once it is."""
+TaskFunction = Callable[[dict[str, Any], ReportProgress], str | None]  # in a worker
 
 
 def available_cores() -> int:
@@ -41,7 +44,7 @@ class WorkerDied(RunError):
 
 @dataclass(eq=False)
 class Worker:
-    """A process that runs one task at a time; with `log`, its stderr goes to that file."""
+    """A process that runs one task at a time; with `log`, all it prints goes to that file."""
 
     module: str
     arguments: Sequence[str]
@@ -53,7 +56,7 @@ class Worker:
         log = None if self.log is None else self.log.open("wb")
         try:
             self.process = subprocess.Popen(  # noqa: S603 - our own module, no shell
-                [sys.executable, "-m", self.module, *self.arguments],
+                [sys.executable, "-m", "heedful.core.process_pool", self.module, *self.arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -76,7 +79,7 @@ class Worker:
         except OSError as error:
             raise self._died() from error
         for line in self.process.stdout:
-            reply: dict[str, Any] = json.loads(line)
+            reply = _parse_reply(line)
             if "progress" in reply:
                 report_progress(reply["progress"])
             elif "error" in reply:
@@ -108,14 +111,21 @@ class Worker:
         )
 
 
-def serve(run_task: Callable[[dict[str, Any], ReportProgress], str | None]) -> None:
-    """Be a worker: run the tasks on standard input until it ends.
+def _parse_reply(line: str) -> dict[str, Any]:
+    try:
+        reply = json.loads(line)
+    except ValueError:
+        reply = None
+    if not isinstance(reply, dict) or not reply.keys() & {"progress", "error", "refused"}:
+        raise RunError(
+            f"A worker process wrote {line.strip()[:200]!r} where its reply was expected. "
+            "A library there writes into the pipe of the process; --workers 1 runs without one."
+        )
+    return reply
 
-    Replies go to a duplicate of standard output, which itself becomes standard error: whatever a
-    library prints, from C too, is not a reply.
-    """
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+
+def serve(replies: TextIO, run_task: TaskFunction) -> None:
+    """Run the tasks on standard input until it ends."""
     lines: Queue[str] = Queue()
     threading.Thread(target=_read_tasks, args=(lines,), daemon=True).start()
 
@@ -131,6 +141,18 @@ def serve(run_task: Callable[[dict[str, Any], ReportProgress], str | None]) -> N
             reply(error=str(error))
         else:
             reply(refused=refusal)
+
+
+def _take_output() -> TextIO:
+    """A duplicate of standard output for replies alone.
+
+    Descriptor 1 then leads to standard error, so that whatever else is printed, from C too, goes
+    there.
+    """
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return replies
 
 
 def _read_tasks(lines: "Queue[str]") -> None:
@@ -221,3 +243,8 @@ def run_tasks_here(
             refused[task] = why
     progress(len(tasks), len(tasks), title)
     return refused
+
+
+if __name__ == "__main__":
+    output = _take_output()  # before the import below: a library may print when it is imported
+    serve(output, importlib.import_module(sys.argv[1]).open_worker(*sys.argv[2:]))

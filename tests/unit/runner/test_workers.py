@@ -230,24 +230,56 @@ def test_another_model_in_the_place_of_the_base_is_refused(tmp_path):
         read_worker_input(write_worker_input(here, model="", choices={}))
 
 
-def test_what_a_library_prints_is_no_reply(tmp_path):
-    """Neither Python nor C may write into the pipe of the replies."""
-    (tmp_path / "noisy.py").write_text(
-        "import os\nfrom heedful.core.process_pool import serve\n"
-        "def run(task, report):\n"
-        "    os.write(1, b'from C\\n'); print('from Python', flush=True)\n"
-        "    return task['answer']\n"
-        "serve(run)\n"
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-        worker = Worker("noisy", [], log=tmp_path / "log.txt")
+LOUD = """
+import ctypes, os
+
+def loud():
+    os.write(1, b"straight to the descriptor\\n")
+    print("from Python", flush=True)
+    libc = ctypes.CDLL(None)
+    libc.puts(b"from C")
+    libc.fflush(None)
+
+loud()
+
+def open_worker(word):
+    def run(task, report):
+        loud()
+        report(word)
+        return task["answer"]
+    return run
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="loads the C library of the process")
+def test_what_libraries_print_is_no_reply(tmp_path, monkeypatch):
+    (tmp_path / "loud.py").write_text(LOUD)
+    paths = str(tmp_path), os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    worker, heard = Worker("loud", ["epoch 1"], log=tmp_path / "log.txt"), []
     try:
-        assert worker({"answer": None}, silent) is None
-        assert worker({"answer": "it cannot be done"}, silent) == "it cannot be done"
+        assert worker({"answer": None}, heard.append) is None
+        assert worker({"answer": "it cannot be done"}, heard.append) == "it cannot be done"
     finally:
         worker.end()
-    assert (tmp_path / "log.txt").read_text().count("from C\nfrom Python\n") == 2
+    assert heard == ["epoch 1"] * 2
+    log = (tmp_path / "log.txt").read_text()
+    for words in ("straight to the descriptor", "from Python", "from C"):
+        assert log.count(words) == 3  # at the import and in each task
+
+
+@pytest.mark.parametrize("line", ["hello from C", "", "3", "{}", '["told"]', "\ufffd{"])
+def test_a_line_that_is_no_reply_is_named(line):
+    worker = object.__new__(Worker)
+    code = f"input(); print(ascii({line!r})[1:-1], flush=True); input()"
+    worker.process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        with pytest.raises(RunError, match=r"where its reply was expected.*--workers 1"):
+            worker({}, silent)
+    finally:
+        worker.end()
 
 
 def test_cores_are_counted():

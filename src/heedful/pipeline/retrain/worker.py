@@ -1,12 +1,6 @@
-"""Retraining in other processes: a variant store on disk, and the worker that opens it.
-
-    python -m heedful.pipeline.retrain.worker INPUT_FILE
-
-The worker reads one variant per line from its standard input.
-"""
+"""Retraining in other processes: a variant store on disk, and the worker that opens it."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -18,7 +12,7 @@ import torch
 from heedful.checks import mark_hidden_words
 from heedful.core.atomic_files import save_atomic, write_atomic
 from heedful.core.errors import ConfigError, DataError, ModelError, NotApplicable
-from heedful.core.process_pool import ReportProgress, serve
+from heedful.core.process_pool import ReportProgress, TaskFunction
 from heedful.core.values import Example
 from heedful.models.load import load_subject
 from heedful.models.protocols import HasFingerprint, Subject
@@ -122,20 +116,16 @@ def _read_examples(path: Path) -> list[Example]:
     return examples
 
 
-def main(input_file: Path) -> None:
-    """Train the variants on standard input until it ends."""
+def open_worker(input_file: str) -> TaskFunction:
+    """The function that trains one variant in a worker process."""
     variant_store: VariantStore | None = None
 
     def train(raw: dict[str, Any], report_progress: ReportProgress) -> str | None:
         nonlocal variant_store
         try:
-            variant_store = variant_store or read_worker_input(input_file)
+            variant_store = variant_store or read_worker_input(Path(input_file))
         except REFUSALS as reason:
             return str(reason)
         return train_or_refuse(variant_store, variant_from_dict(raw), report_progress)
 
-    serve(train)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    return train

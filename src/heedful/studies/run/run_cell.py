@@ -1,13 +1,9 @@
 """Run one cell of a study: train, test and audit a model.
 
-    python -m heedful.studies.run.run_cell OUT
-
-The cell is one line of JSON on standard input; the process exits when that ends. Finished steps are
-not repeated, so that an interrupted cell resumes where it stopped.
+Finished steps are not repeated, so that an interrupted cell resumes where it stopped.
 """
 
 import json
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -24,7 +20,7 @@ from heedful.checks import RetrainingCheck
 from heedful.core.atomic_files import write_atomic
 from heedful.core.batch import Encoded
 from heedful.core.errors import HeedfulError
-from heedful.core.process_pool import ReportProgress, serve
+from heedful.core.process_pool import ReportProgress, TaskFunction
 from heedful.data.dataset import DEV_NAMES, Dataset
 from heedful.data.read import read, splits
 from heedful.models.load import load_subject
@@ -147,19 +143,15 @@ def _performance(subject: Subject, texts: Sequence[Encoded]) -> dict[str, float]
     return scores
 
 
-def main(out: Path) -> None:
-    """Run the cells on standard input until it ends."""
+def open_worker(out: str) -> TaskFunction:
+    """The function that runs one cell in a worker process."""
     torch.set_num_threads(1)
 
     def run(raw: dict[str, Any], report_progress: ReportProgress) -> str | None:  # noqa: ARG001
         try:
-            run_cell(StudyCell.from_json(json.dumps(raw)), out)
+            run_cell(StudyCell.from_json(json.dumps(raw)), Path(out))
         except HeedfulError as error:
             return str(error)
         return None
 
-    serve(run)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    return run
