@@ -88,8 +88,8 @@ needles,average,additive,all,permutation.median_tvd,median 0.00-0.25,0.1,svg
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
     for module, name, text in (
-        (study, "STUDIES", ("tiny.toml", TOML)),
-        (published_numbers, "FOLDER", ("tiny.csv", NUMBERS)),
+        (study, "STUDIES_FOLDER", ("tiny.toml", TOML)),
+        (published_numbers, "PUBLISHED_FOLDER", ("tiny.csv", NUMBERS)),
     ):
         (tmp_path / name).mkdir()
         (tmp_path / name / text[0]).write_text(text[1])
