@@ -24,6 +24,7 @@ from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.mask_words import get_mask_embedding
 from heedful.training.loop.predictions import predict_all
+from heedful.training.objectives import BatchOutput
 from heedful.training.variants.context import EncodedTexts, TrainedVariant
 from heedful.training.variants.hidden_words import HiddenWords
 from heedful.training.variants.masked_copy import (
@@ -32,14 +33,14 @@ from heedful.training.variants.masked_copy import (
     mask_random_words,
     masking_token_id,
 )
-from heedful.training.objectives import BatchOutput
-from heedful.training.variants.variants import variant_from_dict, variant_to_dict
 from heedful.training.variants.variants import (
     AdversaryVariant,
     EarlyStopping,
     RetrainedVariant,
     ShuffledLabelsVariant,
     WithoutWordsVariant,
+    variant_from_dict,
+    variant_to_dict,
 )
 from schooling import base, data
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from heedful.checks import checks as check_registry
 from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
 from heedful.checks.retraining_base import RetrainingCheck, RetrainingContext
 from heedful.core.errors import ConfigError, NotApplicable

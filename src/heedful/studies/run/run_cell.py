@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from heedful.api.functions import audit
-from heedful.checks import RetrainingCheck
+from heedful.checks.retraining_base import RetrainingCheck
 from heedful.core.atomic_files import write_atomic
 from heedful.core.batch import Encoded
 from heedful.core.errors import HeedfulError
