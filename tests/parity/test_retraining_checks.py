@@ -24,6 +24,7 @@ from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.mask_words import get_mask_embedding
 from heedful.training.loop.predictions import predict_all
+from heedful.training.objectives import BatchOutput
 from heedful.training.variants.context import EncodedTexts, TrainedVariant
 from heedful.training.variants.hidden_words import HiddenWords
 from heedful.training.variants.masked_copy import (
@@ -32,14 +33,14 @@ from heedful.training.variants.masked_copy import (
     mask_random_words,
     masking_token_id,
 )
-from heedful.training.variants.objectives import BatchOutput
-from heedful.training.variants.serialisation import variant_from_dict, variant_to_dict
 from heedful.training.variants.variants import (
     AdversaryVariant,
-    EpochLimits,
+    EarlyStopping,
     RetrainedVariant,
     ShuffledLabelsVariant,
     WithoutWordsVariant,
+    variant_from_dict,
+    variant_to_dict,
 )
 from schooling import base, data
 
@@ -107,7 +108,7 @@ def test_necessity(trial):
     for measure, attention in arms.items():
         rows = []
         for seed in (1, 2):
-            subject = trial.trained(RetrainedVariant(seed, attention, EpochLimits(3, 3))).subject
+            subject = trial.trained(RetrainedVariant(seed, attention, EarlyStopping(3, 3))).subject
             right = [
                 float(output.index(max(output)) == label)
                 for (output, _), label in zip(one_by_one(subject, trial.texts), gold, strict=True)
@@ -150,13 +151,13 @@ def test_seeds(trial):
     each = []
     for seed in (1, 2, 3):
         other = one_by_one(
-            trial.trained(RetrainedVariant(seed, pace=EpochLimits(3, 3))).subject, trial.texts
+            trial.trained(RetrainedVariant(seed, pace=EarlyStopping(3, 3))).subject, trial.texts
         )
         each.append([plain_jsd(a[1], b[1]) for a, b in zip(other, own, strict=True)])
         assert found[f"jsd_seeds[seed {seed}]"].tolist() == pytest.approx(each[-1], abs=1e-7)
     middle = [sorted(three)[1] for three in zip(*each, strict=True)]
     assert found["jsd_seeds"].tolist() == pytest.approx(middle, abs=1e-7)
-    variant = AdversaryVariant(0.5, pace=EpochLimits(6, 6))
+    variant = AdversaryVariant(0.5, pace=EarlyStopping(6, 6))
     far = one_by_one(trial.trained(variant).subject, trial.texts)
     apart = [plain_jsd(a[1], b[1]) for a, b in zip(far, own, strict=True)]
     wanted = [a - b for a, b in zip(apart, middle, strict=True)]
@@ -172,7 +173,7 @@ def test_adversary(trial):
     found = columns("adversary", trial, **settings)
     own, gold = one_by_one(trial.base, trial.texts), [one.label for one in trial.texts.encoded]
     for weight in (0.5, 2.0):
-        variant = AdversaryVariant(weight, "scratch", pace=EpochLimits(6, 6))
+        variant = AdversaryVariant(weight, "scratch", pace=EarlyStopping(6, 6))
         other, setting = (
             one_by_one(trial.trained(variant).subject, trial.texts),
             f"λ {weight:g}, scratch",
@@ -184,7 +185,7 @@ def test_adversary(trial):
         right = [float((a[1] > a[0]) == bool(g)) for (a, _), g in zip(other, gold, strict=True)]
         assert found[f"score[{setting}]"].tolist() == right
     another = one_by_one(
-        trial.trained(RetrainedVariant(1, pace=EpochLimits(3, 3))).subject, trial.texts
+        trial.trained(RetrainedVariant(1, pace=EarlyStopping(3, 3))).subject, trial.texts
     )
     moved = [abs(a[0][1] - b[0][1]) for a, b in zip(another, own, strict=True)]
     assert found["tvd_another_seed"].tolist() == pytest.approx(moved, abs=1e-6)
@@ -254,8 +255,8 @@ def test_labels(trial):
     check = checks.build("labels", seeds=2, methods=asked, **PACE)
     found = columns("labels", trial, seeds=2, methods=asked, **PACE)
     assert check.variants(trial) == [
-        *(ShuffledLabelsVariant(seed, EpochLimits(3, 3)) for seed in (1, 2)),
-        *(RetrainedVariant(seed, "own", EpochLimits(3, 3)) for seed in (1, 2)),
+        *(ShuffledLabelsVariant(seed, EarlyStopping(3, 3)) for seed in (1, 2)),
+        *(RetrainedVariant(seed, "own", EarlyStopping(3, 3)) for seed in (1, 2)),
     ]
     arms = {"rank_correlation": "shuffled labels, seed", "with_labels": "own attention, seed"}
     for name in ("attention", *asked):
@@ -308,7 +309,7 @@ def test_roar(trial):
             hidden = HiddenWords("saliency", method=name, share=share)
             for seed in (1, 2):
                 subject = trial.trained(
-                    WithoutWordsVariant(hidden, seed, EpochLimits(3, 3))
+                    WithoutWordsVariant(hidden, seed, EarlyStopping(3, 3))
                 ).subject
                 column = []
                 for one in trial.texts.encoded:

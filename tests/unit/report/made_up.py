@@ -120,9 +120,7 @@ def traced(n, layers, *, seed=0):
     for layer in range(layers):
         means = {"tau_weighting": 0.8 - layer / 10, "tau_unrolled": 0.1, "tau_mixing": 0.3}
         for measure, mean in means.items():
-            parts.append(
-                tidy("mechanism", measure, mean + random.normal(0, 0.05, n), layer=layer)
-            )
+            parts.append(tidy("mechanism", measure, mean + random.normal(0, 0.05, n), layer=layer))
     return pa.concat_tables(parts)
 
 
