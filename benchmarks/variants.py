@@ -121,7 +121,7 @@ def split_by_date(folder: Path, cleaning: str, out: Path) -> dict[str, str]:
     low, high = clean.longer_than or 0, clean.shorter_than or float("inf")
     kept: dict[str, list[dict[str, Any]]] = {}
     for split in ("train", "test"):
-        told = [{**row, "tokens": clean.words(row["text"])} for row in _rows(folder, split)]
+        told = [{**row, "tokens": clean.clean_text(row["text"])} for row in _rows(folder, split)]
         kept[split] = [row for row in told if low < len(row["tokens"]) < high]
     kept["dev"] = kept["train"][::5]
     kept["train"] = [row for number, row in enumerate(kept["train"]) if number % 5]
@@ -135,7 +135,7 @@ def scaled(folder: Path, clean: Cleaning, variant: Variant, path: Path) -> str:
     split = WordTokenizer()
     texts = [row["text"] for part in ("train", "test") for row in _rows(folder, part)]
     words = Vocabulary.from_texts(
-        [[split.normalise(word) for word in clean.words(one)] for one in texts]
+        [[split.normalise(word) for word in clean.clean_text(one)] for one in texts]
     )
     table, _ = load_word_vectors("glove", words)
     known = ((word, table[number]) for word, number in words.numbers.items())

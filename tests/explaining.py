@@ -74,7 +74,9 @@ MADE_UP = {"counting": Counting, "norms": Norms, "short": Short, "never": Never}
 def registered(monkeypatch):
     """These methods and no others, for as long as a test lasts."""
     iter(methods)  # plug-ins first, so that none comes later
-    monkeypatch.setattr(methods, "_parts", dict(MADE_UP))
+    monkeypatch.setattr(methods, "_parts", {})
+    for name, part in MADE_UP.items():
+        methods.register(name)(part)
 
 
 @dataclass(frozen=True, eq=False)

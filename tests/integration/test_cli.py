@@ -106,7 +106,7 @@ WRONG = {
     ),
     "unknown method": (["explain", "MODEL", "a", "--methods", "lime2"], "No method is named"),
     "unknown target": (["explain", "MODEL", "a", "--target", "great"], "No class is named"),
-    "no words": (["explain", "MODEL", "   "], "holds no word"),
+    "no words": (["explain", "MODEL", "   "], "contains no word"),
     "unknown engine": (
         ["audit", "MODEL", "synthetic:needle", "--out", "o", "--engine", "cloud"],
         "No engine is named 'cloud'",

@@ -150,7 +150,7 @@ def test_what_fails_leaves_the_old_file_and_no_draft(tmp_path):
         heedful.explain_all(helpers.subject(), ROWS, out=out, methods="random", progress=stop)
     with pytest.raises(NotApplicable, match="rollout combines"):
         heedful.explain_all(helpers.subject(), ROWS, out=out, methods="rollout")
-    with pytest.raises(DataError, match="No text holds a word"):
+    with pytest.raises(DataError, match="No text contains a word"):
         heedful.explain_all(dropping(), EMPTY, out=out, methods="attention")
     assert out.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["o.parquet"]

@@ -138,4 +138,4 @@ def test_the_demo_draws_fine_tunes_and_audits(run, encoder, tmp_path, monkeypatc
     assert "Fine-tuning MiniLM on 60 movie-review sentences" in out
     assert (tmp_path / "verdict.json").exists()
     assert f"heedful explain {tmp_path}/model" in out
-    assert "Using the model trained before" in run("demo", "--transformer", "--out", tmp_path)[1]
+    assert "Using the trained model" in run("demo", "--transformer", "--out", tmp_path)[1]

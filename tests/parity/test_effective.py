@@ -284,7 +284,7 @@ def test_one_attention_with_a_question_is_seen_through_what_is_read():
         row = context.forward.attention[b, mask].numpy()
         close(found[b, mask], torch.tensor(row - row @ null @ null.T))
     bare = Asked(inner, lambda forward: lambda a: decode(forward)(a).sin())
-    with pytest.raises(NotApplicable, match=r"this one does not say\.$"):
+    with pytest.raises(NotApplicable, match=r"this one does not\.$"):
         methods.build("effective_attention")(
             BatchContext(bare, helpers.batch(inner, [5])), context.predicted[:1]
         )

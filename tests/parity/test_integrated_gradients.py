@@ -54,5 +54,5 @@ def test_an_output_that_jumps_is_refused():
     def jump(logits):
         return torch.where(logits > 0.37, logits + 5, logits)
 
-    with pytest.raises(NotApplicable, match="needs an output that moves without jumps"):
+    with pytest.raises(NotApplicable, match="needs a continuous output"):
         explained(jump)

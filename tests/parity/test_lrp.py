@@ -18,7 +18,7 @@ import tiny_by_hand
 import tiny_tokenizers
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.methods import methods
-from heedful.methods.patent_notice import PATENT_NOTICE, warn_patent
+from heedful.methods.base import PATENT_NOTICE, warn_patent
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.linearised import freeze_attention, linearised
 from heedful.models.perturbed.perturbed_embeddings import PerturbedSubject
@@ -304,22 +304,22 @@ def test_a_question_takes_its_share_of_the_output(epsilon):
 def test_what_the_rules_are_not_made_for_is_refused_with_a_sentence():
     subject = helpers.subject()
     recurrent = BatchContext(subject, helpers.batch(subject, [4, 2]))
-    with pytest.raises(NotApplicable, match=r"^rule='attn' is of transformers; .*\.$"):
+    with pytest.raises(NotApplicable, match=r"^rule='attn' applies to transformers only; .*\.$"):
         lrp(recurrent, rule="attn")
     for settings in ({"epsilon": 0.1}, {"bias_factor": 1.0}):
-        with pytest.raises(NotApplicable, match=r"^epsilon and bias_factor are of recurrent"):
+        with pytest.raises(NotApplicable, match=r"^epsilon and bias_factor apply to recurrent"):
             lrp(sat("bert"), **settings)
     made = hand_built.honest_peaked()
     other = BatchContext(
         made, made.batch([made.encode(one) for one in hand_built.draw_texts(made, 2)])
     )
-    with pytest.raises(NotApplicable, match=r"^lrp knows the rules of transformers and of"):
+    with pytest.raises(NotApplicable, match=r"^lrp has rules for transformers and for"):
         lrp(other)
     for wrong in ({"rule": "z"}, {"of": "probability"}, {"epsilon": 0.0}, {"bias_factor": 2.0}):
         with pytest.raises(ConfigError, match=rf"^(lrp\.)?{next(iter(wrong))} must"):
             resolve_methods({"lrp": wrong})
-    assert ExplainRequest({"lrp": {}}, of="probability").built().refused == {
-        "lrp": "of must be log_odds or logit here, not 'probability'."
+    assert ExplainRequest({"lrp": {}}, of="probability").build().refused == {
+        "lrp": "of must be log_odds or logit, not 'probability'."
     }
 
 

@@ -104,7 +104,7 @@ def test_wrong_settings_are_refused(name):
 
 @pytest.mark.parametrize("name", ["lime", "kernel_shap"])
 def test_too_few_samples_are_refused(name):
-    with pytest.raises(ConfigError, match="samples must be at least 4, not 3"):
+    with pytest.raises(ConfigError, match="samples must be a whole number of at least 4, not 3"):
         methods.build(name, samples=3)
 
 

@@ -246,5 +246,5 @@ def test_a_model_of_one_attention_is_refused_with_a_sentence(method):
 
 @pytest.mark.parametrize("wrong", [{"start_layer": 2}, {"residual": 1.5}, {"residual": -0.1}])
 def test_settings_out_of_their_range_are_refused(wrong):
-    with pytest.raises(ConfigError, match=r"must lie between 0 and 1, not"):
+    with pytest.raises(ConfigError, match=r"between 0 and 1, not"):
         list(explained("rollout", "bert", **wrong))

@@ -20,13 +20,14 @@ ALWAYS_COMPUTED = (
     "one_hot_gradient",
     "leave_one_out",
 )  # computed whether asked for or not
-WITHOUT_RANKING = ("uniform",)  # a control that ranks nothing has no rank correlation
 
 
 def rankable_methods() -> tuple[str, ...]:
     """What "all" stands for."""
     return tuple(
-        name for name in ready_methods() if name not in (*ALWAYS_COMPUTED, *WITHOUT_RANKING)
+        name
+        for name in ready_methods()
+        if name not in ALWAYS_COMPUTED and not methods.trait(name, "tied")
     )
 
 

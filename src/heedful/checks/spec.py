@@ -54,6 +54,7 @@ class Measure:
         by: Key columns that its rows use: method, layer, head, seed, setting.
         short: Heading of its column in a table of methods.
         averaged: False for values that are kept per text and have no mean.
+        label_by_method: Label of a row of one method, where the plain row has another.
     """
 
     name: str
@@ -65,10 +66,11 @@ class Measure:
     by: tuple[str, ...] = ()
     short: str = ""
     averaged: bool = True
+    label_by_method: str = ""
 
     def of_method(self, method: str | None) -> "Measure":
         """The same measure of one method: its name in the label, controls marked as such."""
-        label = self.label.replace("{method}", method or "a method")
+        label = (self.label_by_method or self.label).replace("{method}", method or "a method")
         if method not in CONTROL_METHODS:
             return replace(self, label=label)
         return replace(self, label=label, role="control", direction="none")

@@ -1,1 +1,1 @@
-"""The command line: parse a request, show an answer; no arithmetic."""
+"""The command line: parses requests and prints results; computes nothing itself."""

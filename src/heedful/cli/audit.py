@@ -1,4 +1,4 @@
-"""`heedful audit`: put a model's attention on trial."""
+"""`heedful audit`: audit the attention of a model."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -32,41 +32,43 @@ def audit(
     model: ModelArgument,
     data: Annotated[str, typer.Argument(help="A file, a folder, hf:NAME, sst:PATH, …")],
     out: Annotated[Path, typer.Option(help="The run folder to write or continue.")],
-    split: Annotated[str | None, typer.Option(help="Which split; test unless said.")] = None,
+    split: Annotated[str | None, typer.Option(help="The split. [default: test]")] = None,
     checks: Annotated[
         str | None,
-        typer.Option(help="Checks, by commas, or all; those that retrain nothing unless said."),
+        typer.Option(help="Checks by commas, or all. [default: those that retrain nothing]"),
     ] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Methods to rank beside attention, by commas, or all.")
+        str | None, typer.Option(help="Methods to compare with attention, by commas, or all.")
     ] = None,
     plan: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
     fields: FieldsOption = None,
     cleaning: CleaningOption = None,
     limit: LimitOption = None,
-    seed: Annotated[int | None, typer.Option(help="Every random draw follows from it.")] = None,
-    min_words: Annotated[int | None, typer.Option(min=1, help="Leave shorter texts out.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all random numbers.")] = None,
+    min_words: Annotated[int | None, typer.Option(min=1, help="Leave out shorter texts.")] = None,
     max_batch_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Bounds memory; does not change results.")
+        int | None, typer.Option(min=1, help="Limits memory; does not change results.")
     ] = None,
     subject: SubjectOption = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A first look: few texts, steps.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A first look: few texts and steps.")
+    ] = False,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Models made anew at a time; one per core unless said."),
+        typer.Option(min=1, help="Models retrained in parallel. [default: one per core]"),
     ] = None,
     train_limit: Annotated[
-        int | None, typer.Option(min=1, help="Make them from the first N training texts only.")
+        int | None, typer.Option(min=1, help="Retrain on the first N training texts only.")
     ] = None,
     retrained: Annotated[
-        Path | None, typer.Option(help="Keep and look for them here; in the run unless said.")
+        Path | None, typer.Option(help="Folder of retrained models. [default: in the run]")
     ] = None,
     retrain_transformers: Annotated[
-        bool, typer.Option("--retrain-transformers", help="Allow to tune transformers anew.")
+        bool, typer.Option("--retrain-transformers", help="Allow fine-tuning of transformers.")
     ] = False,
     engine: Annotated[str, typer.Option(help="Where jobs run.")] = "local",
     require: Annotated[
-        str | None, typer.Option(help="Exit with 1 unless this is the answer.")
+        str | None, typer.Option(help="Exit with 1 unless this is the verdict.")
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -92,23 +94,23 @@ def audit(
         "transformers": retrain_transformers or None,
     }
     given["retraining"] = {name: one for name, one in retraining.items() if one is not None}
-    whole = _plan(model, data, plan, given, fields=fields, methods=split_names(methods))
-    run = audit_and_print(whole.quick() if quick else whole, out, quiet=quiet)
+    complete = _plan(model, data, plan, given, fields=fields, methods=split_names(methods))
+    run = audit_and_print(complete.quick() if quick else complete, out, quiet=quiet)
     if require is not None and run.verdict.answer != require:
         raise typer.Exit(1)
 
 
 def audit_and_print(plan: "Plan", out: Path, *, quiet: bool) -> "Run":
-    """Run a plan with a progress bar and print its card."""
+    """Run a plan with a progress bar and print the verdict card."""
     from heedful.api.functions import audit as audit_model
     from heedful.pipeline.plan.method_settings import describe_method_cost
 
     if not quiet and (message := describe_method_cost(plan.methods)):
         typer.echo(message, err=True)
     with progress_bar("audit", quiet=quiet) as progress:
-        say = (lambda _: None) if quiet else partial(typer.echo, err=True)
+        announce = (lambda _: None) if quiet else partial(typer.echo, err=True)
         run = audit_model(
-            plan.model, plan.data, plan=plan, out=out, progress=progress, announce=say
+            plan.model, plan.data, plan=plan, out=out, progress=progress, announce=announce
         )
     written = _write_report(run)
     if not quiet:
@@ -118,7 +120,7 @@ def audit_and_print(plan: "Plan", out: Path, *, quiet: bool) -> "Run":
 
 
 def _write_report(run: "Run") -> str:
-    """The page's path and size, or how to get one: the audit itself needs no page."""
+    """Write the report and return its path and size; without its packages, how to install them."""
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in ("altair", "jinja2", "vl_convert")):
@@ -136,7 +138,7 @@ def _plan(
     fields: str | None,
     methods: tuple[str, ...],
 ) -> "Plan":
-    """The plan file's settings, where there is one, under those given on the command line."""
+    """The plan: settings of the plan file, overridden by those of the command line."""
     from heedful.data.columns import parse_fields
     from heedful.pipeline.plan.plan import Plan, parse_plan
 

@@ -1,4 +1,4 @@
-"""`heedful check`: what works for this model, and what it will cost."""
+"""`heedful check`: what works for a model, and the expected cost."""
 
 import json
 from typing import Annotated
@@ -13,16 +13,16 @@ def check(
     subject: SubjectOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what works for MODEL: attention path, parity, methods, checks, expected cost."""
+    """Report what works for MODEL: attention path, parity, methods, checks, expected cost."""
     from heedful.api.functions import load
     from heedful.pipeline.audit.capabilities import inspect_subject
 
-    found = inspect_subject(load(model, **parse_subject_options(subject)))
+    report = inspect_subject(load(model, **parse_subject_options(subject)))
     if as_json:
-        typer.echo(json.dumps(found))
+        typer.echo(json.dumps(report))
         return
-    cost, minutes = (found.pop(f"cpu_{unit}_per_1000_texts") for unit in ("seconds", "minutes"))
-    for key, value in found.items():
+    cost, minutes = (report.pop(f"cpu_{unit}_per_1000_texts") for unit in ("seconds", "minutes"))
+    for key, value in report.items():
         if isinstance(value, dict):
             typer.echo(f"{key}:")
             for name, state in value.items():

@@ -1,4 +1,4 @@
-"""`heedful compare`: runs, or methods of one run, side by side."""
+"""`heedful compare`: compare runs, or methods of one run."""
 
 import json
 from dataclasses import replace
@@ -14,18 +14,21 @@ from heedful.core.errors import ConfigError
 def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")],
     methods: Annotated[
-        str | None, typer.Option(help="Of one run: methods to compare, by commas.")
+        str | None, typer.Option(help="Methods of one run to compare, by commas.")
     ] = None,
     unpaired: Annotated[
-        bool, typer.Option("--unpaired", help="Runs on other texts, as independent samples.")
+        bool,
+        typer.Option("--unpaired", help="Compare runs on different texts, as independent samples."),
     ] = False,
-    correction: Annotated[str, typer.Option(help="Of p-values: holm, bh or none.")] = "holm",
+    correction: Annotated[
+        str, typer.Option(help="Correction of p-values: holm, bh or none.")
+    ] = "holm",
     level: Annotated[
-        float | None, typer.Option(help="Of intervals; that of the first run unless said.")
+        float | None, typer.Option(help="Confidence level. [default: that of the first run]")
     ] = None,
     require: Annotated[
         list[str] | None,
-        typer.Option(help="Exit with 1 unless it holds: degree>=-0.05, same-answer; repeatable."),
+        typer.Option(help="Exit with 1 unless true: degree>=-0.05, same-answer; repeatable."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     csv: Annotated[Path | None, typer.Option(help="Write every difference here.")] = None,
@@ -42,7 +45,7 @@ def compare(
     if methods is not None and len(chosen) < 2:
         raise ConfigError("--methods takes two methods or more, by commas.")
     for rule in require or ():
-        parse_requirement(rule)  # wrong ones are said before anything is read
+        parse_requirement(rule)  # raises before anything is read
     found = compare_runs(
         *runs, methods=chosen, paired=not unpaired, correction=correction, level=level
     ).require(*(require or ()))

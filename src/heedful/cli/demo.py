@@ -1,4 +1,4 @@
-"""`heedful demo`: from nothing to a verdict on real movie reviews."""
+"""`heedful demo`: train a model on movie reviews and audit it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,11 +10,10 @@ from heedful.cli.options import QuietOption
 from heedful.cli.train import train_and_save
 
 if TYPE_CHECKING:
-    from heedful.training.loop.transformer_trainer import FineTuning
-    from heedful.training.recipe import Recipe
+    from heedful.training.recipe import FineTuning, Recipe
 
 DATA = "sample:movies"
-TRAIN_LIMIT, AUDIT_LIMIT = 3000, 200  # sentences for the transformer: CPU minutes
+TRAIN_LIMIT, AUDIT_LIMIT = 3000, 200  # sentences for the transformer; more take many CPU minutes
 MIN_WORDS = 6
 CHECKS: tuple[str, ...] = ()  # all
 
@@ -22,7 +21,7 @@ CHECKS: tuple[str, ...] = ()  # all
 def demo(
     out: Annotated[
         Path | None,
-        typer.Option(help="Where run and model go: runs/demo, or runs/demo-transformer."),
+        typer.Option(help="Folder of run and model. [default: runs/demo or runs/demo-transformer]"),
     ] = None,
     transformer: Annotated[
         bool, typer.Option("--transformer", help="Fine-tune MiniLM instead of a BiLSTM.")
@@ -38,7 +37,7 @@ def demo(
         _train_and_audit(out or Path("runs/demo"), recipe, message=None if quiet else message)
         return
     from heedful.models.transformer.bundled_encoders import MINILM
-    from heedful.training.loop.transformer_trainer import FineTuning
+    from heedful.training.recipe import FineTuning
 
     folder = out or Path("runs/demo-transformer")
     message = f"Fine-tuning MiniLM on {TRAIN_LIMIT} movie-review sentences …"
@@ -53,15 +52,15 @@ def _train_and_audit(
     message: str | None,
     limits: tuple[int | None, int | None] = (None, None),
 ) -> None:
-    """Train unless a model is there, then audit it; quiet where there is nothing to tell."""
+    """Train a model unless it exists, then audit it; print nothing if `message` is None."""
     from heedful.models.recurrent.model_folder import MODEL_SETTINGS_FILE
     from heedful.pipeline.plan.plan import Plan
 
     model, quiet = out / "model", message is None
-    there = any((model / name).exists() for name in (MODEL_SETTINGS_FILE, "config.json"))
+    trained = any((model / name).exists() for name in (MODEL_SETTINGS_FILE, "config.json"))
     if message:
-        typer.echo(f"Using the model trained before: {model}" if there else message)
-    if not there:
+        typer.echo(f"Using the trained model: {model}" if trained else message)
+    if not trained:
         train_and_save(DATA, model, recipe, limit=limits[0], quiet=quiet)
     plan = Plan(str(model), DATA, checks=CHECKS, min_words=MIN_WORDS, limit=limits[1])
     audit_and_print(plan, out, quiet=quiet)

@@ -1,4 +1,4 @@
-"""`heedful explain`: one text, or every text of a data set, by several methods."""
+"""`heedful explain`: explain one text, or every text of a data set, by several methods."""
 
 import json
 from math import isfinite
@@ -26,31 +26,37 @@ def explain(
     model: ModelArgument,
     text: Annotated[str | None, typer.Argument(help="The text to explain.")] = None,
     question: Annotated[
-        str | None, typer.Option(help="What is asked about TEXT, or the other text of a pair.")
+        str | None, typer.Option(help="A question about TEXT, or the other text of a pair.")
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Explain every text of this data, into --out.")
+        str | None, typer.Option(help="Explain every text of this data; write to --out.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="With --data: the .parquet to write.")] = None,
     methods: Annotated[
         str | None,
-        typer.Option(help="Methods, by commas, or all; else no slow, patented, or control ones."),
+        typer.Option(
+            help="Methods by commas, or all. [default: no slow, patented or control ones]"
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A method's setting, as rollout.residual=0.3; repeatable."),
+        typer.Option(
+            "--set", help="Set METHOD.SETTING=VALUE, as rollout.residual=0.3; repeatable."
+        ),
     ] = None,
     of: Annotated[
         str | None, typer.Option(help="What is explained: probability, log_odds or logit.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="A class; the predicted one unless said.")
+        str | None, typer.Option(help="The class to explain. [default: the predicted one]")
     ] = None,
     granularity: Annotated[str, typer.Option(help="word or token.")] = "word",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     numbers: Annotated[bool, typer.Option("--numbers", help="Print a table of scores.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page that opens offline.")] = None,
-    split: Annotated[str | None, typer.Option(help="With --data; test unless said.")] = None,
+    split: Annotated[
+        str | None, typer.Option(help="With --data: the split. [default: test]")
+    ] = None,
     fields: FieldsOption = None,
     cleaning: CleaningOption = None,
     limit: LimitOption = None,
@@ -58,20 +64,20 @@ def explain(
     seed: SeedOption = 0,
     quiet: QuietOption = False,
 ) -> None:
-    """Explain one TEXT by several methods, words coloured by their scores; or --data, to a file."""
+    """Explain one TEXT by several methods, with words coloured by score, or --data into a file."""
     one = {"--json": as_json, "--numbers": numbers, "--html": html, "--question": question}
     many = {"--out": out, "--split": split, "--fields": fields, "--limit": limit}
     many |= {"--cleaning": cleaning}
     _require_text_or_data(text, data, one, many)
-    asked = {"methods": _method_settings(methods, settings), "target": target, "of": of}
-    asked |= {"granularity": granularity, "seed": seed, **parse_subject_options(subject)}
+    request = {"methods": _method_settings(methods, settings), "target": target, "of": of}
+    request |= {"granularity": granularity, "seed": seed, **parse_subject_options(subject)}
     if data is not None:
         more = {key.removeprefix("--"): value for key, value in many.items() if value is not None}
-        _explain_data(model, data, asked | more, quiet=quiet)
+        _explain_data(model, data, request | more, quiet=quiet)
     else:
         from heedful.api.functions import explain as explain_text
 
-        found = explain_text(model, text or "", question=question, **asked)
+        found = explain_text(model, text or "", question=question, **request)
         if html:
             found.to_html(html)
         if as_json:
@@ -82,11 +88,11 @@ def explain(
             found.show(numbers=numbers)
 
 
-def _explain_data(model: str, data: str, asked: dict[str, Any], *, quiet: bool) -> None:
+def _explain_data(model: str, data: str, request: dict[str, Any], *, quiet: bool) -> None:
     from heedful.api.functions import explain_all
 
     with progress_bar("explain", quiet=quiet) as progress:
-        found = explain_all(model, data, progress=progress, **asked)
+        found = explain_all(model, data, progress=progress, **request)
     if not quiet:
         typer.echo(str(found))
 
@@ -94,20 +100,20 @@ def _explain_data(model: str, data: str, asked: dict[str, Any], *, quiet: bool) 
 def _require_text_or_data(
     text: str | None, data: str | None, one: dict[str, Any], many: dict[str, Any]
 ) -> None:
-    """One text or a data set, and no option that belongs to the other."""
+    """Require one text or a data set, and no option that belongs to the other."""
     if (text is None) == (data is None):
-        came = "neither" if text is None else "both"
-        raise ConfigError(f"Give a TEXT or --data, one of the two; {came} came.")
+        came = "none of them was" if text is None else "both were"
+        raise ConfigError(f"Give either a TEXT or --data; {came} given.")
     if data is not None and many["--out"] is None:
-        raise ConfigError("--data needs --out FILE.parquet, where the scores go.")
+        raise ConfigError("--data needs --out FILE.parquet, the file to write.")
     foreign, word = (one, "one TEXT") if data is not None else (many, "--data")
     for name, value in foreign.items():
         if value:
-            raise ConfigError(f"{name} goes with {word} only; leave it out.")
+            raise ConfigError(f"{name} applies to {word} only; leave it out.")
 
 
 def _method_settings(text: str | None, settings: list[str] | None) -> Any:
-    """The methods with what --set says of them."""
+    """The methods with the settings given by --set."""
     from heedful.pipeline.explain.request import resolve_methods
 
     given: dict[str, dict[str, Any]] = {}
@@ -123,9 +129,9 @@ def _method_settings(text: str | None, settings: list[str] | None) -> Any:
 
 
 def _parse_value(text: str) -> bool | int | float | str:
-    """A whole number, a number, true or false, or else a name.
+    """Parse a whole number, a number, true or false, or else a name.
 
-    >>> [_value(one) for one in ("8", "0.3", "true", "mean", "nan")]
+    >>> [_parse_value(one) for one in ("8", "0.3", "true", "mean", "nan")]
     [8, 0.3, True, 'mean', 'nan']
     """
     if text in ("true", "false"):

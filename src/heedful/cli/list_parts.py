@@ -1,4 +1,4 @@
-"""`heedful list`: what exists, one line each."""
+"""`heedful list`: list registered parts, one line each."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -16,7 +16,7 @@ DATA_FORMS = {
 
 
 class PartKind(StrEnum):
-    """Kinds of things that can be listed."""
+    """Kinds of parts that can be listed."""
 
     methods = "methods"
     interventions = "interventions"
@@ -27,8 +27,8 @@ class PartKind(StrEnum):
     studies = "studies"
 
 
-def list_parts(what: Annotated[PartKind, typer.Argument(help="Which kind of thing.")]) -> None:
-    """List methods, interventions, checks, data, cleanings, families or studies, a line each."""
+def list_parts(what: Annotated[PartKind, typer.Argument(help="The kind of parts.")]) -> None:
+    """List methods, interventions, checks, data, cleanings, families or studies."""
     width = 37 if what is PartKind.cleanings else 22
     for name, line in _lines(what):
         typer.echo(f"{name:{width}} {line}")
@@ -73,9 +73,13 @@ def _lines(what: PartKind) -> Iterator[tuple[str, str]]:
 
 def _registry(what: PartKind) -> Registry:
     if what is PartKind.methods:
-        from heedful.methods import methods as registry
-    elif what is PartKind.interventions:
-        from heedful.checks.interventions import interventions as registry
-    else:
-        from heedful.checks import checks as registry
-    return registry
+        from heedful.methods import methods
+
+        return methods
+    if what is PartKind.interventions:
+        from heedful.checks.interventions import interventions
+
+        return interventions
+    from heedful.checks import checks
+
+    return checks

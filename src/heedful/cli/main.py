@@ -1,4 +1,4 @@
-"""The `heedful` command and how it ends: 0 done, 1 not met, 2 wrong request, 130 interrupted."""
+"""The `heedful` command. Exit codes: 0 done, 1 not met, 2 wrong request, 130 interrupted."""
 
 import os
 import sys
@@ -21,7 +21,13 @@ from heedful.cli import (
 from heedful.core.errors import HeedfulError
 
 INTERRUPTED = 130
-RESUMABLE = {"audit", "demo", "diffmask", "reproduce", "train"}  # what they have done is kept
+RESUMABLE = {
+    "audit",
+    "demo",
+    "diffmask",
+    "reproduce",
+    "train",
+}  # commands that continue an interrupted run
 app = typer.Typer(
     name="heedful",
     help="Does attention explain this model's predictions, and if not, what does?",
@@ -42,22 +48,19 @@ app.command("reproduce")(reproduce.reproduce)
 
 
 def main() -> None:
-    """Run the command line; errors of the request are one line on stderr."""
+    """Run the command line; errors are one line on stderr."""
     try:
         code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except HeedfulError as error:
         code = _print_error(str(error), 2)
     except TyperException as error:
         code = _print_error(error.format_message(), 2)
-    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+    except BrokenPipeError:  # the reader of the output closed it, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     if code == INTERRUPTED:  # typer turns Ctrl-C into this
-        goes_on = not RESUMABLE.isdisjoint(sys.argv[1:2])
-        _print_error(
-            f"interrupted; the same command again {'continues' if goes_on else 'starts anew'}.",
-            code,
-        )
+        resumes = "starts again" if RESUMABLE.isdisjoint(sys.argv[1:2]) else "continues"
+        _print_error(f"interrupted; the same command {resumes}.", code)
     sys.exit(code if isinstance(code, int) else 0)
 
 

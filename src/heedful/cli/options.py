@@ -1,4 +1,4 @@
-"""What the commands share: options, progress bars."""
+"""What the commands share: options and progress bars."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +13,11 @@ ModelArgument = Annotated[
     str, typer.Argument(metavar="MODEL", help="A heedful or transformers folder, or a hub id.")
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Print no progress and no card.")]
-SeedOption = Annotated[int, typer.Option(help="Every random draw follows from it.")]
+SeedOption = Annotated[int, typer.Option(help="Seed of all random numbers.")]
 FieldsOption = Annotated[str | None, typer.Option(help="Columns, as text=review,label=stars.")]
 CleaningOption = Annotated[
     str | None,
-    typer.Option("--cleaning", help="What a paper did to the texts; see list cleanings."),
+    typer.Option("--cleaning", help="Clean texts as a paper did; see list cleanings."),
 ]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="Use the first N texts only.")]
 
@@ -26,17 +26,17 @@ SubjectOption = Annotated[
     str | None,
     typer.Option(
         "--subject",
-        help="Of a transformers model: layer=-1,head=3,position=last,dtype=float32,answers=yes|no.",
+        help="For transformers: layer=-1,head=3,position=last,dtype=float32,answers=yes|no.",
     ),
 ]
 
 
 def parse_subject_options(text: str | None) -> dict[str, Any]:
-    """`layer=-1,dtype=float32` as {"layer": -1, "dtype": "float32"}; `yes|no` is a list.
+    """Parse `layer=-1,dtype=float32` to {"layer": -1, "dtype": "float32"}; `yes|no` is a list.
 
     A space in front of an answer is part of it.
 
-    >>> choices("layer=-1,answers=yes|no,chat=true")
+    >>> parse_subject_options("layer=-1,answers=yes|no,chat=true")
     {'layer': -1, 'answers': ['yes', 'no'], 'chat': True}
     >>> choices("answers= yes| no")
     {'answers': [' yes', ' no']}
@@ -60,13 +60,13 @@ def _parse_option(name: str, text: str) -> Any:
 
 
 def split_names(text: str | None) -> tuple[str, ...]:
-    """Names separated by commas."""
+    """Split names at commas."""
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
 
 
 @contextmanager
 def progress_bar(words: str, *, quiet: bool) -> Iterator[Progress]:
-    """A bar with rate and time left on stderr; nothing when that is not a terminal."""
+    """Show a progress bar with rate and time left on stderr, if that is a terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -92,9 +92,9 @@ def progress_bar(words: str, *, quiet: bool) -> Iterator[Progress]:
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task(words, total=None, rate="")
 
-        def tell(done: int, total: int, what: str) -> None:
+        def report(done: int, total: int, what: str) -> None:
             speed = bar.tasks[0].speed
             rate = f"{speed:.1f}/s" if speed else ""
             bar.update(task, completed=done, total=total, description=what, rate=rate)
 
-        yield tell
+        yield report

@@ -1,4 +1,4 @@
-"""`heedful report`: write the report again from the records alone."""
+"""`heedful report`: write the report of a run from its records."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,14 +14,14 @@ def report(
     markdown: Annotated[Path | None, typer.Option(help="Write a model-card section here.")] = None,
     figures: Annotated[Path | None, typer.Option(help="Write SVG and PNG figures here.")] = None,
     card: Annotated[
-        Path | None, typer.Option(help="Write plain words and figures for a model card here.")
+        Path | None, typer.Option(help="Write text and figures for a model card here.")
     ] = None,
     reviewer: Annotated[
         Path | None, typer.Option(help="Write a page to sign, as .html or .md.")
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Write the report of RUN again: RUN/report.html, or what is asked for; no model is needed."""
+    """Write the report of RUN to RUN/report.html, or the requested files; needs no model."""
     from heedful.api.run import Run
     from heedful.core.atomic_files import write_atomic
 

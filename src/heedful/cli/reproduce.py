@@ -1,4 +1,4 @@
-"""`heedful reproduce`: a published study run again, its numbers beside ours."""
+"""`heedful reproduce`: rerun a published study and compare its numbers with ours."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="See `heedful list studies`.")]
 DataRootOption = Annotated[
-    Path, typer.Option(help="The folder that data sets lie in, by their usual names.")
+    Path, typer.Option(help="The folder of data sets, under their usual names.")
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option(help="The folder to write: runs/STUDY, or runs/STUDY-quick. Again, it goes on."),
+    typer.Option(help="Folder to write or continue. [default: runs/STUDY or runs/STUDY-quick]"),
 ]
 TrainLimitsOption = Annotated[
-    str | None, typer.Option(help="Texts to train on at most, by set: snli=10000,imdb=5000.")
+    str | None, typer.Option(help="Maximum of training texts, by set: snli=10000,imdb=5000.")
 ]
 
 
@@ -32,35 +32,41 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="A sample of everything.")] = False,
     seeds: Annotated[int | None, typer.Option(min=1, help="Models of each kind.")] = None,
     main_seeds: Annotated[
-        int, typer.Option(min=0, help="Models of the study's main kind, where more are wanted.")
+        int, typer.Option(min=0, help="Models of the study's main kind, if more are wanted.")
     ] = 0,
-    sets: Annotated[str | None, typer.Option(help="Data sets, by commas; all found.")] = None,
-    encoders: Annotated[str | None, typer.Option(help="By commas; all of the study.")] = None,
-    attentions: Annotated[str | None, typer.Option(help="By commas; all of the study.")] = None,
+    sets: Annotated[
+        str | None, typer.Option(help="Data sets, by commas. [default: all found]")
+    ] = None,
+    encoders: Annotated[
+        str | None, typer.Option(help="Encoders, by commas. [default: all of the study]")
+    ] = None,
+    attentions: Annotated[
+        str | None, typer.Option(help="Attentions, by commas. [default: all of the study]")
+    ] = None,
     transformers: Annotated[
-        str | None, typer.Option(help="minilm, folders or hub ids: tuned, and asked the same.")
+        str | None, typer.Option(help="minilm, folders or hub ids to fine-tune and audit as well.")
     ] = None,
     train: TrainLimitsOption = None,
     test: Annotated[
-        str | None, typer.Option(help="Texts to audit on at most, by set: imdb=1000.")
+        str | None, typer.Option(help="Maximum of test texts, by set: imdb=1000.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Cells made side by side.")] = 2,
+    workers: Annotated[int, typer.Option(min=1, help="Cells that run in parallel.")] = 2,
     page_only: Annotated[
-        bool, typer.Option("--page-only", help="Make nothing: the page of what is there.")
+        bool, typer.Option("--page-only", help="Run nothing; write the page of the results so far.")
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run a published study again on every data set found, and write its page."""
+    """Rerun a published study on every data set found, and write its page."""
     from heedful.report.escaping import escape_control_characters
     from heedful.studies.page.page_parts import pluralise
-    from heedful.studies.reproduce import reproduce as run_again
+    from heedful.studies.reproduce import reproduce as rerun_study
 
-    def say(line: str) -> None:
+    def announce(line: str) -> None:
         if not quiet:
             typer.echo(escape_control_characters(line), err=True)
 
     with progress_bar("cells", quiet=quiet) as progress:
-        found = run_again(
+        found = rerun_study(
             study,
             data_root=data_root,
             out=out or Path("runs", f"{study}-quick" if quick else study),
@@ -76,7 +82,7 @@ def reproduce(
             workers=workers,
             page_only=page_only,
             progress=progress,
-            announce=say,
+            announce=announce,
         )
     if not quiet:
         for line in _claim_lines(found.claims):
@@ -85,11 +91,11 @@ def reproduce(
     if found.failed:
         some = [f"{name}: {why.rstrip('.')}" for name, why in list(found.failed.items())[:3]]
         many = pluralise(len(found.failed), "cells")
-        raise RunError(f"{many} failed. {'; '.join(some)}. The same command tries again.")
+        raise RunError(f"{many} failed. {'; '.join(some)}. Run the same command to try again.")
 
 
 def _claim_lines(claims: "Sequence[ClaimFinding]") -> Iterator[str]:
-    """Every claim once, and below it what came out on each set."""
+    """Every claim once, followed by its result on each data set."""
     width = max((len(one.dataset_label()) for one in claims), default=0)
     before = None
     for one in claims:
@@ -102,7 +108,7 @@ def _claim_lines(claims: "Sequence[ClaimFinding]") -> Iterator[str]:
 
 
 def _parse_limits(option: str, text: str | None) -> dict[str, int]:
-    """`snli=10000` as {"snli": 10000}."""
+    """Parse `snli=10000` to {"snli": 10000}."""
     found = {}
     for pair in split_names(text):
         name, _, value = pair.partition("=")

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from heedful.core.timing import Progress
     from heedful.data.dataset import Dataset
     from heedful.models.protocols import Subject
-    from heedful.training.loop.transformer_trainer import FineTuning
-    from heedful.training.recipe import Recipe
+    from heedful.training.recipe import FineTuning, Recipe
 
 RECURRENT_OPTIONS = (
     "attention",
@@ -41,14 +40,14 @@ EncoderOption = Annotated[
     str, typer.Option(help="bilstm, cnn, average, mlp; minilm, or a transformers folder or hub id.")
 ]
 AttentionOption = Annotated[
-    str | None, typer.Option(help="additive (unless said), dot or uniform.")
+    str | None, typer.Option(help="additive, dot or uniform. [default: additive]")
 ]
 EmbeddingsOption = Annotated[
-    str | None, typer.Option(help="A GloVe or word2vec text file, or: glove.")
+    str | None, typer.Option(help="A GloVe or word2vec text file, or glove.")
 ]
-RateOption = typer.Option(min=0, help="0.001 unless said; 0.00005 for transformers.")
-PatienceOption = typer.Option(min=1, help="End after so many epochs without a better dev score.")
-MaxTokensOption = typer.Option(min=8, help="The same for transformers; 512 unless said.")
+RateOption = typer.Option(min=0, help="Learning rate. [default: 0.001; 0.00005 for transformers]")
+PatienceOption = typer.Option(min=1, help="Stop after so many epochs without a better dev score.")
+MaxTokensOption = typer.Option(min=8, help="Truncate longer texts of transformers. [default: 512]")
 
 
 def train(
@@ -59,23 +58,29 @@ def train(
     embeddings: EmbeddingsOption = None,
     fields: FieldsOption = None,
     cleaning: CleaningOption = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="8; 3 for transformers.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="[default: 8; 3 for transformers]")
+    ] = None,
     patience: Annotated[int | None, PatienceOption] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Texts at once; 32 unless said.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Batch size. [default: 32]")] = None,
     rate: Annotated[float | None, RateOption] = None,
     seed: SeedOption = 0,
     limit: LimitOption = None,
-    min_df: Annotated[int | None, typer.Option(min=1, help="Texts a word must occur in.")] = None,
-    min_words: Annotated[int | None, typer.Option(min=1, help="Leave shorter texts out.")] = None,
-    max_words: Annotated[int | None, typer.Option(min=1, help="Cut longer texts; 1000.")] = None,
+    min_df: Annotated[
+        int | None, typer.Option(min=1, help="Minimum of texts a word occurs in.")
+    ] = None,
+    min_words: Annotated[int | None, typer.Option(min=1, help="Leave out shorter texts.")] = None,
+    max_words: Annotated[
+        int | None, typer.Option(min=1, help="Truncate longer texts. [default: 1000]")
+    ] = None,
     max_tokens: Annotated[int | None, MaxTokensOption] = None,
-    punctuation: Annotated[str | None, typer.Option(help="split it off (usual), or drop.")] = None,
-    digits: Annotated[str | None, typer.Option(help="keep them (usual), or qqq.")] = None,
+    punctuation: Annotated[str | None, typer.Option(help="split or drop. [default: split]")] = None,
+    digits: Annotated[str | None, typer.Option(help="keep or qqq. [default: keep]")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Train an attention classifier on DATA, or fine-tune a transformer, and write it to a folder.
 
-    The same command again continues a fine-tuning that was interrupted.
+    The same command continues an interrupted fine-tuning.
     """
     given: dict[str, Any] = {
         "attention": attention,
@@ -107,7 +112,7 @@ def train_and_save(
     limit: int | None = None,
     quiet: bool = False,
 ) -> "Subject":
-    """Train on the train split, choose on dev, save, and say in two lines what came out."""
+    """Train on the train split, select the epoch on dev, save, and print a summary."""
     from heedful.data.dataset import DEV_NAMES
     from heedful.data.read import read, splits
 
@@ -139,7 +144,7 @@ def _train_model(
     out: Path,
     progress: "Progress",
 ) -> tuple["Subject", dict[str, Any]]:
-    """The subject, saved, and its history."""
+    """Train and save; return the subject and its history."""
     from heedful.training.fit import fit
     from heedful.training.recipe import Recipe
 
@@ -152,7 +157,7 @@ def _train_model(
     from heedful.pipeline.audit.run_lock import lock_folder
     from heedful.training.finetune import HISTORY_FILE, finetune
 
-    with lock_folder(out):  # two that continue one training would be in each other's way
+    with lock_folder(out):  # two processes must not continue one training
         subject = finetune(known, dev, recipe, out=out, progress=progress)
         return subject, json.loads((out / HISTORY_FILE).read_text(encoding="utf-8"))
 
@@ -162,8 +167,8 @@ def _recipe(
 ) -> "Recipe | FineTuning":
     """The recipe for this encoder, with what was given on the command line.
 
-    A model of words keeps to the cleaning of its data where it reads other texts, as far as its
-    own ways of splitting them go, and counts words as the paper did.
+    A model of words tokenizes other texts as the cleaning of its data does, as far as its tokenizer
+    can, and has the paper's minimum document frequency.
     """
     from heedful.models.recurrent.encoders import encoders
     from heedful.models.recurrent.vocabulary import WordTokenizer
@@ -171,7 +176,7 @@ def _recipe(
 
     near = not Path(encoder).exists() and get_close_matches(encoder, encoders, n=1)
     if encoder not in encoders and not near:
-        from heedful.training.loop.transformer_trainer import FineTuning
+        from heedful.training.recipe import FineTuning
 
         _refuse_options(
             given, RECURRENT_OPTIONS, f"for {', '.join(encoders)}; {encoder} is a transformer"

@@ -1,4 +1,4 @@
-"""`heedful diffmask`: train an explainer that foresees which words a model can do without."""
+"""`heedful diffmask`: train an explainer that predicts which words a model does not need."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,17 +22,21 @@ if TYPE_CHECKING:
     from heedful.models.diffmask import Explainer
     from heedful.models.protocols import Subject
 
-EpsilonOption = typer.Option(help="How far the output may move, as KL; 0.1.")
+EpsilonOption = typer.Option(help="KL by which the output may change. [default: 0.1]")
 
 
 def diffmask(
     model: ModelArgument,
-    data: Annotated[str, typer.Argument(help="Texts of the model's kind; labels are not read.")],
+    data: Annotated[
+        str, typer.Argument(help="Texts like those of the model; labels are not read.")
+    ],
     out: Annotated[Path, typer.Option(help="The explainer folder to write.")],
-    epochs: Annotated[int | None, typer.Option(min=1, help="10 unless said.")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Texts at once; 32 unless said.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="[default: 10]")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Batch size. [default: 32]")] = None,
     epsilon: Annotated[float | None, EpsilonOption] = None,
-    rate: Annotated[float | None, typer.Option(min=0, help="0.001 unless said.")] = None,
+    rate: Annotated[
+        float | None, typer.Option(min=0, help="Learning rate. [default: 0.001]")
+    ] = None,
     fields: FieldsOption = None,
     cleaning: CleaningOption = None,
     limit: LimitOption = None,
@@ -42,12 +46,11 @@ def diffmask(
 ) -> None:
     """Train a DiffMask explainer for MODEL on the train split of DATA, for `explain` and `audit`.
 
-    The same command again continues a training that was interrupted.
+    The same command continues an interrupted training.
     """
     from heedful.api.functions import load
     from heedful.pipeline.audit.run_lock import lock_folder
-    from heedful.training.diffmask_trainer import Masking
-    from heedful.training.fit_diffmask import fit_diffmask
+    from heedful.training.fit_diffmask import Masking, fit_diffmask
 
     given = {"epochs": epochs, "batch": batch, "epsilon": epsilon, "rate": rate, "seed": seed}
     recipe = Masking(**{name: one for name, one in given.items() if one is not None})  # type: ignore[arg-type]
@@ -62,35 +65,35 @@ def diffmask(
 def _read(
     subject: "Subject", data: str, *, fields: str | None, cleaning: str | None, limit: int | None
 ) -> tuple["Dataset", "Dataset | None"]:
-    """Texts to train on and to choose by; a paper's cleaning may need the labels."""
+    """Training and dev texts; labels are read only where a cleaning may need them."""
     from functools import partial
 
     from heedful.data.dataset import DEV_NAMES
     from heedful.data.read import read, splits
 
-    some = partial(read, data, fields=fields, cleaning=cleaning)
+    read_data = partial(read, data, fields=fields, cleaning=cleaning)
     if cleaning is None:
-        some = partial(some, labelled=False)
+        read_data = partial(read_data, labelled=False)
     else:
-        some = partial(some, labels=subject.labels)
-    there = splits(data, cleaning=cleaning)
-    dev = some(split="dev") if set(DEV_NAMES) & set(there) else None
-    return some(split="train", limit=limit), dev
+        read_data = partial(read_data, labels=subject.labels)
+    has_dev = set(DEV_NAMES) & set(splits(data, cleaning=cleaning))
+    dev = read_data(split="dev") if has_dev else None
+    return read_data(split="train", limit=limit), dev
 
 
 def _print_summary(found: "Explainer", model: str, data: str, out: Path) -> None:
-    """Four lines on what came out; one more where the budget was not kept, or binds nobody."""
+    """Print a summary of the training; warn if the budget was exceeded or does not bind."""
     history, recipe = found.history, found.history["recipe"]
     typer.echo(
-        f"{found.family} on {history['data']['texts']} texts of {data}: epoch {history['best_epoch']} of "
-        f"{recipe['epochs']}, {history['cpu_seconds']:.0f} CPU seconds."
+        f"{found.family} on {history['data']['texts']} texts of {data}: epoch "
+        f"{history['best_epoch']} of {recipe['epochs']}, {history['cpu_seconds']:.0f} CPU seconds."
     )
     for layer, (moved, kept) in enumerate(zip(history["kl"], history["open"], strict=True)):
-        typer.echo(f"Up to layer {layer}: {kept:.0%} of the words stay, KL {moved:.3f}.")
+        typer.echo(f"Up to layer {layer}: {kept:.0%} of the words are kept, KL {moved:.3f}.")
     whole, budget = history["kl_all_hidden"], recipe["epsilon"]
     if not history["within_budget"]:
-        typer.echo(f"The budget of {budget:g} was not kept. More epochs may help, or a lower rate.")
+        typer.echo(f"KL exceeds the budget of {budget:g}. Try more epochs or a lower rate.")
     if whole <= 2 * budget:
-        typer.echo(f"With every word hidden KL is {whole:.3f}: choose an --epsilon well below.")
+        typer.echo(f"With all words masked KL is {whole:.3f}: choose an --epsilon well below.")
     asked = f"--methods diffmask --set diffmask.explainer={out}"
     typer.echo(f"Next: heedful explain {model} TEXT {asked}")

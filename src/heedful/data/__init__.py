@@ -1,4 +1,4 @@
-"""Where texts come from: files, the hub, samples and synthetic corpora; and texts in batches."""
+"""Data: files, the hub, sample and synthetic corpora; and batches of texts."""
 
 from heedful.data.batching import batches
 from heedful.data.corpora import counting, movies, questions, synthetic  # noqa: F401 - register

@@ -1,19 +1,22 @@
-"""Texts of like length together, so that little of a batch is padding."""
+"""Batches of texts of similar length, so that little of a batch is padding."""
 
 from collections.abc import Iterator, Sequence
 
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError
 
+DEFAULT_BATCH_TOKENS = 20_000
+
 
 def batches(
     encoded: Sequence[Encoded], *, max_batch_tokens: int, max_texts: int | None = None
 ) -> Iterator[list[int]]:
-    """Indices into `encoded`, shortest texts first (ties as they came), a list for each batch.
+    """Yield the indices into `encoded` of each batch, shortest texts first (ties in input order).
 
-    A batch of n texts is as wide as its longest: n × longest stays within `max_batch_tokens`,
-    except that a text which alone is longer has a batch to itself. No text is padded by more than
-    a quarter and four tokens: some work grows with the square of the width. `max_texts` bounds n.
+    A batch of n texts is as wide as its longest: n × longest is at most `max_batch_tokens`, except
+    that a text which alone is longer gets a batch of its own. No text is padded by more than a
+    quarter plus four tokens, since some work grows with the square of the width. `max_texts` bounds
+    n.
 
     >>> texts = [Encoded(i, 0, (1,) * n, (0,) * n, ("a",)) for i, n in enumerate((3, 1, 2))]
     >>> list(batches(texts, max_batch_tokens=4))
@@ -40,3 +43,15 @@ def _batches(lengths: list[int], most: int, texts: int) -> Iterator[list[int]]:
         batch.append(index)
     if batch:
         yield batch
+
+
+def batches_for(
+    subject: object, encoded: Sequence[Encoded], *, max_batch_tokens: int = DEFAULT_BATCH_TOKENS
+) -> Iterator[list[int]]:
+    """Batches within the limits that the subject sets itself: `max_batch_tokens`, `max_texts`."""
+    own: int = getattr(subject, "max_batch_tokens", max_batch_tokens)
+    return batches(
+        encoded,
+        max_batch_tokens=min(own, max_batch_tokens),
+        max_texts=getattr(subject, "max_texts", None),
+    )

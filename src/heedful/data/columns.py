@@ -1,4 +1,4 @@
-"""Which column of a file holds what: the names a row may use, and the mapping of `--fields`."""
+"""Fields of a row and the columns that hold them, as mapped by `--fields`."""
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
@@ -18,14 +18,10 @@ OPTIONAL_FIELDS = (
     *PAIR_FIELDS,
     *QUERY_FIELDS,
 )
-TEXT_ALTERNATIVES = (
-    PAIR_FIELDS,
-    QUERY_FIELDS,
-    ("messages",),
-)  # what may stand in the place of a text
+TEXT_ALTERNATIVES = (PAIR_FIELDS, QUERY_FIELDS, ("messages",))  # fields that may replace a text
 KNOWN_FIELDS = (*REQUIRED_FIELDS, *OPTIONAL_FIELDS)
 
-# What people call these columns; only used to write a helpful example into an error.
+# Common names of these columns, used for the example in an error message.
 COMMON_COLUMN_NAMES = {
     "text": ("review", "sentence", "content", "comment", "body", "document", "tweet", "headline"),
     "label": ("labels", "stars", "rating", "class", "target", "sentiment", "category", "topic"),
@@ -33,7 +29,7 @@ COMMON_COLUMN_NAMES = {
 
 
 def parse_fields(text: str) -> dict[str, str]:
-    """Read `text=review,label=stars` as {"text": "review", "label": "stars"}.
+    """Parse `text=review,label=stars` to {"text": "review", "label": "stars"}.
 
     >>> parse_fields("text=review, label=stars")
     {'text': 'review', 'label': 'stars'}
@@ -54,7 +50,7 @@ def parse_fields(text: str) -> dict[str, str]:
 
 
 def check_fields(fields: Mapping[str, str]) -> None:
-    """Refuse a mapping of fields that do not exist, or of one column to two fields."""
+    """Raise ConfigError for unknown fields, or for one column mapped to two fields."""
     for field in fields:
         if field not in KNOWN_FIELDS:
             near = get_close_matches(field, KNOWN_FIELDS, n=1)
@@ -69,19 +65,18 @@ def check_fields(fields: Mapping[str, str]) -> None:
 
 
 def map_columns(fields: Mapping[str, str] | None) -> dict[str, str]:
-    """The column of every field a text may have, by its own name where none is mapped."""
+    """The column of every field: the mapped one, or the one of the same name."""
     given = dict(fields or {})
     check_fields(given)
-    # A column that was mapped to one field is not also read as another by its own name.
-    taken = set(given.values())
-    own = {field: field for field in (*REQUIRED_FIELDS, *OPTIONAL_FIELDS) if field not in taken}
-    return {**own, **given}
+    # A column that is mapped to one field is not also read as the field of its own name.
+    mapped = set(given.values())
+    return {field: field for field in KNOWN_FIELDS if field not in mapped} | given
 
 
 def require_columns(
     name: str, present: Collection[str], columns: Mapping[str, str], *, labelled: bool = True
 ) -> None:
-    """Refuse rows in which the column of the text or of the label does not exist at all."""
+    """Raise DataError where no row has the column of the text or of the label."""
     needed = REQUIRED_FIELDS if labelled else REQUIRED_FIELDS[:1]
     missing = [field for field in needed if columns.get(field) not in present]
     if any(all(columns.get(one) in present for one in fields) for fields in TEXT_ALTERNATIVES):
@@ -94,12 +89,12 @@ def require_columns(
     there = shorten_name(", ".join(map(shorten_name, present)), most=500) or "none"
     raise DataError(
         f"{name} has no column {wanted}. Its columns: {there}. "
-        f"Say which hold them, for example --fields {_suggest_mapping(present, columns)}."
+        f"Name the columns, for example --fields {_suggest_mapping(present, columns)}."
     )
 
 
 def _suggest_mapping(present: Collection[str], columns: Mapping[str, str]) -> str:
-    """A mapping that could be meant: usual names first, then any column, then a made-up one."""
+    """A plausible mapping: common names first, then any column, then an invented one."""
     found = {field: columns[field] for field in REQUIRED_FIELDS if columns.get(field) in present}
     for field in REQUIRED_FIELDS:
         if field not in found:

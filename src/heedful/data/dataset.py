@@ -1,4 +1,4 @@
-"""A data set that is read as a stream, and what it is read from."""
+"""Data sets that are read as streams, and the sources they are read from."""
 
 import hashlib
 import json
@@ -29,15 +29,15 @@ NumberedRow = tuple[int, Mapping[str, object] | BadLine | LeftOut]
 
 @runtime_checkable
 class Source(Protocol):
-    """Rows with their line numbers; iterating again reads again, so nothing need be kept."""
+    """Rows with their line numbers; every iteration reads them again."""
 
     @property
     def name(self) -> str:
-        """What the user called it."""
+        """The name given by the user."""
         ...
 
     def sha256(self) -> str:
-        """Hex digest of the file's bytes, or of the rows where there is no file of its own."""
+        """Hex digest of the file's bytes, or of the rows where there is no file."""
         ...
 
     def __iter__(self) -> Iterator[NumberedRow]: ...
@@ -45,7 +45,7 @@ class Source(Protocol):
 
 @runtime_checkable
 class Corpus(Protocol):
-    """A registered corpus: its splits, and a source for each."""
+    """A registered corpus: its splits, and a source for each split."""
 
     @property
     def splits(self) -> tuple[str, ...]: ...
@@ -54,20 +54,20 @@ class Corpus(Protocol):
 
 
 def pick_split(split: str, available: Iterable[str], *, name: str) -> str:
-    """The available split that was asked for; dev, validation, valid and val are one."""
-    have = tuple(available)
-    same: tuple[str, ...] = DEV_NAMES if split in DEV_NAMES else ()
-    for wanted in (split, *same):
-        if wanted in have:
+    """The available split of that name; dev, validation, valid and val are synonyms."""
+    present = tuple(available)
+    synonyms: tuple[str, ...] = DEV_NAMES if split in DEV_NAMES else ()
+    for wanted in (split, *synonyms):
+        if wanted in present:
             return wanted
     raise DataError(
-        f"{name} has no split {split!r}. It has: {', '.join(have) or 'none'}. "
+        f"{name} has no split {split!r}. It has: {', '.join(present) or 'none'}. "
         "Choose one of these with --split."
     )
 
 
 def rows_sha256(rows: Iterable[NumberedRow]) -> str:
-    """Digest of rows that have no file of their own: canonical JSON, one row a line."""
+    """Digest of rows without a file: canonical JSON, one row per line."""
     digest = hashlib.sha256()
     for line, row in rows:
         try:
@@ -82,9 +82,9 @@ def rows_sha256(rows: Iterable[NumberedRow]) -> str:
 
 
 def _label_indices(names: Iterable[str], find: Callable[[str], int | None]) -> tuple[int, ...]:
-    """The classes of these names; a name that is no class could never be the answer."""
-    found = (find(name) for name in names)
-    return tuple(sorted({number for number in found if number is not None}))
+    """The sorted indices of these class names; names that are no class are ignored."""
+    indices = (find(name) for name in names)
+    return tuple(sorted({index for index in indices if index is not None}))
 
 
 def _hashable_row(row: Mapping[str, object] | BadLine | LeftOut) -> object:
@@ -94,7 +94,7 @@ def _hashable_row(row: Mapping[str, object] | BadLine | LeftOut) -> object:
 
 
 def _to_json(value: object) -> object:
-    """Arrays and dates as JSON; of what else a column may hold (an image, say) only its kind."""
+    """Arrays and dates as JSON; other values (an image, say) as the name of their type."""
     for method in ("tolist", "isoformat"):
         if hasattr(value, method):
             return getattr(value, method)()
@@ -103,13 +103,13 @@ def _to_json(value: object) -> object:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Examples read from a source as often as they are asked for; only the current row is held.
+    """Examples that are read from a source by every iteration; only the current row is in memory.
 
-    `labels` are the class names an example's `label` points into: those of the data in order, or
-    those the data set was built with. `bad` tells what was left out of all rows, `sha256` names
-    the source as a whole; both stay the same when only some rows are taken. `whole` is how many
-    good rows there are, `size` how many of them are given out. A `selection` cleans rows and
-    keeps those of `kept`; `left_out` counts the others, and those that the reader left out.
+    `labels` are the class names that an example's `label` indexes: those of the data in order, or
+    those the data set was built with. `bad` counts bad rows and `sha256` identifies the whole
+    source; both stay the same in a sample. `whole` is the number of good rows, `size` the number of
+    rows of this data set. A `selection` cleans rows and keeps those in `kept`; `left_out` counts
+    the others, and those that the reader left out.
     """
 
     source: Source
@@ -136,9 +136,9 @@ class Dataset:
         labelled: bool = True,
         selection: Selection | None = None,
     ) -> "Dataset":
-        """Scan the source once: count, find the labels, and refuse what is not fit for use.
+        """Scan the source once: count rows, collect labels, and raise DataError for unusable data.
 
-        Where `labelled` is False, labels are neither asked for nor looked at: every one is −1.
+        If `labelled` is False, labels are not read: every label is −1.
         """
         if labels is not None and (not labels or len(set(labels)) < len(labels)):
             raise ConfigError(f"labels must be distinct names, at least one; got {list(labels)}.")
@@ -154,12 +154,12 @@ class Dataset:
         return whole._selected(selection, scan)
 
     def _selected(self, selection: Selection | None, scan: Scan) -> "Dataset":
-        """Only the rows that the selection keeps; its part of a source has a digest of its own."""
+        """Keep the rows of the selection; a part of a source has a digest of its own."""
         digest, left, kept = self.source.sha256(), scan.left_out, None
         if selection is not None:
             selection.require_labels(labelled=self.labelled)
             lengths = np.array([words for words, _ in scan.cleaned], dtype=np.int64)
-            kept, gone = selection.keep(lengths, [label for _, label in scan.cleaned])
+            kept, gone = selection.select_rows(lengths, [label for _, label in scan.cleaned])
             left = left + gone
             if not kept.any():
                 raise DataError(
@@ -170,29 +170,31 @@ class Dataset:
                 part = f"{digest} {selection.cleaning.name} {selection.part}"
                 digest = hashlib.sha256(part.encode()).hexdigest()
         size = self.whole if kept is None else int(kept.sum())
-        told = {"selection": selection, "kept": kept, "left_out": LeftOutRows(dict(left))}
-        return replace(self, sha256=digest, size=size, **told)  # type: ignore[arg-type]
+        left_out = LeftOutRows(dict(left))
+        return replace(
+            self, sha256=digest, size=size, selection=selection, kept=kept, left_out=left_out
+        )
 
     @property
     def name(self) -> str:
-        """The data as the user named it."""
+        """The name of the data as given by the user."""
         return self.source.name
 
     @property
     def cleaning(self) -> str | None:
-        """The name of the cleaning its texts went through."""
+        """The name of the cleaning of its texts."""
         return self.selection.cleaning.name if self.selection else None
 
     def origin(self) -> list[Any]:
-        """Names the texts, as plain JSON: equal where they are."""
-        told = [self.sha256, self.split, dict(self.columns), len(self)]
-        return told if self.selection is None else [*told, repr(self.selection)]
+        """An identity of the texts as plain JSON: equal for equal texts."""
+        identity = [self.sha256, self.split, dict(self.columns), len(self)]
+        return identity if self.selection is None else [*identity, repr(self.selection)]
 
     def __len__(self) -> int:
         return self.size
 
     def __iter__(self) -> Iterator[Example]:
-        find, index, taken = build_label_index(self.labels), 0, self._taken()
+        find, index, sampled = build_label_index(self.labels), 0, self._sample_mask()
         for _, raw in self.source:
             if isinstance(raw, BadLine | LeftOut):
                 continue
@@ -202,35 +204,35 @@ class Dataset:
             label = find(row.label) if self.labelled else -1
             if label is None:
                 continue
-            if taken is None or (index < len(taken) and taken[index]):
-                row = row if self.selection is None else self.selection.cleaning.row(row)
-                told = row.tokens, row.rationale, row.pair, row.word_scores
+            if sampled is None or (index < len(sampled) and sampled[index]):
+                row = row if self.selection is None else self.selection.cleaning.clean_row(row)
+                optional = row.tokens, row.rationale, row.pair, row.word_scores
                 allowed = None if row.candidates is None else _label_indices(row.candidates, find)
-                yield Example(index, row.text, label, *told, allowed)
+                yield Example(index, row.text, label, *optional, allowed)
             index += 1
             if index == self.whole:
                 return
         raise DataError(
             f"{self.name} had {self.whole} good rows when it was first read and has {index} now. "
-            "It must not change while it is used; start again."
+            "Data must not change while it is used; start again."
         )
 
     def sample(self, limit: int) -> "Dataset":
-        """The same data set with `limit` of its rows, always the same; they keep their numbers.
+        """The same data set with a fixed random sample of `limit` rows, which keep their indices.
 
-        Files often hold one class after the other, or by turns, so that neither the first rows nor
-        every tenth are a fair sample. Fewer rows are some of more.
+        Files are often sorted by class, or alternate classes, so that neither the first rows nor
+        every tenth are a fair sample. A smaller sample is a subset of a larger one.
         """
         if limit < 1:
             raise ConfigError(f"A limit must be at least 1; got {limit}.")
         return replace(self, size=min(limit, self.size))
 
-    def _taken(self) -> Bool[np.ndarray, "whole"] | None:
-        """Which good rows are given out; None for all."""
+    def _sample_mask(self) -> Bool[np.ndarray, "whole"] | None:
+        """Which good rows belong to the sample; None for all."""
         if self.size == self.whole:
             return None
         kept = np.arange(self.whole) if self.kept is None else np.flatnonzero(self.kept)
         mixed = generator(0, "rows of a limit").permutation(len(kept))
-        taken = np.zeros(self.whole, dtype=bool)
-        taken[kept[mixed[: self.size]]] = True
-        return taken
+        mask = np.zeros(self.whole, dtype=bool)
+        mask[kept[mixed[: self.size]]] = True
+        return mask

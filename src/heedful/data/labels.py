@@ -1,4 +1,4 @@
-"""Labels as strings: from any value a row may hold to a class name, and from names to indices."""
+"""Labels: from any value of a row to a class name, and from class names to indices."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ def _plain(value: object) -> object:
 
 
 def is_missing(value: object) -> bool:
-    """None, NaN and white space alone say that a cell is empty."""
+    """Whether a cell is empty: None, NaN or only white space."""
     value = _plain(value)
     if isinstance(value, float):
         return value != value
@@ -31,9 +31,9 @@ def is_encodable(text: str) -> bool:
 
 
 def shorten_name(name: str, *, most: int = 80) -> str:
-    """A name from a file as an error shows it: not longer than a reader bears.
+    """Shorten a name from a file for an error message.
 
-    >>> shown("good"), shown("x" * 10_000, most=5)
+    >>> shorten_name("good"), shorten_name("x" * 10_000, most=5)
     ('good', 'xxxx…')
     """
     return name if len(name) <= most else f"{name[: most - 1]}…"
@@ -45,8 +45,8 @@ def parse_label(value: object) -> str | None:
     Booleans become "false" and "true"; 1, 1.0, "1" and "1.0" are one class, because CSV and
     pandas turn one into the other.
 
-    >>> label_name(1.0), label_name(" 1.0"), label_name(True), label_name("good"), label_name(0.5)
-    ('1', '1', 'true', 'good', None)
+    >>> [parse_label(value) for value in (1.0, " 1.0", True, "good", 0.5)]
+    ['1', '1', 'true', 'good', None]
     """
     value = _plain(value)
     if isinstance(value, bool):
@@ -75,13 +75,12 @@ def sort_labels(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def build_label_index(labels: tuple[str, ...]) -> Callable[[str], int | None]:
-    """A function from a row's class name to its index in `labels`, or None where it has none.
+    """Build a function from a row's class name to its index in `labels`, or to None.
 
-    Models and data often spell one class in two ways. A name is sought as it is, then without
-    regard to case (where that is unambiguous), and an integer is taken as a position, unless the
-    labels are integers themselves.
+    Models and data often spell a class differently. A name is looked up as it is, then ignoring
+    case (if that is unambiguous); an integer is a position, unless labels are integers themselves.
 
-    >>> find = label_finder(("NEGATIVE", "POSITIVE"))
+    >>> find = build_label_index(("NEGATIVE", "POSITIVE"))
     >>> find("POSITIVE"), find("positive"), find("1"), find("2")
     (1, 1, 1, None)
     """

@@ -1,4 +1,4 @@
-"""From what a user calls data to a `Dataset`: a path, a name, a DataFrame, rows."""
+"""Read data of any form into a `Dataset`: a path, a name, a DataFrame, rows."""
 
 import hashlib
 import sys
@@ -34,13 +34,13 @@ def read(
     labelled: bool = True,
     cleaning: str | None = None,
 ) -> Dataset:
-    """Read data of any form; nothing but counts and labels is kept in memory.
+    """Read data of any form; only counts and labels are kept in memory.
 
     `data` is a file, a folder, `hf:NAME[@CONFIG]`, `sample:NAME`, `synthetic:NAME`, `READER:PATH`
-    (such as `sst:trees`), a DataFrame, an iterable of dicts, or a data set that was read before
-    (which keeps its split). `fields` maps columns, `labels` are the class names of the model
-    under audit, `limit` keeps some rows, `labelled` is False for texts without labels. `cleaning`
-    is what a paper did to the texts, by name (`heedful list cleanings`).
+    (such as `sst:trees`), a DataFrame, an iterable of dicts, or a `Dataset` (which keeps its
+    split). `fields` maps columns, `labels` are the class names of the model, `limit` is the size of
+    a random sample, `labelled` is False for texts without labels. `cleaning` names the cleaning of
+    a paper (`heedful list cleanings`).
 
     >>> [e.label for e in read([{"text": "fine", "label": 1}, {"text": "dull", "label": 0}])]
     [1, 0]
@@ -63,7 +63,7 @@ def read(
 
 
 def splits(data: DataLike, *, cleaning: str | None = None) -> tuple[str, ...]:
-    """Which splits there are; `("all",)` where one file or table serves any.
+    """The splits of the data; `("all",)` where one file or table stands for any split.
 
     >>> splits("synthetic:needle")
     ('train', 'dev', 'test')
@@ -75,10 +75,10 @@ def splits(data: DataLike, *, cleaning: str | None = None) -> tuple[str, ...]:
 
 
 def digest_data(data: str) -> str:
-    """sha256 over every split of named data: the same for the same rows, wherever they lie.
+    """sha256 over all splits of named data; equal rows have equal digests, whatever their path.
 
-    >>> digest("synthetic:needle") == digest("synthetic:needle") != digest("synthetic:votes")
-    True
+    >>> digest_data("synthetic:needle") == digest_data("synthetic:votes")
+    False
     """
     parts = " ".join(f"{split} {_source(data, split).sha256()}" for split in _splits(data))
     return hashlib.sha256(parts.encode()).hexdigest()
@@ -100,15 +100,14 @@ def _reread(
     *,
     labelled: bool,
 ) -> Dataset:
-    """The same source under other columns or labels; as long as it was, if some rows were taken."""
+    """Read the same source with other columns or labels; a sample keeps its size."""
     same = labels is None or tuple(labels) == data.labels
     if fields is None and same and labelled == data.labelled:
         return data
-    columns = data.columns if fields is None else fields
     whole = Dataset.build(
         data.source,
         split=data.split,
-        fields=columns,
+        fields=data.columns if fields is None else fields,
         labels=labels,
         labelled=labelled,
         selection=data.selection,

@@ -1,32 +1,42 @@
-"""The Method protocol: ways to explain a prediction, one score per token."""
+"""The Method protocol, the registry of methods, and what methods share."""
 
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+import logging
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.core.errors import ConfigError
 from heedful.core.registry import Registry
+from heedful.core.settings import check_on_init
 from heedful.core.values import Explanation
 from heedful.models.batch_context import BatchContext
 
 ScoreKind = Literal["attention", "sensitivity", "saliency", "control"]
 Join = Literal["sum", "norm"]
-methods = Registry("method")
+Erasure = Literal["one", "many"]
+PartT = TypeVar("PartT")
+
+PATENT_NOTICE = (
+    "Layer-wise relevance propagation is patented; its authors allow personal and scientific use. "
+    "For other uses, have your rights examined first."
+)
 
 
 @runtime_checkable
 class Method(Protocol):
-    """Turns a sitting (a subject and a batch) into one score per token, for the target classes.
+    """Computes one score per token from a batch context (a subject and a batch).
 
-    `kind` says what the score means: where the model looks (attention), how fast the output moves
+    `kind` is the meaning of a score: where the model looks (attention), how fast the output changes
     with the input (sensitivity), what this input added to this output (saliency), or nothing
-    (control). `join` says how the pieces of a word make its score: by their sum, or as the norm of
-    all their parts. A method that cannot serve a subject raises NotApplicable with the reason.
+    (control). `join` is how the scores of a word's pieces make the score of the word: their sum, or
+    the norm of all of them. A method that does not apply to a subject raises NotApplicable with the
+    reason.
 
     Settings that several methods share have one name: `of` is what is explained (`probability` of
-    the target, its `log_odds_decoder` or its `logit`), `players` are what is hidden or deleted together
-    (`tokens` or `words`); the pieces of a word then share its score equally.
+    the target class, its `log_odds` or its `logit`), `players` are what is masked or deleted
+    together (`tokens` or `words`); the pieces of a word then share its score equally.
     """
 
     kind: ClassVar[ScoreKind]
@@ -37,37 +47,81 @@ class Method(Protocol):
     @property
     def join(self) -> Join: ...
 
-    def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation: ...
+    def __call__(self, context: BatchContext, target: Int[Tensor, "B"], /) -> Explanation: ...
+
+
+class MethodRegistry(Registry):
+    """Methods by name; what is known of a method without running it is declared with its name."""
+
+    def register(
+        self,
+        name: str,
+        *,
+        kind: ScoreKind | None = None,
+        join: Join = "sum",
+        signed: bool = False,
+        slow: bool = False,
+        patented: bool = False,
+        tied: bool = False,
+        erases: Erasure | None = None,
+        quick: Mapping[str, int] | None = None,
+    ) -> Callable[[PartT], PartT]:
+        """Name a method, set its attributes, and check its settings whenever it is made.
+
+        Attributes that the class defines itself (as a property, say) stay as they are.
+
+        slow: takes many passes or must be trained first, so it runs only when it is named.
+        patented: not everybody may use it, so it runs only when it is named.
+        tied: gives all words of a text the same score, so it ranks nothing.
+        erases: compares outputs with `one` player removed at a time, or with `many`.
+        quick: upper bounds of settings for `--quick`.
+        """
+        declared: dict[str, object] = {} if kind is None else {"kind": kind}
+        declared |= {"join": join, "signed": signed, "slow": slow, "patented": patented}
+        declared |= {"tied": tied, "erases": erases, "quick": quick or {}}
+
+        def declare(part: PartT) -> PartT:
+            for key, value in declared.items():
+                if not hasattr(part, key):
+                    setattr(part, key, value)
+            if isinstance(part, type):
+                check_on_init(part, prefix=f"{name}.")
+            remember: Callable[[PartT], PartT] = super(MethodRegistry, self).register(name)
+            return remember(part)
+
+        return declare
+
+    def trait(self, name: str, trait: str) -> Any:
+        """An attribute that was declared with a method; None where a plug-in does not have it."""
+        return getattr(self[name], trait, None)
+
+
+methods = MethodRegistry("method")
 
 
 def explanation_from_scores(
     name: str, context: BatchContext, scores: Float[Tensor, "B T"]
 ) -> Explanation:
-    """The scores of the words; what special tokens got has done its part in the arithmetic."""
+    """Keep the scores of words only; those of special tokens and padding become 0."""
     mask = context.batch.mask
     return Explanation(name, scores.detach().masked_fill(~mask, 0.0), mask)
-
-
-def require_one_of(setting: str, value: object, allowed: tuple[object, ...]) -> None:
-    """Refuse a setting that is none of the allowed ones."""
-    if value not in allowed:
-        raise ConfigError(f"{setting} must be {_listed(allowed)}, not {value!r}.")
-
-
-def _listed(allowed: tuple[object, ...]) -> str:
-    *first, last = map(str, allowed)
-    return f"{', '.join(first)} or {last}" if first else last
 
 
 def join_pieces(
     scores: Float[Tensor, "T"], word: Int[Tensor, "T"], words: int, join: Join
 ) -> Float[Tensor, "W"]:
-    """Scores of words from those of their pieces; a word without any piece has 0.
+    """Compute scores of words from those of their pieces; a word without pieces gets 0.
 
-    >>> joined(torch.tensor([1.0, 3.0, 4.0]), torch.tensor([0, 1, 1]), 2, "norm")
+    >>> join_pieces(torch.tensor([1.0, 3.0, 4.0]), torch.tensor([0, 1, 1]), 2, "norm")
     tensor([1., 5.])
     """
     empty = scores.new_zeros(words)
     if join == "norm":
         return empty.index_add(0, word, scores.square()).sqrt()
     return empty.index_add(0, word, scores)
+
+
+@cache
+def warn_patent() -> None:
+    """Log the notice on patents as a warning, once per process."""
+    logging.getLogger("heedful").warning(PATENT_NOTICE)

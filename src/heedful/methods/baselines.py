@@ -1,7 +1,6 @@
-"""Controls: explanations that know nothing, to give the others a scale."""
+"""Controls: explanations that know nothing about the model, as a scale for the others."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Int
@@ -9,25 +8,17 @@ from torch import Tensor
 
 from heedful.core.rng import uniform_keys
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, ScoreKind, methods
+from heedful.methods.base import methods
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import positions_first, uniform_weights
 
 
-@methods.register("random")
+@methods.register("random", kind="control")
 @dataclass(frozen=True)
 class RandomScores:
-    """Scores drawn at random for each text, the same in every batch."""
+    """Random scores that depend on the seed and the text, not on the batch."""
 
-    kind: ClassVar[ScoreKind] = "control"
-    join: ClassVar[Join] = "sum"
-    signed: ClassVar[bool] = False
-
-    def __call__(
-        self,
-        context: BatchContext,
-        target: Int[Tensor, "B"],  # noqa: ARG002 - a control knows no target
-    ) -> Explanation:
+    def __call__(self, context: BatchContext, _target: Int[Tensor, "B"]) -> Explanation:
         mask, instances = context.batch.mask, context.batch.instances
         lengths = context.batch.lengths.tolist()
         keys = uniform_keys(context.seed, "random", instances, draws=1, lengths=lengths)
@@ -37,20 +28,12 @@ class RandomScores:
         return Explanation("random", scores.masked_fill(~mask, 0.0), mask)
 
 
-@methods.register("uniform")
+@methods.register("uniform", kind="control", tied=True)
 @dataclass(frozen=True)
 class UniformScores:
     """The same score for every token of a text."""
 
-    kind: ClassVar[ScoreKind] = "control"
-    join: ClassVar[Join] = "sum"
-    signed: ClassVar[bool] = False
-
-    def __call__(
-        self,
-        context: BatchContext,
-        target: Int[Tensor, "B"],  # noqa: ARG002 - a control knows no target
-    ) -> Explanation:
+    def __call__(self, context: BatchContext, _target: Int[Tensor, "B"]) -> Explanation:
         mask = context.batch.mask
         scores = uniform_weights(mask, dtype=context.forward.attention.dtype)
         return Explanation("uniform", scores, mask)

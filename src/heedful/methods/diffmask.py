@@ -1,14 +1,13 @@
 """Differentiable masking (De Cao et al., 2020): which words the model can do without."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from jaxtyping import Int
 from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods
+from heedful.methods.base import explanation_from_scores, methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.diffmask import TRAIN_COMMAND, load_explainer
 
@@ -18,38 +17,30 @@ NO_EXPLAINER = (
 )
 
 
-@methods.register("diffmask")
+@methods.register("diffmask", kind="saliency", slow=True)
 @dataclass(frozen=True)
 class DiffMask:
-    """P(gate > 0): how likely a word stays when all that the output does not need is hidden.
+    """P(gate > 0): how likely a word is kept when all that the output does not need is masked.
 
-    An explainer trained for this model on texts of its kind foresees it from the hidden states,
-    and is kept in a folder. `layer` says up to which layer it may look: the last unless said; from
-    0, which knows the word alone, on, more is known to be unimportant. A word of several pieces has
-    the number of them that stay.
+    An explainer, which is trained for this model and kept in a folder, predicts it from the hidden
+    states up to `layer`, by default the last; layer 0 is the word embedding alone. A word of
+    several pieces gets the expected number of pieces that are kept.
     """
 
     explainer: str | None = None
     layer: int = -1
-    kind: ClassVar[ScoreKind] = "saliency"
-    join: ClassVar[Join] = "sum"
-    signed: ClassVar[bool] = False
 
     @property
-    def lacks(self) -> str | None:
-        """An explainer, unless one is set."""
+    def prerequisite_message(self) -> str | None:
+        """How to train an explainer, where none is set."""
         return NO_EXPLAINER if self.explainer is None else None
 
-    def __call__(
-        self,
-        context: BatchContext,
-        target: Int[Tensor, "B"],  # noqa: ARG002 - all classes' probabilities are to stay
-    ) -> Explanation:
+    def __call__(self, context: BatchContext, _target: Int[Tensor, "B"]) -> Explanation:
         if self.explainer is None:
             raise NotApplicable(NO_EXPLAINER)
-        found = load_explainer(self.explainer)
-        layer = found.gates.layer_index(self.layer)
+        explainer = load_explainer(self.explainer)
+        layer = explainer.gates.layer_index(self.layer)
         with context.clock("diffmask"):
             vectors = context.embedded.detach()
-            kept = found.open_probability(context.subject, context.batch, vectors)[layer]
+            kept = explainer.open_probability(context.subject, context.batch, vectors)[layer]
         return explanation_from_scores("diffmask", context, kept.to(context.batch.mask.device))

@@ -1,4 +1,4 @@
-"""Methods for which something must be made first: without it they can serve no model at all."""
+"""Methods that need something to be made first, such as a trained explainer."""
 
 import logging
 from functools import cache
@@ -9,25 +9,25 @@ from heedful.methods.base import methods
 
 @runtime_checkable
 class HasPrerequisite(Protocol):
-    """A method that lacks something unless it is set, and says what and how to come by it."""
+    """A method that applies to no model until one of its settings is given."""
 
     @property
-    def lacks(self) -> str | None: ...
+    def prerequisite_message(self) -> str | None: ...
 
 
 def missing_prerequisite(part: object) -> str | None:
-    """Why a method can serve no model as it is set; None of most."""
-    return part.lacks if isinstance(part, HasPrerequisite) else None
+    """What must be made before a method can be used, and how; None where nothing is missing."""
+    return part.prerequisite_message if isinstance(part, HasPrerequisite) else None
 
 
 def ready_methods() -> tuple[str, ...]:
-    """All methods that may serve with their usual settings."""
+    """The names of all methods that can be used with their default settings."""
     return tuple(name for name in methods if missing_prerequisite(methods.build(name)) is None)
 
 
 @cache
 def warn_left_out(name: str) -> None:
-    """Say on stderr, or in the program's log, why "all" is without a method; once in a process."""
+    """Log a warning that "all" does not include a method, and why; once per process."""
     logging.getLogger("heedful").warning(
         "%s is left out of all methods. %s", name, missing_prerequisite(methods.build(name))
     )

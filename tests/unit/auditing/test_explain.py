@@ -97,7 +97,7 @@ def test_all_of_several_may_be_refused(made_up):
 def test_one_method_alone_that_is_refused_is_an_error(made_up):
     with pytest.raises(NotApplicable, match=r"^never serves nobody\.$"):
         explain(names=("never",))
-    with pytest.raises(NotApplicable, match=r"^of must be probability or logit here"):
+    with pytest.raises(NotApplicable, match=r"^of must be probability or logit, not"):
         explain(names=("counting",), of="log_odds")
 
 
@@ -112,7 +112,7 @@ def test_what_was_set_goes_with_the_scores(made_up):
 
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
 def test_a_text_without_a_word_is_refused(made_up, text):
-    with pytest.raises(DataError, match="holds no word to explain"):
+    with pytest.raises(DataError, match="no word to explain"):
         explain(text, helpers.subject())
 
 

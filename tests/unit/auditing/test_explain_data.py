@@ -82,7 +82,7 @@ def test_of_that_does_not_suit_is_counted_as_a_refusal(made_up):
     assert {one.method for one in rows} == {"short"}
     assert counts.refused["counting"] == (
         7,
-        "of must be probability or logit here, not 'log_odds'.",
+        "of must be probability or logit, not 'log_odds'.",
     )
 
 

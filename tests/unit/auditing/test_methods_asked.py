@@ -64,17 +64,17 @@ def test_quick_takes_fewer_samples():
 @pytest.mark.parametrize(
     ("names", "tables", "message"),
     [
-        ((), {"lime": {}}, "Settings for the method 'lime', but no check asks for methods; give"),
+        ((), {"lime": {}}, "Settings for the method 'lime', but no check uses methods; give"),
         (("random",), {"lime": {"samples": 9}}, "lime.samples was set, but lime is not among the"),
         (("lime",), {"lime": {"sample": 9}}, "method 'lime' has no setting 'sample'"),
-        (("lime",), {"lime": {"samples": "x"}}, "lime.samples must be a whole number, not 'x'."),
-        (("lime",), {"lime": {"samples": 1}}, "samples must be at least 4, not 1."),
+        (("lime",), {"lime": {"samples": "x"}}, "must be a whole number of at least 4, not 'x'."),
+        (("lime",), {"lime": {"samples": 1}}, "must be a whole number of at least 4, not 1."),
         (("lime",), {"lime": 3}, "The settings of 'lime' must be a table, not 3."),
         (
             ("attention",),
             {"attention": {"heads": "max"}},
-            "[methods.attention] cannot be set: the check has attention as it was published. Which "
-            "attention is audited is set by --subject.",
+            "[methods.attention] cannot be set: the check uses attention as it was published. "
+            "Choose the audited attention by --subject.",
         ),
     ],
 )

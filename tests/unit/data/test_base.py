@@ -97,7 +97,7 @@ def test_the_error_about_bad_rows_has_counts_and_line_numbers():
         build([*GOOD[:5], *[{"text": "", "label": 0}] * 25, {"text": "a"}])
     listed = ", ".join(map(str, range(6, 26)))
     assert f"25 no text (lines {listed}, …); 1 no label (line 31)" in str(error.value)
-    assert "Mend or remove these rows." in str(error.value)
+    assert "Fix or remove these rows." in str(error.value)
 
 
 def test_empty_data_is_an_error():
@@ -109,7 +109,7 @@ def test_labels_of_a_model_keep_their_order_and_refuse_others():
     data = build(GOOD, labels=["1", "0"])
     assert data.labels == ("1", "0")
     assert [e.label for e in data][:2] == [1, 0]
-    with pytest.raises(DataError, match=r"unknown label.*Labels must be among 0, 2; came '1'\."):
+    with pytest.raises(DataError, match=r"unknown label.*Labels must be among 0, 2; got '1'\."):
         build(GOOD, labels=("0", "2"))
     assert build([*GOOD, {"text": "a", "label": "x"}], labels=("0", "1")).bad.lines == {
         "unknown label": (301,)

@@ -60,7 +60,7 @@ def test_a_data_set_stays_cleaned_and_cannot_be_cleaned_again():
     assert [(e.index, e.text) for e in again] == [(e.index, e.text) for e in data]
     assert [1 - e.label for e in again] == [e.label for e in data]
     assert read(data, cleaning=SST) is data
-    with pytest.raises(ConfigError, match=r"cleaned by .*/sst; .*/imdb cannot be laid upon it"):
+    with pytest.raises(ConfigError, match=r"cleaned by .*/sst; .*/imdb cannot be applied to it"):
         read(data, cleaning=IMDB)
     with pytest.raises(ConfigError, match="read without a cleaning; "):
         read(read(rows(60)), cleaning=SST)
@@ -131,7 +131,7 @@ def test_a_fifth_of_the_short_test_reviews(tmp_path):
 
 
 def test_drawing_by_class_needs_labels(tmp_path):
-    with pytest.raises(ConfigError, match=r"20news draws its splits class by class, so it needs"):
+    with pytest.raises(ConfigError, match=r"20news draws its splits by class, so it needs"):
         read(rows(100), cleaning=NEWS, labelled=False)
     assert len(read(rows(60), cleaning=SST, labelled=False)) == 40
 

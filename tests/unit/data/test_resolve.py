@@ -52,7 +52,7 @@ def test_a_folder_without_splits(tmp_path):
         with pytest.raises(DataError, match=r"has no train, dev or test file. A folder must hold"):
             ask(where)
     (where / "state.json").write_text("{}")
-    with pytest.raises(DataError, match=f"written by `datasets`. Ask for it as hf:{where}"):
+    with pytest.raises(DataError, match=f"written by `datasets`. Name it as hf:{where}"):
         read(where)
 
 

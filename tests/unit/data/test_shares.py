@@ -22,7 +22,7 @@ def sizes(mask, labels):
 @given(CLASSES)
 def test_a_pool_falls_apart_in_sizes_like_theirs(labels):
     shares = Shares(dev=0.15, test=0.2, pooled=True, by_class=True)
-    parts = {one: shares.part(one, labels, purpose="x") for one in ("train", "dev", "test")}
+    parts = {one: shares.split_mask(one, labels, purpose="x") for one in ("train", "dev", "test")}
     assert np.array_equal(sum(part.astype(int) for part in parts.values()), np.ones(len(labels)))
     rest, test = train_test_split(labels, test_size=0.2, stratify=labels, random_state=0)
     train, dev = train_test_split(rest, test_size=0.15, stratify=rest, random_state=0)
@@ -37,7 +37,9 @@ def test_a_pool_falls_apart_in_sizes_like_theirs(labels):
 @given(st.integers(6, 300))
 def test_dev_is_taken_out_of_train_and_some_of_test_is_kept(count):
     shares, labels = Shares(dev=0.2, test=0.2), ["a"] * count
-    train, dev, test = (shares.part(one, labels, purpose="x") for one in ("train", "dev", "test"))
+    train, dev, test = (
+        shares.split_mask(one, labels, purpose="x") for one in ("train", "dev", "test")
+    )
     theirs = train_test_split(range(count), test_size=0.2)
     assert (train.sum(), dev.sum()) == tuple(map(len, theirs))
     assert not (train & dev).any()
@@ -47,7 +49,7 @@ def test_dev_is_taken_out_of_train_and_some_of_test_is_kept(count):
 def test_rows_are_drawn_once_for_all_and_mixed():
     shares = Shares(test=0.2, pooled=True)
     one, same, other = (
-        shares.part("test", ["a"] * 500, purpose=purpose) for purpose in ("x", "x", "y")
+        shares.split_mask("test", ["a"] * 500, purpose=purpose) for purpose in ("x", "x", "y")
     )
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
@@ -76,7 +78,7 @@ def by_hand(one, lengths):
 @given(st.lists(st.integers(0, 9), max_size=30), st.fixed_dictionaries(BOUNDS))
 def test_lengths_are_between_both_bounds_and_all_rows_accounted_for(lengths, bounds):
     one = Cleaning("mine", **bounds)
-    kept, left = Selection(one).keep(np.array(lengths, dtype=np.int64), ["a"] * len(lengths))
+    kept, left = Selection(one).select_rows(np.array(lengths, dtype=np.int64), ["a"] * len(lengths))
     assert np.array(lengths, dtype=np.int64)[kept].tolist() == by_hand(one, lengths)
     assert left.total() + kept.sum() == len(lengths)
     assert all(left.values())
@@ -84,7 +86,7 @@ def test_lengths_are_between_both_bounds_and_all_rows_accounted_for(lengths, bou
 
 def test_reasons_are_told_one_by_one():
     one = Cleaning("mine", longer_than=2, own_ends=True, fewer_than=50)
-    kept, left = Selection(one).keep(np.array([0, 1, 2, 3, 4, 9, 9, 50]), ["a"] * 8)
+    kept, left = Selection(one).select_rows(np.array([0, 1, 2, 3, 4, 9, 9, 50]), ["a"] * 8)
     assert kept.tolist() == [False] * 3 + [True, True] + [False] * 3
     assert left == {
         "without a word": 1,
@@ -98,8 +100,8 @@ def test_reasons_are_told_one_by_one():
 def test_bounds_are_laid_on_each_part(part):
     one = Cleaning("paper/mine", own_ends=True, shares=Shares(0.3, 0.3, pooled=True))
     lengths, labels = np.arange(10, 110), ["a"] * 100
-    mine = one.shares.part(part, labels, purpose="split of mine")
-    kept, left = Selection(one, part).keep(lengths, labels)
+    mine = one.shares.split_mask(part, labels, purpose="split of mine")
+    kept, left = Selection(one, part).select_rows(lengths, labels)
     assert kept.sum() == mine.sum() - 2 == left.total() + mine.sum() - 4
     assert not (kept & ~mine).any()
     assert lengths[mine & ~kept].tolist() == [lengths[mine].min(), lengths[mine].max()]

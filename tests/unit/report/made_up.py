@@ -11,10 +11,15 @@ from heedful.core.records import (
     BetterMethod,
     CheckResult,
     ClaimResult,
+    Degree,
     Estimate,
+    EstimateRow,
+    MissingMeasure,
     Verdict,
 )
+from heedful.results.run_folder import MEASUREMENT_SCHEMA
 from heedful.results.run_records import RunRecords
+from heedful.results.schema1 import add_estimates
 from heedful.results.tables import PartitionedTable
 
 MEASURES = {
@@ -53,6 +58,35 @@ NASTY = (
 )
 
 
+def tidy(check, measure, values, *, predicted=None, label=None, **keys):
+    """Rows of one measure, one for each value, under these keys."""
+    n = len(values)
+    given = {"check": check, "measure": measure, **keys}
+    columns = {
+        "instance": pa.array(np.arange(n)),
+        "predicted": pa.array(predicted or ["pos"] * n, pa.string()),
+        "label": pa.array(label or ["pos"] * n, pa.string()),
+        "value": pa.array(np.asarray(values, dtype=float), from_pandas=True),
+    }
+    for name in MEASUREMENT_SCHEMA.names:
+        if name not in columns:
+            kind = MEASUREMENT_SCHEMA.field(name).type
+            columns[name] = pa.array([given.get(name)] * n, kind)
+    return pa.table(columns).select(MEASUREMENT_SCHEMA.names)
+
+
+def estimated(made, *more):
+    """The same records with further rows, and an estimate of all that is keyed by more than a name.
+
+    A check that the verdict lacks is not added to it.
+    """
+    whole = pa.concat_tables([made.measurements.whole(), *more])
+    found = replace(made, measurements=PartitionedTable.of(whole))
+    level, seed = (found.manifest[name] for name in ("level", "seed"))
+    verdict = add_estimates(found.verdict, found.columns, level=level, seed=seed)
+    return replace(found, verdict=verdict)
+
+
 def measurements(n, classes, *, checks=tuple(MEASURES), seed=0):
     """Tidy rows of n instances; every tenth value of a τ is undefined."""
     random = np.random.default_rng(seed)
@@ -64,16 +98,7 @@ def measurements(n, classes, *, checks=tuple(MEASURES), seed=0):
             values = random.uniform(low, np.log(2), n)
             if low < 0:
                 values[::10] = nan
-            columns = {
-                "instance": pa.array(np.arange(n)),
-                "predicted": pa.array(predicted, pa.string()),
-                "label": pa.array(label, pa.string()),
-                "check": pa.array([check] * n, pa.string()),
-                "measure": pa.array([measure] * n, pa.string()),
-                "setting": pa.nulls(n, pa.string()),
-                "value": pa.array(values, from_pandas=True),
-            }
-            parts.append(pa.table(columns))
+            parts.append(tidy(check, measure, values, predicted=predicted, label=label))
     return pa.concat_tables(parts)
 
 
@@ -82,20 +107,10 @@ def by_layer(n, layers, heads, *, seed=0):
     random, parts = np.random.default_rng(seed), []
     for layer in range(layers):
         for head in (None, *range(heads)):
-            setting = f"layer {layer}" + ("" if head is None else f", head {head}")
             tau = (layer - 1) / 10 * (-1 if head and head % 2 else 1) + random.normal(0, 0.05, n)
             mass = random.uniform(0, 1, n)
             for measure, values in (("tau_leave_one_out", tau), ("word_mass", mass)):
-                columns = {
-                    "instance": pa.array(np.arange(n)),
-                    "predicted": pa.array(["pos"] * n),
-                    "label": pa.array(["pos"] * n),
-                    "check": pa.array(["agreement"] * n),
-                    "measure": pa.array([measure] * n),
-                    "setting": pa.array([setting] * n),
-                    "value": pa.array(values, from_pandas=True),
-                }
-                parts.append(pa.table(columns))
+                parts.append(tidy("agreement", measure, values, layer=layer, head=head))
     return pa.concat_tables(parts)
 
 
@@ -105,16 +120,7 @@ def traced(n, layers, *, seed=0):
     for layer in range(layers):
         means = {"tau_weighting": 0.8 - layer / 10, "tau_unrolled": 0.1, "tau_mixing": 0.3}
         for measure, mean in means.items():
-            columns = {
-                "instance": pa.array(np.arange(n)),
-                "predicted": pa.array(["pos"] * n),
-                "label": pa.array(["pos"] * n),
-                "check": pa.array(["mechanism"] * n),
-                "measure": pa.array([measure] * n),
-                "setting": pa.array([f"layer {layer}"] * n),
-                "value": pa.array(mean + random.normal(0, 0.05, n)),
-            }
-            parts.append(pa.table(columns))
+            parts.append(tidy("mechanism", measure, mean + random.normal(0, 0.05, n), layer=layer))
     return pa.concat_tables(parts)
 
 
@@ -171,18 +177,22 @@ def verdict(classes, *, checks=tuple(MEASURES), estimate=None, **changes):
             "undecided",
             f"The sentence of {name}.",
             dict.fromkeys(MEASURES[name], one),
-            {label: dict.fromkeys(MEASURES[name], one) for label in classes},
+            tuple(
+                EstimateRow(measure, one, predicted=label)
+                for label in classes
+                for measure in MEASURES[name]
+            ),
             {MEASURES[name][0]: 10},
-            {"lost_measure": "it was not there"},
+            (MissingMeasure("lost_measure", "it was not there"),),
         )
         for name in checks
     }
     usual = {
         "answer": "unfaithful",
         "why": "Attention ranks words nearer to chance.",
-        "degree": one,
-        "instead": BetterMethod("one_hot_gradient", 0.876),
-        "claims": {name: ClaimResult("not examined", "Not looked at.") for name in CLAIMS},
+        "degree": Degree("agreement", one),
+        "instead": BetterMethod("one_hot_gradient", Estimate(0.876, nan, nan, 0)),
+        "claims": {name: ClaimResult("not tested", "Not looked at.") for name in CLAIMS},
         "checks": results,
     }
     return Verdict(**(usual | changes))
@@ -220,19 +230,18 @@ def transformer(
     **others,
 ):
     """Records of a model of many attentions, the last layer of which was audited by one check."""
-    told = {
+    described = {
         "attention_path": "interface",
         "attention": f"layer {layers - 1}, mean over heads, first position",
         "parity": 3e-7,
         "batches_halved": 2,
     }
-    changes = told | others.pop("manifest_changes", {})
+    changes = described | others.pop("manifest_changes", {})
     one = records(n, manifest_changes=changes, **({"checks": ("agreement",)} | others))
-    rows = pa.concat_tables([one.measurements.whole(), by_layer(n, layers, heads)])
     whole = (
         PartitionedTable.of(maps(kept_maps, layers, heads, tokens=tokens)) if kept_maps else None
     )
-    return replace(one, measurements=PartitionedTable.of(rows), maps=whole)
+    return replace(estimated(one, by_layer(n, layers, heads)), maps=whole)
 
 
 def records(

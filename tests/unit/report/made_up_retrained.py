@@ -1,4 +1,4 @@
-"""Records of runs that had models made anew, and never were."""
+"""Records of runs that retrained models, and never were."""
 
 from dataclasses import replace
 from math import nan
@@ -6,10 +6,19 @@ from math import nan
 import numpy as np
 import pyarrow as pa
 
-from heedful.core.records import CLAIMS, CheckResult, ClaimResult, Estimate
+from heedful.core.records import (
+    CLAIMS,
+    KEY_COLUMNS,
+    CheckResult,
+    ClaimResult,
+    Estimate,
+    EstimateRow,
+    MeasureKey,
+    MissingMeasure,
+)
 from heedful.results.tables import PartitionedTable
 
-from .made_up import records
+from .made_up import estimated, records, tidy
 
 N = 24
 PLAN = """
@@ -56,32 +65,37 @@ def halves(first, second):
     return np.repeat([first, second], N // 2).astype(float)
 
 
+def keyed(measure, **keys):
+    """What identifies a column of a check."""
+    return MeasureKey("", measure, **keys)
+
+
 def columns(weights=("λ 0.001", "λ 0.01")):
-    """What every check measured, by measure and setting."""
+    """What every check measured, by key."""
     few, many = weights
     return {
         "necessity": {
-            ("score_trained", "seed 1"): flat(1.0),
-            ("score_trained", "seed 2"): halves(1, 0),
-            ("score_uniform", "seed 1"): halves(0, 1),
-            ("score_uniform", "seed 2"): halves(0, 1),
+            keyed("score_trained", seed=1): flat(1.0),
+            keyed("score_trained", seed=2): halves(1, 0),
+            keyed("score_uniform", seed=1): halves(0, 1),
+            keyed("score_uniform", seed=2): halves(0, 1),
         },
         "seeds": {
-            ("jsd_seeds", "seed 1"): flat(0.1),
-            ("jsd_seeds", "seed 2"): halves(0.1, 0.3),
-            ("jsd_seeds", None): halves(0.1, 0.2),
-            ("jsd_adversary", None): halves(0.5, 0.6),
-            ("jsd_shuffled", None): halves(0.3, 0.5),
-            ("max_attention", None): halves(0.3, 1.0),
-            ("tvd_seeds", None): halves(0.1, 0.3),
+            keyed("jsd_seeds", seed=1): flat(0.1),
+            keyed("jsd_seeds", seed=2): halves(0.1, 0.3),
+            keyed("jsd_seeds"): halves(0.1, 0.2),
+            keyed("jsd_adversary"): halves(0.5, 0.6),
+            keyed("jsd_shuffled"): halves(0.3, 0.5),
+            keyed("max_attention"): halves(0.3, 1.0),
+            keyed("tvd_seeds"): halves(0.1, 0.3),
         },
         "guide": {
-            (f"score_{one}", f"seed {seed}"): flat(score)
+            keyed(f"score_{one}", seed=seed): flat(score)
             for one, score in (("uniform", 0.0), ("own", 1.0), ("base", 1.0), ("adversary", 0.0))
             for seed in (1, 2)
         },
         "adversary": {
-            (measure, f"{weight}, {start}"): flat(value)
+            keyed(measure, setting=f"{weight}, {start}"): flat(value)
             for weight, start, values in (
                 (many, "scratch", (0.6, 0.3, 0.5)),
                 (few, "scratch", (0.5, 0.2, 0.75)),
@@ -90,29 +104,32 @@ def columns(weights=("λ 0.001", "λ 0.01")):
             for measure, value in zip(("jsd", "tvd", "score"), values, strict=True)
         },
         "deception": {
-            ("mass_after", few): flat(0.4),
-            ("score_after", few): flat(1.0),
-            ("mass_after", many): flat(0.1),
-            ("score_after", many): halves(1, 0),
+            keyed("mass_after", setting=few): flat(0.4),
+            keyed("score_after", setting=few): flat(1.0),
+            keyed("mass_after", setting=many): flat(0.1),
+            keyed("score_after", setting=many): halves(1, 0),
         },
         "roar": {
-            ("score_whole", "seed 1"): flat(1.0),
+            keyed("score_whole", seed=1): flat(1.0),
             **{
-                (f"score_{one}", f"share {share}, seed {seed}"): column
+                keyed("score", method=one, seed=seed, setting=f"share {share}"): column
                 for one, share, column in (
                     ("attention", 0.1, halves(0, 1)),
                     ("attention", 0.5, flat(0.0)),
                     ("random", 0.1, flat(1.0)),
                     ("random", 0.5, halves(1, 0)),
                 )
-                for seed in (1, 2)
+                for seed in (1, 2, None)
             },
-            ("score_attention", "share 0.1"): halves(0, 1),
-            ("score_attention", "seed 1"): flat(0.25),
+            keyed("score", method="attention", seed=1): flat(0.25),
         },
         "off_manifold": {
-            (f"{measure}_attention", "masking"): flat(value)
-            for measure, value in (("beyond_random", 0.1), ("comprehensiveness", 0.3))
+            keyed(measure, method="attention", setting="masking"): flat(value)
+            for measure, value in (
+                ("beyond_random", 0.1),
+                ("comprehensiveness", 0.3),
+                ("worst", 0.05),
+            )
         },
     }
 
@@ -152,48 +169,49 @@ ESTIMATES = {
     },
     "roar": {
         "score_whole": 1.0,
-        "score_attention": 0.25,
-        "score_random": 0.75,
-        "beyond_random_attention": 0.5,
+        ("score", "attention"): 0.25,
+        ("score", "random"): 0.75,
+        ("beyond_random", "attention"): 0.5,
     },
     "off_manifold": {
         "same_prediction": 0.95,
         "copy_tvd": 0.05,
-        "comprehensiveness_attention": 0.2,
-        "comprehensiveness_random": 0.1,
-        "beyond_random_attention": 0.15,
+        ("comprehensiveness", "attention"): 0.2,
+        ("comprehensiveness", "random"): 0.1,
+        ("beyond_random", "attention"): 0.15,
     },
 }
 
 
 def result(name, *, reason=""):
     """What a check found; nothing where there is a reason."""
-    found = {
-        measure: Estimate(value, value - 0.02, value + 0.02, N)
-        for measure, value in ESTIMATES[name].items()
-    }
-    missing = dict.fromkeys(found, reason) if reason else {}
-    answer = "no vote" if name in ("guide", "adversary", "roar", "off_manifold") else "against"
-    return CheckResult(answer, f"So {name}.", {} if reason else found, missing=missing)
+    answer = "no vote" if name in ("guide", "adversary", "roar", "off_manifold") else "refutes"
+    named = [one if isinstance(one, tuple) else (one, None) for one in ESTIMATES[name]]
+    if reason:
+        missing = tuple(MissingMeasure(measure, reason, method) for measure, method in named)
+        return CheckResult(answer, f"So {name}.", {}, missing=missing)
+    found = [
+        EstimateRow(measure, Estimate(value, value - 0.02, value + 0.02, N), method)
+        for (measure, method), value in zip(named, ESTIMATES[name].values(), strict=True)
+    ]
+    plain = {row.measure: row.estimate for row in found if row.method is None}
+    return CheckResult(answer, f"So {name}.", plain, tuple(row for row in found if row.method))
 
 
 def rows(measured, classes):
     """Tidy rows of all columns."""
     predicted = [classes[i % len(classes)] for i in range(N)]
     parts = [
-        pa.table(
-            {
-                "instance": pa.array(np.arange(N)),
-                "predicted": pa.array(predicted),
-                "label": pa.array(predicted),
-                "check": pa.array([check] * N),
-                "measure": pa.array([measure] * N),
-                "setting": pa.array([setting] * N, pa.string()),
-                "value": pa.array(values, from_pandas=True),
-            }
+        tidy(
+            check,
+            key.measure,
+            values,
+            predicted=predicted,
+            label=predicted,
+            **{name: getattr(key, name) for name in KEY_COLUMNS},
         )
         for check, found in measured.items()
-        for (measure, setting), values in found.items()
+        for key, values in found.items()
     ]
     return pa.concat_tables(parts)
 
@@ -211,12 +229,12 @@ def retrained(
     """Records of a run with these checks; `missing` could not be made, for the reason it holds."""
     missing = missing or {}
     found = {name: result(name, reason=missing.get(name, "")) for name in checks}
-    claims = {name: ClaimResult("not examined", "None bears on this.") for name in CLAIMS}
+    claims = {name: ClaimResult("not tested", "No check is about this.") for name in CLAIMS}
     for name in checks:
         one = claims[CLAIM_OF[name]]
-        claims[CLAIM_OF[name]] = ClaimResult("against", one.why, (*one.checks, name))
+        claims[CLAIM_OF[name]] = ClaimResult("refuted", one.why, (*one.checks, name))
     if "necessity" in checks:
-        claims["used"] = ClaimResult("for", "The swap moves the output.", ("necessity",))
+        claims["used"] = ClaimResult("supported", "The swap changes the output.", ("necessity",))
     measured = {
         name: one
         for name, one in columns(weights).items()
@@ -225,10 +243,6 @@ def retrained(
     changes = {} if models is None else {"retrained": list(models)}
     changes |= manifest_changes
     base = records(1, classes, kept=False, plan=plan, claims=claims, manifest_changes=changes)
-    return replace(
-        base,
-        verdict=replace(base.verdict, checks=found),
-        measurements=PartitionedTable.of(
-            rows(measured or {"agreement": {("tau", None): flat(nan)}}, classes)
-        ),
-    )
+    table = rows(measured or {"agreement": {keyed("tau"): flat(nan)}}, classes)
+    verdict = replace(base.verdict, checks=found)
+    return estimated(replace(base, verdict=verdict, measurements=PartitionedTable.of(table)))

@@ -8,6 +8,7 @@ from math import nan
 
 import numpy as np
 import pytest
+from heedful.comparison.columns import MeasureKey
 from rich.console import Console
 
 import heedful
@@ -17,7 +18,6 @@ from heedful.report.pages.comparison_html import render_comparison_html
 from heedful.report.pages.comparison_markdown import render_comparison_markdown
 from heedful.report.pages.comparison_rows import COMPARISON_COLUMNS, render_csv
 from heedful.report.terminal.comparison import print_comparison
-from heedful.comparison.columns import MeasureKey
 
 from .made_up import NASTY
 from .test_html import LOADING, Read

@@ -18,11 +18,11 @@ from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.run_html import STEPS, heat_class, render_html
 from heedful.report.pages.run_markdown import render_markdown
 from heedful.report.pages.self_contained_html import TEMPLATES, join_assets
-from heedful.results.run_records import RunRecords
 from heedful.report.sections.layers import build_layers, summarise_layers
 from heedful.report.sections.page import build_page
 from heedful.report.sections.provenance import read_audited_attention
 from heedful.report.terminal.verdict_card import print_card
+from heedful.results.run_records import RunRecords
 from heedful.results.tables import PartitionedTable
 
 from .made_up import NASTY, records, traced, transformer

@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from heedful.report.measure_labels import MEANINGS, OF_METHODS, QUESTIONS, meaning_of, of_a_method
 
 from heedful.checks import checks
 from heedful.core.records import Estimate
 from heedful.report.figures.figure_data import BINS, MOST_CLASSES, OTHER, build_figures
-from heedful.report.measure_labels import MEANINGS, OF_METHODS, QUESTIONS, meaning_of, of_a_method
-from heedful.results.run_records import sanitise_text
 from heedful.report.sections.example_texts import MOST, MOST_WORDS, choose_examples
 from heedful.report.sections.page import build_page
 from heedful.report.sections.slices import build_slices
 from heedful.report.terminal.verdict_card import CHECK_TITLES, CONTROLS
+from heedful.results.run_records import sanitise_text
 from heedful.results.tables import PartitionedTable
 
 from .made_up import MEASURES, measurements, records

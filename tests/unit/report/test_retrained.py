@@ -1,4 +1,4 @@
-"""Models made anew on the page, in Markdown and in the card."""
+"""Retrained models on the page, in Markdown and in the card."""
 
 import re
 from dataclasses import replace
@@ -24,7 +24,7 @@ from .test_html import Read
 
 pytest.importorskip("altair")
 SENTENCE = (
-    "3 models made anew, 3–31 epochs each; 1 trained until the dev score no longer rose, 1 stopped "
+    "3 models retrained, 3–31 epochs each; 1 trained until the dev score no longer rose, 1 stopped "
     "at the limit of epochs, 1 trained on a fixed schedule."
 )
 
@@ -48,7 +48,7 @@ def test_means_by_seed_and_by_weight_are_those_of_the_rows():
     assert [arm.seeds for arm in found["guide"].arms] == [(0, 0), (1, 1), (1, 1), (0, 0)]
     assert found["seeds"].arms[0].seeds == pytest.approx((0.1, 0.2))
     tried = found["adversary"].tried
-    assert [(one.start, one.weight, one.told) for one in tried] == [
+    assert [(one.start, one.weight, one.reported) for one in tried] == [
         ("scratch", "λ 0.001", False),
         ("scratch", "λ 0.01", False),
         ("base", "λ 0.001", True),
@@ -92,7 +92,7 @@ def test_adversaries_and_deceivers_have_a_row_each_and_their_scales():
         "λ 0.001, from base",
         "the model under audit",
     ]
-    assert [row.told for row in adversary.rows] == [False, False, True, False]
+    assert [row.reported for row in adversary.rows] == [False, False, True, False]
     assert isnan(adversary.rows[-1].cells[0].value)
     assert adversary.notes == (SCALES,)
     assert [row.name for row in deception.rows] == [
@@ -147,8 +147,8 @@ def test_every_model_is_told_with_how_its_training_ended():
 @pytest.mark.parametrize(
     ("epochs", "words"),
     [
-        ((7,), "1 model made anew, 7 epochs; 1 trained"),
-        ((7, 7), "2 models made anew, 7 epochs each"),
+        ((7,), "1 model retrained, 7 epochs; 1 trained"),
+        ((7, 7), "2 models retrained, 7 epochs each"),
     ],
 )
 def test_few_models_are_counted_as_one_would(epochs, words):
@@ -164,7 +164,7 @@ def test_the_section_stands_on_the_page():
     assert ("href", "#retraining") in read.attributes
     for name in CHECKS:
         assert ("id", f"figure-{name}") in read.attributes
-    assert page.count("told above") == 2
+    assert page.count("reported above") == 2
     assert not re.search(r"\bnan\b", page, re.IGNORECASE)
 
 
@@ -177,16 +177,16 @@ def test_runs_without_such_checks_have_no_such_section(one):
     assert build_page(one).retraining is None
     assert build_page(one).retrained_pictures == ()
     for told in (render_markdown(one), card(one)):
-        assert "made anew" not in told
+        assert "models retrained" not in told
 
 
 @pytest.mark.parametrize("models", [None, ()])
 def test_runs_that_kept_no_models_still_have_a_page(models):
     one = retrained(models=models)
     page = render_html(one)
-    assert "Models made anew" not in page
+    assert "Every model<" not in page
     assert 'id="figure-seeds"' in page
-    assert "made anew" not in card(one)
+    assert "models retrained" not in card(one)
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -213,7 +213,12 @@ def test_values_that_do_not_exist_leave_their_figures_out():
     nothing = Estimate(nan, nan, nan, 0)
     one = retrained()
     checks = {
-        name: CheckResult("undecided", "", dict.fromkeys(found.estimates, nothing))
+        name: CheckResult(
+            "undecided",
+            "",
+            dict.fromkeys(found.estimates, nothing),
+            tuple(replace(row, estimate=nothing) for row in found.by),
+        )
         for name, found in one.verdict.checks.items()
     }
     page = render_html(replace(one, verdict=replace(one.verdict, checks=checks)))
@@ -248,7 +253,7 @@ def test_training_without_words_is_a_table_of_methods_with_the_control():
     ]
     assert found.rows[1].cells[1].value == 0.5
     assert not found.rows[2].cells[1].n
-    assert "what is missing may itself tell what was there" in found.notes[0]
+    assert "reveal what was removed" in found.notes[0]
 
 
 def test_a_copy_is_told_with_how_alike_it_is():

@@ -1,4 +1,4 @@
-"""Figures of models made anew, against numbers counted by hand."""
+"""Figures of retrained models, against numbers counted by hand."""
 
 import re
 from dataclasses import replace
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from heedful.report.figures.draw import build_chart, render_svg, write_figures
+from heedful.report.figures.faithfulness import COPIED
 from heedful.report.figures.retraining import CELLS, EVERYONE, around, build_retraining_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.sections.retraining import read_retrained_checks
@@ -194,23 +195,23 @@ def test_curves_have_every_method_and_share_with_intervals_over_seeds_and_texts(
 
 
 def test_a_run_that_kept_no_rows_by_share_has_no_curves():
-    bare = retrained(("roar",))
-    from heedful.results.tables import PartitionedTable
-
-    from .made_up_retrained import flat, rows
-
-    only = rows({"roar": {("score_attention", "seed 1"): flat(1.0)}}, ("neg", "pos"))
-    assert "roar" not in pictures(replace(bare, measurements=PartitionedTable.of(only)))
+    one = retrained(("roar",))
+    result = one.verdict.checks["roar"]
+    bare = replace(result, by=tuple(row for row in result.by if row.setting is None))
+    verdict = replace(one.verdict, checks={"roar": bare})
+    assert "roar" not in pictures(replace(one, verdict=verdict))
 
 
 def test_a_copy_that_knows_holes_stands_beside_the_model():
     picture = pictures(retrained())["off_manifold"]
-    found = {(row["panel"], row["method"], row["way"]): row["value"] for row in picture.rows}
+    shown = [row for row in picture.rows if row["what"] != "its order reversed"]
+    found = {(row["panel"], row["method"], row["way"]): row["value"] for row in shown}
+    assert len(picture.rows) == len(shown) + 1
     beyond, lost = "lost beyond random removal", "lost without the top words"
     assert found == {
-        (beyond, "attention", "masking, of the copy"): pytest.approx(0.15),
-        (lost, "attention", "masking, of the copy"): pytest.approx(0.2),
-        (lost, "random", "masking, of the copy"): pytest.approx(0.1),
+        (beyond, "attention", COPIED): pytest.approx(0.15),
+        (lost, "attention", COPIED): pytest.approx(0.2),
+        (lost, "random", COPIED): pytest.approx(0.1),
         (beyond, "attention", "masking"): pytest.approx(0.1),
         (lost, "attention", "masking"): pytest.approx(0.3),
     }

@@ -1,4 +1,4 @@
-"""Which of the cleaned rows a split has: a part of them, and none too short or too long."""
+"""The cleaned rows of a split: those of its part that are neither too short nor too long."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ RowMask = Bool[np.ndarray, "rows"]
 
 @dataclass(frozen=True)
 class Selection:
-    """A cleaning, and where it draws its splits itself the part of them that is asked for."""
+    """A cleaning, and the requested part where the cleaning draws its splits itself."""
 
     cleaning: Cleaning
     part: str | None = None
 
-    def keep(
+    def select_rows(
         self, lengths: Int64[np.ndarray, "rows"], labels: Sequence[str]
     ) -> tuple[RowMask, Counter[str]]:
-        """Which rows are kept, and how many are not, by reason.
+        """The mask of kept rows, and the number of other rows by reason.
 
-        The order is the papers': texts without a word go, then those over `fewer_than`, then
-        parts are drawn, and the bounds on length are laid on each part.
+        As in the papers, texts without a word are removed first, then those of `fewer_than` words
+        or more, then parts are drawn, and the bounds on length apply to each part.
         """
         left = Counter[str]()
         kept = _apply_mask(lengths > 0, np.ones(len(lengths), dtype=bool), "without a word", left)
@@ -38,12 +38,12 @@ class Selection:
         return kept, left
 
     def require_labels(self, *, labelled: bool) -> None:
-        """Refuse to draw by class where classes are not read."""
+        """Raise ConfigError for splits drawn by class where labels are not read."""
         shares = self.cleaning.shares
         if self.part and shares and shares.by_class and not labelled:
             raise ConfigError(
-                f"{self.cleaning.name} draws its splits class by class, so it needs labels, which "
-                "are not read here. Leave the cleaning out."
+                f"{self.cleaning.name} draws its splits by class, so it needs labels, which are "
+                "not read here. Leave out the cleaning."
             )
 
     def _part(self, kept: RowMask, labels: Sequence[str]) -> RowMask:
@@ -53,33 +53,30 @@ class Selection:
         chosen = np.flatnonzero(kept)
         names = [labels[row] for row in chosen.tolist()]
         mine = np.zeros_like(kept)
-        # Drawn for the data set, not for the paper: who followed others had the same splits.
+        # Keyed by the data set, not the paper: papers that followed others had the same splits.
         data_set = self.cleaning.name.rpartition("/")[2]
-        mine[chosen[shares.part(self.part, names, purpose=f"split of {data_set}")]] = True
+        mine[chosen[shares.split_mask(self.part, names, purpose=f"split of {data_set}")]] = True
         return mine
 
     def _bounds(self, lengths: Int64[np.ndarray, "rows"]) -> list[tuple["LengthBounds", str]]:
-        one, found = self.cleaning, []
-        if one.longer_than is not None:
-            found.append(
-                (LengthBounds(above=one.longer_than), f"of {one.longer_than} words or fewer")
-            )
-        elif one.own_ends and len(lengths):
+        one, bounds = self.cleaning, []
+        own_ends = one.own_ends and len(lengths) > 0
+        if (above := one.longer_than) is not None:
+            bounds.append((LengthBounds(above=above), f"of {above} words or fewer"))
+        elif own_ends:
             least = int(lengths.min())
-            found.append((LengthBounds(above=least), f"shortest of the split ({least} words)"))
-        if one.shorter_than is not None:
-            found.append(
-                (LengthBounds(below=one.shorter_than), f"of {one.shorter_than} words or more")
-            )
-        elif one.own_ends and len(lengths):
+            bounds.append((LengthBounds(above=least), f"shortest of the split ({least} words)"))
+        if (below := one.shorter_than) is not None:
+            bounds.append((LengthBounds(below=below), f"of {below} words or more"))
+        elif own_ends:
             most = int(lengths.max())
-            found.append((LengthBounds(below=most), f"longest of the split ({most} words)"))
-        return found
+            bounds.append((LengthBounds(below=most), f"longest of the split ({most} words)"))
+        return bounds
 
 
 @dataclass(frozen=True)
 class LengthBounds:
-    """Lengths between two bounds that are themselves outside."""
+    """Lengths between two exclusive bounds."""
 
     above: int = -1
     below: int | None = None
@@ -91,7 +88,7 @@ class LengthBounds:
 
 
 def _apply_mask(fits: RowMask, kept: RowMask, reason: str, left: Counter[str]) -> RowMask:
-    """Those of the rows kept so far that fit; the others are counted."""
+    """Keep the rows that fit, and count the others."""
     if gone := int((kept & ~fits).sum()):
         left[reason] += gone
     still: RowMask = kept & fits

@@ -1,7 +1,7 @@
-"""The cleanings by name: what Jain & Wallace (2019) did to each data set, and who followed them.
+"""Cleanings by name: those of Jain & Wallace (2019), and of papers that followed them.
 
-Wiegreffe & Pinter (2019) took over code and files of Jain & Wallace for six of the sets. They chose
-the epoch on the test set and used no dev set; heedful chooses on dev, whatever the cleaning.
+Wiegreffe & Pinter (2019) used code and files of Jain & Wallace for six of the data sets. They
+selected the epoch on the test set and had no dev set; heedful always selects on dev.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from heedful.data.cleaning.steps import Cleaning
 JAIN, WIEGREFFE = "jain-wallace-2019", "wiegreffe-pinter-2019"
 WIEGREFFE_DATASETS = ("sst", "imdb", "20news", "agnews", "mimic", "mimic-diabetes", "mimic-anemia")
 
-# Clinical notes, however the user has split them; the two tasks of the papers differ in more.
+# Clinical notes, however the user has split them; the two tasks of the papers add to this.
 _CLINICAL_NOTES = Cleaning("", numbers=True, signs="once", hidden=True, shorter_than=4000, min_df=5)
 
 _JAIN_CLEANINGS = {
@@ -68,7 +68,7 @@ CLEANINGS = {
 def get_cleaning(name: str) -> Cleaning:
     """The cleaning of that name.
 
-    >>> cleaning_named("jain-wallace-2019/sst").words("A fine film, isn't it?")
+    >>> get_cleaning("jain-wallace-2019/sst").clean_text("A fine film, isn't it?")
     ['a', 'fine', 'film', 'isn', 't', 'it']
     """
     if name not in CLEANINGS:

@@ -1,7 +1,7 @@
 """Splits that a paper drew itself: shares of the training texts, or of all texts together.
 
-The papers drew with scikit-learn, from lists in an order that is not published, so that their very
-rows cannot be had. Here rows are drawn once for all from our own streams: the sizes are theirs.
+The papers drew with scikit-learn from lists whose order is not published, so their exact rows are
+unknown. Here rows are drawn by a fixed seed; only the sizes are those of the papers.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ SEED = 0  # a split belongs to the data, not to a run
 
 @dataclass(frozen=True)
 class Shares:
-    """How much becomes dev and test.
+    """The shares of texts that become dev and test.
 
-    `pooled`: all texts are put together, `test` of them are the test split, `dev` of the others
-    the dev split. Otherwise `dev` is taken out of the training texts, and `test` is how much of
-    the test texts is kept (0: all). `by_class` keeps the share of every class.
+    If `pooled`, the share `test` of all texts is the test split, and the share `dev` of the others
+    the dev split. Otherwise `dev` is a share of the training texts, and `test` is the share of the
+    test texts that is kept (0: all). `by_class` stratifies by class.
     """
 
     dev: float = 0.0
@@ -31,18 +31,19 @@ class Shares:
     by_class: bool = False
 
     def __str__(self) -> str:
-        parts = [f"{self.dev:.0%} of {'the rest' if self.pooled else 'train'} to dev"]
-        kept = "of all to test" if self.pooled else "of test kept"
-        told = [*([f"{self.test:.0%} {kept}"] if self.test else ()), *(parts if self.dev else ())]
-        return " and ".join(told)
+        test = f"{self.test:.0%} {'of all to test' if self.pooled else 'of test kept'}"
+        dev = f"{self.dev:.0%} of {'the rest' if self.pooled else 'train'} to dev"
+        return " and ".join([test] * bool(self.test) + [dev] * bool(self.dev))
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits of a pool."""
+        """The splits of pooled texts."""
         return ("train", *(("dev",) if self.dev else ()), "test")
 
-    def part(self, split: str, labels: Sequence[str], *, purpose: str) -> Bool[np.ndarray, "rows"]:
-        """Which rows belong to the split, of rows with these labels."""
+    def split_mask(
+        self, split: str, labels: Sequence[str], *, purpose: str
+    ) -> Bool[np.ndarray, "rows"]:
+        """Which of the rows with these labels belong to the split."""
         rows = np.arange(len(labels))
         classes = np.asarray(labels) if self.by_class else np.zeros(len(labels), dtype=int)
         if self.pooled:
@@ -60,12 +61,12 @@ class Shares:
 def _draw(
     rows: Int64[np.ndarray, "rows"], count: int, classes: np.ndarray, purpose: str
 ) -> Int64[np.ndarray, "drawn"]:
-    """`count` of the rows, as near as can be in the shares of their classes."""
+    """Draw `count` of the rows, stratified by class as closely as possible."""
     mixed = generator(SEED, purpose).permutation(rows)
     names, sizes = np.unique(classes[rows], return_counts=True)
     quotas = count * sizes / max(1, len(rows))
-    taken = np.floor(quotas).astype(int)
-    for extra in np.argsort(taken - quotas, kind="stable")[: count - taken.sum()]:
-        taken[extra] += 1  # what rounding left goes to the largest remainders
-    parts = [mixed[classes[mixed] == one][:few] for one, few in zip(names, taken, strict=True)]
+    counts = np.floor(quotas).astype(int)
+    for extra in np.argsort(counts - quotas, kind="stable")[: count - counts.sum()]:
+        counts[extra] += 1  # the rest of rounding goes to the largest remainders
+    parts = [mixed[classes[mixed] == one][:few] for one, few in zip(names, counts, strict=True)]
     return np.sort(np.concatenate([rows[:0], *parts]))

@@ -1,4 +1,4 @@
-"""Where the rows of a split come from when a cleaning draws its splits itself."""
+"""Sources of the splits that a cleaning draws itself."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -9,22 +9,22 @@ from heedful.data.cleaning.filters import Selection
 from heedful.data.cleaning.steps import Cleaning
 from heedful.data.dataset import DEV_NAMES, NumberedRow, Source, pick_split
 
-SINGLE_SPLIT = ("all",)  # the splits of a file or table that serves any
+SINGLE_SPLIT = ("all",)  # of a file or table that stands for any split
 
 
 @dataclass(frozen=True, eq=False)
 class PooledSource:
-    """All splits of the data, one after the other; rows are numbered through."""
+    """All splits of the data, concatenated and numbered from 1."""
 
     sources: tuple[Source, ...]
 
     @property
     def name(self) -> str:
-        """What the user called it."""
+        """The name given by the user."""
         return self.sources[0].name
 
     def sha256(self) -> str:
-        """Hex digest over those of the splits."""
+        """Hex digest over the digests of the splits."""
         digests = " ".join(source.sha256() for source in self.sources)
         return hashlib.sha256(digests.encode()).hexdigest()
 
@@ -34,7 +34,7 @@ class PooledSource:
 
 
 def splits_after_cleaning(cleaning: Cleaning, there: tuple[str, ...]) -> tuple[str, ...]:
-    """The splits the data has once it is cleaned."""
+    """The splits of the data after cleaning."""
     shares = cleaning.shares
     if shares is None or (there == SINGLE_SPLIT and not shares.pooled):
         return there
@@ -50,7 +50,7 @@ def splits_after_cleaning(cleaning: Cleaning, there: tuple[str, ...]) -> tuple[s
 def select_source(
     cleaning: Cleaning, split: str, there: tuple[str, ...], source: Callable[[str], Source]
 ) -> tuple[Source, Selection]:
-    """The source that holds the split's rows, and which of them to take."""
+    """The source of a split's rows, and the selection of rows from it."""
     shares = cleaning.shares
     if shares is None or (there == SINGLE_SPLIT and not shares.pooled):
         return source(split), Selection(cleaning)
@@ -67,10 +67,10 @@ def select_source(
 
 
 def require_same_cleaning(cleaning: str | None, before: str | None) -> None:
-    """Refuse to clean in another way what has been read already."""
+    """Raise ConfigError for another cleaning of a data set that was read already."""
     if cleaning is not None and cleaning != before:
         came = f"cleaned by {before}" if before else "read without a cleaning"
         raise ConfigError(
-            f"The data set was {came}; {cleaning} cannot be laid upon it. "
+            f"The data set was {came}; {cleaning} cannot be applied to it. "
             "Give the data by its path or name, with the cleaning."
         )

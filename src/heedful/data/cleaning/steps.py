@@ -1,4 +1,4 @@
-"""How a paper cleaned its texts: which words are left of a row, before any row is left out."""
+"""How a paper cleaned its texts: the words that are kept of a row."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -11,13 +11,12 @@ from heedful.data.cleaning.split_ratios import Shares
 from heedful.data.sources.row_schema import ValidRow
 
 KERAS_FILTER = str.maketrans(dict.fromkeys('!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n', " "))
-NUMBER_TOKEN = "qqq"  # stands for every word with a digit in it
-DEIDENTIFIED_TOKEN = "<DE>"  # stands for what was taken out of clinical notes: [**Hospital 12**]
+NUMBER_TOKEN = "qqq"  # noqa: S105 - replaces every word with a digit
+DEIDENTIFIED_TOKEN = "<DE>"  # noqa: S105 - replaces [**Hospital 12**] in clinical notes
 OPEN, SHUT = ("[", "*", "*"), ("*", "*", "]")
 FINAL_PUNCTUATION = (".", "?")
 
-IndexedWords = list[tuple[str, int]]  # words, each with the number of the token it comes from
-
+IndexedWords = list[tuple[str, int]]  # words, each with the index of the token it comes from
 
 WORD_SPLITTERS: dict[str, Callable[[str], list[str]]] = {
     "space": str.split,
@@ -25,7 +24,6 @@ WORD_SPLITTERS: dict[str, Callable[[str], list[str]]] = {
     "letters": lambda text: re.sub(r"\W", " ", text).split(),
     "keras": lambda text: text.lower().translate(KERAS_FILTER).split(),
 }
-
 
 SPLITTER_LABELS = {
     "space": "words at white space",
@@ -40,13 +38,14 @@ PUNCTUATION_LABELS = {"once": "repeated signs once", "last": "signs between word
 class Cleaning:
     """One paper's cleaning of one data set, by its public name.
 
-    `split` says what words are: at white "space", "signs" and contractions apart (in the place of
-    spaCy), "letters" alone, or as the word sequences of "keras". `signs` says what becomes of
-    signs in a row: all are kept, each stands "once", or those go that a word follows ("last").
-    Rows are kept that have more than `longer_than` and fewer than `shorter_than` words; where
-    `own_ends` is set, a bound that is not named is the split's own shortest or longest text,
-    which goes too. `fewer_than` bounds words before `shares` are drawn. `min_df` is how many texts
-    a word of the vocabulary occurs in.
+    `split` is how words are split: at white "space", with "signs" (punctuation) and contractions
+    apart (in place of spaCy), "letters" only, or as by "keras". `signs` is what happens to repeated
+    punctuation: "all" is kept, each mark "once", or only the "last" mark before a word. `hidden`
+    replaces de-identified spans, and `closing` keeps the final punctuation.
+    Rows are kept that have more than `longer_than` and fewer than `shorter_than` words; with
+    `own_ends`, a bound that is not given is the length of the split's shortest or longest text,
+    exclusive. `fewer_than` bounds words before `shares` are drawn. `min_df` is the minimum number
+    of texts in which a word of the vocabulary occurs.
     """
 
     name: str
@@ -67,47 +66,52 @@ class Cleaning:
         """What it does, in one line."""
         return ", ".join((*_describe_words(self), *_describe_rows(self)))
 
-    def words(self, text: str) -> list[str]:
+    def clean_text(self, text: str) -> list[str]:
         """The words of one text.
 
-        >>> Cleaning("mine", numbers=True, signs="last").words("Won 7-2, isn't that great!!")
+        >>> Cleaning("mine", numbers=True, signs="last").clean_text("Won 7-2, isn't that great!!")
         ['won', 'qqq', 'qqq', 'is', 'n', "'", 't', 'that', 'great', '!']
         """
-        return [word for word, _ in self._told([text])]
+        return [word for word, _ in self._clean_tokens([text])]
 
-    def row(self, row: ValidRow) -> ValidRow:
-        """The row with its words cleaned; what people marked goes along with its tokens."""
+    def clean_row(self, row: ValidRow) -> ValidRow:
+        """The row with its words cleaned; annotations follow their tokens."""
         marked = row.rationale is not None or row.word_scores is not None
         tokens = row.tokens or (row.text.split() if marked else (row.text,))
-        told = self._told(tokens)
-        words = tuple(word for word, _ in told)
+        indexed = self._clean_tokens(tokens)
+        words = tuple(word for word, _ in indexed)
         return replace(
             row,
             text=" ".join(words),
             tokens=words,
-            rationale=_carry_rationale(row.rationale, told),
-            pair=None if row.pair is None else " ".join(self.words(row.pair)),
-            word_scores=row.word_scores and tuple(row.word_scores[at] for _, at in told),
+            rationale=_carry_rationale(row.rationale, indexed),
+            pair=None if row.pair is None else " ".join(self.clean_text(row.pair)),
+            word_scores=row.word_scores and tuple(row.word_scores[at] for _, at in indexed),
         )
 
-    def _told(self, tokens: Sequence[str]) -> IndexedWords:
+    def _clean_tokens(self, tokens: Sequence[str]) -> IndexedWords:
         split = WORD_SPLITTERS[self.split]
-        told = [(word, at) for at, token in enumerate(tokens) for word in split(token)]
+        words = [(word, at) for at, token in enumerate(tokens) for word in split(token)]
         if self.hidden:
-            told = list(_replace_deidentified(told))
+            words = list(_replace_deidentified(words))
         if self.lower:
-            told = [(word if word == DEIDENTIFIED_TOKEN else word.lower(), at) for word, at in told]
+            words = [(_lower(word), at) for word, at in words]
         if self.numbers:
-            told = [
-                (NUMBER_TOKEN if any(map(str.isdigit, word)) else word, at) for word, at in told
-            ]
+            words = [(_replace_number(word), at) for word, at in words]
         if self.signs != "all":
-            told = list(
-                (_collapse_repeats if self.signs == "once" else _drop_inner_punctuation)(told)
-            )
-        if not self.closing and told and told[-1][0] in FINAL_PUNCTUATION:
-            told.pop()
-        return told
+            reduce = _collapse_repeats if self.signs == "once" else _drop_inner_punctuation
+            words = list(reduce(words))
+        if not self.closing and words and words[-1][0] in FINAL_PUNCTUATION:
+            words.pop()
+        return words
+
+
+def _lower(word: str) -> str:
+    return word if word == DEIDENTIFIED_TOKEN else word.lower()
+
+
+def _replace_number(word: str) -> str:
+    return NUMBER_TOKEN if any(map(str.isdigit, word)) else word
 
 
 def _describe_words(one: Cleaning) -> Iterator[str]:
@@ -137,32 +141,32 @@ def _describe_rows(one: Cleaning) -> Iterator[str]:
 
 
 def count_words(row: ValidRow) -> int:
-    """How many words a cleaned row has; none where its second text has none."""
+    """The number of words of a cleaned row; 0 if the second text of a pair has none."""
     return 0 if row.pair == "" else len(row.tokens or ())
 
 
 def _carry_rationale(
-    rationale: tuple[int, ...] | None, told: IndexedWords
+    rationale: tuple[int, ...] | None, words: IndexedWords
 ) -> tuple[int, ...] | None:
     if rationale is None:
         return None
     marked = set(rationale)
-    return tuple(number for number, (_, at) in enumerate(told) if at in marked)
+    return tuple(number for number, (_, at) in enumerate(words) if at in marked)
 
 
-def _replace_deidentified(told: IndexedWords) -> Iterator[tuple[str, int]]:
-    """One word in the place of each bracket [** … **]; in one pass, however many never close."""
-    words = [word for word, _ in told]
+def _replace_deidentified(indexed: IndexedWords) -> Iterator[tuple[str, int]]:
+    """Replace each bracket [** … **] by one word, in linear time even if many never close."""
+    words = [word for word, _ in indexed]
     shuts = [at for at in range(len(words) - 2) if tuple(words[at : at + 3]) == SHUT]
     at, nearest = 0, 0
     while at < len(words):
         while nearest < len(shuts) and shuts[nearest] < at + len(OPEN):
             nearest += 1
         if nearest < len(shuts) and tuple(words[at : at + 3]) == OPEN:
-            yield DEIDENTIFIED_TOKEN, told[at][1]
+            yield DEIDENTIFIED_TOKEN, indexed[at][1]
             at = shuts[nearest] + len(SHUT)
         else:
-            yield told[at]
+            yield indexed[at]
             at += 1
 
 
@@ -170,21 +174,21 @@ def _is_punctuation(word: str) -> bool:
     return len(word) == 1 and not (word.isascii() and word.isalnum())
 
 
-def _collapse_repeats(told: IndexedWords) -> Iterator[tuple[str, int]]:
-    """Of a sign that comes several times in a row, the first."""
-    yield from told[:1]
-    for (before, _), (word, at) in pairwise(told):
+def _collapse_repeats(words: IndexedWords) -> Iterator[tuple[str, int]]:
+    """Keep the first of a repeated punctuation mark."""
+    yield from words[:1]
+    for (before, _), (word, at) in pairwise(words):
         if word != before or not _is_punctuation(word):
             yield word, at
 
 
-def _drop_inner_punctuation(told: IndexedWords) -> Iterator[tuple[str, int]]:
-    """Signs go where white space follows, as in 20News: of a run, space included, the last stays.
+def _drop_inner_punctuation(words: IndexedWords) -> Iterator[tuple[str, int]]:
+    """Keep the last character of every run of punctuation and white space, as for 20News.
 
-    So signs inside of a word stay, apart, and the sign that ends the text.
+    So punctuation before white space is dropped; inside a word or at the end of the text it stays.
     """
-    for number, (word, at) in enumerate(told):
-        ends = number + 1 == len(told)
+    for number, (word, at) in enumerate(words):
+        ends = number + 1 == len(words)
         parts = re.findall(r"\w+|\W+", word)
         for place, part in enumerate(parts):
             trailing = place + 1 == len(parts) and not ends

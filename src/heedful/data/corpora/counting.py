@@ -1,59 +1,28 @@
-"""A corpus of counting whose decisive words are known by construction: which symbol is there more?
+"""A counting corpus whose decisive words are known: which of two symbols is more frequent?
 
-The toy task of De Cao et al. (2020): asked are two symbols, and the text is drawn over the same
-alphabet, each of the two with probability ¼ at every place. Only places that hold one of the two
-matter.
+The toy task of De Cao et al. (2020): the question is two symbols, and the text is drawn over the
+same alphabet, each of the two with probability ¼ at every position. Only positions with one of the
+two matter.
 """
-
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.core.rng import generator
-from heedful.data.corpora.synthetic import LONGEST, SEED, SHORTEST, SIZES, Rng
+from heedful.data.corpora.synthetic import LONGEST, SHORTEST, Rng, Row, register_synthetic
 from heedful.data.corpora.word_lists import SYMBOLS
-from heedful.data.dataset import NumberedRow, corpora, pick_split, rows_sha256
 
 COUNTING_LABELS = ("more", "not more")
-ASKED_SYMBOL_RATE = 0.25  # the probability of each of the two symbols; the others share the rest
+ASKED_SYMBOL_RATE = 0.25  # probability of each of the two symbols; the others share the rest
 
 
-@dataclass(frozen=True)
-class CountingSource:
-    """One split: symbols, the two that are asked for, and whether the first is there more often."""
-
-    split: str
-    name: str = "synthetic:counting"
-
-    def sha256(self) -> str:
-        """Hex digest of the rows as canonical JSON."""
-        return rows_sha256(self)
-
-    def __iter__(self) -> Iterator[NumberedRow]:
-        for index in range(SIZES[self.split]):
-            rng = generator(SEED, f"{self.name}/{self.split}", index)
-            yield index + 1, _row(rng, index % 2)
-
-
-@corpora.register("synthetic:counting")
-@dataclass(frozen=True)
-class Counting:
-    """Is the first of two symbols there more often? The rationale is where either of them is."""
-
-    splits: tuple[str, ...] = field(default=tuple(SIZES), init=False)
-
-    def __call__(self, split: str) -> CountingSource:
-        return CountingSource(pick_split(split, SIZES, name="synthetic:counting"))
-
-
-def _row(rng: Rng, label: int) -> dict[str, object]:
-    """Drawn anew until the answer is the one whose turn it is, and one of the two is there."""
-    while True:
+@register_synthetic("synthetic:counting")
+def draw_counting_row(rng: Rng, index: int) -> Row:
+    """Is the first of two symbols more frequent? The rationale is the positions of both."""
+    label = index % 2
+    while True:  # until the answer is the label and at least one of the two symbols occurs
         asked, drawn = draw_counting(rng)
-        one, other = (int((drawn == number).sum()) for number in asked)
-        if int(one <= other) == label and one + other:
+        first, second = (int((drawn == symbol).sum()) for symbol in asked)
+        if int(first <= second) == label and first + second:
             break
     tokens = [SYMBOLS[number] for number in drawn.tolist()]
     return {
@@ -66,7 +35,7 @@ def _row(rng: Rng, label: int) -> dict[str, object]:
 
 
 def draw_counting(rng: Rng) -> tuple[list[int], NDArray[np.int64]]:
-    """Two symbols by their numbers, and those of a text."""
+    """Draw two symbols and a text, as indices."""
     asked = rng.permutation(len(SYMBOLS))[:2].tolist()
     share = np.full(len(SYMBOLS), (1 - 2 * ASKED_SYMBOL_RATE) / (len(SYMBOLS) - 2))
     share[asked] = ASKED_SYMBOL_RATE

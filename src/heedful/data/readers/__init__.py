@@ -1,4 +1,4 @@
-"""Readers of the data sets of the papers as their authors distribute them: `sst:PATH` and so on."""
+"""Readers of published data sets as their authors distribute them: `sst:PATH` and so on."""
 
 from heedful.data.readers import (  # noqa: F401 - registers them
     adr,
@@ -17,6 +17,6 @@ __all__ = ["ReaderSplits", "open_reader", "readers"]
 
 
 def open_reader(reader: str, path: str) -> ReaderSplits:
-    """The splits that a reader finds at a path."""
-    found: ReaderSplits = readers[reader](f"{reader}:{path}", path)
-    return found
+    """Open the splits that a reader finds at a path."""
+    splits: ReaderSplits = readers[reader](f"{reader}:{path}", path)
+    return splits

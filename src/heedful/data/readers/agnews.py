@@ -1,19 +1,12 @@
-"""AG's News (Zhang et al., 2015): world news and business news, told by their description."""
+"""AG's News (Zhang et al., 2015): descriptions of news articles, on the world or on business."""
 
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from heedful.data.dataset import NumberedRow
-from heedful.data.readers.base import (
-    ReaderSplits,
-    find_subfolder,
-    layout_error,
-    readers,
-    require_path,
-    split_files,
-)
-from heedful.data.sources.files import data_errors, is_utf8, read_csv_cells
+from heedful.data.readers.base import ParsedRow, find_files, parse_rows, register_reader
+from heedful.data.sources.files import is_utf8, read_csv_cells
 from heedful.data.sources.row_schema import BadLine, LeftOut
 
 NAMES = {split: (f"{split}.csv",) for split in ("train", "test")}
@@ -22,28 +15,19 @@ SKIPPED_CLASSES = {"2": "on sports", "4": "on science"}
 CELLS_PER_ROW = 3  # class, title, description
 
 
-@readers.register("agnews")
-def agnews(name: str, path: str) -> ReaderSplits:
-    """AG News, world or business: a folder with train.csv and test.csv (class, title, text)."""
-    folder = find_subfolder(require_path(name, path), "ag_news_csv")
-    if not (files := split_files(folder, NAMES)):
-        raise layout_error(name, "the folder ag_news_csv, with train.csv and test.csv", folder)
-    return ReaderSplits(
-        name, {split: partial(read_articles, file) for split, file in files.items()}
-    )
-
-
+@register_reader(
+    "agnews",
+    "AG News, world or business: a folder with train.csv and test.csv (class, title, text).",
+    layout="the folder ag_news_csv, with train.csv and test.csv",
+    find=partial(find_files, NAMES),
+    subfolders=("ag_news_csv",),
+)
 def read_articles(path: Path) -> Iterator[NumberedRow]:
-    """The descriptions, without their titles; articles of the two other classes are left out."""
-    with (
-        data_errors(path),
-        path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream,
-    ):
-        for number, cells in read_csv_cells(path, stream):
-            yield number, cells if isinstance(cells, BadLine) else _row(cells)
+    """Read descriptions without titles; articles of the two other classes are left out."""
+    return parse_rows(read_csv_cells(path), _parse_row)
 
 
-def _row(cells: list[str]) -> dict[str, object] | BadLine | LeftOut:
+def _parse_row(cells: list[str]) -> ParsedRow:
     if not is_utf8(cells):
         return BadLine("not UTF-8")
     if len(cells) != CELLS_PER_ROW:

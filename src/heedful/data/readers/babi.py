@@ -1,4 +1,4 @@
-"""bAbI questions (Weston et al., 2016): stories in numbered lines, questions with their answers."""
+"""bAbI questions (Weston et al., 2016): stories in numbered lines, with questions and answers."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -25,11 +25,11 @@ EXPECTED_LAYOUT = "a folder of tasks, with files such as qa1_single-supporting-f
 @readers.register("babi")
 def babi(name: str, path: str) -> ReaderSplits:
     """bAbI questions: a folder of tasks and which of them, such as babi:tasks/en-10k@qa1."""
-    where, at, task = path.rpartition("@")
-    folder = require_path(name, where if at else path)
+    folder_path, at, task = path.rpartition("@")
+    folder = require_path(name, folder_path if at else path)
     for one in ("tasks_1-20_v1-2", "en-10k"):
         folder = find_subfolder(folder, one)
-    tasks = _tasks(folder)
+    tasks = _find_tasks(folder)
     if not tasks:
         raise layout_error(name, EXPECTED_LAYOUT, folder)
     chosen = [one for one in tasks if not at or task in (one, one.partition("_")[0])]
@@ -43,7 +43,7 @@ def babi(name: str, path: str) -> ReaderSplits:
     )
 
 
-def _tasks(folder: Path) -> dict[str, dict[str, Path]]:
+def _find_tasks(folder: Path) -> dict[str, dict[str, Path]]:
     """The files by task and split."""
     found: dict[str, dict[str, Path]] = {}
     for split, end in SPLIT_SUFFIXES.items():
@@ -54,18 +54,18 @@ def _tasks(folder: Path) -> dict[str, dict[str, Path]]:
 
 
 def read_stories(path: Path) -> Iterator[NumberedRow]:
-    """A row for each question: the story so far; the rationale is the facts that answer it."""
+    """Read one row per question: the story so far; the rationale is the supporting facts."""
     facts: dict[int, str] = {}
     for number, line in read_text_lines(path):
-        told = line if isinstance(line, BadLine) else _split_number(line)
-        if isinstance(told, BadLine):
-            yield number, told
+        parsed = line if isinstance(line, BadLine) else _split_number(line)
+        if isinstance(parsed, BadLine):
+            yield number, parsed
             continue
-        at, text = told
+        at, text = parsed
         if at == 1:
             facts = {}
         if "\t" in text:
-            yield number, _row(facts, text)
+            yield number, _parse_row(facts, text)
         else:
             facts[at] = text
 
@@ -81,12 +81,12 @@ def _split_number(line: str) -> tuple[int, str] | BadLine:
     return int(number), text.strip()
 
 
-def _row(facts: dict[int, str], line: str) -> dict[str, object] | BadLine:
+def _parse_row(facts: dict[int, str], line: str) -> dict[str, object] | BadLine:
     cells = [cell.strip() for cell in line.split("\t")]
     supporting = cells[2].split() if len(cells) > 2 else []
     if not facts or not all(_is_number(one) and int(one) in facts for one in supporting):
         return BadLine("a question about lines that are not there")
-    places = list(facts)  # lines with questions have numbers too, so facts are counted anew
+    places = list(facts)  # questions have line numbers too, so facts are renumbered
     return {
         "paragraph": list(facts.values()),
         "question": cells[0],

@@ -1,22 +1,26 @@
-"""What readers share: splits by name, folders as they were distributed, lines and whole files.
+"""What readers share: registration, folders as they are distributed, lines and whole files.
 
-A reader is a function from the name and the path of the data to its `ReaderSplits`. What it finds in
-the wrong place it says, with what was expected.
+A reader is a function from the name and the path of the data to its `ReaderSplits`.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from heedful.core.errors import DataError
 from heedful.core.registry import Registry
 from heedful.data.dataset import NumberedRow, pick_split, rows_sha256
 from heedful.data.labels import shorten_name
 from heedful.data.sources.files import BOM, data_errors, open_bytes
-from heedful.data.sources.row_schema import BadLine
+from heedful.data.sources.row_schema import BadLine, LeftOut
 
 RowReader = Callable[[], Iterator[NumberedRow]]
+PathReader = Callable[[Path], Iterator[NumberedRow]]
+ParsedRow = dict[str, object] | BadLine | LeftOut
+ItemT = TypeVar("ItemT")
 SINGLE_SPLIT = ("all",)
 MAX_LISTED_ENTRIES = 8  # entries of a folder that an error names
 
@@ -26,7 +30,7 @@ readers = Registry("reader")
 
 @dataclass(frozen=True, eq=False)
 class ReaderSource:
-    """The rows of one split, made anew whenever they are asked for."""
+    """The rows of one split, read again by every iteration."""
 
     name: str
     rows: RowReader
@@ -41,76 +45,115 @@ class ReaderSource:
 
 @dataclass(frozen=True, eq=False)
 class ReaderSplits:
-    """What a reader found: how to read each split; one named "all" serves any."""
+    """The splits that a reader found; a single split named "all" stands for any split."""
 
     name: str
     rows: Mapping[str, RowReader]
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the splits."""
         return tuple(self.rows)
 
     def __call__(self, split: str) -> ReaderSource:
         """The source of a split."""
-        lone = self.splits == SINGLE_SPLIT
-        chosen = SINGLE_SPLIT[0] if lone else pick_split(split, self.rows, name=self.name)
+        single = self.splits == SINGLE_SPLIT
+        chosen = SINGLE_SPLIT[0] if single else pick_split(split, self.rows, name=self.name)
         return ReaderSource(self.name, self.rows[chosen])
 
 
+def register_reader(
+    name: str,
+    summary: str,
+    *,
+    layout: str,
+    find: Callable[[Path], Mapping[str, Path]],
+    subfolders: Sequence[str] = (),
+) -> Callable[[PathReader], PathReader]:
+    """Register a function that reads the rows of one file or folder as a reader of splits.
+
+    summary: the line that `heedful list data` prints.
+    layout: what the path must be, for the error where `find` returns nothing.
+    find: maps the path to the file or folder of each split.
+    subfolders: names of nested folders, as archives unpack them, that the path may leave out.
+    """
+
+    def register(read_rows: PathReader) -> PathReader:
+        def open_splits(full_name: str, path: str) -> ReaderSplits:
+            place = require_path(full_name, path)
+            for folder in subfolders:
+                place = find_subfolder(place, folder)
+            if not (found := find(place)):
+                raise layout_error(full_name, layout, place)
+            return ReaderSplits(
+                full_name, {key: partial(read_rows, at) for key, at in found.items()}
+            )
+
+        open_splits.__doc__ = summary
+        readers.register(name)(open_splits)
+        return read_rows
+
+    return register
+
+
+def parse_rows(
+    items: Iterable[tuple[int, ItemT | BadLine | LeftOut]], parse: Callable[[ItemT], ParsedRow]
+) -> Iterator[NumberedRow]:
+    """Parse numbered items into rows; bad and left-out ones stay as they are."""
+    for number, item in items:
+        yield number, item if isinstance(item, BadLine | LeftOut) else parse(item)
+
+
 def require_path(name: str, path: str) -> Path:
-    """The path, which must be there."""
-    found = Path(os.path.expanduser(path))  # noqa: PTH111 - Path's own fails on a ~user unknown here
+    """The path, which must exist."""
+    found = Path(os.path.expanduser(path))  # noqa: PTH111 - Path's own fails on unknown ~user
     with data_errors(found):
         if path and found.exists():
             return found
     raise DataError(
         f"{shorten_name(name)}: there is no file or folder {shorten_name(path)!r}. "
-        "After the colon comes the path of the data."
+        "Give the path of the data after the colon."
     )
 
 
 def find_subfolder(folder: Path, name: str) -> Path:
-    """The folder of that name within, as archives unpack it, or the folder itself."""
+    """The subfolder of that name, or the folder itself where there is none."""
     with data_errors(folder):
         return folder / name if (folder / name).is_dir() else folder
 
 
 def list_folder(folder: Path) -> list[Path]:
-    """What a folder holds, in the order of names; nothing where it is no folder."""
+    """The entries of a folder, sorted by name; empty where it is not a folder."""
     with data_errors(folder):
         return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def layout_error(name: str, wanted: str, folder: Path) -> DataError:
-    """What was expected, and what is there instead."""
-    names = [shorten_name(one.name, most=40) for one in list_folder(folder)]
-    there = ", ".join(names[:MAX_LISTED_ENTRIES]) + (
-        ", …" if len(names) > MAX_LISTED_ENTRIES else ""
-    )
-    kind = f"a folder with {there or 'nothing in it'}" if folder.is_dir() else "a file"
+    """An error that says what was expected and what is there instead."""
+    names = [shorten_name(entry.name, most=40) for entry in list_folder(folder)]
+    more = ", …" if len(names) > MAX_LISTED_ENTRIES else ""
+    listed = ", ".join(names[:MAX_LISTED_ENTRIES]) + more
+    kind = f"a folder with {listed or 'nothing in it'}" if folder.is_dir() else "a file"
     return DataError(
         f"{shorten_name(name)} must be {wanted}; {shorten_name(str(folder), most=200)} is {kind}. "
         "See docs/data.md for what to download."
     )
 
 
-def split_files(folder: Path, names: Mapping[str, tuple[str, ...]]) -> dict[str, Path]:
-    """The file of each split that is there, by the names it may have."""
-    there = {one.name: one for one in list_folder(folder) if one.is_file()}
-    found = {
-        split: [there[one] for one in allowed if one in there] for split, allowed in names.items()
-    }
-    return {split: files[0] for split, files in found.items() if files}
+def find_files(names: Mapping[str, Sequence[str]], folder: Path) -> dict[str, Path]:
+    """The file of each split that exists, by the names it may have; the first one wins."""
+    present = {entry.name: entry for entry in list_folder(folder) if entry.is_file()}
+    found = {split: [one for one in allowed if one in present] for split, allowed in names.items()}
+    return {split: present[files[0]] for split, files in found.items() if files}
 
 
 def read_text_lines(path: Path) -> Iterator[tuple[int, str | BadLine]]:
-    """Lines in UTF-8 without their ends, numbered from 1; blank ones are passed over."""
+    """Lines in UTF-8 without their line ends, numbered from 1; blank lines are skipped."""
     with data_errors(path), open_bytes(path) as stream:
         for number, line in enumerate(stream, start=1):
-            bare = line.removeprefix(BOM) if number == 1 else line
-            if bare.strip():
-                yield number, decode_utf8(bare.rstrip(b"\r\n"))
+            content = line.removeprefix(BOM) if number == 1 else line
+            if content.strip():
+                yield number, decode_utf8(content.rstrip(b"\r\n"))
 
 
 def decode_utf8(content: bytes) -> str | BadLine:
@@ -121,9 +164,15 @@ def decode_utf8(content: bytes) -> str | BadLine:
         return BadLine("not UTF-8")
 
 
-def read_whole_file(path: Path) -> bytes | BadLine:
-    """All of a small file; what only has the name of one is a bad row."""
-    if not path.is_file():  # a folder, or a link that leads nowhere or in a circle
+def read_file(path: Path) -> bytes | BadLine:
+    """The bytes of a small file; a bad row where the path is not a file."""
+    if not path.is_file():  # a folder, or a broken or circular link
         return BadLine("not a file")
     with data_errors(path):
         return path.read_bytes()
+
+
+def read_text_file(path: Path) -> str | BadLine:
+    """The text of a small file in UTF-8; a bad row where it is none."""
+    content = read_file(path)
+    return content if isinstance(content, BadLine) else decode_utf8(content)

@@ -1,56 +1,47 @@
-"""CNN questions (Hermann et al., 2015): passage, question with a gap, answer among the entities."""
+"""CNN questions (Hermann et al., 2015): passage, cloze question, answer among the entities."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 from heedful.data.dataset import NumberedRow
 from heedful.data.readers.base import (
-    ReaderSplits,
-    decode_utf8,
-    find_subfolder,
-    layout_error,
+    ParsedRow,
     list_folder,
-    read_whole_file,
-    readers,
-    require_path,
+    parse_rows,
+    read_text_file,
+    register_reader,
 )
 from heedful.data.sources.row_schema import BadLine
 
 FOLDERS = {"train": "training", "dev": "validation", "test": "test"}
 ENDING = ".question"
 ENTITY = "@entity"
-PARTS = 4  # address, passage, question, answer; the names of entities come last, if at all
+PARTS = 4  # address, passage, question, answer; names of entities may follow
 
 
-@readers.register("cnn")
-def cnn(name: str, path: str) -> ReaderSplits:
-    """CNN questions: a folder with training, validation and test, full of .question files."""
-    folder = require_path(name, path)
-    for one in ("cnn", "questions"):
-        folder = find_subfolder(folder, one)
-    there = {split: folder / one for split, one in FOLDERS.items() if (folder / one).is_dir()}
-    if not there:
-        wanted = "a folder with training, validation and test, full of .question files"
-        raise layout_error(name, wanted, folder)
-    return ReaderSplits(name, {split: partial(read_questions, one) for split, one in there.items()})
+def _find(folder: Path) -> dict[str, Path]:
+    return {split: folder / one for split, one in FOLDERS.items() if (folder / one).is_dir()}
 
 
+@register_reader(
+    "cnn",
+    "CNN questions: a folder with training, validation and test, full of .question files.",
+    layout="a folder with training, validation and test, full of .question files",
+    find=_find,
+    subfolders=("cnn", "questions"),
+)
 def read_questions(folder: Path) -> Iterator[NumberedRow]:
-    """A row a file, in the order of their names."""
+    """Read one row per file, sorted by name."""
     files = (one for one in list_folder(folder) if one.name.endswith(ENDING))
-    for number, file in enumerate(files, start=1):
-        content = read_whole_file(file)
-        text = content if isinstance(content, BadLine) else decode_utf8(content)
-        yield number, text if isinstance(text, BadLine) else _row(text)
+    return parse_rows(enumerate(map(read_text_file, files), start=1), _parse_row)
 
 
-def _row(text: str) -> dict[str, object] | BadLine:
+def _parse_row(text: str) -> ParsedRow:
     parts = [part.strip() for part in text.replace("\r\n", "\n").split("\n\n")]
     if len(parts) < PARTS or not all(parts[1:PARTS]):
         return BadLine("not a .question file")
     passage, question, answer = parts[1:PARTS]
-    named = list(dict.fromkeys(word for word in passage.split() if word.startswith(ENTITY)))
-    if answer not in named:
+    entities = list(dict.fromkeys(word for word in passage.split() if word.startswith(ENTITY)))
+    if answer not in entities:
         return BadLine("an answer that is not in the passage")
-    return {"paragraph": passage, "question": question, "label": answer, "candidates": named}
+    return {"paragraph": passage, "question": question, "label": answer, "candidates": entities}

@@ -1,4 +1,4 @@
-"""Stanford Sentiment Treebank (Socher et al., 2013): a tree a line, as (3 (2 It) (4 shines))."""
+"""Stanford Sentiment Treebank (Socher et al., 2013): a tree per line, as (3 (2 It) (4 shines))."""
 
 import re
 from collections.abc import Iterator
@@ -7,13 +7,11 @@ from pathlib import Path
 
 from heedful.data.dataset import NumberedRow
 from heedful.data.readers.base import (
-    ReaderSplits,
-    find_subfolder,
-    layout_error,
+    ParsedRow,
+    find_files,
+    parse_rows,
     read_text_lines,
-    readers,
-    require_path,
-    split_files,
+    register_reader,
 )
 from heedful.data.sources.row_schema import BadLine, LeftOut
 
@@ -21,30 +19,23 @@ NAMES = {split: (f"{split}.txt", f"{split}.txt.gz") for split in ("train", "dev"
 ROOT = re.compile(r"\(([0-4]) ")
 LEAF = re.compile(r"\(([0-4]) ([^()]+)\)")
 NEUTRAL = 2
-BRACKET_TOKENS = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-}  # how treebanks write what would look like their own brackets
+BRACKET_TOKENS = {"-LRB-": "(", "-RRB-": ")"}  # how treebanks write brackets of the text
 
 
-@readers.register("sst")
-def sst(name: str, path: str) -> ReaderSplits:
-    """Stanford Sentiment Treebank: a folder with train.txt, dev.txt and test.txt, a tree a line."""
-    folder = find_subfolder(require_path(name, path), "trees")
-    if not (files := split_files(folder, NAMES)):
-        raise layout_error(
-            name, "the folder of trees, with train.txt, dev.txt and test.txt", folder
-        )
-    return ReaderSplits(name, {split: partial(read_trees, file) for split, file in files.items()})
-
-
+@register_reader(
+    "sst",
+    "Stanford Sentiment Treebank: a folder with train.txt, dev.txt and test.txt, a tree a line.",
+    layout="the folder of trees, with train.txt, dev.txt and test.txt",
+    find=partial(find_files, NAMES),
+    subfolders=("trees",),
+)
 def read_trees(path: Path) -> Iterator[NumberedRow]:
-    """The sentences, negative (0, 1) or positive (3, 4); those with a neutral root are left out."""
-    for number, line in read_text_lines(path):
-        yield number, line if isinstance(line, BadLine) else _row(line.strip())
+    """Read sentences, negative (0, 1) or positive (3, 4); neutral ones are left out."""
+    return parse_rows(read_text_lines(path), _parse_row)
 
 
-def _row(tree: str) -> dict[str, object] | BadLine | LeftOut:
+def _parse_row(line: str) -> ParsedRow:
+    tree = line.strip()
     root, leaves = ROOT.match(tree), LEAF.findall(tree)
     if root is None or not leaves or not _is_closed(tree):
         return BadLine("not a tree")
@@ -65,7 +56,7 @@ def _token(word: str) -> str:
 
 
 def _is_closed(tree: str) -> bool:
-    """Whether every bracket closes, the first one with the last sign."""
+    """Whether every bracket closes, and the first one closes at the end."""
     depth = 0
     for place, sign in enumerate(tree, start=1):
         depth += (sign == "(") - (sign == ")")

@@ -1,4 +1,4 @@
-"""Files as sources: JSON lines (plain or gzip), CSV, Parquet."""
+"""Files as sources: JSON lines (plain or gzip), CSV and Parquet."""
 
 import csv
 import gzip
@@ -10,36 +10,37 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING, Any
 
 from heedful.core.errors import DataError
 from heedful.data.dataset import NumberedRow
 from heedful.data.labels import is_encodable, shorten_name
 from heedful.data.sources.row_schema import BadLine
 
+if TYPE_CHECKING:
+    import _csv
+
 BOM = b"\xef\xbb\xbf"
 PARQUET_BATCH = 1024
-LONGEST_CELL = 2**31 - 1  # what csv takes on every platform
+LONGEST_CELL = 2**31 - 1  # the largest limit that csv accepts on every platform
 
 
 @contextmanager
 def data_errors(path: Path) -> Iterator[None]:
-    """Inside the block, what goes wrong with the file becomes a DataError that names it."""
+    """Turn errors in reading the file into a DataError that names it."""
     try:
         yield
     except EOFError as why:
-        raise DataError(
-            f"{path} ends in the middle: the gzip file is cut off. Get it anew."
-        ) from why
+        raise DataError(f"{path} is truncated: the gzip file has no end. Get it again.") from why
     except (gzip.BadGzipFile, zlib.error) as why:
-        raise DataError(f"{path} is not a sound gzip file ({why}). Get it anew.") from why
+        raise DataError(f"{path} is not a valid gzip file ({why}). Get it again.") from why
     except OSError as why:
         name = shorten_name(str(path), most=1000)
         raise DataError(f"{name} cannot be read: {why.strerror or why}.") from why
 
 
 def read_jsonl_rows(path: Path) -> Iterator[NumberedRow]:
-    """One JSON object a line; blank lines are skipped."""
+    """One JSON object per line; blank lines are skipped."""
     with data_errors(path), open_bytes(path) as stream:
         for number, line in enumerate(stream, start=1):
             bare = line.removeprefix(BOM) if number == 1 else line
@@ -48,7 +49,7 @@ def read_jsonl_rows(path: Path) -> Iterator[NumberedRow]:
 
 
 def open_bytes(path: Path) -> BufferedIOBase:
-    """The file's bytes; those within, where it is gzip."""
+    """Open the file for reading bytes, decompressed if it is gzip."""
     return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
 
 
@@ -64,24 +65,27 @@ def _json_row(line: bytes) -> dict[str, object] | BadLine:
 
 def read_csv_rows(path: Path) -> Iterator[NumberedRow]:
     """Comma-separated rows under a header; a row's number is the line on which it begins."""
+    lines = read_csv_cells(path)
+    _, first = next(lines, (0, list[str]()))
+    header = _header(path, first)
+    for number, cells in lines:
+        yield number, cells if isinstance(cells, BadLine) else _csv_row(header, cells)
+
+
+def read_csv_cells(path: Path) -> Iterator[tuple[int, list[str] | BadLine]]:
+    """The cells of each row, with the line on which it begins."""
     # Bytes that are not UTF-8 pass as surrogates, so that one bad line stays one bad row.
     with (
         data_errors(path),
         path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream,
     ):
-        lines = read_csv_cells(path, stream)
-        _, first = next(lines, (0, list[str]()))
-        header = _header(path, first)
-        for number, cells in lines:
-            yield number, cells if isinstance(cells, BadLine) else _csv_row(header, cells)
+        yield from _parse_csv(path, csv.reader(stream, strict=True))
 
 
-def read_csv_cells(path: Path, stream: IO[str]) -> Iterator[tuple[int, list[str] | BadLine]]:
-    """The cells of each row, with the line on which it begins."""
-    reader = csv.reader(stream, strict=True)
+def _parse_csv(path: Path, reader: "_csv.Reader") -> Iterator[tuple[int, list[str] | BadLine]]:
     while True:
         number = reader.line_num + 1
-        # The limit belongs to the whole process: raised for one row at a time, always put back.
+        # The limit is global to the process, so it is raised for one row at a time.
         before = csv.field_size_limit(LONGEST_CELL)
         try:
             cells = next(reader, None)
@@ -89,7 +93,7 @@ def read_csv_cells(path: Path, stream: IO[str]) -> Iterator[tuple[int, list[str]
             if "unexpected end of data" in str(why):
                 raise DataError(
                     f"{path}: a quote that opens in the row at line {number} never closes, "
-                    "so the rows after it cannot be told apart. Close it."
+                    "so the rows after it cannot be separated. Close it."
                 ) from why
             yield number, BadLine("not CSV")
             continue
@@ -115,16 +119,16 @@ def _csv_row(header: Sequence[str], cells: list[str]) -> dict[str, object] | Bad
         return BadLine("not UTF-8")
     if len(cells) > len(header):
         return BadLine("too many cells")
-    return dict(zip(header, cells, strict=False))  # cells left out at the end are missing
+    return dict(zip(header, cells, strict=False))  # cells missing at the end are empty
 
 
 def is_utf8(cells: Sequence[str]) -> bool:
-    """False where bytes of the file were no UTF-8 and came through as surrogates."""
+    """False if bytes of the file were not UTF-8 and became surrogates."""
     return is_encodable("".join(cells))
 
 
 def read_parquet_rows(path: Path) -> Iterator[NumberedRow]:
-    """Rows of a Parquet file, numbered from 1, a batch in memory at a time."""
+    """Rows of a Parquet file, numbered from 1, with one batch in memory at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -135,15 +139,18 @@ def read_parquet_rows(path: Path) -> Iterator[NumberedRow]:
                 for row in _batch_rows(batch):
                     number += 1
                     yield number, row
-    except (pa.ArrowException, UnicodeDecodeError) as why:  # names of columns are not checked there
+    except (
+        pa.ArrowException,
+        UnicodeDecodeError,
+    ) as why:  # from column names, which are not checked
         first = str(why).splitlines()[0]
-        raise DataError(f"{path} is not a sound Parquet file: {first} Write it anew.") from why
+        raise DataError(f"{path} is not a valid Parquet file: {first} Write it again.") from why
 
 
 def _batch_rows(batch: Any) -> Iterator[dict[str, object] | BadLine]:
     try:
         yield from batch.to_pylist()
-    except (UnicodeDecodeError, OverflowError):  # one bad cell spoils the batch: find whose it is
+    except (UnicodeDecodeError, OverflowError):  # one bad cell fails the batch: find its row
         for start in range(batch.num_rows):
             try:
                 yield from batch.slice(start, 1).to_pylist()
@@ -162,7 +169,7 @@ READERS_BY_EXTENSION: dict[str, Callable[[Path], Iterator[NumberedRow]]] = {
 
 
 def known_extension(path: Path) -> str | None:
-    """The known ending of a file's name, or None."""
+    """The known extension of a file's name, or None."""
     return next(
         (ending for ending in READERS_BY_EXTENSION if path.name.lower().endswith(ending)), None
     )
@@ -170,7 +177,7 @@ def known_extension(path: Path) -> str | None:
 
 @dataclass(frozen=True)
 class FileSource:
-    """The rows of one file; `name` is what the user called it."""
+    """The rows of one file; `name` is given by the user."""
 
     name: str
     path: Path
@@ -178,7 +185,7 @@ class FileSource:
     def __post_init__(self) -> None:
         if known_extension(self.path) is None:
             raise DataError(
-                f"{self.path} has an ending that is not known. Known: {', '.join(READERS_BY_EXTENSION)}."
+                f"{self.path} has an unknown extension. Known: {', '.join(READERS_BY_EXTENSION)}."
             )
 
     def sha256(self) -> str:

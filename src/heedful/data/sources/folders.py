@@ -1,4 +1,4 @@
-"""Paths as sources: a lone file, or a folder with one file per split."""
+"""Paths as sources: a single file, or a folder with one file per split."""
 
 import os
 from collections.abc import Iterable
@@ -19,9 +19,9 @@ SAVED_BY_DATASETS = ("dataset_dict.json", "state.json")
 
 
 def path_source(name: str, split: str, *, also: Iterable[str] = ()) -> FileSource:
-    """The file that holds a split; a lone file serves whatever split is asked for.
+    """The file of a split; a single file stands for any split.
 
-    `also` are names that are no paths, offered as well where `name` looks like a slip.
+    `also` are names other than paths to suggest where `name` does not exist.
     """
     path = _require_existing(name, also)
     if not path.is_dir():
@@ -37,7 +37,7 @@ def path_source(name: str, split: str, *, also: Iterable[str] = ()) -> FileSourc
 
 
 def path_splits(name: str, *, also: Iterable[str] = ()) -> tuple[str, ...]:
-    """The splits a folder has; `("all",)` for a lone file."""
+    """The splits of a folder; `("all",)` for a single file."""
     path = _require_existing(name, also)
     if not path.is_dir():
         return ("all",)
@@ -47,12 +47,12 @@ def path_splits(name: str, *, also: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def _require_existing(name: str, also: Iterable[str]) -> Path:
-    path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path's own fails on a ~user unknown here
-    with data_errors(path):  # a name may be too long, or a folder above may be closed to us
+    path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path's own fails on unknown ~user
+    with data_errors(path):  # the name may be too long, or a parent not readable
         if path.exists():
             return path
-        beside = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
-    near = get_close_matches(path.name, [one.name for one in beside], n=1)
+        siblings = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
+    near = get_close_matches(path.name, [one.name for one in siblings], n=1)
     hints = [str(path.parent / one) for one in near] or get_close_matches(name, list(also), n=1)
     hint = f" Did you mean {hints[0]!r}?" if hints else ""
     raise DataError(
@@ -66,7 +66,7 @@ def _canonical(split: str) -> str:
 
 
 def _split_files(folder: Path) -> dict[str, list[Path]]:
-    """Files by split, in the order train, dev, test."""
+    """Files by split, in the order train, dev and test."""
     found: dict[str, list[Path]] = {split: [] for split in SPLITS}
     with data_errors(folder):
         files = sorted(folder.iterdir())
@@ -80,8 +80,8 @@ def _split_files(folder: Path) -> dict[str, list[Path]]:
 
 def _no_files(name: str, folder: Path) -> str:
     if any((folder / mark).exists() for mark in SAVED_BY_DATASETS):
-        return f"{name} is a folder written by `datasets`. Ask for it as hf:{name}."
+        return f"{name} is a folder written by `datasets`. Name it as hf:{name}."
     return (
         f"{name} has no train, dev or test file. A folder must hold one file for each split, "
-        f"such as test.jsonl; endings: {', '.join(READERS_BY_EXTENSION)}."
+        f"such as test.jsonl; extensions: {', '.join(READERS_BY_EXTENSION)}."
     )

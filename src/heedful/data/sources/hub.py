@@ -14,7 +14,7 @@ HUB_PREFIX = "hf:"
 
 @dataclass(frozen=True, eq=False)
 class HubSource:
-    """The rows of one split as `datasets` maps them from disk; class labels by their names."""
+    """The rows of one split of a `datasets.Dataset`, with class labels as names."""
 
     name: str
     rows: Any  # a datasets.Dataset, which has no types
@@ -36,11 +36,11 @@ class HubSource:
 def _label_by_name(classes: dict[str, list[str]], column: str, value: Any) -> Any:
     if column not in classes or not isinstance(value, int):
         return value
-    return classes[column][value] if value >= 0 else None  # −1 stands for a label kept secret
+    return classes[column][value] if value >= 0 else None  # −1 is a hidden label
 
 
 def hub_source(name: str, split: str) -> HubSource:
-    """The rows of `hf:NAME[@CONFIG]`."""
+    """The source of a split of `hf:NAME[@CONFIG]`."""
     found = _load(name)
     if isinstance(found, dict):
         found = found[pick_split(split, found, name=name)]
@@ -48,7 +48,7 @@ def hub_source(name: str, split: str) -> HubSource:
 
 
 def hub_splits(name: str) -> tuple[str, ...]:
-    """The splits of `hf:NAME[@CONFIG]`; `("all",)` for a folder that holds one only."""
+    """The splits of `hf:NAME[@CONFIG]`; `("all",)` for a folder with a single one."""
     found = _load(name)
     return tuple(found) if isinstance(found, dict) else ("all",)
 
@@ -63,7 +63,7 @@ def _load(name: str) -> Any:
             return library.load_from_disk(str(folder))
         repository, _, config = wanted.partition("@")
         return library.load_dataset(repository, config or None, **_no_remote_code(library))
-    except Exception as why:  # `datasets` raises whatever its many readers raise
+    except Exception as why:  # `datasets` raises whatever its readers raise
         raise DataError(_load_error(name, why, local=folder.is_dir())) from why
 
 
@@ -78,7 +78,7 @@ def _library() -> ModuleType:
 
 
 def _no_remote_code(library: ModuleType) -> dict[str, bool]:
-    # From version 4 on, code of a repository is never run and the setting is gone.
+    # Since version 4 code of a repository is never run and the argument does not exist.
     old = int(library.__version__.split(".")[0]) < 4
     return {"trust_remote_code": False} if old else {}
 
@@ -87,9 +87,9 @@ def _load_error(name: str, why: Exception, *, local: bool) -> str:
     first = next(iter(str(why).splitlines()), type(why).__name__)
     if local:
         return (
-            f"{name} is not a folder that `datasets` wrote with save_to_disk: {first} "
+            f"{name} is not a folder written by save_to_disk of `datasets`: {first} "
             "For a folder of files leave out hf:."
         )
     if isinstance(why, ConnectionError):
-        return f"{name} cannot be had: the hub was not reached. {first}. Check the connection."
-    return f"{name} cannot be had from the hub: {first} Give hf:NAME or hf:NAME@CONFIG."
+        return f"{name} cannot be loaded: the hub was not reached. {first}. Check the connection."
+    return f"{name} cannot be loaded from the hub: {first} Give hf:NAME or hf:NAME@CONFIG."

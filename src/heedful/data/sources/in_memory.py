@@ -1,4 +1,4 @@
-"""Rows that are already in memory: a list of dicts, or a pandas DataFrame."""
+"""Rows in memory: a list of dicts, or a pandas DataFrame."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class RowsSource:
 
 @dataclass(frozen=True, eq=False)
 class FrameSource:
-    """The rows of a pandas DataFrame, numbered from 1; its index is not looked at."""
+    """The rows of a pandas DataFrame, numbered from 1; its index is ignored."""
 
     frame: "pd.DataFrame"
     name: str = "DataFrame in memory"
@@ -47,7 +47,7 @@ class FrameSource:
         columns = [str(column) for column in self.frame.columns]
         for start in range(0, len(self.frame), FRAME_BATCH):
             part = self.frame.iloc[start : start + FRAME_BATCH].astype(object)
-            # pandas has three ways to say "missing" (NaN, NA, NaT); rows have one.
+            # pandas has three missing values (NaN, NA, NaT); rows have one.
             cells = part.where(part.notna(), None).itertuples(index=False, name=None)
             for number, row in enumerate(cells, start=start + 1):
                 yield number, dict(zip(columns, row, strict=True))

@@ -1,4 +1,4 @@
-"""One row of any source, checked: a text, a class name, perhaps what people said of its tokens."""
+"""Validation of one row of any source: a text, a class name, optional annotations of tokens."""
 
 import json
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A sound row that the data set, as it is read, does not have, and why."""
+    """A valid row that does not belong to the data set as it is read, and why."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class ValidRow:
-    """A row that can be used; its label is still a name."""
+    """A row that can be used; its label is a class name."""
 
     text: str
     label: str
@@ -39,16 +39,16 @@ class ValidRow:
 
 
 class _BadCell(Exception):
-    """Carries the reason a cell is bad out to read_row."""
+    """Carries the reason of a bad cell to read_row."""
 
 
 def read_row(
     raw: Mapping[str, object], columns: Mapping[str, str], *, labelled: bool = True
 ) -> ValidRow | BadLine:
-    """Check one row; `columns` says which column holds which field.
+    """Validate one row; `columns` maps fields to columns.
 
     A premise and a hypothesis, or a paragraph and a question, are the two texts of a pair; messages
-    are a chat, kept as JSON. Of a paragraph that is a list of sentences the rationale counts those.
+    are a chat, kept as JSON. The rationale of a paragraph in sentences may index sentences.
     """
     cell = {field: raw.get(column) for field, column in columns.items()}
     try:
@@ -59,11 +59,11 @@ def read_row(
         candidates = _candidates(cell.get("candidates"), label if labelled else None)
         if is_missing(rationale) and is_missing(scores):
             return ValidRow(text, label, tokens, None, pair, None, candidates)
-        # without tokens, those are counted that white space parts: models split as they like
+        # without tokens, words at white space are counted: models tokenize differently
         count = len(text.split()) if tokens is None else len(tokens)
         units = _sentences(cell) if tokens is None else None
-        told = _rationale(rationale, count, units), pair, _word_scores(scores, count)
-        return ValidRow(text, label, tokens, *told, candidates)
+        marked, numbers = _rationale(rationale, count, units), _word_scores(scores, count)
+        return ValidRow(text, label, tokens, marked, pair, numbers, candidates)
     except _BadCell as bad:
         return BadLine(str(bad))
 
@@ -81,7 +81,7 @@ def _texts(cell: Mapping[str, object]) -> tuple[str, str | None]:
 
 
 def _paragraph(value: object) -> str:
-    """A text, or the sentences of one, joined."""
+    """A text, or its sentences joined."""
     return _text(value if isinstance(value, str) else " ".join(_parse_list(value)))
 
 
@@ -91,7 +91,7 @@ def _parse_list(value: object) -> list[str]:
 
 
 def _sentences(cell: Mapping[str, object]) -> list[int] | None:
-    """How many tokens each sentence has, where the text is a list of sentences."""
+    """The number of tokens of each sentence, where the text is a list of sentences."""
     value = cell.get("paragraph")
     if not is_missing(cell.get("text")) or is_missing(value) or isinstance(value, str):
         return None
@@ -99,7 +99,7 @@ def _sentences(cell: Mapping[str, object]) -> list[int] | None:
 
 
 def _candidates(value: object, label: str | None) -> tuple[str, ...] | None:
-    """The names of the classes that may be right; the label must be one of them."""
+    """The names of the candidate classes; the label must be one of them."""
     if is_missing(value):
         return None
     names = [parse_label(one) for one in _as_list(value, "bad candidates")]
@@ -143,7 +143,7 @@ def _rationale(
 ) -> tuple[int, ...] | None:
     """Token indices, sorted; `[[2, 4]]` is the span of tokens 2 and 3, `[2, 4]` two tokens.
 
-    Where the lengths of `sentences` are given, it is they that are counted.
+    If the lengths of `sentences` are given, indices count sentences.
     """
     if is_missing(value):
         return None
@@ -167,7 +167,7 @@ def _span(part: Any) -> tuple[int, int]:
 
 
 def _word_scores(value: object, count: int) -> tuple[float, ...] | None:
-    """One number for each token."""
+    """One number per token."""
     if is_missing(value):
         return None
     scores = _as_list(value, "bad word_scores")
@@ -186,7 +186,7 @@ def _is_index(value: object) -> bool:
 
 
 def _as_list(value: Any, reason: str) -> list[Any]:
-    """Lists as they are, arrays as lists, and a string as the JSON list a CSV cell may hold."""
+    """Convert an array, or a JSON list in a string (as in a CSV cell), to a list."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

@@ -1,4 +1,4 @@
-"""The first pass over a source: count, find the labels, note what has to be left out."""
+"""The first pass over a source: counts rows, collects labels, records bad rows."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -11,25 +11,25 @@ from heedful.data.columns import require_columns
 from heedful.data.labels import build_label_index, shorten_name
 from heedful.data.sources.row_schema import BadLine, LeftOut, ValidRow, read_row
 
-MAX_BAD_PERCENT = 1  # more bad rows than this is an error
+MAX_BAD_PERCENT = 1  # more bad rows are an error
 MAX_LISTED_LINES = 20  # line numbers kept for each reason
-COLUMN_CHECK_ROWS = 100  # rows in which the needed columns must appear
+COLUMN_CHECK_ROWS = 100  # first rows, in which the required columns must appear
 
 
 @dataclass(frozen=True)
 class BadRows:
-    """Rows that were left out: how many for each reason, and the first line numbers of each."""
+    """Counts of bad rows by reason, with the first line numbers of each."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     lines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
-        """All bad rows."""
+        """The number of bad rows."""
         return sum(self.counts.values())
 
     def describe(self, *, shown: int = 5) -> str:
-        """One line for people, with at most `shown` line numbers for each reason."""
+        """One line of text, with at most `shown` line numbers for each reason."""
         if not self.total:
             return "no bad rows"
         parts = []
@@ -45,13 +45,13 @@ class BadRows:
 
 @dataclass(frozen=True)
 class LeftOutRows:
-    """Sound rows that a reader or a cleaning leaves out: how many for each reason."""
+    """Counts of valid rows that a reader or a cleaning leaves out, by reason."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of rows left out."""
         return sum(self.counts.values())
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class LeftOutRows:
 
 
 class Scan:
-    """Counts what one pass over a source finds; `cleaned` are the rows to be chosen from."""
+    """Statistics of one pass over a source; `cleaned` has length and label of cleaned rows."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Scan:
             self.good += 1
             self.labels.add(row.label)
             if self.cleaning:
-                self.cleaned.append((count_words(self.cleaning.row(row)), intern(row.label)))
+                self.cleaned.append((count_words(self.cleaning.clean_row(row)), intern(row.label)))
 
     def _read(self, raw: Mapping[str, object] | BadLine) -> ValidRow | BadLine:
         if isinstance(raw, BadLine):
@@ -117,14 +117,14 @@ class Scan:
             self._lines[reason].append(line)
 
     def finish(self) -> BadRows:
-        """What was left out; an error when that is too much, or all there was."""
+        """The bad rows; raises DataError if they are too many, or if there are no rows."""
         if 0 < self._first < COLUMN_CHECK_ROWS:
             self._require_columns()
         bad = BadRows(dict(self._counts), {r: tuple(n) for r, n in self._lines.items()})
         total = self.good + bad.total
         if not total:
-            told = f": {LeftOutRows(self.left_out)}" if self.left_out else ""
-            raise DataError(f"{self.name} is empty{told}; it must have at least one row.")
+            left = f": {LeftOutRows(self.left_out)}" if self.left_out else ""
+            raise DataError(f"{self.name} is empty{left}; it must have at least one row.")
         if 100 * bad.total > MAX_BAD_PERCENT * total:
             raise DataError(
                 f"{self.name}: {bad.total} of {total} rows cannot be used; at most "
@@ -135,7 +135,7 @@ class Scan:
 
     def _advice(self) -> str:
         if not self._unknown:
-            return "Mend or remove these rows."
+            return "Fix or remove these rows."
         came = ", ".join(repr(shorten_name(name)) for name in self._unknown)
         known = shorten_name(", ".join(map(shorten_name, self.allowed or ())), most=500)
-        return f"Labels must be among {known}; came {came}."
+        return f"Labels must be among {known}; got {came}."

@@ -1,7 +1,6 @@
-"""The attention weights themselves, and those times their gradient."""
+"""Attention weights, and attention weights times their gradient."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -9,44 +8,33 @@ from torch import Tensor, autograd
 
 from heedful.core.values import Explanation
 from heedful.methods.attention.layer_stack import (
-    HEAD_REDUCTIONS,
     HeadReduction,
     read_row,
     reduce_heads,
     require_index,
     require_layers,
 )
-from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
+from heedful.methods.base import explanation_from_scores, methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.gradients import compute_gradients
 from heedful.models.protocols import HasLayers
-from heedful.numerics.tensor.target import TARGET_VALUES, TargetValue, target_value
+from heedful.numerics.tensor.target import TargetValue, target_value
 
 
-@methods.register("attention")
+@methods.register("attention", kind="attention")
 @dataclass(frozen=True)
 class Attention:
-    """The weights the model attends with; the same for every target.
+    """The attention weights of the model; the same for every target.
 
-    Which of a transformer's attentions these are is the subject's to say; `layer`, `head` and
-    `heads` choose others. They are shown as a distribution over the words.
+    By default these are the weights under audit, which the subject selects; `layer`, `head` and
+    `heads` (how heads are reduced) select others, renormalised over the words.
     """
 
     layer: int | None = None
     head: int | None = None
     heads: HeadReduction = "mean"
-    kind: ClassVar[ScoreKind] = "attention"
-    join: ClassVar[Join] = "sum"
-    signed: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        require_one_of("heads", self.heads, HEAD_REDUCTIONS)
-
-    def __call__(
-        self,
-        context: BatchContext,
-        target: Int[Tensor, "B"],  # noqa: ARG002 - attention knows no target
-    ) -> Explanation:
+    def __call__(self, context: BatchContext, _target: Int[Tensor, "B"]) -> Explanation:
         if self == Attention():
             return explanation_from_scores("attention", context, context.forward.attention)
         require_layers(context, "attention of a chosen layer or head")
@@ -64,21 +52,15 @@ class Attention:
         )
 
 
-@methods.register("attention_x_gradient")
+@methods.register("attention_x_gradient", kind="attention", signed=True)
 @dataclass(frozen=True)
 class AttentionXGradient:
-    """α · ∂f/∂α: what each weight under audit adds to the output, as far as that is linear.
+    """α · ∂f/∂α: what each weight under audit adds to the output, to first order.
 
-    Heads, layers and positions under audit are added up.
+    Heads, layers and positions under audit are summed.
     """
 
     of: TargetValue = "probability"
-    kind: ClassVar[ScoreKind] = "attention"
-    join: ClassVar[Join] = "sum"
-    signed: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require_one_of("of", self.of, TARGET_VALUES)
 
     def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
         rows = context.rows

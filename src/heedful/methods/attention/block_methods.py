@@ -1,7 +1,6 @@
-"""Attention weighed by what it carries: the size of the parts, and what is lost without them."""
+"""Attention weighted by the vectors it carries: attention norms and value zeroing."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -10,62 +9,48 @@ from torch import Tensor
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Explanation, LinearDecoder
 from heedful.methods.attention.layer_stack import explanation_from_row
-from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods
+from heedful.methods.base import explanation_from_scores, methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import HasAttentionBlocks
 from heedful.numerics.tensor.attention_maps import multiply_layers
 from heedful.numerics.tensor.vector_parts import normalise_rows
 
 
-@methods.register("attention_norm")
+@methods.register("attention_norm", kind="attention")
 @dataclass(frozen=True)
 class AttentionNorm:
-    """‖α f(x)‖ (Kobayashi et al., 2020): how much each token adds, not only how much it is weighed.
+    """‖α f(x)‖ (Kobayashi et al., 2020): the norm of what each token adds, not only its weight.
 
-    In a transformer f(x) is the value behind the output map, heads added up, in the layer under
-    audit (the mean over layers where all are); with one attention over states it is what a state
-    adds to the logits. That all parts make up the block's output is seen at run time.
+    In a transformer f(x) is the value vector after the output projection, summed over heads, in the
+    layer under audit (the mean over layers where all are audited); with one attention over states
+    it is what a state adds to the logits. That the parts sum to the block's output is verified at
+    run time.
     """
 
-    kind: ClassVar[ScoreKind] = "attention"
-    join: ClassVar[Join] = "sum"
-    signed: ClassVar[bool] = False
-
-    def __call__(
-        self,
-        context: BatchContext,
-        target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
-    ) -> Explanation:
+    def __call__(self, context: BatchContext, _target: Int[Tensor, "B"]) -> Explanation:
         if isinstance(context.subject, HasAttentionBlocks):
             sizes = torch.stack(context.subject.contribution_norms(context.batch)).mean(0)
             return explanation_from_row("attention_norm", context, sizes)
         if not isinstance(context.decode, LinearDecoder):
             raise NotApplicable(
-                "attention_norm needs a linear decoder, which says what each state adds; this one "
-                "is not linear."
+                "attention_norm needs a linear decoder, so that each state adds a known part; this "
+                "one is not linear."
             )
         scores = context.forward.attention * context.decode.influence
         return explanation_from_scores("attention_norm", context, scores)
 
 
-@methods.register("value_zeroing")
+@methods.register("value_zeroing", kind="attention")
 @dataclass(frozen=True)
 class ValueZeroing:
-    """How far states turn when a token's value is zeroed (Mohebbi et al., 2023), through layers.
+    """Change of hidden states when a token's value is zeroed (Mohebbi et al., 2023), rolled out.
 
-    C = 1 − cos(state, state without the value) in each layer, rows summing to 1, multiplied
-    last · … · first without a residual, which the states hold already. A pass for every token.
+    C = 1 − cos(state, state without the value) in each layer, rows normalised to sum to 1,
+    multiplied last · … · first; no residual is added, since the states include it. Takes one pass
+    per token.
     """
 
-    kind: ClassVar[ScoreKind] = "attention"
-    join: ClassVar[Join] = "sum"
-    signed: ClassVar[bool] = False
-
-    def __call__(
-        self,
-        context: BatchContext,
-        target: Int[Tensor, "B"],  # noqa: ARG002 - the same for every target
-    ) -> Explanation:
+    def __call__(self, context: BatchContext, _target: Int[Tensor, "B"]) -> Explanation:
         return explanation_from_row(
             "value_zeroing", context, multiply_layers(context.cached(ValueZeroingChanges()))
         )
@@ -73,7 +58,7 @@ class ValueZeroing:
 
 @dataclass(frozen=True)
 class ValueZeroingChanges:
-    """For each layer how far the value of each token (column) turns each state (row)."""
+    """For each layer, how much the value of each token (column) changes each state (row)."""
 
     def __call__(self, context: BatchContext) -> list[Float[Tensor, "B T T"]]:
         if not isinstance(context.subject, HasAttentionBlocks):
@@ -82,10 +67,10 @@ class ValueZeroingChanges:
             )
         with context.clock("value_zeroing"):
             changes = context.subject.value_zeroing(context.batch, max_batch_tokens=context.budget)
-        both = zip(changes, context.forward.maps, strict=True)
-        return [normalise_changes(one, weights) for one, weights in both]
+        layers = zip(changes, context.forward.maps, strict=True)
+        return [normalise_changes(change, weights) for change, weights in layers]
 
 
 def normalise_changes(changes: Tensor, weights: Tensor) -> Tensor:
-    """Rows that sum to 1, on keys that were attended to; a state that nothing turns is its own."""
+    """Normalise rows to sum to 1 over attended keys; a state that nothing changes keeps itself."""
     return normalise_rows(changes.to(weights.dtype) * (weights.sum(1) > 0))

@@ -1,7 +1,6 @@
 """Gradient-weighted attention through the layers (Chefer et al., ICCV 2021)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -12,39 +11,33 @@ from heedful.methods.attention.layer_stack import (
     require_layers,
     without_identity,
 )
-from heedful.methods.base import Join, ScoreKind, methods, require_one_of
+from heedful.methods.base import methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.gradients import compute_gradients
 from heedful.numerics.tensor.attention_maps import accumulate_cross_relevance, accumulate_relevance
-from heedful.numerics.tensor.target import TARGET_VALUES, TargetValue
+from heedful.numerics.tensor.target import TargetValue
 
 
-@methods.register("gradient_rollout")
+@methods.register("gradient_rollout", kind="attention")
 @dataclass(frozen=True)
 class GradientRollout:
-    """Attention times its gradient, positive part, mean of the heads, added up through the layers.
+    """Attention times its gradient, positive part, mean over heads, accumulated through layers.
 
-    Ā = E_h((∇A ⊙ A)⁺), R ← R + Ā R from R = I: the product of I + Ā, last · … · first; in an
-    encoder–decoder with the rules for cross-attention. What is shown is R − I, so that the
-    explained position gets no score for being itself. The size of the gradient matters here: that
-    of the probability vanishes where a model is sure, so the log-odds are explained (the paper
-    takes the logit, which models of two classes may not have for each).
+    Ā = E_h((∇A ⊙ A)⁺), R ← R + Ā R from R = I: the product of I + Ā, last · … · first; an
+    encoder–decoder follows the rules for cross-attention. The scores are R − I, so that the
+    explained position gets no score for itself. The scale of the gradient matters: that of the
+    probability vanishes where a model is confident, so the log-odds are explained (the paper uses
+    the logit, which models of two classes may not have per class).
     """
 
     of: TargetValue = "log_odds"
-    kind: ClassVar[ScoreKind] = "attention"
-    join: ClassVar[Join] = "sum"
-    signed: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        require_one_of("of", self.of, TARGET_VALUES)
 
     def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
         require_layers(context, "gradient_rollout")
         return explanation_from_row("gradient_rollout", context, self.relevance(context, target))
 
     def relevance(self, context: BatchContext, target: Int[Tensor, "B"]) -> Float[Tensor, "B Q K"]:
-        """R − I of one stack; of an encoder–decoder the relevance of the text to each position."""
+        """R − I of one stack; in an encoder–decoder, the relevance of the text to each position."""
         forward, slope = context.forward, compute_gradients(context, target, self.of)
         maps = weight_by_gradient(forward.maps, slope.maps)
         if not forward.decoder_maps:
@@ -58,6 +51,6 @@ class GradientRollout:
 def weight_by_gradient(
     maps: tuple[Float[Tensor, "B H Q K"], ...], slopes: tuple[Float[Tensor, "B H Q K"], ...]
 ) -> list[Float[Tensor, "B Q K"]]:
-    """E_h((∇A ⊙ A)⁺) of each layer: clamped before the mean of the heads."""
+    """E_h((∇A ⊙ A)⁺) of each layer, clamped before the mean over heads."""
     pairs = zip(maps, slopes, strict=True)
-    return [(one * slope.to(one)).clamp(min=0).mean(1) for one, slope in pairs]
+    return [(weights * slope.to(weights)).clamp(min=0).mean(1) for weights, slope in pairs]

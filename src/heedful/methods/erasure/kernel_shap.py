@@ -1,59 +1,55 @@
 """Kernel SHAP (Lundberg & Lee, 2017): Shapley values by a weighted regression on coalitions."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, ScoreKind, methods
+from heedful.methods.base import methods
 from heedful.methods.erasure.coalitions import (
+    FEW_SAMPLES,
     Coalitions,
     CoalitionValues,
     Players,
+    Samples,
     explain_by_coalitions,
-    require_coalition_settings,
 )
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.target import TargetValue
 
-EIGENVALUE_TOLERANCE = 1e-10  # of the largest eigenvalue: below this the coalitions do not tell
+EIGENVALUE_TOLERANCE = 1e-10  # of the largest; smaller ones are taken as 0
 
 
-@methods.register("kernel_shap")
+@methods.register(
+    "kernel_shap", kind="saliency", signed=True, slow=True, erases="many", quick=FEW_SAMPLES
+)
 @dataclass(frozen=True)
 class KernelShap:
-    """Shapley values, estimated from `samples` coalitions; exact where those are all there are.
+    """Shapley values, estimated from `samples` coalitions; exact if those are all coalitions.
 
-    Their sum is v(x) − v(everything hidden), exactly. Where there are too few coalitions to tell
-    players apart (samples below about twice their number), what is left open is shared evenly.
+    Their sum is exactly v(x) − v(all players masked). With too few coalitions to separate the
+    players (samples below about twice their number), the undetermined rest is shared equally.
     """
 
-    samples: int = 1000
+    samples: Samples = 1000
     of: TargetValue = "probability"
     players: Players = "tokens"
-    kind: ClassVar[ScoreKind] = "saliency"
-    join: ClassVar[Join] = "sum"
-    signed: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require_coalition_settings(self.of, self.players, self.samples)
 
     def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
         coalitions = Coalitions(tuple(target.tolist()), self.samples, self.players)
-        return explain_by_coalitions("kernel_shap", context, coalitions, self._solved)
+        return explain_by_coalitions("kernel_shap", context, coalitions, self._solve)
 
-    def _solved(self, game: CoalitionValues) -> Float64[Tensor, "M"]:
-        weights = game.weights(shapley_mass(game.players))
-        return constrained_least_squares(game.visible.double(), game.values(self.of), weights)
+    def _solve(self, text: CoalitionValues) -> Float64[Tensor, "M"]:
+        weights = text.weights(shapley_mass(text.players))
+        return constrained_least_squares(text.visible.double(), text.values(self.of), weights)
 
 
 def shapley_mass(players: int) -> Float64[Tensor, "K"]:
     """The mass of the Shapley kernel on coalitions of size 0 … players, up to a factor.
 
-    The two ends would have all of it; they are met exactly instead.
+    The two ends have infinite mass; they are constraints of the regression instead.
     """
     size = torch.arange(players + 1, dtype=torch.float64)
     mass = 1.0 / (size * (players - size))
@@ -66,8 +62,8 @@ def constrained_least_squares(
 ) -> Float64[Tensor, "M"]:
     """argmin_φ Σ w (v − v(∅) − zφ)² with Σ φ = v(all) − v(∅); the first row is all, the last ∅.
 
-    φ is the even share plus a deviation that adds up to 0: so each row z can be centred, and of
-    all deviations that fit equally well the pseudo-inverse takes the smallest.
+    φ is the equal share plus a deviation that sums to 0, so each row z can be centred; of all
+    deviations that fit equally well the pseudo-inverse gives the smallest.
     """
     share = visible.mean(-1)
     whole, nothing = values[0], values[-1]

@@ -1,36 +1,31 @@
-"""Leave one out: how the output changes when a token, or a whole word, is deleted."""
+"""Leave-one-out: the change of the output when a token, or a whole word, is deleted."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
+from heedful.methods.base import explanation_from_scores, methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.delete_words import logits_without_each_word, same_word_mask
 from heedful.numerics.tensor.distributions import tvd
 from heedful.numerics.tensor.target import target_value
 
 
-@methods.register("leave_one_out")
+@methods.register("leave_one_out", kind="saliency", erases="one")
 @dataclass(frozen=True)
 class LeaveOneOut:
     """v(x) − v(x without t) of the target, or the distance of the whole outputs (of="output").
 
-    The token, or with players="words" every piece of its word, is deleted; later ones move up, the
-    text is encoded anew. For two classes the distance is the absolute change of probability.
+    The token, or with players="words" every piece of its word, is deleted and the shorter text is
+    encoded. The distance is the total variation: for two classes, the absolute change of
+    probability.
     """
 
     of: Literal["probability", "log_odds", "logit", "output"] = "probability"
     players: Literal["tokens", "words"] = "tokens"
-    kind: ClassVar[ScoreKind] = "saliency"
-    join: ClassVar[Join] = "sum"
-
-    def __post_init__(self) -> None:
-        require_one_of("of", self.of, ("probability", "log_odds", "logit", "output"))
-        require_one_of("players", self.players, ("tokens", "words"))
 
     @property
     def signed(self) -> bool:
@@ -38,13 +33,12 @@ class LeaveOneOut:
         return self.of != "output"
 
     def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
-        if self.players == "tokens":
-            return explanation_from_scores("leave_one_out", context, self._lost(context, target))
-        pieces = same_word_mask(context.batch).sum(-1).clamp(min=1)
-        lost = self._lost(context, target)
-        return explanation_from_scores("leave_one_out", context, lost / pieces.to(lost))
+        change = self._change(context, target)
+        if self.players == "words":
+            change = change / same_word_mask(context.batch).sum(-1).clamp(min=1).to(change)
+        return explanation_from_scores("leave_one_out", context, change)
 
-    def _lost(self, context: BatchContext, target: Int[Tensor, "B"]) -> Float[Tensor, "B T"]:
+    def _change(self, context: BatchContext, target: Int[Tensor, "B"]) -> Float[Tensor, "B T"]:
         before = context.logits.detach()
         by_word = self.players == "words"
         after = context.cached(logits_without_each_word) if by_word else context.without_each

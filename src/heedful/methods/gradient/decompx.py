@@ -1,8 +1,8 @@
-"""DecompX (Modarressi et al., 2023): what each token gave to the logit, through all layers."""
+"""DecompX (Modarressi et al., 2023): the part of each token in the logits, through all layers."""
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -10,37 +10,30 @@ from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
-from heedful.methods.patent_notice import warn_patent
+from heedful.methods.base import explanation_from_scores, methods, warn_patent
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.decompx import LinearisedPass, decompose_with_separate_bias
 from heedful.models.perturbed.perturbed_embeddings import unwrap_perturbed
 from heedful.models.transformer.subject import TransformerSubject
-from heedful.numerics.tensor.target import LINEAR_TARGET_VALUES, LinearTargetValue, logit_direction
+from heedful.numerics.tensor.target import LinearTargetValue, logit_direction
 
 
-@methods.register("decompx")
+@methods.register("decompx", kind="saliency", signed=True)
 @dataclass(frozen=True)
 class DecompX:
-    """The part of the logits that came from a token's state at the first layer.
+    """The part of the logits that comes from a token's state at the first layer.
 
-    Attention weights, scales of norms and slopes f(x)/x of activations are held at what they are,
-    so that each layer is affine, and a token's part goes through it on its own. With
-    biases="shared" each layer's biases at a position are shared out among the tokens in proportion
-    to |⟨bias, part⟩|, and scores of all tokens add up to what is explained; "apart" leaves them out
-    of the scores, which with them add up to it. Both sums are seen at run time. What is explained
-    is the target's logit, or the log-odds with every rival weighted by its chance.
+    Attention weights, scales of layer norms and slopes f(x)/x of activations are held fixed, so
+    that each layer is affine and the part of a token passes through it separately. With
+    biases="shared" the biases of a layer at a position are distributed over the tokens in
+    proportion to |⟨bias, part⟩|, and the scores of all tokens sum to the explained value; "apart"
+    keeps biases out of the scores, and only scores and biases together sum to it. Both sums are
+    verified at run time. The explained value is the target's logit, or its log-odds, in which every
+    other class is weighted by its probability.
     """
 
     biases: Literal["shared", "apart"] = "shared"
     of: LinearTargetValue = "log_odds"
-    kind: ClassVar[ScoreKind] = "saliency"
-    join: ClassVar[Join] = "sum"
-    signed: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require_one_of("biases", self.biases, ("shared", "apart"))
-        require_one_of("of", self.of, LINEAR_TARGET_VALUES)
 
     def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
         subject = unwrap_perturbed(context.subject)
@@ -55,22 +48,22 @@ class DecompX:
         exact: TransformerSubject = subject.full_precision()
         with context.clock("decompx"):
             if self.biases == "apart":
-                warn_patent()  # what relevance propagation hands to the first layer's states
+                warn_patent()  # computed by relevance propagation down to the first layer's states
                 weights = partial(self._weights, target=target)
                 scores, _ = decompose_with_separate_bias(
                     exact, context.batch, context.embedded, weights
                 )
             else:
-                scores = self._each(exact, context, target)
+                scores = self._by_text(exact, context, target)
         return explanation_from_scores("decompx", context, scores)
 
     def _weights(self, logits: Tensor, target: Tensor) -> Tensor:
         return logit_direction(logits, target.to(logits.device), self.of)
 
-    def _each(
+    def _by_text(
         self, subject: TransformerSubject, context: BatchContext, target: Tensor
     ) -> Float[Tensor, "B T"]:
-        """Text after text, each without its padding."""
+        """Scores text by text, each without its padding."""
         batch, rows = context.batch, []
         for row, present in enumerate(batch.present):
             single = batch.keep_tokens(torch.tensor([row]), present[None])

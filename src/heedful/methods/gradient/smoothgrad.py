@@ -1,49 +1,40 @@
-"""SmoothGrad (Smilkov et al., 2017): the gradient, averaged over noise in the input."""
+"""SmoothGrad (Smilkov et al., 2017): the gradient, averaged over noisy inputs."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import torch
+from annotated_types import Ge
 from jaxtyping import Float, Int
 from numpy.random import Generator
 from torch import Tensor
 
-from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
+from heedful.core.settings import PositiveInt
 from heedful.core.values import Explanation
-from heedful.methods.base import Join, ScoreKind, explanation_from_scores, methods, require_one_of
-from heedful.methods.gradient.gradient import NORMS, Norm, vector_norm
+from heedful.methods.base import Join, explanation_from_scores, methods
+from heedful.methods.gradient.gradient import Norm, vector_norm
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.path_gradients import gradients_at
-from heedful.numerics.tensor.target import TARGET_VALUES, TargetValue
+from heedful.numerics.tensor.target import TargetValue
 
 
-@methods.register("smoothgrad")
+@methods.register("smoothgrad", kind="sensitivity")
 @dataclass(frozen=True)
 class SmoothGrad:
-    """‖mean of ∂f/∂x_t at x + noise‖, the noise normal, of `noise` times the range of the vectors.
+    """‖mean of ∂f/∂x_t at x + ε‖, ε normal with `noise` times the range of the embeddings as σ.
 
-    Only the words' vectors are shaken. Draws belong to the seed and the text.
+    Only embeddings of words get noise. It depends on the seed and the text, not on the batch.
     """
 
-    samples: int = 16
-    noise: float = 0.1
+    samples: PositiveInt = 16
+    noise: Annotated[float, Ge(0)] = 0.1
     norm: Norm = "l2"
     of: TargetValue = "probability"
-    kind: ClassVar[ScoreKind] = "sensitivity"
-    signed: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        require_one_of("norm", self.norm, NORMS)
-        require_one_of("of", self.of, TARGET_VALUES)
-        if self.samples < 1:
-            raise ConfigError(f"samples must be at least 1, not {self.samples}.")
-        if not self.noise >= 0.0:
-            raise ConfigError(f"noise must be 0 or more, not {self.noise}.")
 
     @property
     def join(self) -> Join:
-        """As for the gradient."""
+        """As in `gradient`."""
         return "sum" if self.norm == "l1" else "norm"
 
     def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
@@ -52,8 +43,8 @@ class SmoothGrad:
         streams = [generator(context.seed, "smoothgrad", one) for one in context.batch.instances]
         with context.clock("smoothgrad"):
             for _ in range(self.samples):
-                shaken = context.embedded.detach() + self._noise(context, streams)
-                total += gradients_at(context, rows, shaken, target, self.of)[0]
+                noisy = context.embedded.detach() + self._noise(context, streams)
+                total += gradients_at(context, rows, noisy, target, self.of)[0]
         return explanation_from_scores(
             "smoothgrad", context, vector_norm(total / self.samples, self.norm)
         )

@@ -1,4 +1,4 @@
-"""Explain every text of a data set, batch by batch. No files."""
+"""Explain every text of a data set, batch by batch; writes no files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +10,7 @@ from torch import Tensor
 from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
+from heedful.data.batching import batches_for
 from heedful.methods.base import Method
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
@@ -23,15 +24,14 @@ from heedful.pipeline.explain.explain_text import (
 )
 from heedful.pipeline.explain.request import BuiltMethods, ExplainRequest
 from heedful.results.explanation import MethodScores
-from heedful.training.loop.batching import batches_for
 
-ScoresOrReason = Tensor | str  # or why there are none
-TEXTS_PER_CHUNK = 1024  # texts among which those of like length find each other
+ScoresOrReason = Tensor | str  # scores of a text, or why there are none
+TEXTS_PER_CHUNK = 1024  # texts that are sorted by length into batches
 
 
 @dataclass(frozen=True, slots=True)
 class MethodScoreRow:
-    """One method's scores of one text; classes by name, no label where the data has none."""
+    """One method's scores of one text; classes are names, label is None if the data has none."""
 
     instance: int
     predicted: str
@@ -44,9 +44,9 @@ class MethodScoreRow:
 
 @dataclass(frozen=True)
 class ExplainCounts:
-    """What became of the texts; counts of batches add up.
+    """Counts of texts and rows; those of several batches can be added.
 
-    `refused` says of a method how many texts it could not serve, and why the first of them.
+    `refused` maps a method to the number of texts it did not apply to, and the first reason.
     """
 
     texts: int = 0
@@ -74,20 +74,18 @@ class ExplainCounts:
 def explain_batches(
     subject: Subject, examples: Iterable[Example], request: ExplainRequest, *, max_batch_tokens: int
 ) -> Iterator[tuple[list[MethodScoreRow], ExplainCounts]]:
-    """Rows of scores and what there is to count, for one batch of texts of like length at a time.
+    """Yield rows of scores and counts, one batch of texts of similar length at a time.
 
-    Values do not depend on what else is in a batch. Only some of the texts are held at once.
+    Values do not depend on the other texts of a batch. At most TEXTS_PER_CHUNK texts are in memory.
     """
     if request.target is not None:
         class_index(subject, request.target)
-    work, rest = (
-        _DatasetExplainer(subject, request, request.built(), max_batch_tokens),
-        iter(examples),
-    )
-    while some := [subject.encode(one) for one in islice(rest, TEXTS_PER_CHUNK)]:
-        kept = [one for one in some if one.explained_tokens]
-        yield [], ExplainCounts(no_words=len(some) - len(kept))
-        yield from work.batches(kept)
+    explainer = _DatasetExplainer(subject, request, request.build(), max_batch_tokens)
+    rest = iter(examples)
+    while chunk := [subject.encode(one) for one in islice(rest, TEXTS_PER_CHUNK)]:
+        kept = [one for one in chunk if one.explained_tokens]
+        yield [], ExplainCounts(no_words=len(chunk) - len(kept))
+        yield from explainer.batches(kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,83 +94,84 @@ class _DatasetExplainer:
     request: ExplainRequest
     built: BuiltMethods
     max_batch_tokens: int
-    general: set[ScoresOrReason] = field(
-        default_factory=set
-    )  # reasons that are of no text in particular
+    general: set[ScoresOrReason] = field(default_factory=set)  # reasons not due to single texts
 
     def batches(
         self, kept: Sequence[Encoded]
     ) -> Iterator[tuple[list[MethodScoreRow], ExplainCounts]]:
         halved = list[None]()
 
-        def explained(rows: list[int]) -> tuple[list[MethodScoreRow], ExplainCounts]:
-            return self._explained([kept[row] for row in rows])
+        def explain(rows: list[int]) -> tuple[list[MethodScoreRow], ExplainCounts]:
+            return self._explain_batch([kept[row] for row in rows])
 
         chosen = batches_for(self.subject, kept, max_batch_tokens=self.max_batch_tokens)
-        yield from retry_in_halves(chosen, explained, halved=lambda: halved.append(None))
+        yield from retry_in_halves(chosen, explain, halved=lambda: halved.append(None))
         yield [], ExplainCounts(halved=len(halved))
 
-    def _explained(self, together: Sequence[Encoded]) -> tuple[list[MethodScoreRow], ExplainCounts]:
-        """Every method on one batch, whole or not at all."""
-        context = self._open_context(together)
+    def _explain_batch(
+        self, texts: Sequence[Encoded]
+    ) -> tuple[list[MethodScoreRow], ExplainCounts]:
+        """Apply every method to one batch; text by text where it refuses the batch."""
+        context = self._open_context(texts)
         target = target_classes(self.subject, context, self.request.target)
         parts = self.built.parts
-        found = {name: _scores_or_reasons(part, context, target) for name, part in parts.items()}
-        again = [name for name, one in found.items() if isinstance(one[0], str)]
-        again = [name for name in again if found[name][0] not in self.general]
-        if again and len(together) > 1:
-            # one long text may be the reason: what befalls a text must not depend on its company
-            for number, one in enumerate(together):
-                alone = self._open_context([one])
-                for name in again:
-                    (found[name][number],) = _scores_or_reasons(
+        scores = {name: _scores_or_reasons(part, context, target) for name, part in parts.items()}
+        retried = [name for name, own in scores.items() if isinstance(own[0], str)]
+        retried = [name for name in retried if scores[name][0] not in self.general]
+        if retried and len(texts) > 1:
+            # one long text may be the reason: results must not depend on the rest of the batch
+            for number, text in enumerate(texts):
+                alone = self._open_context([text])
+                for name in retried:
+                    (scores[name][number],) = _scores_or_reasons(
                         parts[name], alone, target[number, None]
                     )
-            self.general.update(*(set(found[name]) for name in again if len(set(found[name])) == 1))
-        rows = list(self._rows(together, context.predicted.tolist(), target.tolist(), found))
-        return rows, self._counts(together, len(rows), found)
+            reasons = (set(scores[name]) for name in retried)
+            self.general.update(*(one for one in reasons if len(one) == 1))
+        rows = list(self._rows(texts, context.predicted.tolist(), target.tolist(), scores))
+        return rows, self._counts(texts, len(rows), scores)
 
-    def _open_context(self, together: Sequence[Encoded]) -> BatchContext:
-        batch, tokens = self.subject.batch(together), self.max_batch_tokens
+    def _open_context(self, texts: Sequence[Encoded]) -> BatchContext:
+        batch, tokens = self.subject.batch(texts), self.max_batch_tokens
         return BatchContext(
             self.subject, batch, self.request.seed, tokens, logits_only=self.built.lean
         )
 
     def _rows(
         self,
-        together: Sequence[Encoded],
+        texts: Sequence[Encoded],
         predicted: Sequence[int],
         target: Sequence[int],
-        found: Mapping[str, Sequence[ScoresOrReason]],
+        scores: Mapping[str, Sequence[ScoresOrReason]],
     ) -> Iterator[MethodScoreRow]:
         labels = self.subject.labels
-        for number, one in enumerate(together):
-            shown = ScoredUnits.of(one, self.request.granularity)
-            label = None if one.label < 0 else labels[one.label]
+        for number, text in enumerate(texts):
+            units = ScoredUnits.of(text, self.request.granularity)
+            label = None if text.label < 0 else labels[text.label]
             classes = labels[predicted[number]], label, labels[target[number]]
             for name, part in self.built.parts.items():
-                scores = found[name][number]
-                if not isinstance(scores, str):
-                    row_scores = to_method_scores(name, self.built, shown.scores(part, scores))
-                    yield MethodScoreRow(one.index, *classes, name, shown.tokens, row_scores)
+                own = scores[name][number]
+                if not isinstance(own, str):
+                    row_scores = to_method_scores(name, self.built, units.scores(part, own))
+                    yield MethodScoreRow(text.index, *classes, name, units.tokens, row_scores)
 
     def _counts(
-        self, together: Sequence[Encoded], rows: int, found: Mapping[str, Sequence[ScoresOrReason]]
+        self, texts: Sequence[Encoded], rows: int, scores: Mapping[str, Sequence[ScoresOrReason]]
     ) -> ExplainCounts:
-        refused = {name: (len(together), why) for name, why in self.built.refused.items()}
-        for name, scores in found.items():
-            if why := [one for one in scores if isinstance(one, str)]:
-                refused[name] = (len(why), why[0])
-        cut = sum(one.truncated for one in together)
-        return ExplainCounts(len(together), rows, truncated=cut, refused=refused)
+        refused = {name: (len(texts), reason) for name, reason in self.built.refused.items()}
+        for name, own in scores.items():
+            if reasons := [one for one in own if isinstance(one, str)]:
+                refused[name] = (len(reasons), reasons[0])
+        truncated = sum(text.truncated for text in texts)
+        return ExplainCounts(len(texts), rows, truncated=truncated, refused=refused)
 
 
 def _scores_or_reasons(
     part: Method, context: BatchContext, target: Int[Tensor, "B"]
 ) -> list[ScoresOrReason]:
-    """The scores of each text, or for each the reason that there are none."""
+    """The scores of each text, or the reason that there are none."""
     try:
         return [*score_tokens(part, context, target)]
     except NotApplicable as reason:
-        # its words alone: an error holds on to the frames it came through, and all they hold
+        # only the message: the exception would keep its stack frames, and their tensors, alive
         return [str(reason)] * len(target)

@@ -1,6 +1,6 @@
-"""Explain one text by several methods side by side."""
+"""Explain one text by several methods."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,37 +22,37 @@ from heedful.results.explanation import MethodScores, TextExplanation
 def explain_text(
     subject: Subject, text: str, request: ExplainRequest, *, question: str | None = None
 ) -> TextExplanation:
-    """Explain the prediction for a text, or the chance of another class, word by word.
+    """Explain the prediction for a text, or the probability of another class, word by word.
 
-    A question, or the other text of a pair, is read beside it. A method that cannot serve this
-    subject is told with its reason; alone it is an error.
+    `question` may also be the other text of a pair. A method that does not apply to this subject is
+    listed with the reason; if it is the only one, that is an error.
     """
-    built = request.built()
+    built = request.build()
     if not is_encodable(text) or not is_encodable(question or ""):
-        raise DataError("The text is not UTF-8: it holds half a sign. Mend its encoding.")
+        raise DataError("The text is not UTF-8: it contains half a character. Fix its encoding.")
     encoded = subject.encode(Example(0, text, 0, pair=question))
     if not encoded.explained_tokens:
-        raise DataError("The text holds no word to explain; give at least one.")
+        raise DataError("The text contains no word to explain; give at least one.")
     context = BatchContext(subject, subject.batch([encoded]), request.seed, logits_only=built.lean)
     target = target_classes(subject, context, request.target)
-    shown = ScoredUnits.of(encoded, request.granularity)
-    found, refused = {}, dict(built.refused)
+    units = ScoredUnits.of(encoded, request.granularity)
+    explained, refused = {}, dict(built.refused)
     for name, part in built.parts.items():
         try:
             scores = score_tokens(part, context, target)[0]
         except NotApplicable as reason:
             refused[name] = str(reason)
         else:
-            found[name] = to_method_scores(name, built, shown.scores(part, scores))
-    if built.alone and refused:
+            explained[name] = to_method_scores(name, built, units.scores(part, scores))
+    if built.single and refused:
         raise NotApplicable(" ".join(refused.values()))
     predicted, chosen = int(context.predicted), int(target)
     return TextExplanation(
         text,
         subject.labels[chosen],
         request.granularity,
-        shown.tokens,
-        found,
+        units.tokens,
+        explained,
         subject.labels[predicted],
         float(context.logits.detach().softmax(-1)[0, chosen]),
         refused,
@@ -62,14 +62,14 @@ def explain_text(
 
 
 def target_classes(subject: Subject, context: BatchContext, name: str | None) -> Int[Tensor, "B"]:
-    """The class to explain of each text: the one named, or each text's predicted one."""
+    """The class to explain for each text: the named one, or the predicted one."""
     if name is None:
         return context.predicted
     return torch.full_like(context.predicted, class_index(subject, name))
 
 
 def class_index(subject: Subject, name: str) -> int:
-    """The number of a class; a vocabulary of them is not listed whole."""
+    """The index of a class; an error lists at most 20 known classes."""
     if name not in subject.labels:
         some = ", ".join(subject.labels[:20]) + (", …" if len(subject.labels) > 20 else "")
         raise ConfigError(f"No class is named {name!r}. Classes: {some}.")
@@ -79,15 +79,15 @@ def class_index(subject: Subject, name: str) -> int:
 def score_tokens(
     part: Method, context: BatchContext, target: Int[Tensor, "B"]
 ) -> list[Float[Tensor, "t"]]:
-    """For each text the scores of its explained tokens, in order."""
+    """The scores of the explained tokens of each text, in order."""
     with torch.no_grad():
-        made = part(context, target)
-    rows = zip(made.scores.double().cpu(), made.mask.cpu(), strict=True)
+        explanation = part(context, target)
+    rows = zip(explanation.scores.double().cpu(), explanation.mask.cpu(), strict=True)
     return [scores[mask] for scores, mask in rows]
 
 
 def to_method_scores(name: str, built: BuiltMethods, scores: tuple[float, ...]) -> MethodScores:
-    """The scores of one text with what the method says of itself."""
+    """The scores of one text with the attributes and settings of the method."""
     part: Any = built.parts[name]
     of = getattr(part, "of", None)
     return MethodScores(part.kind, part.signed, scores, of, built.settings.get(name, {}))
@@ -95,27 +95,27 @@ def to_method_scores(name: str, built: BuiltMethods, scores: tuple[float, ...]) 
 
 @dataclass(frozen=True, eq=False)
 class ScoredUnits:
-    """What of a text is shown with scores: its words, or the pieces the subject reads.
+    """The units of a text that get scores: its words, or the tokens that the subject reads.
 
-    Words that were cut off are not shown: they have no score, which is not a score of 0.
+    Truncated words are left out: they have no score, which is not a score of 0.
     """
 
     tokens: tuple[str, ...]
-    word: Int[Tensor, "t"] | None  # the place of each piece's word; None shows pieces
+    word: Int[Tensor, "t"] | None  # the index of each piece's word; None for tokens
 
     @classmethod
     def of(cls, encoded: Encoded, granularity: str) -> "ScoredUnits":
-        """Words, or pieces as the subject spells them where it has any."""
+        """The words, or the pieces as the subject spells them."""
         if granularity == "token":
             return cls(tuple(_explained_pieces(encoded)), None)
-        read = dict.fromkeys(one for one in encoded.word if one >= 0)
-        kept = sorted(read) if encoded.truncated else range(len(encoded.words))
-        place: Mapping[int, int] = {word: number for number, word in enumerate(kept)}
-        word = torch.tensor([place[one] for one in encoded.word if one >= 0])
-        return cls(tuple(encoded.words[one] for one in kept), word)
+        of_piece = [word for word in encoded.word if word >= 0]
+        kept = sorted(set(of_piece)) if encoded.truncated else range(len(encoded.words))
+        place = {word: number for number, word in enumerate(kept)}
+        index = torch.tensor([place[word] for word in of_piece])
+        return cls(tuple(encoded.words[word] for word in kept), index)
 
     def scores(self, part: Method, scores: Float[Tensor, "t"]) -> tuple[float, ...]:
-        """One score for each that is shown, joined over the pieces of words as the method says."""
+        """One score per unit; the pieces of a word are joined as the method declares."""
         if self.word is not None:
             scores = join_pieces(scores, self.word, len(self.tokens), part.join)
         return tuple(scores.tolist())

@@ -1,4 +1,4 @@
-"""The scores of a data set, written to one Parquet file as they are found."""
+"""Write the scores of a data set to one Parquet file."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,13 +38,13 @@ EXPLANATION_SCHEMA = pa.schema(
     ]
 )
 PARQUET_SUFFIX = ".parquet"
-MIN_GROUP_ROWS = 1000  # rows at least in a group: smaller ones would be mostly headings
-LABEL_PROBE_ROWS = 100  # rows in which a column of labels would show
+MIN_GROUP_ROWS = 1000  # in smaller row groups most bytes would be metadata
+LABEL_PROBE_ROWS = 100  # rows in which to look for a column of labels
 
 
 @dataclass(frozen=True)
 class DataExplanations:
-    """Where the scores of a data set lie, and what became of its texts."""
+    """The file with the scores of a data set, and counts of its texts."""
 
     path: Path
     counts: ExplainCounts
@@ -52,7 +52,7 @@ class DataExplanations:
     left_out: str = ""
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """The rows of the file, one per text and method, in the order of the data."""
+        """Read the file: one row per text and method, in the order of the data."""
         try:
             import pandas as pd
         except ImportError:
@@ -61,23 +61,21 @@ class DataExplanations:
         return frame.sort_values("instance", kind="stable", ignore_index=True)
 
     def __str__(self) -> str:
-        """What was written, and every text that is not in it, told."""
+        """What was written, and how many texts are not in it and why."""
         counts = self.counts
         size = f"{self.path.stat().st_size / 1e6:.1f} MB"
-        told = [f"{_texts(counts.texts)} explained, {counts.rows} rows: {self.path} ({size})"]
+        lines = [f"{_texts(counts.texts)} explained, {counts.rows} rows: {self.path} ({size})"]
         if counts.no_words:
-            told.append(f"{_texts(counts.no_words)} without any word left out")
+            lines.append(f"{_texts(counts.no_words)} without any word left out")
         if counts.truncated:
-            told.append(f"{_texts(counts.truncated)} cut at the model's limit")
+            lines.append(f"{_texts(counts.truncated)} cut at the model's limit")
         if counts.halved:
-            told.append(f"batches halved because memory ran out: {counts.halved}")
+            lines.append(f"batches halved because memory ran out: {counts.halved}")
         for name, (count, reason) in counts.refused.items():
-            told.append(f"{name} refused {count} of {_texts(counts.texts)}: {reason}")
-        if self.bad_rows != "no bad rows":
-            told.append(self.bad_rows)
-        if self.left_out:
-            told.append(self.left_out)
-        return "\n".join(told)
+            lines.append(f"{name} refused {count} of {_texts(counts.texts)}: {reason}")
+        lines += [self.bad_rows] if self.bad_rows != "no bad rows" else []
+        lines += [self.left_out] if self.left_out else []
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -92,14 +90,14 @@ class ExplainSource:
     max_batch_tokens: int = 20_000
 
     def read(self, subject: Subject) -> Dataset:
-        """The texts; with labels where the data has some: an explanation needs none.
+        """Read the texts, with labels if the data has some; explanations do not need them.
 
-        A paper's cleaning may draw its texts by label, so that there labels must be.
+        A cleaning may split texts by label, so with a cleaning labels are required.
         """
-        given = partial(read, self.data, split=self.split, fields=self.fields, limit=self.limit)
+        read_data = partial(read, self.data, split=self.split, fields=self.fields, limit=self.limit)
         if self.cleaning is not None:
-            return given(labels=subject.labels, cleaning=self.cleaning)
-        plain = given(labelled=False)
+            return read_data(labels=subject.labels, cleaning=self.cleaning)
+        plain = read_data(labelled=False)
         column = plain.columns.get("label")
         first = (raw for _, raw in islice(plain.source, LABEL_PROBE_ROWS))
         known = any(isinstance(raw, Mapping) and column in raw for raw in first)
@@ -116,20 +114,20 @@ def explain_to_file(
     out: Path,
     progress: Progress = no_progress,
 ) -> DataExplanations:
-    """Explain every text; the file appears whole or not at all."""
+    """Explain every text; the file is written completely or not at all."""
     _require_file(out)
     data, total = source.read(subject), ExplainCounts()
 
     def save(draft: str) -> None:
         nonlocal total
-        found = explain_batches(subject, data, request, max_batch_tokens=source.max_batch_tokens)
+        batches = explain_batches(subject, data, request, max_batch_tokens=source.max_batch_tokens)
         with _Writer(draft) as writer:
-            for rows, counts in found:
+            for rows, counts in batches:
                 total += counts
                 writer.add(rows)
                 progress(total.texts + total.no_words, len(data), "explain")
-            _require_some(total)
-            writer.tell(_origin(subject, data, request, total))
+            _require_rows(total)
+            writer.write_metadata(_origin(subject, data, request, total))
 
     save_atomic(out, save)
     left_out = str(data.left_out) if data.left_out.total else ""
@@ -137,7 +135,7 @@ def explain_to_file(
 
 
 class _Writer:
-    """Gathers rows into groups of some size."""
+    """Collects rows into row groups of at least MIN_GROUP_ROWS."""
 
     def __init__(self, path: str) -> None:
         self._file = pq.ParquetWriter(path, EXPLANATION_SCHEMA, compression="zstd")
@@ -155,8 +153,8 @@ class _Writer:
         if sum(one.num_rows for one in self._waiting) >= MIN_GROUP_ROWS:
             self._flush()
 
-    def tell(self, origin: dict[str, Any]) -> None:
-        """Write what is left, and where all of it comes from."""
+    def write_metadata(self, origin: dict[str, Any]) -> None:
+        """Write the remaining rows, and the origin of all rows as metadata."""
         self._flush()
         self._file.add_key_value_metadata({"heedful": json.dumps(origin, default=str)})
 
@@ -189,7 +187,7 @@ def _table(rows: Iterable[MethodScoreRow]) -> pa.Table:
 def _origin(
     subject: Subject, data: Dataset, request: ExplainRequest, total: ExplainCounts
 ) -> dict[str, Any]:
-    """What the rows depend on, and what was counted, for whoever finds the file alone."""
+    """What the rows depend on and the counts, so that the file can be read on its own."""
     return {
         "schema": 1,
         "family": subject.family,
@@ -206,11 +204,11 @@ def _require_file(out: Path) -> None:
         raise RunError(f"{out} is a folder; --out must name a file.")
 
 
-def _require_some(total: ExplainCounts) -> None:
+def _require_rows(total: ExplainCounts) -> None:
     if total.rows:
         return
     if not total.texts:
-        raise DataError("No text holds a word to explain; nothing was written.")
+        raise DataError("No text contains a word to explain; nothing was written.")
     raise NotApplicable(" ".join(reason for _, reason in total.refused.values()))
 
 

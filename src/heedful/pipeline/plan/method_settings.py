@@ -1,4 +1,4 @@
-"""The methods that a plan's checks ask for: their settings, what they are, what they cost."""
+"""The methods that the checks of a plan use: their settings, descriptions and costs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
@@ -17,35 +17,35 @@ from heedful.methods.prerequisites import missing_prerequisite, ready_methods
 from heedful.pipeline.explain.request import resolve_methods
 
 SettingsTables = Mapping[str, Mapping[str, Any]]
-QUICK_SAMPLES = 200  # samples, for a first look
 NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 
 
 def expand_all_methods(settings: SettingsTables, given: SettingsTables) -> dict[str, Any]:
-    """The checks' settings, "all" with the methods that serve by what is `given` of them."""
-    made = {name for name, table in given.items() if name in methods and isinstance(table, Mapping)}
-    made -= set(ready_methods())
-    made = {
-        name for name in made if missing_prerequisite(methods.build(name, **given[name])) is None
+    """The settings of checks; "all" includes methods whose prerequisites are among the `given`."""
+    known = {name for name, own in given.items() if name in methods and isinstance(own, Mapping)}
+    prepared = {
+        name
+        for name in known - set(ready_methods())
+        if missing_prerequisite(methods.build(name, **given[name])) is None
     }
-    found: dict[str, Any] = dict(settings)
+    expanded: dict[str, Any] = dict(settings)
     for check, own in settings.items():
-        asked = own.get("methods") if isinstance(own, Mapping) else None
-        if isinstance(asked, list | tuple) and ALL in asked:
-            found[check] = {**own, "methods": (*asked, *sorted(made))}
-    return found
+        names = own.get("methods") if isinstance(own, Mapping) else None
+        if isinstance(names, list | tuple) and ALL in names:
+            expanded[check] = {**own, "methods": (*names, *sorted(prepared))}
+    return expanded
 
 
-def complete_methods(asked: Iterable[str], given: SettingsTables) -> dict[str, dict[str, Any]]:
-    """A table of all settings for each method asked for; those not given are the method's own."""
-    names = tuple(map(method_name, registry_order(asked)))
+def complete_methods(requested: Iterable[str], given: SettingsTables) -> dict[str, dict[str, Any]]:
+    """All settings of each requested method; those not given have their defaults."""
+    names = tuple(map(method_name, registry_order(requested)))
     for name, table in given.items():
         if not isinstance(table, Mapping):
             raise ConfigError(f"The settings of {name!r} must be a table, not {table!r}.")
     if not names:
         if given:
             raise ConfigError(
-                f"Settings for the method {next(iter(given))!r}, but no check asks for methods; "
+                f"Settings for the method {next(iter(given))!r}, but no check uses methods; "
                 "give --methods."
             )
         return {}
@@ -53,30 +53,36 @@ def complete_methods(asked: Iterable[str], given: SettingsTables) -> dict[str, d
     for name in ALWAYS_COMPUTED:
         if _complete(name, chosen.get(name, {})) != _complete(name, {}):
             raise ConfigError(
-                f"[methods.{name}] cannot be set: the check has {name} as it was published. "
-                "Which attention is audited is set by --subject."
+                f"[methods.{name}] cannot be set: the check uses {name} as it was published. "
+                "Choose the audited attention by --subject."
             )
     return {name: _complete(name, chosen[name]) for name in names}
 
 
 def _complete(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     part = methods.build(name, **given)
-    whole = asdict(part) if is_dataclass(part) and not isinstance(part, type) else dict(given)
-    return {key: value for key, value in whole.items() if value is not None}
+    settings = asdict(part) if is_dataclass(part) and not isinstance(part, type) else dict(given)
+    return {key: value for key, value in settings.items() if value is not None}
+
+
+def quick_method_settings() -> dict[str, Mapping[str, int]]:
+    """For each method that has some, the upper bounds of its settings for `--quick`."""
+    bounds = {name: methods.trait(name, "quick") for name in methods}
+    return {name: own for name, own in bounds.items() if own}
 
 
 def describe_methods(tables: SettingsTables) -> dict[str, dict[str, str]]:
-    """What each of the methods means, for whoever has the records alone; those of the check too."""
-    found: dict[str, dict[str, str]] = {}
+    """The kind and the text limit of each method, also of those that are always computed."""
+    described: dict[str, dict[str, str]] = {}
     for name in methods if tables else ():
         if name in tables or name in ALWAYS_COMPUTED:
             limit = _text_limit(methods.build(name, **tables.get(name, {})))
-            found[name] = {"kind": method_kind(name), **({"at_most": limit} if limit else {})}
-    return found
+            described[name] = {"kind": method_kind(name), **({"at_most": limit} if limit else {})}
+    return described
 
 
 def _text_limit(part: object) -> str:
-    """How long a text the method takes, in words; nothing where any will do."""
+    """The longest text that the method takes, in words; empty where there is no limit."""
     if most := getattr(part, "most_players", None):
         return f"{most} {getattr(part, 'players', 'tokens')}"
     most = getattr(part, "most_tokens", None)
@@ -84,24 +90,26 @@ def _text_limit(part: object) -> str:
 
 
 def describe_method_cost(tables: SettingsTables) -> str:
-    """One line on the methods that take more passes than a text has words; else nothing."""
-    costs = [*_describe_samples(tables)]
-    many = any(own.get("samples", 0) > QUICK_SAMPLES for own in tables.values())
-    if "shapley" in tables:
-        costs.append(f"shapley 2^T where a text has T ≤ {_text_limit(methods.build('shapley'))}")
+    """One line on methods that take more passes than a text has words; empty if there are none."""
+    exact = [name for name in tables if methods.trait(name, "most_players")]
+    limits = (
+        f"{name} 2^T where a text has T ≤ {_text_limit(methods.build(name))}" for name in exact
+    )
+    costs = [*_describe_samples(tables), *limits]
     if not costs:
         return ""
-    fewer = f" In a plan, [methods.NAME] samples = {QUICK_SAMPLES} takes fewer." if many else ""
+    few = {name: own["samples"] for name, own in quick_method_settings().items()}
+    many = [name for name in tables if name in few and tables[name]["samples"] > few[name]]
+    fewer = f" In a plan, [methods.NAME] samples = {few[many[0]]} takes fewer." if many else ""
     return f"Slow methods, in passes for each text: {'; '.join(costs)}.{fewer}"
 
 
 def _describe_samples(tables: SettingsTables) -> Iterator[str]:
-    """Methods that hide many words at once; those with equal settings share their passes."""
-    drawn: dict[tuple[Any, Any], list[str]] = {}
-    for name in ("lime", "kernel_shap"):
-        if name in tables:
-            own = tables[name]
-            drawn.setdefault((own["samples"], own["players"]), []).append(name)
-    for (samples, _), names in drawn.items():
+    """Methods that sample coalitions; those with equal settings share their passes."""
+    shared: dict[tuple[Any, Any], list[str]] = {}
+    for name, own in tables.items():
+        if methods.trait(name, "erases") == "many" and "samples" in own:
+            shared.setdefault((own["samples"], own["players"]), []).append(name)
+    for (samples, _), names in shared.items():
         together = " together" if len(names) > 1 else ""
         yield f"{' and '.join(names)} {samples:,}{together}".replace(",", NARROW_SPACE)

@@ -16,13 +16,12 @@ from heedful.core.values import Example
 from heedful.data.cleaning.presets import get_cleaning
 from heedful.methods import Method, methods
 from heedful.pipeline.plan.method_settings import (
-    QUICK_SAMPLES,
     complete_methods,
     expand_all_methods,
+    quick_method_settings,
 )
 from heedful.pipeline.plan.retraining_settings import RetrainingSettings
 
-QUICK_METHODS = {"lime": {"samples": QUICK_SAMPLES}, "kernel_shap": {"samples": QUICK_SAMPLES}}
 QUICK_LIMIT = 200
 QUICK_TRAIN_LIMIT = 2000
 TABLE_KEYS = ("fields", "settings", "subject", "methods", "retraining")
@@ -114,7 +113,7 @@ class Plan:
         limit = min(self.limit or QUICK_LIMIT, QUICK_LIMIT)
         settings, asked = (
             _cap_settings(self.settings, {name: checks.spec(name).quick for name in self.checks}),
-            _cap_settings(self.methods, QUICK_METHODS),
+            _cap_settings(self.methods, quick_method_settings()),
         )
         trained = RetrainingSettings.of(self.retraining)
         if any(checks.spec(name).retrains for name in self.checks):

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from heedful.checks.requested_methods import method_kind
 from heedful.core.records import BetterMethod, Estimate, MeasureKey
+from heedful.methods import methods
 from heedful.numerics.stats.bootstrap import estimate_means
 from heedful.pipeline.verdict.estimate import Bootstrap
 from heedful.results.tables import MeasurementColumns, TextValues
 
-YARDSTICKS = {"leave_one_out", "occlusion"}  # one word deleted, one masked: nearly the same
 EXCLUDED_KINDS = {"attention", "control"}
 COVERED = 0.95  # of the texts: a method that ranks only some is not compared on all
 
@@ -32,7 +32,8 @@ class Alternative:
 
 def can_replace_attention(method: str) -> bool:
     """Whether agreement with leave-one-out is evidence for this method at all."""
-    return method not in YARDSTICKS and method_kind(method) not in EXCLUDED_KINDS
+    # methods that erase one word at a time are nearly the same as leave-one-out
+    return methods.trait(method, "erases") != "one" and method_kind(method) not in EXCLUDED_KINDS
 
 
 def find_alternatives(columns: MeasurementColumns, bootstrap: Bootstrap) -> tuple[Alternative, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
-from heedful.checks.spec import RANK, Measure
+from heedful.checks.spec import Measure
 from heedful.comparison.records import (
     DEGREE_KEY,
     MAIN_FAMILY,
@@ -69,8 +69,6 @@ def find_measure(key: MeasureKey, kind: str) -> Measure:
     """
     if key == DEGREE_KEY:
         return Measure(key.measure, DEGREE_WORDS, "up")
-    if kind == "methods" and key.check == "agreement":
-        return Measure(key.measure, f"{THE_METHOD} and leave-one-out, τ", "up", range=RANK)
     method = THE_METHOD if kind == "methods" else key.method
     return find_spec(key.check).measure(key.measure, method)
 

@@ -96,7 +96,7 @@ def script_json(value: Any) -> str:
 def three_decimals(value: float | None) -> str:
     """Three decimals with a true minus sign; a dash where there is no number.
 
-    >>> number(-0.25), number(-1e-9), number(float("nan"))
+    >>> three_decimals(-0.25), three_decimals(-1e-9), three_decimals(float("nan"))
     ('−0.250', '0.000', '–')
     """
     return "–" if value is None or isnan(value) else f"{value:z.3f}".replace("-", "\u2212")
@@ -105,7 +105,7 @@ def three_decimals(value: float | None) -> str:
 def two_decimals(value: float) -> str:
     """Two decimals, for where there is room for no more.
 
-    >>> short(-0.25), short(float("nan"))
+    >>> two_decimals(-0.25), two_decimals(float("nan"))
     ('−0.25', '–')
     """
     return "–" if isnan(value) else format_two_decimals(value)
@@ -114,7 +114,7 @@ def two_decimals(value: float) -> str:
 def heat_class(value: float, strongest: float) -> str:
     """The class of a colour: its kind by the sign, its depth as a share of the strongest.
 
-    >>> depth(-0.1, 0.2), depth(float("nan"), 0.2)
+    >>> heat_class(-0.1, 0.2), heat_class(float("nan"), 0.2)
     ('minus s10', 'none')
     """
     if isnan(value):
@@ -125,7 +125,7 @@ def heat_class(value: float, strongest: float) -> str:
 def ruler_position(estimate: Estimate, span: tuple[float, float]) -> dict[str, float]:
     """Where an estimate and its interval lie on a ruler of length 100.
 
-    >>> place(Estimate(0.5, 0.25, 0.75, 9), (0.0, 1.0))
+    >>> ruler_position(Estimate(0.5, 0.25, 0.75, 9), (0.0, 1.0))
     {'value': 50.0, 'low': 25.0, 'high': 75.0}
     """
     low, high = span

@@ -161,7 +161,7 @@ def build_page(records: RunRecords) -> Page:
 
 
 def sanitise_lines(text: str) -> str:
-    """As `visible`, keeping the breaks between lines."""
+    """As `sanitise_text`, keeping the breaks between lines."""
     return "\n".join(sanitise_text(line) for line in text.splitlines())
 
 

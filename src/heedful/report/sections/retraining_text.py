@@ -12,7 +12,7 @@ from heedful.report.sections.retrained_models import (
     read_retrained_models,
 )
 from heedful.report.sections.retraining import RetrainedCheck, WeightResult, is_known
-from heedful.report.sections.roar import PATTERN, list_roar_methods
+from heedful.report.sections.roar import PATTERN
 from heedful.results.run_records import RunRecords, sanitise_text
 
 SHARED = (
@@ -94,7 +94,7 @@ def build_section(
 def format_estimate(estimate: Estimate) -> str:
     """An estimate within a sentence, with a true minus sign.
 
-    >>> shown(Estimate(-0.25, -0.5, 0.0, 9)), shown(NO_ESTIMATE)
+    >>> format_estimate(Estimate(-0.25, -0.5, 0.0, 9)), format_estimate(NO_ESTIMATE)
     ('−0.250 [−0.500, 0.000]', '–')
     """
     return str(estimate).replace("-", "\N{MINUS SIGN}") if is_known(estimate) else "–"
@@ -144,12 +144,15 @@ def _necessity(found: RetrainedCheck) -> PartContent:
 
 
 def _seeds(found: RetrainedCheck) -> PartContent:
+    seeds, shuffled, uniform, adversary = (
+        format_estimate(found.estimate(f"jsd_{name}"))
+        for name in ("seeds", "shuffled", "uniform", "adversary")
+    )
     note = (
-        "Distances are between the attention of the model under audit and that of models trained "
-        f"with other seeds, each text's median over seeds: {format_estimate(found.estimate('jsd_seeds'))} on "
-        f"average. Shuffled, its own weights lie {format_estimate(found.estimate('jsd_shuffled'))} away, "
-        f"spread evenly {format_estimate(found.estimate('jsd_uniform'))}, an adversary's "
-        f"{format_estimate(found.estimate('jsd_adversary'))}."
+        "Distances are between the attention of the audited model and that of models trained with "
+        f"other seeds, each text's median over seeds: {seeds} on average. The distance of its own "
+        f"weights shuffled is {shuffled}, of uniform weights {uniform}, of an adversary's "
+        f"{adversary}."
     )
     return (), (note,), (), ()
 
@@ -178,8 +181,8 @@ def _deception(found: RetrainedCheck) -> PartContent:
     note = (
         "The control: a model trained and tested without the words reaches "
         f"{format_estimate(found.estimate('score_without_words'))}, a loss of "
-        f"{format_estimate(found.estimate('words_worth'))}. Only where that loses are the words decisive, "
-        "and only then does hiding them show anything."
+        f"{format_estimate(found.estimate('words_worth'))}. The words are decisive only if that "
+        "loses accuracy, and only then does hiding them show anything."
     )
     before = WeightRow("before", (found.estimate("mass_before"), found.estimate("score_before")))
     rows = [_tried(one, ("mass_after", "score_after")) for one in found.tried]
@@ -202,9 +205,11 @@ def _hidden(
 
 
 def _roar(found: RetrainedCheck) -> PartContent:
+    beyond = found.result.by_method("beyond_random")
     rows = [
-        WeightRow(one, (found.estimate(f"score_{one}"), found.estimate(f"beyond_random_{one}")))
-        for one in list_roar_methods(found)
+        WeightRow(sanitise_text(name), (score, beyond.get(name, NO_ESTIMATE)))
+        for name, score in found.result.by_method("score").items()
+        if is_known(score)
     ]
     whole = WeightRow("whole texts", (found.estimate("score_whole"), NO_ESTIMATE))
     return (), (PATTERN,), ("accuracy", "lost beyond random"), (whole, *rows)
@@ -212,9 +217,9 @@ def _roar(found: RetrainedCheck) -> PartContent:
 
 def _copy(found: RetrainedCheck) -> PartContent:
     rows = [
-        WeightRow(name.removeprefix("beyond_random_"), (one,))
-        for name, one in found.result.estimates.items()
-        if name.startswith("beyond_random_") and is_known(one)
+        WeightRow(sanitise_text(name), (one,))
+        for name, one in found.result.by_method("beyond_random").items()
+        if is_known(one)
     ]
     note = (
         "A copy of the model was trained on with a random share of each text's words masked, to "

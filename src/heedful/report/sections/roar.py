@@ -1,5 +1,7 @@
 """Accuracy of models trained without the top-ranked words, by share of the words."""
 
+from math import isnan
+
 import numpy as np
 
 from heedful.core.records import EstimateRow
@@ -14,18 +16,15 @@ PATTERN = (
 SHARE = "share "
 
 
-def list_roar_methods(found: RetrainedCheck) -> list[str]:
-    """The methods that have an accuracy, the control last."""
-    scores = found.result.by_method("score")
-    return [sanitise_text(name) for name, one in scores.items() if is_known(one)]
-
-
 def build_roar_curves(found: RetrainedCheck) -> FigureData:
     """Accuracy by the share of words removed, for each method and the control."""
     shares = [
         row
         for row in found.result.rows("score")
-        if row.setting and row.setting.startswith(SHARE) and row.seed is None
+        if row.setting
+        and row.setting.startswith(SHARE)
+        and row.seed is None
+        and is_known(row.estimate)
     ]
     rows = [_point(row) for row in sorted(shares, key=lambda row: (str(row.method), _share(row)))]
     whole = found.estimate("score_whole")
@@ -52,6 +51,7 @@ def _share(row: EstimateRow) -> float:
 
 
 def _point(row: EstimateRow) -> FigureRow:
-    one = row.estimate
-    values = {"value": one.value, "low": one.low, "high": one.high}
+    value = row.estimate.value
+    low, high = (value if isnan(end) else end for end in (row.estimate.low, row.estimate.high))
+    values = {"value": value, "low": low, "high": high}
     return {"method": sanitise_text(str(row.method)), "share": _share(row), **values}

@@ -16,8 +16,8 @@ from torch import Tensor
 from heedful.checks.base import to_measurement
 from heedful.checks.requested_methods import method_kind
 from heedful.core.records import Measurement
+from heedful.methods import methods
 
-ERASURE_METHODS = ("leave_one_out", "occlusion", "lime", "kernel_shap", "shapley")
 REFERENCE_KIND = "saliency"
 REFERENCE_MEASURES = ("tau_references", "tau_attention_references")
 
@@ -40,8 +40,8 @@ def reference_agreement(
 ) -> dict[str, Float[Tensor, "B"]]:
     """The mean τ of erasing with other references, and of attention with both sorts alike."""
     every = [place for place, name in enumerate(names) if method_kind(name) == REFERENCE_KIND]
-    erasing = [place for place in every if names[place] in ERASURE_METHODS]
-    others = [place for place in every if names[place] not in ERASURE_METHODS]
+    erasing = [place for place in every if methods.trait(names[place], "erases")]
+    others = [place for place in every if not methods.trait(names[place], "erases")]
     attention = tau[:, names.index("attention")]
     both = torch.stack([attention[:, some].nanmean(-1) for some in (erasing, others)])
     across = tau[:, erasing][:, :, others].flatten(1).nanmean(-1)

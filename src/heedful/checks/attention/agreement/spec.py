@@ -122,6 +122,7 @@ SPEC = CheckSpec(
             "up",
             range=RANK,
             by=("method", "layer", "head"),
+            label_by_method="{method} and leave-one-out, τ",
         ),
         Measure(
             "tau_gradient_leave_one_out", "gradient and leave-one-out, τ", "none", "reference", RANK
