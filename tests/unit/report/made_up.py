@@ -120,9 +120,7 @@ def traced(n, layers, *, seed=0):
     for layer in range(layers):
         means = {"tau_weighting": 0.8 - layer / 10, "tau_unrolled": 0.1, "tau_mixing": 0.3}
         for measure, mean in means.items():
-            parts.append(
-                tidy("mechanism", measure, mean + random.normal(0, 0.05, n), layer=layer)
-            )
+            parts.append(tidy("mechanism", measure, mean + random.normal(0, 0.05, n), layer=layer))
     return pa.concat_tables(parts)
 
 
@@ -193,11 +191,19 @@ def verdict(classes, *, checks=tuple(MEASURES), estimate=None, **changes):
         "answer": "unfaithful",
         "why": "Attention ranks words nearer to chance.",
         "degree": Degree("agreement", one),
-        "instead": BetterMethod("one_hot_gradient", Estimate(0.876, nan, nan, 0)),
+        "instead": better("one_hot_gradient", 0.876),
         "claims": {name: ClaimResult("not tested", "Not looked at.") for name in CLAIMS},
         "checks": results,
     }
-    return Verdict(**(usual | changes))
+    given = usual | changes
+    if isinstance(given["degree"], Estimate):
+        given["degree"] = Degree("agreement", given["degree"])
+    return Verdict(**given)
+
+
+def better(method, share):
+    """A method with its place, without an interval."""
+    return BetterMethod(method, Estimate(share, nan, nan, 0))
 
 
 def manifest(**changes):
