@@ -27,7 +27,7 @@ from heedful.models.recurrent.classifier import AttentionClassifier, Shape
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary, WordTokenizer
 from heedful.numerics.tensor.distributions import tvd
-from heedful.training.loop.sparse_step import SparseStep
+from heedful.training.loop.recurrent_trainable import SparseStep
 from heedful.training.recipe import Recipe, build_recurrent_optimiser, loss_for
 
 WORDS = tuple(f"w{n}" for n in range(2000))

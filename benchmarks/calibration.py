@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
+from heedful.pipeline.verdict.claim_table import checks_on_claim
 
 from benchmarks.known import USUAL, Said, all_examined
 from heedful.pipeline.verdict.check_power import VOTE_SIGNS, powers_for, read_bundled_powers
-from heedful.pipeline.verdict.claim_table import checks_on_claim
 from heedful.pipeline.verdict.judge import claim_answers
 from heedful.planted import ASKED_KINDS, TRAINED_KINDS, TrainedCase, cases, trained_cases
 

@@ -16,8 +16,8 @@ import torch
 
 from benchmarks.methods import seconds, subject, texts
 from heedful.checks.faithfulness.faithfulness.check import Faithfulness
+from heedful.checks.faithfulness.item_removal import ItemView, Removals
 from heedful.checks.faithfulness.removal_metrics import RemovalMetrics
-from heedful.checks.faithfulness.item_removal import Removals, ItemView
 from heedful.data.batching import batches
 from heedful.models.batch_context import BatchContext
 

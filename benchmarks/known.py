@@ -7,6 +7,8 @@ from multiprocessing import get_context
 
 import numpy as np
 import torch
+from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
+from heedful.pipeline.verdict.evidence import Evidence
 
 from heedful.checks import checks
 from heedful.checks.interventions.simple import UniformWeights
@@ -19,9 +21,7 @@ from heedful.pipeline.audit.job import run_job
 from heedful.pipeline.audit.run_audit import power_architecture
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.verdict.check_power import VOTE_SIGNS, AuditSetting
-from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
 from heedful.pipeline.verdict.estimate import MeasuredColumns, dataset_measures, estimate_all
-from heedful.pipeline.verdict.evidence import Evidence
 from heedful.planted import Case, TrainedCase, row_to_example
 
 CHECKS = ("agreement", "permutation", "adversarial", "erasure", "faithfulness")

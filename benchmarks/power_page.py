@@ -5,13 +5,14 @@ python -m benchmarks.power_page > docs/power.md
 
 from collections.abc import Iterator
 
+from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
+
 from heedful.pipeline.verdict.check_power import (
     AuditSetting,
     CheckPower,
     powers_for,
     read_bundled_powers,
 )
-from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
 
 LENGTHS = (10, 20, 60, 200)
 ARCHITECTURES = {

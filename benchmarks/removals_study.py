@@ -20,7 +20,7 @@ from heedful.models.recurrent.model_folder import save_model
 from heedful.numerics.stats.bootstrap import estimate_means
 from heedful.numerics.tensor.erasure_metrics import diagnosticity
 from heedful.training.finetune import finetune
-from heedful.training.loop.transformer_trainer import FineTuning
+from heedful.training.recipe import FineTuning
 
 METHODS = ("gradient", "input_x_gradient", "integrated_gradients", "leave_one_out")
 LONG = METHODS[:3]  # deleting each of 700 words takes 700 passes

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import cache
 
 import heedful
-from heedful.checks import mark_hidden_words
+from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
 from heedful.data.read import read
 from heedful.training.fit import fit
 from heedful.training.recipe import Recipe

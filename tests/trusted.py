@@ -1,11 +1,12 @@
 """Powers by hand: checks that are always right, or as often as said."""
 
+from heedful.checks import checks
 from heedful.numerics.stats.detection_skill import KnownTruthAnswers
 from heedful.pipeline.verdict.check_power import AuditSetting, PowerTable, make_power_row
-from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
 
 WHERE = AuditSetting("recurrent", 20.0, 100)
 LIKE = {"architecture": "recurrent", "words": 20, "texts": 10}
+VOTERS = tuple((vote.claim, spec.name) for spec in checks.specs() for vote in spec.votes)
 
 
 def row(claim, check, right=30, wrong=0, undecided=0, **like):
@@ -21,5 +22,5 @@ def row(claim, check, right=30, wrong=0, undecided=0, **like):
 def trusted(*rows, where=WHERE):
     """Everybody is an oracle, save those who have a row of their own."""
     own = {(one["claim"], one["check"]) for one in rows}
-    others = [row(b.claim, b.check) for b in CLAIM_TABLE if (b.claim, b.check) not in own]
+    others = [row(claim, check) for claim, check in VOTERS if (claim, check) not in own]
     return PowerTable(where, (*rows, *others))

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from heedful.pipeline.plan.plan import Plan as Plan
     from heedful.studies.reproduce import Reproduction as Reproduction
     from heedful.studies.reproduce import reproduce as reproduce
-    from heedful.training.diffmask_trainer import Masking as Masking
     from heedful.training.finetune import finetune as finetune
     from heedful.training.fit import fit as fit
+    from heedful.training.fit_diffmask import Masking as Masking
     from heedful.training.fit_diffmask import fit_diffmask as fit_diffmask
-    from heedful.training.loop.transformer_trainer import FineTuning as FineTuning
+    from heedful.training.recipe import FineTuning as FineTuning
     from heedful.training.recipe import Recipe as Recipe
 
 _HOMES = {
@@ -59,12 +59,10 @@ _HOMES = {
     "heedful.api.functions": ("audit", "explain", "explain_all", "load"),
     "heedful.api.comparison": ("Comparison", "compare"),
     "heedful.api.run": ("Run",),
-    "heedful.training.fit_diffmask": ("fit_diffmask",),
+    "heedful.training.fit_diffmask": ("Masking", "fit_diffmask"),
     "heedful.training.finetune": ("finetune",),
-    "heedful.training.loop.transformer_trainer": ("FineTuning",),
     "heedful.training.fit": ("fit",),
-    "heedful.training.diffmask_trainer": ("Masking",),
-    "heedful.training.recipe": ("Recipe",),
+    "heedful.training.recipe": ("FineTuning", "Recipe"),
 }
 _ROOMS = ("planted",)  # public packages
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}

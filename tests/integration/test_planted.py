@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 import torch
+from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
 
 import heedful
 from heedful.checks import checks
 from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftErasureMetrics
+from heedful.checks.faithfulness.item_removal import ItemView, Removals
 from heedful.checks.faithfulness.removal_metrics import RemovalMetrics
-from heedful.checks.faithfulness.item_removal import Removals, ItemView
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.stats.bootstrap import estimate_means
 from heedful.pipeline.verdict.check_power import AuditSetting, powers_for
-from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
 from heedful.planted.hand_built import draw_texts, hand_built_subjects
 
 # truth by construction: claim → answer

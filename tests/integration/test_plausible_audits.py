@@ -4,10 +4,10 @@ import tomllib
 
 import numpy as np
 import pytest
+from heedful.pipeline.verdict.sentences.plausibility import NO_EVIDENCE
 from scipy.stats import kendalltau
 
 import heedful
-from heedful.pipeline.verdict.sentences.plausibility import NO_EVIDENCE
 from heedful.planted.hand_built import draw_texts, hand_built_subjects
 from heedful.planted.texts import CUE_WORDS
 from heedful.report.sections.page import build_page

@@ -8,6 +8,7 @@ import torch
 
 import asking
 import helpers
+import measured
 from heedful.checks.attention.adversarial.check import Adversarial
 from heedful.checks.interventions.certified_optimum import CertifiedAdversary, jsd_bound
 from heedful.checks.interventions.lp_ascent import Ascent
@@ -120,16 +121,16 @@ def test_company_never_matters():
 def test_the_check_tells_it_where_nothing_exact_is_known():
     context = asking.context(asking.subject(seed=5), (6, 8))
     found = Adversarial(steps=20)(context)
-    told = {one.measure: one.values for one in found.measurements}
+    told = measured.columns(found)
     assert bool((told["ascent_jsd"] <= told["bound_jsd"] + 1e-9).all())
     best = torch.maximum(*(torch.tensor(told[one]) for one in ("ascent_jsd", "epsilon_max_jsd")))
     torch.testing.assert_close(torch.tensor(told["of_bound"] * told["bound_jsd"]), best)
     away = jsd(Adversarial(steps=20).best(context), context.forward.attention)
     torch.testing.assert_close(away, best)
-    assert "No exact adversary" in found.missing["certified_jsd"]
+    assert "No exact adversary" in measured.missing(found)["certified_jsd"]
     two = helpers.subject()
     exact = Adversarial(steps=20)(BatchContext(two, helpers.batch(two, [4])))
-    assert exact.missing == {"ascent_jsd": "The exact adversary is known: certified_jsd."}
+    assert set(measured.missing(exact)) == {"ascent_jsd"}
 
 
 def test_wrong_settings_and_many_rows_are_refused():

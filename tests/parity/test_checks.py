@@ -10,10 +10,12 @@ from test_adversarial import all_vertices, jsd, slab_of
 from test_leverage import truth
 
 import helpers
+import measured
 from heedful.checks import checks
 from heedful.checks.interventions import interventions
 from heedful.checks.interventions.certified_optimum import jsd_bound
 from heedful.core.batch import collate
+from heedful.core.records import Series
 from heedful.core.rng import uniform_keys
 from heedful.core.values import Example
 from heedful.methods import methods
@@ -110,7 +112,7 @@ def share_a_top(a, b):
 
 
 def columns(findings):
-    return {one.measure: one.values for one in findings.measurements if one.setting is None}
+    return measured.columns(findings)
 
 
 def case(kind, lengths=LENGTHS):
@@ -131,7 +133,7 @@ def same(found, want, **tolerance):
 def test_every_registered_check_is_worked_out_here():
     apart = {"erasure", "faithfulness", "plausibility", "randomisation"}
     apart |= {"identifiability"}  # in tests of their own
-    apart |= {one for one in checks if hasattr(checks[one], "lessons")}  # in test_retraining_checks
+    apart |= {one for one in checks if checks.spec(one).retrains}  # in test_retraining_checks
     assert set(checks) - apart == {"agreement", "permutation", "adversarial", "mechanism"}
 
 
@@ -140,7 +142,7 @@ def test_agreement(kind):
     context, texts = case(kind)
     check = checks.build("agreement", shuffles=4, level=0.2, methods=("random", "leave_one_out"))
     found = columns(check(context))
-    want = {name: [] for name in found}
+    want = {name: [] for name in found if "_pair[" not in name}  # in test_method_pairs
     draws = methods.build("random")(context, context.predicted).scores
     for row, text in enumerate(texts):
         gradient, loo = text.gradient(text.alpha), text.leave_one_out()
@@ -150,8 +152,8 @@ def test_agreement(kind):
             ("leave_one_out", text.alpha, loo),
             ("gradient_leave_one_out", gradient, loo),
             ("gradient_shuffled", shuffled[0], text.gradient(shuffled[0])),
-            ("random_leave_one_out", draws[row, 1 : text.n + 1].numpy(), loo),
-            ("leave_one_out_leave_one_out", text.leave_one_out(text.target), loo),
+            ("leave_one_out[random]", draws[row, 1 : text.n + 1].numpy(), loo),
+            ("leave_one_out[leave_one_out]", text.leave_one_out(text.target), loo),
         ):
             tau, p = kendall(one, other)
             want[f"tau_{name}"].append(tau)
@@ -167,8 +169,11 @@ def test_agreement(kind):
         want["tau_shuffled_leave_one_out"].append(np.mean([kendall(a, loo)[0] for a in shuffled]))
     for name, values in want.items():
         same(found[name], values, err_msg=name)
-    whole = check.whole(found)
-    assert {*found, *whole} == {*check.measures, *check.beside}
+    whole = check.measure_all({Series(name): values for name, values in found.items()})
+    known = {*map(measured.plain, found), *whole}
+    listed = measured.measures(checks.spec("agreement"))
+    assert listed - known == {"references_gap", "word_mass"}  # a difference, and of layers
+    assert known <= listed
     for name in ("gradient", "leave_one_out"):
         p = found[f"p_{name}"]
         held = np.full(len(p), math.nan)
@@ -230,8 +235,9 @@ def test_adversarial(kind):
         same(found["of_bound"][row], best / bound[row] if text.n > 1 else math.nan, atol=1e-7)
         same(found["output_tvd"][row], text.change(moved), atol=1e-8)
         assert found["output_tvd"][row] <= 0.08 + 1e-9
-    assert set(findings.missing) == {"ascent_jsd" if kind[2] == 2 else "certified_jsd"}
-    assert not set(findings.missing) & set(found)
+    missing = set(measured.missing(findings))
+    assert missing == {"ascent_jsd" if kind[2] == 2 else "certified_jsd"}
+    assert not missing & set(found)
 
 
 @kinds
@@ -264,7 +270,8 @@ def test_an_undefined_tau_is_no_number(encoder):
     of_others = ["tau_gradient_leave_one_out", "significant_gradient_leave_one_out", "tau_mixing"]
     for name in of_others:  # one word
         assert np.isnan(found[name]).tolist() == [text.n == 1 for text in texts], name
-    whole = checks.build("agreement").whole(found)
+    series = {Series(name): values for name, values in found.items()}
+    whole = checks.build("agreement").measure_all(series)
     assert all(np.isnan(values).all() for values in whole.values())
 
 

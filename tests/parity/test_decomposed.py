@@ -12,8 +12,7 @@ from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
-from heedful.models.internals.alti_globenc import ContributionsComputation
-from heedful.models.internals.alti_globenc import LayerStructure
+from heedful.models.internals.alti_globenc import ContributionsComputation, LayerStructure
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.numerics.tensor.attention_maps import multiply_layers
 from heedful.numerics.tensor.vector_parts import normalise_rows

@@ -13,13 +13,12 @@ from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals import decompx
-from heedful.models.internals.alti_globenc import ContributionsComputation
+from heedful.models.internals.alti_globenc import ContributionsComputation, LayerStructure
 from heedful.models.internals.decompx import (
     LinearisedPass,
     decompose_with_separate_bias,
     distribute_bias,
 )
-from heedful.models.internals.alti_globenc import LayerStructure
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.numerics.tensor.target import logit_direction
 

@@ -401,9 +401,10 @@ def test_transformers_by_a_plain_loop(family, choices):
     context = transformer(family, choices)
     findings = checks.build("erasure", orders=2)(context)
     found = columns(findings)
-    assert set(findings.missing) == {"fraction_to_flip_optimal"}
-    assert not set(findings.missing) & set(found)
-    assert "not linear" in findings.missing["fraction_to_flip_optimal"]
+    (missing,) = findings.missing
+    assert missing.measure == "fraction_to_flip_optimal"
+    assert missing.measure not in found
+    assert "not linear" in missing.reason
     slope = _log_odds_gradient(context)
     for text in range(len(TEXTS)):
         words = context.batch.mask[text].nonzero()[:, 0].tolist()

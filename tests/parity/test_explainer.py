@@ -22,7 +22,7 @@ from heedful.models.diffmask import (
 from heedful.models.internals.hidden_states import read_hidden_states
 from heedful.models.perturbed.perturbed_embeddings import PerturbedSubject
 from heedful.models.transformer.from_pretrained import from_model
-from heedful.training.diffmask_trainer import FrozenPass
+from heedful.training.fit_diffmask import FrozenPass
 from masks import write_explainer
 
 TEXTS = ("so fine a film w7", "dull film w1 w2 w3", "not so very fine , not dull w4 w5")

@@ -10,11 +10,13 @@ import torch
 from captum.metrics import infidelity
 
 import helpers
+import measured
 from games import Counted, linear, members, subject, texts_of
 from heedful.checks import checks, default_checks
 from heedful.checks.faithfulness.faithfulness.check import METHOD_MEASURES, Faithfulness
 from heedful.core.batch import Encoded, collate
 from heedful.core.errors import ConfigError
+from heedful.core.records import Series
 from heedful.core.rng import generator
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
@@ -31,11 +33,18 @@ ways = pytest.mark.parametrize("way", ["deletion", "masking"])
 
 
 def rows_of(findings):
-    return {(one.measure, one.setting): one.values for one in findings.measurements}
+    return measured.columns(findings)
 
 
 def plain(findings):
-    return {one.measure: one.values for one in findings.measurements if one.setting is None}
+    return of_way(findings, "deletion")
+
+
+def of_way(findings, way):
+    """The columns of one way of removing words, by measure and method."""
+    setting = None if way == "deletion" else way
+    rows = [one for one in findings.measurements if one.setting == setting]
+    return {f"{one.measure}[{one.method}]": one.values for one in rows}
 
 
 def check_of(**settings):
@@ -185,33 +194,33 @@ def by_hand(text, names):
     at_random = [flip(text, order) for order in chance]
     can = any(math.isfinite(one) for one in (*flips.values(), *at_random))
     found = {
-        "comprehensiveness_random": np.mean(random),
-        "sufficiency_random": np.mean([averaged(text, one, keep=True) for one in chance]),
-        "flip_random": np.mean([min(one, 1.0) for one in at_random]) if can else math.nan,
+        "comprehensiveness[random]": np.mean(random),
+        "sufficiency[random]": np.mean([averaged(text, one, keep=True) for one in chance]),
+        "flip[random]": np.mean([min(one, 1.0) for one in at_random]) if can else math.nan,
     }
     first = [*range(len(text.words))]
     even = [1 / len(first)] * len(first)
-    found["comprehensiveness_uniform"] = averaged(text, first)
-    found["sufficiency_uniform"] = averaged(text, first, keep=True)
-    found["infidelity_uniform"], found["infidelity_scaled_uniform"] = infidelities(text, even)
+    found["comprehensiveness[uniform]"] = averaged(text, first)
+    found["sufficiency[uniform]"] = averaged(text, first, keep=True)
+    found["infidelity[uniform]"], found["infidelity_scaled[uniform]"] = infidelities(text, even)
     for name, order in orders.items():
         own = averaged(text, order)
         beats = [0.5 if abs(own - one) <= 1e-6 else float(own > one) for one in random]
         raw, scaled = infidelities(text, scores[name])
         found |= {
-            f"comprehensiveness_{name}": own,
-            f"sufficiency_{name}": averaged(text, order, keep=True),
-            f"beyond_random_{name}": own - np.mean(random) if several else math.nan,
-            f"diagnosticity_{name}": np.mean(beats) if several else math.nan,
-            f"worst_{name}": averaged(text, order[::-1]),
-            f"flip_{name}": min(flips[name], 1.0) if can else math.nan,
-            f"infidelity_{name}": raw,
-            f"infidelity_scaled_{name}": scaled,
-            f"normalised_comprehensiveness_{name}": normalised(text, order, keep=False),
-            f"normalised_sufficiency_{name}": normalised(text, order, keep=True),
+            f"comprehensiveness[{name}]": own,
+            f"sufficiency[{name}]": averaged(text, order, keep=True),
+            f"beyond_random[{name}]": own - np.mean(random) if several else math.nan,
+            f"diagnosticity[{name}]": np.mean(beats) if several else math.nan,
+            f"worst[{name}]": averaged(text, order[::-1]),
+            f"flip[{name}]": min(flips[name], 1.0) if can else math.nan,
+            f"infidelity[{name}]": raw,
+            f"infidelity_scaled[{name}]": scaled,
+            f"normalised_comprehensiveness[{name}]": normalised(text, order, keep=False),
+            f"normalised_sufficiency[{name}]": normalised(text, order, keep=True),
         }
         if methods.build(name).signed:
-            found[f"violation_{name}"] = violated(text, scores[name])
+            found[f"violation[{name}]"] = violated(text, scores[name])
     return found
 
 
@@ -220,15 +229,14 @@ def by_hand(text, names):
 def test_every_measure_is_that_of_a_plain_loop(name, way):
     texts, context = texts_and_sitting(name)
     check = check_of(steps=30)
-    found = rows_of(check(context))
-    setting = None if way == "deletion" else way
+    found = of_way(check(context), way)
     want = [by_hand(Text(context.subject, text, way), check.names) for text in texts]
-    promised = {one for one in check.measures if not one.startswith("off_distribution")}
-    assert {measure for measure, at in found if at == setting} == set(want[0]) == promised
-    for measure in promised:
+    assert set(found) == set(want[0])
+    assert set(map(measured.plain, found)) == {*METHOD_MEASURES, "violation"}
+    for measure, values in found.items():
         hand = [one[measure] for one in want]
         same = np.testing.assert_allclose
-        same(found[measure, setting], hand, rtol=0, atol=1e-7, equal_nan=True, err_msg=measure)
+        same(values, hand, rtol=0, atol=1e-7, equal_nan=True, err_msg=measure)
 
 
 def losses(context, row):
@@ -242,7 +250,8 @@ def test_a_bag_of_words_has_its_closed_form():
     """Deletion and blank vectors are one, and input × gradient ranks as the words' own terms do."""
     lengths = [1, 2, 7, 30]
     context, added = linear(lengths, seed=2, max_batch_tokens=50)
-    found = rows_of(check_of(methods=("input_x_gradient", "leave_one_out"))(context))
+    findings = check_of(methods=("input_x_gradient", "leave_one_out"))(context)
+    found = {way: of_way(findings, way) for way in ("deletion", "masking")}
     for row, length in enumerate(lengths):
         terms = added[row][context.batch.mask[row]].tolist()
         odds, p = losses(context, row)
@@ -251,7 +260,7 @@ def test_a_bag_of_words_has_its_closed_form():
         comprehensive = np.mean([p(0.0) - p(sum(best[:k])) for k in sizes])
         sufficient = np.mean([p(0.0) - p(sum(best[k:])) for k in sizes])
         worst = np.mean([p(0.0) - p(sum(best[-k:])) for k in sizes])
-        for setting in (None, "masking"):
+        for way in ("deletion", "masking"):
             for name in ("input_x_gradient", "leave_one_out"):
                 for measure, want in (
                     ("comprehensiveness", comprehensive),
@@ -259,19 +268,19 @@ def test_a_bag_of_words_has_its_closed_form():
                     ("worst", worst),
                     ("violation", 0.0),
                 ):
-                    value = np.nan_to_num(found[f"{measure}_{name}", setting][row])  # p is 1
+                    value = np.nan_to_num(found[way][f"{measure}[{name}]"][row])  # p is 1
                     assert value == pytest.approx(want, abs=1e-9), (measure, name)
 
 
 def test_the_best_order_beats_all_others_and_its_reverse_none():
     context, _ = linear([12, 20, 33], seed=5)
     found = plain(check_of(orders=40, methods=("input_x_gradient", "occlusion"))(context))
-    best = found["comprehensiveness_input_x_gradient"]
+    best, worst = (found[f"{one}[input_x_gradient]"] for one in ("comprehensiveness", "worst"))
     for name in ("random", "uniform", "attention"):
-        assert (best >= found[f"comprehensiveness_{name}"] - 1e-12).all()
-        assert (found["worst_input_x_gradient"] <= found[f"comprehensiveness_{name}"] + 1e-12).all()
-    assert (found["diagnosticity_input_x_gradient"] > 0.9).all()
-    assert (found["flip_input_x_gradient"] <= found["flip_random"]).all()
+        assert (best >= found[f"comprehensiveness[{name}]"] - 1e-12).all()
+        assert (worst <= found[f"comprehensiveness[{name}]"] + 1e-12).all()
+    assert (found["diagnosticity[input_x_gradient]"] > 0.9).all()
+    assert (found["flip[input_x_gradient]"] <= found["flip[random]"]).all()
 
 
 def test_random_orders_reach_their_expected_value():
@@ -281,10 +290,10 @@ def test_random_orders_reach_their_expected_value():
     _, p = losses(context, 0)
     each = [p(0.0) - p(float(one)) for one in added[0][context.batch.mask[0]]]
     spread = np.std(each) / math.sqrt(4000)
-    assert found["comprehensiveness_random"][0] == pytest.approx(np.mean(each), abs=4 * spread)
+    assert found["comprehensiveness[random]"][0] == pytest.approx(np.mean(each), abs=4 * spread)
     top = max(each)
     beaten = np.mean([top > one for one in each]) + 0.5 / 6
-    assert found["diagnosticity_leave_one_out"][0] == pytest.approx(beaten, abs=0.03)
+    assert found["diagnosticity[leave_one_out]"][0] == pytest.approx(beaten, abs=0.03)
 
 
 @pytest.mark.parametrize("scaled", [False, True])
@@ -313,7 +322,7 @@ def test_infidelity_is_that_of_captum(scaled):
         normalize=scaled,
     )
     found = plain(check_of(ways=("masking",))(alone.context))
-    measure = f"infidelity_scaled_{name}" if scaled else f"infidelity_{name}"
+    measure = f"infidelity_scaled[{name}]" if scaled else f"infidelity[{name}]"
     assert found[measure][0] == pytest.approx(float(want), abs=1e-9)
 
 
@@ -361,42 +370,42 @@ def test_words_that_tie_go_as_they_stand():
     assert check_of(methods=("uniform", "random")).names == ("attention",)
     scored = Text(context.subject, texts_and_sitting("bilstm")[0][-1], "deletion")
     first = averaged(scored, [*range(len(scored.words))])
-    assert found["comprehensiveness_uniform"][-1] == pytest.approx(first)
+    assert found["comprehensiveness[uniform]"][-1] == pytest.approx(first)
 
 
 def test_one_word_can_be_removed_but_not_ranked():
     found = plain(check_of()(texts_and_sitting("bilstm")[1]))
     for name in ("attention", "leave_one_out"):
-        assert found[f"sufficiency_{name}"][1] == 0.0
-        assert found[f"comprehensiveness_{name}"][1] != 0.0
+        assert found[f"sufficiency[{name}]"][1] == 0.0
+        assert found[f"comprehensiveness[{name}]"][1] != 0.0
         for measure in ("beyond_random", "diagnosticity", "flip"):
-            assert np.isnan(found[f"{measure}_{name}"][1])
-            assert not np.isnan(found[f"{measure}_{name}"]).all()
+            assert np.isnan(found[f"{measure}[{name}]"][1])
+            assert not np.isnan(found[f"{measure}[{name}]"]).all()
 
 
 def test_a_model_that_cannot_read_nothing_has_no_value_for_it():
     """GPT-2 adds no tokens of its own, so a text of one word leaves nothing when it goes."""
     _, context = texts_and_sitting("gpt2")
     found = rows_of(check_of(methods=(), steps=3)(context))
-    assert np.isnan(found["comprehensiveness_attention", None][1])
-    assert np.isnan(found["normalised_sufficiency_attention", None][1])
-    assert not np.isnan(found["comprehensiveness_attention", None][0])
-    assert not np.isnan(found["comprehensiveness_attention", "masking"][1])
+    assert np.isnan(found["comprehensiveness[attention]"][1])
+    assert np.isnan(found["normalised_sufficiency[attention]"][1])
+    assert not np.isnan(found["comprehensiveness[attention]"][0])
+    assert not np.isnan(found["comprehensiveness[attention, masking]"][1])
 
 
 def test_a_method_that_refuses_says_why_and_harms_no_other():
     context = texts_and_sitting("bilstm")[1]
     found = check_of(methods=("rollout", "shapley"))(context)
-    missing = {name for name in found.missing if not name.startswith("off_distribution")}
-    assert missing == {f"{one}_{m}" for one in METHOD_MEASURES for m in ("rollout", "shapley")} | {
-        "violation_shapley"
+    missing = {name for name in measured.missing(found) if not name.startswith("off_distribution")}
+    assert missing == {f"{one}[{m}]" for one in METHOD_MEASURES for m in ("rollout", "shapley")} | {
+        "violation[shapley]"
     }
     columns = plain(found)
-    assert np.isnan(columns["comprehensiveness_rollout"]).all()
+    assert np.isnan(columns["comprehensiveness[rollout]"]).all()
     long = [len(text.words) > 12 for text in texts_and_sitting("bilstm")[0]]
-    assert np.isnan(columns["comprehensiveness_shapley"]).tolist() == long
+    assert np.isnan(columns["comprehensiveness[shapley]"]).tolist() == long
     usual = plain(check_of(methods=())(context))
-    for measure in ("comprehensiveness_attention", "comprehensiveness_random"):
+    for measure in ("comprehensiveness[attention]", "comprehensiveness[random]"):
         np.testing.assert_array_equal(columns[measure], usual[measure])
 
 
@@ -430,11 +439,12 @@ def test_p_values_are_those_of_all_signs_and_corrected_over_methods():
             rejected[place] = True
         assert (adjusted == rejected).all()
     columns = {
-        f"beyond_random_{name}": values * sign for name, sign in zip("ab", (1, -1), strict=True)
+        Series("beyond_random", name): values * sign
+        for name, sign in zip(("attention", "b", "c"), (1, 1, -1), strict=True)
     }
-    check = Faithfulness(methods=())
-    found = check.tested({"beyond_random_attention": values} | columns, resamples=200, seed=0)
-    assert found == {"p_beyond_random_attention": one_sided_sign_flip_p(values, resamples=200)}
+    found = Faithfulness(methods=()).test(columns, resamples=200, seed=0)
+    expected = one_sided_sign_flip_p(values, resamples=200)
+    assert found == {Series("p_beyond_random", "attention"): expected}
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,14 @@ from test_effective import by_hand, null_space, written_out
 from torch.autograd.functional import jacobian
 
 import helpers
+import measured
 import seams
 import tiny
 from heedful.checks import checks, default_checks
 from heedful.checks.attention.identifiability import check
+from heedful.checks.attention.identifiability.spec import describe
 from heedful.core.errors import ConfigError
-from heedful.core.records import Estimate
+from heedful.core.records import CheckResult, Estimate
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.identifiability import (
@@ -25,7 +27,6 @@ from heedful.models.internals.identifiability import (
     record_hidden_states,
 )
 from heedful.models.transformer.from_pretrained import from_model
-from heedful.pipeline.verdict.sentences.identifiability import describe_identifiability
 from tiny import H
 
 ALL = {"tokens": 99, "projections": 32}  # every word, and as many directions as dimensions
@@ -34,7 +35,7 @@ ALL = {"tokens": 99, "projections": 32}  # every word, and as many directions as
 def found(context, **settings):
     with torch.no_grad():  # as audits do
         findings = checks.build("identifiability", **settings)(context)
-    return {(one.measure, one.setting): one.values for one in findings.measurements}, findings
+    return measured.columns(findings), findings
 
 
 def sat(subject, texts=seams.TEXTS, seed=0):
@@ -58,14 +59,14 @@ def test_shares_without_effect_are_those_of_every_layer_and_head(name):
             wanted = np.array([apart(rows[h, place], carried[h]) for h in range(H)])
             for measure, shares in zip(check.WEIGHT_MEASURES, wanted.T, strict=False):
                 for h, one in enumerate(shares):
-                    value = columns[measure, f"layer {layer}, head {h}"][b]
+                    value = columns[f"{measure}[layer {layer}, head {h}]"][b]
                     assert value == pytest.approx(one, abs=1e-9)
-                mean = columns[measure, f"layer {layer}"][b]
+                mean = columns[f"{measure}[layer {layer}]"][b]
                 assert mean == pytest.approx(shares.mean(), abs=1e-9)
                 if layer == 0:
-                    assert columns[measure, None][b] == pytest.approx(shares[2], abs=1e-9)
-            assert columns["keys_per_dimension", f"layer {layer}"][b] == rows.shape[-1] / 8
-    assert columns["no_effect_share", None][0] > columns["no_effect_share_distribution", None][0]
+                    assert columns[measure][b] == pytest.approx(shares[2], abs=1e-9)
+            assert columns[f"keys_per_dimension[layer {layer}]"][b] == rows.shape[-1] / 8
+    assert columns["no_effect_share"][0] > columns["no_effect_share_distribution"][0]
 
 
 def test_a_head_whose_values_are_zero_has_no_effect_whatever():
@@ -75,7 +76,7 @@ def test_a_head_whose_values_are_zero_has_no_effect_whatever():
     value.bias[16:24] = 0.0
     columns, _ = found(sat(from_model(model, tiny.tokenizer("bert"))), tokens=0)
     for head in range(H):
-        values = columns["no_effect_share", f"layer 1, head {head}"]
+        values = columns[f"no_effect_share[layer 1, head {head}]"]
         assert values == pytest.approx(1.0, abs=1e-12) if head == 2 else (values < 0.9).all()
 
 
@@ -109,11 +110,11 @@ def test_tokens_are_identified_by_the_nearest_word_vector(name):
         settings = ["layer 0", "layer 1"] + ["output"] * (name != "gpt2")  # which adds a norm
         for setting, one in zip(settings, states, strict=False):
             wanted = nearest(one, vectors)[words].mean()
-            assert columns["token_identified", setting][b] == pytest.approx(wanted)
+            assert columns[f"token_identified[{setting}]"][b] == pytest.approx(wanted)
         alike = [sum(np.array_equal(one, other) for other in vectors) for one in vectors]
         chance = np.array(alike)[words].mean() / len(vectors)
-        assert columns["identified_by_chance", None][b] == pytest.approx(chance)
-    assert np.array_equal(columns["token_identified", None], columns["token_identified", "layer 1"])
+        assert columns["identified_by_chance"][b] == pytest.approx(chance)
+    assert np.array_equal(columns["token_identified"], columns["token_identified[layer 1]"])
 
 
 def test_at_the_start_every_word_is_itself():
@@ -121,8 +122,8 @@ def test_at_the_start_every_word_is_itself():
     model.transformer.wpe.weight.zero_()  # what enters the first layer is the word vector
     columns, _ = found(sat(from_model(model, tiny.tokenizer("gpt2"))), **ALL)
     for measure in ("token_identified", "own_share", "own_largest"):
-        assert columns[measure, "layer 0"] == pytest.approx(1.0)
-    assert (columns["own_share", "layer 1"] < 0.9).all()
+        assert columns[f"{measure}[layer 0]"] == pytest.approx(1.0)
+    assert (columns["own_share[layer 1]"] < 0.9).all()
 
 
 def test_a_word_written_twice_is_either_of_them_and_zeros_are_none():
@@ -168,16 +169,16 @@ def test_parts_of_a_state_are_norms_of_whole_jacobians(name):
             torch.testing.assert_close(here, wanted, rtol=1e-9, atol=1e-9)
             words = context.batch.mask[b, : len(sizes)]
             own = wanted.diagonal()[words]
-            assert columns["own_share", f"layer {layer}"][b] == pytest.approx(float(own.mean()))
+            assert columns[f"own_share[layer {layer}]"][b] == pytest.approx(float(own.mean()))
             first = (own == wanted.amax(-1)[words]).double().mean()
-            assert columns["own_largest", f"layer {layer}"][b] == pytest.approx(float(first))
+            assert columns[f"own_largest[layer {layer}]"][b] == pytest.approx(float(first))
 
 
 def test_few_directions_and_words_come_near():
     texts = [" ".join(seams.TEXTS[0].split()[n:]) for n in range(8)]
     context = sat(seams.subject("bert"), texts)
     exact, some = found(context, **ALL)[0], found(context, tokens=8, projections=16)[0]
-    gap = some["own_share", "layer 1"] - exact["own_share", "layer 1"]
+    gap = some["own_share[layer 1]"] - exact["own_share[layer 1]"]
     assert 0 < np.abs(gap).max() < 0.1
     assert abs(gap.mean()) < 0.03
 
@@ -201,15 +202,15 @@ def test_draws_belong_to_the_seed_and_the_text_and_company_never_matters():
         for key, values in alone.items():
             np.testing.assert_allclose(values[0], together[key][b], rtol=0, atol=1e-9)
     other = found(sat(subject, seed=1))[0]["own_share", "layer 1"]
-    assert abs(other - together["own_share", "layer 1"]).max() > 1e-3
+    assert abs(other - together["own_share[layer 1]"]).max() > 1e-3
 
 
 def test_models_without_layers_are_told_why_they_have_none():
     subject = helpers.subject()
     _, findings = found(BatchContext(subject, helpers.batch(subject, [4, 2])))
     assert not findings.measurements
-    assert set(findings.missing) == set(checks.build("identifiability").measures)
-    assert set(findings.missing.values()) == {check.NO_LAYERS}
+    assert set(measured.missing(findings)) == measured.measures(checks.spec("identifiability"))
+    assert {one.reason for one in findings.missing} == {check.NO_LAYERS}
 
 
 def test_layers_of_a_subject_of_ones_own_cannot_be_heard():
@@ -218,7 +219,7 @@ def test_layers_of_a_subject_of_ones_own_cannot_be_heard():
     own = SimpleNamespace(family="own", **{name: getattr(inner, name) for name in verbs})
     _, findings = found(sat(own))
     assert not findings.measurements
-    assert set(findings.missing.values()) == {check.NOT_A_TRANSFORMER}
+    assert {one.reason for one in findings.missing} == {check.NOT_A_TRANSFORMER}
 
 
 @pytest.mark.parametrize(
@@ -236,11 +237,11 @@ def test_layers_of_a_subject_of_ones_own_cannot_be_heard():
 )
 def test_what_a_family_does_not_show_is_missing_with_its_reason(name, missing, why):
     columns, findings = found(sat(seams.subject(name)), tokens=1, projections=1)
-    assert set(findings.missing) == set(missing)
-    assert all(reason.startswith(why) for reason in findings.missing.values())
-    wanted = set(checks.build("identifiability").measures) - set(missing)
-    assert {measure for measure, _ in columns} == wanted
-    assert {measure for measure, setting in columns if setting is None} == wanted
+    assert set(measured.missing(findings)) == set(missing)
+    assert all(one.reason.startswith(why) for one in findings.missing)
+    wanted = measured.measures(checks.spec("identifiability")) - set(missing)
+    assert set(map(measured.plain, columns)) == wanted
+    assert {name for name in columns if "[" not in name} == wanted
 
 
 def test_it_leaves_the_model_as_it_was():
@@ -256,8 +257,8 @@ def test_it_leaves_the_model_as_it_was():
 def test_it_runs_when_asked_for():
     assert "identifiability" in checks
     assert "identifiability" not in default_checks()
-    none = checks.build("identifiability", tokens=0)
-    assert not set(none.measures) & set(check.OWN_PART_MEASURES)
+    columns, _ = found(sat(seams.subject("bert")), tokens=0)
+    assert not set(map(measured.plain, columns)) & set(check.OWN_PART_MEASURES)
     for wrong in ({"tokens": -1}, {"projections": 0}):
         with pytest.raises(ConfigError, match="tokens must be at least 0 and projections"):
             checks.build("identifiability", **wrong)
@@ -267,13 +268,15 @@ def test_the_sentence_tells_what_there_is():
     half, few = Estimate(0.5, 0.4, 0.6, 9), Estimate(0.1, 0.0, 0.2, 9)
     weights = {"no_effect_share": half, "keys_per_dimension": Estimate(1.5, 1.4, 1.6, 9)}
     states = {"token_identified": half, "identified_by_chance": few, "own_share": few}
-    told = describe_identifiability(weights | states)
-    assert "a share of 0.500 [0.400, 0.600] has no effect whatever" in told
-    assert "at 1.500 [1.400, 1.600] keys for each dimension of a head" in told
+    told, weighed, nothing = (
+        describe(CheckResult("no vote", "", some)) for some in (weights | states, weights, {})
+    )
+    assert "share of 0.500 [0.400, 0.600] of the audited weights" in told
+    assert "1.500 [1.400, 1.600] keys per dimension" in told
     assert "0.500 [0.400, 0.600] still point to their own word (by chance 0.100)" in told
-    assert told.endswith("A word makes up 0.100 [0.000, 0.200] of its own state.")
-    assert describe_identifiability(weights).endswith("the larger it must be.")
-    assert describe_identifiability({}) == "Nothing of this could be measured for this model."
+    assert "0.100 [0.000, 0.200] of its own state" in told
+    assert "own word" not in weighed
+    assert "Nothing" in nothing
 
 
 def test_a_plain_loop_finds_the_rows_that_the_method_gives():

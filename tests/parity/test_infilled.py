@@ -10,6 +10,7 @@ import transformers
 
 import heedful
 import helpers
+import measured
 from fillers import filler
 from games import members, subject
 from heedful.checks import checks
@@ -52,7 +53,7 @@ def check(folder, **settings):
 
 
 def rows_of(findings):
-    return {(one.measure, one.setting): one.values for one in findings.measurements}
+    return measured.columns(findings)
 
 
 class Plain:
@@ -135,13 +136,13 @@ def test_losses_are_means_over_samples_of_texts_written_anew(name, folder):
                 drawn = [plain.filled(text.seen_words, gone, each) for each in keys]
                 left = np.mean([p_of(one, text, new, target) for new in drawn])
                 losses.append(whole - left)
-        mine = found["comprehensiveness_attention", "infilled"][row]
+        mine = found["comprehensiveness[attention, infilled]"][row]
         assert mine == pytest.approx(np.mean(lost), abs=1e-6)
-        mine = found["sufficiency_attention", "infilled"][row]
+        mine = found["sufficiency[attention, infilled]"][row]
         assert mine == pytest.approx(np.mean(kept), abs=1e-6)
-    assert (found["not_infilled", None] == 0).all()
-    for measure in ("beyond_random_attention", "comprehensiveness_random", "flip_attention"):
-        assert ("infilled" in {at for named, at in found if named == measure}) is True
+    assert (found["not_infilled"] == 0).all()
+    rows = ("beyond_random[attention", "comprehensiveness[random", "flip[attention")
+    assert {f"{one}, infilled]" for one in rows} <= set(found)
 
 
 @pytest.mark.parametrize("name", ["bilstm", "bert"])
@@ -165,7 +166,7 @@ def test_perplexity_is_that_of_a_plain_loop(name, folder):
         }
         for way, left in variants.items():
             wanted = pytest.approx(plain.surprise(left), abs=1e-5, nan_ok=True)
-            assert found[f"log_perplexity_{way}", None][row] == wanted, way
+            assert found[f"log_perplexity_{way}"][row] == wanted, way
 
 
 def test_candidates_are_whole_words_and_no_signs_of_the_tokenizer(infiller, folder):
@@ -189,7 +190,7 @@ def test_what_lies_beyond_the_model_is_not_infilled_and_counted(tmp_path):
     short = filler(tmp_path / "short", longest=5)  # three words between its signs
     context, _ = sitting_of("bilstm")
     found = rows_of(check(short)(context))
-    share = found["not_infilled", None]
+    share = found["not_infilled"]
     assert 0 < share[0] < 1  # five words, of which some are w1, spelt w ##1: two pieces
     assert share[1] == 0
     text = Encoded(0, 1, (2, 7, 8, 9, 3), (-1, 0, 0, 1, -1), ("ab", "c"), types=(0, 0, 0, 1, 1))
@@ -220,10 +221,12 @@ def test_texts_that_came_without_words_say_so(folder):
     bare = replace(context, texts=(), cache={})
     findings = check(folder)(bare)
     rows = rows_of(findings)
-    assert "infilled" not in {at for _, at in rows}
+    assert not any("infilled" in name for name in rows)
     for name in ("not_infilled", "off_distribution_infilled", "log_perplexity_whole"):
-        assert "came without their words" in findings.missing[name]
-    assert {measure for measure, _ in rows} | set(findings.missing) == set(check(folder).measures)
+        assert "came without their words" in measured.missing(findings)[name]
+    known = {*map(measured.plain, rows), *measured.missing(findings)}
+    listed = measured.measures(checks.spec("faithfulness"))
+    assert {one for one in listed if "infilled" in one or "perplexity" in one} <= known <= listed
 
 
 def test_an_audit_infills_and_keeps_its_figures(folder):
@@ -241,11 +244,10 @@ def test_an_audit_infills_and_keeps_its_figures(folder):
     for way in ("whole", *WAYS):
         assert found.estimates[f"off_distribution_{way}"].n == 22
         assert found.estimates[f"log_perplexity_{way}"].n > 0
-    assert "(infilled)" in found.why
+    assert "infilled" in found.why
     frame = run.to_dataframe()
-    assert (
-        len(frame[(frame.measure == "beyond_random_attention") & (frame.setting == WAYS[2])]) == 22
-    )
+    chosen = (frame.measure == "beyond_random") & (frame.method == "attention")
+    assert len(frame[chosen & (frame.setting == WAYS[2])]) == 22
 
 
 def test_what_is_no_language_model_is_refused(tmp_path, folder):

@@ -9,6 +9,7 @@ import torch
 from test_checks import kendall, ranks, same
 
 import helpers
+import measured
 from heedful.checks import checks
 from heedful.checks.faithfulness.item_scores import with_attention
 from heedful.checks.requested_methods import (
@@ -42,11 +43,11 @@ REFUSED = (  # for models of several layers
 
 def pairs(findings, measure):
     found = [one for one in findings.measurements if one.measure == measure]
-    return {one.setting: one.values for one in found}
+    return {(one.method, one.setting): one.values for one in found}
 
 
 def plain(findings):
-    return {one.measure: one.values for one in findings.measurements if one.setting is None}
+    return {name: one for name, one in measured.columns(findings).items() if "_pair[" not in name}
 
 
 def parts(check):
@@ -99,8 +100,7 @@ def test_every_pair_is_that_of_scipy_and_of_a_plain_loop(kind):
     found = check(BatchContext(subject, collate(encoded)))
     taus, overlaps = pairs(found, "tau_pair"), pairs(found, "overlap_pair")
     names = [name for name in ready_methods() if name != "uniform"]
-    wanted = [f"{a} ~ {b}" for a, b in combinations(names, 2)]
-    assert list(taus) == list(overlaps) == wanted
+    assert list(taus) == list(overlaps) == list(combinations(names, 2))
     for row, one in enumerate(encoded):
         sizes = sizes_alone(check, subject, one)
         assert [name for name in names if sizes[name] is None] == [
@@ -109,9 +109,9 @@ def test_every_pair_is_that_of_scipy_and_of_a_plain_loop(kind):
         for a, b in combinations(names, 2):
             missing = sizes[a] is None or sizes[b] is None
             tau = math.nan if missing else kendall(sizes[a], sizes[b])[0]
-            same(taus[f"{a} ~ {b}"][row], tau, err_msg=f"{a} ~ {b}")
+            same(taus[a, b][row], tau, err_msg=f"{a} ~ {b}")
             share = math.nan if missing else overlap(sizes[a], sizes[b], 4)
-            same(overlaps[f"{a} ~ {b}"][row], share, err_msg=f"{a} ~ {b}")
+            same(overlaps[a, b][row], share, err_msg=f"{a} ~ {b}")
 
 
 def test_references_are_sorts_of_saliency_against_each_other():
@@ -127,7 +127,7 @@ def test_references_are_sorts_of_saliency_against_each_other():
     assert set(ERASURE_METHODS) <= set(saliency)
 
     def tau(a, b, row):
-        return taus.get(f"{a} ~ {b}", taus.get(f"{b} ~ {a}"))[row]
+        return taus.get((a, b), taus.get((b, a)))[row]
 
     for row in range(1, len(LENGTHS)):
         across = [tau(a, b, row) for a in ERASURE_METHODS for b in others]
@@ -146,12 +146,12 @@ def test_what_was_asked_for_changes_nothing_of_what_was_published():
     assert not pairs(bare(context), "tau_pair")
     for name, values in usual.items():  # among them tau_gradient_…, which is the one-hot gradient
         np.testing.assert_array_equal(found[name], values)
-    assert more.of_methods["gradient"] == "tau_gradient_norm_leave_one_out"
     taus = pairs(more(context), "tau_pair")
     np.testing.assert_array_equal(
-        found["tau_gradient_norm_leave_one_out"], taus["gradient ~ leave_one_out"]
+        found["tau_leave_one_out[gradient]"], taus["gradient", "leave_one_out"]
     )
-    assert {*found, *more.whole(found)} == {*more.measures, *more.beside}
+    added = {"tau_leave_one_out[gradient]", "tau_leave_one_out[random]"}
+    assert set(found) - set(usual) == added | {"tau_references", "tau_attention_references"}
 
 
 def test_the_size_of_batches_never_matters():
@@ -165,11 +165,15 @@ def test_the_size_of_batches_never_matters():
         for size in (20_000, 20)
     )
     for found in others:
-        assert found.beside.missing == usual.beside.missing
-        for one, other in zip(found.blocks, usual.blocks, strict=True):
-            assert (one.measure, one.setting) == (other.measure, other.setting)
+        assert found.summary.missing == usual.summary.missing
+        for one, other in zip(found.columns, usual.columns, strict=True):
+            assert one.key == other.key
             same(one.values, other.values)
-    shapley = next(one for one in usual.blocks if one.measure == "tau_shapley_leave_one_out")
+    shapley = next(
+        one
+        for one in usual.columns
+        if (one.key.measure, one.key.method) == ("tau_leave_one_out", "shapley")
+    )
     assert np.isnan(shapley.values).tolist() == [False, True, False, True, False, False, True]
 
 
@@ -178,20 +182,21 @@ def test_a_method_that_refuses_is_no_zero_and_says_why():
     found = checks.build("agreement", methods=("rollout", "random"))(
         BatchContext(subject, helpers.batch(subject, [4, 7]))
     )
-    assert found.missing == {
-        "tau_rollout_leave_one_out": "rollout combines the attention of several layers; this "
-        "model has one attention."
-    }
-    assert np.isnan(plain(found)["tau_rollout_leave_one_out"]).all()
-    assert np.isnan(pairs(found, "overlap_pair")["attention ~ rollout"]).all()
+    ((name, why),) = measured.missing(found).items()
+    assert name == "tau_leave_one_out[rollout]"
+    assert "several layers" in why
+    assert np.isnan(plain(found)[name]).all()
+    assert np.isnan(pairs(found, "overlap_pair")["attention", "rollout"]).all()
 
 
 def test_a_text_too_long_for_a_method_does_not_take_it_from_others():
     subject = helpers.subject()
     check = checks.build("agreement", methods=("shapley",))
     found = check(BatchContext(subject, helpers.batch(subject, [5, 13])))
-    assert np.isnan(plain(found)["tau_shapley_leave_one_out"]).tolist() == [False, True]
-    assert "13 tokens would take 8,192 passes" in found.missing["tau_shapley_leave_one_out"]
+    assert np.isnan(plain(found)["tau_leave_one_out[shapley]"]).tolist() == [False, True]
+    (missing,) = found.missing
+    assert (missing.measure, missing.method) == ("tau_leave_one_out", "shapley")
+    assert "13 tokens would take 8,192 passes" in missing.reason
     assert not check(BatchContext(subject, helpers.batch(subject, [5, 12]))).missing
 
 
@@ -236,7 +241,7 @@ def test_a_method_that_is_named_says_what_it_lacks():
     found = checks.build("agreement", methods=("diffmask",))(
         BatchContext(subject, helpers.batch(subject, [4]))
     )
-    assert found.missing == {"tau_diffmask_leave_one_out": NO_EXPLAINER}
+    assert measured.missing(found) == {"tau_leave_one_out[diffmask]": NO_EXPLAINER}
 
 
 @pytest.mark.parametrize("asked", [("rolout",), ("lime", "rolout")])

@@ -19,7 +19,7 @@ from heedful.methods.erasure.leave_one_out import LeaveOneOut
 from heedful.methods.gradient.one_hot_gradient import OneHotGradient
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, tvd
-from heedful.training.loop.sparse_step import SparseStep
+from heedful.training.loop.recurrent_trainable import SparseStep
 from heedful.training.recipe import Recipe, build_recurrent_optimiser, loss_for
 
 LENGTHS = [2, 3, 5, 8, 12, 9, 4, 12]  # the published deletion needs a word to be left

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from sklearn.metrics import average_precision_score, f1_score
 
+import measured
 from games import members, subject, texts_of
 from heedful.checks import checks, default_checks
 from heedful.checks.sanity.plausibility.check import (
@@ -62,7 +63,7 @@ def sat(name, **more):
 
 
 def found_by(check, context):
-    return {one.measure: one.values for one in check(context).measurements}
+    return measured.columns(check(context))
 
 
 def spans(chosen):
@@ -139,15 +140,15 @@ def test_every_measure_of_every_text_is_what_loops_and_sklearn_say(name):
             for measure, value in of_scores(scores, said, towards=towards).items():
                 if measure == "sign_human" and (several or not methods[method].signed):
                     continue
-                got = found[f"{measure}_{method}"][row]
+                got = found[f"{measure}[{method}]"][row]
                 assert got == pytest.approx(value, abs=1e-9, nan_ok=True), (measure, method, text)
-            beyond = found[f"auprc_{method}"][row] - found["auprc_random"][row]
-            assert found[f"beyond_random_{method}"][row] == pytest.approx(beyond, nan_ok=True)
+            beyond = found[f"auprc[{method}]"][row] - found["auprc[random]"][row]
+            assert found[f"beyond_random[{method}]"][row] == pytest.approx(beyond, nan_ok=True)
         drawn = generator(SEED, "orders of plausibility", text.index).random((ORDERS, count))
         each = [of_scores(one, said, towards=1) for one in drawn.tolist()]
         for measure in ("auprc", "token_f1", "iou_f1", "top_k", "rank_human"):
             mean = np.mean([one[measure] for one in each])
-            got = found[f"{measure}_random"][row]
+            got = found[f"{measure}[random]"][row]
             assert got == pytest.approx(mean, abs=1e-9, nan_ok=True)
 
 
@@ -158,15 +159,15 @@ def test_equal_scores_are_chance(name):
     for row, text in enumerate(texts):
         marked = people[text.index].marked
         if marked is None:
-            assert math.isnan(found["auprc_uniform"][row])
+            assert math.isnan(found["auprc[uniform]"][row])
             continue
         count, total = len(marked), sum(marked)
         k = min(count, max(1, math.floor(SHARE * count + 0.5)))
-        assert found["auprc_uniform"][row] == pytest.approx(total / count)
-        assert found["top_k_uniform"][row] == pytest.approx(total / count)
+        assert found["auprc[uniform]"][row] == pytest.approx(total / count)
+        assert found["top_k[uniform]"][row] == pytest.approx(total / count)
         f1 = 2 * (k * total / count) / (k + total)
-        assert found["token_f1_uniform"][row] == pytest.approx(f1)
-        assert found["iou_f1_uniform"][row] == iou_f1([w < k for w in range(count)], marked)
+        assert found["token_f1[uniform]"][row] == pytest.approx(f1)
+        assert found["iou_f1[uniform]"][row] == iou_f1([w < k for w in range(count)], marked)
 
 
 @given(
@@ -205,7 +206,8 @@ def test_the_arithmetic_with_many_ties(ranks, marks, chosen):
 def test_it_is_run_when_asked_for_and_bears_on_nothing():
     check = checks.build("plausibility")
     assert "plausibility" not in default_checks()
-    assert check.claim is None
+    assert checks.spec("plausibility").claim is None
+    assert not checks.spec("plausibility").votes
     assert check.methods[0] == "attention"
     with pytest.raises(ConfigError, match="share must be a share"):
         check_of(share=1.5)
@@ -216,23 +218,24 @@ def test_it_is_run_when_asked_for_and_bears_on_nothing():
 def test_without_marks_it_says_so():
     texts, _, context = sat("cnn")
     nobody = replace(context, rationales={}, cache={})
-    missing = check_of()(nobody).missing
-    assert set(missing) == set(check_of().measures)
-    assert missing["auprc_attention"] == NO_RATIONALE
-    assert missing["rank_human_attention"] == NO_WORD_SCORES
+    findings = check_of()(nobody)
+    missing = measured.missing(findings)
+    assert set(missing) == set(measured.columns(findings))
+    assert set(map(measured.plain, missing)) == {
+        one.name for one in checks.spec("plausibility").measures if one.kind != "p"
+    }
+    assert missing["auprc[attention]"] == NO_RATIONALE
+    assert missing["rank_human[attention]"] == NO_WORD_SCORES
     unsized = check_of(share=0.0)(context)
-    assert unsized.missing["iou_f1_random"] == unsized.missing["token_f1_attention"] == NO_SHARE
-    assert "auprc_attention" not in unsized.missing
-    assert (
-        unsized.missing["sign_human_leave_one_out"] == TOO_MANY_CLASSES
-    )  # this model has three classes
-    found = {one.measure: one.values for one in unsized.measurements}
-    assert np.isnan(found["token_f1_attention"]).all()
+    why = measured.missing(unsized)
+    assert why["iou_f1[random]"] == why["token_f1[attention]"] == NO_SHARE
+    assert "auprc[attention]" not in why
+    assert why["sign_human[leave_one_out]"] == TOO_MANY_CLASSES  # this model has three classes
+    found = measured.columns(unsized)
+    assert np.isnan(found["token_f1[attention]"]).all()
     odd = {one.index: WordAnnotations(why=PAIR_NOT_ALIGNED) for one in texts}
-    assert (
-        check_of()(replace(context, rationales=odd, cache={})).missing["top_k_gradient"]
-        == PAIR_NOT_ALIGNED
-    )
+    unaligned = check_of()(replace(context, rationales=odd, cache={}))
+    assert measured.missing(unaligned)["top_k[gradient]"] == PAIR_NOT_ALIGNED
 
 
 def test_the_share_of_the_data_is_the_mean_of_those_that_have_one():

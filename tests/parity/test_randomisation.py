@@ -13,6 +13,7 @@ import torch
 from scipy.stats import spearmanr
 
 import helpers
+import measured
 import tiny
 from games import grouped, members, subject, texts_of
 from heedful.checks import checks, default_checks
@@ -101,38 +102,42 @@ def rho(one, other):
     return spearmanr(one, other).statistic
 
 
+def row(method, setting):
+    """The name of a row, as users write it."""
+    return f"rank_correlation[{method}{f', {setting}' if setting else ''}]"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_copy_by_hand(name):
     found, context = sat(name)
     check = checks.build("randomisation", methods=ASKED)
-    got = {(one.measure, one.setting): one.values for one in check(context).measurements}
+    got = measured.columns(check(context))
     parts = PARTS[name]
     copies = {None: parts}
     copies |= {f"cascade {n}: {parts[n - 1]}": parts[:n] for n in range(1, len(parts) + 1)}
     copies |= {f"only {part}": (part,) for part in parts}
-    of_methods = {f"rank_correlation_{one}" for one in ("attention", *ASKED)}
-    wanted = {(measure, setting) for measure in of_methods for setting in copies}
-    assert set(got) == {*wanted, ("rank_correlation_random", None)}
+    wanted = {row(method, setting) for method in ("attention", *ASKED) for setting in copies}
+    assert set(got) == {*wanted, "rank_correlation[random]"}
     for setting, groups in copies.items():
         other = copied(name, groups)
-        for row, text in enumerate(found):
-            target = int(context.predicted[row])
+        for place, text in enumerate(found):
+            target = int(context.predicted[place])
             for method in ("attention", *ASKED):
                 pair = (sizes(one, text, method, target) for one in (context.subject, other))
-                value = got[f"rank_correlation_{method}", setting][row]
+                value = got[row(method, setting)][place]
                 assert value == pytest.approx(rho(*pair), abs=1e-9, nan_ok=True)
 
 
 def test_the_controls():
     found, context = sat("bilstm")
     findings = checks.build("randomisation", ways=())(context)
-    assert findings.missing == {"rank_correlation_uniform": UNIFORM_HAS_NO_RANKS}
-    got = {one.measure: one.values for one in findings.measurements}
+    assert measured.missing(findings) == {"rank_correlation[uniform]": UNIFORM_HAS_NO_RANKS}
+    got = measured.columns(findings)
     assert all(one.setting is None for one in findings.measurements)
     for row, text in enumerate(found):
         drawn = generator(SEED, "two orders of randomisation", text.index)
         orders = drawn.random((2, len(text.words)))
-        value = got["rank_correlation_random"][row]
+        value = got["rank_correlation[random]"][row]
         assert value == pytest.approx(rho(*map(list, orders)), nan_ok=True)
 
 
@@ -164,7 +169,8 @@ def test_the_copy_is_made_once_and_goes_with_its_subject():
 def test_what_a_subject_remembers_of_its_weights_is_not_taken_over():
     one = subject("bert")
     copies = randomisable_copy(one, seed=SEED)
-    blanks = [copies.randomise(one, groups).mask_embedding().vector for groups in ((), ("embeddings",))]
+    copied = (copies.randomise(one, groups) for groups in ((), ("embeddings",)))
+    blanks = [copy.mask_embedding().vector for copy in copied]
     torch.testing.assert_close(blanks[0], one.mask_embedding().vector)
     assert not torch.allclose(*blanks)
 
@@ -191,7 +197,8 @@ def test_subjects_whose_weights_nobody_can_draw_are_told_apart():
     findings = check(BatchContext(one, collate(encoded)))
     assert not findings.measurements
     why = "the initialisation of planted-honest-peaked is unknown, so it cannot be randomised"
-    assert findings.missing == dict.fromkeys(check.measures, why)
+    names = (*check.names, "uniform", "random")
+    assert measured.missing(findings) == {f"rank_correlation[{name}]": why for name in names}
 
 
 def test_a_model_that_does_not_hear_its_weights_is_an_error():
@@ -203,7 +210,7 @@ def test_a_model_that_does_not_hear_its_weights_is_an_error():
     own = subject("bilstm")
     deaf = Deaf(own.network, own.vocabulary, own.tokenizer, own.labels)
     encoded = helpers.encoded(own, [5])
-    with pytest.raises(ModelError, match="does not compute with the parameters it shows"):
+    with pytest.raises(ModelError, match="does not compute with the parameters"):
         checks.build("randomisation", methods=("attention",))(BatchContext(deaf, collate(encoded)))
 
 
@@ -233,13 +240,13 @@ def test_a_method_that_ignores_the_model_stays_the_same(early):
     encoded = helpers.encoded(one, [8, 12, 20], seed=2)
     check = checks.build("randomisation", methods=("early",))
     for row in check(BatchContext(one, collate(encoded))).measurements:
-        if row.measure == "rank_correlation_early":
+        if row.method == "early":
             np.testing.assert_allclose(row.values, 1.0)
 
 
 def test_it_is_run_when_asked_for_and_bears_on_nothing():
-    check = checks.build("randomisation")
     assert "randomisation" not in default_checks()
-    assert check.claim is None
+    assert checks.spec("randomisation").claim is None
+    assert not checks.spec("randomisation").votes
     with pytest.raises(ConfigError, match="ways must be cascade or only"):
         checks.build("randomisation", ways=("every",))

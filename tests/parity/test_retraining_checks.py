@@ -11,9 +11,12 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
+import measured
 from games import grouped
-from heedful.checks import RetrainingContext, checks, mark_hidden_words
+from heedful.checks import checks
 from heedful.checks.retraining.deception.check import attention_mass
+from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
+from heedful.checks.retraining_base import RetrainingContext
 from heedful.core.batch import collate
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
@@ -21,6 +24,7 @@ from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.mask_words import get_mask_embedding
 from heedful.training.loop.predictions import predict_all
+from heedful.training.objectives import BatchOutput
 from heedful.training.variants.context import EncodedTexts, TrainedVariant
 from heedful.training.variants.hidden_words import HiddenWords
 from heedful.training.variants.masked_copy import (
@@ -29,14 +33,14 @@ from heedful.training.variants.masked_copy import (
     mask_random_words,
     masking_token_id,
 )
-from heedful.training.variants.objectives import BatchOutput
-from heedful.training.variants.serialisation import variant_from_dict, variant_to_dict
 from heedful.training.variants.variants import (
     AdversaryVariant,
-    EpochLimits,
+    EarlyStopping,
     RetrainedVariant,
     ShuffledLabelsVariant,
     WithoutWordsVariant,
+    variant_from_dict,
+    variant_to_dict,
 )
 from schooling import base, data
 
@@ -93,8 +97,7 @@ def plain_jsd(p, q):
 
 
 def columns(check, trial, **settings):
-    found = checks.build(check, **settings).examine(trial)
-    return {(one.measure, one.setting): one.values for one in found.measurements}
+    return measured.columns(checks.build(check, **settings).examine(trial))
 
 
 def test_necessity(trial):
@@ -105,21 +108,21 @@ def test_necessity(trial):
     for measure, attention in arms.items():
         rows = []
         for seed in (1, 2):
-            subject = trial.trained(RetrainedVariant(seed, attention, EpochLimits(3, 3))).subject
+            subject = trial.trained(RetrainedVariant(seed, attention, EarlyStopping(3, 3))).subject
             right = [
                 float(output.index(max(output)) == label)
                 for (output, _), label in zip(one_by_one(subject, trial.texts), gold, strict=True)
             ]
-            assert found[measure, f"seed {seed}"].tolist() == right
+            assert found[f"{measure}[seed {seed}]"].tolist() == right
             rows.append(right)
         means[measure] = [sum(pair) / 2 for pair in zip(*rows, strict=True)]
-        assert found[measure, None].tolist() == pytest.approx(means[measure])
+        assert found[measure].tolist() == pytest.approx(means[measure])
     wanted = [a - b for a, b in zip(*means.values(), strict=True)]
-    assert found["gain", None].tolist() == pytest.approx(wanted)
+    assert found["gain"].tolist() == pytest.approx(wanted)
 
 
 def test_the_swap_is_the_mean_of_the_words_contributions(trial):
-    found = columns("necessity", trial, seeds=2, **PACE)["uniform_swap_tvd", None]
+    found = columns("necessity", trial, seeds=2, **PACE)["uniform_swap_tvd"]
     subject = trial.base
     for row, one in enumerate(trial.texts.encoded):
         batch = collate([one])
@@ -138,7 +141,7 @@ def test_no_seed_is_the_base_models_own(trial):
         other = replace(trial, base_seed=own)
         assert other.seeds(3) == wanted
         for check in ("necessity", "seeds"):
-            made = checks.build(check, seeds=3, **PACE).lessons(other)
+            made = checks.build(check, seeds=3, **PACE).variants(other)
             assert {one.seed for one in made if isinstance(one, RetrainedVariant)} == set(wanted)
 
 
@@ -148,21 +151,21 @@ def test_seeds(trial):
     each = []
     for seed in (1, 2, 3):
         other = one_by_one(
-            trial.trained(RetrainedVariant(seed, pace=EpochLimits(3, 3))).subject, trial.texts
+            trial.trained(RetrainedVariant(seed, pace=EarlyStopping(3, 3))).subject, trial.texts
         )
         each.append([plain_jsd(a[1], b[1]) for a, b in zip(other, own, strict=True)])
-        assert found["jsd_seeds", f"seed {seed}"].tolist() == pytest.approx(each[-1], abs=1e-7)
+        assert found[f"jsd_seeds[seed {seed}]"].tolist() == pytest.approx(each[-1], abs=1e-7)
     middle = [sorted(three)[1] for three in zip(*each, strict=True)]
-    assert found["jsd_seeds", None].tolist() == pytest.approx(middle, abs=1e-7)
-    variant = AdversaryVariant(0.5, pace=EpochLimits(6, 6))
+    assert found["jsd_seeds"].tolist() == pytest.approx(middle, abs=1e-7)
+    variant = AdversaryVariant(0.5, pace=EarlyStopping(6, 6))
     far = one_by_one(trial.trained(variant).subject, trial.texts)
     apart = [plain_jsd(a[1], b[1]) for a, b in zip(far, own, strict=True)]
     wanted = [a - b for a, b in zip(apart, middle, strict=True)]
-    assert found["jsd_adversary_beyond_seeds", None].tolist() == pytest.approx(wanted, abs=1e-7)
+    assert found["jsd_adversary_beyond_seeds"].tolist() == pytest.approx(wanted, abs=1e-7)
     even = [plain_jsd(a, [0.0, *([1 / (len(a) - 2)] * (len(a) - 2)), 0.0]) for _, a in own]
-    assert found["jsd_uniform", None].tolist() == pytest.approx(even, abs=1e-7)
-    assert found["max_attention", None].tolist() == pytest.approx([max(a) for _, a in own])
-    assert (found["jsd_shuffled", None] <= math.log(2)).all()
+    assert found["jsd_uniform"].tolist() == pytest.approx(even, abs=1e-7)
+    assert found["max_attention"].tolist() == pytest.approx([max(a) for _, a in own])
+    assert (found["jsd_shuffled"] <= math.log(2)).all()
 
 
 def test_adversary(trial):
@@ -170,22 +173,22 @@ def test_adversary(trial):
     found = columns("adversary", trial, **settings)
     own, gold = one_by_one(trial.base, trial.texts), [one.label for one in trial.texts.encoded]
     for weight in (0.5, 2.0):
-        variant = AdversaryVariant(weight, "scratch", pace=EpochLimits(6, 6))
+        variant = AdversaryVariant(weight, "scratch", pace=EarlyStopping(6, 6))
         other, setting = (
             one_by_one(trial.trained(variant).subject, trial.texts),
             f"λ {weight:g}, scratch",
         )
         moved = [abs(a[0][1] - b[0][1]) for a, b in zip(other, own, strict=True)]
-        assert found["tvd", setting].tolist() == pytest.approx(moved, abs=1e-6)
+        assert found[f"tvd[{setting}]"].tolist() == pytest.approx(moved, abs=1e-6)
         apart = [plain_jsd(a[1], b[1]) for a, b in zip(other, own, strict=True)]
-        assert found["jsd", setting].tolist() == pytest.approx(apart, abs=1e-7)
+        assert found[f"jsd[{setting}]"].tolist() == pytest.approx(apart, abs=1e-7)
         right = [float((a[1] > a[0]) == bool(g)) for (a, _), g in zip(other, gold, strict=True)]
-        assert found["score", setting].tolist() == right
+        assert found[f"score[{setting}]"].tolist() == right
     another = one_by_one(
-        trial.trained(RetrainedVariant(1, pace=EpochLimits(3, 3))).subject, trial.texts
+        trial.trained(RetrainedVariant(1, pace=EarlyStopping(3, 3))).subject, trial.texts
     )
     moved = [abs(a[0][1] - b[0][1]) for a, b in zip(another, own, strict=True)]
-    assert found["tvd_another_seed", None].tolist() == pytest.approx(moved, abs=1e-6)
+    assert found["tvd_another_seed"].tolist() == pytest.approx(moved, abs=1e-6)
 
 
 def test_deception_masses(trial):
@@ -198,9 +201,9 @@ def test_deception_masses(trial):
         wanted.append(
             sum(w for w, word in zip(weights, one.word, strict=True) if word in example.rationale)
         )
-    assert found["mass_before", None].tolist() == pytest.approx(wanted, abs=1e-7)
-    lost = found["score_before", None] - found["score_after", None]
-    assert found["score_lost", None].tolist() == lost.tolist()
+    assert found["mass_before"].tolist() == pytest.approx(wanted, abs=1e-7)
+    lost = found["score_before"] - found["score_after"]
+    assert found["score_lost"].tolist() == lost.tolist()
 
 
 def test_masses_are_undefined_where_nothing_or_everything_is_hidden(trial):
@@ -251,9 +254,9 @@ def test_labels(trial):
     asked = ("gradient", "leave_one_out")
     check = checks.build("labels", seeds=2, methods=asked, **PACE)
     found = columns("labels", trial, seeds=2, methods=asked, **PACE)
-    assert check.lessons(trial) == [
-        *(ShuffledLabelsVariant(seed, EpochLimits(3, 3)) for seed in (1, 2)),
-        *(RetrainedVariant(seed, "own", EpochLimits(3, 3)) for seed in (1, 2)),
+    assert check.variants(trial) == [
+        *(ShuffledLabelsVariant(seed, EarlyStopping(3, 3)) for seed in (1, 2)),
+        *(RetrainedVariant(seed, "own", EarlyStopping(3, 3)) for seed in (1, 2)),
     ]
     arms = {"rank_correlation": "shuffled labels, seed", "with_labels": "own attention, seed"}
     for name in ("attention", *asked):
@@ -263,13 +266,13 @@ def test_labels(trial):
             for seed in (1, 2):
                 other = trial.trained(f"{told} {seed}").subject
                 rows = [rho(trial.base, other, one, name) for one in trial.texts.encoded]
-                np.testing.assert_allclose(found[f"{arm}_{name}", f"seed {seed}"], rows, atol=1e-9)
+                np.testing.assert_allclose(found[f"{arm}[{name}, seed {seed}]"], rows, atol=1e-9)
                 each.append(rows)
             means[arm] = np.mean(each, axis=0)
-            np.testing.assert_allclose(found[f"{arm}_{name}", None], means[arm], atol=1e-9)
+            np.testing.assert_allclose(found[f"{arm}[{name}]"], means[arm], atol=1e-9)
         learned = means["with_labels"] - means["rank_correlation"]
-        np.testing.assert_allclose(found[f"learned_{name}", None], learned, atol=1e-9)
-    assert {name for name, _ in found} == set(check.measures)
+        np.testing.assert_allclose(found[f"learned[{name}]"], learned, atol=1e-9)
+    assert set(map(measured.plain, found)) == measured.measures(checks.spec("labels"))
 
 
 def rho(base, other, one, name):
@@ -299,14 +302,14 @@ def test_roar(trial):
     asked, shares = ("attention", "leave_one_out", "rollout"), (0.1, 0.4)
     check = checks.build("roar", methods=asked, shares=shares, seeds=2, **PACE)
     findings = check.examine(trial)
-    found = {(one.measure, one.setting): one.values for one in findings.measurements}
+    found = measured.columns(findings)
     right = {}
     for name in ("attention", "leave_one_out", "random"):
         for share in shares:
             hidden = HiddenWords("saliency", method=name, share=share)
             for seed in (1, 2):
                 subject = trial.trained(
-                    WithoutWordsVariant(hidden, seed, EpochLimits(3, 3))
+                    WithoutWordsVariant(hidden, seed, EarlyStopping(3, 3))
                 ).subject
                 column = []
                 for one in trial.texts.encoded:
@@ -319,30 +322,30 @@ def test_roar(trial):
                     )
                     output = subject.forward(collate([shorter])).logits[0].tolist()
                     column.append(float(output.index(max(output)) == one.label))
-                assert found[f"score_{name}", f"share {share}, seed {seed}"].tolist() == column
+                assert found[f"score[{name}, seed {seed}, share {share}]"].tolist() == column
                 right[name, share, seed] = np.array(column)
     for name in ("attention", "leave_one_out", "random"):
         mine = np.mean([one for key, one in right.items() if key[0] == name], axis=0)
-        assert found[f"score_{name}", None] == pytest.approx(mine)
+        assert found[f"score[{name}]"] == pytest.approx(mine)
         chance = np.mean([one for key, one in right.items() if key[0] == "random"], axis=0)
         if name != "random":
-            assert found[f"beyond_random_{name}", None] == pytest.approx(chance - mine)
+            assert found[f"beyond_random[{name}]"] == pytest.approx(chance - mine)
         for seed in (1, 2):
             of_seed = (right[name, 0.1, seed] + right[name, 0.4, seed]) / 2
-            assert found[f"score_{name}", f"seed {seed}"] == pytest.approx(of_seed)
+            assert found[f"score[{name}, seed {seed}]"] == pytest.approx(of_seed)
         for share in shares:
             of_share = (right[name, share, 1] + right[name, share, 2]) / 2
-            assert found[f"score_{name}", f"share {share}"] == pytest.approx(of_share)
-    assert set(findings.missing) == {"score_rollout", "beyond_random_rollout"}
-    assert "several layers" in findings.missing["score_rollout"]
-    given = {measure for measure, setting in found if setting is None}
-    assert given | set(findings.missing) == set(check.measures)
+            assert found[f"score[{name}, share {share}]"] == pytest.approx(of_share)
+    missing = measured.missing(findings)
+    assert set(missing) == {"score[rollout]", "beyond_random[rollout]"}
+    assert "several layers" in missing["score[rollout]"]
+    assert set(map(measured.plain, found)) == measured.measures(checks.spec("roar"))
 
 
 def test_roar_asks_for_every_model_once_and_for_methods_as_they_are_set(trial):
     lime = methods.build("lime", samples=16)
     check = checks.build("roar", methods=(lime, "rollout"), shares=(0.2,), seeds=2, **PACE)
-    made = check.lessons(trial)
+    made = check.variants(trial)
     assert len(made) == len(set(made)) == 2 + 3 * 2  # whole texts; attention, lime and random
     hidden = {one.hidden.method: one.hidden for one in made if isinstance(one, WithoutWordsVariant)}
     assert hidden["lime"].settings == (("samples", 16),)
@@ -392,33 +395,34 @@ def masked_p(subject, one, gone, target):
 def test_off_manifold(trial):
     bins = (0.2, 0.5)
     check = checks.build("off_manifold", methods=(), bins=bins, orders=2, steps=2, **PACE)
-    (variant,) = check.lessons(trial)
+    (variant,) = check.variants(trial)
     copy = trial.trained(variant).subject
     findings = check.examine(trial)
-    found = {(one.measure, one.setting): one.values for one in findings.measurements}
-    assert {measure for measure, setting in found if setting is None} == {*check.measures}
-    assert findings.missing == {}
+    found = measured.columns(findings)
+    listed = {one.name for one in checks.spec("off_manifold").measures if one.kind != "p"}
+    assert {measured.plain(name) for name in found if "masking]" not in name} == listed
+    assert not findings.missing
     for row, one in enumerate(trial.texts.encoded):
         own, other = (subject.forward(collate([one])) for subject in (trial.base, copy))
         target = int(own.probabilities[0].argmax())
         same = float(int(other.probabilities[0].argmax()) == target)
-        assert found["same_prediction", None][row] == same
+        assert found["same_prediction"][row] == same
         apart = 0.5 * float((own.probabilities[0] - other.probabilities[0]).abs().sum())
-        assert found["copy_tvd", None][row] == pytest.approx(apart)
+        assert found["copy_tvd"][row] == pytest.approx(apart)
         places = [t for t, word in enumerate(one.word) if word >= 0]
         order = sorted(places, key=lambda t: -float(own.attention[0, t]))  # that of the model
         chance = generator(3, "orders of faithfulness", one.index).random((2, len(places)))
         orders = [order, *([places[w] for w in (-keys).argsort()] for keys in chance)]
         sizes = [max(1, math.ceil(round(share * len(places), 9))) for share in bins]
-        for subject, setting in ((copy, None), (trial.base, "masking")):
+        for subject, setting in ((copy, ""), (trial.base, ", masking")):
             full = masked_p(subject, one, [], target)
             losses = [
                 np.mean([full - masked_p(subject, one, some[:size], target) for size in sizes])
                 for some in orders
             ]
-            mine = found["comprehensiveness_attention", setting][row]
+            mine = found[f"comprehensiveness[attention{setting}]"][row]
             assert mine == pytest.approx(losses[0], abs=1e-7)
-            beyond = found["beyond_random_attention", setting][row]
+            beyond = found[f"beyond_random[attention{setting}]"][row]
             assert beyond == pytest.approx(losses[0] - np.mean(losses[1:]), abs=1e-7)
 
 

@@ -9,6 +9,7 @@ import torch
 from captum.metrics import sensitivity_max
 
 import helpers
+import measured
 from games import linear, members, subject, texts_of
 from heedful.checks import checks
 from heedful.core.errors import ConfigError, NotApplicable
@@ -25,8 +26,12 @@ def found_by(context, asked=METHODS, **settings):
     given = {"methods": asked, "draws": 0, "steps": 1, "orders": 1, "bins": (0.5,)}
     given |= {"ways": ("masking",), "perturbations": DRAWS, "radius": RADIUS}
     findings = checks.build("faithfulness", **given | settings)(context)
-    rows = {one.measure: one.values for one in findings.measurements}
-    return {name: one for name, one in rows.items() if name.startswith("sens")}, findings
+    rows, missing = measured.columns(findings), measured.missing(findings)
+    return of_sensitivity(rows), of_sensitivity(missing)
+
+
+def of_sensitivity(rows):
+    return {name: one for name, one in rows.items() if name.startswith("sensitivity[")}
 
 
 def noises(text, vectors):
@@ -58,8 +63,8 @@ def test_it_is_captums_sensitivity_max(name):
     one = subject(name)
     texts = [replace(text, index=5 + n) for n, text in enumerate(texts_of(name))]
     context = BatchContext(one, one.batch(texts), seed=SEED)
-    found, findings = found_by(context)
-    assert not {key for key in findings.missing if key.startswith("sens")}
+    found, missing = found_by(context)
+    assert not missing
     for row, text in enumerate(texts):
         alone = one.embed(one.batch([text]))[0].detach()
         target, drawn = int(context.predicted[row]), [*noises(text, alone)]
@@ -77,7 +82,7 @@ def test_it_is_captums_sensitivity_max(name):
                 n_perturb_samples=DRAWS,
                 max_examples_per_batch=DRAWS,
             )
-            mine = found[f"sensitivity_{method}"][row]
+            mine = found[f"sensitivity[{method}]"][row]
             assert mine == pytest.approx(float(want), rel=1e-5, abs=1e-9), method
 
 
@@ -88,9 +93,9 @@ def test_a_linear_model_moves_its_gradient_nowhere_and_its_products_with_the_noi
     found, _ = found_by(context, asked)
     spoken = context.predicted.numpy() == 1  # the first class's logit is constant
     assert spoken.any()
-    assert found["sensitivity_gradient"][spoken] == pytest.approx(0.0, abs=1e-9)
-    assert (found["sensitivity_input_x_gradient"][spoken] > 0.001).all()
-    assert (found["sensitivity_attention"] == 0).all()  # even, whatever the vectors
+    assert found["sensitivity[gradient]"][spoken] == pytest.approx(0.0, abs=1e-9)
+    assert (found["sensitivity[input_x_gradient]"][spoken] > 0.001).all()
+    assert (found["sensitivity[attention]"] == 0).all()  # even, whatever the vectors
     with pytest.raises(NotApplicable, match="cannot be recomputed"):
         PerturbedSubject(context.subject, context.batch, context.embedded).embed(
             replace(context.batch, ids=context.batch.ids + 1)
@@ -104,7 +109,7 @@ def test_larger_steps_move_scores_farther_and_tiny_ones_hardly():
     small, large = (
         found_by(context, ("input_x_gradient",), radius=radius)[0] for radius in (1e-6, 0.3)
     )
-    name = "sensitivity_input_x_gradient"
+    name = "sensitivity[input_x_gradient]"
     assert (small[name] < 1e-4).all()
     assert (large[name] > small[name]).all()
 
@@ -113,21 +118,21 @@ def test_what_reads_the_words_says_that_it_cannot():
     context = BatchContext(
         subject("bilstm"), subject("bilstm").batch(texts_of("bilstm")), seed=SEED
     )
-    found, findings = found_by(context, ("leave_one_out", "rollout"))
-    assert findings.missing["sensitivity_leave_one_out"] == IGNORES_EMBEDDINGS
-    assert "several layers" in findings.missing["sensitivity_rollout"]
-    assert np.isnan(found["sensitivity_leave_one_out"]).all()
-    assert np.isfinite(found["sensitivity_attention"]).all()
+    found, missing = found_by(context, ("leave_one_out", "rollout"))
+    assert missing["sensitivity[leave_one_out]"] == IGNORES_EMBEDDINGS
+    assert "several layers" in missing["sensitivity[rollout]"]
+    assert np.isnan(found["sensitivity[leave_one_out]"]).all()
+    assert np.isfinite(found["sensitivity[attention]"]).all()
     one = subject("bert")
     bert = BatchContext(one, one.batch(texts_of("bert")), seed=SEED)
     record = ("rollout", "alti", "globenc", "decompx")
     asked = ("leave_one_out", "attention_norm", "value_zeroing")
-    found, findings = found_by(bert, (*asked, *record))
-    deaf = {name for name, why in findings.missing.items() if why == IGNORES_EMBEDDINGS}
-    assert deaf == {f"sensitivity_{name}" for name in asked}
+    found, missing = found_by(bert, (*asked, *record))
+    deaf = {name for name, why in missing.items() if why == IGNORES_EMBEDDINGS}
+    assert deaf == {f"sensitivity[{name}]" for name in asked}
     for name in record:
-        assert np.isfinite(found[f"sensitivity_{name}"]).all()
-        assert (found[f"sensitivity_{name}"] > 0).any()
+        assert np.isfinite(found[f"sensitivity[{name}]"]).all()
+        assert (found[f"sensitivity[{name}]"] > 0).any()
 
 
 def test_a_method_that_takes_short_texts_is_computed_for_those_whatever_their_company():
@@ -135,7 +140,7 @@ def test_a_method_that_takes_short_texts_is_computed_for_those_whatever_their_co
     texts = helpers.encoded(one, [4, 20, 6], seed=3)
     context = BatchContext(one, one.batch(texts), seed=SEED)
     together, _ = found_by(context, ("shapley",))
-    name = "sensitivity_shapley"
+    name = "sensitivity[shapley]"
     assert np.isnan(together[name]).tolist() == [False, True, False]
     for row, text in enumerate(texts):
         alone, _ = found_by(BatchContext(one, one.batch([text]), seed=SEED), ("shapley",))
@@ -145,9 +150,9 @@ def test_a_method_that_takes_short_texts_is_computed_for_those_whatever_their_co
 def test_it_can_be_left_out_and_wrong_numbers_are_refused():
     one = subject("bilstm")
     context = BatchContext(one, one.batch(texts_of("bilstm")))
-    found, findings = found_by(context, perturbations=0)
+    found, missing = found_by(context, perturbations=0)
     assert not found
-    assert not {key for key in findings.missing if key.startswith("sens")}
+    assert not missing
     for settings in ({"perturbations": -1}, {"radius": 0.0}):
         with pytest.raises(ConfigError, match="perturbations start at 0, and radius must be above"):
             checks.build("faithfulness", **settings)

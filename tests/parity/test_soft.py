@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import helpers
+import measured
 from games import linear, members, subject, texts_of
 from heedful.checks import checks
 from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftErasureMetrics
@@ -31,7 +32,7 @@ def found_by(context, **settings):
         | settings
     )
     findings = checks.build("faithfulness", **given)(context)
-    rows = {one.measure: one.values for one in findings.measurements}
+    rows = measured.columns(findings)
     return {name: one for name, one in rows.items() if name.startswith("soft_")}, findings
 
 
@@ -98,13 +99,13 @@ def by_hand(text):
             less = [1 - a for a in own]
             kept = text.normal(text.dimmed(own, drawn), keep=True)
             taken = text.normal(text.dimmed(less, drawn), keep=False)
-            totals.setdefault(f"soft_sufficiency_{name}", []).append(kept)
-            totals.setdefault(f"soft_comprehensiveness_{name}", []).append(taken)
+            totals.setdefault(f"soft_sufficiency[{name}]", []).append(kept)
+            totals.setdefault(f"soft_comprehensiveness[{name}]", []).append(taken)
             if name in METHODS:
                 other = [1 - own[places[w]] for w in range(count)]
                 apart = taken - text.normal(text.dimmed(other, drawn), keep=False)
                 apart = apart if count > 1 else math.nan
-                totals.setdefault(f"soft_beyond_random_{name}", []).append(apart)
+                totals.setdefault(f"soft_beyond_random[{name}]", []).append(apart)
     return {name: sum(each) / DRAWS for name, each in totals.items()}
 
 
@@ -197,17 +198,16 @@ def test_company_and_budget_never_matter(name):
 def test_a_method_that_refuses_has_no_soft_measures_and_says_why():
     one = helpers.subject()
     found, findings = found_by(BatchContext(one, helpers.batch(one, [4, 3])), methods=("rollout",))
-    assert np.isnan(found["soft_sufficiency_rollout"]).all()
-    assert {f"{measure}_rollout" for measure in SOFT} <= set(findings.missing)
-    assert not np.isnan(found["soft_sufficiency_attention"]).all()
+    assert np.isnan(found["soft_sufficiency[rollout]"]).all()
+    assert {f"{measure}[rollout]" for measure in SOFT} <= set(measured.missing(findings))
+    assert not np.isnan(found["soft_sufficiency[attention]"]).all()
 
 
 def test_they_can_be_left_out_but_not_drawn_a_few_times():
     one = helpers.subject()
     found, findings = found_by(BatchContext(one, helpers.batch(one, [4])), draws=0)
     assert not found
-    assert not any(name.startswith("soft_") for name in findings.missing)
-    assert not any(m.startswith("soft") for m in checks.build("faithfulness", draws=0).measures)
+    assert not any(one.measure.startswith("soft_") for one in findings.missing)
     with pytest.raises(ConfigError, match="draws must be at least 10, or 0 for none, not 3"):
         checks.build("faithfulness", draws=3)
 

@@ -9,8 +9,10 @@ import torch
 
 import heedful
 import helpers
+import measured
 from games import members, subject
-from heedful.checks import ReferenceSample, checks
+from heedful.checks import checks
+from heedful.checks.faithfulness.reference_texts import ReferenceSample
 from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.rng import generator
@@ -51,9 +53,9 @@ def check(**settings):
 
 def rows_of(findings):
     return {
-        (one.measure, one.setting): one.values
-        for one in findings.measurements
-        if one.measure.startswith("off_distribution")
+        name: values
+        for name, values in measured.columns(findings).items()
+        if name.startswith("off_distribution")
     }
 
 
@@ -94,12 +96,12 @@ def test_every_share_is_that_of_a_plain_loop(name):
     whole = {number: state(one, text) for number, text in whole.items()}
     for row, text in enumerate(texts):
         plain = share(whole[text.index], whole, text.index)
-        assert found["off_distribution_whole", None][row] == pytest.approx(plain, abs=1e-9)
+        assert found["off_distribution_whole"][row] == pytest.approx(plain, abs=1e-9)
         words = members(text, "words")
         chance = generator(SEED, "orders of faithfulness", text.index).random((2, len(words)))
         weights = one.forward(one.batch([text])).attention[0].detach().double()
         weights = np.array([sum(float(weights[t]) for t in word) for word in words])
-        orders = {None: (-weights).argsort(), "random": (-chance[0]).argsort()}
+        orders = {"": (-weights).argsort(), "[random]": (-chance[0]).argsort()}
         for way in ("deletion", "masking"):
             for setting, order in orders.items():
                 far = []
@@ -108,12 +110,12 @@ def test_every_share_is_that_of_a_plain_loop(name):
                     gone = [t for word in order[:size] for t in words[word]]
                     far.append(share(state(one, text, gone=gone, way=way), whole, text.index))
                 hand = pytest.approx(np.mean(far), abs=1e-9)
-                assert found[f"off_distribution_{way}", setting][row] == hand, (way, setting)
+                assert found[f"off_distribution_{way}{setting}"][row] == hand, (way, setting)
 
 
 def test_whole_texts_lie_at_one_half_by_construction():
     context, _ = sitting_on("bilstm", range(24))
-    assert rows_of(check()(context))["off_distribution_whole", None].mean() == pytest.approx(0.5)
+    assert rows_of(check()(context))["off_distribution_whole"].mean() == pytest.approx(0.5)
 
 
 def test_points_far_off_are_strange_and_points_in_the_middle_are_not():
@@ -149,9 +151,9 @@ def test_a_vector_the_model_never_saw_makes_masked_texts_strange():
     reference = ReferenceSample(blanked, lambda: examples("bilstm"))
     texts = [one.encode(example) for example in examples("bilstm") if " " in example.text]
     found = rows_of(check()(BatchContext(blanked, one.batch(texts), reference=reference)))
-    assert found["off_distribution_masking", None].mean() > 0.8
-    assert found["off_distribution_masking", None].mean() > 0.2 + (
-        found["off_distribution_deletion", None].mean()
+    assert found["off_distribution_masking"].mean() > 0.8
+    assert found["off_distribution_masking"].mean() > 0.2 + (
+        found["off_distribution_deletion"].mean()
     )
 
 
@@ -170,14 +172,13 @@ def test_without_whole_texts_it_says_why():
     findings = check()(BatchContext(one, batch))
     assert rows_of(findings) == {}
     names = {f"off_distribution_{what}" for what in ("whole", "deletion", "masking")}
-    assert names <= set(check().measures)
-    assert {findings.missing[name] for name in names} == {
-        "the texts stand alone: there are no whole texts of the data to hold them against"
-    }
+    assert names <= measured.measures(checks.spec("faithfulness"))
+    missing = measured.missing(findings)
+    assert all("no whole texts of the data" in missing[name] for name in names)
     few = ReferenceSample(one, lambda: examples("bilstm")[:7])
     found = check()(BatchContext(one, batch, reference=few))
-    assert "the data has 7 texts; it takes 20" in found.missing["off_distribution_whole"]
-    with pytest.raises(NotApplicable, match="takes 20 whole ones"):
+    assert "the data has 7 texts" in measured.missing(found)["off_distribution_whole"]
+    with pytest.raises(NotApplicable, match="takes at least 20"):
         few.states  # noqa: B018
     short = replace(few, examples=lambda: examples("bilstm"), min_words=6)
     with pytest.raises(NotApplicable, match=r"the data has \d texts"):

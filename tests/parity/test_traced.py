@@ -6,6 +6,7 @@ import torch
 from scipy.stats import kendalltau
 
 import apart_by_hand
+import measured
 import seams
 from heedful.checks import checks
 from heedful.core.errors import NotApplicable
@@ -25,8 +26,7 @@ def sat(name, scope=None):
 
 def found(context, **settings):
     findings = checks.build("mechanism", **settings)(context)
-    columns = {(one.measure, one.setting): one.values for one in findings.measurements}
-    return columns, findings.missing
+    return measured.columns(findings), measured.missing(findings)
 
 
 def tau(one, other, words):
@@ -76,11 +76,12 @@ def test_weights_contributions_and_influence_are_ranked_as_by_hand(name, layer):
     matrices = by_hand(name, context)
     layers, upto = {0: ([0], 0), -1: ([1], 1), "all": ([0, 1], 1)}[layer]
     for measure, wanted in wanted_of(context, matrices, layers, upto).items():
-        same(columns, (measure, None), wanted)
+        same(columns, measure, wanted)
     for number in (0, 1):
         for measure, wanted in wanted_of(context, matrices, [number], number).items():
-            same(columns, (measure, f"layer {number}"), wanted)
-    assert {setting for _, setting in columns} == {None, "layer 0", "layer 1"}
+            same(columns, f"{measure}[layer {number}]", wanted)
+    layers = {name.partition("[")[2] for name in columns}
+    assert layers == {"", "layer 0]", "layer 1]"}
 
 
 def test_where_alti_is_refused_value_zeroing_tells():
@@ -94,12 +95,12 @@ def test_where_alti_is_refused_value_zeroing_tells():
     ]
     for number in (0, 1):
         for measure, wanted in wanted_of(context, matrices, [number], number).items():
-            same(columns, (measure, f"layer {number}"), wanted)
+            same(columns, f"{measure}[layer {number}]", wanted)
 
 
 def test_without_zeroing_the_reason_is_told():
     columns, missing = found(sat("deberta"), zeroing=False)
-    assert set(columns) == {("conicity", None)}
+    assert set(columns) == {"conicity"}
     assert missing == dict.fromkeys(
         OF_LAYERS,
         "alti needs the vectors that heads mix and a linear map behind them; none is seen in "
@@ -109,7 +110,7 @@ def test_without_zeroing_the_reason_is_told():
 
 def test_an_encoder_with_a_decoder_has_a_reason_too():
     columns, missing = found(sat("bart"))
-    assert set(columns) == {("conicity", None)}
+    assert set(columns) == {"conicity"}
     assert set(missing) == set(OF_LAYERS)
     assert all("an encoder and a decoder" in why for why in missing.values())
 

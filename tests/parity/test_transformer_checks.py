@@ -8,6 +8,7 @@ import torch
 from scipy.stats import kendalltau
 
 import heedful
+import measured
 import tiny
 from heedful.checks import checks
 from heedful.checks.interventions.gradient_search import AdversarialSearch
@@ -171,10 +172,9 @@ def test_the_null_space_needs_one_head_whose_values_are_seen():
 def test_agreement_by_layer_and_head_is_kendalls_tau():
     one = sitting_of("bert")
     found = checks.build("agreement", shuffles=2)(one)
-    by_setting = {
-        m.setting: m.values for m in found.measurements if m.measure == "tau_leave_one_out"
-    }
-    assert len(by_setting) == 1 + 2 * (1 + tiny.H)
+    columns = measured.columns(found)
+    rows = [name for name in columns if measured.plain(name) == "tau_leave_one_out"]
+    assert len(rows) == 1 + 2 * (1 + tiny.H)
     before = one.forward.probabilities
     for text in range(len(TEXTS)):
         words = words_of(one, text)
@@ -183,14 +183,14 @@ def test_agreement_by_layer_and_head_is_kendalls_tau():
             for head in range(tiny.H):
                 row = maps[text, head, 0, words]
                 want = kendalltau(row.numpy(), leave.numpy()).statistic
-                got = by_setting[f"layer {layer}, head {head}"][text]
+                got = columns[f"tau_leave_one_out[layer {layer}, head {head}]"][text]
                 assert got == pytest.approx(want, abs=1e-6)
             mean = maps[text, :, 0, words].mean(0)
             want = kendalltau(mean.numpy(), leave.numpy()).statistic
-            assert by_setting[f"layer {layer}"][text] == pytest.approx(want, abs=1e-6)
-    mass = {m.setting: m.values for m in found.measurements if m.measure == "word_mass"}
+            got = columns[f"tau_leave_one_out[layer {layer}]"][text]
+            assert got == pytest.approx(want, abs=1e-6)
     want = float(one.forward.maps[1][0, 3, 0, words_of(one, 0)].sum())
-    assert mass["layer 1, head 3"][0] == pytest.approx(want)
+    assert columns["word_mass[layer 1, head 3]"][0] == pytest.approx(want)
 
 
 def test_random_rows_are_shuffled_where_they_were_drawn(monkeypatch):
@@ -228,9 +228,9 @@ def test_results_do_not_depend_on_the_batch():
     runs = [
         run_job(subject, examples, parts, seed=3, max_batch_tokens=tokens) for tokens in (12, 2000)
     ]
-    for small, large in zip(*(run.blocks for run in runs), strict=True):
-        assert (small.measure, small.setting) == (large.measure, large.setting)
-        close = 1e-3 if small.check == "adversarial" else 1e-6
+    for small, large in zip(*(run.columns for run in runs), strict=True):
+        assert small.key == large.key
+        close = 1e-3 if small.key.check == "adversarial" else 1e-6
         np.testing.assert_allclose(small.values, large.values, atol=close, rtol=0)
 
 
@@ -248,8 +248,8 @@ def test_memory_that_runs_out_halves_the_batch_and_is_counted(monkeypatch):
     whole = run_job(subject, examples, parts, seed=0, max_batch_tokens=2000)
     monkeypatch.setattr(type(subject), "forward", scarce)
     pieces = run_job(subject, examples, parts, seed=0, max_batch_tokens=2000)
-    assert (whole.beside.halved, pieces.beside.halved) == (0, 3)
-    np.testing.assert_allclose(whole.blocks[0].values, pieces.blocks[0].values)
+    assert (whole.summary.halved, pieces.summary.halved) == (0, 3)
+    np.testing.assert_allclose(whole.columns[0].values, pieces.columns[0].values)
 
     def broken(self, batch, embedded=None):
         raise RuntimeError("something else")

@@ -9,11 +9,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import helpers
-from heedful.checks import Check, checks
+import measured
+from heedful.checks import checks
+from heedful.checks.base import Check, NeedsAllTexts
 from heedful.checks.interventions import Intervention, interventions
 from heedful.core.batch import Batch, collate
 from heedful.core.errors import NotApplicable
 from heedful.core.rationales import WordAnnotations
+from heedful.core.records import KEY_COLUMNS, Series
 from heedful.core.values import Forward
 from heedful.methods import Method, methods
 from heedful.models.batch_context import BatchContext
@@ -21,7 +24,7 @@ from heedful.models.protocols import HasFastDeletion, Subject
 
 ROOMS = {"method": methods, "intervention": interventions, "check": checks}
 PROTOCOLS = {"method": Method, "intervention": Intervention, "check": Check}
-BY_BATCH = [name for name in checks if not hasattr(checks[name], "lessons")]  # others see all texts
+BY_BATCH = [name for name in checks if not checks.spec(name).retrains]  # others see all texts
 PARTS = [
     pytest.param(room, name, id=f"{room}-{name}")
     for room, part in ROOMS.items()
@@ -30,6 +33,15 @@ PARTS = [
 QUICK = {"adversarial": {"steps": 20}, "leverage": {"rounds": 5}}  # promises hold for these too
 QUICK |= {"plausibility": {"share": 0.3}}  # audits take it from the data
 QUICK |= {"lime": {"samples": 64}, "kernel_shap": {"samples": 64}}  # so few that they are drawn
+WHEN_ASKED = {  # measures of methods that were asked for, of layers, of a language model
+    "agreement": (
+        *("tau_pair", "overlap_pair", "tau_references", "tau_attention_references", "word_mass"),
+    ),
+    "faithfulness": (
+        *("off_distribution_infilled", "not_infilled", "log_perplexity_whole"),
+        *(f"log_perplexity_{way}" for way in ("deletion", "masking", "infilled")),
+    ),
+}
 SEARCHES = {("intervention", "adversarial"), ("check", "adversarial")}
 
 
@@ -258,21 +270,26 @@ def test_checks_give_what_they_promise_or_say_why_not(name, case):
     subject, encoded = made(case)
     check = build("check", name)
     found = check(sat(subject, collate(encoded)))
-    given_names = [one.measure for one in found.measurements]
-    rows = [(one.measure, one.setting) for one in found.measurements]
+    spec, columns = checks.spec(name), measured.columns(found)
     later = set()
-    if hasattr(check, "whole"):
-        later = set(check.whole({one.measure: one.values for one in found.measurements}))
-    assert len(set(rows)) == len(rows)
-    assert {*given_names, *later, *found.missing} == {*check.measures, *check.beside}
-    assert not set(found.missing) & later
-    for one in found.measurements:  # what is missing throughout has no value, or no row
-        assert one.measure not in found.missing or np.isnan(one.values).all()
+    if isinstance(check, NeedsAllTexts):
+        series = {Series(one.measure, one.method): one.values for one in found.measurements}
+        later = set(check.measure_all(series))
+    missing = {one.measure for one in found.missing}
+    promised = {one.name for one in spec.measures if one.kind != "p" or not one.averaged}
+    known = {*map(measured.plain, columns), *later, *missing}
+    assert known <= measured.measures(spec)
+    assert promised - known <= {*WHEN_ASKED.get(name, ()), *spec.differences}
+    assert not missing & later
+    refused = {(one.measure, one.method) for one in found.missing}
     for one in found.measurements:
+        used = {key for key in KEY_COLUMNS if getattr(one, key) is not None}
+        assert used <= set(spec.measure(one.measure).by)
         assert one.values.shape == (len(encoded),)
         assert one.values.dtype == np.float64
         assert not np.isinf(one.values).any()
-        assert one.measure not in found.missing or np.isnan(one.values).any()
+        # what is missing throughout has no value, or no row
+        assert (one.measure, one.method) not in refused or np.isnan(one.values).all()
 
 
 @every_part

@@ -13,10 +13,15 @@ class CheckRegistry(Registry):
     A package adds checks by an entry point in the group `heedful.checks` that names a `CheckSpec`.
     """
 
+    accepted = "a heedful.extend.CheckSpec, which names the class of the check"
+
     def add(self, spec: CheckSpec) -> CheckSpec:
         """Register a check by its description."""
         self.register(spec.name)(spec)
         return spec
+
+    def _accepts(self, part: object) -> bool:
+        return isinstance(part, CheckSpec)
 
     def spec(self, name: str) -> CheckSpec:
         """The description of a check."""

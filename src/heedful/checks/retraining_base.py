@@ -46,12 +46,12 @@ class RetrainingContext:
     def predict(self, variant: Variant) -> Predictions:
         """The outputs and the attention of a retrained model on the audited texts."""
         return self.predictions.get(
-            variant, lambda: self.texts.seen_by(self.trained(variant).subject)
+            variant, lambda: self.texts.predict_with(self.trained(variant).subject)
         )
 
     def attention_distance(self, variant: Variant) -> Float[Tensor, "n"]:
         """The distance of its attention from the base model's, in JSD."""
-        return jsd(self.predict(variant).padded(), self.texts.outlook.padded())
+        return jsd(self.predict(variant).padded(), self.texts.base_predictions.padded())
 
     def correct(self, outputs: Float[Tensor, "n C"]) -> TextValues:
         """1 where the most probable class is the label, else 0."""

@@ -10,8 +10,7 @@ from heedful.cli.options import QuietOption
 from heedful.cli.train import train_and_save
 
 if TYPE_CHECKING:
-    from heedful.training.loop.transformer_trainer import FineTuning
-    from heedful.training.recipe import Recipe
+    from heedful.training.recipe import FineTuning, Recipe
 
 DATA = "sample:movies"
 TRAIN_LIMIT, AUDIT_LIMIT = 3000, 200  # sentences for the transformer; more take many CPU minutes
@@ -38,7 +37,7 @@ def demo(
         _train_and_audit(out or Path("runs/demo"), recipe, message=None if quiet else message)
         return
     from heedful.models.transformer.bundled_encoders import MINILM
-    from heedful.training.loop.transformer_trainer import FineTuning
+    from heedful.training.recipe import FineTuning
 
     folder = out or Path("runs/demo-transformer")
     message = f"Fine-tuning MiniLM on {TRAIN_LIMIT} movie-review sentences …"

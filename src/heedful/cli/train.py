@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from heedful.core.timing import Progress
     from heedful.data.dataset import Dataset
     from heedful.models.protocols import Subject
-    from heedful.training.loop.transformer_trainer import FineTuning
-    from heedful.training.recipe import Recipe
+    from heedful.training.recipe import FineTuning, Recipe
 
 RECURRENT_OPTIONS = (
     "attention",
@@ -177,7 +176,7 @@ def _recipe(
 
     near = not Path(encoder).exists() and get_close_matches(encoder, encoders, n=1)
     if encoder not in encoders and not near:
-        from heedful.training.loop.transformer_trainer import FineTuning
+        from heedful.training.recipe import FineTuning
 
         _refuse_options(
             given, RECURRENT_OPTIONS, f"for {', '.join(encoders)}; {encoder} is a transformer"

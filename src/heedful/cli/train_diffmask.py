@@ -50,8 +50,7 @@ def diffmask(
     """
     from heedful.api.functions import load
     from heedful.pipeline.audit.run_lock import lock_folder
-    from heedful.training.diffmask_trainer import Masking
-    from heedful.training.fit_diffmask import fit_diffmask
+    from heedful.training.fit_diffmask import Masking, fit_diffmask
 
     given = {"epochs": epochs, "batch": batch, "epsilon": epsilon, "rate": rate, "seed": seed}
     recipe = Masking(**{name: one for name, one in given.items() if one is not None})  # type: ignore[arg-type]

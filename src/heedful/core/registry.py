@@ -18,6 +18,8 @@ class Registry:
     them cannot be loaded, every use of the registry is refused with the reason.
     """
 
+    accepted = "a class or a function"
+
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self._parts: dict[str, Any] = {}
@@ -79,10 +81,10 @@ class Registry:
         """All or none: an error leaves the registry as it was, and comes again at the next use."""
         if self._plugins_loaded:
             return
-        found: dict[str, Callable[..., Any]] = {}
+        found: dict[str, Any] = {}
         origin: dict[str, str] = {}
         for plugin in entry_points(group=f"heedful.{self.kind}s"):
-            name, part = plugin.name, _load(plugin)
+            name, part = plugin.name, self._load(plugin)
             if found.get(name, self._parts.get(name, part)) is not part:
                 raise ConfigError(
                     f"Two {self.kind}s want the name {name!r}: that of {_described(plugin)} and "
@@ -93,20 +95,21 @@ class Registry:
         self._parts.update(found)
         self._plugins_loaded = True
 
+    def _load(self, plugin: EntryPoint) -> Any:
+        """The part, whatever can go wrong in a package of somebody else's."""
+        refused = f"The plug-in {plugin.name!r} of {_described(plugin)} cannot be loaded"
+        mend = "Mend its package, or remove it"
+        try:
+            part = plugin.load()
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}".rstrip(".: ")
+            raise ConfigError(f"{refused}: {why}. {mend}.") from error
+        if not self._accepts(part):
+            raise ConfigError(f"{refused}: it must be {self.accepted}, not {part!r}. {mend}.")
+        return part
 
-def _load(plugin: EntryPoint) -> Callable[..., Any]:
-    """The part, whatever can go wrong in a package of somebody else's."""
-    refused = f"The plug-in {plugin.name!r} of {_described(plugin)} cannot be loaded"
-    mend = "Mend its package, or remove it"
-    try:
-        part = plugin.load()
-    except Exception as error:
-        why = f"{type(error).__name__}: {error}".rstrip(".: ")
-        raise ConfigError(f"{refused}: {why}. {mend}.") from error
-    if not callable(part):
-        raise ConfigError(f"{refused}: it must be a class or a function, not {part!r}. {mend}.")
-    found: Callable[..., Any] = part
-    return found
+    def _accepts(self, part: object) -> bool:
+        return callable(part)
 
 
 def _described(plugin: EntryPoint) -> str:

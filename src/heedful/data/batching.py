@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError
 
+DEFAULT_BATCH_TOKENS = 20_000
+
 
 def batches(
     encoded: Sequence[Encoded], *, max_batch_tokens: int, max_texts: int | None = None
@@ -41,3 +43,15 @@ def _batches(lengths: list[int], most: int, texts: int) -> Iterator[list[int]]:
         batch.append(index)
     if batch:
         yield batch
+
+
+def batches_for(
+    subject: object, encoded: Sequence[Encoded], *, max_batch_tokens: int = DEFAULT_BATCH_TOKENS
+) -> Iterator[list[int]]:
+    """Batches within the limits that the subject sets itself: `max_batch_tokens`, `max_texts`."""
+    own: int = getattr(subject, "max_batch_tokens", max_batch_tokens)
+    return batches(
+        encoded,
+        max_batch_tokens=min(own, max_batch_tokens),
+        max_texts=getattr(subject, "max_texts", None),
+    )

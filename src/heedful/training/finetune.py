@@ -1,4 +1,4 @@
-"""Make a classifier of a pretrained transformer: a plain loop, seeded, which can be continued."""
+"""Fine-tune a pretrained transformer as a classifier, seeded and resumable."""
 
 import json
 import time
@@ -8,22 +8,24 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from torch.nn import CrossEntropyLoss
-
 from heedful.core.timing import Progress, no_progress
 from heedful.data.dataset import Dataset
 from heedful.models.transformer.new_classifier import new_classifier, save_classifier
 from heedful.models.transformer.subject import TransformerSubject
-from heedful.training.fit import align_dev_labels, describe_data, require_every_class, split_dev
-from heedful.training.loop.checkpoint import TrainingIdentity, TrainingState, delete_checkpoint
-from heedful.training.loop.dev_scores import require_dev
-from heedful.training.loop.epochs import CheckpointFolder, EarlyStopping, run_epochs
-from heedful.training.loop.transformer_trainer import (
-    FineTuning,
-    TransformerTrainer,
-    build_transformer_optimiser,
+from heedful.training.fit import (
+    align_dev_labels,
+    describe_data,
+    describe_dev,
+    require_every_class,
+    split_dev,
+    training_identity,
 )
-from heedful.training.variants.objectives import TaskObjective
+from heedful.training.loop.checkpoint import TrainingState, delete_checkpoint
+from heedful.training.loop.dev_scores import require_dev
+from heedful.training.loop.epochs import CheckpointFolder, EarlyStopping
+from heedful.training.loop.trainer import Trainer
+from heedful.training.loop.transformer_trainable import TransformerTrainable
+from heedful.training.recipe import FineTuning
 
 HISTORY_FILE = "training.json"
 IDENTITY_PACKAGES = ("heedful", "torch", "transformers", "tokenizers")
@@ -39,78 +41,56 @@ def finetune(
 ) -> TransformerSubject:
     """Fine-tune, write the model folder `out`, and return the subject of the best epoch (float32).
 
-    Dev data and score are those of `fit`. After each epoch a checkpoint is written to `out`, which
-    belongs to one process at a time: the same call again goes on from there to the same weights.
+    Dev data and score are those of `fit`. A checkpoint is written to `out` after each epoch; the
+    same call resumes from it to the same weights. Only one process may use `out` at a time.
     """
     started, folder = time.process_time(), Path(out)
     dev = align_dev_labels(train, dev)
-    course, new = _start_training(train, dev, recipe)
-    state = TrainingState(
-        course.subject.model, build_transformer_optimiser(course.subject.model, recipe)
+    trainer, subject, new_weights = _start_training(train, dev, recipe)
+    versions = {name: version(name) for name in IDENTITY_PACKAGES}
+    identity = training_identity(
+        recipe, train, dev, labels=list(train.labels), model=subject.fingerprint(), **versions
     )
-    state.seconds = time.process_time() - started
-    kept = CheckpointFolder(folder, _identity(course.subject, train, dev, recipe))
-    run_epochs(course, state, EarlyStopping(recipe.epochs), kept=kept, progress=progress)
-    course.subject.model.load_state_dict(state.best)
-    course.subject.model.eval().requires_grad_(False)
-    history = {**_origin(course, new, train, dev), **_outcome(state)}
-    save_classifier(
-        course.subject, folder, extra_files={HISTORY_FILE: json.dumps(history, indent=1)}
+    state = trainer.train(
+        checkpoint=CheckpointFolder(folder, identity),
+        progress=progress,
+        seconds=time.process_time() - started,
     )
+    history = {
+        "recipe": asdict(recipe),
+        "data": describe_data(train, len(trainer.train_texts)),
+        "dev": describe_dev(dev, len(trainer.dev_texts)),
+        "labels": list(train.labels),
+        "truncated": {
+            "train": sum(one.truncated for one in trainer.train_texts),
+            "dev": sum(one.truncated for one in trainer.dev_texts),
+        },
+        "new_weights": list(new_weights),
+        "versions": versions,
+        **_outcome(state),
+    }
+    save_classifier(subject, folder, extra_files={HISTORY_FILE: json.dumps(history, indent=1)})
     delete_checkpoint(folder)
-    return course.subject
+    return subject
 
 
 def _start_training(
     train: Dataset, dev: Dataset | None, recipe: FineTuning
-) -> tuple[TransformerTrainer, Sequence[str]]:
-    """Everything that can be refused is refused here, before the first step."""
-    texts, held = split_dev(train, dev)
-    subject, new = new_classifier(
+) -> tuple[Trainer, TransformerSubject, Sequence[str]]:
+    """Build the trainer; every input error is raised here, before the first step."""
+    train_examples, dev_examples = split_dev(train, dev)
+    subject, new_weights = new_classifier(
         recipe.encoder, train.labels, seed=recipe.seed, max_tokens=recipe.max_tokens
     )
-    known = [subject.encode(one) for one in texts]
-    judged = [subject.encode(one) for one in held]
-    require_every_class(known, train.labels)
-    require_dev(judged, len(train.labels))
-    train_objective, dev_objective = (
-        TaskObjective([one.label for one in texts], CrossEntropyLoss()) for texts in (known, judged)
-    )
-    return TransformerTrainer(subject, recipe, known, judged, train_objective, dev_objective), new
-
-
-def _identity(
-    subject: TransformerSubject, train: Dataset, dev: Dataset | None, recipe: FineTuning
-) -> TrainingIdentity:
-    """All that the weights depend on; a checkpoint of another training must not be taken up."""
-    return {
-        **asdict(recipe),
-        "train": train.origin(),
-        "dev": None if dev is None else dev.origin(),
-        "labels": list(train.labels),
-        "model": subject.fingerprint(),
-        **{name: version(name) for name in IDENTITY_PACKAGES},
-    }
-
-
-def _origin(
-    course: TransformerTrainer, new: Sequence[str], train: Dataset, dev: Dataset | None
-) -> dict[str, Any]:
-    """Of what the model was made, as `fit` tells it."""
-    known, judged = course.known, course.judged
-    source = "dev split" if dev is not None else "a tenth of train, by hash"
-    return {
-        "recipe": asdict(course.recipe),
-        "data": describe_data(train, len(known)),
-        "dev": {"texts": len(judged), "source": source},
-        "labels": list(train.labels),
-        "truncated": {
-            "train": sum(one.truncated for one in known),
-            "dev": sum(one.truncated for one in judged),
-        },
-        "new_weights": list(new),
-        "versions": {name: version(name) for name in IDENTITY_PACKAGES},
-    }
+    train_texts = [subject.encode(one) for one in train_examples]
+    dev_texts = [subject.encode(one) for one in dev_examples]
+    require_every_class(train_texts, train.labels)
+    require_dev(dev_texts, len(train.labels))
+    trainable = TransformerTrainable(subject, recipe)
+    objectives = trainable.task_objective(train_texts), trainable.task_objective(dev_texts)
+    stopping = EarlyStopping(recipe.epochs)
+    trainer = Trainer(trainable, train_texts, dev_texts, *objectives, stopping)
+    return trainer, subject, new_weights
 
 
 def _outcome(state: TrainingState) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Train an attention classifier as Jain & Wallace (2019) did, but chosen on dev data and seeded."""
+"""Train an attention classifier as in Jain & Wallace (2019), seeded and selected on dev data."""
 
 import time
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from heedful.models.recurrent.classifier import AttentionClassifier, Shape
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
 from heedful.models.recurrent.word_vectors import load_word_vectors
-from heedful.training.loop.checkpoint import TrainingIdentity, TrainingState, delete_checkpoint
+from heedful.training.loop.checkpoint import TrainingIdentity, delete_checkpoint
 from heedful.training.loop.epochs import CheckpointFolder, EarlyStopping
-from heedful.training.loop.recurrent_trainer import RecurrentTrainer
+from heedful.training.loop.recurrent_trainable import RecurrentTrainable
+from heedful.training.loop.trainer import Trainer
 from heedful.training.recipe import Recipe
-from heedful.training.variants.objectives import TaskObjective
 
 
 def fit(
@@ -38,28 +38,35 @@ def fit(
 
     Without dev data a tenth of the training texts is set aside, by a hash of the text. The score is
     ROC-AUC for two classes and accuracy for more. Where texts come in pairs, or with questions, the
-    second is the query of an attention over the first. The test set is never seen. With a folder
-    `kept` each epoch is safe there once it is over: the same call again goes on from it.
+    second is the query of an attention over the first. The test set is never used. With a folder
+    `kept` a checkpoint is written there after each epoch, and the same call resumes from it.
     """
     started = time.process_time()
     dev = align_dev_labels(train, dev)
-    texts, held = split_dev(train, dev)
-    subject, found = _init_from_texts(texts, train.labels, recipe)
-    known, judged = _encode(subject, texts, recipe), _encode(subject, held, recipe)
-    require_every_class(known, train.labels)
-    place = (
-        None
-        if kept is None
-        else CheckpointFolder(Path(kept), _identity(subject, train, dev, recipe))
-    )
-    state = _train(subject, known, judged, place, progress, recipe=recipe)
+    train_examples, dev_examples = split_dev(train, dev)
+    subject, found = _init_from_texts(train_examples, train.labels, recipe)
+    train_texts = _encode(subject, train_examples, recipe)
+    dev_texts = _encode(subject, dev_examples, recipe)
+    require_every_class(train_texts, train.labels)
+    checkpoint = None
+    if kept is not None:
+        details = {"model": subject.fingerprint(), "torch": torch.__version__}
+        checkpoint = CheckpointFolder(Path(kept), training_identity(recipe, train, dev, **details))
+    trainable = RecurrentTrainable(subject, recipe)
+    objectives = trainable.task_objective(train_texts), trainable.task_objective(dev_texts)
+    stopping = EarlyStopping(recipe.epochs, recipe.patience, ceiling=1.0)
+    trainer = Trainer(trainable, train_texts, dev_texts, *objectives, stopping)
+    state = trainer.train(checkpoint=checkpoint, progress=progress)
     if kept is not None:
         delete_checkpoint(Path(kept))
     subject.history.update(
         recipe=asdict(recipe),
-        data=describe_data(train, len(known)),
-        dev={"texts": len(judged), "source": "dev split" if dev else "a tenth of train, by hash"},
-        left_out={"train": len(texts) - len(known), "dev": len(held) - len(judged)},
+        data=describe_data(train, len(train_texts)),
+        dev=describe_dev(dev, len(dev_texts)),
+        left_out={
+            "train": len(train_examples) - len(train_texts),
+            "dev": len(dev_examples) - len(dev_texts),
+        },
         vectors_found=found,
         dev_scores=state.scores,
         best_epoch=state.best_epoch + 1,
@@ -70,28 +77,35 @@ def fit(
 
 
 def describe_data(train: Dataset, texts: int) -> dict[str, Any]:
-    """What a model's history keeps of its training data."""
+    """The training data as recorded in a model's history."""
     description = {"name": train.name, "sha256": train.sha256, "texts": texts}
     if train.cleaning:
         description |= {"cleaning": train.cleaning}
     return description | ({"rows_left_out": str(train.left_out)} if train.left_out.total else {})
 
 
-def _identity(
-    subject: RecurrentSubject, train: Dataset, dev: Dataset | None, recipe: Recipe
+def describe_dev(dev: Dataset | None, texts: int) -> dict[str, Any]:
+    """The dev data as recorded in a model's history."""
+    return {
+        "texts": texts,
+        "source": "a tenth of train, by hash" if dev is None else "dev split",
+    }
+
+
+def training_identity(
+    recipe: Any, train: Dataset, dev: Dataset | None, **details: Any
 ) -> TrainingIdentity:
-    """All that the weights depend on; a checkpoint of another training must not be taken up."""
+    """Everything that the weights depend on; training resumes only from an equal identity."""
     return {
         **asdict(recipe),
         "train": train.origin(),
         "dev": None if dev is None else dev.origin(),
-        "model": subject.fingerprint(),
-        "torch": torch.__version__,
+        **details,
     }
 
 
 def align_dev_labels(train: Dataset, dev: Dataset | None) -> Dataset | None:
-    """The dev data with the class names of the training data, of which there are two or more."""
+    """The dev data with the class names of the training data, which must have two or more."""
     if len(train.labels) < 2:
         raise DataError(
             f"The training data has one class only, {train.labels[0]!r}; two are needed."
@@ -100,16 +114,16 @@ def align_dev_labels(train: Dataset, dev: Dataset | None) -> Dataset | None:
 
 
 def split_dev(train: Dataset, dev: Dataset | None) -> tuple[list[Example], list[Example]]:
-    """Texts to train on and texts to choose by: the dev data, or a tenth set aside by hash."""
+    """Training texts and dev texts: the dev data, or a tenth of the training texts by hash."""
     texts = list(train)
     if dev is not None:
         return texts, list(dev)
-    held = [_in_dev_tenth(example.text) for example in texts]
-    if not any(held) or all(held):
+    held_out = [_in_dev_tenth(example.text) for example in texts]
+    if not any(held_out) or all(held_out):
         raise DataError(f"{train.name} has {len(texts)} texts: too few to set some aside as dev.")
     return (
-        [example for example, out in zip(texts, held, strict=True) if not out],
-        [example for example, out in zip(texts, held, strict=True) if out],
+        [example for example, out in zip(texts, held_out, strict=True) if not out],
+        [example for example, out in zip(texts, held_out, strict=True) if out],
     )
 
 
@@ -120,26 +134,19 @@ def _in_dev_tenth(text: str) -> bool:
 def _init_from_texts(
     texts: Sequence[Example], labels: tuple[str, ...], recipe: Recipe
 ) -> tuple[RecurrentSubject, int | None]:
-    """A fresh network with its vocabulary, and how many of its words came with a vector."""
-    query = _with_query(texts)
-    words = (_all_words(one, recipe.tokenizer) for one in texts)
-    return init_recurrent_subject(
-        Vocabulary.from_texts(words, min_df=recipe.min_df), labels, recipe, query=query
-    )
-
-
-def _with_query(texts: Sequence[Example]) -> bool:
-    """Whether the texts come with a second one; all of them must, or none."""
+    """A new network with its vocabulary, and the number of words that have a pretrained vector."""
     paired = sum(one.pair is not None for one in texts)
     if 0 < paired < len(texts):
         raise DataError(
             f"{paired} of {len(texts)} rows have two texts and the others one; all or none must."
         )
-    return paired > 0
+    words = (_all_words(one, recipe.tokenizer) for one in texts)
+    vocabulary = Vocabulary.from_texts(words, min_df=recipe.min_df)
+    return init_recurrent_subject(vocabulary, labels, recipe, query=paired > 0)
 
 
 def _all_words(one: Example, split: WordTokenizer) -> list[str]:
-    """The words of a row, its question's too."""
+    """The words of a row, those of its question included."""
     words = (one.tokens or split(one.text)) + (split(one.pair) if one.pair is not None else ())
     return [split.normalise(word) for word in words]
 
@@ -147,7 +154,7 @@ def _all_words(one: Example, split: WordTokenizer) -> list[str]:
 def init_recurrent_subject(
     vocabulary: Vocabulary, labels: tuple[str, ...], recipe: Recipe, *, query: bool = False
 ) -> tuple[RecurrentSubject, int | None]:
-    """A fresh network for known words, and how many of them came with a vector."""
+    """A new network for a vocabulary, and the number of words that have a pretrained vector."""
     table, found = (
         load_word_vectors(recipe.embeddings, vocabulary) if recipe.embeddings else (None, None)
     )
@@ -158,7 +165,7 @@ def init_recurrent_subject(
         torch.manual_seed(recipe.seed)
         network = AttentionClassifier(shape)
         if recipe.drawn == "normal":
-            network.embedding.reset_parameters()  # torch's own way, padding at zero
+            network.embedding.reset_parameters()  # torch's default, zero for padding
     if table is not None:
         network.embedding.weight.data.copy_(table)
     return RecurrentSubject(network, vocabulary, recipe.tokenizer, labels, recipe.max_words), found
@@ -169,34 +176,8 @@ def _encode(subject: RecurrentSubject, texts: Sequence[Example], recipe: Recipe)
     return [one for one in encoded if one.explained_tokens >= recipe.min_words]
 
 
-def require_every_class(known: Sequence[Encoded], labels: tuple[str, ...]) -> None:
-    """Refuse to train where a class has no text."""
-    seen = {one.label for one in known}
-    if missing := [name for number, name in enumerate(labels) if number not in seen]:
-        raise DataError(f"No training text of {_quote_names(missing)} is left; cannot train.")
-
-
-def _quote_names(names: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in names)
-
-
-def _train(
-    subject: RecurrentSubject,
-    known: Sequence[Encoded],
-    judged: Sequence[Encoded],
-    kept: CheckpointFolder | None,
-    progress: Progress,
-    *,
-    recipe: Recipe,
-) -> TrainingState:
-    """Run all epochs and leave the network at its best one."""
-    course = RecurrentTrainer(
-        subject,
-        recipe,
-        known,
-        judged,
-        TaskObjective.of(known, subject),
-        TaskObjective.of(judged, subject),
-    )
-    stopping = EarlyStopping(recipe.epochs, recipe.patience, ceiling=1.0)
-    return course.train(stopping, kept=kept, progress=progress)
+def require_every_class(encoded: Sequence[Encoded], labels: tuple[str, ...]) -> None:
+    """Raise DataError if a class has no training text."""
+    present = {one.label for one in encoded}
+    if missing := [repr(name) for number, name in enumerate(labels) if number not in present]:
+        raise DataError(f"No training text of {', '.join(missing)} is left; cannot train.")

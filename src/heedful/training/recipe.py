@@ -1,4 +1,4 @@
-"""The choices of a training as Jain & Wallace (2019) made it: recipe, loss, optimiser, batches."""
+"""Training recipes: attention classifiers as in Jain & Wallace (2019), and fine-tuning."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +16,11 @@ from heedful.models.recurrent.vocabulary import WordTokenizer
 
 @dataclass(frozen=True)
 class Recipe:
-    """Every choice of a training run; defaults as published: 8 epochs, batches of 32, Adam 1e-3.
+    """How an attention classifier is trained; the defaults are the published ones.
 
-    Without `embeddings` word vectors are `drawn`: "uniform" between ±0.1, or "normal" around 0 with
-    a deviation of 1, as torch draws them (and the released code of the papers, as recalled).
+    Without a file of `embeddings` the word vectors are `drawn`: "uniform" between ±0.1, or "normal"
+    with mean 0 and standard deviation 1, which is torch's default. `patience` is the number of
+    epochs without a better dev score that ends training.
     """
 
     encoder: str = "bilstm"
@@ -36,24 +37,55 @@ class Recipe:
     min_words: int = 1
     max_words: int = 1000
     tokenizer: WordTokenizer = field(default_factory=WordTokenizer)
-    patience: int | None = None  # epochs without a better dev score that end a training
+    patience: int | None = None
     drawn: str = "uniform"
 
     def __post_init__(self) -> None:
-        if self.epochs < 1 or self.batch < 1 or self.min_df < 1 or self.min_words < 1:
-            raise ConfigError(f"epochs, batch, min_df and min_words start at 1; got {self}.")
+        if min(self.epochs, self.batch, self.min_df, self.min_words, self.max_words) < 1:
+            raise ConfigError(
+                f"epochs, batch, min_df, min_words and max_words must be at least 1; got {self}."
+            )
         if self.drawn not in ("uniform", "normal"):
             raise ConfigError(f"drawn must be uniform or normal, not {self.drawn!r}.")
         if self.patience is not None and self.patience < 1:
-            raise ConfigError(f"patience starts at 1; got {self}.")
-        if self.max_words < 1 or self.rate < 0 or self.decay < 0:
-            raise ConfigError(f"max_words starts at 1, rate and decay at 0; got {self}.")
+            raise ConfigError(f"patience must be at least 1; got {self}.")
+        if self.rate < 0 or self.decay < 0:
+            raise ConfigError(f"rate and decay must not be negative; got {self}.")
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """How a transformer is fine-tuned; `encoder` is a transformers folder or a hub id.
+
+    The learning rate rises over a share `warmup` of the steps, then falls to zero by the last.
+    """
+
+    encoder: str
+    epochs: int = 3
+    batch: int = 32
+    rate: float = 5e-5
+    decay: float = 0.01
+    warmup: float = 0.1
+    clip: float = 1.0
+    max_tokens: int = 512
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or self.batch < 1 or self.max_tokens < 8:
+            raise ConfigError(
+                f"epochs and batch must be at least 1, max_tokens at least 8; got {self}."
+            )
+        if not (self.rate >= 0 and self.decay >= 0 and self.clip > 0 and 0 <= self.warmup <= 1):
+            raise ConfigError(
+                "rate and decay must not be negative, clip must be above 0 and warmup between "
+                f"0 and 1; got {self}."
+            )
 
 
 def loss_for(gold: Sequence[int], classes: int, *, query: bool = False) -> nn.Module:
-    """Classes weigh equally: as published for two, by inverse frequency for more.
+    """A loss with balanced classes: as published for two, by inverse frequency for more.
 
-    With a query every text weighs equally, as published.
+    With a query every text has equal weight, as published.
     """
     if query:
         return nn.CrossEntropyLoss()
@@ -64,7 +96,7 @@ def loss_for(gold: Sequence[int], classes: int, *, query: bool = False) -> nn.Mo
 
 
 class _BinaryLoss(nn.BCEWithLogitsLoss):
-    """Summed over the batch, on the one output z that the two logits (0, z) share."""
+    """Binary cross-entropy of z, where (0, z) are the two logits, summed over the batch."""
 
     def __init__(self, pos_weight: Tensor) -> None:
         super().__init__(reduction="sum", pos_weight=pos_weight)
@@ -74,13 +106,10 @@ class _BinaryLoss(nn.BCEWithLogitsLoss):
 
 
 def build_recurrent_optimiser(network: AttentionClassifier, recipe: Recipe) -> torch.optim.Adam:
-    """AMSGrad; weight decay on everything but attention, and on that too with a query.
-
-    Both as published.
-    """
+    """AMSGrad with weight decay on all weights, except attention without a query, as published."""
     attention = [] if network.shape.query else list(network.attention.parameters())
-    inside = {id(one) for one in attention}
-    others = [one for one in network.parameters() if id(one) not in inside]
+    excluded = {id(one) for one in attention}
+    others = [one for one in network.parameters() if id(one) not in excluded]
     groups = [{"params": others, "weight_decay": recipe.decay}]
     if attention:
         groups.append({"params": attention, "weight_decay": 0.0})
@@ -89,12 +118,12 @@ def build_recurrent_optimiser(network: AttentionClassifier, recipe: Recipe) -> t
 
 
 def shuffled_batches(
-    known: Sequence[Encoded], epoch: int, *, batch: int, seed: int
+    encoded: Sequence[Encoded], epoch: int, *, batch: int, seed: int
 ) -> Iterator[list[int]]:
-    """Batches of like length: sorted with ± 10 % noise on the lengths, then shuffled."""
+    """Batches of similar length: texts sorted with ± 10 % noise on lengths, batches shuffled."""
     draw = generator(seed, f"training epoch {epoch}")
-    lengths = np.array([len(one.ids) for one in known])
-    order = np.argsort(lengths * draw.uniform(0.9, 1.1, len(known)), kind="stable")
+    lengths = np.array([len(one.ids) for one in encoded])
+    order = np.argsort(lengths * draw.uniform(0.9, 1.1, len(encoded)), kind="stable")
     cuts = [order[at : at + batch] for at in range(0, len(order), batch)]
-    for place in draw.permutation(len(cuts)):
-        yield cuts[place].tolist()
+    for index in draw.permutation(len(cuts)):
+        yield cuts[index].tolist()

@@ -6,8 +6,8 @@ import pytest
 
 import helpers
 import seams
-from heedful.checks import Findings
 from heedful.checks.attention.identifiability.check import NO_LAYERS
+from heedful.checks.base import Findings, missing_of
 from heedful.models.batch_context import BatchContext
 from heedful.pipeline.audit import capabilities as room
 from heedful.pipeline.audit.capabilities import inspect_subject
@@ -21,7 +21,7 @@ def bare(inner):
     return SimpleNamespace(family="bare", labels=inner.labels, **verbs)
 
 
-def told(subject, check):
+def shown(subject, check):
     """What is said of one check: the others would take their time."""
     context = BatchContext(subject, seams.batch(subject))
     return room._ok_or_reason(room._check(check, context))
@@ -35,20 +35,20 @@ def test_a_check_that_measures_nothing_says_why(made):
 
 
 def test_a_check_with_part_of_its_measures_serves():
-    assert told(seams.subject("bert"), "identifiability") == "ok"
+    assert shown(seams.subject("bert"), "identifiability") == "ok"
     tapped = seams.subject("deberta")  # its states are seen, what its heads mix is not
     assert tapped.attention_path == "tap"
-    assert told(tapped, "identifiability") == "ok"
+    assert shown(tapped, "identifiability") == "ok"
 
 
-def test_every_reason_is_told_once(monkeypatch):
+def test_every_reason_is_given_once(monkeypatch):
     monkeypatch.setattr(room, "checks", SimpleNamespace(build=lambda _: lambda _: reasons))
-    reasons = Findings((), {"one": "So.", "two": "So.", "three": "Thus."})
-    assert told(helpers.subject(), "any") == "So. Thus."
+    reasons = Findings((), missing_of({"one": "So.", "two": "So.", "three": "Thus."}))
+    assert shown(helpers.subject(), "any") == "So. Thus."
     reasons = Findings(())
-    assert told(helpers.subject(), "any") == "It measures nothing here."
+    assert shown(helpers.subject(), "any") == "It measures nothing here."
 
 
 def test_weights_that_cannot_be_drawn_anew_are_no_success():
-    why = told(bare(helpers.subject()), "randomisation")
+    why = shown(bare(helpers.subject()), "randomisation")
     assert why == "Nobody knows how the weights of bare were drawn."

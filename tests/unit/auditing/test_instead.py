@@ -1,11 +1,12 @@
 """What is named instead of attention: who may be, shares by hand, and certain gains only."""
 
-from math import isnan, nan
+from math import nan
 
 import numpy as np
 import pytest
 
-from heedful.core.records import BetterMethod, Estimate
+from columns_by_hand import columns_of
+from heedful.core.records import BetterMethod, Estimate, MissingMeasure
 from heedful.methods import methods
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.verdict.alternatives import (
@@ -14,10 +15,11 @@ from heedful.pipeline.verdict.alternatives import (
     can_replace_attention,
     find_alternatives,
 )
-from heedful.pipeline.verdict.estimate import MeasuredColumns, reach_verdict
+from heedful.pipeline.verdict.estimate import Bootstrap
+from heedful.pipeline.verdict.reach_verdict import reach_verdict
 from trusted import WHERE
 
-PLAN = Plan("m", "d", checks=("agreement",), resamples=400)
+BOOTSTRAP = Bootstrap(400, 0, 0.95)
 N = 40
 
 
@@ -26,17 +28,17 @@ def taus(mean, spread=0.1):
     return mean + np.random.default_rng(int(1000 * mean)).normal(0, spread, N)
 
 
+def columns(own, control, reference=None, **methods):
+    """The τ with leave-one-out of attention, of shuffled attention, and of other methods."""
+    values = {"tau_leave_one_out": own, "tau_shuffled_leave_one_out": control}
+    values |= {} if reference is None else {"tau_gradient_leave_one_out": reference}
+    values |= {("tau_leave_one_out", name): one for name, one in methods.items()}
+    return columns_of(["a"] * len(own), {"agreement": values})
+
+
 def found(**more):
-    columns = {
-        "tau_leave_one_out": taus(0.2),
-        "tau_shuffled_leave_one_out": taus(0.0),
-        "tau_gradient_leave_one_out": taus(0.6),
-        **{f"tau_{name}_leave_one_out": one for name, one in more.items()},
-    }
-    measures = {name: f"tau_{name}_leave_one_out" for name in more}
-    return find_alternatives(
-        PLAN, {"one_hot_gradient": "tau_gradient_leave_one_out"} | measures, columns
-    )
+    own = columns(taus(0.2), taus(0.0), taus(0.6), **more)
+    return find_alternatives(own, BOOTSTRAP)
 
 
 def rival(name, share, gain):
@@ -57,17 +59,8 @@ def test_who_may_stand_in_for_attention():
 def test_the_share_is_the_place_between_shuffled_attention_and_deletion_itself():
     (one,) = found()
     assert one.method == "one_hot_gradient"
-    columns = {"tau": 0.6, "control": 0.1, "attention": 0.2}
-    flat = {name: np.full(5, value) for name, value in columns.items()}
-    (exact,) = find_alternatives(
-        PLAN,
-        {"one_hot_gradient": "tau"},
-        {
-            "tau": flat["tau"],
-            "tau_leave_one_out": flat["attention"],
-            "tau_shuffled_leave_one_out": flat["control"],
-        },
-    )
+    own, control, tau = (np.full(5, value) for value in (0.2, 0.1, 0.6))
+    (exact,) = find_alternatives(columns(own, control, tau), BOOTSTRAP)
     assert exact.share.value == pytest.approx((0.6 - 0.1) / (1 - 0.1))
     assert exact.gain.value == pytest.approx(0.4)
     assert one.share.low < one.share.value < one.share.high
@@ -99,19 +92,17 @@ def test_the_more_are_tried_the_wider_each_interval_of_the_gain():
 def test_the_gain_is_paired():
     """Methods that move with attention from text to text gain the same on every one."""
     attention = taus(0.2, spread=0.5)
-    columns = {
-        "tau_leave_one_out": attention,
-        "tau_shuffled_leave_one_out": taus(0.0),
-        "tau_lime_leave_one_out": attention + 0.05,
-    }
-    (one,) = find_alternatives(PLAN, {"lime": "tau_lime_leave_one_out"}, columns)
+    both = columns(attention, taus(0.0), lime=attention + 0.05)
+    (one,) = find_alternatives(both, BOOTSTRAP)
     assert one.gain.low == pytest.approx(0.05)
     assert one.gain.high == pytest.approx(0.05)
 
 
 def test_the_best_of_those_that_certainly_gain():
     some = (rival("lime", 0.5, 0.2), rival("gradient", 0.7, 0.3), rival("shapley", 0.9, 0.0))
-    assert best_alternative(some) == BetterMethod("gradient", 0.7, 0.7 - 0.1, 0.7 + 0.1, N)
+    assert best_alternative(some) == BetterMethod(
+        "gradient", Estimate(0.7, 0.7 - 0.1, 0.7 + 0.1, N)
+    )
     assert best_alternative((rival("lime", 0.5, -0.1), rival("gradient", 0.5, nan))) is None
     assert best_alternative(()) is None
 
@@ -124,40 +115,33 @@ def audited(**more):
         resamples=200,
         settings={"agreement": {"methods": tuple(more)}},
     )
-    columns = {
-        "tau_leave_one_out": taus(0.1),
-        "tau_shuffled_leave_one_out": taus(0.0),
-        "tau_gradient_leave_one_out": taus(0.6),
-        **{f"tau_{name}_leave_one_out": one for name, one in more.items()},
-    }
-    missing = {"agreement": {f"tau_{name}_leave_one_out": f"No {name}." for name in more}}
-    return reach_verdict(
-        plan, MeasuredColumns(np.array(["a"] * N), {"agreement": columns}, missing), ["a"], WHERE
-    )
+    own = columns(taus(0.1), taus(0.0), taus(0.6), **more)
+    missing = tuple(MissingMeasure("tau_leave_one_out", f"No {name}.", name) for name in more)
+    return reach_verdict(plan, own, where=WHERE, labels=["a"], missing={"agreement": missing})
 
 
 def test_the_verdict_names_the_best_of_all_that_were_tried():
     verdict = audited(lime=taus(0.8), occlusion=taus(0.95), kernel_shap=taus(0.7))
     assert verdict.answer == "unfaithful"
     assert verdict.instead.method == "lime"
-    assert verdict.instead.low < verdict.instead.recovered_share < verdict.instead.high
+    order = verdict.instead.order
+    assert order.low < order.value < order.high
     assert audited().instead.method == "one_hot_gradient"
 
 
-def test_a_reason_is_told_where_no_text_has_a_value_and_holes_are_counted_where_some_have():
+def test_a_measure_without_any_value_has_a_reason_and_one_with_some_counts_the_others():
     some = taus(0.5)
     some[:7] = nan
     check = audited(rollout=np.full(N, nan), shapley=some).checks["agreement"]
-    assert check.missing == {"tau_rollout_leave_one_out": "No rollout."}
-    assert "tau_rollout_leave_one_out" not in check.estimates
-    assert check.undefined == {"tau_shapley_leave_one_out": 7}
-    assert check.estimates["tau_shapley_leave_one_out"].n == N - 7
+    assert check.missing == (MissingMeasure("tau_leave_one_out", "No rollout.", "rollout"),)
+    assert list(check.by_method("tau_leave_one_out")) == ["shapley"]
+    (row,) = (row for row in check.rows("tau_leave_one_out", method="shapley") if not row.predicted)
+    assert (row.undefined, row.estimate.n) == (7, N - 7)
+    assert check.undefined == {}
 
 
-def test_an_older_run_has_a_share_without_an_interval():
-    one = BetterMethod("lime", 0.5)
-    assert isnan(one.low)
+def test_the_share_of_an_older_run_may_have_no_interval():
+    one = BetterMethod("lime", Estimate(0.5, nan, nan, 0))
     assert str(one) == "lime recovers 50% of the leave-one-out ranking."
-    assert str(BetterMethod("lime", 0.5, 0.4, 0.6, 9)).startswith(
-        "lime recovers 50% [40%, 60%] of the"
-    )
+    known = BetterMethod("lime", Estimate(0.5, 0.4, 0.6, 9))
+    assert str(known).startswith("lime recovers 50% [40%, 60%] of the")

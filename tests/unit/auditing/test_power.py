@@ -15,10 +15,9 @@ from heedful.pipeline.verdict.check_power import (
     powers_for,
     read_bundled_powers,
 )
-from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
-from heedful.pipeline.verdict.sample_size import texts_needed
+from heedful.pipeline.verdict.judge import texts_needed
 from heedful.planted import ASKED_KINDS, KINDS, PLANTED_VERSION, Case
-from trusted import row, trusted
+from trusted import VOTERS, row, trusted
 
 ROWS = tuple(
     row("ranks", "agreement", 20, texts - 10, words=words, texts=texts, architecture=kind)
@@ -96,7 +95,7 @@ def test_the_shipped_table_is_of_this_benchmark_and_every_witness():
     table = read_bundled_powers()
     assert table["planted"] == PLANTED_VERSION
     measured = {(one["claim"], one["check"]) for one in table["rows"]}
-    assert measured == {(one.claim, one.check) for one in CLAIM_TABLE}
+    assert measured == set(VOTERS)
     asked = {
         one["architecture"] == "recurrent with a question"
         for one in table["rows"]
@@ -108,7 +107,7 @@ def test_the_shipped_table_is_of_this_benchmark_and_every_witness():
             assert sum(counts) > 0
             if kind in {*KINDS, *ASKED_KINDS}:
                 assert Case(kind, "easy", 10, 0).truth[one["claim"]] is truth
-    raw = files("heedful.auditing").joinpath("power.json").read_text(encoding="utf-8")
+    raw = files("heedful.pipeline.verdict").joinpath("power.json").read_text(encoding="utf-8")
     assert json.loads(raw) == table
 
 
@@ -117,7 +116,7 @@ def test_of_the_usual_checks_some_vote_on_used_and_ranks():
         known = powers_for(AuditSetting(architecture, 20.0, 100))
         assert known.of("used", "permutation").weight > 0.5
         assert known.of("ranks", "agreement").weight > 0.5
-    assert {one.check for one in CLAIM_TABLE} <= set(checks)
+    assert {check for _, check in VOTERS} <= set(checks)
     assert {"agreement", "permutation"} <= set(default_checks())
 
 

@@ -3,9 +3,10 @@
 import pytest
 
 from heedful.checks import checks
-from heedful.core.records import CheckResult, Estimate
+from heedful.checks.spec import Evidence
+from heedful.core.records import CheckResult, Estimate, EstimateRow, MissingMeasure
 from heedful.numerics.stats.bootstrap import Place
-from heedful.pipeline.verdict.evidence import Evidence
+from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.verdict.judge import judge
 from trusted import trusted
 
@@ -16,10 +17,22 @@ def at(value, half=0.005):
     return Estimate(value, value - half, value + half, 100)
 
 
-def verdict(check, *, drift=None, missing=None, **estimates):
-    result = CheckResult("undecided", "", estimates, missing=missing or {})
-    evidence = Evidence({check: result}, {check: checks.build(check)}, None, 0.05, (), drift)
-    return judge(evidence, trusted())
+def judged(results, drift=None):
+    settings = Plan("m", "d", checks=tuple(results)).settings
+    places = {"seeds": drift} if drift else {}
+    return judge(Evidence(results, settings, places), trusted())
+
+
+def verdict(check, *, drift=None, missing=None, by=(), **estimates):
+    reasons = tuple(MissingMeasure(name, why) for name, why in (missing or {}).items())
+    return judged({check: CheckResult("undecided", "", estimates, by, missing=reasons)}, drift)
+
+
+def rows(measure, **estimates):
+    return tuple(EstimateRow(measure, one, method=name) for name, one in estimates.items())
+
+
+VOTES = {"supported": "supports", "refuted": "refutes", "undecided": "undecided"}
 
 
 def necessity(gain, p, swap=0.2, half=0.005):
@@ -38,9 +51,9 @@ def necessity(gain, p, swap=0.2, half=0.005):
 @pytest.mark.parametrize(
     ("gain", "p", "half", "answer"),
     [
-        (0.05, 1.0, 0.01, "for"),  # worse by more than the margin
-        (0.0, 0.001, 0.005, "against"),  # not worse by the margin: shown
-        (-0.05, 0.001, 0.01, "against"),  # better without
+        (0.05, 1.0, 0.01, "supported"),  # worse by more than the margin
+        (0.0, 0.001, 0.005, "refuted"),  # not worse by the margin: shown
+        (-0.05, 0.001, 0.01, "refuted"),  # better without
         (0.0, 0.3, 0.05, "undecided"),  # no difference to be seen is none shown
         (0.012, 0.7, 0.005, "undecided"),  # above zero, perhaps less than the margin
     ],
@@ -48,20 +61,23 @@ def necessity(gain, p, swap=0.2, half=0.005):
 def test_needed_is_shown_or_left_open(gain, p, half, answer):
     found = necessity(gain, p, half=half)
     assert found.claims["needed"].answer == answer
-    assert found.checks["necessity"].answer == answer
+    assert found.checks["necessity"].answer == VOTES[answer]
     if gain == 0.012:
         assert "Learned attention helps" in found.claims["needed"].why
 
 
-@pytest.mark.parametrize(("swap", "answer"), [(0.2, "for"), (0.01, "against"), (0.05, "undecided")])
-def test_the_swap_bears_on_used_alone(swap, answer):
+@pytest.mark.parametrize(
+    ("swap", "answer"), [(0.2, "supported"), (0.01, "refuted"), (0.05, "undecided")]
+)
+def test_the_swap_is_about_used_alone(swap, answer):
     found = necessity(0.0, 0.001, swap=swap)
     assert found.claims["used"].answer == answer
-    assert found.claims["needed"].answer == "against"
+    assert found.claims["needed"].answer == "refuted"
 
 
 @pytest.mark.parametrize(
-    ("place", "answer"), [(0.2, "for"), (0.9, "against"), (0.5, "undecided"), (1.3, "against")]
+    ("place", "answer"),
+    [(0.2, "supported"), (0.9, "refuted"), (0.5, "undecided"), (1.3, "refuted")],
 )
 def test_seeds_by_the_way_from_the_same_to_shuffled(place, answer):
     drift = Place(at(place, 0.05), at(0.5))
@@ -78,9 +94,9 @@ def test_flat_attention_leaves_seeds_open():
 @pytest.mark.parametrize(
     ("after", "lost", "worth", "answer"),
     [
-        (0.01, 0.0, 0.3, "against"),  # hidden at no cost
-        (0.01, 0.1, 0.3, "for"),  # hidden at a cost
-        (0.45, 0.0, 0.3, "for"),  # not hidden
+        (0.01, 0.0, 0.3, "refuted"),  # hidden at no cost
+        (0.01, 0.1, 0.3, "supported"),  # hidden at a cost
+        (0.45, 0.0, 0.3, "supported"),  # not hidden
         (0.2, 0.0, 0.3, "undecided"),  # half hidden
         (0.01, 0.02, 0.3, "undecided"),  # the cost straddles the margin
         (0.01, 0.0, 0.0, "undecided"),  # the words were not decisive
@@ -101,7 +117,7 @@ def test_deception_by_mass_score_and_control(after, lost, worth, answer):
     assert found.claims["robust"].answer == answer
 
 
-def test_models_that_learnt_nothing_are_not_the_models_like():
+def test_models_that_learned_nothing_are_not_comparable():
     found = verdict(
         "necessity",
         score_trained=at(0.5),
@@ -112,7 +128,7 @@ def test_models_that_learnt_nothing_are_not_the_models_like():
         uniform_swap_tvd=at(0.2),
     )
     assert found.claims["needed"].answer == "undecided"
-    assert "not the model's like" in found.claims["needed"].why
+    assert "not comparable" in found.claims["needed"].why
 
 
 def test_what_attention_never_showed_cannot_be_hidden():
@@ -138,7 +154,7 @@ def test_what_could_not_be_made_is_undecided_and_says_why(check):
     found = verdict(check, missing={"a": "the data has no training split"})
     assert found.checks[check].answer == "undecided"
     assert found.checks[check].why == "The data has no training split."
-    claim = found.claims[checks.build(check).claim]
+    claim = found.claims[checks.spec(check).claim]
     assert claim.answer == "undecided"
     assert "training split" in claim.why
 
@@ -157,21 +173,20 @@ def test_one_against_is_enough_against_robust_and_one_for_for_used():
         "permutation": CheckResult("undecided", "", {"median_tvd": at(0.01), "leverage": at(0.3)}),
         "necessity": CheckResult("undecided", "", {"gain": at(0.1), "uniform_swap_tvd": at(0.2)}),
     }
-    parts = {name: checks.build(name) for name in results}
-    found = judge(Evidence(results, parts, None, 0.05, (), Place(at(0.1), at(0.5))), trusted())
-    assert found.checks["seeds"].answer == "for"
-    assert found.claims["robust"].answer == "against"
-    assert found.checks["permutation"].answer == "against"
-    assert found.claims["used"].answer == "for"
+    found = judged(results, Place(at(0.1), at(0.5)))
+    assert found.checks["seeds"].answer == "supports"
+    assert found.claims["robust"].answer == "refuted"
+    assert found.checks["permutation"].answer == "refutes"
+    assert found.claims["used"].answer == "supported"
     assert found.claims["used"].checks == ("permutation", "necessity")
 
 
 def test_reports_without_a_vote_decide_nothing():
-    found = verdict("adversary", **{name: at(0.3) for name in checks.build("adversary").measures})
+    found = verdict("adversary", **{one.name: at(0.3) for one in checks.spec("adversary").measures})
     assert found.checks["adversary"].answer == "no vote"
     assert found.claims["exclusive"].answer == "undecided"
-    assert found.claims["exclusive"].why.startswith("No check that was run has a vote")
-    led = verdict("guide", **{name: at(0.3) for name in checks.build("guide").measures})
+    assert found.claims["exclusive"].why.startswith("No check that ran has a vote")
+    led = verdict("guide", **{one.name: at(0.3) for one in checks.spec("guide").measures})
     assert led.checks["guide"].answer == "no vote"
     assert led.answer == "undecided"
 
@@ -180,39 +195,41 @@ def test_training_without_words_has_no_vote_and_says_what_it_cannot_show():
     found = verdict(
         "roar",
         score_whole=at(0.9),
-        score_attention=at(0.6),
-        score_leave_one_out=at(0.7),
-        score_random=at(0.8),
-        beyond_random_attention=at(0.2),
-        beyond_random_leave_one_out=at(0.1),
+        by=(
+            *rows("score", attention=at(0.6), leave_one_out=at(0.7), random=at(0.8)),
+            *rows("beyond_random", attention=at(0.2), leave_one_out=at(0.1)),
+        ),
     )
     assert found.claims["ranks"].answer == "undecided"
     assert found.checks["roar"].answer == "no vote"
     why = found.checks["roar"].why
-    assert "without 10% and 30% and 50% of the words, models reach 0.800" in why
+    assert "without 10% and 30% and 50% of the words, models have accuracy 0.800" in why
     assert "(whole texts: 0.900)" in why
-    assert "those that attention names, they lose 0.200 [0.195, 0.205] more" in why
-    assert "those of leave_one_out cost most, 0.100 [0.095, 0.105]" in why
-    assert "read from what is missing what was there" in why
+    assert "they lose 0.200 [0.195, 0.205] more" in why
+    assert "leave_one_out costs most, 0.100 [0.095, 0.105]" in why
+    assert "infer from what is missing" in why
     assert verdict("roar", missing={"score_whole": "no texts"}).checks["roar"].why == "No texts."
 
 
-@pytest.mark.parametrize(("alike", "words"), [(0.95, "whole texts. "), (0.7, "hardly a copy. ")])
+@pytest.mark.parametrize(
+    ("alike", "words"), [(0.95, "whole texts. "), (0.7, "too few for a good copy. ")]
+)
 def test_a_copy_that_knows_holes_has_no_vote_and_says_how_alike_it_is(alike, words):
     found = verdict(
         "off_manifold",
         same_prediction=at(alike),
-        beyond_random_attention=at(0.2),
-        p_beyond_random_attention=Estimate(0.01, NAN, NAN, 100),
-        beyond_random_leave_one_out=at(0.3),
+        by=(
+            *rows("beyond_random", attention=at(0.2), leave_one_out=at(0.3)),
+            *rows("p_beyond_random", attention=Estimate(0.01, NAN, NAN, 100)),
+        ),
     )
     assert found.claims["ranks"].answer == "undecided"
     why = found.checks["off_manifold"].why
-    assert f"predicts the same as the model on {alike:.1%} of" in why
+    assert f"model on {alike:.1%} of" in why
     assert words in why
-    assert "takes 0.200 [0.195, 0.205] more of the copy's probability than masking" in why
+    assert "takes 0.200 [0.195, 0.205] more of the copy's probability" in why
     assert "beyond chance (p 0.01, corrected" in why
-    assert "leave_one_out does most, 0.300" in why
+    assert "leave_one_out has the largest effect, 0.300" in why
     nothing = verdict("off_manifold", same_prediction=at(1.0)).checks["off_manifold"].why
     assert nothing == "No text has two words, so there is nothing to rank."
     refused = verdict("off_manifold", missing={"copy_tvd": "no texts"}).checks["off_manifold"]

@@ -9,14 +9,12 @@ import pytest
 
 import heedful
 from comparisons import taus, write_run
-from heedful.checks.attention.agreement.check import Agreement
-from heedful.core.errors import ConfigError, RunError
-from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted, holm_adjusted
-from heedful.comparison.columns import MeasureKey, gather_columns
 from heedful.comparison.requirements import parse_requirement
-from heedful.comparison.sides import AGREEMENT_MEASURES, CHECKS_BY_METHOD, strip_method_name
-from heedful.results.tables import PartitionedTable
-from unit.report.made_up import by_layer
+from heedful.core.errors import ConfigError, RunError
+from heedful.core.records import MeasureKey
+from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted, holm_adjusted
+from heedful.results.run_folder import MEASUREMENT_SCHEMA
+from heedful.results.tables import KEY_FIELDS, PartitionedTable, gather_columns
 
 N = 60
 
@@ -41,26 +39,42 @@ def two(tmp_path):
 
 
 def row(found, measure, check="permutation", setting=None, pair=0):
-    return found.record.pairs[pair].find(MeasureKey(check, measure, setting))
+    return found.record.pairs[pair].find(MeasureKey(check, measure, setting=setting))
 
 
-def test_columns_are_those_of_the_frame_with_every_setting():
-    rows = by_layer(7, 2, 2)
-    whole = {"instance": -1, "predicted": "", "label": "", "check": "c", "measure": "m"}
-    rows = pa.concat_tables([rows, pa.Table.from_pylist([{**whole, "setting": "s", "value": 1.0}])])
-    order = np.random.default_rng(0).permutation(len(rows))
-    found = gather_columns(PartitionedTable.of(rows.take(order)))
-    frame = rows.to_pandas()
-    frame = frame[frame["instance"] >= 0]
+def rows_of(key, instances, values):
+    classes = {"predicted": "pos", "label": "neg"}
+    return [
+        {**key._asdict(), **classes, "instance": i, "value": value}
+        for i, value in zip(instances, values, strict=True)
+    ]
+
+
+def test_columns_are_those_of_the_frame_under_every_key():
+    keys = [
+        MeasureKey("agreement", "tau"),
+        MeasureKey("agreement", "tau", layer=0),
+        MeasureKey("agreement", "tau", layer=0, head=1),
+        MeasureKey("agreement", "tau", layer=1, head=0),
+        MeasureKey("agreement", "tau", method="lime"),
+        MeasureKey("faithfulness", "tau", method="lime", setting="masking"),
+        MeasureKey("roar", "tau", method="lime", seed=2, setting="0.5"),
+    ]
+    random = np.random.default_rng(0)
+    rows = [row for key in keys for row in rows_of(key, range(7), random.normal(size=7).tolist())]
+    rows += rows_of(MeasureKey("c", "m", setting="s"), [-1], [1.0])  # of the whole run
+    table = pa.Table.from_pylist(rows, MEASUREMENT_SCHEMA)
+    order = random.permutation(len(table))
+    found = gather_columns(PartitionedTable.of(table.take(order)))
+    frame = table.to_pandas()
+    kinds = frame[frame["instance"] >= 0].groupby(list(KEY_FIELDS), dropna=False)
     assert found.instances.tolist() == list(range(7))
-    kinds = frame.groupby(["check", "measure", "setting"])
+    assert set(found.values) == set(keys)
+    assert len(kinds) == len(keys)
     for kind, part in kinds:
-        assert (
-            found.values[MeasureKey(*kind)].tolist()
-            == part.sort_values("instance")["value"].tolist()
-        )
-    assert len(found.values) == len(kinds) + 1  # the whole run's is there, and empty
-    twice = pa.concat_tables([rows, rows.slice(0, 1)])
+        key = MeasureKey(*(None if one != one else one for one in kind))
+        assert found.values[key].tolist() == part.sort_values("instance")["value"].tolist()
+    twice = pa.concat_tables([table, table.slice(0, 1)])
     with pytest.raises(RunError, match="measured twice"):
         gather_columns(PartitionedTable.of(twice))
 
@@ -129,7 +143,7 @@ def test_texts_that_one_run_lacks_are_counted_and_left_out(tmp_path):
     mine, theirs = measures()["permutation", "leverage"], few["permutation", "leverage"]
     want = (theirs[:30] - mine[:30]).mean()
     assert row(found, "leverage").difference.value == pytest.approx(want)
-    assert "it rests on all texts" in found.record.pairs[0].only_one["agreement.x_bh"]
+    assert "it depends on all texts" in found.record.pairs[0].only_one["agreement.x_bh"]
 
 
 def test_values_that_do_not_exist_are_counted(tmp_path):
@@ -170,7 +184,7 @@ def test_other_texts_are_refused_and_compared_as_independent_where_asked(tmp_pat
     assert row(found, "degree", "").difference.n == 2 * N
 
 
-def test_what_else_is_different_is_told(tmp_path):
+def test_what_else_is_different_is_noted(tmp_path):
     plan = "[settings.permutation]\ndraws = {}\n"
     one, other = (
         write_run(tmp_path / f"{draws}", measures(), plan=plan.format(draws), **more)
@@ -212,12 +226,13 @@ def test_epsilon_is_compared_wherever_a_plan_has_it(tmp_path, plans, notes):
 def of_methods(n=N):
     random = np.random.default_rng(0)
     found = taus(n)
-    found["agreement", "tau_lime_leave_one_out"] = random.normal(0.55, 0.1, n)
+    found[MeasureKey("agreement", "tau_leave_one_out", "lime")] = random.normal(0.55, 0.1, n)
     for name, worth in (("attention", 0.2), ("lime", 0.5), ("random", 0.1)):
-        for setting in ((), ("masking",)):
-            values = random.normal(worth, 0.1, n)
-            found["faithfulness", f"comprehensiveness_{name}", *setting] = values
-    found["faithfulness", "flip_attention"] = random.normal(0.2, 0.1, n)
+        for setting in (None, "masking"):
+            key = MeasureKey("faithfulness", "comprehensiveness", name, setting=setting)
+            found[key] = random.normal(worth, 0.1, n)
+    found[MeasureKey("faithfulness", "flip", "attention")] = random.normal(0.2, 0.1, n)
+    found[MeasureKey("agreement", "tau_pair", "lime", setting="flow")] = random.random(n)
     found["erasure", "fraction_to_flip_attention"] = random.random(n)
     return found
 
@@ -232,8 +247,11 @@ def test_methods_of_one_run(tmp_path):
         "faithfulness.comprehensiveness[masking]",
     ]
     assert [str(one.key) for one in second.differences] == ["agreement.tau_leave_one_out"]
-    want = values["faithfulness", "comprehensiveness_lime"]
-    want = (want - values["faithfulness", "comprehensiveness_attention"]).mean()
+    lime, own = (
+        values[MeasureKey("faithfulness", "comprehensiveness", name)]
+        for name in ("lime", "attention")
+    )
+    want = (lime - own).mean()
     assert row(found, "comprehensiveness", "faithfulness").difference.value == pytest.approx(want)
     assert row(found, "comprehensiveness", "faithfulness").certain
     assert first.only_one == {"faithfulness.flip": "only in attention"}
@@ -243,14 +261,33 @@ def test_methods_of_one_run(tmp_path):
         found.require("same-answer")
 
 
-def test_every_method_s_agreement_is_found_under_the_name_the_check_gives_it():
-    named = Agreement(methods=("all",)).of_methods
-    known = named | {name: AGREEMENT_MEASURES[name] for name in ("attention", "one_hot_gradient")}
-    for method, measure in known.items():
-        for other in known:
-            found = strip_method_name(MeasureKey("agreement", measure), other)
-            assert (found is not None) == (other == method), (method, other)
-    assert CHECKS_BY_METHOD[0] == "faithfulness"
+def test_methods_keep_their_names_in_a_comparison_of_runs(tmp_path):
+    runs = [write_run(tmp_path / name, of_methods()) for name in "xy"]
+    found = heedful.compare(*runs).record.pairs[0]
+    names = [str(one.key) for one in found.differences]
+    assert "agreement.tau_leave_one_out[lime]" in names
+    assert "faithfulness.comprehensiveness[random]" in names
+    assert "faithfulness.comprehensiveness[random, masking]" in names
+
+
+@pytest.mark.parametrize(
+    ("rule", "key"),
+    [
+        ("comprehensiveness[lime]>=0", MeasureKey("faithfulness", "comprehensiveness", "lime")),
+        ("comprehensiveness_lime>=0", MeasureKey("faithfulness", "comprehensiveness", "lime")),
+        (
+            "faithfulness.comprehensiveness_lime[masking]>=0",
+            MeasureKey("faithfulness", "comprehensiveness", "lime", setting="masking"),
+        ),
+        ("tau_lime_leave_one_out>=0", MeasureKey("agreement", "tau_leave_one_out", "lime")),
+    ],
+)
+def test_measures_of_methods_are_required_by_their_name_of_now_or_of_schema_1(tmp_path, rule, key):
+    moved = {name: value + 0.5 * (name == key) for name, value in of_methods().items()}
+    one, other = (write_run(tmp_path / n, v) for n, v in (("x", of_methods()), ("y", moved)))
+    found = heedful.compare(one, other).require(rule.replace(">=0", ">0.4"))
+    assert found.met
+    assert not heedful.compare(one, other).require(rule.replace(">=0", ">0.6")).met
 
 
 @pytest.mark.parametrize(
@@ -357,13 +394,13 @@ def test_the_frame_and_the_json_have_every_row(two):
     known = row(found, "median_tvd")
     assert one["difference_value"] == known.difference.value
     assert (one["p"], one["p_corrected"], bool(one["certain"])) == (known.p, known.corrected, True)
-    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert [len(told["sides"]), len(told["pairs"][0]["differences"])] == [2, 8]
-    assert told["pairs"][0]["differences"][0]["measure"] == "degree"
-    assert told["required"] == [{"rule": "degree>0", "met": True, "found": found.required[0].found}]
+    raw = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert [len(raw["sides"]), len(raw["pairs"][0]["differences"])] == [2, 8]
+    assert raw["pairs"][0]["differences"][0]["measure"] == "degree"
+    assert raw["required"] == [{"rule": "degree>0", "met": True, "found": found.required[0].found}]
 
 
-def test_damaged_folders_are_told_in_one_line(two):
+def test_damaged_folders_are_named_in_one_line(two):
     manifest = two[1] / "manifest.json"
     for name, wrong in (("data", "x"), ("level", "high"), ("versions", []), ("seed", None)):
         kept = manifest.read_text()

@@ -8,24 +8,21 @@ from scipy import stats
 
 from comparisons import TAUS, taus
 from heedful.checks import checks
-from heedful.checks.retraining_base import RetrainingCheck
-from heedful.core.rng import generator
-from heedful.numerics.stats.bootstrap import estimate_place
-from heedful.comparison import seed_differences
-from heedful.comparison.columns import MeasureKey, MeasurementColumns
-from heedful.comparison.degree_differences import DEGREE_MEASURES, degree_difference
-from heedful.comparison.mean_differences import (
+from heedful.comparison.differences import (
+    DEGREE_MEASURES,
     EQUAL_VALUES,
     ResamplingSettings,
+    degree_difference,
+    difference_parts,
     mean_differences,
-)
-from heedful.comparison.records import DEGREE_KEY, OVER_SEEDS
-from heedful.comparison.seed_differences import (
-    MEDIAN_MEASURES,
-    SEED_DIFFERENCES,
     seeded_difference,
     seeded_keys,
 )
+from heedful.comparison.records import DEGREE_KEY, OVER_SEEDS
+from heedful.core.records import MeasureKey
+from heedful.core.rng import generator
+from heedful.numerics.stats.bootstrap import estimate_place
+from heedful.results.tables import MeasurementColumns
 from helpers import tails
 
 ONE, TWO = MeasureKey("permutation", "median_tvd"), MeasureKey("permutation", "leverage")
@@ -34,7 +31,9 @@ DRAW = ResamplingSettings(resamples=400, permutations=400)
 
 def columns(values):
     n = len(next(iter(values.values())))
-    return MeasurementColumns(np.arange(n), {MeasureKey(*key): one for key, one in values.items()})
+    names = np.array(["a"] * n, dtype=object)
+    keyed = {MeasureKey(*key): one for key, one in values.items()}
+    return MeasurementColumns(np.arange(n), names, names, keyed)
 
 
 def drawn(seed, n=80, mean=0.0):
@@ -178,17 +177,19 @@ def test_a_degree_that_means_nothing_is_not_compared():
     assert len(DEGREE_MEASURES) == 3
 
 
+TRAINED, UNIFORM = (MeasureKey("necessity", f"score_{one}") for one in ("trained", "uniform"))
+
+
 def scores(seed, n=60, seeds=4, shift=0.0):
     random = np.random.default_rng(seed)
     rows = (random.random((seeds, n)) < 0.6 + shift).astype(float)
     uniform = (random.random((seeds, n)) < 0.5).astype(float)
-    told = {("necessity", "score_trained"): rows.mean(0)}
-    told |= {("necessity", "score_uniform"): uniform.mean(0)}
-    told |= {("necessity", "gain"): rows.mean(0) - uniform.mean(0)}
+    values = {TRAINED: rows.mean(0), UNIFORM: uniform.mean(0)}
+    values |= {("necessity", "gain"): rows.mean(0) - uniform.mean(0)}
     for s in range(seeds):
-        told["necessity", "score_trained", f"seed {s + 1}"] = rows[s]
-        told["necessity", "score_uniform", f"seed {s + 1}"] = uniform[s]
-    return columns(told)
+        values[TRAINED._replace(seed=s + 1)] = rows[s]
+        values[UNIFORM._replace(seed=s + 1)] = uniform[s]
+    return columns(values)
 
 
 @pytest.mark.parametrize("measure", ["score_trained", "gain"])
@@ -207,7 +208,7 @@ def test_seeds_are_drawn_too_and_by_each_side_on_its_own(measure):
         for side in (one, other):
             names = ("score_trained", "score_uniform") if measure == "gain" else ("score_trained",)
             each = [
-                side.of_seeds(MeasureKey("necessity", name))[random.integers(4, size=4)][
+                side.by_seed(MeasureKey("necessity", name))[random.integers(4, size=4)][
                     :, texts
                 ].mean()
                 for name in names
@@ -235,23 +236,33 @@ def test_the_same_models_do_not_differ_and_turned_round_signs_turn():
 
 
 def test_texts_without_a_value_under_a_seed_are_left_out_and_counted():
-    one, key = scores(0), MeasureKey("necessity", "score_trained")
-    one.values[MeasureKey("necessity", "score_trained", "seed 2")][7] = nan
-    found = seeded_difference(one, scores(1), key, DRAW)
+    one = scores(0)
+    one.values[TRAINED._replace(seed=2)][7] = nan
+    found = seeded_difference(one, scores(1), TRAINED, DRAW)
     assert (found.difference.n, found.undefined) == (59, (1, 0))
 
 
-def test_what_is_known_of_seeds_is_what_the_checks_say():
-    pairs, medians = {}, set()
-    for name in checks:
-        one = checks.build(name)
-        if isinstance(one, RetrainingCheck):
-            pairs |= {MeasureKey(name, key): pair for key, pair in one.differences.items()}
-            medians |= {
-                MeasureKey(name, key) for key, how in one.over_seeds.items() if how == "median"
-            }
-    assert set(SEED_DIFFERENCES) < set(pairs)
-    assert {key: seed_differences.difference_parts(key) for key in pairs} == pairs
-    assert seed_differences.difference_parts(MeasureKey("roar", "score_random")) is None
-    assert medians == MEDIAN_MEASURES
-    assert seed_differences.__doc__
+def test_differences_are_those_that_the_checks_describe():
+    assert difference_parts(MeasureKey("necessity", "gain")) == (TRAINED, UNIFORM)
+    lime = MeasureKey("roar", "beyond_random", "lime", setting="0.5")
+    assert difference_parts(lime) == (
+        MeasureKey("roar", "score", "random", setting="0.5"),
+        MeasureKey("roar", "score", "lime", setting="0.5"),
+    )
+    assert difference_parts(MeasureKey("roar", "score", "random")) is None
+    assert difference_parts(MeasureKey("of a plug-in that is not here", "gain")) is None
+    for spec in checks.specs():
+        known = {one.name for one in spec.measures}
+        sides = {side.measure for pair in spec.differences.values() for side in pair}
+        assert {*spec.differences, *spec.over_seeds, *sides} <= known
+
+
+def test_seeds_are_averaged_as_the_check_says():
+    """The median over seeds where one seed strays."""
+    random, key = np.random.default_rng(0), MeasureKey("seeds", "jsd_seeds")
+    table = random.random((5, 40))
+    table[0] += 9
+    values = {key._replace(seed=s): row for s, row in enumerate(table)}
+    side = columns({**values, key: np.median(table, axis=0)})
+    found = seeded_difference(side, side, key, DRAW)
+    assert found.first.value == pytest.approx(np.median(table, axis=0).mean())

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from heedful.checks.registry import CheckRegistry
 from heedful.core.errors import ConfigError, UnknownName
 from heedful.core.registry import Registry
 
@@ -215,3 +216,26 @@ def test_once_it_is_mended_the_plug_in_is_there(tmp_path, monkeypatch):
     (tmp_path / "toybox_of_a_test.py").write_text("class Rattle: 'Shakes again, and longer.'")
     importlib.invalidate_caches()
     assert tuple(registry) == ("drum", "whistle", "rattle")
+
+
+SPEC = """
+from heedful.extend import CheckSpec
+
+class Rattle: pass
+
+SPEC = CheckSpec("rattle", "Does it rattle?", (), Rattle)
+"""
+
+
+def test_a_plug_in_brings_a_check_by_its_description(tmp_path, monkeypatch):
+    install(tmp_path, "[heedful.checks]\nrattle = toybox_of_a_test:SPEC\n", SPEC)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = CheckRegistry("check")
+    assert registry.spec("rattle").question == "Does it rattle?"
+    assert registry["rattle"].__name__ == "Rattle"
+
+
+def test_a_check_without_a_description_is_refused(tmp_path, monkeypatch):
+    install(tmp_path, "[heedful.checks]\nrattle = toybox_of_a_test:Rattle\n", SPEC)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "it must be a heedful.extend.CheckSpec" in refused(CheckRegistry("check"))

@@ -157,7 +157,8 @@ def test_weights_that_are_not_finite(folder, value):
 def test_weights_of_other_names(folder, change):
     change_weights(folder, change)
     assert refused(folder).startswith(
-        f"{folder / MODEL_WEIGHTS_FILE} and heedful.json name different weights, such as 'decoder.bias"
+        f"{folder / MODEL_WEIGHTS_FILE} and heedful.json name different weights, such as "
+        "'decoder.bias"
     )
 
 

@@ -17,8 +17,8 @@ from heedful.pipeline.audit.run_lock import lock_folder
 
 HOLD = """
 import sys, pathlib
-from heedful.pipeline.audit.run_lock import locked
-with locked(pathlib.Path(sys.argv[1])):
+from heedful.pipeline.audit.run_lock import lock_folder
+with lock_folder(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """

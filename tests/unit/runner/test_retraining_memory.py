@@ -4,6 +4,7 @@ import gc
 import weakref
 
 import heedful
+from heedful.training.variants import variant_store
 from schooling import base
 
 FEW = {"seeds": 2, "epochs": 1, "patience": 1}

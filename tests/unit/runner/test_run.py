@@ -41,13 +41,14 @@ def run(tmp_path_factory):
 
 def test_the_frame_is_the_table_of_the_contract(run):
     frame = run.to_dataframe()
-    names = ["instance", "predicted", "label", "check", "measure", "setting", "value"]
-    assert list(frame.columns) == names
+    names = ["instance", "predicted", "label", "check", "measure"]
+    keys = ["method", "layer", "head", "seed", "setting"]
+    assert list(frame.columns) == [*names, *keys, "value"]
     assert frame["instance"].dtype == "int64"
     assert frame["value"].dtype == "float64"
-    for name in names[1:5]:
+    for name in names[1:]:
         assert frame[name].map(type).eq(str).all()
-    assert frame["setting"].isna().all()
+    assert frame[keys].isna().all(axis=None)
     assert set(frame["measure"]) == set(MEASURES)
     for _, part in frame.groupby("measure"):
         assert part["instance"].tolist() == list(range(10))
@@ -71,14 +72,14 @@ def test_the_verdict_rests_on_the_rows(run):
 
 
 def test_the_manifest_holds_what_the_contract_names(run):
-    told = run.manifest
-    assert told["data"]["texts"] == 10
-    assert told["model"]["sha256"] == helpers.subject().fingerprint()
-    assert (told["seed"], told["device"], told["dtype"]) == (0, "cpu", "float64")
-    assert (told["attention_path"], told["level"]) == ("own", 0.95)
-    assert 0 <= told["parity"] < 1e-9
-    assert told["seconds"]["permutation"].keys() == {"cpu", "wall"}
-    assert told["versions"].keys() >= {"heedful", "torch", "numpy", "python"}
+    manifest = run.manifest
+    assert manifest["data"]["texts"] == 10
+    assert manifest["model"]["sha256"] == helpers.subject().fingerprint()
+    assert (manifest["seed"], manifest["device"], manifest["dtype"]) == (0, "cpu", "float64")
+    assert (manifest["attention_path"], manifest["level"]) == ("own", 0.95)
+    assert 0 <= manifest["parity"] < 1e-9
+    assert manifest["seconds"]["permutation"].keys() == {"cpu", "wall"}
+    assert manifest["versions"].keys() >= {"heedful", "torch", "numpy", "python"}
 
 
 def test_show_prints_the_card(run, capsys):
@@ -109,7 +110,7 @@ def test_save_refuses_what_exists(run, tmp_path, kind):
     assert str(caught.value) == f"{tmp_path / 'copy'} exists already; save to a new folder."
 
 
-def test_save_below_a_file_is_told(run, tmp_path):
+def test_save_below_a_file_is_named(run, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="file"):
         run.save(tmp_path / "file" / "copy")
@@ -133,7 +134,7 @@ def test_a_folder_without_rows_has_no_frame(tmp_path):
 
 
 @pytest.mark.parametrize("ask", ["verdict", "manifest"])
-def test_a_damaged_file_is_told(tmp_path, ask):
+def test_a_damaged_file_is_named(tmp_path, ask):
     (tmp_path / f"{ask}.json").write_text("{")
     with pytest.raises(RunError, match=ask):
         getattr(Run(tmp_path), ask)

@@ -1,4 +1,4 @@
-"""A run folder: claimed by one plan, rows as the contract says, damage told."""
+"""A run folder: claimed by one plan, rows as the contract says, damage named."""
 
 from dataclasses import asdict, replace
 from math import isnan, nan
@@ -9,9 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from heedful.core.errors import HeedfulError, RunError
+from heedful.core.records import MeasureKey, MissingMeasure
 from heedful.pipeline.audit.job import JobResult, JobSummary, MeasureColumn
 from heedful.pipeline.audit.run_store import Job, RunStore, make_jobs
 from heedful.pipeline.plan.plan import Plan
+from heedful.results import schema1
 from heedful.results.run_folder import RunFolder
 
 PLAN = Plan("model", "data", checks=("permutation",), instances_per_job=4)
@@ -20,18 +22,17 @@ LABELS = ("bad", "good")
 ONE, TWO = make_jobs(PLAN, 6, origin=ORIGIN)
 
 
-def block(instances, values, measure="median_tvd", setting=None):
+def column(instances, values, measure="median_tvd", **keys):
     values = np.array(values, dtype=np.float64)
-    return MeasureColumn(
-        "permutation", measure, setting, np.array(instances, dtype=np.int64), values
-    )
+    key = MeasureKey("permutation", measure, **keys)
+    return MeasureColumn(key, np.array(instances, dtype=np.int64), values)
 
 
-def result(*blocks, beside=None):
-    instances = sorted({i for one in blocks for i in one.instances.tolist()})
+def result(*columns, summary=None):
+    instances = sorted({i for one in columns for i in one.instances.tolist()})
     predicted = {i: i % 2 for i in instances}
     label = {i: (i + 1) % 2 for i in instances}
-    return JobResult(tuple(blocks), predicted, label, beside or JobSummary())
+    return JobResult(tuple(columns), predicted, label, summary or JobSummary())
 
 
 @pytest.fixture
@@ -139,7 +140,7 @@ def test_begin_refuses_a_damaged_plan(store, text):
 
 def test_a_job_is_done_when_it_was_put(store):
     assert not store.done(ONE)
-    store.put(ONE, result(block([0], [0.5])), LABELS)
+    store.put(ONE, result(column([0], [0.5])), LABELS)
     assert store.done(ONE)
     assert not store.done(TWO)
     assert not store.done(Job(ONE.first, ONE.last, "other"))
@@ -151,27 +152,32 @@ CONTRACT = {
     "label": pa.string(),
     "check": pa.string(),
     "measure": pa.string(),
+    "method": pa.string(),
+    "layer": pa.int64(),
+    "head": pa.int64(),
+    "seed": pa.int64(),
     "setting": pa.string(),
     "value": pa.float64(),
 }
 
 
 def test_rows_are_those_of_the_contract(store):
-    store.put(ONE, result(block([0, 1], [0.5, 0.25]), block([0], [3.0], setting="λ=1")), LABELS)
+    keys = {"method": "lime", "layer": 3, "head": 0, "seed": 2, "setting": "λ=1"}
+    store.put(ONE, result(column([0, 1], [0.5, 0.25]), column([0], [3.0], **keys)), LABELS)
     (path,) = (store.folder / "measurements").iterdir()
     assert path.name == f"{ONE.name}.parquet"
     for table in (pq.read_table(path), rows_of(store)):
         assert dict(zip(table.schema.names, table.schema.types, strict=True)) == CONTRACT
         assert table.schema.names == list(CONTRACT)
         assert [tuple(row.values()) for row in table.to_pylist()] == [
-            (0, "bad", "good", "permutation", "median_tvd", None, 0.5),
-            (1, "good", "bad", "permutation", "median_tvd", None, 0.25),
-            (0, "bad", "good", "permutation", "median_tvd", "λ=1", 3.0),
+            (0, "bad", "good", "permutation", "median_tvd", *[None] * 5, 0.5),
+            (1, "good", "bad", "permutation", "median_tvd", *[None] * 5, 0.25),
+            (0, "bad", "good", "permutation", "median_tvd", *keys.values(), 3.0),
         ]
 
 
 def test_a_value_that_does_not_exist_is_null(store):
-    store.put(ONE, result(block([0, 1], [nan, 0.25])), LABELS)
+    store.put(ONE, result(column([0, 1], [nan, 0.25])), LABELS)
     values = rows_of(store)["value"]
     assert values.to_pylist() == [None, 0.25]
     assert values.null_count == 1
@@ -185,13 +191,13 @@ def test_a_job_without_rows_is_done_too(store):
 
 
 def test_jobs_are_read_in_order_and_the_whole_comes_last(store):
-    store.put(TWO, result(block([4, 5], [0.4, 0.5])), LABELS)
-    store.put(ONE, result(block([0, 1], [0.0, 0.1])), LABELS)
-    measured = store.measured([TWO, ONE])
+    store.put(TWO, result(column([4, 5], [0.4, 0.5])), LABELS)
+    store.put(ONE, result(column([0, 1], [0.0, 0.1])), LABELS)
+    measured = store.columns([TWO, ONE])
     assert measured.instances.tolist() == [0, 1, 4, 5]
     assert measured.column("permutation", "median_tvd").tolist() == [0.0, 0.1, 0.4, 0.5]
     assert measured.label.tolist() == ["good", "bad"] * 2
-    whole = {"permutation": {"rank": np.array([1.0, 2.0, nan, 4.0])}}
+    whole = {MeasureKey("permutation", "rank"): np.array([1.0, 2.0, nan, 4.0])}
     store.put_dataset_measures(whole, measured)
     table = rows_of(store)
     assert table.schema.names == list(CONTRACT)
@@ -199,21 +205,24 @@ def test_jobs_are_read_in_order_and_the_whole_comes_last(store):
     assert table["value"].to_pylist()[4:] == [1.0, 2.0, None, 4.0]
     assert table["measure"].to_pylist()[4:] == ["rank"] * 4
     assert table["label"].to_pylist()[4:] == ["good", "bad"] * 2
-    assert store.measured([ONE, TWO]).values.keys() == {"permutation"}
-    assert store.measured([ONE, TWO]).values["permutation"].keys() == {"median_tvd"}
+    assert store.columns([ONE, TWO]).values.keys() == {"permutation"}
+    assert store.columns([ONE, TWO]).values["permutation"].keys() == {"median_tvd"}
     store.put_dataset_measures({"permutation": {}}, measured)
     assert rows_of(store).num_rows == 4
 
 
-def test_what_jobs_told_beside_adds_up(store):
-    one = JobSummary({"a": {"x": "no"}}, {"a": {"cpu": 1.0, "wall": 2.0}}, 1e-9, "float64", 3, 1)
-    two = JobSummary({"a": {"y": "nor"}}, {"a": {"cpu": 0.5, "wall": 1.0}}, 1e-7, "float64", 4, 2)
-    store.put(ONE, result(beside=one), LABELS)
-    store.put(TWO, result(beside=two), LABELS)
-    assert store.beside([ONE]) == one
-    assert store.beside([ONE, TWO]) == one + two
-    assert asdict(store.beside([ONE, TWO]))["seconds"] == {"a": {"cpu": 1.5, "wall": 3.0}}
-    assert store.beside([]) == JobSummary()
+X, Y = MissingMeasure("x", "no"), MissingMeasure("y", "nor", "lime")
+
+
+def test_the_summaries_of_jobs_add_up(store):
+    one = JobSummary({"a": (X,)}, {"a": {"cpu": 1.0, "wall": 2.0}}, 1e-9, "float64", 3, 1)
+    two = JobSummary({"a": (Y,)}, {"a": {"cpu": 0.5, "wall": 1.0}}, 1e-7, "float64", 4, 2)
+    store.put(ONE, result(summary=one), LABELS)
+    store.put(TWO, result(summary=two), LABELS)
+    assert store.summary([ONE]) == one
+    assert store.summary([ONE, TWO]) == one + two
+    assert asdict(store.summary([ONE, TWO]))["seconds"] == {"a": {"cpu": 1.5, "wall": 3.0}}
+    assert store.summary([]) == JobSummary()
 
 
 def test_a_folder_without_measurements_is_no_run(store):
@@ -222,34 +231,52 @@ def test_a_folder_without_measurements_is_no_run(store):
     assert str(caught.value) == f"{store.folder} holds no measurements; is it a run folder?"
 
 
-@pytest.mark.parametrize("ask", [lambda s: s.measured([ONE]), lambda s: s.beside([ONE])])
-def test_a_damaged_file_is_told(store, ask):
-    store.put(ONE, result(block([0], [0.5])), LABELS)
+@pytest.mark.parametrize("ask", [lambda s: s.columns([ONE]), lambda s: s.summary([ONE])])
+def test_a_damaged_file_is_named(store, ask):
+    store.put(ONE, result(column([0], [0.5])), LABELS)
     path = store.folder / "measurements" / f"{ONE.name}.parquet"
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(RunError, match=ONE.name):
         ask(store)
 
 
-def test_columns_are_ordered_by_instance_and_settings_stand_apart(store):
-    blocks = (block([3, 1], [0.3, nan]), block([1, 3], [1.0, 3.0], "leverage"))
-    store.put(ONE, result(*blocks, block([1], [9.0], setting="λ=1")), LABELS)
-    columns = store.measured([ONE])
-    assert columns.predicted.tolist() == ["good", "good"]
-    found = columns.values["permutation"]
-    assert found.keys() == {"median_tvd", "leverage"}
-    assert isnan(found["median_tvd"][0])
-    assert found["median_tvd"][1] == 0.3
-    assert found["leverage"].tolist() == [1.0, 3.0]
+def test_columns_are_ordered_by_instance_and_keys_stand_apart(store):
+    columns = (column([3, 1], [0.3, nan]), column([1, 3], [1.0, 3.0], "leverage"))
+    store.put(ONE, result(*columns, column([1], [9.0], setting="λ=1")), LABELS)
+    found = store.columns([ONE])
+    assert found.predicted.tolist() == ["good", "good"]
+    keys = {("median_tvd", None), ("leverage", None), ("median_tvd", "λ=1")}
+    assert {(key.measure, key.setting) for key in found.values} == keys
+    median = found.column("permutation", "median_tvd")
+    assert isnan(median[0])
+    assert median[1] == 0.3
+    assert found.column("permutation", "leverage").tolist() == [1.0, 3.0]
+    some = found.column("permutation", "median_tvd", setting="λ=1")
+    assert some[0] == 9.0
+    assert isnan(some[1])  # under a setting a measure may have been taken on some texts only
 
 
 @pytest.mark.parametrize("instances", [[0], [0, 0], [0, 1, 1]])
-def test_a_measure_that_lacks_instances_or_has_them_twice_is_damage(store, instances):
-    broken = block(instances, [0.5] * len(instances), "leverage")
-    store.put(ONE, result(block([0, 1], [0.5, 0.5]), broken), LABELS)
+@pytest.mark.parametrize("method", [None, "lime"])
+def test_a_measure_that_lacks_instances_or_has_them_twice_is_damage(store, instances, method):
+    broken = column(instances, [0.5] * len(instances), "leverage", method=method)
+    store.put(ONE, result(column([0, 1], [0.5, 0.5]), broken), LABELS)
+    name = "leverage[lime]" if method else "leverage"
     with pytest.raises(RunError) as caught:
-        store.measured([ONE])
-    assert str(caught.value) == (
-        "permutation.leverage was not measured on every instance; "
-        "the run folder is damaged. Remove it and run again."
-    )
+        store.columns([ONE])
+    assert str(caught.value).startswith(f"permutation.{name} was ")
+    assert "the run folder is damaged" in str(caught.value)
+
+
+def test_begin_refuses_a_run_of_schema_1_which_can_still_be_read(store):
+    rows = {"instance": 0, "predicted": "a", "label": "a", "check": "faithfulness"}
+    rows |= {"measure": "flip_lime", "setting": "masking", "value": 0.5}
+    (store.folder / "measurements").mkdir(parents=True)
+    table = pa.Table.from_pylist([rows], schema1.MEASUREMENT_SCHEMA)
+    pq.write_table(table, store.folder / "measurements" / "000000000-a.parquet")
+    (store.folder / "plan.toml").write_text(PLAN.to_toml())
+    with pytest.raises(RunError, match=r"schema 1\), which can be read"):
+        store.begin(PLAN)
+    (row,) = rows_of(store).to_pylist()
+    assert list(row) == list(CONTRACT)
+    assert (row["measure"], row["method"], row["setting"]) == ("flip", "lime", "masking")

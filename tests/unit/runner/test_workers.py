@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -12,22 +11,18 @@ from safetensors.torch import load_file
 
 import processes
 from heedful.core.errors import ConfigError, ModelError, RunError
-from heedful.pipeline.retrain.process_pool import (
-    Worker,
-    _WorkQueue,
-    available_cores,
-    train_in_process,
-    train_in_workers,
-)
-from heedful.pipeline.retrain.worker_input import read_worker_input, write_worker_input
+from heedful.core.process_pool import Worker, available_cores, run_tasks, run_tasks_here
+from heedful.pipeline.retrain.worker import read_worker_input, write_worker_input
 from heedful.training.variants.variants import (
     AdversaryVariant,
-    EpochLimits,
+    EarlyStopping,
     GuidedVariant,
     RetrainedVariant,
+    variant_to_dict,
 )
+from schooling import variant_store
 
-SHORT = EpochLimits(2, 2)
+SHORT = EarlyStopping(2, 2)
 SOURCE = AdversaryVariant(0.01, "base", pace=SHORT)
 LESSONS = (
     RetrainedVariant(1, pace=SHORT),
@@ -36,15 +31,26 @@ LESSONS = (
 )
 
 
+MODULE = "heedful.pipeline.retrain.worker"
+
+
 def silent(*_):
     return None
+
+
+def train_in_workers(variants, runners, progress):
+    return run_tasks(variants, runners, progress, needs=lambda one: one.needs, title="retraining")
+
+
+def train_in_process(variants, runner, progress):
+    return run_tasks_here(variants, runner, progress, needs=lambda one: one.needs, title="here")
 
 
 def contents(here):
     return {
         str(variant): {
             name: one.numpy().tobytes()
-            for name, one in load_file(here.place(variant) / "model.safetensors").items()
+            for name, one in load_file(here.variant_folder(variant) / "model.safetensors").items()
         }
         for variant in LESSONS
     }
@@ -65,11 +71,14 @@ def alone(tmp_path_factory):
 def test_two_processes_make_the_same_models(alone, tmp_path):
     here, told, said = variant_store(tmp_path), [], []
     room = write_worker_input(here, model="", choices={})
-    workers = [Worker(room) for _ in range(2)]
+    workers = [Worker(MODULE, [str(room)]) for _ in range(2)]
 
     def listened(worker):
         def train_variant(variant, tell):
-            return worker(variant, lambda words: (said.append((str(variant), words)), tell(words)))
+            return worker(
+                variant_to_dict(variant),
+                lambda words: (said.append((str(variant), words)), tell(words)),
+            )
 
         return train_variant
 
@@ -87,77 +96,6 @@ def test_two_processes_make_the_same_models(alone, tmp_path):
     assert {variant for variant, words in said if "epoch" in words} == {str(one) for one in LESSONS}
 
 
-LOUD = """
-import ctypes, os
-import heedful.training.variants.variant_store as school
-
-teach = school.School.teach
-
-def loud(self, lesson, progress):
-    os.write(1, b"straight to the descriptor\\n")
-    print("from Python")
-    if os.name == "posix":
-        libc = ctypes.CDLL(None)
-        libc.puts(b"from C")
-        libc.fflush(None)
-    return teach(self, lesson, progress)
-
-school.School.teach = loud
-"""
-
-
-def test_what_libraries_print_is_no_answer(tmp_path, monkeypatch, capfd):
-    (tmp_path / "loud").mkdir()
-    (tmp_path / "loud" / "sitecustomize.py").write_text(LOUD)
-    paths = (str(tmp_path / "loud"), os.environ.get("PYTHONPATH", ""))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-    here = variant_store(tmp_path)
-    worker = Worker(write_worker_input(here, model="", choices={}))
-    try:
-        assert worker(LESSONS[0], silent) is None
-    finally:
-        worker.end()
-    assert here.done(LESSONS[0])
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert "straight to the descriptor\n" in err
-    assert "from Python\n" in err
-    if os.name == "posix":
-        assert "from C\n" in err
-
-
-@pytest.mark.parametrize("line", ["hello from C", "", "3", "{}", '["told"]', "\ufffd{"])
-def test_a_line_that_is_no_answer_is_named(line):
-    worker = object.__new__(Worker)
-    code = f"input(); print(ascii({line!r})[1:-1], flush=True); input()"
-    worker.process = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        with pytest.raises(RunError, match=r"where its answer was expected.*--workers 1"):
-            worker(LESSONS[0], silent)
-    finally:
-        worker.end()
-
-
-def test_what_threads_are_at_is_written_and_read_under_the_lock():
-    board, done = _WorkQueue([]), threading.Event()
-    calls = (
-        lambda: board.report(0, "epoch 1"),
-        board.progress,
-        lambda: board.report(0, None),
-        lambda: board.reason(LESSONS[0]),
-    )
-    for call in calls:
-        done.clear()
-        thread = threading.Thread(target=lambda call=call: (call(), done.set()))
-        with board.changed:
-            thread.start()
-            assert not done.wait(0.1)  # it waits for the lock
-        assert done.wait(10)
-        thread.join()
-
-
 def test_the_room_on_disk_is_the_room(tmp_path):
     here = variant_store(tmp_path)
     again = read_worker_input(write_worker_input(here, model="", choices={}))
@@ -169,30 +107,31 @@ def test_the_room_on_disk_is_the_room(tmp_path):
 
 def test_a_worker_that_is_killed_is_told_of_and_nothing_is_lost(tmp_path):
     here, whole = variant_store(tmp_path / "killed"), variant_store(tmp_path / "whole")
-    variant = RetrainedVariant(1, pace=EpochLimits(20, 20))
-    worker = Worker(write_worker_input(here, model="", choices={}))
+    variant = RetrainedVariant(1, pace=EarlyStopping(20, 20))
+    worker = Worker(MODULE, [str(write_worker_input(here, model="", choices={}))])
 
     def tell(words):
         if words.startswith("epoch 3"):
             worker.process.kill()
 
     with pytest.raises(RunError, match="signal 9"):
-        worker(variant, tell)
+        worker(variant_to_dict(variant), tell)
     worker.end()
     assert not here.done(variant)
     for one in (here, whole):
         one.train_variant(variant)
-    assert here.trained(variant).told["sittings"] == 2
-    mine, other = (load_file(one.place(variant) / "model.safetensors") for one in (here, whole))
+    assert here.trained(variant).record["sittings"] == 2
+    mine, other = (
+        load_file(one.variant_folder(variant) / "model.safetensors") for one in (here, whole)
+    )
     assert all(mine[name].equal(other[name]) for name in other)
 
 
 def test_a_worker_ends_with_its_parent(tmp_path):
     room = write_worker_input(variant_store(tmp_path), model="", choices={})
     code = (
-        "import sys; from pathlib import Path\n"
-        "from heedful.pipeline.retrain.process_pool import Worker\n"
-        "worker = Worker(Path(sys.argv[1])); print(worker.process.pid, flush=True)\n"
+        "import sys; from heedful.core.process_pool import Worker\n"
+        f"worker = Worker({MODULE!r}, [sys.argv[1]]); print(worker.process.pid, flush=True)\n"
         "import time; time.sleep(60)"
     )
     parent = subprocess.Popen(
@@ -289,6 +228,58 @@ def test_another_model_in_the_place_of_the_base_is_refused(tmp_path):
     here = replace(variant_store(tmp_path), origin={"model": "another"})
     with pytest.raises(ModelError, match="another model"):
         read_worker_input(write_worker_input(here, model="", choices={}))
+
+
+LOUD = """
+import ctypes, os
+
+def loud():
+    os.write(1, b"straight to the descriptor\\n")
+    print("from Python", flush=True)
+    libc = ctypes.CDLL(None)
+    libc.puts(b"from C")
+    libc.fflush(None)
+
+loud()
+
+def open_worker(word):
+    def run(task, report):
+        loud()
+        report(word)
+        return task["answer"]
+    return run
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="loads the C library of the process")
+def test_what_libraries_print_is_no_reply(tmp_path, monkeypatch):
+    (tmp_path / "loud.py").write_text(LOUD)
+    paths = str(tmp_path), os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    worker, heard = Worker("loud", ["epoch 1"], log=tmp_path / "log.txt"), []
+    try:
+        assert worker({"answer": None}, heard.append) is None
+        assert worker({"answer": "it cannot be done"}, heard.append) == "it cannot be done"
+    finally:
+        worker.end()
+    assert heard == ["epoch 1"] * 2
+    log = (tmp_path / "log.txt").read_text()
+    for words in ("straight to the descriptor", "from Python", "from C"):
+        assert log.count(words) == 3  # at the import and in each task
+
+
+@pytest.mark.parametrize("line", ["hello from C", "", "3", "{}", '["told"]', "\ufffd{"])
+def test_a_line_that_is_no_reply_is_named(line):
+    worker = object.__new__(Worker)
+    code = f"input(); print(ascii({line!r})[1:-1], flush=True); input()"
+    worker.process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        with pytest.raises(RunError, match=r"where its reply was expected.*--workers 1"):
+            worker({}, silent)
+    finally:
+        worker.end()
 
 
 def test_cores_are_counted():

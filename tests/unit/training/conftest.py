@@ -13,7 +13,7 @@ def encoder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def recipe(encoder):
     """Three epochs of five steps."""
-    from heedful.training.loop.transformer_trainer import FineTuning
+    from heedful.training.recipe import FineTuning
 
     return FineTuning(str(encoder), epochs=3, batch=8, rate=1e-3)
 

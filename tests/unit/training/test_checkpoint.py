@@ -12,7 +12,7 @@ from encoder import DEV, TRAIN, told, weights
 from heedful.core.errors import RunError
 from heedful.training.finetune import finetune
 from heedful.training.loop.checkpoint import CHECKPOINT_FILE
-from heedful.training.loop.transformer_trainer import TransformerTrainer
+from heedful.training.loop.trainer import Trainer
 
 
 class Killed(Exception):
@@ -65,7 +65,7 @@ def test_cut_off_while_the_model_is_written(recipe, whole, tmp_path, monkeypatch
 def test_the_best_weights_outlive_an_interruption(recipe, tmp_path, monkeypatch, scores):
     def telling(*given):
         rest = iter(given)
-        monkeypatch.setattr(TransformerTrainer, "judge", lambda _: (next(rest), 0.5))
+        monkeypatch.setattr(Trainer, "evaluate_dev", lambda _: (next(rest), 0.5))
 
     telling(*scores)
     finetune(TRAIN, DEV, recipe, out=tmp_path / "whole")
@@ -96,7 +96,7 @@ def test_a_checkpoint_of_another_training_is_refused(recipe, encoder, tmp_path):
     for name, given in changes.items():
         with pytest.raises(RunError) as caught:
             finetune(*given, out=tmp_path)
-        said = f"belongs to another training: it differs in {name}. Give the same"
+        said = f"belongs to another training run: it differs in {name}. Give the same"
         assert said in str(caught.value)
     other = shutil.copytree(encoder, tmp_path / "changed")
     moved = {n: one + 0.01 for n, one in load_file(other / "model.safetensors").items()}
@@ -118,5 +118,5 @@ def test_a_damaged_checkpoint_is_named(recipe, tmp_path, damage):
         save_file({"x": torch.zeros(2)}, path, metadata={"training": "{}"})
     else:
         save_file({"x": torch.zeros(2)}, path, metadata={"training": '{"schema": 9}'})
-    with pytest.raises(RunError, match=r"cannot be continued: .* Remove it to start anew\.$"):
+    with pytest.raises(RunError, match=r"cannot resume from .* Remove the file to start again\.$"):
         finetune(TRAIN, DEV, recipe, out=tmp_path)

@@ -13,14 +13,14 @@ from heedful.core.rng import generator
 from heedful.models.diffmask import GateNetwork
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.training import fit_diffmask as module
-from heedful.training.diffmask_trainer import (
+from heedful.training.fit_diffmask import (
     MAX_MULTIPLIER,
     DiffMaskTrainer,
     LagrangianGates,
     Masking,
     build_diffmask_optimiser,
+    fit_diffmask,
 )
-from heedful.training.fit_diffmask import fit_diffmask
 from heedful.training.loop.checkpoint import CHECKPOINT_FILE, TrainingState
 
 SMALL = Masking(epochs=2, batch=4, rate=1e-2)
@@ -70,7 +70,7 @@ def test_another_seed_is_another_training_and_its_checkpoint_is_not_taken_up(tmp
     with pytest.raises(KeyboardInterrupt):
         fit_diffmask(subject, TRAIN, SMALL, out=tmp_path, dev=DEV, progress=interrupted_at(9))
     other = Masking(epochs=2, batch=4, rate=1e-2, seed=1)
-    with pytest.raises(RunError, match="belongs to another training: it differs in seed"):
+    with pytest.raises(RunError, match="belongs to another training run: it differs in seed"):
         fit_diffmask(subject, TRAIN, other, out=tmp_path, dev=DEV)
 
 
@@ -107,7 +107,7 @@ def test_multipliers_stay_within_their_bounds(epsilon, bound):
     made, state = course(Masking(batch=4, multiplier_rate=500.0, epsilon=epsilon, warmup=1))
     seen = []
     for number in range(12):
-        made._step(made.subject.batch(made.known[:4]), number, state.optimiser)
+        made._step(made.subject.batch(made.train_texts[:4]), number, state.optimiser)
         seen.append(made.lagrangian.multipliers.detach().clone())
     assert all(bool(((one >= 0) & (one <= MAX_MULTIPLIER)).all()) for one in seen)
     assert bool((seen[-1] == bound).all())
@@ -116,7 +116,7 @@ def test_multipliers_stay_within_their_bounds(epsilon, bound):
 def test_a_step_goes_down_the_lagrangian_and_up_its_multiplier():
     """By a plain loop: α (KL − ε) + mean over texts of mean over words of log P(open)."""
     made, _ = course(Masking(batch=4, epsilon=0.02, aim=0.5))
-    batch = made.subject.batch(made.known[:4])
+    batch = made.subject.batch(made.train_texts[:4])
     grads = {}
 
     class Kept(torch.optim.SGD):
@@ -161,9 +161,9 @@ def test_a_step_goes_down_the_lagrangian_and_up_its_multiplier():
 
 def test_what_is_measured_does_not_depend_on_the_batch(monkeypatch):
     made, _ = course(SMALL)
-    first = made.measured()
-    monkeypatch.setattr("heedful.training.loop.batching.budget_of", lambda *_: 1)
-    torch.testing.assert_close(first, made.measured(), atol=1e-6, rtol=1e-5)
+    first = made.evaluate_gates_by_layer()
+    monkeypatch.setattr(type(made.subject), "max_batch_tokens", 1, raising=False)
+    torch.testing.assert_close(first, made.evaluate_gates_by_layer(), atol=1e-6, rtol=1e-5)
 
 
 def test_the_epoch_kept_is_within_the_budget_if_one_is(monkeypatch, tmp_path):
@@ -174,7 +174,7 @@ def test_the_epoch_kept_is_within_the_budget_if_one_is(monkeypatch, tmp_path):
         kept.append(self.lagrangian.gates.probes[0][0].bias.clone())
         return next(told, ([0.0], [0.0]))
 
-    monkeypatch.setattr(DiffMaskTrainer, "measured", measured)
+    monkeypatch.setattr(DiffMaskTrainer, "evaluate_gates_by_layer", measured)
     recipe = Masking(epochs=3, batch=8)
     made = fit_diffmask(helpers.subject(), TRAIN, recipe, out=tmp_path, dev=DEV)
     assert made.history["best_epoch"] == 3
@@ -184,11 +184,11 @@ def test_the_epoch_kept_is_within_the_budget_if_one_is(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"epochs": 0}, "start at 1"),
-        ({"warmup": 0}, "start at 1"),
+        ({"epochs": 0}, "at least 1"),
+        ({"warmup": 0}, "at least 1"),
         ({"epsilon": 0.0}, "epsilon must be above 0, not 0.0"),
         ({"epsilon": float("nan")}, "epsilon must be above 0"),
-        ({"rate": -1.0}, "Rates start at 0"),
+        ({"rate": -1.0}, "must not be negative"),
         ({"aim": 0.0}, "aim is a share of epsilon"),
     ],
 )
@@ -219,10 +219,12 @@ def test_the_folder_says_how_it_came_about(tmp_path):
 def test_many_layers_begin_with_their_budget_in_force(layers, begin, rate):
     """With many layers multipliers are told too seldom to rise before every gate is closed."""
     recipe = Masking(epsilon=0.1, aim=0.8, multiplier_rate=0.5)
-    assert recipe.begin(layers) == pytest.approx(begin)
-    assert recipe.rate_of_multipliers(layers) == rate
-    assert Masking(epsilon=1e-4).begin(layers) <= MAX_MULTIPLIER
-    lagrangian = LagrangianGates(GateNetwork([2] * layers, torch.zeros(2)), recipe.begin(layers))
+    assert recipe.initial_multiplier(layers) == pytest.approx(begin)
+    assert recipe.multiplier_rate_for(layers) == rate
+    assert Masking(epsilon=1e-4).initial_multiplier(layers) <= MAX_MULTIPLIER
+    lagrangian = LagrangianGates(
+        GateNetwork([2] * layers, torch.zeros(2)), recipe.initial_multiplier(layers)
+    )
     assert lagrangian.multipliers.tolist() == pytest.approx([begin] * layers)
     assert [one["full"] for one in build_diffmask_optimiser(lagrangian, recipe).param_groups][
         -1
@@ -232,7 +234,5 @@ def test_many_layers_begin_with_their_budget_in_force(layers, begin, rate):
 def test_a_training_begins_where_its_layers_ask_it_to(monkeypatch):
     recipe = Masking(batch=4, epsilon=0.1, aim=0.8)
     assert course(recipe)[0].lagrangian.multipliers.tolist() == [1.0, 1.0]
-    monkeypatch.setattr(
-        "heedful.training.diffmask_trainer.FEW_LAYERS", 1
-    )  # then two layers are many
+    monkeypatch.setattr("heedful.training.fit_diffmask.FEW_LAYERS", 1)  # then two layers are many
     assert course(recipe)[0].lagrangian.multipliers.tolist() == pytest.approx([12.5, 12.5])

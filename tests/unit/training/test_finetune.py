@@ -15,12 +15,12 @@ from encoder import DEV, TRAIN, WORDS, rows, told, weights, write_encoder
 from heedful.core.errors import ConfigError, DataError, ModelError
 from heedful.training.finetune import finetune
 from heedful.training.loop.dev_scores import dev_score
-from heedful.training.loop.transformer_trainer import (
-    FineTuning,
-    TransformerTrainer,
+from heedful.training.loop.trainer import Trainer
+from heedful.training.loop.transformer_trainable import (
     build_transformer_optimiser,
     learning_rate_at,
 )
+from heedful.training.recipe import FineTuning
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(recipe, whole, tmp_path):
@@ -44,11 +44,11 @@ def test_the_global_stream_is_neither_read_nor_moved(recipe, whole, tmp_path):
 def test_the_weights_of_the_epoch_that_is_named_are_kept(recipe, tmp_path, monkeypatch, scores):
     given, seen = iter(scores), []
 
-    def judged(course):
-        seen.append({k: one.clone() for k, one in course.subject.model.state_dict().items()})
+    def evaluate(trainer):
+        seen.append({k: one.clone() for k, one in trainer.trainable.model.state_dict().items()})
         return next(given), 0.5
 
-    monkeypatch.setattr(TransformerTrainer, "judge", judged)
+    monkeypatch.setattr(Trainer, "evaluate_dev", evaluate)
     subject = finetune(TRAIN, DEV, recipe, out=tmp_path)
     best = told(tmp_path)["best_epoch"]
     assert best == scores.index(max(scores)) + 1
@@ -86,9 +86,7 @@ def test_the_loop_does_what_a_plain_one_does(tmp_path):
     wanted = {name: one.detach() for name, one in model.state_dict().items()}
     given = count(0.1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            TransformerTrainer, "judge", lambda _: (next(given), 0.5)
-        )  # keeps the last epoch
+        patch.setattr(Trainer, "evaluate_dev", lambda _: (next(given), 0.5))  # keeps the last epoch
         found = finetune(TRAIN, DEV, recipe, out=tmp_path / "ours").model.state_dict()
     before = load_file(folder / "model.safetensors")
     for name, one in wanted.items():
@@ -262,7 +260,7 @@ def test_data_that_cannot_train(recipe, tmp_path):
 
 
 def test_a_rate_that_breaks_the_model_is_named(recipe, tmp_path):
-    with pytest.raises(ConfigError, match=r"^Training broke down: .* lower rate than 1e\+30"):
+    with pytest.raises(ConfigError, match=r"^Training diverged: .* rate below 1e\+30"):
         finetune(TRAIN, DEV, replace(recipe, rate=1e30), out=tmp_path)
 
 

@@ -87,14 +87,14 @@ def test_the_score_of_the_subject_is_the_best_of_all_epochs():
 def test_the_weights_of_the_epoch_that_is_named_are_kept(scores, monkeypatch):
     told = iter(scores)
     monkeypatch.setattr(
-        "heedful.training.loop.recurrent_trainer.score_of", lambda *_: (next(told), 0.0)
+        "heedful.training.loop.trainer.selection_score", lambda *_: (next(told), 0.0)
     )
     subject = fit(TRAIN, DEV, replace(RECIPE, epochs=3))
     best = subject.history["best_epoch"]
     assert best == scores.index(max(scores)) + 1
     rising = count(0.1)
     monkeypatch.setattr(
-        "heedful.training.loop.recurrent_trainer.score_of", lambda *_: (next(rising), 0.0)
+        "heedful.training.loop.trainer.selection_score", lambda *_: (next(rising), 0.0)
     )
     at = [fit(TRAIN, DEV, replace(RECIPE, epochs=epoch)) for epoch in (1, 2, 3)]
     assert [same(subject, one) for one in at] == [epoch == best for epoch in (1, 2, 3)]
@@ -185,7 +185,7 @@ def test_dev_labels_of_another_order_are_refused():
 
 @pytest.mark.parametrize("name", ["epochs", "batch", "min_df", "min_words"])
 def test_counts_of_a_recipe_start_at_one(name):
-    with pytest.raises(ConfigError, match=r"^epochs, batch, min_df and min_words start at 1; got"):
+    with pytest.raises(ConfigError, match=r"must be at least 1; got"):
         Recipe(**{name: 0})
 
 
@@ -245,5 +245,5 @@ def test_patience_ends_a_training_that_has_stopped_rising():
     scores = found.history["dev_scores"]
     assert len(scores) < 12
     assert scores[-1] <= max(scores[:-1])
-    with pytest.raises(ConfigError, match="patience starts at 1"):
+    with pytest.raises(ConfigError, match="patience must be at least 1"):
         replace(RECIPE, patience=0)

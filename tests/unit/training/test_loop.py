@@ -27,7 +27,7 @@ class Rising:
         self.seen.append(number)
         with torch.no_grad():
             state.model.weight += 1.0
-        state.judged(self.scores[number], 0.5)
+        state.record_epoch(self.scores[number], 0.5)
 
 
 def state():
@@ -38,7 +38,7 @@ def state():
 
 def test_it_stops_when_nothing_better_came_for_so_long():
     course, found, stopping = Rising([0.1, 0.5, 0.4, 0.5, 0.3, 0.9]), state(), EarlyStopping(9, 3)
-    run_epochs(course, found, stopping, kept=None, progress=no_progress)
+    run_epochs(course, found, stopping, checkpoint=None, progress=no_progress)
     assert course.seen == [0, 1, 2, 3, 4]  # an equal score is not better
     told = summarise_training(found, stopping)
     assert (told["epochs"], told["best_epoch"], told["plateau"]) == (5, 2, True)
@@ -48,15 +48,15 @@ def test_it_stops_when_nothing_better_came_for_so_long():
 def test_of_equal_scores_the_more_accurate_is_better():
     found = state()
     for accuracy in (0.6, 0.9, 0.9):
-        found.judged(1.0, accuracy)
+        found.record_epoch(1.0, accuracy)
     assert found.best_epoch == 1
-    assert not EarlyStopping(9, 2).plateau(found)
-    assert EarlyStopping(9, 1).plateau(found)
+    assert not EarlyStopping(9, 2).has_plateaued(found)
+    assert EarlyStopping(9, 1).has_plateaued(found)
 
 
 def test_it_says_where_it_was_stopped_by_the_limit():
     course, found, stopping = Rising([0.1, 0.2, 0.3]), state(), EarlyStopping(3, 2)
-    run_epochs(course, found, stopping, kept=None, progress=no_progress)
+    run_epochs(course, found, stopping, checkpoint=None, progress=no_progress)
     assert summarise_training(found, stopping)["plateau"] is False
 
 
@@ -64,12 +64,12 @@ def test_it_says_where_it_was_stopped_by_the_limit():
 def test_after_an_interruption_it_goes_on_to_the_same_end(tmp_path, stop):
     scores, stopping = [0.1, 0.5, 0.4, 0.3, 0.2], EarlyStopping(9, 3)
     whole = state()
-    run_epochs(Rising(scores), whole, stopping, kept=None, progress=no_progress)
+    run_epochs(Rising(scores), whole, stopping, checkpoint=None, progress=no_progress)
     kept = CheckpointFolder(tmp_path, {"lesson": "x"})
     with pytest.raises(KeyboardInterrupt):
-        run_epochs(Rising(scores, stop), state(), stopping, kept=kept, progress=no_progress)
+        run_epochs(Rising(scores, stop), state(), stopping, checkpoint=kept, progress=no_progress)
     again, course = state(), Rising(scores)
-    run_epochs(course, again, stopping, kept=kept, progress=no_progress)
+    run_epochs(course, again, stopping, checkpoint=kept, progress=no_progress)
     assert course.seen == [0, 1, 2, 3, 4][stop:]
     assert again.scores == whole.scores
     assert torch.equal(again.best["weight"], whole.best["weight"])
@@ -82,9 +82,9 @@ def test_a_finished_training_is_not_run_again(tmp_path):
         EarlyStopping(9, 2),
         CheckpointFolder(tmp_path, {"lesson": "x"}),
     )
-    run_epochs(Rising(scores), state(), stopping, kept=kept, progress=no_progress)
+    run_epochs(Rising(scores), state(), stopping, checkpoint=kept, progress=no_progress)
     course = Rising(scores)
-    run_epochs(course, state(), stopping, kept=kept, progress=no_progress)
+    run_epochs(course, state(), stopping, checkpoint=kept, progress=no_progress)
     assert course.seen == []
 
 
@@ -93,20 +93,20 @@ def test_another_trainings_checkpoint_is_refused(tmp_path):
         Rising([0.5]),
         state(),
         EarlyStopping(1),
-        kept=CheckpointFolder(tmp_path, {"a": 1}),
+        checkpoint=CheckpointFolder(tmp_path, {"a": 1}),
         progress=no_progress,
     )
-    with pytest.raises(RunError, match="belongs to another training"):
+    with pytest.raises(RunError, match="belongs to another training run"):
         run_epochs(
             Rising([0.5]),
             state(),
             EarlyStopping(1),
-            kept=CheckpointFolder(tmp_path, {"a": 2}),
+            checkpoint=CheckpointFolder(tmp_path, {"a": 2}),
             progress=no_progress,
         )
 
 
 @pytest.mark.parametrize("wrong", [(0, None), (3, 0)])
 def test_wrong_numbers_are_said(wrong):
-    with pytest.raises(ConfigError, match="start at 1"):
+    with pytest.raises(ConfigError, match="at least 1"):
         EarlyStopping(*wrong)

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from heedful.training.variants.losses import adversary_loss, attention_kl, hiding_penalty
+from heedful.training.objectives import adversary_loss, attention_kl, hiding_penalty
 
 OWN = [[0.7, 0.2, 0.1, 0.0], [0.25, 0.75, 0.0, 0.0]]
 BASE = [[0.1, 0.3, 0.6, 0.0], [0.5, 0.5, 0.0, 0.0]]

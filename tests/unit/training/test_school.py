@@ -22,21 +22,22 @@ from heedful.training.variants.guided_model import (
 )
 from heedful.training.variants.hidden_words import HiddenWords, delete_hidden
 from heedful.training.variants.masked_copy import RandomMasks
-from heedful.training.variants.serialisation import variant_from_dict, variant_to_dict
 from heedful.training.variants.variant_store import VARIANT_FILE, dependency_order
 from heedful.training.variants.variants import (
     AdversaryVariant,
     DeceptiveVariant,
-    EpochLimits,
+    EarlyStopping,
     GuidedVariant,
     MaskedVariant,
     RetrainedVariant,
     ShuffledLabelsVariant,
     WithoutWordsVariant,
+    variant_from_dict,
+    variant_to_dict,
 )
-from schooling import RECIPE, base, data
+from schooling import RECIPE, base, data, variant_store
 
-SHORT = EpochLimits(3, 3)
+SHORT = EarlyStopping(3, 3)
 NEEDLES = HiddenWords("rationale")
 LESSONS = (
     RetrainedVariant(1, pace=SHORT),
@@ -71,20 +72,20 @@ def trained(tmp_path_factory):
     return here
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=str)
+@pytest.mark.parametrize("variant", LESSONS, ids=str)
 def test_a_lesson_is_data(variant):
     assert variant_from_dict(variant_to_dict(variant)) == variant
     assert len({repr(variant_to_dict(one)) for one in LESSONS}) == len(LESSONS)
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=str)
+@pytest.mark.parametrize("variant", LESSONS, ids=str)
 def test_what_is_kept_is_a_model_and_how_it_came_about(trained, variant):
     assert trained.done(variant)
     found = trained.trained(variant)
     assert found.subject.labels == base().labels
-    assert found.told["epochs"] == len(found.told["dev_scores"]) == 3
-    assert found.told["cpu_seconds"] > 0
-    assert not (trained.place(variant) / "checkpoint.safetensors").exists()
+    assert found.record["epochs"] == len(found.record["dev_scores"]) == 3
+    assert found.record["cpu_seconds"] > 0
+    assert not (trained.variant_folder(variant) / "checkpoint.safetensors").exists()
 
 
 def test_another_seed_is_the_same_recipe_with_another_seed(trained):
@@ -107,12 +108,15 @@ def test_uniform_attention_is_uniform_and_learns(trained):
 def test_an_adversary_from_the_base_attends_elsewhere_and_says_nearly_the_same(tmp_path):
     here = variant_store(tmp_path)
     lessons = [
-        AdversaryVariant(weight, "base", pace=EpochLimits(10, 10)) for weight in (0.0001, 1.0)
+        AdversaryVariant(weight, "base", pace=EarlyStopping(10, 10)) for weight in (0.0001, 1.0)
     ]
     found = []
     for variant in lessons:
         here.train_variant(variant)
-        seen, own = predict_all(here.trained(variant).subject, here.dev.encoded), here.dev.outlook
+        seen, own = (
+            predict_all(here.trained(variant).subject, here.dev.encoded),
+            here.dev.base_predictions,
+        )
         found.append(
             (
                 float(tvd(seen.probabilities, own.probabilities).mean()),
@@ -125,8 +129,8 @@ def test_an_adversary_from_the_base_attends_elsewhere_and_says_nearly_the_same(t
 
 def test_the_worth_an_adversary_is_chosen_by_is_its_loss_on_dev(trained):
     variant = LESSONS[2]
-    told, subject = trained.trained(variant).told, trained.trained(variant).subject
-    seen, own = predict_all(subject, trained.dev.encoded), trained.dev.outlook
+    told, subject = trained.trained(variant).record, trained.trained(variant).subject
+    seen, own = predict_all(subject, trained.dev.encoded), trained.dev.base_predictions
     total = 0.0
     for p, q, a, b in zip(
         seen.probabilities.tolist(),
@@ -146,7 +150,7 @@ def test_a_guide_is_obeyed(trained):
     variant = LESSONS[5]
     subject, texts = trained.trained(variant).subject, trained.dev
     read = encode_seen_words(subject, texts.encoded)
-    given = word_weights(texts.encoded, texts.outlook)
+    given = word_weights(texts.encoded, texts.base_predictions)
     found = predict_under_weights(subject, read, given)
     for row in (0, 7):
         forward = subject.forward(collate([read[row]]))
@@ -175,7 +179,7 @@ def test_words_weigh_what_their_pieces_weigh():
 
 def test_a_deceiver_takes_its_attention_off_the_hidden_words(tmp_path):
     here = variant_store(tmp_path)
-    variant = DeceptiveVariant(5.0, NEEDLES, pace=EpochLimits(8, 8))
+    variant = DeceptiveVariant(5.0, NEEDLES, pace=EarlyStopping(8, 8))
     here.train_variant(variant)
     seen = predict_all(here.trained(variant).subject, here.dev.encoded)
     masses = [
@@ -183,7 +187,7 @@ def test_a_deceiver_takes_its_attention_off_the_hidden_words(tmp_path):
             float(one[gone].sum())
             for one, gone in zip(o.attention, here.dev.hidden(NEEDLES), strict=True)
         ]
-        for o in (here.dev.outlook, seen)
+        for o in (here.dev.base_predictions, seen)
     ]
     assert np.mean(masses[1]) < 0.5 * np.mean(masses[0])
 
@@ -222,7 +226,7 @@ def test_lessons_come_after_what_they_need_and_once():
     assert order == [LESSONS[2], guided]
 
 
-@pytest.mark.parametrize("lesson", [LESSONS[0], LESSONS[2], LESSONS[7]], ids=str)
+@pytest.mark.parametrize("variant", [LESSONS[0], LESSONS[2], LESSONS[7]], ids=str)
 def test_cut_off_in_an_epoch_it_goes_on_to_the_same_weights(trained, variant, tmp_path):
     here = variant_store(tmp_path)
 
@@ -233,11 +237,11 @@ def test_cut_off_in_an_epoch_it_goes_on_to_the_same_weights(trained, variant, tm
     with pytest.raises(KeyboardInterrupt):
         here.train_variant(variant, cut)
     assert not here.done(variant)
-    assert (here.place(variant) / "checkpoint.safetensors").exists()
+    assert (here.variant_folder(variant) / "checkpoint.safetensors").exists()
     here.train_variant(variant)
-    told = here.trained(variant).told
+    told = here.trained(variant).record
     assert told["sittings"] == 2
-    assert told["dev_scores"] == trained.trained(variant).told["dev_scores"]
+    assert told["dev_scores"] == trained.trained(variant).record["dev_scores"]
     assert same(weights(here.trained(variant).subject), weights(trained.trained(variant).subject))
 
 
@@ -255,8 +259,8 @@ def test_threads_are_one_inside_and_as_before_after(tmp_path):
 
 def test_a_damaged_lesson_is_named(trained, tmp_path):
     here = variant_store(tmp_path)
-    here.place(LESSONS[0]).mkdir()
-    (here.place(LESSONS[0]) / VARIANT_FILE).write_text("{")
+    here.variant_folder(LESSONS[0]).mkdir()
+    (here.variant_folder(LESSONS[0]) / VARIANT_FILE).write_text("{")
     with pytest.raises(RunError, match="cannot be read"):
         here.trained(LESSONS[0])
 
@@ -275,7 +279,7 @@ def test_few_models_are_in_memory_at_once_and_their_outputs_no_longer_than_they(
     for variant in LESSONS[:4]:
         subject = trained.trained(variant).subject
         assert trained.trained(variant).subject is subject
-        trained.dev.seen_by(subject)
+        trained.dev.predict_with(subject)
         kept.append(weakref.ref(subject))
     del subject
     gc.collect()
@@ -288,7 +292,7 @@ def test_few_models_are_in_memory_at_once_and_their_outputs_no_longer_than_they(
 @pytest.mark.parametrize(
     ("history", "told"),
     [
-        ({}, "does not say how it was trained"),
+        ({}, "no record of how it was trained"),
         ({"recipe": {"epochs": 3}}, "cannot be followed"),
         ({"recipe": {"tokenizer": {}, "colour": "red"}}, "cannot be followed"),
         ({"recipe": {"tokenizer": {}, "epochs": 0}}, "cannot be followed"),
@@ -331,5 +335,5 @@ def test_shuffled_labels_are_those_of_other_texts_and_judged_by_themselves(train
     made = trained.trained(ShuffledLabelsVariant(1, SHORT))
     right = predict_all(made.subject, texts.encoded).probabilities.argmax(-1)
     known = np.mean([int(a) == b for a, b in zip(right, dealt, strict=True)])
-    best = made.told["dev_accuracies"][made.told["best_epoch"] - 1]
+    best = made.record["dev_accuracies"][made.record["best_epoch"] - 1]
     assert known == pytest.approx(best)

@@ -53,7 +53,7 @@ def test_more_classes_are_scored_by_how_many_are_right():
 def test_no_texts_have_no_score():
     with pytest.raises(DataError) as caught:
         dev_score(helpers.subject(), [])
-    assert str(caught.value) == "There are no dev texts to choose the best epoch by."
+    assert str(caught.value) == "There are no dev texts to select the best epoch by."
 
 
 @pytest.mark.parametrize("label", [0, 1])

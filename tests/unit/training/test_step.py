@@ -4,7 +4,7 @@ import torch
 
 from heedful.core.batch import Batch
 from heedful.models.recurrent.classifier import AttentionClassifier, Shape
-from heedful.training.loop.sparse_step import SparseStep
+from heedful.training.loop.recurrent_trainable import SparseStep
 from heedful.training.recipe import Recipe, build_recurrent_optimiser, loss_for
 
 WORDS = 30

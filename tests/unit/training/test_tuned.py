@@ -14,10 +14,10 @@ from heedful.models.attention_access.scope import Scope
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.training.finetune import finetune
 from heedful.training.loop.predictions import predict_all
+from heedful.training.objectives import DistillationObjective
 from heedful.training.variants.context import EncodedTexts
 from heedful.training.variants.hidden_words import HiddenWords
 from heedful.training.variants.masked_copy import (
-    DistillationObjective,
     RandomMasks,
     masking_token_id,
 )
@@ -32,7 +32,7 @@ from heedful.training.variants.variant_store import VariantStore
 from heedful.training.variants.variants import (
     AdversaryVariant,
     DeceptiveVariant,
-    EpochLimits,
+    EarlyStopping,
     GuidedVariant,
     MaskedVariant,
     RetrainedVariant,
@@ -79,8 +79,8 @@ def accuracy(variant_store, seen):
 
 def test_another_seed_learns_and_tells_that_its_schedule_was_fixed(here):
     found = trained(here, RetrainedVariant(1))
-    assert found.told["epochs"] == 8
-    assert found.told["plateau"] is None
+    assert found.record["epochs"] == 8
+    assert found.record["plateau"] is None
     assert accuracy(here, predict_all(found.subject, here.dev.encoded)) > 0.9
     assert found.subject.scope == here.base.scope
 
@@ -126,7 +126,10 @@ def context(variant_store):
 
 def test_an_adversary_attends_elsewhere(here):
     variant = AdversaryVariant(0.05, "base")
-    seen, own = predict_all(trained(here, variant).subject, here.dev.encoded), here.dev.outlook
+    seen, own = (
+        predict_all(trained(here, variant).subject, here.dev.encoded),
+        here.dev.base_predictions,
+    )
     from heedful.numerics.tensor.distributions import jsd, tvd
 
     assert float(jsd(seen.padded(), own.padded()).mean()) > 0.05
@@ -190,7 +193,7 @@ def test_without_the_words_a_model_guesses(here):
 
 
 def test_a_guide_led_by_a_transformer_reads_its_words(here):
-    variant = GuidedVariant(1, "base", pace=EpochLimits(2, 2))
+    variant = GuidedVariant(1, "base", pace=EarlyStopping(2, 2))
     subject = trained(here, variant).subject
     assert subject.family == "average-uniform"
     assert {"dull", "fine"} <= set(subject.vocabulary.words)
@@ -209,7 +212,7 @@ def test_cut_off_it_goes_on_to_the_same_weights(here, base, tuning, tmp_path):
     again.train_variant(variant)
     wanted, found = (trained(one, variant).subject.model.state_dict() for one in (here, again))
     assert all(torch.equal(wanted[name], found[name]) for name in wanted)
-    assert again.trained(variant).told["sittings"] == 2
+    assert again.trained(variant).record["sittings"] == 2
 
 
 def test_models_that_pool_all_tokens_cannot_be_blocked(here):
@@ -220,7 +223,7 @@ def test_models_that_pool_all_tokens_cannot_be_blocked(here):
 
 
 def test_a_recipe_that_cannot_be_followed_is_said(here):
-    from heedful.training.variants.recurrent_variants import fresh_model
+    from heedful.training.variants.new_models import fresh_model
 
     for tuning in ({}, {"encoder": "x", "colour": "red"}, {"encoder": "x", "epochs": 0}):
         with pytest.raises(NotApplicable, match="cannot be followed"):
@@ -230,11 +233,15 @@ def test_a_recipe_that_cannot_be_followed_is_said(here):
 def test_a_copy_tuned_on_texts_with_holes_stays_a_copy_and_reads_holes_better(here):
     found = trained(here, MaskedVariant(RandomMasks(3, 2))).subject
     whole = predict_all(found, here.dev.encoded).probabilities.argmax(-1)
-    assert float((whole == here.dev.outlook.probabilities.argmax(-1)).double().mean()) > 0.9
+    assert (
+        float((whole == here.dev.base_predictions.probabilities.argmax(-1)).double().mean()) > 0.9
+    )
     holes = RandomMasks(8, 3)  # other ones than those it learnt from
-    texts = holes.texts(here.dev.encoded, masking_token_id(here.base))[len(here.dev.encoded) :]
+    texts = holes.masked_texts(here.dev.encoded, masking_token_id(here.base))[
+        len(here.dev.encoded) :
+    ]
     assert any(masking_token_id(here.base) in one.ids for one in texts)
-    wanted = here.dev.outlook.probabilities.repeat(3, 1)
+    wanted = here.dev.base_predictions.probabilities.repeat(3, 1)
     losses = [
         -float((wanted * predict_all(one, texts).probabilities.log()).sum(-1).mean())
         for one in (here.base, found)

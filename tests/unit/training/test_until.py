@@ -13,7 +13,7 @@ def state(scores, accuracies):
 
 
 @pytest.mark.parametrize(
-    ("until", "scores", "accuracies", "ends"),
+    ("stopping", "scores", "accuracies", "ends"),
     [
         (EarlyStopping(3), [0.5, 0.6], [0.5, 0.5], False),
         (EarlyStopping(3), [0.5, 0.6, 0.7], [0.5, 0.5, 0.5], True),

@@ -12,10 +12,10 @@ from torch import Tensor
 from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
+from heedful.data.batching import batches_for
 from heedful.models.perturbed.attended_state import compute_attended_state
 from heedful.models.protocols import Subject
 from heedful.numerics.tensor.erasure_metrics import nearest_distance, share_nearer
-from heedful.training.loop.batching import batches_for
 
 MAX_TEXTS = 256  # the first texts of the data: enough for their distribution
 MIN_TEXTS = 20  # with fewer, shares would be too coarse

@@ -11,12 +11,12 @@ from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.rationales import align_annotations
 from heedful.core.values import Example
+from heedful.data.batching import batches_for
 from heedful.methods import methods
 from heedful.methods.base import join_pieces
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.training.loop.batching import batches_for
 from heedful.training.variants.hidden_words import HiddenWords, ScoreCache
 
 

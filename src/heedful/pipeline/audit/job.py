@@ -14,6 +14,7 @@ from heedful.core.rationales import align_annotations
 from heedful.core.records import MeasureKey, Measurement, MissingMeasure
 from heedful.core.timing import Clock, add_seconds
 from heedful.core.values import Example
+from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import ReferenceTexts, Subject
 from heedful.pipeline.audit.attention_map_rows import (
@@ -23,7 +24,6 @@ from heedful.pipeline.audit.attention_map_rows import (
 )
 from heedful.pipeline.audit.halve_on_oom import retry_in_halves
 from heedful.pipeline.audit.word_score_rows import WordScoreRow, word_score_rows
-from heedful.training.loop.batching import batches_for
 
 
 @dataclass(frozen=True, slots=True, eq=False)

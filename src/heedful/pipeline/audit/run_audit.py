@@ -145,7 +145,7 @@ def _run_jobs(
                 reference=reference,
                 report_done=partial(_report_progress, progress, job, total),
             )
-            _require_dtype(store, before, result.beside.dtype)
+            _require_dtype(store, before, result.summary.dtype)
             store.put(job, result, subject.labels)
         progress(job.last, total, "audit")
 

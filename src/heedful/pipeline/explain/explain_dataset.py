@@ -10,6 +10,7 @@ from torch import Tensor
 from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
+from heedful.data.batching import batches_for
 from heedful.methods.base import Method
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
@@ -23,7 +24,6 @@ from heedful.pipeline.explain.explain_text import (
 )
 from heedful.pipeline.explain.request import BuiltMethods, ExplainRequest
 from heedful.results.explanation import MethodScores
-from heedful.training.loop.batching import batches_for
 
 ScoresOrReason = Tensor | str  # scores of a text, or why there are none
 TEXTS_PER_CHUNK = 1024  # texts that are sorted by length into batches

@@ -1,4 +1,4 @@
-"""The part of an audit that has models made anew: what is to be made, then the checks that look."""
+"""Retraining in an audit: train the variants that checks request, then run the checks."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,14 @@ import torch
 from heedful.checks import checks as check_registry
 from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
 from heedful.checks.retraining_base import RetrainingCheck, RetrainingContext
-from heedful.core.errors import ConfigError, DataError, ModelError, NotApplicable
+from heedful.core.errors import ConfigError, NotApplicable
+from heedful.core.process_pool import (
+    ReportProgress,
+    Worker,
+    available_cores,
+    run_tasks,
+    run_tasks_here,
+)
 from heedful.core.records import MissingMeasure
 from heedful.core.timing import Clock, Progress, no_progress
 from heedful.data.dataset import Dataset
@@ -24,13 +31,6 @@ from heedful.pipeline.audit.run_lock import lock_folder
 from heedful.pipeline.audit.run_store import AnyJob, DatasetJob, RunStore
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.plan.retraining_settings import RetrainingSettings
-from heedful.pipeline.retrain.announcement import describe_epoch_cost, describe_retraining_cost
-from heedful.pipeline.retrain.process_pool import (
-    Worker,
-    available_cores,
-    train_in_process,
-    train_in_workers,
-)
 from heedful.pipeline.retrain.training_data import (
     TrainingData,
     read_finetuning_recipe,
@@ -38,20 +38,18 @@ from heedful.pipeline.retrain.training_data import (
     retraining_checks,
     stat_recipe_files,
 )
-from heedful.pipeline.retrain.worker_input import new_variant_store, write_worker_input
+from heedful.pipeline.retrain.worker import new_variant_store, train_or_refuse, write_worker_input
 from heedful.training.fit import split_dev
 from heedful.training.variants.context import EncodedTexts, read_recipe
 from heedful.training.variants.variant_store import VariantStore, dependency_order
-from heedful.training.variants.variants import Variant
+from heedful.training.variants.variants import GuidedVariant, Variant, variant_to_dict
 
 RETRAINED_FOLDER = "retrained"
-REFUSALS = (NotApplicable, ConfigError, DataError, ModelError)
-"""Reasons why one model cannot be made; the checks that do not need it go on."""
 
 
 @dataclass(frozen=True)
 class Callbacks:
-    """Whom an audit tells what: how far it is, and what it is about to do."""
+    """Callbacks of an audit: its progress, and announcements of what it is about to do."""
 
     progress: Progress = no_progress
     announce: Callable[[str], None] = lambda _: None
@@ -62,22 +60,22 @@ NO_CALLBACKS = Callbacks()
 
 @dataclass(frozen=True, eq=False)
 class AuditInputs:
-    """What is audited, on what, how, and what its like is trained on."""
+    """The audited model, the texts, the plan, and the data to retrain on; `folder` is the run's."""
 
     subject: Subject
     data: Dataset
     plan: Plan
     training: TrainingData | None
-    folder: Path  # of the run
+    folder: Path
 
 
 def make_dataset_jobs(
     plan: Plan, total: int, *, origin: Mapping[str, Any], training: TrainingData | None
 ) -> list[DatasetJob]:
-    """A job for each check that looks at all texts."""
-    found = []
+    """One job for each check that looks at all texts at once."""
+    jobs = []
     for name in retraining_checks(plan):
-        settled = {
+        settings = {
             "settings": plan.settings_of(name),
             "retraining": RetrainingSettings.of(plan.retraining).binding(),
             "training": None if training is None else training.origin(),
@@ -86,15 +84,15 @@ def make_dataset_jobs(
             "texts": total,
             **origin,
         }
-        content = json.dumps(settled, sort_keys=True)
-        found.append(DatasetJob(name, blake2b(content.encode(), digest_size=10).hexdigest()))
-    return found
+        content = json.dumps(settings, sort_keys=True)
+        jobs.append(DatasetJob(name, blake2b(content.encode(), digest_size=10).hexdigest()))
+    return jobs
 
 
 def run_retraining(
     store: RunStore, jobs: Sequence[AnyJob], audit: AuditInputs, callbacks: Callbacks
 ) -> None:
-    """Have made what the checks ask for, and let them look; what is done is not done again."""
+    """Train the variants that the checks of unfinished jobs request, and run these checks."""
     todo = [job for job in jobs if isinstance(job, DatasetJob) and not store.done(job)]
     if not todo:
         return
@@ -103,10 +101,11 @@ def run_retraining(
         variant_store, base_seed = _open_variant_store(audit)
     except NotApplicable as reason:
         for job in todo:
-            store.put_dataset_job(job, _refused_result(job.check, str(reason)), labels)
+            result = _refused_result(job.check, str(reason))
+            store.put_dataset_job(job, result, labels)
         return
     texts = EncodedTexts(audit.subject, list(audit.data), plan.min_words, mark_hidden_words)
-    trial = RetrainingContext(
+    context = RetrainingContext(
         audit.subject,
         texts,
         variant_store.dev,
@@ -115,55 +114,54 @@ def run_retraining(
         plan.max_batch_tokens,
         base_seed=base_seed,
     )
-    asked, refused = _requested_variants({job.check: checks[job.check] for job in todo}, trial)
-    impossible = _train_missing(
-        variant_store,
-        dependency_order([one for many in asked.values() for one in many]),
-        audit,
-        callbacks,
+    requested, refused = _requested_variants(
+        {job.check: checks[job.check] for job in todo}, context
     )
-    for name, lessons in asked.items():
-        if why := next((impossible[one] for one in lessons if one in impossible), None):
+    ordered = dependency_order([one for many in requested.values() for one in many])
+    impossible = _train_missing(variant_store, ordered, audit, callbacks)
+    for name, variants in requested.items():
+        if why := next((impossible[one] for one in variants if one in impossible), None):
             refused[name] = why
     for job in todo:
         check = checks[job.check]
         if job.check in refused:
             result = _refused_result(job.check, refused[job.check])
         else:
-            callbacks.progress(0, 1, f"looking at what was made: {job.check}")
-            records = [variant_store.record(one) for one in dependency_order(asked[job.check])]
-            result = _run_check(job.check, check, trial, records)
+            callbacks.progress(0, 1, f"evaluating retrained models: {job.check}")
+            records = [variant_store.record(one) for one in dependency_order(requested[job.check])]
+            result = _run_check(job.check, check, context, records)
         store.put_dataset_job(job, result, labels)
 
 
 def _requested_variants(
-    checks: Mapping[str, RetrainingCheck], trial: RetrainingContext
+    checks: Mapping[str, RetrainingCheck], context: RetrainingContext
 ) -> tuple[dict[str, Sequence[Variant]], dict[str, str]]:
-    """What each check wants made, or why it cannot be put."""
-    asked: dict[str, Sequence[Variant]] = {}
+    """The variants that each check requests, and why some checks cannot be run."""
+    requested: dict[str, Sequence[Variant]] = {}
     refused: dict[str, str] = {}
     for name, check in checks.items():
         try:
-            asked[name] = check.variants(trial)
+            requested[name] = check.variants(context)
         except NotApplicable as reason:
             refused[name] = str(reason)
-    return asked, refused
+    return requested, refused
 
 
 def _open_variant_store(audit: AuditInputs) -> tuple[VariantStore, int]:
-    """Where this base model's like is made, and its own seed; NotApplicable says why it cannot be.
+    """The store for variants of the base model, and the base model's own seed.
 
-    What the base model's recipe holds, and the files it names, is part of what all depends on.
+    The base model's recipe and the files it names are part of what all variants depend on. Raises
+    NotApplicable if the model cannot be retrained.
     """
     training, subject = audit.training, audit.subject
-    chosen = RetrainingSettings.of(audit.plan.retraining)
+    settings = RetrainingSettings.of(audit.plan.retraining)
     if isinstance(subject, RecurrentSubject):
         recipe, tuning = asdict(read_recipe(subject)), dict[str, Any]()
     else:
         recipe = tuning = read_finetuning_recipe(subject, audit.plan)
     if training is None:
         raise NotApplicable(
-            "the data has no training split, and none was given: models cannot be made anew"
+            "the data has no training split and none was given: models cannot be retrained"
         )
     training.require_disjoint(audit.data)
     assert isinstance(subject, HasFingerprint)  # noqa: S101 - both kinds are
@@ -173,79 +171,95 @@ def _open_variant_store(audit: AuditInputs) -> tuple[VariantStore, int]:
         "files": stat_recipe_files(recipe),
         **training.origin(),
     }
-    texts = split_dev(training.train, training.dev)
-    where = Path(chosen.folder) if chosen.folder else audit.folder / RETRAINED_FOLDER
-    least = recipe.get("min_words", 1)
     variant_store = new_variant_store(
-        where, subject, texts, min_words=least, origin=origin, tuning=tuning
+        Path(settings.folder) if settings.folder else audit.folder / RETRAINED_FOLDER,
+        subject,
+        split_dev(training.train, training.dev),
+        min_words=recipe.get("min_words", 1),
+        origin=origin,
+        tuning=tuning,
     )
     return variant_store, int(recipe.get("seed", 0))
 
 
 def _train_missing(
     variant_store: VariantStore,
-    lessons: Sequence[Variant],
+    variants: Sequence[Variant],
     audit: AuditInputs,
     callbacks: Callbacks,
 ) -> dict[Variant, str]:
-    """Make what is not there yet, on as many processes as asked for."""
-    if all(map(variant_store.done, lessons)):
+    """Train the variants that are not trained yet; return why some cannot be."""
+    if all(map(variant_store.done, variants)):
         return {}
     if variant_store.folder.resolve() == audit.folder.resolve():
         raise ConfigError(
             f"--retrained and --out are both {variant_store.folder}; they must differ."
         )
     with lock_folder(variant_store.folder, "--retrained"):
-        todo = [
-            one for one in lessons if not variant_store.done(one)
-        ]  # another may have been quicker
-        wanted = RetrainingSettings.of(audit.plan.retraining).workers or available_cores()
-        there, history = len(lessons) - len(todo), read_history(variant_store.base, audit.plan)
+        # checked again under the lock: another process may have trained some
+        todo = [one for one in variants if not variant_store.done(one)]
+        workers = RetrainingSettings.of(audit.plan.retraining).workers or available_cores()
+        workers = min(workers, len(todo))
         callbacks.announce(
-            describe_retraining_cost(variant_store, todo, there, wanted)
-            + describe_epoch_cost(history)
+            describe_retraining_cost(variant_store, todo, len(variants) - len(todo), workers)
+            + describe_epoch_cost(read_history(variant_store.base, audit.plan))
         )
-        # what takes longest first, so that nobody waits for it at the end
-        todo.sort(key=lambda one: -one.pace.epochs)
-        return _train_variants(
-            variant_store, todo, min(wanted, len(todo)), audit.plan, callbacks.progress
-        )
+        todo.sort(key=lambda one: -one.pace.epochs)  # longest first, so that workers end together
+        return _train_variants(variant_store, todo, workers, audit.plan, callbacks.progress)
 
 
 def _train_variants(
     variant_store: VariantStore,
     todo: Sequence[Variant],
-    wanted: int,
+    workers: int,
     plan: Plan,
     progress: Progress,
 ) -> dict[Variant, str]:
-    """On processes where there is more than one and they can open the room; else here."""
-    worker_input = (
-        write_worker_input(variant_store, model=plan.model, choices=plan.subject)
-        if wanted > 1
-        else None
-    )
-    if worker_input is None:
-        return train_in_process(
-            dependency_order(todo), partial(_train_here, variant_store), progress
-        )
-    workers = [Worker(worker_input) for _ in range(wanted)]
+    """Train in worker processes if several are wanted and can load the base model, else here."""
+    train = partial(train_or_refuse, variant_store)
+    options: Any = {"needs": lambda variant: variant.needs, "title": "retraining"}
+    input_file = None
+    if workers > 1:
+        input_file = write_worker_input(variant_store, model=plan.model, choices=plan.subject)
+    if input_file is None:
+        return run_tasks_here(dependency_order(todo), train, progress, **options)
+    processes = [
+        Worker("heedful.pipeline.retrain.worker", [str(input_file)]) for _ in range(workers)
+    ]
     try:
-        return train_in_workers(todo, workers, progress)
+        return run_tasks(todo, [partial(_train_in, one) for one in processes], progress, **options)
     finally:
-        for worker in workers:
-            worker.end()
+        for process in processes:
+            process.end()
 
 
-def _train_here(
-    variant_store: VariantStore, variant: Variant, report_progress: Callable[[str], None]
-) -> str | None:
-    """A lesson in this process."""
-    try:
-        variant_store.train_variant(variant, lambda done, total, words: report_progress(words))  # noqa: ARG005
-    except REFUSALS as reason:
-        return str(reason)
-    return None
+def _train_in(worker: Worker, variant: Variant, report_progress: ReportProgress) -> str | None:
+    return worker(variant_to_dict(variant), report_progress)
+
+
+def describe_retraining_cost(
+    variant_store: VariantStore, todo: Sequence[Variant], trained: int, workers: int
+) -> str:
+    """How many models are about to be retrained, for how many epochs at most."""
+    schedule = variant_store.tuning.get("epochs")  # guided models do not follow it
+    epochs = sum(
+        schedule if schedule and not isinstance(one, GuidedVariant) else one.pace.epochs
+        for one in todo
+    )
+    until = "by the recipe's schedule" if schedule else "until its dev score stops rising"
+    existing = f" ({trained} exist already)" if trained else ""
+    return (
+        f"{len(todo)} models are retrained{existing}, each {until}, at most {epochs} epochs in "
+        f"total; {min(workers, len(todo))} at a time, kept in {variant_store.folder}."
+    )
+
+
+def describe_epoch_cost(history: Mapping[str, Any]) -> str:
+    """How long an epoch of the base model took, if its history records it."""
+    seconds, scores = history.get("cpu_seconds"), history.get("dev_scores")
+    if not seconds or not scores:
+        return ""
+    return f" An epoch of this model took about {seconds / len(scores):.2g} CPU seconds."
 
 
 def _refused_result(name: str, reason: str) -> JobResult:
@@ -256,21 +270,27 @@ def _refused_result(name: str, reason: str) -> JobResult:
 
 
 def _run_check(
-    name: str, check: RetrainingCheck, trial: RetrainingContext, records: Sequence[dict[str, Any]]
+    name: str,
+    check: RetrainingCheck,
+    context: RetrainingContext,
+    records: Sequence[dict[str, Any]],
 ) -> JobResult:
-    """What a check finds, now that all is there; `records` say how each model was trained."""
-    clock, encoded = Clock(), trial.texts.encoded
+    """Run a check; `records` are those of the training of each variant it needs."""
+    clock, encoded = Clock(), context.texts.encoded
     try:
         with clock(name), torch.no_grad():
-            findings = check.examine(trial)
+            findings = check.examine(context)
     except NotApplicable as reason:
         return _refused_result(name, str(reason))
     instances = [one.index for one in encoded]
-    classes = trial.texts.outlook.probabilities.argmax(-1).tolist()
-    retrained = {one["key"]: one for one in records}
+    classes = context.texts.base_predictions.probabilities.argmax(-1).tolist()
     return JobResult(
         tuple(to_measure_columns(name, instances, findings.measurements)),
         dict(zip(instances, classes, strict=True)),
         {one.index: one.label for one in encoded},
-        JobSummary({name: findings.missing}, clock.seconds(), retrained=retrained),
+        JobSummary(
+            {name: findings.missing},
+            clock.seconds(),
+            retrained={one["key"]: one for one in records},
+        ),
     )

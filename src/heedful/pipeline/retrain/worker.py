@@ -1,70 +1,131 @@
-"""A process that retrains variants: `python -m heedful.pipeline.retrain.worker ROOM`.
-
-It reads one variant a line from its input.
-"""
+"""Retraining in other processes: a variant store on disk, and the worker that opens it."""
 
 import json
-import os
-import sys
-import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from queue import Queue
-from typing import TYPE_CHECKING, TextIO
+from typing import Any
 
-from heedful.core.errors import HeedfulError, RunError
+import torch
 
-if TYPE_CHECKING:
-    from heedful.training.variants.variant_store import VariantStore
+from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
+from heedful.core.atomic_files import save_atomic, write_atomic
+from heedful.core.errors import ConfigError, DataError, ModelError, NotApplicable
+from heedful.core.process_pool import ReportProgress, TaskFunction
+from heedful.core.values import Example
+from heedful.models.load import load_subject
+from heedful.models.protocols import HasFingerprint, Subject
+from heedful.models.recurrent.model_folder import load_model, save_model
+from heedful.models.recurrent.subject import RecurrentSubject
+from heedful.training.variants.context import EncodedTexts
+from heedful.training.variants.variant_store import VariantStore
+from heedful.training.variants.variants import Variant, variant_from_dict
 
-
-def main(input_file: Path) -> None:
-    """Teach until the input ends."""
-    answers = _take_output()
-    # only now: a library may print when it is imported
-    from heedful.pipeline.retrain.worker_input import read_worker_input
-    from heedful.training.variants.serialisation import variant_from_dict
-
-    lines: Queue[str] = Queue()
-    threading.Thread(target=_read_requests, args=(lines,), daemon=True).start()
-    variant_store: VariantStore | None = None
-    while True:
-        variant = variant_from_dict(json.loads(lines.get()))
-        try:
-            variant_store = variant_store or read_worker_input(input_file)
-            variant_store.train_variant(
-                variant, lambda done, total, words: _reply(answers, told=words)
-            )
-        except RunError as error:
-            _reply(answers, error=type(error).__name__, why=str(error))
-        except HeedfulError as reason:  # this one cannot be made; what does not need it goes on
-            _reply(answers, refused=str(reason))
-        else:
-            _reply(answers, refused=None)
+WORKER_FOLDER, SETTINGS_FILE, BASE_MODEL_FOLDER = "worker_input", "settings.json", "base"
+REFUSALS = (NotApplicable, ConfigError, DataError, ModelError)
+"""Reasons why one variant cannot be trained; checks that do not need it go on."""
 
 
-def _take_output() -> TextIO:
-    """The standard output, for answers alone.
+def train_or_refuse(
+    variant_store: VariantStore, variant: Variant, report_progress: ReportProgress
+) -> str | None:
+    """Train a variant in this process; return the reason if it cannot be trained."""
+    try:
+        variant_store.train_variant(variant, lambda done, total, message: report_progress(message))  # noqa: ARG005
+    except REFUSALS as reason:
+        return str(reason)
+    return None
 
-    Descriptor 1 is copied and then leads to standard error, so that whatever else is printed goes
-    there, also by C libraries.
+
+def new_variant_store(
+    folder: Path,
+    base: Subject,
+    texts: Sequence[Sequence[Example]],
+    *,
+    min_words: int,
+    origin: Mapping[str, Any],
+    tuning: Mapping[str, Any],
+) -> VariantStore:
+    """A variant store for a base model and its training and dev texts."""
+    train, dev = (EncodedTexts(base, one, min_words, mark_hidden_words) for one in texts)
+    return VariantStore(folder, base, train, dev, origin, tuning)
+
+
+def write_worker_input(
+    variant_store: VariantStore, *, model: str, choices: Mapping[str, Any]
+) -> Path | None:
+    """Write what a worker needs; None if the base model exists in this process only.
+
+    `model` is the folder of a transformer, `choices` the options that it was loaded with.
     """
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return answers
+    folder = variant_store.folder / WORKER_FOLDER
+    if isinstance(variant_store.base, RecurrentSubject):
+        save_model(variant_store.base, folder / BASE_MODEL_FOLDER)
+        dtype = str(variant_store.base.network.embedding.weight.dtype).removeprefix("torch.")
+        source: dict[str, Any] = {"model": str(folder / BASE_MODEL_FOLDER), "dtype": dtype}
+    elif Path(model).exists():
+        source = {"model": model, "choices": dict(choices)}
+    else:
+        return None
+    for name, texts in (("train", variant_store.train), ("dev", variant_store.dev)):
+        save_atomic(folder / f"{name}.jsonl", partial(_write_examples, texts.examples))
+    settings = {
+        **source,
+        "folder": str(variant_store.folder),
+        "min_words": variant_store.train.min_words,
+        "origin": dict(variant_store.origin),
+        "tuning": dict(variant_store.tuning),
+    }
+    write_atomic(folder / SETTINGS_FILE, json.dumps(settings))
+    return folder / SETTINGS_FILE
 
 
-def _read_requests(lines: "Queue[str]") -> None:
-    """Pass lines on; when there are no more, nobody is waiting for an answer."""
-    for line in sys.stdin:
-        lines.put(line)
-    os._exit(0)
+def read_worker_input(path: Path) -> VariantStore:
+    """Open the variant store that `write_worker_input` has written."""
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    base: Subject
+    if "dtype" in settings:
+        base = load_model(Path(settings["model"]), dtype=getattr(torch, settings["dtype"]))
+    else:
+        base = load_subject(settings["model"], **settings["choices"])
+    if not isinstance(base, HasFingerprint) or base.fingerprint() != settings["origin"]["model"]:
+        raise ModelError(f"{settings['model']} is another model than the audited one.")
+    return new_variant_store(
+        Path(settings["folder"]),
+        base,
+        [_read_examples(path.parent / f"{name}.jsonl") for name in ("train", "dev")],
+        **{name: settings[name] for name in ("min_words", "origin", "tuning")},
+    )
 
 
-def _reply(answers: TextIO, **what: str | None) -> None:
-    answers.write(json.dumps(what) + "\n")
-    answers.flush()
+def _write_examples(examples: Sequence[Example], draft: str) -> None:
+    with open(draft, "w", encoding="utf-8") as file:  # noqa: PTH123 - a draft's name is a string
+        for one in examples:
+            file.write(json.dumps(asdict(one)) + "\n")
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def _read_examples(path: Path) -> list[Example]:
+    examples = []
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            raw = json.loads(line)
+            for name in ("tokens", "rationale", "word_scores", "candidates"):
+                raw[name] = None if raw[name] is None else tuple(raw[name])
+            examples.append(Example(**raw))
+    return examples
+
+
+def open_worker(input_file: str) -> TaskFunction:
+    """The function that trains one variant in a worker process."""
+    variant_store: VariantStore | None = None
+
+    def train(raw: dict[str, Any], report_progress: ReportProgress) -> str | None:
+        nonlocal variant_store
+        try:
+            variant_store = variant_store or read_worker_input(Path(input_file))
+        except REFUSALS as reason:
+            return str(reason)
+        return train_or_refuse(variant_store, variant_from_dict(raw), report_progress)
+
+    return train

@@ -31,7 +31,7 @@ from heedful.planted.trained.train import (
     freeze_float64,
     train_network,
 )
-from heedful.training.variants.losses import hiding_penalty
+from heedful.training.objectives import hiding_penalty
 
 TARGET_PROBABILITY = 0.9  # log-odds of 2.2: an output that can still move both ways
 TARGET_LOG_ODDS = 2.2

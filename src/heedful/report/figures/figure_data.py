@@ -39,8 +39,8 @@ def _histograms(records: RunRecords) -> Iterable[FigureData | None]:
             name=measure,
             kind="histogram",
             title=title,
-            caption=f"Kendall's τ per text, mean {format_two_decimals(mean)}; share of the texts of "
-            "each class.",
+            caption=f"Kendall's τ per text, mean {format_two_decimals(mean)}; share of the texts "
+            "of each class.",
             x="Kendall's τ",
             span=(-1.0, 1.0),
             classes=classes,

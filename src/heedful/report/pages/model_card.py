@@ -6,8 +6,7 @@ from typing import Any
 
 from heedful.core.records import Estimate, Verdict
 from heedful.report.pages.model_index import model_index, model_name
-from heedful.report.pages.run_html import three_decimals
-from heedful.report.pages.run_markdown import escape_markdown
+from heedful.report.pages.run_markdown import escape_markdown, format_interval
 from heedful.report.pages.yaml_block import front_matter
 from heedful.report.sections.claims import ClaimRow, EvidenceRow, build_claims
 from heedful.report.sections.provenance import list_limits, read_audited_attention
@@ -51,7 +50,8 @@ def _lines(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[str]:
     yield f"**Answer.** {answer} {_shown(verdict.why)}\n"
     if (audited := read_audited_attention(manifest)) is not None:
         yield f"{_shown(audited.sentence)}\n"
-    yield f"**Degree.** {describe_degree(verdict.degree.estimate if verdict.degree else None, level)}\n"
+    degree = verdict.degree.estimate if verdict.degree else None
+    yield f"**Degree.** {describe_degree(degree, level)}\n"
     yield f"**What to use.** {describe_use(verdict)}\n"
     yield "### What was found\n"
     yield "| claim | found | in words | rests on |\n| --- | --- | --- | --- |"
@@ -81,13 +81,6 @@ def _format_evidence(one: EvidenceRow) -> str:
     if told:
         return f"{_shown(one.check)}: {', '.join(told)}"
     return _shown(f"{one.check}: {one.missing}" if one.missing else one.check)
-
-
-def format_interval(estimate: Estimate) -> str:
-    """A figure with its interval, as Markdown."""
-    if estimate.n < 2 or isnan(estimate.low):
-        return three_decimals(estimate.value)
-    return f"{three_decimals(estimate.value)} \\[{three_decimals(estimate.low)}, {three_decimals(estimate.high)}\\]"
 
 
 def describe_degree(degree: Estimate | None, level: float) -> str:

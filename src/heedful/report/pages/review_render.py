@@ -82,7 +82,8 @@ def _results(review: Review) -> Iterator[str]:
 
 def _check(check: CheckTable, power: str) -> Iterator[str]:
     yield f"\n### {escape_markdown(check.name)}: {escape_markdown(check.question)}\n"
-    yield f"{escape_markdown(check.answer)}; {escape_markdown(power)}. {escape_markdown(check.why)}\n"
+    answer, said, why = map(escape_markdown, (check.answer, power, check.why))
+    yield f"{answer}; {said}. {why}\n"
     if not check.rows:
         return
     yield "| measure | | mean | n | undefined |\n| --- | --- | --- | ---: | ---: |"

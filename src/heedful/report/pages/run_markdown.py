@@ -43,7 +43,8 @@ def _lines(page: Page) -> Iterator[str]:
     if page.audited:
         yield f"\n{escape_markdown(page.audited.sentence)}"
     if page.degree:
-        yield f"\nDegree, from shuffled attention (0) to the gradient (1): {_format_estimate(page.degree)}."
+        degree = format_interval(page.degree)
+        yield f"\nDegree, from shuffled attention (0) to the gradient (1): {degree}."
     if page.instead:
         yield f"\nInstead: {escape_markdown(page.instead)}"
     yield "\n| claim | answer | meaning |\n| --- | --- | --- |"
@@ -78,7 +79,8 @@ def _powers(page: Page) -> Iterator[str]:
     yield "| claim | check | power |\n| --- | --- | --- |"
     for claim in page.claims:
         for one in claim.evidence:
-            yield f"| {escape_markdown(claim.name)} | {escape_markdown(one.check)} | {escape_markdown(one.power)} |"
+            cells = map(escape_markdown, (claim.name, one.check, one.power))
+            yield f"| {' | '.join(cells)} |"
 
 
 def _choices(choices: Choices) -> Iterator[str]:
@@ -93,17 +95,19 @@ def _choices(choices: Choices) -> Iterator[str]:
 def _rows(check: CheckTable) -> Iterator[str]:
     for row in check.rows:
         role = f" ({row.role})" if row.role != "measure" else ""
-        words = f"{escape_markdown(row.words)}{role}: " if row.words else ""
-        told = f"{words}{escape_markdown(row.name)} | {_format_estimate(row.estimate)} | {row.estimate.n}"
-        yield f"| {escape_markdown(check.name)} | {told} |"
+        cells = (check.name, f"{row.words}{role}: {row.name}" if row.words else row.name)
+        named = " | ".join(map(escape_markdown, cells))
+        yield f"| {named} | {format_interval(row.estimate)} | {row.estimate.n} |"
     for one in check.missing:
         yield f"| {escape_markdown(check.name)} | no {escape_markdown(one)} | – | – |"
 
 
-def _format_estimate(estimate: Estimate) -> str:
+def format_interval(estimate: Estimate) -> str:
+    """An estimate with its interval, as Markdown."""
     if estimate.n < 2 or estimate.low != estimate.low:
         return three_decimals(estimate.value)
-    return f"{three_decimals(estimate.value)} \\[{three_decimals(estimate.low)}, {three_decimals(estimate.high)}\\]"
+    low, high = three_decimals(estimate.low), three_decimals(estimate.high)
+    return f"{three_decimals(estimate.value)} \\[{low}, {high}\\]"
 
 
 def _methods(methods: MethodAgreement) -> Iterator[str]:

@@ -144,12 +144,15 @@ def _necessity(found: RetrainedCheck) -> PartContent:
 
 
 def _seeds(found: RetrainedCheck) -> PartContent:
+    seeds, shuffled, uniform, adversary = (
+        format_estimate(found.estimate(f"jsd_{name}"))
+        for name in ("seeds", "shuffled", "uniform", "adversary")
+    )
     note = (
-        "Distances are between the attention of the model under audit and that of models trained "
-        f"with other seeds, each text's median over seeds: {format_estimate(found.estimate('jsd_seeds'))} on "
-        f"average. Shuffled, its own weights lie {format_estimate(found.estimate('jsd_shuffled'))} away, "
-        f"spread evenly {format_estimate(found.estimate('jsd_uniform'))}, an adversary's "
-        f"{format_estimate(found.estimate('jsd_adversary'))}."
+        "Distances are between the attention of the audited model and that of models trained with "
+        f"other seeds, each text's median over seeds: {seeds} on average. The distance of its own "
+        f"weights shuffled is {shuffled}, of uniform weights {uniform}, of an adversary's "
+        f"{adversary}."
     )
     return (), (note,), (), ()
 
@@ -178,8 +181,8 @@ def _deception(found: RetrainedCheck) -> PartContent:
     note = (
         "The control: a model trained and tested without the words reaches "
         f"{format_estimate(found.estimate('score_without_words'))}, a loss of "
-        f"{format_estimate(found.estimate('words_worth'))}. Only where that loses are the words decisive, "
-        "and only then does hiding them show anything."
+        f"{format_estimate(found.estimate('words_worth'))}. The words are decisive only if that "
+        "loses accuracy, and only then does hiding them show anything."
     )
     before = WeightRow("before", (found.estimate("mass_before"), found.estimate("score_before")))
     rows = [_tried(one, ("mass_after", "score_after")) for one in found.tried]

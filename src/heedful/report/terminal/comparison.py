@@ -86,7 +86,8 @@ def _answer(answer: str) -> Text:
 
 
 def _print_pair(out: Console, compared: ComparisonRecord, pair: SidePair) -> None:
-    title = f"\n{escape_control_characters(pair.second)} against {escape_control_characters(pair.first)}: {pair.pairing}"
+    second, first = map(escape_control_characters, (pair.second, pair.first))
+    title = f"\n{second} against {first}: {pair.pairing}"
     out.print(Text(title, style="bold"))
     for note in pair.notes:
         out.print(Text(escape_control_characters(note), style="yellow"))

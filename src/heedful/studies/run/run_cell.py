@@ -1,16 +1,9 @@
-"""Run one cell: train, test, audit. Runs as its own process.
+"""Run one cell of a study: train, test and audit a model.
 
-    python -m heedful.studies.run.run_cell OUT
-
-The cell is one line of JSON on standard input, which stays open while the cell is needed: the
-process exits when its input closes. Steps that are done are not repeated, so that an interrupted
-cell continues where it stopped.
+Finished steps are not repeated, so that an interrupted cell resumes where it stopped.
 """
 
 import json
-import os
-import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -27,6 +20,7 @@ from heedful.checks.retraining_base import RetrainingCheck
 from heedful.core.atomic_files import write_atomic
 from heedful.core.batch import Encoded
 from heedful.core.errors import HeedfulError
+from heedful.core.process_pool import ReportProgress, TaskFunction
 from heedful.data.dataset import DEV_NAMES, Dataset
 from heedful.data.read import read, splits
 from heedful.models.load import load_subject
@@ -44,12 +38,12 @@ MODEL, RUN, TRAINED = "model", "run", "trained.json"
 
 
 def run_cell(cell: StudyCell, out: Path) -> dict[str, Any]:
-    """Run the cell and return its summary, which is written last."""
+    """Run the cell, write its record last, and return it."""
     place = cell.place(out)
     trained = _train_or_load(cell, place)
     subject = load_subject(place / MODEL)
     if isinstance(subject, RecurrentSubject):
-        subject.network.double()  # float32 would decide ties and tiny differences
+        subject.network.double()  # ties and tiny differences must not depend on float32 rounding
     test = _read(cell, "test", subject.labels)
     started = time.process_time()
     performance = _performance(subject, [subject.encode(one) for one in test])
@@ -64,7 +58,7 @@ def run_cell(cell: StudyCell, out: Path) -> dict[str, Any]:
     run = audit(
         subject, test, plan=plan, out=place / RUN, **_training_data(cell, plan, subject.labels)
     )
-    summary = {
+    record = {
         **asdict(cell),
         "performance": performance,
         "texts": {**trained["texts"], "test": len(test)},
@@ -78,8 +72,8 @@ def run_cell(cell: StudyCell, out: Path) -> dict[str, Any]:
         "versions": run.manifest["versions"],
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    write_atomic(place / CELL_FILE, json.dumps(summary, indent=1))
-    return summary
+    write_atomic(place / CELL_FILE, json.dumps(record, indent=1))
+    return record
 
 
 def _read(cell: StudyCell, split: str, labels: Sequence[str] | None = None) -> Dataset:
@@ -92,34 +86,34 @@ def _cleaning_option(cell: StudyCell) -> dict[str, Any]:
 
 
 def _training_data(cell: StudyCell, plan: Plan, labels: Sequence[str]) -> dict[str, Any]:
-    """Training and dev texts, if a check retrains models."""
+    """The data to retrain on, if a check retrains."""
     if not any(isinstance(one, RetrainingCheck) for one in plan.build_checks().values()):
         return {}
     return {"train": _read(cell, "train", labels), "dev": _dev(cell, labels)}
 
 
 def _dev(cell: StudyCell, labels: Sequence[str]) -> Dataset | None:
-    found = splits(cell.data, cleaning=cell.cleaning or None)
-    return _read(cell, "dev", labels) if set(DEV_NAMES) & set(found) else None
+    names = splits(cell.data, cleaning=cell.cleaning or None)
+    return _read(cell, "dev", labels) if set(DEV_NAMES) & set(names) else None
 
 
 def _train_or_load(cell: StudyCell, place: Path) -> dict[str, Any]:
-    """The summary of the model's training; the model is trained unless that was done before."""
+    """The record of the model's training; train it if there is none."""
     if (place / TRAINED).exists():
-        trained: dict[str, Any] = json.loads((place / TRAINED).read_text(encoding="utf-8"))
-        return trained
+        existing: dict[str, Any] = json.loads((place / TRAINED).read_text(encoding="utf-8"))
+        return existing
     train = _read(cell, "train")
     dev = _dev(cell, train.labels)
     history = (_tune if cell.attention == OWN_ATTENTION else _fit)(cell, train, dev, place / MODEL)
-    summary = {
+    record = {
         "texts": {"train": history["data"]["texts"], "dev": history["dev"]["texts"]},
         "epochs": len(history["dev_scores"]),
         "best_epoch": history["best_epoch"],
         "cpu_seconds": history["cpu_seconds"],
         "torch": version("torch"),
     }
-    write_atomic(place / TRAINED, json.dumps(summary, indent=1))
-    return summary
+    write_atomic(place / TRAINED, json.dumps(record, indent=1))
+    return record
 
 
 def _fit(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
@@ -132,7 +126,7 @@ def _fit(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Map
 
 def _tune(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
     from heedful.training.finetune import HISTORY_FILE, finetune
-    from heedful.training.loop.transformer_trainer import FineTuning
+    from heedful.training.recipe import FineTuning
 
     finetune(train, dev, FineTuning(cell.encoder, seed=cell.seed, **cell.recipe), out=out)
     history: Mapping[str, Any] = json.loads((out / HISTORY_FILE).read_text(encoding="utf-8"))
@@ -140,35 +134,24 @@ def _tune(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Ma
 
 
 def _performance(subject: Subject, texts: Sequence[Encoded]) -> dict[str, float]:
-    """Accuracy; for two classes also F1 of the second and ROC-AUC."""
-    outputs, gold = (
-        predict_probabilities(subject, texts).numpy(),
-        np.array([one.label for one in texts]),
-    )
+    """Accuracy, and for two classes F1 of the second class and ROC-AUC."""
+    outputs = predict_probabilities(subject, texts).numpy()
+    gold = np.array([one.label for one in texts])
     scores = {"accuracy": accuracy(outputs.argmax(1), gold)}
     if outputs.shape[1] == 2:
         scores |= {"f1": f1(outputs.argmax(1), gold), "roc_auc": roc_auc(outputs[:, 1], gold)}
     return scores
 
 
-def main() -> int:
-    """Run the cell on standard input; return the exit code, with errors as one line on stderr."""
+def open_worker(out: str) -> TaskFunction:
+    """The function that runs one cell in a worker process."""
     torch.set_num_threads(1)
-    try:
-        cell = StudyCell.from_json(sys.stdin.readline())
-        threading.Thread(target=_exit_when_stdin_closes, daemon=True).start()
-        run_cell(cell, Path(sys.argv[1]))
-    except HeedfulError as error:
-        print(f"heedful: {error}", file=sys.stderr)  # noqa: T201
-        return 2
-    return 0
 
+    def run(raw: dict[str, Any], report_progress: ReportProgress) -> str | None:  # noqa: ARG001
+        try:
+            run_cell(StudyCell.from_json(json.dumps(raw)), Path(out))
+        except HeedfulError as error:
+            return str(error)
+        return None
 
-def _exit_when_stdin_closes() -> None:
-    """Exit when the parent is gone, so that another process can run the cell."""
-    sys.stdin.read()
-    os._exit(1)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return run

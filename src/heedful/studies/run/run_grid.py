@@ -1,80 +1,77 @@
-"""Run cells in parallel, each in its own process, so that a failure does not affect others."""
+"""Run the cells of a study side by side, each in a process of its own."""
 
-import json
-import os
-import subprocess
-import sys
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from time import sleep
 
+from heedful.core.process_pool import ReportProgress, Worker, WorkerDied, run_tasks
 from heedful.core.timing import Progress
 from heedful.studies.run.grid import StudyCell
 
-POLL_SECONDS = 0.2  # seconds between two polls of the workers
-LOG_TAIL = 2000  # bytes of a failed worker's log that are read
+LOG_TAIL = 2000  # characters at the end of a log that are searched for the last line
+
+
+@dataclass(frozen=True)
+class _CellTask:
+    """A cell to run, identified by its folder."""
+
+    folder: Path
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(eq=False)
+class _CellRunner:
+    """Runs cells one after the other, each in a new process: a crash harms no other cell."""
+
+    cells: dict[Path, StudyCell]
+    out: Path
+    worker: Worker | None = None
+
+    def __call__(self, task: _CellTask, report_progress: ReportProgress) -> str | None:
+        self.worker = start_worker(task.folder, self.out)
+        try:
+            return self.worker(asdict(self.cells[task.folder]), report_progress)
+        except WorkerDied as error:
+            return _last_line(task.folder) if (self.worker.process.returncode > 0) else str(error)
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        """Kill the running process, if any."""
+        if self.worker is not None:
+            self.worker.end()
 
 
 def run_cells(
     cells: Sequence[StudyCell], out: Path, *, workers: int, progress: Progress
 ) -> dict[str, str]:
-    """Run the cells that are not done; return the reason of each failure by cell name."""
-    waiting = deque(one for one in cells if not one.done(out))
-    done, total = len(cells) - len(waiting), len(cells)
-    running: dict[Path, tuple[StudyCell, subprocess.Popen[bytes], Path]] = {}
-    failed: dict[str, str] = {}
+    """Run the cells that are not done; return why some failed, by name."""
+    todo = {cell.place(out): cell for cell in cells if not cell.done(out)}
+    done = len(cells) - len(todo)
+    tasks = [_CellTask(folder, cell.name) for folder, cell in todo.items()]
+    runners = [_CellRunner(todo, out) for _ in range(min(workers, len(tasks)))]
+
+    def report(finished: int, total: int, message: str) -> None:  # noqa: ARG001
+        progress(done + finished, len(cells), message)
+
     try:
-        while waiting or running:
-            while waiting and len(running) < workers:
-                cell = waiting.popleft()
-                running[cell.place(out)] = cell, *_start(cell, out)
-            progress(done, total, ", ".join(one.name for one, _, _ in running.values()))
-            sleep(POLL_SECONDS)
-            for place, (cell, process, log) in list(running.items()):
-                if process.poll() is not None:
-                    _wait(process)
-                    del running[place]
-                    done += 1
-                    if process.returncode:
-                        failed[cell.name] = _failure_reason(process.returncode, log)
-    finally:  # also when interrupted: stop all workers
-        for _, process, _ in running.values():
-            process.terminate()
-        for _, process, _ in running.values():
-            _wait(process)
-    progress(done, total, "done")
-    return failed
+        failed = run_tasks(tasks, runners, report, title="cells")
+    finally:
+        for runner in runners:
+            runner.end()
+    return {task.name: why for task, why in failed.items()}
 
 
-def _start(cell: StudyCell, out: Path) -> tuple["subprocess.Popen[bytes]", Path]:
-    place = cell.place(out)
-    place.mkdir(parents=True, exist_ok=True)
-    log = place / "log.txt"
-    with log.open("wb") as told:
-        process = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-m", "heedful.studies.run.run_cell", str(out)],
-            stdin=subprocess.PIPE,
-            stdout=told,
-            stderr=told,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
-    assert process.stdin is not None  # noqa: S101 - it is a pipe
-    process.stdin.write(json.dumps(asdict(cell)).encode() + b"\n")
-    process.stdin.flush()  # stays open: a worker exits when its input closes
-    return process, log
+def start_worker(folder: Path, out: Path) -> Worker:
+    """A process that runs one cell and writes its log to the folder of the cell."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return Worker("heedful.studies.run.run_cell", [str(out)], log=folder / "log.txt")
 
 
-def _wait(process: "subprocess.Popen[bytes]") -> None:
-    process.wait()
-    if process.stdin is not None:
-        process.stdin.close()
-
-
-def _failure_reason(code: int, log: Path) -> str:
-    """The last line that a failed process printed, or its exit code."""
-    said = log.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace").strip().splitlines()
-    if code < 0:
-        return f"killed by signal {-code}; is there enough memory?"
-    return said[-1].removeprefix("heedful: ") if said else f"ended with code {code}"
+def _last_line(folder: Path) -> str:
+    """The last line of the log of a failed cell."""
+    log = (folder / "log.txt").read_bytes()[-LOG_TAIL:].decode("utf-8", "replace").strip()
+    return log.splitlines()[-1] if log else "its process ended without a message"

@@ -1,4 +1,4 @@
-"""What a training that was cut off needs to go on: one file, whole or not there at all."""
+"""The state of a training run, and the checkpoint file from which an interrupted run resumes."""
 
 import json
 from collections.abc import Mapping
@@ -17,12 +17,15 @@ from heedful.core.errors import RunError
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
 CHECKPOINT_SCHEMA = 1
-TrainingIdentity = Mapping[str, Any]  # what the result depends on, as JSON
+TrainingIdentity = Mapping[str, Any]  # everything that the result depends on, as JSON
 
 
 @dataclass(eq=False)
 class TrainingState:
-    """Everything that a training changes as it goes; random draws follow from seed and epoch."""
+    """Everything that training changes; random draws are not part of it: seed and epoch fix them.
+
+    `sessions` counts the processes that worked on this run: 1 plus the number of resumptions.
+    """
 
     model: nn.Module
     optimiser: torch.optim.Optimizer
@@ -33,20 +36,20 @@ class TrainingState:
     sessions: int = 1
 
     @property
-    def marks(self) -> list[tuple[float, float]]:
-        """What epochs are compared by: score, and among equals accuracy.
+    def selection_keys(self) -> list[tuple[float, float]]:
+        """The keys that epochs are compared by: score, then accuracy to break ties.
 
-        ROC-AUC is 1 as soon as the classes are apart, long before they lie on their own sides.
+        ROC-AUC reaches 1 once the classes are separated, long before the accuracy does.
         """
         return list(zip(self.scores, self.accuracies, strict=True))
 
     @property
     def best_epoch(self) -> int:
-        """The first of the best epochs, from 0."""
-        return self.marks.index(max(self.marks))
+        """The first of the best epochs, counted from 0."""
+        return self.selection_keys.index(max(self.selection_keys))
 
-    def judged(self, score: float, accuracy: float) -> None:
-        """An epoch has ended with this score; its weights are kept if none was better."""
+    def record_epoch(self, score: float, accuracy: float) -> None:
+        """Append the scores of a finished epoch; copy its weights if it is the best so far."""
         self.scores.append(score)
         self.accuracies.append(accuracy)
         if self.best_epoch == len(self.scores) - 1:
@@ -54,7 +57,7 @@ class TrainingState:
 
 
 def save_checkpoint(state: TrainingState, folder: Path, identity: TrainingIdentity) -> None:
-    """Write the state; the one before it is there until this one is."""
+    """Write the state atomically: the previous checkpoint stays until the new one is complete."""
     tensors = {f"model.{name}": one for name, one in _copy_weights(state.model).items()}
     if state.best_epoch != len(state.scores) - 1:
         tensors |= {f"best.{name}": one for name, one in state.best.items()}
@@ -72,7 +75,7 @@ def save_checkpoint(state: TrainingState, folder: Path, identity: TrainingIdenti
 
 
 def load_checkpoint(state: TrainingState, folder: Path, identity: TrainingIdentity) -> None:
-    """Set the state to what the folder's checkpoint holds, if there is one."""
+    """Restore the state from the folder's checkpoint, if there is one."""
     path = folder / CHECKPOINT_FILE
     if not path.exists():
         return
@@ -84,11 +87,13 @@ def load_checkpoint(state: TrainingState, folder: Path, identity: TrainingIdenti
             _require_same(header["identity"], identity, path)
             _restore_state(state, header, {name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise RunError(f"{path} cannot be continued: {error}. Remove it to start anew.") from error
+        raise RunError(
+            f"Training cannot resume from {path}: {error}. Remove the file to start again."
+        ) from error
 
 
 def delete_checkpoint(folder: Path) -> None:
-    """Remove the checkpoint of a training that has ended."""
+    """Remove the checkpoint of a finished training run."""
     remove_file(folder / CHECKPOINT_FILE)
 
 
@@ -111,23 +116,23 @@ def _restore_state(
     state.seconds, state.sessions = float(header["seconds"]), int(header["sittings"]) + 1
 
 
-def _require_same(found: TrainingIdentity, identity: TrainingIdentity, path: Path) -> None:
+def _require_same(saved: TrainingIdentity, identity: TrainingIdentity, path: Path) -> None:
     expected = json.loads(json.dumps(identity))
-    keys = (*expected, *(key for key in found if key not in expected))
-    if other := [key for key in keys if found.get(key) != expected.get(key)]:
+    keys = (*expected, *(key for key in saved if key not in expected))
+    if differing := [key for key in keys if saved.get(key) != expected.get(key)]:
         raise RunError(
-            f"{path} belongs to another training: it differs in {', '.join(other)}. Give the same "
-            "settings to continue that one, choose another --out, or remove the file."
+            f"{path} belongs to another training run: it differs in {', '.join(differing)}. Give "
+            "the same settings to resume that run, choose another --out, or remove the file."
         )
 
 
 def _copy_weights(model: nn.Module) -> dict[str, Tensor]:
-    """Copies, because safetensors keeps no two weights that share their memory."""
+    """Copies, because safetensors refuses two tensors that share memory."""
     return {name: one.detach().clone() for name, one in model.state_dict().items()}
 
 
 def _write_safetensors(tensors: dict[str, Tensor], header: str, draft: str) -> None:
     try:
         save_file(tensors, draft, metadata={"training": header})
-    except SafetensorError as error:  # its word for a full disk, too
+    except SafetensorError as error:  # safetensors raises this for a full disk, too
         raise OSError(str(error)) from error

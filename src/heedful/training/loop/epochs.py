@@ -1,9 +1,11 @@
-"""Epoch after epoch until the dev score has stopped rising, from wherever it was cut off."""
+"""The epoch loop: early stopping, and a checkpoint after each epoch to resume from."""
 
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+
+from torch import Tensor
 
 from heedful.core.atomic_files import remove_drafts
 from heedful.core.errors import ConfigError
@@ -18,10 +20,10 @@ from heedful.training.loop.checkpoint import (
 
 @dataclass(frozen=True)
 class EarlyStopping:
-    """When to stop: after `epochs` at the latest, or `patience` of them without a better score.
+    """Stop after `epochs`, or after `patience` epochs without a better dev score.
 
-    Where `ceiling` is the best that score and accuracy can be, nothing better is waited for there:
-    the first epoch to reach it is the one that is kept.
+    `ceiling` is the best value that score and accuracy can take; an epoch that reaches it ends
+    training, since no later epoch can be better. Without `patience` all epochs run.
     """
 
     epochs: int
@@ -30,67 +32,86 @@ class EarlyStopping:
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or (self.patience is not None and self.patience < 1):
-            raise ConfigError(f"epochs and patience start at 1; got {self}.")
+            raise ConfigError(f"epochs and patience must be at least 1; got {self}.")
 
-    def plateau(self, state: TrainingState) -> bool:
-        """Whether the last `patience` epochs brought nothing better, or nothing better can come."""
+    @property
+    def doubled(self) -> "EarlyStopping":
+        """The limits of an adversary, given those of other seeds: twice as long, as published."""
+        return EarlyStopping(2 * self.epochs, self.patience and 2 * self.patience)
+
+    @property
+    def halved(self) -> "EarlyStopping":
+        """The limits of other seeds, given those of an adversary."""
+        return EarlyStopping(max(1, self.epochs // 2), self.patience and max(1, self.patience // 2))
+
+    def has_plateaued(self, state: TrainingState) -> bool:
+        """Whether the last `patience` epochs brought nothing better, or the ceiling is reached."""
         if self.patience is None or not state.scores:
             return False
-        if self.ceiling is not None and state.marks[state.best_epoch] >= (self.ceiling,) * 2:
+        best = state.selection_keys[state.best_epoch]
+        if self.ceiling is not None and best >= (self.ceiling, self.ceiling):
             return True
         return len(state.scores) - 1 - state.best_epoch >= self.patience
 
     def should_stop(self, state: TrainingState) -> bool:
-        """Whether training ends here."""
-        return len(state.scores) >= self.epochs or self.plateau(state)
+        """Whether training ends after the epochs recorded so far."""
+        return len(state.scores) >= self.epochs or self.has_plateaued(state)
 
 
 @runtime_checkable
 class EpochTrainer(Protocol):
-    """What an epoch consists of."""
+    """Runs single epochs."""
 
     def epoch(self, number: int, state: TrainingState, progress: Progress) -> None:
-        """Every training text once, then the dev score, told to the state."""
+        """Visit every training text once, then record the dev score in the state."""
         ...
 
 
 @dataclass(frozen=True)
 class CheckpointFolder:
-    """Where a training keeps what it needs to go on, and what it is."""
+    """Where checkpoints are written, and the identity of the training run they belong to."""
 
     folder: Path
     identity: TrainingIdentity
 
 
 def run_epochs(
-    course: EpochTrainer,
+    trainer: EpochTrainer,
     state: TrainingState,
     stopping: EarlyStopping,
     *,
-    kept: CheckpointFolder | None,
+    checkpoint: CheckpointFolder | None,
     progress: Progress,
 ) -> None:
-    """Train; with `kept`, each epoch is safe once it is over, and done once."""
+    """Train until `stopping` ends it; with `checkpoint`, resume and save after each epoch."""
     started = time.process_time()
-    if kept is not None:
-        remove_drafts(kept.folder)
-        load_checkpoint(state, kept.folder, kept.identity)
+    if checkpoint is not None:
+        remove_drafts(checkpoint.folder)
+        load_checkpoint(state, checkpoint.folder, checkpoint.identity)
     while not stopping.should_stop(state):
-        course.epoch(len(state.scores), state, progress)
+        trainer.epoch(len(state.scores), state, progress)
         now = time.process_time()
         state.seconds, started = state.seconds + now - started, now
-        if kept is not None:
-            save_checkpoint(state, kept.folder, kept.identity)
+        if checkpoint is not None:
+            save_checkpoint(state, checkpoint.folder, checkpoint.identity)
+
+
+def require_finite(value: Tensor, name: str, *, rate: float) -> None:
+    """Raise ConfigError if a loss or a gradient is NaN or infinite."""
+    if not bool(value.isfinite().all()):
+        raise ConfigError(
+            f"Training diverged: {name} is not finite. Choose a learning rate below {rate:g}."
+        )
 
 
 def summarise_training(state: TrainingState, stopping: EarlyStopping) -> dict[str, Any]:
-    """What came of a training, for its history."""
+    """The history of a training run; `plateau` is None where no early stopping was asked for."""
     return {
         "dev_scores": list(state.scores),
         "dev_accuracies": list(state.accuracies),
         "best_epoch": state.best_epoch + 1,
         "epochs": len(state.scores),
-        "plateau": stopping.plateau(state),
+        "plateau": None if stopping.patience is None else stopping.has_plateaued(state),
         "cpu_seconds": round(state.seconds, 1),
         "sittings": state.sessions,
     }

@@ -1,4 +1,4 @@
-"""What a subject says to many texts, and how it attends to them."""
+"""Probabilities and attention of a subject on many texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,15 +8,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.core.batch import Encoded
+from heedful.data.batching import batches_for
 from heedful.models.protocols import Subject
-from heedful.training.loop.batching import batches_for
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Outputs in the order of the texts, and for each text its weights, one per token.
+    """Probabilities in the order of the texts, and for each text its attention, one per token.
 
-    `rows` are the weights behind them, special tokens' too, where asked for: every head's, say.
+    `rows`, kept on request, are the weights behind the attention, those of every head and on
+    special tokens included.
     """
 
     probabilities: Float[Tensor, "n C"]
@@ -24,20 +25,17 @@ class Predictions:
     rows: tuple[Float[Tensor, "_ _"], ...] = ()
 
     def padded(self) -> Float[Tensor, "n T"]:
-        """The weights as one table, zero beyond a text's end."""
+        """The attention as one table, zero beyond the end of a text."""
         return torch.nn.utils.rnn.pad_sequence(list(self.attention), batch_first=True)
 
 
 def predict_all(
-    subject: Subject,
-    encoded: Sequence[Encoded],
-    *,
-    keep_rows: bool = False,
+    subject: Subject, encoded: Sequence[Encoded], *, keep_rows: bool = False
 ) -> Predictions:
-    """One pass over all texts, no gradient."""
+    """Run all texts once, without gradients."""
     outputs = torch.zeros(len(encoded), len(subject.labels), dtype=torch.float64)
     weights: list[Tensor] = [torch.zeros(0)] * len(encoded)
-    behind: list[Tensor] = [torch.zeros(0, 0)] * len(encoded)
+    kept: list[Tensor] = [torch.zeros(0, 0)] * len(encoded)
     with torch.no_grad():
         for rows in batches_for(subject, encoded):
             batch = subject.batch([encoded[row] for row in rows])
@@ -45,8 +43,8 @@ def predict_all(
             outputs[rows] = forward.probabilities.double()
             heads = forward.attention[:, None] if forward.rows is None else forward.rows
             for place, row in enumerate(rows):
-                here = batch.present[place]
-                weights[row] = forward.attention[place][here].double()
+                present = batch.present[place]
+                weights[row] = forward.attention[place][present].double()
                 if keep_rows:
-                    behind[row] = heads[place][:, here].double()
-    return Predictions(outputs, tuple(weights), tuple(behind) if keep_rows else ())
+                    kept[row] = heads[place][:, present].double()
+    return Predictions(outputs, tuple(weights), tuple(kept) if keep_rows else ())

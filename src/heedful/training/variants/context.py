@@ -1,10 +1,9 @@
-"""Where subjects are made anew: the base model, its training texts, and what is known of them."""
+"""What training a variant needs: base model, training and dev texts, checkpoint folder."""
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -33,53 +32,56 @@ from heedful.training.variants.hidden_words import (
 
 @dataclass(frozen=True, eq=False)
 class EncodedTexts:
-    """Some texts as the base model reads them, and what it makes of them.
+    """Texts as the base model reads them, with cached predictions and hidden words.
 
-    What a subject makes of them is in `seen` as long as the subject is in memory.
+    Texts of fewer than `min_words` words are left out; `mark` finds the hidden words. The
+    predictions of a subject are cached as long as the subject is in memory.
     """
 
     base: Subject
     examples: Sequence[Example]
     min_words: int
     mark: HiddenWordMarker
-    kept: dict[HiddenWords, list[Tensor]] = field(default_factory=dict)
-    seen: MutableMapping[Subject, Predictions] = field(default_factory=WeakKeyDictionary)
-    scored: ScoreCache = field(default_factory=dict)
+    hidden_cache: dict[HiddenWords, list[Tensor]] = field(default_factory=dict)
+    predictions: MutableMapping[Subject, Predictions] = field(default_factory=WeakKeyDictionary)
+    score_cache: ScoreCache = field(default_factory=dict)
 
     @cached_property
-    def _both(self) -> list[tuple[Example, Encoded]]:
-        both = ((one, self.base.encode(one)) for one in self.examples)
-        return [pair for pair in both if pair[1].explained_tokens >= self.min_words]
+    def _pairs(self) -> list[tuple[Example, Encoded]]:
+        pairs = ((one, self.base.encode(one)) for one in self.examples)
+        return [pair for pair in pairs if pair[1].explained_tokens >= self.min_words]
 
     @cached_property
     def encoded(self) -> list[Encoded]:
-        """The texts that are long enough."""
-        return [encoded for _, encoded in self._both]
+        """The texts that are long enough, encoded."""
+        return [encoded for _, encoded in self._pairs]
 
     @property
-    def outlook(self) -> Predictions:
-        """What the base model says, and where it looks."""
-        return self.seen_by(self.base)
+    def base_predictions(self) -> Predictions:
+        """Probabilities and attention of the base model."""
+        return self.predict_with(self.base)
 
-    def seen_by(self, subject: Subject) -> Predictions:
-        """What a subject says, and where it looks; looked at once."""
-        if subject not in self.seen:
-            self.seen[subject] = predict_all(subject, self.encoded)
-        return self.seen[subject]
+    def predict_with(self, subject: Subject) -> Predictions:
+        """Probabilities and attention of a subject, computed once."""
+        if subject not in self.predictions:
+            self.predictions[subject] = predict_all(subject, self.encoded)
+        return self.predictions[subject]
 
     def hidden(self, hidden: HiddenWords) -> list[Bool[Tensor, "_"]]:
-        """For each text which of its tokens are hidden."""
-        if hidden not in self.kept:
-            examples = [example for example, _ in self._both]
-            self.kept[hidden] = self.mark(hidden, self.base, examples, self.encoded, self.scored)
-        return self.kept[hidden]
+        """For each text, which of its tokens are hidden."""
+        if hidden not in self.hidden_cache:
+            examples = [example for example, _ in self._pairs]
+            self.hidden_cache[hidden] = self.mark(
+                hidden, self.base, examples, self.encoded, self.score_cache
+            )
+        return self.hidden_cache[hidden]
 
     def shuffled(self, seed: int) -> "EncodedTexts":
-        """The texts with each other's labels, dealt out by the seed; classes stay as frequent."""
+        """The texts with their labels permuted; class frequencies stay the same."""
         order = generator(seed, "shuffled labels").permutation(len(self.examples)).tolist()
         examples = [
-            replace(one, label=self.examples[place].label)
-            for one, place in zip(self.examples, order, strict=True)
+            replace(one, label=self.examples[index].label)
+            for one, index in zip(self.examples, order, strict=True)
         ]
         return EncodedTexts(self.base, examples, self.min_words, self.mark)
 
@@ -91,9 +93,10 @@ class EncodedTexts:
 
 @dataclass(frozen=True, eq=False)
 class TrainingContext:
-    """All that a lesson may use. `taught` gives the subject of another lesson.
+    """Everything that the training of a variant may use.
 
-    `tuning` is the recipe by which a transformer came about.
+    `trained` returns the subject of another variant; `tuning` is the fine-tuning recipe of the base
+    model if it is a transformer; `checkpoint` is where an interrupted training resumes from.
     """
 
     base: Subject
@@ -101,20 +104,27 @@ class TrainingContext:
     dev: EncodedTexts
     trained: Callable[[Any], Subject]
     tuning: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: CheckpointFolder | None = None
+    progress: Progress = no_progress
+
+    @property
+    def splits(self) -> tuple[EncodedTexts, EncodedTexts]:
+        """Training and dev texts."""
+        return self.train, self.dev
 
     @cached_property
     def recipe(self) -> Recipe:
-        """How the base model came about."""
+        """The recipe of the base model."""
         return read_recipe(self.base)
 
 
 def read_recipe(base: Subject) -> Recipe:
-    """The recipe in the history of an attention classifier, to be followed again."""
+    """The recipe in the history of an attention classifier."""
     if not isinstance(base, RecurrentSubject):
-        raise NotApplicable(f"{base.family} does not say how to train another one like it")
+        raise NotApplicable(f"{base.family} has no recipe to retrain it by")
     record: Mapping[str, Any] = base.history.get("recipe", {})
     if not record:
-        raise NotApplicable("the model does not say how it was trained")
+        raise NotApplicable("the model has no record of how it was trained")
     try:
         given = {**record, "tokenizer": WordTokenizer(**record["tokenizer"])}
         return Recipe(**given)
@@ -124,28 +134,15 @@ def read_recipe(base: Subject) -> Recipe:
 
 @dataclass(frozen=True, eq=False)
 class TrainedVariant:
-    """What a lesson made, and how that went."""
+    """A trained subject and the record of its training."""
 
     subject: Subject
     record: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class CheckpointSlot:
-    """Where a lesson keeps what it needs to go on, and whom it tells how far it is."""
-
-    kept: CheckpointFolder | None = None
-    progress: Progress = no_progress
-
-    @classmethod
-    def at(cls, folder: Path, key: str, progress: Progress) -> "CheckpointSlot":
-        """A desk in a folder of its own."""
-        return cls(CheckpointFolder(folder, {"lesson": key}), progress)
-
-
 @contextmanager
 def single_thread() -> Iterator[None]:
-    """Inside, torch computes on one thread: sums in another order would train another model."""
+    """Run torch on one thread: another order of sums would train another model."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,7 +1,7 @@
-"""A model without context whose attention is another's: does it help? (Wiegreffe & Pinter, 3.4)"""
+"""Models without context, given the attention of another (Wiegreffe & Pinter, 2019, 3.4)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
@@ -9,66 +9,26 @@ from torch import Tensor
 
 from heedful.core.batch import Encoded
 from heedful.core.values import Example
+from heedful.data.batching import batches_for
 from heedful.models.protocols import Subject
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import Vocabulary
 from heedful.training.fit import init_recurrent_subject
-from heedful.training.loop.batching import batches_for
-from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.loop.predictions import Predictions
+from heedful.training.loop.recurrent_trainable import RecurrentTrainable
+from heedful.training.objectives import GuidedObjective, Objective, TokenWeights, pad_to_batch
 from heedful.training.recipe import Recipe
-from heedful.training.variants.context import (
-    CheckpointSlot,
-    EncodedTexts,
-    TrainedVariant,
-    TrainingContext,
-)
-from heedful.training.variants.objectives import (
-    GuidedObjective,
-    Objective,
-    TaskObjective,
-    TokenWeights,
-    pad_to_batch,
-)
-from heedful.training.variants.recurrent_variants import RecurrentTrainable
+from heedful.training.variants.context import EncodedTexts, TrainingContext
 
 GUIDES = ("uniform", "own", "base", "adversary")
 
 
-@dataclass(frozen=True, eq=False)
-class GuidedTrainable:
-    """A word-wise model of the base's words; `source` is whose weights it is given, if any's."""
-
-    context: TrainingContext
-    trainable: RecurrentTrainable
-    source: Subject | None
-
-    def task(self, stopping: EarlyStopping, slot: CheckpointSlot) -> TrainedVariant:
-        """The labels, under the weights."""
-        known, judged = (
-            encode_seen_words(self.trainable.subject, texts.encoded)
-            for texts in (self.context.train, self.context.dev)
-        )
-        both = (
-            self._objective_for(self.context.train, known),
-            self._objective_for(self.context.dev, judged),
-        )
-        return self.trainable.train(known, judged, both, stopping, slot)
-
-    def _objective_for(self, texts: EncodedTexts, read: Sequence[Encoded]) -> Objective:
-        task = TaskObjective.of(read, self.trainable.subject)
-        if self.source is None:  # uniform attention, or its own
-            return task
-        weights = word_weights(texts.encoded, texts.seen_by(self.source))
-        return GuidedObjective(task.gold, task.criterion, weights)
-
-
 def new_guided_model(
-    context: TrainingContext, seed: int, *, encoder: str, by: str, source: Subject | None = None
-) -> GuidedTrainable:
-    """A fresh word-wise model, to be guided by uniform weights, its own, the base's or another's.
+    context: TrainingContext, seed: int, *, encoder: str, by: str
+) -> RecurrentTrainable:
+    """A new word-wise model, with attention of its own if `by` is "own", else uniform.
 
-    It knows the base's words and is trained by the base's recipe where that has one.
+    It has the vocabulary of the base model, and its recipe if the base model is recurrent.
     """
     base, query = context.base, False
     if isinstance(base, RecurrentSubject):
@@ -77,24 +37,41 @@ def new_guided_model(
         recipe = Recipe(max_words=getattr(base, "max_length", Recipe.max_words))  # a token each
         normal = recipe.tokenizer.normalise
         vocabulary = Vocabulary.from_texts(
-            [normal(w) for w in one.seen_words] for one in context.train.encoded
+            [normal(word) for word in one.seen_words] for one in context.train.encoded
         )
     attention = "additive" if by == "own" else "uniform"
     recipe = replace(recipe, encoder=encoder, attention=attention, seed=seed)
     subject, _ = init_recurrent_subject(vocabulary, base.labels, recipe, query=query)
-    trainable = RecurrentTrainable(context, subject, recipe)
-    return GuidedTrainable(context, trainable, base if by == "base" else source)
+    return RecurrentTrainable(subject, recipe)
+
+
+def guided_objective(
+    trainable: RecurrentTrainable, texts: EncodedTexts, source: Subject | None
+) -> tuple[list[Encoded], Objective]:
+    """The texts as a word-wise model reads them, and the task under the weights of `source`."""
+    encoded = encode_seen_words(trainable.subject, texts.encoded)
+    task = trainable.task_objective(encoded)
+    if source is None:
+        return encoded, task
+    weights = word_weights(texts.encoded, texts.predict_with(source))
+    return encoded, GuidedObjective(task.gold, task.criterion, weights)
 
 
 def encode_seen_words(subject: RecurrentSubject, encoded: Sequence[Encoded]) -> list[Encoded]:
-    """The words that another subject sees in texts, as this one reads them.
+    """The words that another subject reads, encoded for this one.
 
-    Questions stay as they are: a model that is guided with them knows the other's words.
+    Questions are copied as they are: a guided model with questions has the other's vocabulary.
     """
     return [
         replace(
             subject.encode(
-                Example(one.index, "", one.label, one.seen_words, pair=_empty_question(one))
+                Example(
+                    one.index,
+                    "",
+                    one.label,
+                    one.seen_words,
+                    pair=None if one.query is None else "",
+                )
             ),
             query=one.query,
             question=one.question,
@@ -104,29 +81,25 @@ def encode_seen_words(subject: RecurrentSubject, encoded: Sequence[Encoded]) -> 
     ]
 
 
-def _empty_question(one: Encoded) -> str | None:
-    return None if one.query is None else ""
-
-
-def word_weights(encoded: Sequence[Encoded], seen: Predictions) -> TokenWeights:
-    """A subject's weights word by word, between a start and an end sign without weight."""
-    found = []
-    for one, weights in zip(encoded, seen.attention, strict=True):
+def word_weights(encoded: Sequence[Encoded], predictions: Predictions) -> TokenWeights:
+    """A subject's attention word by word, with weight 0 for the start and end tokens."""
+    result = []
+    for one, weights in zip(encoded, predictions.attention, strict=True):
         words = torch.zeros(len(one.seen_words) + 2, dtype=weights.dtype)
-        place = torch.tensor(one.word)
-        words.index_add_(0, place[place >= 0] + 1, weights[place >= 0])
-        found.append(words)
-    return found
+        index = torch.tensor(one.word)
+        words.index_add_(0, index[index >= 0] + 1, weights[index >= 0])
+        result.append(words)
+    return result
 
 
 def predict_under_weights(
-    subject: RecurrentSubject, read: Sequence[Encoded], weights: TokenWeights | None
+    subject: RecurrentSubject, encoded: Sequence[Encoded], weights: TokenWeights | None
 ) -> Float[Tensor, "n C"]:
-    """What a word-wise model says under the given weights, or under its own without any."""
-    outputs = torch.zeros(len(read), len(subject.labels), dtype=torch.float64)
+    """Probabilities of a word-wise model under the given weights, or under its own if None."""
+    outputs = torch.zeros(len(encoded), len(subject.labels), dtype=torch.float64)
     with torch.no_grad():
-        for rows in batches_for(subject, read):
-            batch = subject.batch([read[row] for row in rows])
+        for rows in batches_for(subject, encoded):
+            batch = subject.batch([encoded[row] for row in rows])
             forward = subject.forward(batch)
             logits = forward.logits
             if weights is not None:

@@ -1,4 +1,4 @@
-"""Words that shall not be seen: which they are, and a text without them."""
+"""Which words of a text are hidden, and texts without them."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -13,17 +13,17 @@ from heedful.core.values import Example
 from heedful.models.protocols import Subject
 
 HIDDEN_SOURCES = ("list", "rationale", "saliency")
-BLANK_PIECE = "…"  # how a blank is spelled
-UNKNOWN_ID = 1  # the number of the unknown word of an attention classifier
+BLANK_PIECE = "…"  # the spelling of a blank token
+UNKNOWN_ID = 1  # the id of the unknown word of an attention classifier
 
 
 @dataclass(frozen=True)
 class HiddenWords:
-    """Which words of a text are meant to be hidden.
+    """Which words of a text are hidden.
 
-    By a list of `words`; by the data's own rationale; or the `share` of each text's words, at least
-    one, that a `method`, made with its `settings`, says the base model's prediction depends on
-    most.
+    `source` is "list", the given `words`; "rationale", the rationale of the data; or "saliency",
+    the `share` of each text's words, at least one, that a `method` with its `settings` ranks
+    highest for the base model's prediction.
     """
 
     source: str
@@ -34,13 +34,14 @@ class HiddenWords:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", tuple(self.words))
-        object.__setattr__(self, "settings", tuple((key, one) for key, one in self.settings))
+        object.__setattr__(self, "settings", tuple((key, value) for key, value in self.settings))
         if self.source not in HIDDEN_SOURCES:
             raise ConfigError(
-                f"Hidden words come from {', '.join(HIDDEN_SOURCES)}, not {self.source!r}."
+                f"The source of hidden words must be one of {', '.join(HIDDEN_SOURCES)}, "
+                f"not {self.source!r}."
             )
         if (self.source == "list") != bool(self.words):
-            raise ConfigError("A list of hidden words needs words, and only a list has them.")
+            raise ConfigError("Give words with the source list, and only with it.")
         if not 0.0 < self.share < 1.0:
             raise ConfigError(f"share must lie between 0 and 1, not {self.share}.")
 
@@ -52,35 +53,21 @@ class HiddenWords:
         return f"the {self.share:.0%} of each text's words that {self.method} ranks highest"
 
 
-@dataclass(frozen=True)
-class DeceptionPenalty:
-    """What to hide and how much that counts.
-
-    Of a transformer: by its worst head or the mean of all, and with hidden words blocked, so that
-    the others cannot carry what they say.
-    """
-
-    hidden: HiddenWords
-    weight: float
-    worst: bool = False
-    blocked: bool = True
-
-
 ScoreCache = dict[Hashable, list[Float[Tensor, "_"]]]
-"""Scores of the words of some texts, by the method that gave them: shares of them share these."""
+"""Word scores of some texts by method, shared by all values of `share`."""
 
 HiddenWordMarker = Callable[
     [HiddenWords, Subject, Sequence[Example], Sequence[Encoded], ScoreCache],
     list[Bool[Tensor, "_"]],
 ]
-"""Says for every token of every text whether it is hidden; given by who knows how to explain."""
+"""Marks the hidden tokens of every text; the checks pass a function that can run methods."""
 
 
 def delete_hidden(one: Encoded, hidden: Bool[Tensor, "T"], *, blank: int) -> Encoded:
-    """The text with its hidden tokens deleted; the first of them left blank if no other is there.
+    """The text with its hidden tokens deleted; if no word is left, the first becomes a blank.
 
     >>> one = Encoded(0, 1, (2, 7, 8, 3), (-1, 0, 1, -1), ("so", "fine"))
-    >>> without(one, torch.tensor([False, False, True, False]), blank=1).ids
+    >>> delete_hidden(one, torch.tensor([False, False, True, False]), blank=1).ids
     (2, 7, 3)
     """
     marks = hidden.tolist()
@@ -89,25 +76,25 @@ def delete_hidden(one: Encoded, hidden: Bool[Tensor, "T"], *, blank: int) -> Enc
     first = marks.index(True) if any(marks) and not left else None
     if first is not None:
         keep[first] = True
-    ids = [blank if place == first else number for place, number in enumerate(one.ids)]
-    chosen = [place for place, kept in enumerate(keep) if kept]
+    ids = [blank if index == first else token for index, token in enumerate(one.ids)]
+    chosen = [index for index, kept in enumerate(keep) if kept]
     return replace(
         one,
-        ids=tuple(ids[place] for place in chosen),
-        word=tuple(one.word[place] for place in chosen),
+        ids=tuple(ids[index] for index in chosen),
+        word=tuple(one.word[index] for index in chosen),
         pieces=None
         if one.pieces is None
-        else tuple(BLANK_PIECE if place == first else one.pieces[place] for place in chosen),
-        types=None if one.types is None else tuple(one.types[place] for place in chosen),
+        else tuple(BLANK_PIECE if index == first else one.pieces[index] for index in chosen),
+        types=None if one.types is None else tuple(one.types[index] for index in chosen),
     )
 
 
 def placeholder_id(subject: Subject) -> int:
-    """The number of what stands for a word that is not there."""
-    pieces = getattr(subject, "pieces", None)
+    """The token id that replaces a deleted word where a text must not be empty."""
+    pieces = getattr(subject, "subword_tokenizer", None)
     if pieces is None:
         return UNKNOWN_ID
-    for found in (pieces.tokenizer.mask_token_id, pieces.tokenizer.unk_token_id):
-        if found is not None:
-            return int(found)
+    for token in (pieces.tokenizer.mask_token_id, pieces.tokenizer.unk_token_id):
+        if token is not None:
+            return int(token)
     raise NotApplicable("its tokenizer has neither a mask nor an unknown token")

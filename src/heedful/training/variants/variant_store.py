@@ -1,4 +1,4 @@
-"""Retrained subjects by content: a folder each, made once, shared by all that ask for the same."""
+"""Folders of trained variants, named by everything that the result depends on."""
 
 import gc
 import json
@@ -17,25 +17,25 @@ from heedful.models.protocols import Subject
 from heedful.models.recurrent.model_folder import load_model, save_model
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.training.loop.checkpoint import delete_checkpoint
+from heedful.training.loop.epochs import CheckpointFolder
 from heedful.training.variants.context import (
-    CheckpointSlot,
     EncodedTexts,
     TrainedVariant,
     TrainingContext,
     single_thread,
 )
-from heedful.training.variants.serialisation import variant_to_dict
-from heedful.training.variants.variants import Variant
+from heedful.training.variants.variants import Variant, variant_to_dict
 
-VARIANT_FILE = "lesson.json"  # written last: its folder holds a finished model
-IN_MEMORY = 2  # models at once: most are looked at one by one, some are led by another
+VARIANT_FILE = "lesson.json"  # written last: a folder with this file holds a finished model
+MODELS_IN_MEMORY = 2  # most are used one at a time, guided models with their source
 
 
 @dataclass(frozen=True, eq=False)
 class VariantStore:
-    """The folders of retrained subjects; `origin` is what all of them depend on.
+    """Trains variants of a base model, each in a folder of its own, and loads them.
 
-    `tuning` is the recipe by which a transformer came about.
+    `origin` is everything that all variants depend on; `tuning` is the fine-tuning recipe of the
+    base model if it is a transformer.
     """
 
     folder: Path
@@ -44,91 +44,101 @@ class VariantStore:
     dev: EncodedTexts
     origin: Mapping[str, Any]
     tuning: Mapping[str, Any] = field(default_factory=dict)
-    loaded: LRUCache[str, TrainedVariant] = field(default_factory=lambda: LRUCache(IN_MEMORY))
+    loaded: LRUCache[str, TrainedVariant] = field(
+        default_factory=lambda: LRUCache(MODELS_IN_MEMORY)
+    )
 
     def key(self, variant: Variant) -> str:
-        """Names the lesson and everything else its outcome depends on."""
-        made_by = {name: version(name) for name in ("heedful", "torch")}
-        content = json.dumps([variant_to_dict(variant), dict(self.origin), made_by], sort_keys=True)
+        """A hash of the variant and of everything else that the trained model depends on."""
+        versions = {name: version(name) for name in ("heedful", "torch")}
+        content = json.dumps(
+            [variant_to_dict(variant), dict(self.origin), versions], sort_keys=True
+        )
         return blake2b(content.encode(), digest_size=10).hexdigest()
 
-    def place(self, variant: Variant) -> Path:
-        """The lesson's folder."""
+    def variant_folder(self, variant: Variant) -> Path:
+        """The folder of a variant."""
         return self.folder / self.key(variant)
 
     def done(self, variant: Variant) -> bool:
-        """Whether the subject is there."""
-        return (self.place(variant) / VARIANT_FILE).exists()
+        """Whether the variant is trained."""
+        return (self.variant_folder(variant) / VARIANT_FILE).exists()
 
     def train_variant(self, variant: Variant, progress: Progress = no_progress) -> None:
-        """Make the subject in this process, or go on where its making was cut off."""
-        key, place = self.key(variant), self.place(variant)
+        """Train the variant in this process, or resume its training."""
+        key, folder = self.key(variant), self.variant_folder(variant)
         context = TrainingContext(
-            self.base, self.train, self.dev, lambda one: self.trained(one).subject, self.tuning
+            self.base,
+            self.train,
+            self.dev,
+            lambda one: self.trained(one).subject,
+            self.tuning,
+            CheckpointFolder(folder, {"lesson": key}),
+            progress,
         )
         with single_thread():
-            trained = variant.train_variant(context, CheckpointSlot.at(place, key, progress))
-        _save_variant(trained, place)
+            trained = variant.train_variant(context)
+        _save_variant(trained, folder)
         record = {
             "key": key,
             "name": str(variant),
             "lesson": variant_to_dict(variant),
             **trained.record,
         }
-        write_atomic(place / VARIANT_FILE, json.dumps(record, indent=1))
-        delete_checkpoint(place)
+        write_atomic(folder / VARIANT_FILE, json.dumps(record, indent=1))
+        delete_checkpoint(folder)
 
     def trained(self, variant: Variant) -> TrainedVariant:
-        """The subject, read from its folder; the last few are kept in memory."""
+        """The trained variant, loaded from its folder; the last few are kept in memory."""
         return self.loaded.get(
-            self.key(variant), lambda: _load_variant(self.place(variant), self.base)
+            self.key(variant), lambda: _load_variant(self.variant_folder(variant), self.base)
         )
 
     def record(self, variant: Variant) -> dict[str, Any]:
-        """How the training went, without reading the weights."""
-        return _record(self.place(variant))
+        """The record of the training, read without the weights."""
+        return _read_record(self.variant_folder(variant))
 
 
-def dependency_order(asked: Sequence[Variant]) -> list[Variant]:
-    """Each lesson once, after those it needs."""
-    found: dict[Variant, None] = {}
+def dependency_order(requested: Sequence[Variant]) -> list[Variant]:
+    """Each variant once, after those it needs."""
+    ordered: dict[Variant, None] = {}
 
     def add(variant: Variant) -> None:
         for one in variant.needs:
             add(one)
-        found[variant] = None
+        ordered[variant] = None
 
-    for one in asked:
+    for one in requested:
         add(one)
-    return list(found)
+    return list(ordered)
 
 
-def _save_variant(trained: TrainedVariant, place: Path) -> None:
+def _save_variant(trained: TrainedVariant, folder: Path) -> None:
     if isinstance(trained.subject, RecurrentSubject):
-        save_model(trained.subject, place)
+        trained.subject.history.update(trained.record)
+        save_model(trained.subject, folder)
         return
     from heedful.training.variants.transformer_variants import save_finetuned
 
-    save_finetuned(trained.subject, place)
+    save_finetuned(trained.subject, folder)
 
 
-def _record(place: Path) -> dict[str, Any]:
+def _read_record(folder: Path) -> dict[str, Any]:
+    path = folder / VARIANT_FILE
     try:
-        found = json.loads((place / VARIANT_FILE).read_text(encoding="utf-8"))
-        if not isinstance(found, dict):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(record, dict):
             raise ValueError("it must hold a JSON object")
     except (OSError, ValueError) as error:
-        raise RunError(
-            f"{place / VARIANT_FILE} cannot be read: {error}. Remove {place}."
-        ) from error
-    return found
+        raise RunError(f"{path} cannot be read: {error}. Remove {folder}.") from error
+    return record
 
 
-def _load_variant(place: Path, base: Subject) -> TrainedVariant:
-    record = _record(place)
-    if (place / "heedful.json").exists():
-        return TrainedVariant(load_model(place), record)
+def _load_variant(folder: Path, base: Subject) -> TrainedVariant:
+    record = _read_record(folder)
+    if (folder / "heedful.json").exists():
+        return TrainedVariant(load_model(folder), record)
     from heedful.training.variants.transformer_variants import load_finetuned
 
-    gc.collect()  # transformers models refer to themselves: only now is one that was dropped gone
-    return TrainedVariant(load_finetuned(place, record["lesson"], base), record)
+    gc.collect()  # a transformers model has reference cycles: frees the one dropped before
+    return TrainedVariant(load_finetuned(folder, record["lesson"], base), record)

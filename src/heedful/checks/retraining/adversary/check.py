@@ -13,7 +13,7 @@ from heedful.numerics.tensor.distributions import jsd, tvd
 from heedful.training.variants.variants import (
     STARTS,
     AdversaryVariant,
-    EpochLimits,
+    EarlyStopping,
     RetrainedVariant,
     Variant,
 )
@@ -45,7 +45,7 @@ class ModelAdversary:
             raise ConfigError(f"weights are numbers above 0, at least one; got {self.weights}.")
         if not self.starts or set(self.starts) - set(STARTS):
             raise ConfigError(f"starts are {' and '.join(STARTS)}, not {self.starts}.")
-        EpochLimits(self.epochs, self.patience)  # raises on wrong settings before the work begins
+        EarlyStopping(self.epochs, self.patience)  # raises on wrong settings before the work begins
 
     def variants(self, retraining: RetrainingContext) -> list[Variant]:
         """Every λ from every start, and another seed for comparison."""
@@ -54,7 +54,7 @@ class ModelAdversary:
     def examine(self, retraining: RetrainingContext) -> Findings:
         """Output, attention and accuracy of every adversary."""
         adversaries, measured = self._adversaries(), []
-        base = retraining.texts.outlook.probabilities
+        base = retraining.texts.base_predictions.probabilities
         found = {}
         for variant in adversaries:
             outputs = retraining.predict(variant).probabilities
@@ -78,11 +78,11 @@ class ModelAdversary:
 
     def _another_seed(self, retraining: RetrainingContext) -> RetrainedVariant:
         return RetrainedVariant(
-            retraining.seeds(1)[0], pace=EpochLimits(self.epochs, self.patience).halved
+            retraining.seeds(1)[0], pace=EarlyStopping(self.epochs, self.patience).halved
         )
 
     def _adversaries(self) -> list[AdversaryVariant]:
-        limits = EpochLimits(self.epochs, self.patience)
+        limits = EarlyStopping(self.epochs, self.patience)
         return [
             AdversaryVariant(weight, start, self.reverse, pace=limits)
             for start in self.starts
@@ -93,11 +93,11 @@ class ModelAdversary:
         self, retraining: RetrainingContext, adversaries: list[AdversaryVariant]
     ) -> AdversaryVariant:
         """The farthest whose dev outputs are near enough; the nearest outputs where none is."""
-        base = retraining.dev.outlook
+        base = retraining.dev.base_predictions
         changes, distances = [], []
         every: list[Variant] = [*adversaries, self._another_seed(retraining)]
         for variant in every:
-            seen = retraining.dev.seen_by(retraining.trained(variant).subject)
+            seen = retraining.dev.predict_with(retraining.trained(variant).subject)
             changes.append(float(tvd(seen.probabilities, base.probabilities).mean()))
             distances.append(float(jsd(seen.padded(), base.padded()).mean()))
         limit = max(self.epsilon, changes.pop())

@@ -21,7 +21,7 @@ from heedful.training.variants.hidden_words import HIDDEN_SOURCES, HiddenWords, 
 from heedful.training.variants.variants import (
     STARTS,
     DeceptiveVariant,
-    EpochLimits,
+    EarlyStopping,
     Variant,
     WithoutWordsVariant,
 )
@@ -63,7 +63,7 @@ class Deception:
             raise ConfigError("start is scratch or base, heads is mean or worst.")
         if not 0.0 < self.margin < 1.0 or not 0.0 < self.share < 1.0:
             raise ConfigError("margin and share must lie between 0 and 1.")
-        EpochLimits(self.epochs, self.patience)  # raises on wrong settings before the work begins
+        EarlyStopping(self.epochs, self.patience)  # raises on wrong settings before the work begins
         methods[self.method]
 
     def hidden(self, retraining: RetrainingContext) -> HiddenWords:
@@ -113,11 +113,11 @@ class Deception:
         return attention_mass(seen, marks, texts, worst=self.heads == "worst")
 
     def _control(self, hidden: HiddenWords) -> WithoutWordsVariant:
-        limits = EpochLimits(2 * self.epochs, self.patience)  # twice: it is trained from scratch
+        limits = EarlyStopping(2 * self.epochs, self.patience)  # twice: it is trained from scratch
         return WithoutWordsVariant(hidden, pace=limits)
 
     def _deceptive(self, hidden: HiddenWords) -> list[DeceptiveVariant]:
-        limits, worst = EpochLimits(self.epochs, self.patience), self.heads == "worst"
+        limits, worst = EarlyStopping(self.epochs, self.patience), self.heads == "worst"
         return [
             DeceptiveVariant(weight, hidden, self.start, worst, self.blocked, pace=limits)
             for weight in self.weights
@@ -133,7 +133,7 @@ class Deception:
         dev, variants = retraining.dev, self._deceptive(hidden)
         marks, gold = dev.hidden(hidden), [one.label for one in dev.encoded]
         scores, masses = [], []
-        own = _accuracy(dev.outlook.probabilities, gold)
+        own = _accuracy(dev.base_predictions.probabilities, gold)
         for variant in variants:
             seen = predict_deceptive(retraining, variant, dev)
             scores.append(_accuracy(seen.probabilities, gold))

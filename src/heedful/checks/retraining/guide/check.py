@@ -22,7 +22,12 @@ from heedful.training.variants.guided_model import (
     predict_under_weights,
     word_weights,
 )
-from heedful.training.variants.variants import AdversaryVariant, EpochLimits, GuidedVariant, Variant
+from heedful.training.variants.variants import (
+    AdversaryVariant,
+    EarlyStopping,
+    GuidedVariant,
+    Variant,
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Guide:
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        EpochLimits(self.epochs, self.patience)  # raises on wrong settings before the work begins
+        EarlyStopping(self.epochs, self.patience)  # raises on wrong settings before the work begins
         AdversaryVariant(self.adversary)
         known = [name for name in encoders if getattr(encoders[name], "word_wise", False)]
         if self.encoder not in known:
@@ -71,7 +76,7 @@ class Guide:
         return Findings((*measured, *(Measurement(*one) for one in means.items())))
 
     def _guided(self, by: str) -> Iterator[GuidedVariant]:
-        limits = EpochLimits(self.epochs, self.patience)
+        limits = EarlyStopping(self.epochs, self.patience)
         source = None
         if by == "adversary":
             source = AdversaryVariant(self.adversary, pace=limits.doubled)
@@ -83,7 +88,7 @@ class Guide:
         assert isinstance(subject, RecurrentSubject)  # noqa: S101 - guided models are
         encoded, weights = retraining.texts.encoded, None
         if variant.by == "base":
-            weights = word_weights(encoded, retraining.texts.outlook)
+            weights = word_weights(encoded, retraining.texts.base_predictions)
         elif variant.adversary is not None:
             weights = word_weights(encoded, retraining.predict(variant.adversary))
         return retraining.correct(

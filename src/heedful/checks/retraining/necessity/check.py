@@ -13,12 +13,12 @@ from heedful.checks.retraining_base import (
 )
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement
+from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import tvd
 from heedful.results.tables import TextValues
-from heedful.training.loop.batching import batches_for
-from heedful.training.variants.variants import EpochLimits, RetrainedVariant
+from heedful.training.variants.variants import EarlyStopping, RetrainedVariant
 
 ATTENTION_BY_MEASURE = {"score_trained": "own", "score_uniform": "uniform"}
 
@@ -43,7 +43,7 @@ class Necessity:
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        EpochLimits(self.epochs, self.patience)  # raises on wrong settings before the work begins
+        EarlyStopping(self.epochs, self.patience)  # raises on wrong settings before the work begins
         if not 0.0 < self.margin < 1.0:
             raise ConfigError(f"margin must lie between 0 and 1, not {self.margin}.")
 
@@ -73,12 +73,12 @@ class Necessity:
             **means,
             "gain": means["score_trained"] - means["score_uniform"],
             "uniform_swap_tvd": uniform_swap(retraining),
-            "score_base": retraining.correct(retraining.texts.outlook.probabilities),
+            "score_base": retraining.correct(retraining.texts.base_predictions.probabilities),
         }
         return Findings((*measured, *(Measurement(*one) for one in columns.items())))
 
     def _variant(self, measure: str, seed: int) -> RetrainedVariant:
-        limits = EpochLimits(self.epochs, self.patience)
+        limits = EarlyStopping(self.epochs, self.patience)
         return RetrainedVariant(seed, ATTENTION_BY_MEASURE[measure], limits)
 
 

@@ -20,13 +20,13 @@ from heedful.checks.faithfulness.removal_metrics import RemovalMetrics, beyond_r
 from heedful.checks.requested_methods import MethodOrName
 from heedful.checks.retraining_base import RetrainingContext
 from heedful.core.records import MeasureKey, Measurement, Series
+from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.numerics.tensor.distributions import tvd
 from heedful.results.tables import TextValues
-from heedful.training.loop.batching import batches_for
 from heedful.training.variants.masked_copy import RandomMasks, masking_token_id
-from heedful.training.variants.variants import EpochLimits, MaskedVariant
+from heedful.training.variants.variants import EarlyStopping, MaskedVariant
 
 MASKING = "masking"
 COPY_MEASURES = ("same_prediction", "copy_tvd")
@@ -56,7 +56,7 @@ class OffManifold:
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", self.removing.methods)
         RandomMasks(copies=self.copies)  # raises on wrong settings before the work begins
-        EpochLimits(self.epochs, self.patience)
+        EarlyStopping(self.epochs, self.patience)
 
     @property
     def removing(self) -> Faithfulness:
@@ -101,7 +101,7 @@ class OffManifold:
 
     def _copy(self, retraining: RetrainingContext) -> MaskedVariant:
         return MaskedVariant(
-            RandomMasks(retraining.seed, self.copies), EpochLimits(self.epochs, self.patience)
+            RandomMasks(retraining.seed, self.copies), EarlyStopping(self.epochs, self.patience)
         )
 
     def _measure_batch(

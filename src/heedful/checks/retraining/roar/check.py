@@ -21,7 +21,7 @@ from heedful.results.tables import TextValues
 from heedful.training.loop.predictions import predict_all
 from heedful.training.variants.hidden_words import HiddenWords, placeholder_id
 from heedful.training.variants.variants import (
-    EpochLimits,
+    EarlyStopping,
     RetrainedVariant,
     Variant,
     WithoutWordsVariant,
@@ -54,7 +54,7 @@ class Roar:
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", with_attention(self.methods))
         require_seeds(self.seeds)
-        EpochLimits(self.epochs, self.patience)  # raises on wrong settings before the work begins
+        EarlyStopping(self.epochs, self.patience)  # raises on wrong settings before the work begins
         if not self.shares or not all(0.0 < share < 1.0 for share in self.shares):
             raise ConfigError(f"shares must lie between 0 and 1, not {self.shares}.")
         if len(set(self.shares)) < len(self.shares):
@@ -128,11 +128,11 @@ class Roar:
         return HiddenWords("saliency", method=name, share=share, settings=_changed_settings(chosen))
 
     def _without(self, name: str, share: float, seed: int) -> WithoutWordsVariant:
-        limits = EpochLimits(self.epochs, self.patience)
+        limits = EarlyStopping(self.epochs, self.patience)
         return WithoutWordsVariant(self._hidden(name, share), seed, limits)
 
     def _whole(self, seed: int) -> RetrainedVariant:
-        return RetrainedVariant(seed, "own", EpochLimits(self.epochs, self.patience))
+        return RetrainedVariant(seed, "own", EarlyStopping(self.epochs, self.patience))
 
     def _correct(
         self, retraining: RetrainingContext, name: str, seeds: Sequence[int]

@@ -17,7 +17,7 @@ from heedful.numerics.tensor.distributions import jsd, permute_weights, tvd, uni
 from heedful.results.tables import TextValues
 from heedful.training.variants.variants import (
     AdversaryVariant,
-    EpochLimits,
+    EarlyStopping,
     RetrainedVariant,
     Variant,
 )
@@ -41,7 +41,7 @@ class Seeds:
 
     def __post_init__(self) -> None:
         require_seeds(self.seeds)
-        EpochLimits(self.epochs, self.patience)  # raises on wrong settings before the work begins
+        EarlyStopping(self.epochs, self.patience)  # raises on wrong settings before the work begins
         AdversaryVariant(self.adversary)
         if self.shuffles < 1:
             raise ConfigError(f"shuffles must be at least 1, not {self.shuffles}.")
@@ -52,7 +52,7 @@ class Seeds:
 
     def examine(self, retraining: RetrainingContext) -> Findings:
         """Distances of every seed's attention from the audited model's."""
-        variants, base = self._retrained(retraining), retraining.texts.outlook
+        variants, base = self._retrained(retraining), retraining.texts.base_predictions
         each, changes = [], []
         for one in variants:  # both at once: models are loaded one after the other
             each.append(retraining.attention_distance(one).numpy())
@@ -75,17 +75,17 @@ class Seeds:
         return Findings((*measured, *(Measurement(*one) for one in columns.items())))
 
     def _retrained(self, retraining: RetrainingContext) -> list[RetrainedVariant]:
-        limits = EpochLimits(self.epochs, self.patience)
+        limits = EarlyStopping(self.epochs, self.patience)
         return [RetrainedVariant(seed, "own", limits) for seed in retraining.seeds(self.seeds)]
 
     def _adversary(self) -> AdversaryVariant:
         return AdversaryVariant(
-            self.adversary, pace=EpochLimits(self.epochs, self.patience).doubled
+            self.adversary, pace=EarlyStopping(self.epochs, self.patience).doubled
         )
 
     def _controls(self, retraining: RetrainingContext) -> dict[str, TextValues]:
         """The distances of shuffled and of uniform weights from the model's own."""
-        own, encoded = retraining.texts.outlook.padded(), retraining.texts.encoded
+        own, encoded = retraining.texts.base_predictions.padded(), retraining.texts.encoded
         mask = torch.zeros_like(own, dtype=torch.bool)
         for row, one in enumerate(encoded):
             mask[row, : len(one.word)] = torch.tensor(one.word) >= 0

@@ -17,12 +17,12 @@ from heedful.checks.retraining_base import (
 )
 from heedful.checks.sanity.randomisation.check import RANK_CORRELATION, score_correlation
 from heedful.core.records import Measurement, MissingMeasure
+from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.results.tables import TextValues
-from heedful.training.loop.batching import batches_for
 from heedful.training.variants.variants import (
-    EpochLimits,
+    EarlyStopping,
     RetrainedVariant,
     ShuffledLabelsVariant,
     Variant,
@@ -52,7 +52,7 @@ class Labels:
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", with_attention(self.methods))
         require_seeds(self.seeds)
-        EpochLimits(self.epochs, self.patience)  # refuses wrong settings early
+        EarlyStopping(self.epochs, self.patience)  # refuses wrong settings early
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ class Labels:
     def _arms(
         self, retraining: RetrainingContext
     ) -> dict[str, list[ShuffledLabelsVariant | RetrainedVariant]]:
-        pace, seeds = EpochLimits(self.epochs, self.patience), retraining.seeds(self.seeds)
+        pace, seeds = EarlyStopping(self.epochs, self.patience), retraining.seeds(self.seeds)
         return {
             RANK_CORRELATION: [ShuffledLabelsVariant(seed, pace) for seed in seeds],
             WITH_LABELS: [RetrainedVariant(seed, "own", pace) for seed in seeds],
