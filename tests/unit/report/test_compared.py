@@ -8,7 +8,6 @@ from math import nan
 
 import numpy as np
 import pytest
-from heedful.comparison.columns import MeasureKey
 from rich.console import Console
 
 import heedful

@@ -116,7 +116,7 @@ def test_the_page_and_the_card_have_a_section(tmp_path):
     assert page.count('id="figure-identifiability_') == 3
     for text in (page, card):
         assert "of this head" in text
-        assert "has no effect whatever" in text
+        assert "stays exactly the same" in text  # what it proves
         assert "grows with the length of the text" in text
         assert "output" in text
     names = {path.name for path in write_figures(one, tmp_path)}
@@ -134,7 +134,7 @@ def test_what_was_not_measured_is_not_shown():
         "identifiability_tokens",
         "identifiability_own",
     ]
-    assert "no effect whatever" not in render_markdown(one)
+    assert "stays exactly the same" not in render_markdown(one)
     one, _ = made(measures=MEASURES[:3], base=lambda n: records(n, checks=("agreement",)))
     assert [
         picture.name for picture in build_identifiability_figures(one, build_identifiability(one))

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from heedful.report.measure_labels import MEANINGS, OF_METHODS, QUESTIONS, meaning_of, of_a_method
 
 from heedful.checks import checks
 from heedful.core.records import Estimate
