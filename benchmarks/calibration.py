@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
-from heedful.pipeline.verdict.claim_table import checks_on_claim
 
 from benchmarks.known import USUAL, Said, all_examined
-from heedful.pipeline.verdict.check_power import VOTE_SIGNS, powers_for, read_bundled_powers
+from heedful.pipeline.verdict.check_power import powers_for, read_bundled_powers
 from heedful.pipeline.verdict.judge import claim_answers
 from heedful.planted import ASKED_KINDS, TRAINED_KINDS, TrainedCase, cases, trained_cases
 
@@ -34,6 +33,7 @@ BASELINES = {
     "single": "best single check",
     "tau": "raw τ with leave-one-out",
 }
+ANSWER_SIGNS = {"supported": 1, "refuted": -1}
 MARKS = {1: "right", -1: "wrong", 0: "undecided"}
 
 
@@ -101,7 +101,7 @@ def _scored(said: Said, found: Sequence[Said]) -> list[Scored]:
         if truth is not None:
             side = 1 if truth else -1
             votes = (
-                VOTE_SIGNS.get(judged[claim], 0),
+                ANSWER_SIGNS.get(judged[claim], 0),
                 _single(claim, said),
                 _by_tau(claim, said, found),
             )
@@ -112,7 +112,7 @@ def _scored(said: Said, found: Sequence[Said]) -> list[Scored]:
 def _single(claim: str, said: Said) -> int:
     """What the check says that is best on the other kinds."""
     known = powers_for(said.where, left_out_kind=said.case.kind)
-    mine = [one.check for one in checks_on_claim(claim) if (claim, one.check) in said.answers]
+    mine = [check for about, check in said.answers if about == claim]
     skilled = {check: power for check in mine if (power := known.of(claim, check))}
     if not skilled:
         return 0

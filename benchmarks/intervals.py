@@ -74,10 +74,10 @@ def _population(case: Case) -> dict[str, np.ndarray]:
         case.subject, _examples(case, POPULATION), parts, seed=0, max_batch_tokens=20_000
     )
     columns: dict[str, np.ndarray] = {}
-    for block in found.blocks:
-        if block.setting is None:
-            one = columns.setdefault(block.measure, np.full(POPULATION, np.nan))
-            one[block.instances] = block.values
+    for column in found.columns:
+        if column.key.plain:
+            one = columns.setdefault(column.key.measure, np.full(POPULATION, np.nan))
+            one[column.instances] = column.values
     return columns
 
 

@@ -2,27 +2,27 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from multiprocessing import get_context
 
 import numpy as np
 import torch
-from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
-from heedful.pipeline.verdict.evidence import Evidence
 
 from heedful.checks import checks
 from heedful.checks.interventions.simple import UniformWeights
+from heedful.checks.spec import Evidence, apply_rules
 from heedful.core.records import CheckResult
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.stats.bootstrap import estimate_means
 from heedful.numerics.tensor.distributions import tvd
-from heedful.pipeline.audit.job import run_job
+from heedful.pipeline.audit.job import JobResult, run_job
 from heedful.pipeline.audit.run_audit import power_architecture
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.verdict.check_power import VOTE_SIGNS, AuditSetting
-from heedful.pipeline.verdict.estimate import MeasuredColumns, dataset_measures, estimate_all
+from heedful.pipeline.verdict.estimate import estimate_all, measure_dataset
 from heedful.planted import Case, TrainedCase, row_to_example
+from heedful.results.tables import MeasurementColumns
 
 CHECKS = ("agreement", "permutation", "adversarial", "erasure", "faithfulness")
 FEW = {"faithfulness": {"methods": ("attention", "leave_one_out"), "ways": ("deletion",)}}
@@ -53,20 +53,15 @@ def examined(case: Known, counts: Sequence[int], plan: Plan = EVERY) -> list[Sai
     ]
     parts = plan.build_checks()
     found = run_job(subject, examples, parts, seed=plan.seed, max_batch_tokens=TOKENS)
-    names = np.array([subject.labels[found.predicted[n]] for n in range(len(rows))])
-    values: dict[str, dict[str, np.ndarray]] = {name: {} for name in parts}
-    for block in found.blocks:
-        if block.setting is None:
-            column = values[block.check].setdefault(block.measure, np.full(len(rows), np.nan))
-            column[block.instances] = block.values
+    columns = _columns(found, subject.labels)
     swapped = _swap(case, examples) if plan == EVERY else np.zeros(0)
-    words = found.beside.words / len(rows)
+    words = found.summary.words / len(rows)
     said = []
     for count in counts:
-        some = {c: {m: one[:count] for m, one in own.items()} for c, own in values.items()}
-        columns = MeasuredColumns(names[:count], some, found.beside.missing)
-        columns = columns.with_whole(dataset_measures(plan, columns))
-        evidence = estimate_all(plan, columns, subject.labels)
+        some = columns.at(columns.instances[:count])
+        some = replace(some, values={**some.values, **measure_dataset(plan, some)})
+        missing = found.summary.missing
+        evidence = estimate_all(plan, some, missing=missing, labels=subject.labels)
         if len(swapped):
             evidence = _with_swap(evidence, swapped[:count])
         where = AuditSetting(power_architecture(subject), words, count)
@@ -74,18 +69,33 @@ def examined(case: Known, counts: Sequence[int], plan: Plan = EVERY) -> list[Sai
     return said
 
 
+def _columns(found: JobResult, labels: Sequence[str]) -> MeasurementColumns:
+    """The values of all texts; every text is long enough to be measured."""
+    instances = np.arange(len(found.predicted))
+    predicted, label = (
+        np.array([labels[classes[n]] for n in instances.tolist()], dtype=object)
+        for classes in (found.predicted, found.label)
+    )
+    values = {one.key: one.values for one in found.columns if one.key._replace(method=None).plain}
+    return MeasurementColumns(instances, predicted, label, values)
+
+
 def _said(case: Known, where: AuditSetting, evidence: Evidence) -> Said:
     trained = ("needed", "necessity")  # of which there is the swap only
-    mine = [
-        one
-        for one in CLAIM_TABLE
-        if one.check in evidence.results and (one.claim, one.check) != trained
-    ]
+    mine = {
+        (str(vote.claim), name): vote
+        for name in evidence.results
+        for vote in checks.spec(name).votes
+        if (vote.claim, name) != trained
+    }
     return Said(
         case,
         where,
-        {(one.claim, one.check): VOTE_SIGNS.get(one.vote(evidence)[0], 0) for one in mine},
-        {(one.claim, one.check): one.score(evidence) for one in mine},
+        {
+            pair: VOTE_SIGNS.get(apply_rules(one.rules, evidence)[0], 0)
+            for pair, one in mine.items()
+        },
+        {pair: one.score(evidence) for pair, one in mine.items()},
         evidence,
     )
 
@@ -105,15 +115,9 @@ def _swap(case: Known, examples: Sequence[Example]) -> np.ndarray:
 def _with_swap(evidence: Evidence, moved: np.ndarray) -> Evidence:
     estimates = estimate_means({"uniform_swap_tvd": moved}, resamples=EVERY.resamples)
     result = CheckResult("undecided", "", estimates)
-    return Evidence(
-        {**evidence.results, "necessity": result},
-        {**evidence.checks, "necessity": checks.build("necessity")},
-        evidence.place,
-        evidence.epsilon,
-        evidence.rivals,
-        evidence.drift,
-        evidence.places,
-    )
+    settings = {**evidence.settings, "necessity": asdict(checks.build("necessity"))}
+    results = {**evidence.results, "necessity": result}
+    return replace(evidence, results=results, settings=settings)
 
 
 def _work(task: tuple[Known, tuple[int, ...], Plan]) -> list[Said]:

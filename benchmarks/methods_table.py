@@ -22,7 +22,7 @@ import heedful
 from benchmarks.mass import found as mass_found
 from benchmarks.methods_subjects import PLANTED_TEXTS, Group, planted, sst
 from heedful.core.errors import NotApplicable
-from heedful.core.records import Estimate
+from heedful.core.records import Estimate, Series
 from heedful.core.values import Example
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
@@ -55,9 +55,7 @@ def tell(group: Group, work: Path) -> None:
     names = [*SHOWN, *(["decisive word first"] if firsts else []), "CPU ms a text", "passes"]
     print("| method | " + " | ".join(names) + " |\n" + "| --- " * (len(names) + 1) + "|")
     for name in [*group.asked, "uniform"]:
-        cells = [
-            str(values[f"{one}_{name}"]) if f"{one}_{name}" in values else "–" for one in SHOWN
-        ]
+        cells = [str(values.get(Series(one, name), "–")) for one in SHOWN]
         if firsts:
             cells.append(f"{firsts[name]:.2f}" if name in firsts else "–")
         cells += [f"{one:.3g}" for one in costs[name]] if name in costs else ["–", "–"]
@@ -70,13 +68,13 @@ def tell(group: Group, work: Path) -> None:
     print(flush=True)
 
 
-def _served(values: Mapping[str, Estimate], name: str, texts: int) -> str:
+def _served(values: Mapping[Series, Estimate], name: str, texts: int) -> str:
     """On how many of the texts a method's figures rest, where it does not serve every subject."""
-    found = values.get(f"comprehensiveness_{name}")
+    found = values.get(Series("comprehensiveness", name))
     return f" ({found.n} of {texts} texts)" if found and found.n < texts else ""
 
 
-def _faithful(group: Group, work: Path) -> tuple[dict[str, Estimate], dict[str, str]]:
+def _faithful(group: Group, work: Path) -> tuple[dict[Series, Estimate], dict[str, str]]:
     """Means over all texts of the group, by measure and method; and why methods refused."""
     asked = [one for one in group.asked if one != "random"]
     settings = {
@@ -86,7 +84,7 @@ def _faithful(group: Group, work: Path) -> tuple[dict[str, Estimate], dict[str, 
         }
     }
     chosen = {name: own for name, own in group.asked.items() if own}
-    columns: dict[str, list[np.ndarray]] = {}
+    columns: dict[Series, list[np.ndarray]] = {}
     for name, (subject, data) in group.members.items():
         run = heedful.audit(
             subject,
@@ -98,20 +96,21 @@ def _faithful(group: Group, work: Path) -> tuple[dict[str, Estimate], dict[str, 
         )
         frame = run.to_dataframe()
         frame = frame[frame["setting"].isna()]
-        for measured, rows in frame.groupby("measure"):
-            columns.setdefault(str(measured), []).append(rows["value"].to_numpy())
+        for (measure, method), rows in frame.groupby(["measure", "method"]):
+            one = Series(str(measure), str(method))
+            columns.setdefault(one, []).append(rows["value"].to_numpy())
     whole = {name: np.concatenate(parts) for name, parts in columns.items()}
     known = {name: one for name, one in whole.items() if np.isfinite(one).any()}
     return dict(estimate_means(known)), _refused(group, asked, known)
 
 
-def _refused(group: Group, asked: Sequence[str], known: Mapping[str, Any]) -> dict[str, str]:
+def _refused(group: Group, asked: Sequence[str], known: Mapping[Series, Any]) -> dict[str, str]:
     """Why a method has no row: what it says of the first subject."""
     subject, data = next(iter(group.members.values()))
     context = _sitting(subject, list(data)[:1])
     reasons = {}
     for name in asked:
-        if f"comprehensiveness_{name}" not in known:
+        if Series("comprehensiveness", name) not in known:
             try:
                 methods.build(name, **group.asked[name])(context, context.predicted)
             except NotApplicable as reason:

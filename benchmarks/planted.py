@@ -15,7 +15,7 @@ TRUTH = {  # by construction: used, ranks
     "inert-random": ("no", "no"),
     "inert-proportional": ("no", "yes"),
 }
-SAID = {"for": "yes", "against": "no"}
+SAID = {"supports": "yes", "refutes": "no"}
 FIGURES = (
     "tau_leave_one_out",
     "tau_gradient_leave_one_out",
@@ -45,7 +45,7 @@ def main():
         said = [
             SAID.get(v.checks[c].answer, v.checks[c].answer) for c in ("permutation", "agreement")
         ]
-        print(f"| {kind} | {used} | {said[0]} | {ranks} | {said[1]} | {v.degree} |")
+        print(f"| {kind} | {used} | {said[0]} | {ranks} | {said[1]} | {v.degree.estimate} |")
     print("\nThe figures behind it:\n")
     print("| kind | " + " | ".join(f"`{name}`" for name in FIGURES) + " |")
     print("| --- " * (len(FIGURES) + 1) + "|")

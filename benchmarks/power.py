@@ -1,6 +1,6 @@
 """Measure the power of every check over the planted benchmark, and write the table.
 
-python -m benchmarks.power [--seed N] [--out src/heedful/auditing/power.json]
+python -m benchmarks.power [--seed N] [--out src/heedful/pipeline/verdict/power.json]
 
 Takes about half an hour on two cores. Rows of other checks and architectures are kept as they are;
 `python -m benchmarks.power_trained` measures those that need retraining.
@@ -26,7 +26,7 @@ from heedful.planted import (
     cases,
 )
 
-TABLE = Path("src/heedful/auditing/power.json")
+TABLE = Path("src/heedful/pipeline/verdict/power.json")
 COUNTS = (10, 25, 50)
 SEED = 20_261  # no other study draws from it
 

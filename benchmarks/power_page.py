@@ -5,8 +5,8 @@ python -m benchmarks.power_page > docs/power.md
 
 from collections.abc import Iterator
 
-from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
-
+from heedful.checks import checks
+from heedful.core.records import CLAIMS
 from heedful.pipeline.verdict.check_power import (
     AuditSetting,
     CheckPower,
@@ -38,12 +38,17 @@ def main() -> None:
 
 
 def _lines(architecture: str) -> Iterator[str]:
-    for bearing in CLAIM_TABLE:
+    pairs = [
+        (claim, spec.name)
+        for claim in CLAIMS
+        for spec in checks.specs()
+        for vote in spec.votes
+        if vote.claim == claim
+    ]
+    for claim, check in pairs:
         seen: set[str] = set()
         for words in LENGTHS:
-            found = powers_for(AuditSetting(architecture, words, MOST)).of(
-                bearing.claim, bearing.check
-            )
+            found = powers_for(AuditSetting(architecture, words, MOST)).of(claim, check)
             if found is not None and found.like not in seen:
                 seen.add(found.like)
                 yield _line(found)
@@ -64,15 +69,15 @@ def _line(found: CheckPower) -> str:
 
 INTRODUCTION = """# How often each check is right
 
-Measured on models whose truth is known, and shipped with the package (`auditing/power.json`;
-planted benchmark version {planted}, seed {seed}; 2026-11-16, with a question 2026-11-18). The same
-figures stand beside each check in every report.
+Measured on models whose truth is known, and shipped with the package
+(`pipeline/verdict/power.json`; planted benchmark version {planted}, seed {seed}; 2026-11-16, with a
+question 2026-11-18). The same figures stand beside each check in every report.
 
-*Misses*: the claim holds, the check says against. *False alarms*: it does not hold, the check says
-for. Intervals (95 %) are over kinds of models, since models of one kind are alike, and no narrower
-than the number of cases allows. *Vote*: what its answer weighs, the lower end of right less wrong
-over kinds; "none" below ½. See [the verdict](verdict.md). Shown are the rows with the most texts;
-the table also has those of 10 and 25 texts."""
+*Misses*: the claim holds, the check refutes it. *False alarms*: it does not hold, the check
+supports it. Intervals (95 %) are over kinds of models, since models of one kind are alike, and no
+narrower than the number of cases allows. *Vote*: what its answer weighs, the lower end of right
+less wrong over kinds; "none" below ½. See [the verdict](verdict.md). Shown are the rows with the
+most texts; the table also has those of 10 and 25 texts."""
 CLOSING = """
 ## What this settles
 
@@ -144,8 +149,9 @@ To have these 18, 24 networks were trained: 6 of trained-leaky were given up bec
 bound of their proof. 18 cases are few: that none has a wrong claim leaves up to 19 % (95 %).
 
 The rule for a weak reference was written after a first table had been measured: there `agreement`
-said "for" of one compiled-early case in twelve. It was written for that, and for a BiLSTM that had
-been taught to hide its decisive word and kept a degree of 0.7; then the table was measured again.
+supported *ranks* of one compiled-early case in twelve. It was written for that, and for a BiLSTM
+that had been taught to hide its decisive word and kept a degree of 0.7; then the table was measured
+again.
 
 ## The intervals, tried
 

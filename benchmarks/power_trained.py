@@ -1,6 +1,6 @@
 """Measure the power of the checks that retrain, on small models of corpora whose truth is known.
 
-python -m benchmarks.power_trained [--seeds N] [--out src/heedful/auditing/power.json]
+python -m benchmarks.power_trained [--seeds N] [--out src/heedful/pipeline/verdict/power.json]
 
 What is known: in `priority` the highest of several ranks decides, so a model that sees words one by
 one has to weigh them (*needed*), and cannot hide the one that decides (*robust*); in `votes` all
@@ -27,7 +27,7 @@ from benchmarks.power import TABLE
 from heedful.core.atomic_files import write_atomic
 from heedful.core.rng import generator
 from heedful.numerics.stats.detection_skill import KnownTruthAnswers
-from heedful.pipeline.verdict import estimate
+from heedful.pipeline.verdict import reach_verdict
 from heedful.pipeline.verdict.check_power import (
     VOTE_SIGNS,
     AuditSetting,
@@ -100,7 +100,7 @@ def main() -> None:
 def _work(task: tuple[Kind, int]) -> dict[tuple[str, str], tuple[int, float]]:
     """What each check says of one model: its answer, and the figure behind it."""
     torch.set_num_threads(1)
-    estimate.powers = _every_vote  # what they say, whatever they were worth before
+    reach_verdict.powers_for = _every_vote  # what they say, whatever they were worth before
     kind, seed = task
     corpus = f"synthetic:{kind.corpus}"
     own = int(generator(seed, f"power of {kind.name}").integers(2**16))

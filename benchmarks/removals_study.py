@@ -16,6 +16,7 @@ import torch
 
 import heedful
 from benchmarks.chance import random_losses
+from heedful.core.records import CheckResult
 from heedful.models.recurrent.model_folder import save_model
 from heedful.numerics.stats.bootstrap import estimate_means
 from heedful.numerics.tensor.erasure_metrics import diagnosticity
@@ -136,20 +137,16 @@ def _print(run: "heedful.Run") -> None:
     print(f"{texts} texts, {manifest['truncated']} of them cut to what the model can read.\n")
     for check, measures in (("faithfulness", SHOWN), ("plausibility", POINTS)):
         if check in found:
-            _table(found[check].estimates, measures)
+            _table(found[check], measures)
             print(f"\n{found[check].why}\n")
 
 
-def _table(estimates, measures: tuple[str, ...]) -> None:
-    names = [
-        name.removeprefix(f"{measures[0]}_")
-        for name in estimates
-        if name.startswith(f"{measures[0]}_")
-    ]
+def _table(result: CheckResult, measures: tuple[str, ...]) -> None:
+    columns = [result.by_method(one) for one in measures]
     print("| method | " + " | ".join(f"`{one}`" for one in measures) + " |")
     print("| --- " * (len(measures) + 1) + "|")
-    for name in names:
-        cells = (str(estimates.get(f"{one}_{name}", "–")) for one in measures)
+    for name in columns[0]:
+        cells = (str(column.get(name, "–")) for column in columns)
         print(f"| {name} | " + " | ".join(cells) + " |")
 
 

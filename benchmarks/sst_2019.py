@@ -55,7 +55,7 @@ def study(job):
         "texts": len(texts),
         "epoch": subject.history["best_epoch"],
         "answer": run.verdict.answer,
-        "degree": run.verdict.degree.value,
+        "degree": run.verdict.degree.estimate.value,
         **{measure: one.value for measure, one in found.items()},
     }
 

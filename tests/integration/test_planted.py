@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from heedful.pipeline.verdict.claim_table import CLAIM_TABLE
 
 import heedful
 from heedful.checks import checks
@@ -18,18 +17,19 @@ from heedful.planted.hand_built import draw_texts, hand_built_subjects
 
 # truth by construction: claim → answer
 TRUTH = {
-    "honest-peaked": {"used": "for", "ranks": "for"},
-    "honest-graded": {"used": "for", "ranks": "for"},
-    "inert-random": {"used": "against", "ranks": "against"},
-    "inert-proportional": {"used": "against", "ranks": "for"},
+    "honest-peaked": {"used": "supported", "ranks": "supported"},
+    "honest-graded": {"used": "supported", "ranks": "supported"},
+    "inert-random": {"used": "refuted", "ranks": "refuted"},
+    "inert-proportional": {"used": "refuted", "ranks": "supported"},
 }
+VOTES = {"supported": "supports", "refuted": "refutes"}
 KNOWN = powers_for(AuditSetting("recurrent", 20.0, 200))
 VOTING = {
-    one.check: one.claim
-    for one in CLAIM_TABLE
-    if one.claim in ("used", "ranks")
-    and checks.build(one.check).claim == one.claim
-    and KNOWN.of(one.claim, one.check).weight
+    spec.name: spec.claim
+    for spec in checks.specs()
+    if spec.claim in ("used", "ranks")
+    and any(vote.claim == spec.claim for vote in spec.votes)
+    and KNOWN.of(spec.claim, spec.name).weight
 }
 
 
@@ -48,7 +48,7 @@ def test_planted_subjects_get_their_verdict(kind, check, seed):
         for one in draw_texts(subject, 200, seed=seed)
     ]
     verdict = heedful.audit(subject, rows, checks=[check], seed=seed).verdict
-    assert verdict.checks[check].answer == TRUTH[kind][VOTING[check]]
+    assert verdict.checks[check].answer == VOTES[TRUTH[kind][VOTING[check]]]
     assert verdict.claims[VOTING[check]].answer == TRUTH[kind][VOTING[check]]
 
 
@@ -127,7 +127,7 @@ def test_words_of_honest_attention_move_the_output_beyond_chance_and_random_ones
             found["soft"] += [soft[0].numpy()]
     intervals = estimate_means({name: np.concatenate(one) for name, one in found.items()})
     assert intervals["random"].low < 0 < intervals["random"].high
-    if TRUTH[kind]["ranks"] == "for":
+    if TRUTH[kind]["ranks"] == "supported":
         assert intervals["attention"].low > 0
         assert intervals["soft"].low > 0
     else:

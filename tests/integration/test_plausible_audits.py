@@ -4,10 +4,10 @@ import tomllib
 
 import numpy as np
 import pytest
-from heedful.pipeline.verdict.sentences.plausibility import NO_EVIDENCE
 from scipy.stats import kendalltau
 
 import heedful
+from heedful.checks.sanity.plausibility.spec import NOT_FAITHFULNESS
 from heedful.planted.hand_built import draw_texts, hand_built_subjects
 from heedful.planted.texts import CUE_WORDS
 from heedful.report.sections.page import build_page
@@ -38,10 +38,11 @@ def honest():
 
 def test_attention_on_the_words_that_people_mark_is_plausible(honest):
     found = honest.verdict.checks["plausibility"]
-    assert found.estimates["auprc_attention"].value == pytest.approx(1.0)
-    assert found.estimates["top_k_attention"].value == pytest.approx(1.0)
-    assert found.estimates["auprc_attention"].low > found.estimates["auprc_random"].high
-    assert "come better than by chance in the order of attention" in found.why
+    area = found.by_method("auprc")
+    assert area["attention"].value == pytest.approx(1.0)
+    assert found.of("top_k", method="attention").value == pytest.approx(1.0)
+    assert area["attention"].low > area["random"].high
+    assert "better than chance" in found.why
 
 
 def test_attention_is_not_where_people_mark_words_that_have_nothing_to_do_with_it():
@@ -50,16 +51,17 @@ def test_attention_is_not_where_people_mark_words_that_have_nothing_to_do_with_i
     for one in data:
         one["rationale"] = np.flatnonzero(draw.random(len(one["text"].split())) < 0.1).tolist()
     found = audited(subject, data).verdict.checks["plausibility"]
-    own = found.estimates["beyond_random_attention"]
+    own = found.of("beyond_random", method="attention")
     assert own.low < 0 < own.high
-    assert "come about as by chance in the order of attention" in found.why
-    assert found.undefined["auprc_attention"] == sum(not one["rationale"] for one in data) > 0
+    assert "about as chance does" in found.why
+    (row,) = (one for one in found.rows("auprc", method="attention") if one.predicted is None)
+    assert row.undefined == sum(not one["rationale"] for one in data) > 0
 
 
 def test_it_decides_nothing_and_says_why(honest):
     found = honest.verdict.checks["plausibility"]
     assert found.answer == "no vote"
-    assert found.why.endswith(NO_EVIDENCE)
+    assert found.why.endswith(NOT_FAITHFULNESS)
     assert honest.verdict.answer == "undecided"
     assert all("plausibility" not in claim.checks for claim in honest.verdict.claims.values())
 
@@ -80,10 +82,11 @@ def test_data_without_marks_is_no_error():
     subject, data = rows("honest-peaked", 8)
     bare = [{name: one[name] for name in ("text", "label")} for one in data]
     found = audited(subject, bare).verdict.checks["plausibility"]
-    assert not found.estimates
-    assert found.missing["auprc_attention"] == "no text has a rationale"
-    assert found.missing["rank_human_attention"] == "no text has word_scores"
-    assert found.why.startswith("No text here has words that people pointed at.")
+    assert not found.measured
+    reasons = {(one.measure, one.method): one.reason for one in found.missing}
+    assert reasons["auprc", "attention"] == "no text has a rationale"
+    assert reasons["rank_human", "attention"] == "no text has word_scores"
+    assert "no text has" in found.why.lower()
 
 
 def test_scores_of_single_words():
@@ -96,20 +99,20 @@ def test_scores_of_single_words():
     for one in data:
         weights = [float(subject.table[int(word[1:]), 0]) for word in one["text"].split()]
         taus.append(kendalltau(weights, np.abs(one["word_scores"])).statistic)
-    assert found.estimates["rank_human_attention"].value == pytest.approx(np.mean(taus))
-    assert found.estimates["sign_human_leave_one_out"].value == pytest.approx(1.0)
-    assert "Attention follows the scores that people gave words better than by chance" in found.why
+    assert found.of("rank_human", method="attention").value == pytest.approx(np.mean(taus))
+    assert found.of("sign_human", method="leave_one_out").value == pytest.approx(1.0)
+    assert "scores that people gave words better than chance" in found.why
 
 
 def test_the_page_shows_it_apart(honest):
     (one,) = build_page(honest.records).apart
     assert one.heads[:3] == ("AUPRC", "AUPRC beyond random", "words chosen, F1")
-    assert one.heads[3:] == ("spans chosen, F1", "among as many highest")
+    assert one.heads[3:] == ("spans chosen, F1", "among as many top words")
     assert one.rows[0].name == "attention"
     assert [row.control for row in one.rows][-2:] == [True, True]
     html = honest.report(honest.folder / "page.html").read_text(encoding="utf-8")
     section = html[html.index('<section id="apart">') :]
     assert "Do people point at the same words?" in section
-    assert NO_EVIDENCE in section
-    assert "people’s words found early by attention" not in html  # no second table of the same
-    assert NO_EVIDENCE.split(":")[0] in honest.markdown()
+    assert NOT_FAITHFULNESS in section
+    assert "people’s words ranked early by attention" not in html  # no second table of the same
+    assert NOT_FAITHFULNESS.split(":")[0] in honest.markdown()

@@ -4,11 +4,13 @@ import io
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
 import pytest
 import torch
 from rich.console import Console
 
 import heedful
+from heedful.core.records import MissingMeasure
 from heedful.core.values import Explanation
 from heedful.methods import methods
 from heedful.report.sections.page import build_page
@@ -52,19 +54,26 @@ def run(early):
 def test_what_was_learned_is_lost_and_what_was_not_is_convicted(run):
     found = run.verdict.checks["randomisation"]
     assert found.answer == "no vote"
-    assert found.estimates["rank_correlation_early"].value == pytest.approx(1.0)
+    alike = found.by_method("rank_correlation")
+    assert alike["early"].value == pytest.approx(1.0)
     for name in ("attention", *GRADIENTS, "leave_one_out"):
-        assert found.estimates[f"rank_correlation_{name}"].high < 0.5, name
+        assert alike[name].high < 0.5, name
     assert "Hardly dependent on what was learned (ρ above 0.5): early (1.000" in found.why
     assert found.why.count("(1.000") == 1
-    chance = found.estimates["rank_correlation_random"]
-    assert chance.low < 0 < chance.high
-    assert found.missing == {"rank_correlation_uniform": "equal scores rank nothing"}
+    assert alike["random"].low < 0 < alike["random"].high
+    assert found.missing == (
+        MissingMeasure("rank_correlation", "equal scores rank nothing", "uniform"),
+    )
 
 
 def test_a_layer_that_a_method_does_not_read_leaves_it_as_it_was(run):
     """Attention of a BiLSTM never sees the output layer."""
-    by_setting = run.records.by_setting("randomisation", "rank_correlation_attention")
+    rows = run.verdict.checks["randomisation"].rows("rank_correlation", method="attention")
+    by_setting = {row.setting: row.estimate.value for row in rows if row.setting}
+    columns = run.records.columns.of_check("randomisation").items()
+    found = {key.setting: one for key, one in columns if key.method == "attention" and key.setting}
+    for setting, values in found.items():
+        assert by_setting[setting] == pytest.approx(np.nanmean(values))
     for setting in ("cascade 1: decoder", "only decoder"):
         assert by_setting[setting] == pytest.approx(1.0)
     assert list(by_setting) == [
@@ -76,7 +85,7 @@ def test_a_layer_that_a_method_does_not_read_leaves_it_as_it_was(run):
 
 def test_the_page_has_every_setting(run):
     (one,) = build_page(run.records).apart
-    assert one.heads == ("with all weights drawn anew, ρ",)
+    assert one.heads == ("with all weights random, ρ",)
     assert len(one.settings) == 8
     assert {"attention", "early"} <= {*one.across}
     html = run.report(run.folder / "page.html").read_text(encoding="utf-8")
@@ -101,19 +110,20 @@ def test_labels_that_taught_nothing_leave_what_reads_no_model(early):
     )
     found = run.verdict.checks["labels"]
     assert found.answer == "no vote"
-    assert found.estimates["rank_correlation_early"].value == pytest.approx(1.0)
-    assert found.estimates["learned_early"].value == pytest.approx(0.0)
+    alike, learned = (found.by_method(one) for one in ("rank_correlation", "learned"))
+    assert alike["early"].value == pytest.approx(1.0)
+    assert learned["early"].value == pytest.approx(0.0)
     for name in ("attention", "leave_one_out"):
-        assert found.estimates[f"rank_correlation_{name}"].high < 0.5
-        assert found.estimates[f"learned_{name}"].low > 0
+        assert alike[name].high < 0.5
+        assert learned[name].low > 0
     assert "No nearer to the model with the labels than without: early." in found.why
-    assert "Hardly dependent on what the labels taught (ρ above 0.5): early (1.000" in found.why
+    assert "Hardly dependent on the labels (ρ above 0.5): early (1.000" in found.why
     (one,) = build_page(run.records).apart
     assert one.heads[0] == "with labels shuffled, ρ"
     names = [told["name"] for told in run.manifest["retrained"]]
     assert names.count("shuffled labels, seed 1") == 1
     assert min(max(told["dev_scores"]) for told in run.manifest["retrained"]) > 0.9  # by heart
-    assert "What labels taught" in card_text(run)
+    assert "What the labels add" in card_text(run)
 
 
 def card_text(run):
