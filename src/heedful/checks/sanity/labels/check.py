@@ -19,7 +19,6 @@ from heedful.checks.sanity.randomisation.check import RANK_CORRELATION, score_co
 from heedful.core.records import Measurement, MissingMeasure
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
-from heedful.results.tables import TextValues
 from heedful.training.loop.batching import batches_for
 from heedful.training.variants.variants import (
     EpochLimits,
@@ -91,7 +90,7 @@ class Labels:
 
     def _correlated(
         self, words: ItemView, own: Sequence[Float64[Tensor, "B W"]], subject: Subject
-    ) -> TextValues:
+    ) -> Float64[np.ndarray, "M B"]:
         context = words.context
         other = BatchContext(subject, context.batch, context.seed, context.max_batch_tokens)
         scores, _ = score_items(ItemView(other), self.methods, context.predicted)
@@ -99,7 +98,7 @@ class Labels:
         return np.stack([one.numpy() for one in columns])
 
     def _measured(
-        self, keys: Sequence[tuple[str, int]], found: TextValues
+        self, keys: Sequence[tuple[str, int]], found: Float64[np.ndarray, "V M n"]
     ) -> Iterator[Measurement]:
         means = {}
         for arm in (RANK_CORRELATION, WITH_LABELS):
