@@ -47,20 +47,22 @@ def test_every_check_answers_or_says_why_and_of_six_texts_none_has_a_vote(run):
     assert "its power was not measured" in verdict["checks"]["permutation"]["why"]
 
 
+YES, NO = "supported", "refuted"
+
+
 @pytest.mark.parametrize(
     ("kind", "answer", "claims"),
     [
-        ("asked-peaked", "faithful", {"used": "for", "ranks": "for", "exclusive": "for"}),
-        ("asked-hidden", "unfaithful", {"used": "for", "ranks": "against"}),
-        ("asked-leaky", "unfaithful", {"used": "against", "exclusive": "against"}),
-        ("asked-alone", None, {"used": "against", "exclusive": "against"}),
+        ("asked-peaked", "faithful", {"used": YES, "ranks": YES, "exclusive": YES}),
+        ("asked-hidden", "unfaithful", {"used": YES, "ranks": NO}),
+        ("asked-leaky", "unfaithful", {"used": NO, "exclusive": NO}),
+        ("asked-alone", None, {"used": NO, "exclusive": NO}),
     ],
 )
 def test_subjects_with_a_question_and_a_known_truth_get_their_verdict(kind, answer, claims):
     case = Case(kind, "middle", 10, 20)
     assert all(
-        case.truth[name] is None or case.truth[name] == (one == "for")
-        for name, one in claims.items()
+        case.truth[name] is None or case.truth[name] == (one == YES) for name, one in claims.items()
     )
     names = ["agreement", "permutation", "adversarial"]
     verdict = heedful.audit(case.subject, case.texts(40), checks=names).verdict
