@@ -3,6 +3,7 @@
 import json
 from math import inf, isnan, nan
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -118,7 +119,7 @@ def test_estimates_are_found_by_exactly_their_keys():
 def test_a_key_is_written_as_users_write_it(key, written):
     assert str(key) == written
     assert key.plain == ("[" not in written)
-    assert Measurement(key.measure, [], key.setting, *key[2:6]).key(key.check) == key
+    assert Measurement(key.measure, np.empty(0), key.setting, *key[2:6]).key(key.check) == key
 
 
 def test_the_answers_are_those_of_the_contract():

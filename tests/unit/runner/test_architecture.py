@@ -14,7 +14,7 @@ from heedful.pipeline.verdict.check_power import (
     powers_for,
     read_bundled_powers,
 )
-from heedful.planted.closed_form import ASKED_KINDS, KINDS, Case
+from heedful.planted import ASKED_KINDS, KINDS, Case
 from heedful.planted.hand_built import hand_built_subjects
 
 

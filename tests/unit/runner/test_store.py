@@ -205,9 +205,8 @@ def test_jobs_are_read_in_order_and_the_whole_comes_last(store):
     assert table["value"].to_pylist()[4:] == [1.0, 2.0, None, 4.0]
     assert table["measure"].to_pylist()[4:] == ["rank"] * 4
     assert table["label"].to_pylist()[4:] == ["good", "bad"] * 2
-    assert store.columns([ONE, TWO]).values.keys() == {"permutation"}
-    assert store.columns([ONE, TWO]).values["permutation"].keys() == {"median_tvd"}
-    store.put_dataset_measures({"permutation": {}}, measured)
+    assert set(store.columns([ONE, TWO]).values) == {MeasureKey("permutation", "median_tvd")}
+    store.put_dataset_measures({}, measured)
     assert rows_of(store).num_rows == 4
 
 

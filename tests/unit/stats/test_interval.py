@@ -114,7 +114,7 @@ def test_a_share_that_is_none_or_all_of_a_few_texts_is_not_certain():
     none = np.repeat([0.0, nan], [40, 5])
     some = np.repeat([0.0, 1.0, nan], [37, 3, 5])
     shares = {"flip_top": none, "top1_gradient": none + 1, "any": some}
-    found = estimate_means(shares | {"js_top": none})
+    found = estimate_means(shares | {"js_top": none}, shares={"flip_top", "top1_gradient"})
     z = 1.959963984540054  # Wilson's interval of none of n: [0, z² / (n + z²)]
     assert (found["flip_top"].low, found["flip_top"].high) == pytest.approx((0, z**2 / (40 + z**2)))
     assert found["top1_gradient"].low == pytest.approx(1 - z**2 / (40 + z**2))
