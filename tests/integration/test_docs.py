@@ -103,16 +103,12 @@ def test_every_check_and_measure_is_documented():
     from heedful.checks import checks
 
     text = (ROOT / "docs/checks.md").read_text(encoding="utf-8")
-    named = re.findall(r"`[^`\n]+`", text)
-    for name in checks:
-        assert f"`{name}`" in text
-        one = checks.build(name)
-        each = sorted(getattr(one, "names", ()), key=len)  # of methods; any may end in another
-        for measure in (*one.measures, *one.head_measures):
-            whose = [part for part in (*each, "random", "uniform") if measure.endswith(f"_{part}")]
-            of_any = {measure.removesuffix(part) + "M" for part in whose}
-            told = {f"`{any_of}`" for any_of in (measure, *of_any)}
-            assert told & set(named) or measure.endswith("_bh"), measure
+    parts = re.split(r"^##+ `(\w+)`", text, flags=re.MULTILINE)
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    for spec in checks.specs():
+        named = re.findall(r"`[^`\n]+`", sections[spec.name])
+        for measure in (one.name for one in spec.measures):
+            assert f"`{measure}`" in named or measure.endswith("_bh"), (spec.name, measure)
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,16 @@ def test_all_methods_from_the_command_line(files, run, tmp_path, caplog):
     assert "diffmask" not in (out / "plan.toml").read_text()
     assert "the report has every pair of methods" in " ".join(told.replace("│", " ").split())
     check = json.loads((out / "verdict.json").read_text())["checks"]["agreement"]
-    assert list(check["missing"]) == [f"tau_{name}_leave_one_out" for name in LAYERED]
-    assert check["undefined"] == {"tau_shapley_leave_one_out": 1}
+    assert [(one["measure"], one["method"]) for one in check["missing"]] == [
+        ("tau_leave_one_out", name) for name in LAYERED
+    ]
+    assert not check["undefined"]
+    taus = [
+        row
+        for row in check["by"]
+        if row["measure"] == "tau_leave_one_out" and "method" in row and "class" not in row
+    ]
+    assert {row["method"]: row["undefined"] for row in taus if "undefined" in row} == {"shapley": 1}
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["methods"]["shapley"] == {"kind": "saliency", "at_most": "12 tokens"}
     assert 'id="methods"' in (out / "report.html").read_text()
@@ -79,8 +87,8 @@ def test_methods_reach_faithfulness(files, run, tmp_path, checks):
     )
     assert code == 0, errors
     verdict = json.loads((out / "verdict.json").read_text())["checks"]
-    found = verdict["faithfulness"]["estimates"]
-    of = {name.removeprefix("sufficiency_") for name in found if name.startswith("sufficiency_")}
+    rows = verdict["faithfulness"]["by"]
+    of = {row["method"] for row in rows if row["measure"] == "sufficiency"}
     asked = ("attention", "gradient", "lime", "kernel_shap")
     assert of == {*asked, "random", "uniform"}
     assert ("agreement" in verdict) == ("agreement" in checks)
@@ -120,13 +128,14 @@ def test_methods_of_a_transformer_do_not_depend_on_the_batch():
         )
         assert not one.verdict.checks["agreement"].missing
         frames.append(one.to_dataframe())
-    keys = ["instance", "measure", "setting"]
+    keys = ["instance", "measure", "method", "layer", "head", "setting"]
     one, other = (frame.sort_values(keys, ignore_index=True) for frame in frames)
     assert one[keys].equals(other[keys])
     np.testing.assert_allclose(one["value"], other["value"], atol=1e-6, rtol=0, equal_nan=True)
     pairs, count = one[one["measure"] == "tau_pair"], len(rankable_methods()) + 3
-    assert pairs["setting"].nunique() == count * (count - 1) // 2
-    assert pairs.groupby("setting")["value"].count().min() > 0
+    each = pairs.groupby(["method", "setting"])["value"].count()
+    assert len(each) == count * (count - 1) // 2
+    assert each.min() > 0
 
 
 def test_settings_of_methods_in_python():

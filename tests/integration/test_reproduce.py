@@ -218,7 +218,7 @@ def test_another_choice_is_another_cell(tiny):
 
 def test_the_main_model_may_have_more_seeds(tiny):
     read = Study.read("tiny")
-    picked, models = read.chosen(sets=["needles"])
+    picked, models = read.select(sets=["needles"])
     asked = StudyRequest(models, 1, quick=True, main_seeds=3)
     cells = build_cells(read, picked, find_data(picked, tiny).data, asked)
     made = [(one.encoder, one.seed) for one in cells]
@@ -226,11 +226,11 @@ def test_the_main_model_may_have_more_seeds(tiny):
 
 
 def test_cells_that_are_not_made_are_named(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduce, "work_all", lambda cells, *_, **__: {cells[0].name: "it broke"})
+    monkeypatch.setattr(reproduce, "run_cells", lambda cells, *_, **__: {cells[0].name: "it broke"})
     found = heedful.reproduce("tiny", data_root=tiny, out=tmp_path / "out", quick=True)
     page = found.page.read_text()
     assert "1 cell failed" in page
-    assert "Not made yet: 1 cell: needles mlp additive seed 0." in page
+    assert "Not run yet: 1 cell: needles mlp additive seed 0." in page
 
 
 def test_the_page_alone_is_written_again_from_what_is_there(tiny, tmp_path, monkeypatch):
@@ -240,14 +240,14 @@ def test_the_page_alone_is_written_again_from_what_is_there(tiny, tmp_path, monk
         made.append(len(cells))
         return in_process(cells[:1], out, workers=1, progress=None)
 
-    monkeypatch.setattr(reproduce, "work_all", some)
+    monkeypatch.setattr(reproduce, "run_cells", some)
     out = tmp_path / "out"
     heedful.reproduce("tiny", data_root=tiny, out=out, quick=True)
     (out / "study.html").unlink()
     (out / "figures" / "stale.svg").write_text("<svg/>")
     found = heedful.reproduce("tiny", data_root=tiny, out=out, quick=True, page_only=True)
     assert made == [2, 0]
-    assert "Not made yet: 1 cell: needles mlp additive seed 0." in found.page.read_text()
+    assert "Not run yet: 1 cell: needles mlp additive seed 0." in found.page.read_text()
     assert not (out / "figures" / "stale.svg").exists()
 
 
@@ -256,7 +256,7 @@ def test_the_command_has_a_folder_of_its_own(tiny, tmp_path, monkeypatch, capsys
     monkeypatch.chdir(tmp_path)
     command("tiny", tiny, quick=True, encoders="mlp", sets="needles")
     assert (tmp_path / "runs" / "tiny-quick" / "study.html").exists()
-    assert "| Half | not asked for |" in (tmp_path / "runs/tiny-quick/study.md").read_text()
+    assert "| Half | not selected |" in (tmp_path / "runs/tiny-quick/study.md").read_text()
     assert "Page: runs/tiny-quick/study.html" in capsys.readouterr().out
 
 
@@ -273,7 +273,7 @@ def test_limits_of_a_set_its_sample_and_what_was_asked(tiny):
         ),
     ):
         read = Study.read("tiny")
-        picked, models = read.chosen(sets=["needles"], encoders=["mlp"])
+        picked, models = read.select(sets=["needles"], encoders=["mlp"])
         sampled = [replace(one, limits={"test": 50}) for one in picked]
         asked = StudyRequest(models, 1, quick=quick, limits=given)
         (cell,) = build_cells(read, sampled, find_data(picked, tiny).data, asked)
@@ -298,7 +298,7 @@ def test_the_command_says_what_is_wrong():
 
 def _cells(root, **asked):
     read = Study.read("tiny")
-    picked, models = read.chosen(sets=["needles"], **asked)
+    picked, models = read.select(sets=["needles"], **asked)
     found = find_data(picked, root)
     return build_cells(read, picked, found.data, StudyRequest(models, 1, quick=True))
 
@@ -311,7 +311,9 @@ def test_the_terminal_tells_each_claim_once_with_its_sets_below():
             [
                 ClaimFinding(claim, "sst", "held", Estimate(0.3, 0.2, 0.4, 3), 0.25),
                 ClaimFinding(claim, "babi1", "not examined", why="bilstm dot was not run"),
-                ClaimFinding(other, "sst", "held", Estimate(0.9, 0.8, 1.0, 3), beyond="minilm"),
+                ClaimFinding(
+                    other, "sst", "held", Estimate(0.9, 0.8, 1.0, 3), other_model="minilm"
+                ),
             ]
         )
     )

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import heedful
 from heedful.api.run import Run
 from heedful.core.errors import ConfigError
+from heedful.core.records import Vote
 from heedful.models.recurrent.model_folder import save_model
 from schooling import base, data
 
@@ -85,10 +87,10 @@ def test_every_measure_is_there_with_its_interval(place):
         estimates = found.checks[check].estimates
         assert measures <= estimates.keys()
         assert all(one.n for one in estimates.values())
-        assert found.checks[check].answer in ("for", "against", "undecided", "no vote")
+        assert found.checks[check].answer in get_args(Vote)
     assert {found.claims[one].answer for one in ("needed", "robust")} <= {
-        "for",
-        "against",
+        "supported",
+        "refuted",
         "undecided",
     }
     assert found.claims["used"].checks == ("necessity",)  # by the swap, nothing else was run
@@ -97,27 +99,31 @@ def test_every_measure_is_there_with_its_interval(place):
 
 def test_rows_tell_which_seed_and_which_weight(place):
     frame = Run(place / "whole").to_dataframe()
-    frame["setting"] = frame["setting"].astype(object).where(frame["setting"].notna(), None)
-    by = frame.groupby(["check", "measure"])["setting"].unique()
-    assert set(by["necessity", "score_trained"]) == {None, "seed 1", "seed 2"}
+    for name in ("seed", "setting"):
+        frame[name] = frame[name].astype(object).where(frame[name].notna(), None)
+    by = frame.groupby(["check", "measure"])
+    assert set(by["seed"].unique()["necessity", "score_trained"]) == {None, 1, 2}
+    by = by["setting"].unique()
+    assert set(by["necessity", "score_trained"]) == {None}
     assert set(by["adversary", "tvd"]) == {
         None,
         *(f"λ {weight}, {start}" for weight in ("0.001", "0.1") for start in ("scratch", "base")),
     }
     assert set(by["deception", "mass_after"]) == {None, "λ 1"}
-    assert (frame.groupby(["check", "measure", "setting"], dropna=False).size() == 40).all()
+    keys = ["check", "measure", "seed", "setting"]
+    assert (frame.groupby(keys, dropna=False).size() == 40).all()
 
 
 def test_the_estimates_are_those_of_the_rows(place):
     run = Run(place / "whole")
     frame = run.to_dataframe()
     found = run.verdict.checks["necessity"].estimates
-    rows = frame[(frame.check == "necessity") & frame.setting.notna()]
+    rows = frame[(frame.check == "necessity") & frame.seed.notna()]
     means = rows.groupby("measure")["value"].mean()
     assert found["score_trained"].value == pytest.approx(means["score_trained"])
     assert found["gain"].value == pytest.approx(means["score_trained"] - means["score_uniform"])
     seeds = frame[(frame.check == "seeds") & (frame.measure == "jsd_seeds")]
-    median = seeds[seeds.setting.notna()].groupby("instance")["value"].median()
+    median = seeds[seeds.seed.notna()].groupby("instance")["value"].median()
     assert run.verdict.checks["seeds"].estimates["jsd_seeds"].value == pytest.approx(median.mean())
 
 
@@ -207,7 +213,7 @@ def test_without_training_texts_the_checks_are_undecided_and_say_why():
     for check in ALL:
         assert found.checks[check].answer == "undecided"
         assert "no training split" in found.checks[check].why
-        assert not found.checks[check].estimates
+        assert not found.checks[check].measured
     assert found.claims["needed"].answer == "undecided"
     assert "no training split" in found.claims["robust"].why
 

@@ -9,6 +9,7 @@ import heedful
 from heedful.training.fit import fit
 from heedful.training.recipe import Recipe
 
+YES, NO = "supported", "refuted"
 SMALL = {"hidden": 16, "embedding": 16, "rate": 0.01}
 
 
@@ -31,17 +32,11 @@ class Truth:
     "truth",
     [
         # the highest rank decides: a sum of word weights of ordinary size is right on 2 in 3
-        pytest.param(
-            Truth("synthetic:priority", "average", 8, "for", "for"), marks=pytest.mark.study
-        ),
+        pytest.param(Truth("synthetic:priority", "average", 8, YES, YES), marks=pytest.mark.study),
         # every vote counts alike: a mean is all that it takes
-        pytest.param(
-            Truth("synthetic:votes", "average", 4, "for", "against"), marks=pytest.mark.study
-        ),
+        pytest.param(Truth("synthetic:votes", "average", 4, YES, NO), marks=pytest.mark.study),
         # one word decides; attention settles on it, though the last state knows it as well
-        pytest.param(
-            Truth("synthetic:needle", "bilstm", 3, "for", "against"), marks=pytest.mark.study
-        ),
+        pytest.param(Truth("synthetic:needle", "bilstm", 3, YES, NO), marks=pytest.mark.study),
     ],
     ids=lambda one: one.corpus,
 )
@@ -58,7 +53,7 @@ def test_used_and_needed_are_two_claims(truth):
     assert verdict.claims["needed"].answer == truth.needed
     assert "Uniform attention imposed" in verdict.claims["used"].why
     gain = verdict.checks["necessity"].estimates["gain"]
-    assert (gain.value > 0.1) == (truth.needed == "for")
+    assert (gain.value > 0.1) == (truth.needed == YES)
 
 
 @pytest.mark.study
@@ -77,11 +72,11 @@ def test_attention_that_was_taught_to_hide_the_needle(tmp_path):
     assert found["mass_after"].high < 0.01 < found["mass_before"].low
     assert found["score_after"].value >= found["score_before"].value - 0.01
     assert found["score_without_words"].high < 0.6
-    assert run.verdict.claims["robust"].answer == "against"
+    assert run.verdict.claims["robust"].answer == NO
     (deceiver,) = (one for one in run.manifest["retrained"] if "deceiving" in one["name"])
     model = heedful.load(tmp_path / "run" / "retrained" / deceiver["key"])
     verdict = heedful.audit(model, "synthetic:needle", checks=["agreement"]).verdict
-    assert verdict.claims["ranks"].answer == "against"
+    assert verdict.claims["ranks"].answer == NO
     assert verdict.checks["agreement"].estimates["top1_leave_one_out"].high < 0.1
 
 
@@ -111,7 +106,7 @@ def test_where_each_word_says_its_own_attention_cannot_be_taught_to_hide():
         settings={"deception": {"weights": [1.0], "epochs": 10}},
         retraining={"workers": 1},
     ).verdict
-    assert verdict.checks["deception"].answer == "for"
+    assert verdict.checks["deception"].answer == "supports"
 
 
 @pytest.mark.study
@@ -133,11 +128,11 @@ def test_a_model_trained_without_the_needle_cannot_find_it():
         },
         retraining={"workers": 1},
     ).verdict
-    found = verdict.checks["roar"].estimates
-    assert found["score_whole"].low > 0.98
-    assert found["score_random"].low > 0.85
-    assert found["score_attention"].high < 0.6
-    assert found["beyond_random_attention"].low > 0.3
+    found = verdict.checks["roar"]
+    assert found.of("score_whole").low > 0.98
+    assert found.of("score", method="random").low > 0.85
+    assert found.of("score", method="attention").high < 0.6
+    assert found.of("beyond_random", method="attention").low > 0.3
     assert verdict.checks["roar"].answer == "no vote"
 
 
@@ -156,14 +151,13 @@ def test_a_copy_that_knows_holes_sees_what_the_model_hides():
         settings={"off_manifold": settings},
         retraining={"workers": 1, "limit": 1000},
     )
-    found = run.verdict.checks["off_manifold"].estimates
-    assert found["same_prediction"].value > 0.97
-    assert found["copy_tvd"].high < 0.05
-    assert found["beyond_random_attention"].low > 0.3
-    assert found["p_beyond_random_attention"].value < 0.05
-    assert found["sufficiency_attention"].high < 0.05
-    assert found["beyond_random_leave_one_out"].high < found["beyond_random_attention"].low
-    frame = run.to_dataframe()
-    model = frame[frame.setting == "masking"].groupby("measure")["value"].mean()
-    both = ("beyond_random_attention", "beyond_random_leave_one_out")
-    assert model[both[0]] == pytest.approx(model[both[1]], abs=0.02)  # of the model: no difference
+    found = run.verdict.checks["off_manifold"]
+    assert found.of("same_prediction").value > 0.97
+    assert found.of("copy_tvd").high < 0.05
+    beyond = found.by_method("beyond_random")
+    assert beyond["attention"].low > 0.3
+    assert found.of("p_beyond_random", method="attention").value < 0.05
+    assert found.of("sufficiency", method="attention").high < 0.05
+    assert beyond["leave_one_out"].high < beyond["attention"].low
+    model = found.by_method("beyond_random", setting="masking")  # of the model: no difference
+    assert model["attention"].value == pytest.approx(model["leave_one_out"].value, abs=0.02)
