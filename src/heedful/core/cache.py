@@ -1,10 +1,10 @@
 """A cache that keeps few values: what was not used for longest goes first."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
-Key = TypeVar("Key", bound=Hashable)
+Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 

@@ -7,6 +7,7 @@ less what it makes of zeros, that token's part of its output. What it makes of z
 they are shared out among the tokens before the next layer. One text at a time.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,6 +41,8 @@ from heedful.models.internals.linearised import (
 from heedful.models.transformer.subject import TransformerSubject
 
 METHOD = "decompx"
+SIZES = re.compile(r"\b(sizes?|shapes?)\b", re.IGNORECASE)
+"""What torch speaks of where tensors do not fit each other."""
 MAX_ELEMENTS = 2**27  # numbers in the parts of one text: half a gigabyte in single precision
 
 
@@ -138,19 +141,19 @@ class LinearisedPass:
     def _run(self, layer: _RecordedLayer, states: Float[Tensor, "N T D"]) -> Float[Tensor, "N T D"]:
         """The layer on several variants of its states; one by one where it takes no more.
 
-        Bloom's positions know how many texts there are.
+        Bloom's positions know how many texts there are: more of them do not fit in size.
         """
         try:
             return self._at_once(layer, states)
         except RuntimeError as reason:
-            if is_out_of_memory(reason):
+            if is_out_of_memory(reason) or not SIZES.search(str(reason)):
                 raise
             if len(states) == 1:
                 raise NotApplicable(
                     f"decompx with shared biases runs {type(layer.module).__name__} on other "
                     f'states than its own, which it does not take ({reason}); try biases="apart".'
                 ) from reason
-        return torch.cat([self._at_once(layer, one) for one in torch.split(states, 1)])
+        return torch.cat([self._run(layer, one) for one in torch.split(states, 1)])
 
     def _at_once(
         self, layer: _RecordedLayer, states: Float[Tensor, "N T D"]
