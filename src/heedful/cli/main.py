@@ -21,6 +21,7 @@ from heedful.cli import (
 from heedful.core.errors import HeedfulError
 
 INTERRUPTED = 130
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # who sets one of them has chosen
 RESUMABLE = {"audit", "demo", "diffmask", "reproduce", "train"}  # what they have done is kept
 app = typer.Typer(
     name="heedful",
@@ -43,6 +44,7 @@ app.command("reproduce")(reproduce.reproduce)
 
 def main() -> None:
     """Run the command line; errors of the request are one line on stderr."""
+    _compute_on_one_thread()
     try:
         code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except HeedfulError as error:
@@ -59,6 +61,19 @@ def main() -> None:
             code,
         )
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _compute_on_one_thread() -> None:
+    """Have torch compute on one thread, unless the environment says how many.
+
+    Sums in another order differ in their last bits, and small models gain nothing by threads. torch
+    itself is not imported for it: many commands do without.
+    """
+    if any(os.environ.get(name) for name in THREADS):
+        return
+    os.environ[THREADS[0]] = "1"  # which torch reads when it is imported
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 def _print_error(message: str, code: int) -> int:

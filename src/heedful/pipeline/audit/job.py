@@ -50,6 +50,7 @@ class JobSummary:
     halved: int = 0  # batches cut in two because memory ran out
     taught: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # models made anew
     words: int = 0  # that attention is explained over, in all texts
+    threads: int = 0  # that torch computed on, the most of any job
 
     def __add__(self, other: "JobSummary") -> "JobSummary":
         both = (*self.missing, *other.missing)
@@ -66,6 +67,7 @@ class JobSummary:
             self.halved + other.halved,
             {**self.taught, **other.taught},
             self.words + other.words,
+            max(self.threads, other.threads),
         )
 
 
@@ -168,6 +170,7 @@ class _BatchFindings:
             too_short=too_short,
             halved=self.halved,
             words=sum(one.explained for one in kept),
+            threads=torch.get_num_threads() if kept else 0,
         )
         return JobResult(
             tuple(_merge_columns(self.blocks)),

@@ -10,6 +10,8 @@ import threading
 from pathlib import Path
 from queue import Queue
 
+import torch
+
 from heedful.core.errors import HeedfulError, RunError
 from heedful.pipeline.retrain.worker_input import read_worker_input
 from heedful.training.variants.serialisation import variant_from_dict
@@ -19,7 +21,8 @@ REPLIES = sys.stdout
 
 
 def main(input_file: Path) -> None:
-    """Teach until the input ends."""
+    """Teach until the input ends, on one thread: there is a process for each core."""
+    torch.set_num_threads(1)
     sys.stdout = sys.stderr  # what libraries print is no answer
     lines: Queue[str] = Queue()
     threading.Thread(target=_read_requests, args=(lines,), daemon=True).start()
