@@ -2,11 +2,12 @@
 
 import re
 import shutil
+from itertools import cycle
 from typing import get_args
 
 import pytest
 
-from heedful.core.records import CLAIMS, ClaimResult, Vote
+from heedful.core.records import CLAIMS, ClaimAnswer, ClaimResult
 from heedful.report.pages.run_html import render_html
 from unit.report.made_up import NASTY, records
 
@@ -60,7 +61,7 @@ def started():
 
 def made_up():
     """Records of texts and classes that would rather be markup, with every answer there is."""
-    answers = zip(CLAIMS, get_args(Vote), strict=True)
+    answers = zip(CLAIMS, cycle(get_args(ClaimAnswer)), strict=False)
     claims = {name: ClaimResult(answer, NASTY[0]) for name, answer in answers}
     return records(COUNT, CLASSES, vocabulary=(*NASTY, "fine", "film"), claims=claims)
 
