@@ -45,6 +45,7 @@ MEASURES = {
         "fraction_to_flip_optimal",
     ),
 }
+SLICED = {"agreement": ("tau_leave_one_out", "degree")}
 BESIDE = {"permutation": ("max_attention",), "erasure": ("attention_gap",)}
 NASTY = (
     "<script>alert(1)</script>",
@@ -177,10 +178,17 @@ def verdict(classes, *, checks=tuple(MEASURES), estimate=None, **changes):
             "undecided",
             f"The sentence of {name}.",
             dict.fromkeys(MEASURES[name], one),
-            tuple(
-                EstimateRow(measure, one, predicted=label)
-                for label in classes
-                for measure in MEASURES[name]
+            (
+                *(
+                    EstimateRow(measure, one, predicted=label)
+                    for label in classes
+                    for measure in MEASURES[name]
+                ),
+                *(
+                    EstimateRow(measure, one, slice=f"Predicted class: {label}")
+                    for label in classes
+                    for measure in SLICED.get(name, ())
+                ),
             ),
             {MEASURES[name][0]: 10},
             (MissingMeasure("lost_measure", "it was not there"),),

@@ -121,6 +121,11 @@ def test_slices_partition_the_texts_and_have_their_means():
         assert part.estimates["degree"].n
 
 
+def test_names_of_slices_are_sanitised():
+    names = [part.name for part in build_slices(records(10, ("a\x1b[2Jb", "c: d")))]
+    assert names == ["a\N{REPLACEMENT CHARACTER}[2Jb", "c: d"]
+
+
 def test_quarters_of_length_hold_equal_lengths_together():
     one = records(40)
     words = [["w"] * (5 + i % 7) for i in range(40)]
@@ -249,7 +254,7 @@ def test_no_rows_at_all_still_make_a_page():
         records(kept=False), measurements=PartitionedTable.of(measurements(0, ("neg", "pos")))
     )
     page = build_page(empty)
-    assert page.slices == ()
+    assert page.sentences == ()
     assert [one.kind for one in page.pictures] == ["flow"]  # it is drawn from the verdict
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from heedful.core.records import Estimate
 from heedful.report.check_specs import find_spec
-from heedful.results.run_records import RunRecords
+from heedful.results.run_records import RunRecords, sanitise_text
 
 DEGREE = "degree"
 
@@ -34,5 +34,5 @@ def build_slices(records: RunRecords) -> tuple[Slice, ...]:
     slices = []
     for key, estimates in found.items():
         group, _, name = key.partition(": ")
-        slices.append(Slice(group, name, texts[key], estimates))
+        slices.append(Slice(sanitise_text(group), sanitise_text(name), texts[key], estimates))
     return tuple(slices)
