@@ -1,4 +1,4 @@
-"""Claims and models made anew in a real browser: readable in both themes, narrow and on paper."""
+"""Claims and retrained models in a real browser: readable in both themes, narrow and on paper."""
 
 import pytest
 

@@ -10,7 +10,7 @@ import heedful
 import helpers
 import tiny
 from explaining import forgetful
-from heedful.core.errors import DataError, NotApplicable
+from heedful.core.errors import DataError, NotApplicable, RunError
 from heedful.models.recurrent.model_folder import save_model
 from heedful.pipeline.explain import write_parquet
 
@@ -46,7 +46,8 @@ def test_data_become_one_parquet_file(run, tmp_path):
         assert {name: row[name] for name in ("kind", "signed", "of")} == {
             name: one[name] for name in ("kind", "signed", "of")
         }
-    assert run(*words, "--methods", "attention", "--quiet")[1] == ""
+    out.unlink()
+    assert run(*words, "--methods", "attention", "--quiet") == (0, "", "")
     assert pq.read_table(out).num_rows == 12
 
 
@@ -98,9 +99,10 @@ def test_labels_are_kept_where_there_are_any_and_never_needed(tmp_path):
     bare = [{"text": row["text"]} for row in ROWS]
     found = heedful.explain_all(helpers.subject(), bare, out=out, methods="attention")
     assert found.to_dataframe()["label"].isna().all()
+    out = tmp_path / "other.parquet"
     found = heedful.explain_all(helpers.subject(), ROWS, out=out, methods="attention")
     assert found.to_dataframe()["label"].tolist() == [row["label"] for row in ROWS]
-    strange = [{"text": "w1", "label": "so-so"}]
+    strange, out = [{"text": "w1", "label": "so-so"}], tmp_path / "strange.parquet"
     with pytest.raises(DataError, match="unknown label"):
         heedful.explain_all(helpers.subject(), strange, out=out, methods="attention")
 
@@ -146,13 +148,37 @@ def test_what_fails_leaves_the_old_file_and_no_draft(tmp_path):
         if done > 3:
             raise KeyboardInterrupt
 
+    anew = {"out": out, "overwrite": True}
     with pytest.raises(KeyboardInterrupt):
-        heedful.explain_all(helpers.subject(), ROWS, out=out, methods="random", progress=stop)
+        heedful.explain_all(helpers.subject(), ROWS, methods="random", progress=stop, **anew)
     with pytest.raises(NotApplicable, match="rollout combines"):
-        heedful.explain_all(helpers.subject(), ROWS, out=out, methods="rollout")
+        heedful.explain_all(helpers.subject(), ROWS, methods="rollout", **anew)
     with pytest.raises(DataError, match="No text contains a word"):
-        heedful.explain_all(dropping(), EMPTY, out=out, methods="attention")
+        heedful.explain_all(dropping(), EMPTY, methods="attention", **anew)
     assert out.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["o.parquet"]
+
+
+def test_a_file_that_exists_is_replaced_only_if_asked(tmp_path, run):
+    out = tmp_path / "o.parquet"
+    out.write_text("mine")
+    said = (
+        f"{out} exists already. Choose another --out, or remove it; in Python overwrite=True "
+        "replaces it."
+    )
+    with pytest.raises(RunError) as caught:  # before a model is looked for
+        heedful.explain_all("no/such/model", ROWS, out=out)
+    assert str(caught.value) == said
+    assert run("explain", "no/such/model", "--data", "x.csv", "--out", out) == (
+        2,
+        "",
+        f"heedful: {said}\n",
+    )
+    assert out.read_text() == "mine"
+    found = heedful.explain_all(
+        helpers.subject(), ROWS, out=out, methods="attention", overwrite=True
+    )
+    assert len(found.to_dataframe()) == len(ROWS)
     assert [one.name for one in tmp_path.iterdir()] == ["o.parquet"]
 
 

@@ -125,7 +125,7 @@ def test_the_check_tells_it_where_nothing_exact_is_known():
     assert bool((told["ascent_jsd"] <= told["bound_jsd"] + 1e-9).all())
     best = torch.maximum(*(torch.tensor(told[one]) for one in ("ascent_jsd", "epsilon_max_jsd")))
     torch.testing.assert_close(torch.tensor(told["of_bound"] * told["bound_jsd"]), best)
-    away = jsd(Adversarial(steps=20).best(context), context.forward.attention)
+    away = jsd(Adversarial(steps=20).word_scores(context)["adversarial"], context.forward.attention)
     torch.testing.assert_close(away, best)
     assert "No exact adversary" in measured.missing(found)["certified_jsd"]
     two = helpers.subject()

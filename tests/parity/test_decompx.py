@@ -157,7 +157,13 @@ def test_a_layer_that_takes_one_text_at_a_time_is_run_so():
     ("words", "error", "told"),
     [
         ("can't allocate memory", RuntimeError, "can't allocate memory"),  # audits then halve
-        ("no such kernel", NotApplicable, r"BertLayer on other states .* \(no such kernel\); try"),
+        ("no memory of that size: cannot allocate", RuntimeError, "cannot allocate"),
+        ("no such kernel", RuntimeError, "^no such kernel$"),
+        (
+            "The size of tensor a (3) must match the size of tensor b (4)",
+            NotApplicable,
+            r'BertLayer on other states .* \(The size .* \(4\)\); try biases="apart"',
+        ),
     ],
 )
 def test_what_a_layer_runs_into_is_told_as_it_is(words, error, told, monkeypatch):
@@ -171,6 +177,31 @@ def test_what_a_layer_runs_into_is_told_as_it_is(words, error, told, monkeypatch
     monkeypatch.setattr(BertLayer, "forward", fail)
     with pytest.raises(error, match=told):
         found.decompose(first, size=4)
+
+
+@pytest.mark.parametrize(
+    ("words", "retried"),
+    [("shape '[2, 6]' is invalid for input of size 6", True), ("device-side assert", False)],
+)
+def test_only_a_layer_that_texts_do_not_fit_is_run_one_by_one(words, retried, monkeypatch):
+    context = sat("bert")
+    found = taken(context, 0, singles(context)[0])
+    forward, counts = BertLayer.forward, []
+
+    def alone(self, states, *args, **kwargs):
+        counts.append(len(states))
+        if len(states) > 1:
+            raise RuntimeError(words)
+        return forward(self, states, *args, **kwargs)
+
+    monkeypatch.setattr(BertLayer, "forward", alone)
+    if retried:
+        assert found.parts(of_logit(found, torch.tensor(0)), size=4).isfinite().all()
+        assert counts.count(1) > counts.count(4) > 0
+    else:
+        with pytest.raises(RuntimeError, match=words):
+            found.parts(of_logit(found, torch.tensor(0)), size=4)
+        assert counts == [1, 4]
 
 
 def test_a_text_too_long_for_its_parts_is_refused(monkeypatch):

@@ -201,7 +201,7 @@ def test_draws_belong_to_the_seed_and_the_text_and_company_never_matters():
         assert alone.keys() == together.keys()
         for key, values in alone.items():
             np.testing.assert_allclose(values[0], together[key][b], rtol=0, atol=1e-9)
-    other = found(sat(subject, seed=1))[0]["own_share", "layer 1"]
+    other = found(sat(subject, seed=1))[0]["own_share[layer 1]"]
     assert abs(other - together["own_share[layer 1]"]).max() > 1e-3
 
 

@@ -33,7 +33,10 @@ PARTS = [
 QUICK = {"adversarial": {"steps": 20}, "leverage": {"rounds": 5}}  # promises hold for these too
 QUICK |= {"plausibility": {"share": 0.3}}  # audits take it from the data
 QUICK |= {"lime": {"samples": 64}, "kernel_shap": {"samples": 64}}  # so few that they are drawn
-WHEN_ASKED = {  # measures of methods that were asked for, of layers, of a language model
+WHEN_ASKED = {  # of methods that were asked for, of a transformer, of a language model
+    "permutation": ("median_tvd_all_keys", "median_tvd_random_rows"),
+    "adversarial": ("nullspace_jsd", "tokens_per_dimension"),
+    "mechanism": ("tau_unrolled",),
     "agreement": (
         *("tau_pair", "overlap_pair", "tau_references", "tau_attention_references", "word_mass"),
     ),

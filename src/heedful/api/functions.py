@@ -15,7 +15,12 @@ from heedful.models.protocols import Subject
 from heedful.pipeline.audit.run_audit import run_audit
 from heedful.pipeline.explain.explain_text import explain_text
 from heedful.pipeline.explain.request import ExplainRequest, MethodsLike, resolve_methods
-from heedful.pipeline.explain.write_parquet import DataExplanations, ExplainSource, explain_to_file
+from heedful.pipeline.explain.write_parquet import (
+    DataExplanations,
+    ExplainSource,
+    explain_to_file,
+    require_new,
+)
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.retrain.run_retraining import Callbacks
 from heedful.pipeline.retrain.training_data import read_training_data
@@ -126,6 +131,7 @@ def explain_all(
     data: DataLike,
     *,
     out: str | Path = "explanations.parquet",
+    overwrite: bool = False,
     methods: MethodsLike = None,
     target: str | None = None,
     granularity: str = "word",
@@ -141,11 +147,13 @@ def explain_all(
 ) -> DataExplanations:
     """Explain every text of a data set, into one Parquet file with a row per text and method.
 
+    A file that exists is refused unless `overwrite` is true; then it is replaced once all is done.
     Memory does not grow with the data. Labels are kept where the data has some; under a paper's
     `cleaning` it must. The rest is as for `explain`.
     """
     asked = _request(None, methods, target=target, granularity=granularity, of=of, seed=seed)
     source = ExplainSource(data, split, fields, limit, cleaning, max_batch_tokens)
+    require_new(Path(out), overwrite=overwrite)
     subject = load(model, **choices)
     return explain_to_file(subject, source, asked, out=Path(out), progress=progress)
 

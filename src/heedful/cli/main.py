@@ -21,6 +21,7 @@ from heedful.cli import (
 from heedful.core.errors import HeedfulError
 
 INTERRUPTED = 130
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # set by users who choose themselves
 RESUMABLE = {
     "audit",
     "demo",
@@ -49,6 +50,7 @@ app.command("reproduce")(reproduce.reproduce)
 
 def main() -> None:
     """Run the command line; errors are one line on stderr."""
+    _compute_on_one_thread()
     try:
         code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except HeedfulError as error:
@@ -62,6 +64,19 @@ def main() -> None:
         resumes = "starts again" if RESUMABLE.isdisjoint(sys.argv[1:2]) else "continues"
         _print_error(f"interrupted; the same command {resumes}.", code)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _compute_on_one_thread() -> None:
+    """Have torch compute on one thread, unless the environment says how many.
+
+    Sums in another order differ in their last bits, and small models gain nothing by threads. torch
+    itself is not imported for it: many commands do without.
+    """
+    if any(os.environ.get(name) for name in THREADS):
+        return
+    os.environ[THREADS[0]] = "1"  # which torch reads when it is imported
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 def _print_error(message: str, code: int) -> int:

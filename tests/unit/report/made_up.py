@@ -191,11 +191,19 @@ def verdict(classes, *, checks=tuple(MEASURES), estimate=None, **changes):
         "answer": "unfaithful",
         "why": "Attention ranks words nearer to chance.",
         "degree": Degree("agreement", one),
-        "instead": BetterMethod("one_hot_gradient", Estimate(0.876, nan, nan, 0)),
+        "instead": better("one_hot_gradient", 0.876),
         "claims": {name: ClaimResult("not tested", "Not looked at.") for name in CLAIMS},
         "checks": results,
     }
-    return Verdict(**(usual | changes))
+    given = usual | changes
+    if isinstance(given["degree"], Estimate):
+        given["degree"] = Degree("agreement", given["degree"])
+    return Verdict(**given)
+
+
+def better(method, share):
+    """A method with its place, without an interval."""
+    return BetterMethod(method, Estimate(share, nan, nan, 0))
 
 
 def manifest(**changes):

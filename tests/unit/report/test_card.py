@@ -12,26 +12,45 @@ from heedful.checks import checks
 from heedful.core.records import (
     ANSWERS,
     CLAIMS,
-    BetterMethod,
     CheckResult,
+    ClaimAnswer,
     ClaimResult,
+    Degree,
     Estimate,
+    EstimateRow,
+    MissingMeasure,
     Verdict,
     Vote,
 )
+from heedful.report.sections.claims import CLAIM_LABELS
 from heedful.report.terminal.verdict_card import (
-    CHECK_TITLES,
-    CLAIM_WORDS,
     COLOURS,
-    CONTROLS,
     HEADLINES,
+    METHOD_AGREEMENT,
     WIDTH,
     print_card,
 )
 
+from .made_up import better
+
 TAU = Estimate(0.35, 0.33, 0.37, 1725)
-MEASURES = {name: (*(one := checks.build(name)).measures, *one.head_measures) for name in checks}
-EVERY = [one for name, measures in MEASURES.items() if name not in CHECK_TITLES for one in measures]
+MEASURES = {  # those that have a plain estimate; one sentence sums up how methods agree
+    spec.name: tuple(
+        one.name
+        for one in spec.measures
+        if one.averaged and "{method}" not in one.label and one.name not in METHOD_AGREEMENT
+    )
+    for spec in checks.specs()
+}
+TITLES = {spec.name: spec.title for spec in checks.specs() if spec.title}
+EVERY = [one for name, measures in MEASURES.items() if name not in TITLES for one in measures]
+CONTROLS = {
+    one
+    for name, measures in MEASURES.items()
+    if name not in TITLES
+    for one in measures
+    if checks.spec(name).measure(one).role == "control"
+}
 SHOWN = [measure.removeprefix("fraction_") for measure in EVERY]  # the longest are cut in front
 
 
@@ -57,23 +76,24 @@ def verdict(labels=("0", "1"), undefined=(), missing=None, **changes):
             vote,
             f"The sentence of {name}.",
             dict.fromkeys(measures, TAU),
-            {label: dict.fromkeys(measures, TAU) for label in labels},
+            tuple(EstimateRow(one, TAU, predicted=label) for label in labels for one in measures),
             {one: 12 for one in measures if one in undefined},
-            (missing or {}).get(name, {}),
+            (missing or {}).get(name, ()),
         )
         for (name, measures), vote in zip(MEASURES.items(), cycle(get_args(Vote)), strict=False)
     }
-    votes = get_args(Vote)
-    claims = {name: ClaimResult(votes[i], f"So {name}.") for i, name in enumerate(CLAIMS)}
+    answers = zip(CLAIMS, cycle(get_args(ClaimAnswer)), strict=False)
+    claims = {name: ClaimResult(answer, f"So {name}.") for name, answer in answers}
     settings = {
         "answer": "unfaithful",
         "why": "Attention ranks words nearer to chance.",
         "degree": Estimate(0.41, 0.36, 0.47, 1725),
-        "instead": BetterMethod("one_hot_gradient", 0.876),
+        "instead": better("one_hot_gradient", 0.876),
         "claims": claims,
         "checks": results,
     }
-    return Verdict(**(settings | changes))
+    given = settings | changes
+    return Verdict(**given | {"degree": given["degree"] and Degree("agreement", given["degree"])})
 
 
 def shown(one, *, width=80, colour=False, **changes):
@@ -89,9 +109,9 @@ def flowing(text):
 
 
 def test_everything_that_can_be_said_has_words_and_colour():
-    assert set(get_args(Vote)) | set(ANSWERS) == COLOURS.keys()
+    assert {*get_args(Vote), *get_args(ClaimAnswer), *ANSWERS} == COLOURS.keys()
     assert tuple(HEADLINES) == ANSWERS
-    assert tuple(CLAIM_WORDS) == CLAIMS
+    assert tuple(CLAIM_LABELS) == CLAIMS
     assert set(CONTROLS) < set(EVERY)
 
 
@@ -106,11 +126,7 @@ def test_every_answer_at_every_width(answer, width):
         "Attention ranks words nearer to chance.",
         "degree 0.410 [0.360, 0.470], n = 1725",
         "Instead: one_hot_gradient recovers 88% of the leave-one-out ranking.",
-        "Where it is lost: The sentence of mechanism.",
-        "What methods name: The sentence of faithfulness.",
-        "What people point at: The sentence of plausibility.",
-        "What was learned: The sentence of randomisation.",
-        "What labels taught: The sentence of labels.",
+        *(f"{title}: The sentence of {name}." for name, title in TITLES.items()),
         "1725 texts of sample:movies (test)",
         "2000 resamples · seed 7 · 3.8 CPU seconds",
     ):
@@ -157,7 +173,7 @@ def test_ordinary_verdicts_are_not_cut_at_80(labels, undefined):
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_missing_measure_has_its_whole_reason(width):
     reason = "No exact adversary for this subject: it has 4 classes; exact only for two."
-    one = verdict(labels=(), missing={"adversarial": {"certified_jsd": reason}})
+    one = verdict(labels=(), missing={"adversarial": (MissingMeasure("certified_jsd", reason),)})
     assert reason in flowing(shown(one, width=width))
 
 
@@ -175,8 +191,12 @@ def test_more_than_three_classes_are_not_shown_apart_and_long_names_not_whole():
 
 
 def test_a_class_without_values_is_a_dash():
-    empty = {"leverage": Estimate(nan, nan, nan, 0)}
-    result = CheckResult("for", "", {"leverage": TAU}, {"0": empty, "1": {}})
+    nothing = Estimate(nan, nan, nan, 0)
+    by = (
+        EstimateRow("leverage", nothing, predicted="0"),
+        EstimateRow("other", TAU, predicted="1"),
+    )
+    result = CheckResult("supports", "", {"leverage": TAU}, by)
     text = shown(verdict(checks={"permutation": result}))
     assert "leverage 0.350 [0.330, 0.370] – –" in flowing(text)
 
@@ -215,7 +235,7 @@ def test_a_degree_that_does_not_exist_has_no_place():
 
 def test_what_was_not_found_is_not_mentioned():
     text = shown(verdict(degree=None, instead=None, checks={}))
-    for absent in ("degree", "BetterMethod", "Where it is lost", "●"):
+    for absent in ("degree", "Instead", TITLES["mechanism"], "●"):
         assert absent not in text
 
 
@@ -232,9 +252,7 @@ MARKUP = "[red]x[/red]"
 
 def test_markup_in_names_is_shown_as_it_is():
     data = manifest()["data"] | {"name": f"{MARKUP}.csv", "bad_rows": f"1 {MARKUP}"}
-    one = verdict(
-        labels=("fine", MARKUP), why=f"Why {MARKUP}?", instead=BetterMethod(f"my{MARKUP}", 0.5)
-    )
+    one = verdict(labels=("fine", MARKUP), why=f"Why {MARKUP}?", instead=better(f"my{MARKUP}", 0.5))
     told = flowing(shown(one, width=120, data=data, model={"name": f"model{MARKUP}"}))
     for place in (
         f"explain model{MARKUP}?",

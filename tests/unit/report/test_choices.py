@@ -13,17 +13,17 @@ from heedful.report.sections.multiverse import build_choices
 from .made_up import records
 
 ROWS = (
-    {"choice": "ε = 0.01", "used": "for", "ranks": "for"},
-    {"choice": "<b>other</b>", "used": "against", "ranks": "against"},
+    {"choice": "ε = 0.01", "used": "supported", "ranks": "supported"},
+    {"choice": "<b>other</b>", "used": "refuted", "ranks": "refuted"},
 )
-CHECK = CheckResult("for", "", {}, power={"ranks": {"told": "misses <i>3%</i>"}})
+CHECK = CheckResult("supports", "", {}, power={"ranks": {"description": "misses <i>3%</i>"}})
 
 
 def verdict(rows=ROWS):
     claims = {
-        "used": ClaimResult("against", "", ()),
-        "ranks": ClaimResult("for", "", ()),
-        "robust": ClaimResult("not examined", "", ()),
+        "used": ClaimResult("refuted", "", ()),
+        "ranks": ClaimResult("supported", "", ()),
+        "robust": ClaimResult("not tested", "", ()),
     }
     return Verdict("faithful", "", None, None, claims, {}, rows)
 
@@ -44,17 +44,17 @@ def test_power_in_words():
     assert describe_check_power(CHECK, "ranks") == "misses <i>3%</i>"
     assert describe_check_power(CHECK, "used") == "power not measured"
     assert describe_check_powers(CHECK) == "ranks: misses <i>3%</i>"
-    assert describe_check_powers(CheckResult("for", "", {})) == "power not measured"
+    assert describe_check_powers(CheckResult("supports", "", {})) == "power not measured"
 
 
 @pytest.fixture
 def changed():
     made = records()
     checks = {
-        name: replace(one, power={"ranks": {"told": "misses <i>3%</i>"}})
+        name: replace(one, power={"ranks": {"description": "misses <i>3%</i>"}})
         for name, one in made.verdict.checks.items()
     }
-    claims = {**made.verdict.claims, "ranks": ClaimResult("for", "", ("agreement",))}
+    claims = {**made.verdict.claims, "ranks": ClaimResult("supported", "", ("agreement",))}
     told = replace(made.verdict, multiverse=ROWS, checks=checks, claims=claims)
     return replace(made, verdict=told)
 

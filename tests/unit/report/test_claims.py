@@ -8,7 +8,7 @@ import pytest
 from heedful.checks import checks
 from heedful.core.records import CheckResult, ClaimResult, Estimate
 from heedful.report.pages.run_html import render_html
-from heedful.report.sections.claims import LEADING, build_claims
+from heedful.report.sections.claims import build_claims
 
 from .made_up import NASTY, records
 from .made_up_retrained import retrained
@@ -18,41 +18,56 @@ pytest.importorskip("altair")
 
 
 def by_name(one):
-    return {claim.name: claim for claim in build_claims(one.verdict)}
+    return {claim.name: claim for claim in build_claims(one.verdict, one.manifest)}
 
 
-def bearing(claim):
+def evidence(claim):
     return [
-        (one.check, one.answer, [figure.name for figure in one.figures]) for one in claim.bearing
+        (one.check, one.answer, [figure.name for figure in one.figures]) for one in claim.evidence
     ]
 
 
 def test_leading_figures_are_measures_of_their_checks():
-    for name in set(LEADING) & set(checks):
-        one = checks.build(name)
-        assert set(LEADING[name]) <= {*one.measures, *one.head_measures}
+    for spec in checks.specs():
+        known = {one.name for one in spec.measures}
+        assert set(spec.leading) <= known
+        assert {name for vote in spec.votes for name in vote.leading} <= known
 
 
-def test_each_claim_has_the_checks_that_bear_on_it():
+def test_each_claim_has_the_checks_about_it():
     found = by_name(retrained())
     assert list(found) == ["used", "needed", "ranks", "exclusive", "robust"]
-    assert bearing(found["used"]) == [("necessity", "", ["uniform_swap_tvd"])]
-    assert bearing(found["needed"]) == [("necessity", "against", ["gain"])]
-    assert bearing(found["ranks"]) == [
+    assert evidence(found["used"]) == [("necessity", "", ["uniform_swap_tvd"])]
+    assert evidence(found["needed"]) == [("necessity", "refutes", ["gain"])]
+    assert evidence(found["ranks"]) == [
         ("guide", "no vote", ["base_minus_uniform"]),
-        ("roar", "no vote", ["beyond_random_attention", "score_random", "score_whole"]),
+        (
+            "roar",
+            "no vote",
+            [
+                "beyond_random (attention)",
+                "score (attention)",
+                "score (random)",
+                "score_whole",
+            ],
+        ),
         (
             "off_manifold",
             "no vote",
-            ["beyond_random_attention", "comprehensiveness_random", "same_prediction"],
+            [
+                "beyond_random (attention)",
+                "comprehensiveness (attention)",
+                "comprehensiveness (random)",
+                "same_prediction",
+            ],
         ),
     ]
-    assert bearing(found["exclusive"]) == [("adversary", "no vote", ["jsd", "tvd"])]
-    assert bearing(found["robust"]) == [
-        ("seeds", "against", ["jsd_seeds", "jsd_shuffled"]),
-        ("deception", "against", ["mass_before", "mass_after", "score_lost"]),
+    assert evidence(found["exclusive"]) == [("adversary", "no vote", ["jsd", "tvd"])]
+    assert evidence(found["robust"]) == [
+        ("seeds", "refutes", ["jsd_seeds", "jsd_shuffled"]),
+        ("deception", "refutes", ["mass_before", "mass_after", "score_lost"]),
     ]
-    assert found["robust"].bearing[0].figures[0].estimate.value == 0.15
+    assert found["robust"].evidence[0].figures[0].estimate.value == 0.15
 
 
 def with_claim(one, **claims):
@@ -60,28 +75,30 @@ def with_claim(one, **claims):
 
 
 def test_those_who_vote_come_first():
-    claim = ClaimResult("against", "", ("guide", "seeds", "necessity"))
+    claim = ClaimResult("refuted", "", ("guide", "seeds", "necessity"))
     found = by_name(with_claim(retrained(), ranks=claim))["ranks"]
-    assert [one.check for one in found.bearing] == ["seeds", "necessity", "guide"]
+    assert [one.check for one in found.evidence] == ["seeds", "necessity", "guide"]
 
 
 def test_agreement_stands_with_its_control_and_reference():
-    claim = ClaimResult("against", "", ("agreement", "never_run"))
-    (one,) = by_name(with_claim(records(), ranks=claim))["ranks"].bearing
-    assert [figure.meaning.role for figure in one.figures] == ["measure", "control", "reference"]
+    claim = ClaimResult("refuted", "", ("agreement", "never_run"))
+    (one,) = by_name(with_claim(records(), ranks=claim))["ranks"].evidence
+    assert [figure.measure.role for figure in one.figures] == ["measure", "control", "reference"]
 
 
 def test_a_check_of_others_leads_with_its_first_figures():
-    own = CheckResult("for", "", {name: Estimate(0.5, 0.4, 0.6, 9) for name in ("a", "b", "c")})
-    one = with_claim(records(), used=ClaimResult("for", "", ("mine",)))
+    own = CheckResult(
+        "supports", "", {name: Estimate(0.5, 0.4, 0.6, 9) for name in ("a", "b", "c")}
+    )
+    one = with_claim(records(), used=ClaimResult("supported", "", ("mine",)))
     one = replace(one, verdict=replace(one.verdict, checks={"mine": own}))
-    assert bearing(by_name(one)["used"]) == [("mine", "for", ["a", "b"])]
+    assert evidence(by_name(one)["used"]) == [("mine", "supports", ["a", "b"])]
     assert "<b>mine</b>" in render_html(one)
 
 
 def test_a_check_without_figures_says_why():
     one = retrained(missing={"seeds": "no training split"})
-    seeds, deception = by_name(one)["robust"].bearing
+    seeds, deception = by_name(one)["robust"].evidence
     assert (seeds.figures, seeds.missing) == ((), "no training split")
     assert deception.missing == ""
     assert '<td colspan="3" class="note">no training split</td>' in render_html(one)
@@ -98,7 +115,7 @@ def test_the_section_stands_after_the_verdict_on_every_page():
 
 
 def test_hostile_sentences_are_only_text():
-    claim = ClaimResult("for", NASTY[0] + NASTY[2], ("necessity",))
+    claim = ClaimResult("supported", NASTY[0] + NASTY[2], ("necessity",))
     page = render_html(with_claim(retrained(), used=claim))
     want = Read(render_html(retrained()))
     found = Read(page)

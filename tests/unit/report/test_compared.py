@@ -8,11 +8,11 @@ from math import nan
 
 import numpy as np
 import pytest
-from heedful.comparison.columns import MeasureKey
 from rich.console import Console
 
 import heedful
 from comparisons import taus, write_run
+from heedful.core.records import KEY_COLUMNS, MeasureKey
 from heedful.report.figures.comparison import MOST, build_forest_figures
 from heedful.report.pages.comparison_html import render_comparison_html
 from heedful.report.pages.comparison_markdown import render_comparison_markdown
@@ -23,6 +23,7 @@ from .made_up import NASTY
 from .test_html import LOADING, Read
 
 pytest.importorskip("altair")
+NAMED = [COMPARISON_COLUMNS.index(name) for name in ("first", "second", "method", "setting")]
 
 
 def measures(seed, n=40):
@@ -31,7 +32,8 @@ def measures(seed, n=40):
     found["permutation", "median_tvd"] = random.normal(0.3 * seed, 0.1, n)
     found["permutation", "leverage"] = np.where(np.arange(n) < 5, nan, random.random(n))
     for layer in range(30):
-        found["agreement", "tau_leave_one_out", f"layer {layer}"] = random.normal(seed, 0.1, n)
+        key = MeasureKey("agreement", "tau_leave_one_out", layer=layer)
+        found[key] = random.normal(seed, 0.1, n)
     return found
 
 
@@ -50,9 +52,7 @@ def hostile(compared, text):
     )
     (pair,) = compared.pairs
     rows = tuple(
-        replace(
-            one, key=MeasureKey(one.key.check, one.key.measure, text if one.key.setting else None)
-        )
+        one if one.key.plain else replace(one, key=one.key._replace(method=text, setting=text))
         for one in pair.differences
     )
     first, second = sides[0].name, sides[1].name
@@ -73,7 +73,7 @@ def test_the_terminal_shows_answers_differences_and_how(plain):
         "● median_tvd",
         "leverage (5, 5 undefined)",
         "agreement: 30 more by setting (layers, heads, pairs), 30 of them certain.",
-        "p-values by Holm's correction over each family of questions: 6 (measures), 30",
+        "p-values by Holm's correction over each family of tests: 6 (measures), 30",
         "met: required same-answer; found one: unfaithful, two: unfaithful.",
     ):
         assert part in " ".join(text.split())
@@ -97,13 +97,16 @@ def test_csv_can_be_read_back_in_full(plain):
     assert len(rows) == 36
     for row, (_, one) in zip(rows, plain.record.rows, strict=True):
         assert float(row["difference_value"]) == one.difference.value
-        assert row["setting"] == (one.key.setting or "")
+        keys = [getattr(one.key, name) for name in KEY_COLUMNS]
+        assert [row[name] for name in KEY_COLUMNS] == [
+            "" if key is None else str(key) for key in keys
+        ]
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd", "-x", "@y"])
 def test_a_spreadsheet_runs_no_name(plain, text):
     rows = list(csv.reader(StringIO(render_csv(hostile(plain.record, text)))))
-    assert all(not row[column].startswith(text[0]) for row in rows for column in (0, 1, 4))
+    assert all(not row[column].startswith(text[0]) for row in rows for column in NAMED)
 
 
 def test_the_page_is_whole_and_asks_nothing_of_anyone(plain):

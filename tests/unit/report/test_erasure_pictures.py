@@ -5,7 +5,6 @@ from dataclasses import replace
 from math import nan
 from statistics import median
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -14,29 +13,14 @@ from heedful.report.figures.erasure import ORDERS, build_erasure_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.results.tables import PartitionedTable
 
-from .made_up import records
+from .made_up import records, tidy
 
 pytest.importorskip("altair")
 
 
 def holding(columns):
     """Records of one check with these values per text."""
-    parts = []
-    for measure, values in columns.items():
-        n = len(values)
-        parts.append(
-            pa.table(
-                {
-                    "instance": pa.array(np.arange(n)),
-                    "predicted": pa.array(["pos"] * n),
-                    "label": pa.array(["pos"] * n),
-                    "check": pa.array(["erasure"] * n),
-                    "measure": pa.array([measure] * n),
-                    "setting": pa.nulls(n, pa.string()),
-                    "value": pa.array(np.array(values), from_pandas=True),
-                }
-            )
-        )
+    parts = [tidy("erasure", measure, values) for measure, values in columns.items()]
     usual = records(3, checks=("erasure",), kept=False)
     return replace(usual, measurements=PartitionedTable.of(pa.concat_tables(parts)))
 

@@ -11,14 +11,10 @@ import pytest
 from heedful.core.errors import RunError
 from heedful.core.records import Estimate
 from heedful.report.figures.draw import build_chart, render_svg, write_figures
-from heedful.report.figures.figure_data import (
-    LONGEST,
-    MOST_CLASSES,
-    build_figures,
-    shorten_class_names,
-)
+from heedful.report.figures.figure_data import MOST_CLASSES, build_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.self_contained_html import TEMPLATES
+from heedful.results.document import LONGEST_CLASS_NAME, shorten_class_names
 
 from .made_up import records
 
@@ -95,10 +91,10 @@ def test_an_estimate_without_interval_is_drawn():
 
 def test_names_too_long_to_draw_are_cut_and_stay_apart():
     (picture,) = [one for one in build_figures(records()) if one.name == "tau_gradient"]
-    long = tuple(2 * LONGEST * "x" + end for end in "ab")
+    long = tuple(2 * LONGEST_CLASS_NAME * "x" + end for end in "ab")
     rows = tuple(row | {"class": long[picture.classes.index(row["class"])]} for row in picture.rows)
     cut = shorten_class_names(replace(picture, classes=long, rows=rows))
     assert len(set(cut.classes)) == 2
-    assert all(len(name) < LONGEST + 10 for name in cut.classes)
+    assert all(len(name) < LONGEST_CLASS_NAME + 10 for name in cut.classes)
     assert {row["class"] for row in cut.rows} == set(cut.classes)
     assert shorten_class_names(picture) is picture

@@ -3,18 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from heedful.core.records import CheckResult, Estimate
+from heedful.core.records import CheckResult, Estimate, MeasureKey, describe_key
 from heedful.report.figures.draw import render_svg, write_figures
 from heedful.report.figures.identifiability import build_identifiability_figures
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
 from heedful.report.sections.identifiability import MEASURES, build_identifiability
-from heedful.results.tables import PartitionedTable
 
-from .made_up import records, transformer
+from .made_up import estimated, records, tidy, transformer
 from .test_html import Read
 
 pytest.importorskip("altair")
@@ -25,45 +23,34 @@ def rows(scale=1.0, measures=MEASURES):
     """A column for each layer and head: the second head of layer 1 has the most to spare."""
     random, parts = np.random.default_rng(0), []
     for measure in measures:
-        settings = [f"layer {layer}" for layer in range(LAYERS)]
+        places = [{"layer": layer} for layer in range(LAYERS)]
         if measure.startswith("no_effect"):
-            settings += [f"layer {n}, head {h}" for n in range(LAYERS) for h in range(HEADS)]
+            places += [{"layer": n, "head": h} for n in range(LAYERS) for h in range(HEADS)]
         elif not measure.startswith("keys"):
-            settings.append("output")
-        for setting in settings:
-            high = 0.4 if setting == "layer 1, head 1" else 0.2
+            places.append({"setting": "output"})
+        for place in places:
+            high = 0.4 if place == {"layer": 1, "head": 1} else 0.2
             values = scale * random.uniform(high - 0.1, high + 0.1, N)
             if measure.startswith("keys"):
                 values = np.where(np.arange(N) < 5, 0.5, 1.25)  # five are short
-            parts.append((measure, setting, values))
+            parts.append((MeasureKey("identifiability", measure, **place), values))
     whole = [
-        pa.table(
-            {
-                "instance": pa.array(np.arange(N)),
-                "predicted": pa.array(["pos"] * N),
-                "label": pa.array(["pos"] * N),
-                "check": pa.array(["identifiability"] * N),
-                "measure": pa.array([measure] * N),
-                "setting": pa.array([setting] * N),
-                "value": pa.array(values),
-            }
-        )
-        for measure, setting, values in parts
+        tidy(key.check, key.measure, values, layer=key.layer, head=key.head, setting=key.setting)
+        for key, values in parts
     ]
-    return pa.concat_tables(whole), {(m, s): float(v.mean()) for m, s, v in parts}
+    return whole, {(key.measure, describe_key(key)): float(v.mean()) for key, v in parts}
 
 
 def made(scale=1.0, measures=MEASURES, base=transformer):
     one = base(N)
-    table, means = rows(scale, measures)
+    tables, means = rows(scale, measures)
     half = Estimate(0.5, 0.4, 0.6, N)
     chance = Estimate(0.07, 0.06, 0.08, N)
-    told = CheckResult(
+    result = CheckResult(
         "no vote", "What was found.", {"no_effect_share": half, "identified_by_chance": chance}
     )
-    checks = {**one.verdict.checks, "identifiability": told}
-    tables = PartitionedTable.of(pa.concat_tables([one.measurements.whole(), table]))
-    return replace(one, verdict=replace(one.verdict, checks=checks), measurements=tables), means
+    checks = {**one.verdict.checks, "identifiability": result}
+    return estimated(replace(one, verdict=replace(one.verdict, checks=checks)), *tables), means
 
 
 def test_every_layer_has_its_means_and_the_last_is_the_output():
@@ -96,8 +83,8 @@ def test_the_heads_with_the_most_are_named_with_interval_and_keys():
     )
     assert "90 % interval" in first
     assert f"n = {N}; {keys:.2f} keys for each dimension of a head; " in first
-    columns = one.by_setting("identifiability", "no_effect_share")
-    there = 100 * columns["layer 1, head 1"][5:].mean()
+    column = one.column("identifiability", "no_effect_share", layer=1, head=1)
+    there = 100 * column[5:].mean()
     assert first.endswith(f"; {there:.1f} % in the 15 texts with more keys than dimensions).")
     assert len(others) == 2
 
@@ -129,7 +116,7 @@ def test_the_page_and_the_card_have_a_section(tmp_path):
     assert page.count('id="figure-identifiability_') == 3
     for text in (page, card):
         assert "of this head" in text
-        assert "has no effect whatever" in text
+        assert "stays exactly the same" in text  # what it proves
         assert "grows with the length of the text" in text
         assert "output" in text
     names = {path.name for path in write_figures(one, tmp_path)}
@@ -147,7 +134,7 @@ def test_what_was_not_measured_is_not_shown():
         "identifiability_tokens",
         "identifiability_own",
     ]
-    assert "no effect whatever" not in render_markdown(one)
+    assert "stays exactly the same" not in render_markdown(one)
     one, _ = made(measures=MEASURES[:3], base=lambda n: records(n, checks=("agreement",)))
     assert [
         picture.name for picture in build_identifiability_figures(one, build_identifiability(one))

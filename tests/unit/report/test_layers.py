@@ -7,7 +7,6 @@ from itertools import product
 from math import nan
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from rich.console import Console
@@ -25,15 +24,15 @@ from heedful.report.terminal.verdict_card import print_card
 from heedful.results.run_records import RunRecords
 from heedful.results.tables import PartitionedTable
 
-from .made_up import NASTY, records, traced, transformer
+from .made_up import NASTY, estimated, records, traced, transformer
 from .test_html import Read
 
 pytest.importorskip("altair")
 
 
-def mean(one: RunRecords, measure: str, setting: str):
-    rows = one.measurements.whole().to_pylist()
-    found = [r["value"] for r in rows if (r["measure"], r["setting"]) == (measure, setting)]
+def mean(one: RunRecords, measure: str, layer: int, head: int | None = None):
+    rows, wanted = one.measurements.whole().to_pylist(), (measure, layer, head)
+    found = [r["value"] for r in rows if (r["measure"], r["layer"], r["head"]) == wanted]
     return np.mean([value for value in found if value is not None])
 
 
@@ -47,16 +46,24 @@ def card(one):
     return console.file.getvalue()
 
 
-def undefined(one, pattern):
-    """The same records without a value wherever the setting matches."""
-    rows = one.measurements.whole().to_pylist()
-    for row in rows:
-        if row["setting"] and re.fullmatch(pattern, row["setting"]):
-            row["value"] = None
+def again(one, table):
+    """The same records with another table, estimated anew."""
+    checks = {
+        name: replace(result, by=tuple(row for row in result.by if row.layer is None))
+        for name, result in one.verdict.checks.items()
+    }
+    verdict = replace(one.verdict, checks=checks)
+    return estimated(replace(one, verdict=verdict, measurements=PartitionedTable.of(table)))
+
+
+def undefined(one, **place):
+    """The same records without a value at that place; at every layer if there is none."""
     table = one.measurements.whole()
-    return replace(
-        one, measurements=PartitionedTable.of(type(table).from_pylist(rows, table.schema))
-    )
+    rows = table.to_pylist()
+    for row in rows:
+        if row["layer"] is not None and all(row[name] == at for name, at in place.items()):
+            row["value"] = None
+    return again(one, type(table).from_pylist(rows, table.schema))
 
 
 def test_every_layer_and_head_has_its_mean_lower_to_higher():
@@ -65,24 +72,23 @@ def test_every_layer_and_head_has_its_mean_lower_to_higher():
     assert [layer.number for layer in found.layers] == list(range(12))
     for layer in found.layers:
         assert [head.number for head in layer.heads] == [0, 1, 2]
-        setting = f"layer {layer.number}"
-        assert layer.tau.value == pytest.approx(mean(one, "tau_leave_one_out", setting))
-        assert layer.mass.value == pytest.approx(mean(one, "word_mass", setting))
+        place = (layer.number,)
+        assert layer.tau.value == pytest.approx(mean(one, "tau_leave_one_out", *place))
+        assert layer.mass.value == pytest.approx(mean(one, "word_mass", *place))
         assert layer.tau.low < layer.tau.value < layer.tau.high
         assert layer.audited == (layer.number == 11)
         for head in layer.heads:
-            setting = f"layer {layer.number}, head {head.number}"
-            assert head.tau.value == pytest.approx(mean(one, "tau_leave_one_out", setting))
-            assert head.mass == pytest.approx(mean(one, "word_mass", setting))
+            place = (layer.number, head.number)
+            assert head.tau.value == pytest.approx(mean(one, "tau_leave_one_out", *place))
+            assert head.mass == pytest.approx(mean(one, "word_mass", *place))
             assert head.tau.n == 30
     assert found.strongest == max(abs(head.tau.value) for head in found.heads)
 
 
 def with_traced(n=30, layers=3):
     """A transformer's records with contributions to its layers."""
-    one = transformer(n, layers=layers)
-    both = pa.concat_tables([one.measurements.whole(), traced(n, layers)])
-    return replace(one, measurements=PartitionedTable.of(both))
+    one = transformer(n, layers=layers, checks=("agreement", "mechanism"))
+    return estimated(one, traced(n, layers))
 
 
 def test_contributions_stand_beside_agreement_in_every_layer():
@@ -92,11 +98,11 @@ def test_contributions_stand_beside_agreement_in_every_layer():
     for layer in found.layers:
         for name in ("weighting", "unrolled", "mixing"):
             estimate = getattr(layer, name)
-            wanted = mean(one, f"tau_{name}", f"layer {layer.number}")
+            wanted = mean(one, f"tau_{name}", layer.number)
             assert estimate.value == pytest.approx(wanted)
             assert estimate.low < estimate.value < estimate.high
     told = summarise_layers(found)
-    assert "Weights rank as what tokens contribute to their layer most in layer 0, τ 0." in told
+    assert "Weights agree most with what tokens contribute to their layer in layer 0, τ 0." in told
     assert told.endswith("].")
     assert ", least in layer 2, τ 0." in told
     plain = transformer()
@@ -270,7 +276,7 @@ def test_the_figures_are_written_too(tmp_path):
 
 
 def test_a_head_without_a_value_is_a_dash_and_no_dot():
-    one = undefined(transformer(), "layer 1, head 2")
+    one = undefined(transformer(), layer=1, head=2)
     page = render_html(one)
     assert re.search(r'<td class="word none" title="layer 1, head 2: τ –, n = 0"><span>–<', page)
     assert not re.search(r"\bnan\b", page, re.IGNORECASE)
@@ -278,7 +284,7 @@ def test_a_head_without_a_value_is_a_dash_and_no_dot():
 
 
 def test_layers_without_any_value_say_so():
-    one = undefined(transformer(), "layer.*")
+    one = undefined(transformer())
     assert "No layer has a τ with leave-one-out" in render_html(one)
     assert pictures(one) == {}
 
@@ -286,10 +292,10 @@ def test_layers_without_any_value_say_so():
 def test_runs_that_measured_some_layers_on_fewer_texts_have_a_page():
     one = transformer()
     rows = one.measurements.whole()
-    here = pc.equal(rows["setting"].fill_null(""), "layer 1")
+    here = pc.equal(rows["layer"].fill_null(-1), 1)
     lost = pc.and_(here, pc.equal(rows["instance"], 3))
-    one = replace(one, measurements=PartitionedTable.of(rows.filter(pc.invert(lost))))
-    assert [layer.tau.n for layer in build_layers(one).layers] == [30, 29, 30]
+    fewer = again(one, rows.filter(pc.invert(lost)))
+    assert [layer.tau.n for layer in build_layers(fewer).layers] == [30, 29, 30]
 
 
 def test_a_hostile_name_of_the_attention_is_only_text():

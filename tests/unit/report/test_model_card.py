@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.core.errors import ShapeError
-from heedful.core.records import CLAIMS, BetterMethod, ClaimResult, Estimate
+from heedful.core.records import CLAIMS, ClaimResult, Estimate
 from heedful.report.pages import model_card, model_index
 from heedful.report.pages import yaml_block as written
 from heedful.report.pages.model_card import CARD_MARK, render_model_card
 from heedful.report.pages.yaml_block import front_matter
 
-from .made_up import MEASURES, NASTY, manifest, verdict
+from .made_up import MEASURES, NASTY, better, manifest, verdict
 
 yaml = pytest.importorskip("yaml")
 names = st.sampled_from(("name", "model-index", "args", "low_2", "N"))
@@ -75,7 +75,7 @@ def test_the_block_has_task_data_and_every_leading_figure_with_its_interval():
     metrics = {one["type"]: one for one in found["metrics"]}
     assert len(metrics) == len(found["metrics"])
     assert metrics["heedful_answer"]["value"] == "unfaithful"
-    assert metrics["heedful_claim_ranks"]["value"] == "not examined"
+    assert metrics["heedful_claim_ranks"]["value"] == "not tested"
     for kind in ("heedful_degree", "heedful_agreement_tau_leave_one_out"):
         one = metrics[kind]
         assert one["value"] == 0.41
@@ -120,10 +120,10 @@ def test_the_section_tells_the_answer_in_plain_words():
         "**No.** Attention does not tell which words the prediction rests on. Attention ranks",
         r"it stands at 0.410 \[0.360, 0.470\] (90 % interval, n = 90 texts).",
         r"more as deleting them does: one\_hot\_gradient recovers 88%",
-        "| ranks | not examined | attention orders words by influence | – |",
+        "| ranks | not tested | attention orders words by influence | – |",
         f"sha256 `{'cd' * 32}`",
         "- Texts: 100 audited, 5 too short and left out, 2 cut to what the model reads",
-        "- Not examined at all: used, needed, ranks, exclusive, robust.",
+        "- Not tested at all: used, needed, ranks, exclusive, robust.",
     ):
         assert part in text
     assert text.index("---\n\n") < text.index(CARD_MARK) < text.index("## ")
@@ -135,7 +135,7 @@ def test_the_section_tells_the_answer_in_plain_words():
         ("faithful", None, "Attention may be shown as a ranking of words"),
         ("undecided", None, "Do not rely on attention"),
         ("unfaithful", None, "None of the methods that were tried is certain to do better"),
-        ("unfaithful", BetterMethod("lime", 0.7), "lime recovers 70%"),
+        ("unfaithful", better("lime", 0.7), "lime recovers 70%"),
     ],
 )
 def test_what_to_use_follows_from_the_answer(answer, instead, told):
@@ -151,7 +151,7 @@ def test_a_run_without_a_degree_says_so(degree):
 
 
 def test_claims_rest_on_their_leading_figures():
-    claims = {name: ClaimResult("for", "", ("agreement", "gone")) for name in CLAIMS}
+    claims = {name: ClaimResult("supported", "", ("agreement", "gone")) for name in CLAIMS}
     text = card(claims=claims)
     assert r"agreement: attention and leave-one-out, τ 0.410 \[0.360, 0.470\]" in text
 
@@ -161,9 +161,9 @@ def test_other_peoples_text_stays_text(text):
     data = manifest()["data"] | {"name": text, "split": text, "sha256": text, "bad_rows": text}
     model = {"name": text, "family": text, "sha256": text}
     told = manifest(data=data, model=model, versions={"heedful": text})
-    changed = {"why": text, "instead": BetterMethod(text, 0.5)}
+    changed = {"why": text, "instead": better(text, 0.5)}
     made = card(told, **changed)
-    plain = {"why": "x", "instead": BetterMethod("x", 0.5)}
+    plain = {"why": "x", "instead": better("x", 0.5)}
     want = card(
         manifest(
             data=data | dict.fromkeys(data, "x") | {"texts": 105}, model=dict.fromkeys(model, "x")

@@ -8,24 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from heedful.report.measure_labels import MEANINGS, OF_METHODS, QUESTIONS, meaning_of, of_a_method
 
 from heedful.checks import checks
 from heedful.core.records import Estimate
+from heedful.pipeline.plan.plan import Plan
+from heedful.pipeline.verdict.estimate import estimate_all
 from heedful.report.figures.figure_data import BINS, MOST_CLASSES, OTHER, build_figures
 from heedful.report.sections.example_texts import MOST, MOST_WORDS, choose_examples
 from heedful.report.sections.page import build_page
 from heedful.report.sections.slices import build_slices
-from heedful.report.terminal.verdict_card import CHECK_TITLES, CONTROLS
 from heedful.results.run_records import sanitise_text
 from heedful.results.tables import PartitionedTable
 
 from .made_up import MEASURES, measurements, records
-
-BY_CHECK = {
-    name: {*one.measures, *one.head_measures} for name in checks for one in (checks.build(name),)
-}
-EVERY = set().union(*BY_CHECK.values())
 
 
 def values(table, measure):
@@ -33,32 +28,26 @@ def values(table, measure):
 
 
 def test_every_measure_and_check_that_exists_is_explained():
-    by_pattern = {name for name in checks if name in OF_METHODS}  # methods may be anything
-    of_methods = {one for name in by_pattern for one in checks.build(name).measures}
-    assert set(MEANINGS) >= EVERY - of_methods
-    for name in by_pattern:
-        for one in checks.build(name).measures:
-            told = meaning_of(one, name)
-            own = MEANINGS.get(f"{name}.{one}") or of_a_method(one, name)
-            assert told == (own or MEANINGS[one])
-            assert told.words
-            assert "{" not in told.words
-            assert told.role == "measure" or told.direction == "none"
-    assert meaning_of("score_random", "roar").role == "control"
-    assert meaning_of("flip_random", "faithfulness").role == "control"
-    assert meaning_of("flip_random", "faithfulness").words != meaning_of("flip_random").words
-    assert set(QUESTIONS) == set(checks)
-    controls = {name for name, one in MEANINGS.items() if one.role == "control"}
-    # of a check that the card tells in a sentence it shows no figures, and so no controls
-    shown = set().union(*(own for name, own in BY_CHECK.items() if name not in CHECK_TITLES))
-    assert controls & shown == set(CONTROLS)
+    for spec in checks.specs():
+        assert spec.question.endswith("?")
+        assert len({one.name for one in spec.measures}) == len(spec.measures)
+        for one in spec.measures:
+            assert one.label
+            assert one.range[0] < one.range[1]
+            assert "{" not in one.of_method("lime").label
+            assert ("{method}" in f"{one.label}{one.label_by_method}") <= ("method" in one.by)
+            if not one.label_by_method and "method" in one.by:
+                assert "{method}" in one.label
 
 
 def test_controls_and_references_have_no_direction():
-    for one in MEANINGS.values():
-        assert one.role == "measure" or one.direction == "none"
-    assert meaning_of("tau_leave_one_out").direction == "up"
-    assert meaning_of("certified_jsd").direction == "down"
+    for spec in checks.specs():
+        for one in spec.measures:
+            assert one.role == "measure" or one.direction == "none"
+            control = one.of_method("random")
+            assert (control.role, control.direction) == ("control", "none")
+    assert checks.spec("agreement").measure("tau_leave_one_out").direction == "up"
+    assert checks.spec("adversarial").measure("certified_jsd").direction == "down"
 
 
 def test_the_page_tells_the_verdict():
@@ -110,23 +99,33 @@ def test_rows_of_the_whole_data_set_and_of_settings_are_left_out():
     )
 
 
+def sliced(one):
+    """The slices of a page whose estimates are those of an audit of the same values."""
+    plan = Plan("model", "data", checks=("agreement",), resamples=100)
+    labels = sorted(set(one.predicted))
+    evidence = estimate_all(plan, one.columns, missing={}, labels=labels, lengths=one.lengths)
+    return build_slices(replace(one, verdict=replace(one.verdict, checks=evidence.results)))
+
+
 def test_slices_partition_the_texts_and_have_their_means():
     one = records(200)
-    slices = build_slices(one)
+    slices = sliced(one)
     for group in {part.group for part in slices}:
         assert sum(part.texts for part in slices if part.group == group) == 200
     taus = values(one.measurements.whole(), "tau_leave_one_out")
     for part in slices[:2]:
         inside = [taus[i] for i in range(200) if one.predicted[i] == part.name]
         want = np.mean([tau for tau in inside if tau is not None])
-        assert part.estimates["τ with leave-one-out"].value == pytest.approx(want)
+        label = checks.spec("agreement").measure("tau_leave_one_out").label
+        assert part.estimates[label].value == pytest.approx(want)
+        assert part.estimates["degree"].n
 
 
 def test_quarters_of_length_hold_equal_lengths_together():
     one = records(40)
     words = [["w"] * (5 + i % 7) for i in range(40)]
     one = with_texts(one, "words", words)
-    parts = [part for part in build_slices(one) if part.group == "Length"]
+    parts = [part for part in sliced(one) if part.group == "Length"]
     assert [part.name for part in parts] == ["5–6 words", "7–8 words", "9 words", "10–11 words"]
     assert sum(part.texts for part in parts) == 40
 
@@ -223,7 +222,10 @@ def test_without_words_or_adversary_the_page_says_so():
     bare = build_page(records(kept=False))
     assert bare.sentences == ()
     assert "kept no words" in bare.sampled
-    assert {part.group for part in bare.slices} == {"Predicted class", "Prediction"}
+    assert {part.group for part in sliced(records(kept=False))} == {
+        "Predicted class",
+        "Prediction",
+    }
     (first, *_) = build_page(records(10, adversarial=False)).sentences
     assert "adversarial" not in first.scores
     assert first.jsd is None

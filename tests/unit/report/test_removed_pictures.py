@@ -9,61 +9,48 @@ import pyarrow as pa
 import pytest
 
 from heedful.core.records import CheckResult
-from heedful.numerics.stats.bootstrap import estimate_means
 from heedful.report.figures.draw import build_chart, render_svg, write_figures
 from heedful.report.figures.faithfulness import PANELS, build_removal_figures, first_way
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.run_html import render_html
-from heedful.results.tables import PartitionedTable, gather_settings, gather_settings_of_measures
+from heedful.results.tables import PartitionedTable
 
-from .made_up import records
+from .made_up import estimated, records, tidy
 
 pytest.importorskip("altair")
 CONTROLS = ("random", "uniform")
 
 
 def columns(n=60, *, names=("attention", "lime"), seed=0):
-    """Values per text of every measure that is drawn."""
+    """Values per text of every measure that is drawn, by measure and method."""
     draw, found = np.random.default_rng(seed), {}
     for place, name in enumerate(names):
-        found[f"comprehensiveness_{name}"] = draw.normal(0.3 + place / 10, 0.1, n)
-        found[f"sufficiency_{name}"] = draw.normal(0.1, 0.1, n)
-        found[f"beyond_random_{name}"] = draw.normal(0.2, 0.1, n)
-        found[f"worst_{name}"] = draw.normal(-0.02, 0.05, n)
+        found["comprehensiveness", name] = draw.normal(0.3 + place / 10, 0.1, n)
+        found["sufficiency", name] = draw.normal(0.1, 0.1, n)
+        found["beyond_random", name] = draw.normal(0.2, 0.1, n)
+        found["worst", name] = draw.normal(-0.02, 0.05, n)
     for name in CONTROLS:
-        found[f"comprehensiveness_{name}"] = draw.normal(0.05, 0.1, n)
-        found[f"sufficiency_{name}"] = draw.normal(0.25, 0.1, n)
+        found["comprehensiveness", name] = draw.normal(0.05, 0.1, n)
+        found["sufficiency", name] = draw.normal(0.25, 0.1, n)
     return found
 
 
 def holding(by_setting, *, plan=""):
     """Records of the check; plain rows have the setting None."""
     parts = [
-        pa.table(
-            {
-                "instance": pa.array(np.arange(len(values))),
-                "predicted": pa.array(["pos"] * len(values)),
-                "label": pa.array(["pos"] * len(values)),
-                "check": pa.array(["faithfulness"] * len(values)),
-                "measure": pa.array([measure] * len(values)),
-                "setting": pa.array([setting] * len(values), pa.string()),
-                "value": pa.array(values, from_pandas=True),
-            }
-        )
+        tidy("faithfulness", measure, values, method=method, setting=setting)
         for setting, found in by_setting.items()
-        for measure, values in found.items()
+        for (measure, method), values in found.items()
     ]
     usual = records(3, checks=("agreement",), kept=False)
-    estimates = estimate_means(by_setting[None])
-    checks = {"faithfulness": CheckResult("no vote", "", estimates)}
-    verdict = replace(usual.verdict, checks=checks)
+    verdict = replace(usual.verdict, checks={"faithfulness": CheckResult("no vote", "", {})})
     tables = PartitionedTable.of(pa.concat_tables(parts))
-    return replace(usual, verdict=verdict, measurements=tables, plan=plan)
+    return estimated(replace(usual, verdict=verdict, measurements=tables, plan=plan))
 
 
 def test_every_dot_is_the_mean_of_its_texts_by_its_way():
     both = {None: columns(), "masking": columns(seed=3)}
-    both["masking"]["sufficiency_lime"][:5] = nan
+    both["masking"]["sufficiency", "lime"][:5] = nan
     (picture,) = build_removal_figures(holding(both))
     found = {
         (row["panel"], row["method"], row["way"], row["what"]): row["value"] for row in picture.rows
@@ -72,14 +59,14 @@ def test_every_dot_is_the_mean_of_its_texts_by_its_way():
     for setting, way in ((None, "deletion"), ("masking", "masking")):
         for measure, words in PANELS.items():
             for name in ("attention", "lime"):
-                mean = np.nanmean(both[setting][f"{measure}_{name}"])
+                mean = np.nanmean(both[setting][measure, name])
                 assert found[words, name, way, "a method"] == pytest.approx(mean)
         lost = PANELS["comprehensiveness"]
         for name in CONTROLS:
-            mean = both[setting][f"comprehensiveness_{name}"].mean()
+            mean = both[setting]["comprehensiveness", name].mean()
             assert found[lost, name, way, "control"] == pytest.approx(mean)
-        worst = both[setting]["worst_lime"].mean()
-        assert found[lost, "lime", way, "its order from the end"] == pytest.approx(worst)
+        worst = both[setting]["worst", "lime"].mean()
+        assert found[lost, "lime", way, "its order reversed"] == pytest.approx(worst)
     for row in picture.rows:
         assert picture.span[0] <= row["low"] <= row["value"] <= row["high"] <= picture.span[1]
     assert picture.classes == ("attention", "lime", "random", "uniform")
@@ -98,8 +85,8 @@ def test_the_first_way_of_the_plan_names_the_plain_rows():
 def test_a_method_that_refused_is_not_drawn_and_one_text_has_no_interval():
     found = columns(1)
     for measure in ("comprehensiveness", "sufficiency", "worst"):
-        found[f"{measure}_lime"] = np.array([nan])
-    del found["beyond_random_lime"]
+        found[measure, "lime"] = np.array([nan])
+    del found["beyond_random", "lime"]
     (picture,) = build_removal_figures(holding({None: found}))
     assert {row["method"] for row in picture.rows} == {"attention", *CONTROLS}
     assert all(row["low"] == row["value"] == row["high"] for row in picture.rows)
@@ -122,16 +109,3 @@ def test_it_stands_on_the_page_and_is_written_in_colours_the_dark_page_knows(tmp
     assert 'id="figure-faithfulness"' in render_html(held)
     names = {path.name for path in write_figures(held, tmp_path)}
     assert {"faithfulness.svg", "faithfulness.png"} <= names
-
-
-def test_several_measures_are_gathered_as_each_alone():
-    held = holding({None: columns(5), "masking": columns(5, seed=1), "other": columns(5, seed=2)})
-    measures = ("worst_lime", "sufficiency_random", "nobody")
-    together = gather_settings_of_measures(held.measurements, "faithfulness", measures)
-    for measure in measures:
-        alone = gather_settings(held.measurements, "faithfulness", measure)
-        assert set(together[measure]) == set(alone)
-        for setting, values in alone.items():
-            assert np.array_equal(together[measure][setting], values)
-    assert set(together["worst_lime"]) == {"masking", "other"}
-    assert together["nobody"] == {}

@@ -38,7 +38,7 @@ def test_it_tells_all_that_is_signed_for(render):
         UNKNOWN,
         "5 texts were too short to be ranked and are left out.",
         "2 texts were cut to the length the model can read.",
-        "Not examined at all: used, needed, ranks, exclusive, robust.",
+        "Not tested at all: used, needed, ranks, exclusive, robust.",
         "it was not there",
         "Conditions",
         "Signature",

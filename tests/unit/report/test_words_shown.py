@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.style import Style
 
 from browsing import contrast
+from heedful.report.escaping import escape_control_characters
 from heedful.report.pages.explanation_content import KINDS
 from heedful.report.terminal.coloured_words import (
     AGAINST,
     FOR,
     colour_words,
     print_words,
-    printable,
 )
 from heedful.results.explanation import MethodScores, TextExplanation
 
@@ -89,19 +89,19 @@ def test_every_word_has_a_score():
     "sign", ["\x1b", "\0", "\n", "\t", "\r", "\x07", "\x9b", "\u202e", "\u200d"]
 )
 def test_control_characters_are_replaced(sign):
-    assert printable(f"a{sign}b") == "a\ufffdb"
+    assert escape_control_characters(f"a{sign}b") == "a\ufffdb"
     assert colour_words([f"a{sign}b"], [1.0]).plain == "a\ufffdb "
 
 
 @pytest.mark.parametrize("text", ["naïve", "中文", "שלום", "😀", "[b]", "a b"])
 def test_what_can_be_printed_is_left_alone(text):
-    assert printable(text) == text
+    assert escape_control_characters(text) == text
 
 
 @given(st.text())
 def test_what_is_printed_is_printable_and_as_long(text):
-    assert printable(text).isprintable()
-    assert len(printable(text)) == len(text)
+    assert escape_control_characters(text).isprintable()
+    assert len(escape_control_characters(text)) == len(text)
 
 
 def shown(explained, *, numbers=False, width=80):

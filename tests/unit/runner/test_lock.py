@@ -34,8 +34,8 @@ def holder(tmp_path):
         one.kill()
 
 
-def refusal(folder):
-    with pytest.raises(RunError) as caught, lock_folder(folder):
+def refusal(folder, *option):
+    with pytest.raises(RunError) as caught, lock_folder(folder, *option):
         pass
     return str(caught.value)
 
@@ -81,12 +81,34 @@ def test_a_file_in_the_place_of_the_folder(tmp_path):
     assert said == f"Cannot write to {tmp_path / 'run' / 'below'}: Not a directory."
 
 
+def test_the_option_that_named_the_folder_is_told(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    folder, option = tmp_path / "models", "--retrained"
+    assert refusal(tmp_path / "file", option) == (
+        f"{tmp_path / 'file'} is a file; --retrained must name a folder."
+    )
+    with lock_folder(folder):
+        assert refusal(folder, option).endswith("Wait for it, or choose another --retrained.")
+
+    def fail(*_):
+        raise OSError(ENOLCK, os.strerror(ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", fail)
+    assert refusal(folder, option).endswith(
+        "Choose another --retrained, on a disk that supports file locks."
+    )
+
+
 @pytest.mark.parametrize(
     ("call", "number", "said"),
     [
         ("os.open", ENOSPC, "Cannot write to {}: No space left on device."),
         ("os.write", ENOSPC, "Cannot write to {}: No space left on device."),
-        ("fcntl.flock", ENOLCK, "Cannot lock {}/.lock: No locks available. Choose an --out on a"),
+        (
+            "fcntl.flock",
+            ENOLCK,
+            "Cannot lock {}/.lock: No locks available. Choose another --out, on",
+        ),
     ],
 )
 def test_a_disk_that_cannot_is_told(tmp_path, monkeypatch, call, number, said):

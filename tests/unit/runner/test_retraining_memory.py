@@ -41,6 +41,8 @@ def test_an_audit_reads_models_one_after_the_other_and_lets_them_go(monkeypatch,
     assert len(made) == 11  # own and uniform attention, an adversary, two arms and shuffled labels
     assert len({one["key"] for one in made}) == len(made)
     assert len(kept) >= len(made)
-    assert max(alive) < variant_store.IN_MEMORY  # before each is read; the last ones are kept
+    assert (
+        max(alive) < variant_store.MODELS_IN_MEMORY
+    )  # before each is read; the last ones are kept
     gc.collect()
     assert not any(one() is not None for one in kept)  # the audit is over

@@ -7,6 +7,7 @@ token's part of the output. The output for zeros is the bias of the layer; it is
 the tokens before the next layer. One text at a time.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ from heedful.models.internals.linearised import (
 from heedful.models.transformer.subject import TransformerSubject
 
 METHOD = "decompx"
+SIZES = re.compile(r"\b(sizes?|shapes?)\b", re.IGNORECASE)
+"""Words in the errors that torch raises for tensors of unequal size."""
 MAX_ELEMENTS = 2**27  # of the parts of one text: half a gigabyte in single precision
 
 
@@ -140,19 +143,19 @@ class LinearisedPass:
     def _run(self, layer: _RecordedLayer, states: Float[Tensor, "N T D"]) -> Float[Tensor, "N T D"]:
         """Run a layer on several variants of its states, or one by one if it takes no batch.
 
-        Bloom's position biases depend on the number of texts.
+        Bloom's position biases depend on the number of texts: more of them do not fit in size.
         """
         try:
             return self._at_once(layer, states)
         except RuntimeError as reason:
-            if is_out_of_memory(reason):
+            if is_out_of_memory(reason) or not SIZES.search(str(reason)):
                 raise
             if len(states) == 1:
                 raise NotApplicable(
                     f"decompx with shared biases runs {type(layer.module).__name__} on other "
                     f'states than its own, which failed ({reason}); try biases="apart".'
                 ) from reason
-        return torch.cat([self._at_once(layer, one) for one in torch.split(states, 1)])
+        return torch.cat([self._run(layer, one) for one in torch.split(states, 1)])
 
     def _at_once(
         self, layer: _RecordedLayer, states: Float[Tensor, "N T D"]

@@ -51,6 +51,7 @@ class JobSummary:
     halved: int = 0  # batches cut in two because memory ran out
     retrained: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     words: int = 0  # that attention is explained over, in all texts
+    threads: int = 0  # that torch computed on, the most of any job
 
     def __add__(self, other: "JobSummary") -> "JobSummary":
         return JobSummary(
@@ -63,6 +64,7 @@ class JobSummary:
             self.halved + other.halved,
             {**self.retrained, **other.retrained},
             self.words + other.words,
+            max(self.threads, other.threads),
         )
 
     @classmethod
@@ -177,6 +179,7 @@ class _BatchFindings:
             too_short=too_short,
             halved=self.halved,
             words=sum(one.explained_tokens for one in kept),
+            threads=torch.get_num_threads() if kept else 0,
         )
         return JobResult(
             tuple(_merge_columns(self.columns)),

@@ -222,7 +222,7 @@ def _manifest(
         "seed": plan.seed,
         "device": str(getattr(subject, "device", "cpu")),
         "dtype": summary.dtype,
-        "threads": torch.get_num_threads(),
+        "threads": summary.threads or torch.get_num_threads(),  # 0 in jobs of older versions
         "attention_path": getattr(subject, "attention_path", "own"),
         "attention": str(getattr(subject, "scope", "the model's one attention")),
         "parity": max(summary.parity, getattr(subject, "parity", 0.0)),

@@ -18,11 +18,13 @@ WINDOWS_LOCK_OFFSET = (
 def lock_folder(folder: Path, option: str = "--out") -> Iterator[None]:
     """Inside the block the folder, made where it does not exist, belongs to this process.
 
+    `option` is the one that named the folder, for messages.
+
     The kernel holds the lock, not the file: a process that is killed leaves none behind.
     """
-    handle = _open(folder)
+    handle = _open(folder, option)
     try:
-        if not _acquire(folder, handle):
+        if not _acquire(folder, handle, option):
             raise RunError(
                 f"{folder} is in use by another heedful (process {_read_owner(handle)}). "
                 f"Wait for it, or choose another {option}."
@@ -33,17 +35,17 @@ def lock_folder(folder: Path, option: str = "--out") -> Iterator[None]:
         os.close(handle)
 
 
-def _open(folder: Path) -> int:
+def _open(folder: Path, option: str) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     except FileExistsError:
-        raise RunError(f"{folder} is a file; --out must name a folder.") from None
+        raise RunError(f"{folder} is a file; {option} must name a folder.") from None
     except OSError as error:
         raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error
 
 
-def _acquire(folder: Path, handle: int) -> bool:
+def _acquire(folder: Path, handle: int, option: str) -> bool:
     """False where another process has it."""
     try:
         if sys.platform == "win32":
@@ -60,7 +62,7 @@ def _acquire(folder: Path, handle: int) -> bool:
     except OSError as error:
         raise RunError(
             f"Cannot lock {folder / LOCK_FILE}: {error.strerror or error}. "
-            "Choose an --out on a disk that knows locks."
+            f"Choose another {option}, on a disk that supports file locks."
         ) from error
     return True
 

@@ -115,7 +115,7 @@ def explain_to_file(
     progress: Progress = no_progress,
 ) -> DataExplanations:
     """Explain every text; the file is written completely or not at all."""
-    _require_file(out)
+    require_file(out)
     data, total = source.read(subject), ExplainCounts()
 
     def save(draft: str) -> None:
@@ -197,7 +197,18 @@ def _origin(
     }
 
 
-def _require_file(out: Path) -> None:
+def require_new(out: Path, *, overwrite: bool) -> None:
+    """Refuse a file that exists, unless it may be replaced."""
+    require_file(out)
+    if out.exists() and not overwrite:
+        raise RunError(
+            f"{out} exists already. Choose another --out, or remove it; in Python overwrite=True "
+            "replaces it."
+        )
+
+
+def require_file(out: Path) -> None:
+    """Refuse a name that no file of scores can have."""
     if out.suffix != PARQUET_SUFFIX:
         raise ConfigError(f"out must name a file that ends in {PARQUET_SUFFIX}, not {str(out)!r}.")
     if out.is_dir():

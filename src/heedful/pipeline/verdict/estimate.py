@@ -292,7 +292,8 @@ class _CheckEstimates:
         for name, texts in slices:
             here = {key: chosen[key][texts] for key in wanted if key in chosen}
             for key, one in self.bootstrap.means(here).items():
-                yield EstimateRow(key.measure, one, slice=name)
+                undefined = _undefined(here, key)
+                yield EstimateRow(key.measure, one, slice=name, undefined=undefined)
             if self.spec.place and self.spec.sliced:
                 ends = _place_columns(self.spec, self.columns)
                 if ends is not None:

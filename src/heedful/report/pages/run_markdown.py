@@ -141,7 +141,7 @@ def _identified(found: IdentifiabilityView) -> Iterator[str]:
     yield f"\n| of | {heads} |\n| --- | --- | --- | --- | --- |"
     for layer in found.layers:
         own = (layer.share, layer.keys, layer.identified, layer.own)
-        yield f"| {layer.name} | {' | '.join(map(_format_estimate, own))} |"
+        yield f"| {layer.name} | {' | '.join(map(format_interval, own))} |"
 
 
 def _data(page: Page) -> Iterator[str]:

@@ -22,15 +22,17 @@ class Slice:
 def build_slices(records: RunRecords) -> tuple[Slice, ...]:
     """Each part with the degree and the measures that checks estimate by slice."""
     found: dict[str, dict[str, Estimate]] = {}
+    texts: dict[str, int] = {}
     for check, result in records.verdict.checks.items():
         spec = find_spec(check, records.manifest)
         for row in result.by:
             if row.slice is not None:
                 label = DEGREE if row.measure == DEGREE else spec.measure(row.measure).label
                 found.setdefault(row.slice, {})[label or row.measure] = row.estimate
+                counted = row.estimate.n + row.undefined
+                texts[row.slice] = max(texts.get(row.slice, 0), counted)
     slices = []
     for key, estimates in found.items():
         group, _, name = key.partition(": ")
-        texts = max(one.n for one in estimates.values())
-        slices.append(Slice(group, name, texts, estimates))
+        slices.append(Slice(group, name, texts[key], estimates))
     return tuple(slices)

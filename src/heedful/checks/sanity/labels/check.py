@@ -20,7 +20,6 @@ from heedful.core.records import Measurement, MissingMeasure
 from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
-from heedful.results.tables import TextValues
 from heedful.training.variants.variants import (
     EarlyStopping,
     RetrainedVariant,
@@ -95,7 +94,9 @@ class Labels:
         )
         return Findings(tuple(self._measured(keys, found)), missing)
 
-    def _correlated(self, words: ItemView, own: OwnScores, subject: Subject) -> TextValues:
+    def _correlated(
+        self, words: ItemView, own: OwnScores, subject: Subject
+    ) -> Float64[np.ndarray, "methods B"]:
         context, (mine, target) = words.context, own
         other = BatchContext(subject, context.batch, context.seed, context.max_batch_tokens)
         scores, _ = score_items(ItemView(other), self.methods, target)
@@ -103,7 +104,7 @@ class Labels:
         return np.stack([one.numpy() for one in columns])
 
     def _measured(
-        self, keys: Sequence[tuple[str, int]], found: TextValues
+        self, keys: Sequence[tuple[str, int]], found: Float64[np.ndarray, "models methods n"]
     ) -> Iterator[Measurement]:
         means = {}
         for arm in (RANK_CORRELATION, WITH_LABELS):
