@@ -237,7 +237,7 @@ def test_a_model_that_does_not_say_how_it_was_made_is_undecided():
     assert "no record of how it was trained" in found.checks["seeds"].why
 
 
-@pytest.mark.parametrize(("split", "told"), [("train", "trained on"), ("dev", "chosen by")])
+@pytest.mark.parametrize(("split", "told"), [("train", "trained on"), ("dev", "selected on")])
 def test_texts_that_models_are_made_from_are_not_audited(split, told):
     given = {"train": data("train", 160), "dev": data("dev", 60)}
     found = audit(base(), given[split], **given)
@@ -297,5 +297,5 @@ def test_words_that_are_nowhere_cannot_be_hidden():
         settings=settings,
         retraining={"workers": 1},
     )
-    assert "No text holds the words zebra" in found.checks["deception"].why
+    assert "zebra" in found.checks["deception"].why
     assert np.isnan(found.checks["deception"].estimates.get("gain", np.nan))
