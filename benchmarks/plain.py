@@ -33,7 +33,7 @@ def output(network, states, attention):
 
 def attention_of(network, states, mask):
     """Additive attention over the words."""
-    scores = network.scores(states).masked_fill(~mask, float("-inf"))
+    scores = network.scores(states, None).masked_fill(~mask, float("-inf"))
     return scores.softmax(-1)
 
 

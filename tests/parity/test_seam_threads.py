@@ -173,8 +173,8 @@ def passes(one):
     """Every way in which the model of a subject is run."""
     return {
         "logits": one.logits,
-        "outputs": one.outputs,
-        "outputs of vectors": lambda rows: one.outputs(rows, embedded(one, rows)),
+        "outputs": one.run_logits,
+        "outputs of vectors": lambda rows: one.run_logits(rows, embedded(one, rows)),
         "embed": one.embed,
         "run": lambda rows: one.run(rows)[0],
         "run of vectors": lambda rows: one.run(rows, embedded=embedded(one, rows))[0],
@@ -242,7 +242,7 @@ def test_vectors_given_by_one_thread_are_not_those_of_another():
     one = subject("gpt2")
     rows, own = batch(one), one.embed(batch(one))
     given = [own * factor for factor in (0.5, 1.5)]
-    call = no_grad(lambda vectors: one.outputs(rows, vectors))
+    call = no_grad(lambda vectors: one.run_logits(rows, vectors))
     in_two_threads_as_in_one(call, given[:1], given[1:], tiny.FAMILIES["gpt2"].close)
 
 

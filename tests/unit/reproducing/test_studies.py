@@ -10,7 +10,7 @@ from heedful.core.errors import ConfigError, UnknownName
 from heedful.data.cleaning.presets import CLEANINGS
 from heedful.data.readers import readers
 from heedful.pipeline.plan.plan import Plan
-from heedful.results.tables import PartitionedTable, gather_measures
+from heedful.results.tables import PartitionedTable, gather_columns
 from heedful.studies import study as studying
 from heedful.studies.published_numbers import PUBLISHED_FOLDER, SOURCES, NumberKey, PublishedNumbers
 from heedful.studies.results.cell_results import derive_measure
@@ -96,7 +96,7 @@ def test_a_key_nobody_knows_is_an_error(tmp_path, monkeypatch):
 
 
 def test_flips_are_parted_into_four_that_make_up_all():
-    found = gather_measures(PartitionedTable.of(by_layer(5, 1, 1)))
+    found = gather_columns(PartitionedTable.of(by_layer(5, 1, 1)))
     found.values.setdefault("erasure", {})["flip_top"] = _array(1, 1, 0, 0, float("nan"))
     found.values["erasure"]["flip_random"] = _array(1, 0, 1, 0, 1)
     parts = [

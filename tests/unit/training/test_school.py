@@ -284,7 +284,7 @@ def test_few_models_are_in_memory_at_once_and_their_outputs_no_longer_than_they(
     del subject
     gc.collect()
     assert [one() is not None for one in kept] == [False, False, True, True]
-    assert len(trained.loaded) == school_module.IN_MEMORY == 2
+    assert len(trained.loaded) == school_module.MODELS_IN_MEMORY == 2
     assert sum(one in trained.dev.seen for one in (base(), *(one() for one in kept[2:]))) >= 2
     assert len(trained.dev.seen) <= 3
 

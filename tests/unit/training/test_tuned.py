@@ -8,7 +8,7 @@ import torch
 
 import heedful
 from encoder import rows
-from heedful.checks import mark_hidden_words
+from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
 from heedful.core.errors import NotApplicable
 from heedful.models.attention_access.scope import Scope
 from heedful.models.transformer.from_pretrained import from_model
