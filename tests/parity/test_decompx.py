@@ -84,17 +84,10 @@ def test_parts_make_up_every_layer_and_the_logit(name, monkeypatch):
     monkeypatch.setattr(decompx, "_require_sum", noted)
     target = context.predicted
     for row, one in enumerate(singles(context)):
-<<<<<<< HEAD
-        parts = taken(context, row, one).decompose(of_logit(context, target[row]), size=3)
-        close(
-            parts.sum(), context.logits[row, target[row]].detach(), rtol=near(name), atol=near(name)
-        )
-=======
         parts = taken(context, row, one).parts(of_logit(context, target[row]), size=3)
         # of the text alone: some softmax is in float32, which padding may round otherwise
         alone = context.subject.forward(one).logits[0, target[row]].detach()
         close(parts.sum(), alone, rtol=near(name), atol=near(name))
->>>>>>> t-parity
     layers = tiny.FAMILIES[name].layers
     assert [what for what, _ in gaps[:layers]] == ["the input of a layer"] * layers
     assert max(gap for _, gap in gaps) < near(name)
