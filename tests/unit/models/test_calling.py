@@ -49,8 +49,8 @@ def test_states_come_first_or_by_name_and_leave_first():
         "hidden_states": y,
         "b": 1,
     }
-    assert identity_forward(0)(x) is x
-    assert identity_forward(3)(x) == (x, None, None)
+    assert identity_forward(0, Layer())(x) is x
+    assert identity_forward(3, Layer())(x) == (x, None, None)
 
 
 def test_what_enters_and_leaves_is_kept_in_order_and_others_may_be_put_in():
@@ -136,3 +136,12 @@ def test_as_many_texts_as_tokens_are_no_texts_on_the_first_axis(name):
     told = rf"^{name} needs layers that are given one state per token\.$"
     with pytest.raises(NotApplicable, match=told):
         methods.build(name)(context, context.predicted)
+
+
+def test_another_thread_does_not_skip_layers():
+    layer, x, found = Layer(), states(), []
+    with skipped_layers({layer: 2}):
+        other = threading.Thread(target=lambda: found.append(layer(x)[0]))
+        other.start()
+        other.join()
+    torch.testing.assert_close(found[0], 2 * x)
