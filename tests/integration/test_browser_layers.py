@@ -49,7 +49,7 @@ def weights(made, instance, layer, head):
 
 def told(page):
     """The tokens and the weight in the line above the large map."""
-    text = page.locator("#map-told").inner_text()
+    text = page.locator("#map-status").inner_text()
     return re.fullmatch(r"“(.*)” attends to “(.*)”: ([\d.]+)", text, re.DOTALL).groups()
 
 

@@ -37,7 +37,7 @@ def registry_order(
     """Each method once, in the order they are registered; one with its usual settings by name.
 
     "all" stands for `every` method that the check can use; one that lacks what must be made for it
-    first is left out, unless it is named too, and that is told.
+    first is left out, unless it is named too, and that is logged.
 
     >>> in_order(("random", "gradient", "random"))
     ('gradient', 'random')

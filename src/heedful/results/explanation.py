@@ -21,9 +21,9 @@ class MethodScores:
 
     def to_dict(self) -> dict[str, Any]:
         """The scores as `heedful explain --json` prints them; settings where there are any."""
-        told = {"kind": self.kind, "signed": self.signed, "of": self.of}
+        facts = {"kind": self.kind, "signed": self.signed, "of": self.of}
         set_so = {"settings": dict(self.settings)} if self.settings else {}
-        return {**told, **set_so, "scores": list(self.scores)}
+        return {**facts, **set_so, "scores": list(self.scores)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ RENAMED = {"gradient_norm": "gradient"}  # tau_gradient_… was the one-hot grad
 LAYER = re.compile(r"layer (\d+)(?:, head (\d+))?")
 SEED = re.compile(r"(?:(?P<rest>.+), )?seed (?P<seed>-?\d+)")
 BETWEEN = " ~ "
+POWER_KEYS = {"auc", "miss", "false_alarm", "undecided", "cases", "like", "weight"}
 VOTES = {"for": "supports", "against": "refutes", "not examined": "no vote"}
 CLAIM_ANSWERS = {"for": "supported", "against": "refuted", "not examined": "not tested"}
 
@@ -174,7 +175,7 @@ def _upgrade_check(check: str, raw: Mapping[str, Any]) -> dict[str, Any]:
         (upgrade_key(check, name, None), reason) for name, reason in raw.get("missing", {}).items()
     )
     power = {
-        claim: {"description" if key == "told" else key: value for key, value in one.items()}
+        claim: {key if key in POWER_KEYS else "description": value for key, value in one.items()}
         for claim, one in raw.get("power", {}).items()
     }
     return {

@@ -61,7 +61,7 @@ def test_rows_that_are_not_the_tokens_have_their_own_names():
 
 
 def test_the_page_says_which_texts_these_are():
-    told = [build_maps(transformer(kept_maps=count)).told for count in (1, 3)]
+    told = [build_maps(transformer(kept_maps=count)).note for count in (1, 3)]
     assert told[0].startswith("Of text 0, the first of the data")
     assert told[1].startswith("Of texts 0, 1 and 2, the first of the data")
     assert told[1] in render_html(transformer(kept_maps=3))
@@ -84,7 +84,7 @@ def test_more_than_a_page_can_carry_is_left_out_and_told(monkeypatch):
     monkeypatch.setattr(module, "BUDGET", 2 * size + size // 2)
     found = build_maps(one)
     assert [text.instance for text in found.texts] == [0, 1]
-    assert "The run kept 3: more would make this page too large" in found.told
+    assert "The run kept 3: more would make this page too large" in found.note
     monkeypatch.setattr(module, "BUDGET", 3)
     page = render_html(one)
     assert "too large for a page" in page

@@ -4,7 +4,7 @@ A head gives out Σ α_t v_t. Over T tokens with values of d < T − 1 dimension
 distributions α′ with Σ α′_t v_t the same (Brunner et al., 2020): everything after the head is then
 the same too, whatever the model. A linear program finds those with the most weight on a token that
 has little. They are exact in output but not the farthest in JSD, so never called certified; and
-since T ≫ d makes them nearly free, what they reach is told beside T/d.
+since T ≫ d makes them nearly free, their distance is reported with T/d.
 """
 
 from dataclasses import dataclass

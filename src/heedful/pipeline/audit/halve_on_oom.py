@@ -15,7 +15,7 @@ def retry_in_halves(
     *,
     halved: Callable[[], None] = lambda: None,
 ) -> Iterator[BatchResult]:
-    """What `work` makes of each batch; one that needs too much memory is cut in two, and told."""
+    """What `work` makes of each batch; one that needs too much memory is halved and counted."""
     left = deque(rows)
     while left:
         batch = left.popleft()

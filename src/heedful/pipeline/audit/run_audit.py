@@ -45,7 +45,7 @@ from heedful.results.run_folder import MANIFEST, PLAN, VERDICT, RunFolder
 from heedful.results.run_records import text_lengths
 
 CORE_PACKAGES = ("heedful", "torch", "numpy", "scipy", "pyarrow")
-TRANSFORMER_PACKAGES = ("transformers", "tokenizers")  # told where they are part of the model
+TRANSFORMER_PACKAGES = ("transformers", "tokenizers")  # recorded where they are part of the model
 
 
 def run_audit(

@@ -39,12 +39,14 @@ def _forest(
         return None
     most = ROOM * max(abs(row[end]) for row in shown for end in ("low", "value", "high")) or 1.0
     left = f" The first {MOST} of {len(names)} are drawn." if len(names) > MOST else ""
-    told = f"Bars are {100 * compared.level:g} % intervals; filled: certain after correction.{left}"
+    caption = (
+        f"Bars are {100 * compared.level:g} % intervals; filled: certain after correction.{left}"
+    )
     return FigureData(
         name=f"differences-{place}",
         kind="forest",
         title=check or "Degree",
-        caption=told,
+        caption=caption,
         x=f"difference from {sanitise_text(compared.pairs[0].first)}",
         span=(-most, most),
         classes=tuple(sanitise_text(pair.second) for pair in pairs),

@@ -158,7 +158,7 @@ def _stations(picture: FigureData, x: "alt.X") -> list["alt.Chart"]:
 
     names = ("attention", "contributions", "leave-one-out")
     rows = [
-        row | {"name": name, "told": f"τ {format_two_decimals(row['tau'])}"}
+        row | {"name": name, "label": f"τ {format_two_decimals(row['tau'])}"}
         for row, name in zip(picture.rows, names, strict=True)
     ]
     name = alt.Chart(chart_data(rows)).mark_text(
@@ -170,7 +170,7 @@ def _stations(picture: FigureData, x: "alt.X") -> list["alt.Chart"]:
     at_foot = alt.datum(picture.span[0])
     return [
         name.encode(x=x, y=at_foot, text="name:N"),
-        value.encode(x=x, y="high:Q", text="told:N"),  # above the interval, not across it
+        value.encode(x=x, y="high:Q", text="label:N"),  # above the interval, not across it
     ]
 
 
@@ -180,7 +180,7 @@ def _losses(picture: FigureData, x: "alt.X") -> list["alt.Chart"]:
 
     taus = [row["tau"] for row in picture.rows]
     rows = [
-        {"station": place, "told": [name, format_two_decimals(after - before, "+")]}
+        {"station": place, "label": [name, format_two_decimals(after - before, "+")]}
         for place, name, before, after in zip(
             (0.5, 1.5), ("weighting", "mixing"), taus[:-1], taus[1:], strict=True
         )
@@ -188,7 +188,7 @@ def _losses(picture: FigureData, x: "alt.X") -> list["alt.Chart"]:
     text = alt.Chart(chart_data(rows)).mark_text(
         baseline="bottom", dy=-20, fontSize=12, color=SERIES[1], lineHeight=15
     )
-    return [text.encode(x=x, y=alt.datum(1.0), text="told:N")]
+    return [text.encode(x=x, y=alt.datum(1.0), text="label:N")]
 
 
 def _rulers(picture: FigureData, across: "alt.Scale") -> list["alt.Chart"]:

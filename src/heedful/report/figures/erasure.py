@@ -135,7 +135,7 @@ def boxes_chart(picture: FigureData) -> Any:
     """One box for each order, and the median of the smallest sets across all of them."""
     import altair as alt
 
-    shown = [row | {"told": format_two_decimals(row["middle"])} for row in picture.rows]
+    shown = [row | {"label": format_two_decimals(row["middle"])} for row in picture.rows]
     names = list(picture.classes)
     colours = [COLOURS.get(row["name"], SERIES[2]) for row in picture.rows]
     colour = alt.Color("order:N", scale=alt.Scale(domain=names, range=colours), legend=None)
@@ -152,7 +152,7 @@ def boxes_chart(picture: FigureData) -> Any:
     box = base.mark_bar(size=THICK, opacity=0.35).encode(x=x("from"), x2="to:Q")
     middle = base.mark_tick(thickness=3, size=THICK + 4).encode(x=x("middle"))
     words = base.mark_text(align="left", dx=8, fontSize=12)
-    words = words.encode(x=alt.value("width"), text="told:N", color=alt.value(INK))
+    words = words.encode(x=alt.value("width"), text="label:N", color=alt.value(INK))
     return alt.layer(*_least(picture), line, box, middle, words)
 
 

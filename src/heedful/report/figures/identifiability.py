@@ -13,7 +13,7 @@ LAST = "The last is what leaves the last layer."
 def build_identifiability_figures(
     records: RunRecords, found: IdentifiabilityView | None
 ) -> tuple[FigureData, ...]:
-    """Weights without effect, words that can be told, and a word's own part, by layer."""
+    """Weights without effect, words that can be identified, and a word's own part, by layer."""
     if found is None:
         return ()
     made = (_no_effect(found), _tokens(records, found), _own(found))

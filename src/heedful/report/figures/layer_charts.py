@@ -97,13 +97,13 @@ def _rulers(picture: FigureData) -> list[Any]:
         (one for one in picture.marks if "what" in one), key=lambda one: one["value"]
     ):
         above = rows[-1]["words_at"] + LINE * (high - low) if rows else low
-        words = {"told": f"{mark['what']} {format_two_decimals(mark['value'])}"}
+        words = {"label": f"{mark['what']} {format_two_decimals(mark['value'])}"}
         rows.append(mark | words | {"words_at": max(mark["value"], above)})
     zero = alt.Chart(chart_data([{"value": 0.0}])).mark_rule(color=QUIET, strokeWidth=1)
     base = alt.Chart(chart_data(rows))
     rule = base.mark_rule(color=QUIET, strokeDash=[5, 4], strokeWidth=1.2).encode(y="value:Q")
     text = base.mark_text(align="left", dx=6, fontSize=11, color=QUIET)
-    text = text.encode(x=alt.value("width"), y="words_at:Q", text="told:N")
+    text = text.encode(x=alt.value("width"), y="words_at:Q", text="label:N")
     return [zero.encode(y="value:Q"), *([rule, text] if rows else [])]
 
 
@@ -130,12 +130,12 @@ def _numbers(picture: FigureData, x: Any, y: Any) -> Any:
     import altair as alt
 
     rows = [
-        row | {"told": format_two_decimals(row["value"]), "deep": _deep(picture, row)}
+        row | {"label": format_two_decimals(row["value"]), "deep": _deep(picture, row)}
         for row in picture.rows
     ]
     ink = alt.Color("deep:N", scale=alt.Scale(domain=[False, True], range=[INK, WHITE]))
     text = alt.Chart(chart_data(rows)).mark_text(fontSize=10)
-    return text.encode(x=x, y=y, text="told:N", color=ink.legend(None))
+    return text.encode(x=x, y=y, text="label:N", color=ink.legend(None))
 
 
 def _deep(picture: FigureData, row: FigureRow) -> bool:

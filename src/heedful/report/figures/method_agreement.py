@@ -70,7 +70,7 @@ def _cells(pair: MethodPair, estimate: Estimate) -> list[FigureRow]:
     if isnan(estimate.value):
         return []
     strength = 0.0 if isnan(estimate.low) else min(1.0, abs(estimate.value))
-    cell: FigureRow = {"told": format_two_decimals(estimate.value), "strength": strength}
+    cell: FigureRow = {"label": format_two_decimals(estimate.value), "strength": strength}
     cell["sign"] = "minus" if estimate.value < 0 else "plus"
     both = ((pair.one, pair.other), (pair.other, pair.one))
     return [{"one": one, "other": other, **cell} for one, other in both]
@@ -98,7 +98,7 @@ def matrix_chart(picture: FigureData) -> Any:
         fill=alt.Fill("sign:N", scale=signs, legend=None),
         fillOpacity=alt.FillOpacity("strength:Q", scale=depth, legend=None),
     )
-    numbers = base.mark_text(fontSize=11, color=INK).encode(text="told:N")
+    numbers = base.mark_text(fontSize=11, color=INK).encode(text="label:N")
     return alt.layer(cells, numbers, *_kinds(picture, x, y))
 
 

@@ -6,7 +6,7 @@ from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
 from heedful.results.document import FigureData
 
 WIDTH, HEIGHT = 380, 260
-APART = 0.012  # of methods at the same share, so that their intervals can be told apart
+APART = 0.012  # of methods at the same share, so that their intervals do not overlap
 
 
 def curves_chart(picture: FigureData) -> Any:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# Okabe and Ito's colours, told apart by every common form of colour vision. The page repaints
+# Okabe and Ito's colours, distinct for every common form of colour vision. The page repaints
 # exactly these values for its dark side, so charts use no others.
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#b0609a", "#8a6d00", "#4aa3d8")
 INK, QUIET, GRID = "#22272e", "#6b7280", "#e3e6ea"

@@ -50,7 +50,7 @@ def render_comparison_html(
         over_seeds=OVER_SEEDS,
         figures=figures,
         undrawn=max(0, len(compared.pairs) - MOST_PAIRS),
-        told=(describe_intervals(compared), describe_correction(compared)),
+        notes=(describe_intervals(compared), describe_correction(compared)),
         policy=policy(css=css, js=js),
         css=Markup(css),  # noqa: S704 - ours
         js=Markup(js),  # noqa: S704 - ours

@@ -69,8 +69,8 @@ def _sides(compared: ComparisonRecord) -> Iterator[str]:
 
 def _pair(compared: ComparisonRecord, pair: SidePair) -> Iterator[str]:
     yield f"\n## {_shown(pair.second)} against {_shown(pair.first)}\n"
-    told = str(pair.pairing)
-    yield f"{told[0].upper()}{told[1:]}."
+    pairing = str(pair.pairing)
+    yield f"{pairing[0].upper()}{pairing[1:]}."
     yield from (f"\n{_shown(one)}" for one in (*pair.notes, *describe_missing(pair)))
     ends = f"difference \\[{100 * compared.level:g} %\\]"
     yield f"\n| | check | measure | first | second | {ends} | p, corrected | n |"
@@ -85,12 +85,14 @@ def _pair(compared: ComparisonRecord, pair: SidePair) -> Iterator[str]:
 
 def _row(compared: ComparisonRecord, one: Difference) -> str:
     measure = find_measure(one.key, compared.kind)
-    told = [f"{measure.label}: {display_name(one.key)}" if measure.label else display_name(one.key)]
-    told += [f"({measure.role})"] if measure.role != "measure" else []
-    told += [ARROWS[measure.direction]] if measure.direction != "none" else []
-    told += [f"({one.undefined[0]}, {one.undefined[1]} undefined)"] if any(one.undefined) else []
-    told += ["(over seeds too)"] if one.over == OVER_SEEDS else []
-    cells = [CERTAIN if one.certain else "", one.key.check, " ".join(told)]
+    parts = [
+        f"{measure.label}: {display_name(one.key)}" if measure.label else display_name(one.key)
+    ]
+    parts += [f"({measure.role})"] if measure.role != "measure" else []
+    parts += [ARROWS[measure.direction]] if measure.direction != "none" else []
+    parts += [f"({one.undefined[0]}, {one.undefined[1]} undefined)"] if any(one.undefined) else []
+    parts += ["(over seeds too)"] if one.over == OVER_SEEDS else []
+    cells = [CERTAIN if one.certain else "", one.key.check, " ".join(parts)]
     cells += [
         three_decimals(one.first.value),
         three_decimals(one.second.value),

@@ -12,7 +12,7 @@ KINDS = {
     "saliency": "What each word, as it stands here, adds to this output or takes from it.",
     "control": "Knows nothing of model or meaning: what the others must differ from.",
 }
-LONGEST = 40  # signs of a word that is told
+LONGEST = 40  # characters of a word in a sentence
 LONGEST_QUESTION = 1000
 SMALLEST, LARGEST = 0.01, 1000.0  # outside of which numbers are shown in powers of ten
 LEAST = -300  # a power of ten that is a number still
@@ -32,9 +32,9 @@ class MethodView:
     def facts(self) -> tuple[str, ...]:
         """Whether it has a sign, what is explained, and every setting that is not the usual one."""
         one = self.scores
-        told = ["signed"] if one.signed else []
-        told += [f"of {one.of}"] if one.of else []
-        return (*told, *(f"{name} = {value}" for name, value in one.settings.items()))
+        facts = ["signed"] if one.signed else []
+        facts += [f"of {one.of}"] if one.of else []
+        return (*facts, *(f"{name} = {value}" for name, value in one.settings.items()))
 
     @property
     def largest(self) -> float:
@@ -49,8 +49,8 @@ class MethodView:
     def number(self, score: float) -> str:
         """A score as it stands in the method's column: three decimals, a sign where it has one."""
         sign = "+" if self.scores.signed else ""
-        told = f"{score / 10.0**self.power:{sign}.3f}"
-        return "0.000" if told.strip("+-") == "0.000" else told.replace("-", "\u2212")
+        text = f"{score / 10.0**self.power:{sign}.3f}"
+        return "0.000" if text.strip("+-") == "0.000" else text.replace("-", "\u2212")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +107,10 @@ def describe_question(question: str) -> str:
 
 def describe_prediction(explained: TextExplanation) -> str:
     """How likely the target is, and what was predicted if that is another class."""
-    told = f"probability {explained.probability:.3f}"
+    sentence = f"probability {explained.probability:.3f}"
     if explained.predicted == explained.target:
-        return f"{told}, predicted"
-    return f"{told}, while {explained.predicted} is predicted"
+        return f"{sentence}, predicted"
+    return f"{sentence}, while {explained.predicted} is predicted"
 
 
 def describe_refusal(name: str, reason: str) -> str:

@@ -111,13 +111,13 @@ def build_explanation_view(explained: TextExplanation, *, model: str = "") -> Ex
 
 
 def _notes(explained: TextExplanation) -> list[str]:
-    told = (
+    notes = (
         [] if explained.question is None else [sanitise_text(describe_question(explained.question))]
     )
-    told += [describe_truncation(explained)] if explained.truncated else []
+    notes += [describe_truncation(explained)] if explained.truncated else []
     if (more := len(explained.tokens) - MOST) > 0:
-        told.append(f"The first {MOST} are shown; {more} more are in the JSON and the data frame.")
-    return told
+        notes.append(f"The first {MOST} are shown; {more} more are in the JSON and the data frame.")
+    return notes
 
 
 def _row(method: MethodView, every: tuple[str, ...], tokens: tuple[str, ...]) -> MethodCells:
@@ -136,11 +136,11 @@ def _row(method: MethodView, every: tuple[str, ...], tokens: tuple[str, ...]) ->
 
 def _cell(method: MethodView, token: str, score: float) -> WordCell:
     sign = "+" if method.scores.signed else ""
-    told = f"{score:{sign}.3g}".replace("-", "\u2212")
+    text = f"{score:{sign}.3g}".replace("-", "\u2212")
     share = abs(score) / method.largest
     return WordCell(
         number=method.number(score),
-        title=f"{shorten_word(token)}: {told}, {share:.0%} of the strongest",
+        title=f"{shorten_word(token)}: {text}, {share:.0%} of the strongest",
         colour=heat_class(score, method.largest),
         score=repr(score),
     )

@@ -74,12 +74,12 @@ def _words(claim: ClaimRow) -> str:
 
 
 def _format_evidence(one: EvidenceRow) -> str:
-    told = [
+    figures = [
         f"{_shown(figure.measure.label or figure.name)} {format_interval(figure.estimate)}"
         for figure in one.figures
     ]
-    if told:
-        return f"{_shown(one.check)}: {', '.join(told)}"
+    if figures:
+        return f"{_shown(one.check)}: {', '.join(figures)}"
     return _shown(f"{one.check}: {one.missing}" if one.missing else one.check)
 
 
@@ -112,7 +112,7 @@ def _data(manifest: Mapping[str, Any]) -> Iterator[str]:
     )
     left = f"{short} too short and left out, {cut} cut to what the model reads"
     yield f"Texts: {texts} audited, {left}"
-    yield f"Rows: {_shown(str(data.get('bad_rows', 'not told')))}"
+    yield f"Rows: {_shown(str(data.get('bad_rows', 'not recorded')))}"
     if cleaned := [str(data[key]) for key in ("cleaning", "left_out") if data.get(key)]:
         yield f"Cleaning: {_shown('; '.join(cleaned))}"
     model = manifest["model"]
@@ -125,6 +125,6 @@ def _data(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield _shown(made)
 
 
-def _digest(told: Any) -> str:
+def _digest(value: Any) -> str:
     """A fingerprint as it may stand between backticks."""
-    return "".join(sign for sign in str(told or "none") if sign.isalnum() or sign in "-._:")
+    return "".join(sign for sign in str(value or "none") if sign.isalnum() or sign in "-._:")

@@ -42,8 +42,8 @@ def render_review_markdown(records: RunRecords, *, digest: str = "") -> str:
 def _lines(review: Review) -> Iterator[str]:
     yield f"# Review of attention as explanation: {escape_markdown(review.model)}\n"
     yield f"**Question.** {QUESTION}\n"
-    verdict, _, told = review.headline.partition(": ")
-    answer = f"{verdict.capitalize()}: {escape_markdown(told)}"
+    verdict, _, headline = review.headline.partition(": ")
+    answer = f"{verdict.capitalize()}: {escape_markdown(headline)}"
     yield f"**Answer of the audit.** {answer} {escape_markdown(review.why)}\n"
     if review.audited:
         yield f"{escape_markdown(review.audited)}\n"

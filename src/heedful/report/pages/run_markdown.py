@@ -147,7 +147,7 @@ def _identified(found: IdentifiabilityView) -> Iterator[str]:
 def _data(page: Page) -> Iterator[str]:
     yield "\n### Data and method\n"
     for group in page.facts:
-        told = ", ".join(
+        facts = ", ".join(
             f"{escape_markdown(name)}: {escape_markdown(value)}" for name, value in group.rows
         )
-        yield f"- {group.title}: {told}"
+        yield f"- {group.title}: {facts}"

@@ -88,6 +88,6 @@ def _number(value: float) -> str:
     """Older readers take 1e-7 for text: a number has a point."""
     if not isfinite(value):
         return WORDS[None]
-    told = repr(value)
-    whole, e, power = told.partition("e")
+    text = repr(value)
+    whole, e, power = text.partition("e")
     return f"{whole if '.' in whole else f'{whole}.0'}{e}{power}"

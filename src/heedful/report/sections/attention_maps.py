@@ -46,7 +46,7 @@ class Maps:
     """The texts whose maps are shown, and which they are."""
 
     texts: tuple[MapText, ...]
-    told: str
+    note: str
 
 
 def build_maps(records: RunRecords) -> Maps | None:
@@ -97,7 +97,7 @@ def _describe_sample(texts: list[MapText], kept: int) -> str:
     numbers = [str(text.instance) for text in texts]
     *most, last = numbers
     which = f"texts {', '.join(most)} and {last}" if most else f"text {last}"
-    told = f"Of {which}, the first of the data that were short enough to keep whole maps."
+    note = f"Of {which}, the first of the data that were short enough to keep whole maps."
     if len(texts) < kept:
-        told += f" The run kept {kept}: more would make this page too large to travel."
-    return told
+        note += f" The run kept {kept}: more would make this page too large to travel."
+    return note

@@ -55,5 +55,9 @@ def _sentence(verdict: Verdict) -> str:
     own = verdict.claims["ranks"].answer
     same = sum(row.get("ranks") == own for row in verdict.multiverse)
     turned = [row["choice"] for row in verdict.multiverse if row.get("ranks") not in (own, None)]
-    told = f"{same} of {len(verdict.multiverse)} other choices leave the answer on ranks as it is"
-    return sanitise_text(f"{told}; it changes with: {', '.join(turned)}." if turned else f"{told}.")
+    sentence = (
+        f"{same} of {len(verdict.multiverse)} other choices leave the answer on ranks as it is"
+    )
+    return sanitise_text(
+        f"{sentence}; it changes with: {', '.join(turned)}." if turned else f"{sentence}."
+    )

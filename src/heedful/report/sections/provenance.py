@@ -31,22 +31,24 @@ class FactTable:
 def list_limits(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """What a reader could wrongly take from the page."""
     open_claims = [name for name, one in verdict.claims.items() if one.answer == "not tested"]
-    told = []
+    limits = []
     if open_claims:
-        told.append(f"Not tested at all: {', '.join(open_claims)}.")
+        limits.append(f"Not tested at all: {', '.join(open_claims)}.")
     no_vote = [name for name, one in verdict.checks.items() if one.answer == "no vote"]
     if no_vote:
-        told.append(
+        limits.append(
             f"Reported without a vote on the answer: {', '.join(map(sanitise_text, no_vote))}."
         )
     if manifest.get("too_short"):
-        told.append(f"{manifest['too_short']} texts were too short to be ranked and are left out.")
+        limits.append(
+            f"{manifest['too_short']} texts were too short to be ranked and are left out."
+        )
     if manifest.get("truncated"):
-        told.append(f"{manifest['truncated']} texts were cut to the length the model can read.")
+        limits.append(f"{manifest['truncated']} texts were cut to the length the model can read.")
     if left := manifest["data"].get("left_out"):
-        told.append(f"The data has more rows than were audited: {sanitise_text(str(left))}.")
+        limits.append(f"The data has more rows than were audited: {sanitise_text(str(left))}.")
     audited = read_audited_attention(manifest)
-    return (*told, *(audited.limits if audited else ()), *ALWAYS)
+    return (*limits, *(audited.limits if audited else ()), *ALWAYS)
 
 
 def build_facts(manifest: Mapping[str, Any]) -> tuple[FactTable, ...]:
@@ -149,12 +151,12 @@ class AuditedAttention:
     @property
     def limits(self) -> tuple[str, ...]:
         """What the choice of this attention leaves open."""
-        told = [self._rows()]
+        limits = [self._rows()]
         if self.layer is None and "layers" in self.words:
-            told.append(LAYERS_JOINED)
+            limits.append(LAYERS_JOINED)
         if self.head is None and "heads" in self.words:
-            told.append(HEADS_JOINED)
-        return (*told, WORDS_ONLY, BEST_OF_MANY)
+            limits.append(HEADS_JOINED)
+        return (*limits, WORDS_ONLY, BEST_OF_MANY)
 
     def _rows(self) -> str:
         rows = "One row of {} layer is" if self.position else "The rows of {} layer are"

@@ -168,13 +168,13 @@ def _adversary(found: RetrainedCheck) -> PartContent:
 
 def _guide(found: RetrainedCheck) -> PartContent:
     others = {"uniform": "uniform weights", "own": "weights it learns", "adversary": "an adversary"}
-    told = ", ".join(
+    gains = ", ".join(
         f"{format_estimate(found.estimate(f'base_minus_{one}'))} over {words}"
         for one, words in others.items()
         if is_known(found.estimate(f"base_minus_{one}"))
     )
-    note = f"Led by the attention under audit, the model without context gains {told} in accuracy."
-    return (), (note if told else "",), (), ()
+    note = f"Led by the attention under audit, the model without context gains {gains} in accuracy."
+    return (), (note if gains else "",), (), ()
 
 
 def _deception(found: RetrainedCheck) -> PartContent:
@@ -197,11 +197,11 @@ def _hidden(
     """Which words were hidden, as the control that does without them is named, and how."""
     controls = [one.name for one in models if one.name.startswith(WITHOUT)]
     words = controls[0].removeprefix(WITHOUT).rsplit(", seed ", 1)[0] if controls else ""
-    told = (f"Hidden are {words}.",) if words else ()
+    notes = (f"Hidden are {words}.",) if words else ()
     if not tuned:
-        return told
+        return notes
     open_ = found.settings.get("blocked") is False
-    return (*told, UNBLOCKED if open_ else BLOCKED)
+    return (*notes, UNBLOCKED if open_ else BLOCKED)
 
 
 def _roar(found: RetrainedCheck) -> PartContent:

@@ -4,7 +4,7 @@ const kept = byId("maps-data") && JSON.parse(byId("maps-data").textContent);
 const COLOUR = [30, 90, 150];  // the style sheet lightens it on the dark side
 const DEPTH = Uint8Array.from({ length: 256 }, (_, level) => 255 * (level / 255) ** (2 / 3));  // the cube root
 const CELL = { least: 12, most: 30, letters: 11 };
-const told = (weight) => weight.toFixed(weight < 0.1 ? 3 : 2);  // what a byte can tell
+const shown = (weight) => weight.toFixed(weight < 0.1 ? 3 : 2);  // the precision of one byte
 let map;  // what is enlarged: its levels, tokens, and the cell under the pointer or the keys
 
 async function unpacked(text) {
@@ -115,7 +115,7 @@ function enlarge(target) {
   byId("map-name").textContent = nameOf(map);
   byId("map-before").disabled = target === all[0];
   byId("map-after").disabled = target === all.at(-1);
-  byId("map-told").textContent = "Point at a cell, or go there with the arrow keys.";
+  byId("map-status").textContent = "Point at a cell, or go there with the arrow keys.";
   byId("map-here").hidden = true;
   byId("map-keys").replaceChildren(...map.keys.map((one) => element("bdi", "", one)));
   byId("map-queries").replaceChildren(...map.queries.map((one, i) => {
@@ -148,8 +148,8 @@ function point(x, y) {
   Object.assign(map, { x, y });
   byId("map-here").style.setProperty("--x", x);
   byId("map-here").style.setProperty("--y", y);
-  const weight = element("b", "", told((map.levels[y * across + x] / 255) ** 2));
-  byId("map-told").replaceChildren(
+  const weight = element("b", "", shown((map.levels[y * across + x] / 255) ** 2));
+  byId("map-status").replaceChildren(
     "“", element("bdi", "", map.queries[y]), "” attends to “", element("bdi", "", map.keys[x]), "”: ", weight);
 }
 

@@ -61,7 +61,7 @@ function item(sentence) {
   head.append(element("span", "figures-of", facts.join(" · ")));
   made.append(head);
   if (sentence.question) {
-    const asked = element("p", "grey", "Beside it: ");
+    const asked = element("p", "grey", "Question: ");
     asked.append(element("bdi", "", sentence.question));
     made.append(asked);
   }

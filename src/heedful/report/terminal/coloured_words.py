@@ -22,7 +22,7 @@ from heedful.report.pages.explanation_content import (
 from heedful.results.explanation import TextExplanation
 
 # one hue for what speaks for the target, its opponent for what speaks against: blue and orange
-# can be told apart by every common form of colour vision
+# are distinct for every common form of colour vision
 FOR, AGAINST = (33, 102, 172), (230, 120, 20)
 NARROW = 72  # columns, below which words stand under their method instead of beside it
 LONGEST = 24  # signs of a word in a table
@@ -87,8 +87,8 @@ def _groups(explained: TextExplanation, width: int) -> Iterator[Lines]:
 
 def _words(tokens: Sequence[str], one: MethodView) -> Text:
     words = colour_words(tokens, one.scores.scores).append("\n")
-    told = " · ".join((describe_strongest(tokens, one), *one.facts))
-    return words.append(escape_control_characters(told), style="dim")
+    line = " · ".join((describe_strongest(tokens, one), *one.facts))
+    return words.append(escape_control_characters(line), style="dim")
 
 
 def _tables(explained: TextExplanation, width: int) -> Iterator[Table]:

@@ -92,8 +92,8 @@ def _print_pair(out: Console, compared: ComparisonRecord, pair: SidePair) -> Non
     for note in pair.notes:
         out.print(Text(escape_control_characters(note), style="yellow"))
     out.print(_differences(compared, pair))
-    told = [f"{one.check}: {one.note}" for one in group_differences(pair) if one.note]
-    for line in (*told, *describe_missing(pair)):
+    notes = [f"{one.check}: {one.note}" for one in group_differences(pair) if one.note]
+    for line in (*notes, *describe_missing(pair)):
         out.print(Text(escape_control_characters(line), style="dim"))
 
 
