@@ -10,6 +10,7 @@ import torch
 
 import heedful
 import helpers
+from heedful.core.process_pool import Worker
 from heedful.models.recurrent.model_folder import save_model
 
 ROWS = [{"text": " ".join(helpers.WORDS[n : n + 4]), "label": f"class{n % 2}"} for n in range(4)]
@@ -62,21 +63,19 @@ def test_a_command_called_from_python_computes_on_one_thread():
     assert said("-c", code + COUNT).splitlines()[-1] == "1"
 
 
-def test_a_training_process_computes_on_one_thread():
-    code = """
-import os, sys, torch
-from heedful.runner import worker
-
-class Lines:
-    def get(self):
-        os.write(1, f"{torch.get_num_threads()}".encode())
-        os._exit(0)
-
-torch.set_num_threads(2)
-worker.Queue, worker._listen = Lines, lambda lines: None
-worker.main("nowhere")
-"""
-    assert said("-c", code) == "1"
+def test_a_training_process_computes_on_one_thread(tmp_path, monkeypatch):
+    (tmp_path / "counting_worker.py").write_text(
+        "import torch\n"
+        "def open_worker():\n"
+        "    return lambda task, report_progress: str(torch.get_num_threads())\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    worker = Worker("counting_worker", ())
+    try:
+        assert worker({}, print) == "1"
+    finally:
+        worker.end()
 
 
 def test_the_manifest_says_on_how_many_threads_the_jobs_were_computed(tmp_path):

@@ -84,7 +84,7 @@ def test_parts_make_up_every_layer_and_the_logit(name, monkeypatch):
     monkeypatch.setattr(decompx, "_require_sum", noted)
     target = context.predicted
     for row, one in enumerate(singles(context)):
-        parts = taken(context, row, one).parts(of_logit(context, target[row]), size=3)
+        parts = taken(context, row, one).decompose(of_logit(context, target[row]), size=3)
         # of the text alone: some softmax is in float32, which padding may round otherwise
         alone = context.subject.forward(one).logits[0, target[row]].detach()
         close(parts.sum(), alone, rtol=near(name), atol=near(name))
@@ -196,11 +196,11 @@ def test_only_a_layer_that_texts_do_not_fit_is_run_one_by_one(words, retried, mo
 
     monkeypatch.setattr(BertLayer, "forward", alone)
     if retried:
-        assert found.parts(of_logit(found, torch.tensor(0)), size=4).isfinite().all()
+        assert found.decompose(of_logit(found, torch.tensor(0)), size=4).isfinite().all()
         assert counts.count(1) > counts.count(4) > 0
     else:
         with pytest.raises(RuntimeError, match=words):
-            found.parts(of_logit(found, torch.tensor(0)), size=4)
+            found.decompose(of_logit(found, torch.tensor(0)), size=4)
         assert counts == [1, 4]
 
 

@@ -126,12 +126,14 @@ def test_deeper_layers_keep_no_more(tmp_path):
 @pytest.mark.parametrize("name", ["bilstm", "cnn", "bert", "gpt2", "xlnet", "bart"])
 def test_with_every_gate_open_the_model_says_what_it_says(name):
     subject = helpers.subject(name) if name in ("bilstm", "cnn") else transformer(name)
-    page = FrozenPass.of(subject, context(subject).batch)
-    blank, shape = torch.full((page.embedded.shape[-1],), 0.7), page.batch.ids.shape
+    frozen = FrozenPass.run(subject, context(subject).batch)
+    blank, shape = torch.full((frozen.embedded.shape[-1],), 0.7), frozen.batch.ids.shape
     with torch.no_grad():
-        moved, closed = (page.moved(gates(shape), blank) for gates in (torch.ones, torch.zeros))
-        torch.testing.assert_close(page.logits, subject.forward(page.batch).logits)
-    assert float(moved.abs().max()) < 1e-9
+        opened, closed = (
+            frozen.kl_under_gates(gates(shape), blank) for gates in (torch.ones, torch.zeros)
+        )
+        torch.testing.assert_close(frozen.logits, subject.forward(frozen.batch).logits)
+    assert float(opened.abs().max()) < 1e-9
     assert float(closed.max()) > 1e-3
 
 
@@ -207,13 +209,17 @@ def test_a_query_is_read_and_never_hidden():
         torch.manual_seed(0)
         subject = CounterSubject(Counter().eval().requires_grad_(False))
     batch = collate([subject.encode(Example(0, "ant bee cat", 0, pair="bee cat"))])
-    page = FrozenPass.of(subject, batch)
-    assert [one.shape[-1] for one in page.states] == [32, 64, 32]
+    frozen = FrozenPass.run(subject, batch)
+    assert [one.shape[-1] for one in frozen.states] == [32, 64, 32]
     closed = torch.zeros(batch.ids.shape)
     vectors = subject.network.embedding.weight[0]
     blank = CounterSubject(subject.network).forward(
         collate([subject.encode(Example(0, "ant bee cat", 0, pair="bee cat"))]),
         vectors.expand(1, 3, -1),
     )
-    want = page.logits.softmax(-1) * (page.logits.log_softmax(-1) - blank.logits.log_softmax(-1))
-    torch.testing.assert_close(page.moved(closed, vectors), want.sum(-1), atol=1e-6, rtol=1e-5)
+    want = frozen.logits.softmax(-1) * (
+        frozen.logits.log_softmax(-1) - blank.logits.log_softmax(-1)
+    )
+    torch.testing.assert_close(
+        frozen.kl_under_gates(closed, vectors), want.sum(-1), atol=1e-6, rtol=1e-5
+    )

@@ -1,12 +1,14 @@
 """Studies and published numbers as they are shipped: complete, and of things that exist."""
 
 import csv
-from dataclasses import fields
+from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 
 from heedful.checks import checks
 from heedful.core.errors import ConfigError, UnknownName
+from heedful.core.records import MeasureKey
 from heedful.data.cleaning.presets import CLEANINGS
 from heedful.data.readers import readers
 from heedful.pipeline.plan.plan import Plan
@@ -43,7 +45,7 @@ def test_claims_are_about_sets_models_and_measures_of_the_study(name):
     study = Study.read(name)
     sets = {one.name for one in study.sets}
     promised = {
-        f"{check}.{measure}" for check in study.checks for measure in checks.build(check).measures
+        f"{check}.{one.name}" for check in study.checks for one in checks.spec(check).measures
     }
     for claim in study.claims:
         assert {*claim.only, *claim.except_} <= sets
@@ -97,8 +99,9 @@ def test_a_key_nobody_knows_is_an_error(tmp_path, monkeypatch):
 
 def test_flips_are_parted_into_four_that_make_up_all():
     found = gather_columns(PartitionedTable.of(by_layer(5, 1, 1)))
-    found.values.setdefault("erasure", {})["flip_top"] = _array(1, 1, 0, 0, float("nan"))
-    found.values["erasure"]["flip_random"] = _array(1, 0, 1, 0, 1)
+    flips = {"flip_top": (1, 1, 0, 0, float("nan")), "flip_random": (1, 0, 1, 0, 1)}
+    columns = {MeasureKey("erasure", name): np.array(one, float) for name, one in flips.items()}
+    found = replace(found, values=columns)
     parts = [
         derive_measure(found, "erasure", f"flip_{one}")
         for one in ("both", "only_top", "only_random", "neither")
@@ -109,12 +112,6 @@ def test_flips_are_parted_into_four_that_make_up_all():
         [0, 0, 1, 0],
         [0, 0, 0, 1],
     ]
-
-
-def _array(*values):
-    import numpy as np
-
-    return np.array(values, dtype=float)
 
 
 @pytest.mark.parametrize("name", NAMES)
