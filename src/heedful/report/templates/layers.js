@@ -4,7 +4,7 @@ const kept = byId("maps-data") && JSON.parse(byId("maps-data").textContent);
 const COLOUR = [30, 90, 150];  // the style sheet lightens it on the dark side
 const DEPTH = Uint8Array.from({ length: 256 }, (_, level) => 255 * (level / 255) ** (2 / 3));  // the cube root
 const CELL = { least: 12, most: 30, letters: 11 };
-const shown = (weight) => weight.toFixed(weight < 0.1 ? 3 : 2);  // the precision of one byte
+const formatWeight = (weight) => weight.toFixed(weight < 0.1 ? 3 : 2);  // the precision of one byte
 let map;  // what is enlarged: its levels, tokens, and the cell under the pointer or the keys
 
 async function unpacked(text) {
@@ -148,7 +148,7 @@ function point(x, y) {
   Object.assign(map, { x, y });
   byId("map-here").style.setProperty("--x", x);
   byId("map-here").style.setProperty("--y", y);
-  const weight = element("b", "", shown((map.levels[y * across + x] / 255) ** 2));
+  const weight = element("b", "", formatWeight((map.levels[y * across + x] / 255) ** 2));
   byId("map-status").replaceChildren(
     "“", element("bdi", "", map.queries[y]), "” attends to “", element("bdi", "", map.keys[x]), "”: ", weight);
 }
