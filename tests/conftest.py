@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import settings
+from jaxtyping import config as jaxtyping_config
 
 from heedful.cli.main import main
 
@@ -33,6 +34,15 @@ def pytest_collection_modifyitems(config, items):
     gone = sorted(set(SLOW) - found)
     if gone and config.args_source is config.ArgsSource.TESTPATHS:
         raise pytest.UsageError(f"tests/slow.txt names {gone[0]}, which does not exist.")
+
+
+@pytest.fixture
+def as_in_use():
+    """Types unchecked, as in use: what is refused here, our own messages refuse."""
+    before = jaxtyping_config.jaxtyping_disable
+    jaxtyping_config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping_config.update("jaxtyping_disable", before)
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import heedful
-import helpers
 from heedful.checks import checks
 from heedful.core.errors import AttentionUnavailable, DataError, RunError
 from heedful.core.records import ANSWERS, CLAIMS
 from heedful.models.recurrent.model_folder import save_model
+from support import subjects
 
 SEARCHED = {"epsilon_max_jsd"}
 
@@ -21,7 +21,7 @@ def rows(count=60, classes=2, seed=3):
     draw = np.random.default_rng(seed)
     return [
         {
-            "text": " ".join(draw.choice(helpers.WORDS, int(draw.integers(1, 25)))),
+            "text": " ".join(draw.choice(subjects.WORDS, int(draw.integers(1, 25)))),
             "label": f"class{draw.integers(classes)}",
         }
         for _ in range(count)
@@ -31,7 +31,7 @@ def rows(count=60, classes=2, seed=3):
 @pytest.mark.parametrize("setup", [("bilstm", "additive", 2), ("cnn", "dot", 3)])
 def test_numbers_do_not_depend_on_the_batch_size(setup):
     encoder, attention, classes = setup
-    subject = helpers.subject(encoder, attention, classes=classes)
+    subject = subjects.subject(encoder, attention, classes=classes)
     settings = {"adversarial": {"steps": 60}}
     frames = [
         heedful.audit(
@@ -49,7 +49,7 @@ def test_numbers_do_not_depend_on_the_batch_size(setup):
 
 
 def test_same_plan_same_bytes(tmp_path):
-    subject = helpers.subject()
+    subject = subjects.subject()
     for name in ("a", "b"):
         heedful.audit(subject, rows(20), out=tmp_path / name, settings=QUICK)
     assert (tmp_path / "a/verdict.json").read_bytes() == (tmp_path / "b/verdict.json").read_bytes()
@@ -80,7 +80,7 @@ PROMISED = {
 
 
 def test_a_run_folder_holds_what_was_promised(tmp_path):
-    run = heedful.audit(helpers.subject(), rows(), out=tmp_path / "run", settings=QUICK)
+    run = heedful.audit(subjects.subject(), rows(), out=tmp_path / "run", settings=QUICK)
     names = {path.name for path in run.folder.iterdir()}
     assert {"plan.toml", "manifest.json", "verdict.json", "measurements"} <= names
     verdict = json.loads((run.folder / "verdict.json").read_text())
@@ -121,7 +121,7 @@ def test_a_run_folder_holds_what_was_promised(tmp_path):
 
 
 def test_every_instance_has_every_measure_once():
-    run = heedful.audit(helpers.subject(), rows(50), settings=QUICK, instances_per_job=16)
+    run = heedful.audit(subjects.subject(), rows(50), settings=QUICK, instances_per_job=16)
     frame = run.to_dataframe()
     keys = ["method", "layer", "head", "seed", "setting"]
     assert not frame.duplicated(["instance", "check", "measure", *keys]).any()
@@ -130,7 +130,7 @@ def test_every_instance_has_every_measure_once():
 
 
 def test_an_interrupted_run_goes_on_and_ends_in_the_same_bytes(tmp_path):
-    subject, data = helpers.subject(), rows(50)
+    subject, data = subjects.subject(), rows(50)
     settings = {"settings": QUICK, "instances_per_job": 8}
     whole = heedful.audit(subject, data, out=tmp_path / "whole", **settings)
     seen = []
@@ -154,14 +154,14 @@ def test_an_interrupted_run_goes_on_and_ends_in_the_same_bytes(tmp_path):
 
 
 def test_another_plan_or_model_does_not_mix_into_a_run(tmp_path):
-    heedful.audit(helpers.subject(), rows(10), out=tmp_path, settings=QUICK)
+    heedful.audit(subjects.subject(), rows(10), out=tmp_path, settings=QUICK)
     with pytest.raises(RunError, match=r"another plan \(different: seed\)"):
-        heedful.audit(helpers.subject(), rows(10), out=tmp_path, settings=QUICK, seed=1)
+        heedful.audit(subjects.subject(), rows(10), out=tmp_path, settings=QUICK, seed=1)
 
 
 def test_undefined_taus_are_counted_and_never_nan_in_a_mean():
     data = [{"text": "w1", "label": "class0"}, {"text": "w2", "label": "class1"}, *rows(20)]
-    run = heedful.audit(helpers.subject(), data, checks=["agreement"])
+    run = heedful.audit(subjects.subject(), data, checks=["agreement"])
     result = run.verdict.checks["agreement"]
     singles = sum(len(row["text"].split()) == 1 for row in data)
     assert result.undefined["tau_leave_one_out"] == singles >= 2
@@ -170,14 +170,14 @@ def test_undefined_taus_are_counted_and_never_nan_in_a_mean():
 
 
 def test_uniform_attention_has_no_ranking_to_judge():
-    run = heedful.audit(helpers.subject("bilstm", "uniform"), rows(20), checks=["agreement"])
+    run = heedful.audit(subjects.subject("bilstm", "uniform"), rows(20), checks=["agreement"])
     assert run.verdict.answer == "unfaithful"
     assert "it ranks none above another" in run.verdict.why
     assert run.verdict.checks["agreement"].undefined["tau_gradient"] == 20
 
 
 def test_three_classes_say_why_there_is_no_certificate():
-    run = heedful.audit(helpers.subject(classes=3), rows(10, 3), settings=QUICK)
+    run = heedful.audit(subjects.subject(classes=3), rows(10, 3), settings=QUICK)
     adversarial = run.verdict.checks["adversarial"]
     assert "certified_jsd" not in adversarial.estimates
     (why,) = (one.reason for one in adversarial.missing if one.measure == "certified_jsd")
@@ -187,7 +187,7 @@ def test_three_classes_say_why_there_is_no_certificate():
 
 def test_certified_is_at_least_what_the_search_found_and_within_epsilon():
     frame = heedful.audit(
-        helpers.subject(),
+        subjects.subject(),
         rows(80),
         checks=["adversarial"],
         settings={"adversarial": {"steps": 200}},
@@ -200,16 +200,16 @@ def test_certified_is_at_least_what_the_search_found_and_within_epsilon():
 
 def test_a_text_without_words_is_counted_and_nothing_at_all_is_an_error():
     data = [*rows(10), {"text": "w1", "label": "class0"}]
-    run = heedful.audit(helpers.subject(), data, checks=["permutation"], min_words=2)
+    run = heedful.audit(subjects.subject(), data, checks=["permutation"], min_words=2)
     short = sum(len(row["text"].split()) < 2 for row in data)
     assert run.manifest["too_short"] == short
     with pytest.raises(DataError, match="No text has 99 words or more"):
-        heedful.audit(helpers.subject(), data, checks=["permutation"], min_words=99)
+        heedful.audit(subjects.subject(), data, checks=["permutation"], min_words=99)
 
 
 def test_epsilon_is_set_for_the_whole_audit_and_older_runs_have_it_elsewhere(tmp_path):
     chosen = {"checks": ["permutation", "adversarial"], "settings": QUICK, "epsilon": 0.2}
-    audited = helpers.subject(), rows(6)
+    audited = subjects.subject(), rows(6)
     run = heedful.audit(*audited, out=tmp_path / "run", **chosen)
     assert run.verdict.checks["adversarial"].estimates["output_tvd"].value > 0.05  # up to 0.2
     assert "0.2" in run.verdict.checks["permutation"].why
@@ -231,14 +231,14 @@ def test_epsilon_is_set_for_the_whole_audit_and_older_runs_have_it_elsewhere(tmp
 
 def test_methods_beside_attention_reach_the_verdict(tmp_path):
     settings = {"agreement": {"methods": ("random", "attention")}}
-    run = heedful.audit(helpers.subject(), rows(40), checks=["agreement"], settings=settings)
+    run = heedful.audit(subjects.subject(), rows(40), checks=["agreement"], settings=settings)
     found = run.verdict.checks["agreement"]
     assert abs(found.of("tau_leave_one_out", method="random").value) < 0.2
     assert found.of("tau_leave_one_out", method="attention") == found.of("tau_leave_one_out")
 
 
 def test_a_decoder_that_hears_nothing_is_an_error_not_a_zero():
-    subject = helpers.subject()
+    subject = subjects.subject()
 
     class Deaf:
         labels, family = subject.labels, "deaf"
@@ -257,8 +257,8 @@ def test_a_decoder_that_hears_nothing_is_an_error_not_a_zero():
 
 
 def test_no_check_has_a_vote_on_a_kind_of_model_whose_power_was_not_measured():
-    inner, chosen = helpers.subject(), {"checks": ["agreement", "permutation"]}
-    other = helpers.Adapter(inner)
+    inner, chosen = subjects.subject(), {"checks": ["agreement", "permutation"]}
+    other = subjects.Adapter(inner)
     known, unknown = (heedful.audit(s, rows(40), **chosen).verdict for s in (inner, other))
     assert known.checks["permutation"].answer in ("supports", "refutes")
     assert known.claims["used"].answer in ("supported", "refuted")
@@ -274,7 +274,7 @@ def test_no_check_has_a_vote_on_a_kind_of_model_whose_power_was_not_measured():
 
 
 def test_loading_a_saved_model_gives_the_same_audit(tmp_path):
-    subject = helpers.subject()
+    subject = subjects.subject()
     save_model(subject, tmp_path / "model")
     loaded = heedful.load(tmp_path / "model")
     data = rows(15)

@@ -5,9 +5,19 @@ import re
 import numpy as np
 import pytest
 
-from browsing import CLASSES, COLOURS, COUNT, contrast, ground, made_up, started, visits, written
 from heedful.report.sections.example_texts import MOST, choose_examples
-from unit.report.made_up import NASTY, measurements
+from support.browser import (
+    CLASSES,
+    COLOURS,
+    COUNT,
+    contrast,
+    ground,
+    made_up,
+    started,
+    visits,
+    written,
+)
+from support.records import NASTY, measurements
 
 browser = pytest.fixture(scope="module")(started)
 made = pytest.fixture(scope="module")(made_up)

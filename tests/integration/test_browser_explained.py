@@ -2,13 +2,13 @@
 
 import pytest
 
-from browsing import COLOURS, contrast, ground, started, visits
 from heedful.report.pages.explanation_html import (
     render_explanation_fragment,
     render_explanation_html,
 )
 from heedful.results.explanation import MethodScores, TextExplanation
-from unit.report.made_up import NASTY
+from support.browser import COLOURS, contrast, ground, started, visits
+from support.records import NASTY
 
 browser = pytest.fixture(scope="module")(started)
 opened = pytest.fixture(visits)

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from browsing import COLOURS, contrast, ground, started, visits, written
-from unit.report.made_up import NASTY, transformer
+from support.browser import COLOURS, contrast, ground, started, visits, written
+from support.records import NASTY, transformer
 
 browser = pytest.fixture(scope="module")(started)
 address = pytest.fixture(scope="module")(written)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from browsing import COLOURS, contrast, started, visits, written
 from heedful.report.pages.run_html import render_html
-from unit.report.made_up import NASTY
-from unit.report.made_up_retrained import retrained
+from support.browser import COLOURS, contrast, started, visits, written
+from support.records import NASTY
+from support.retrained_records import retrained
 
 browser = pytest.fixture(scope="module")(started)
 address = pytest.fixture(scope="module")(written)

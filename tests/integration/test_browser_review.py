@@ -3,10 +3,10 @@
 import pytest
 
 import heedful
-from browsing import COLOURS, contrast, made_up, started, visits
-from comparisons import taus, write_run
 from heedful.report.pages.review_render import render_review_html
-from unit.report.made_up import NASTY
+from support.browser import COLOURS, contrast, made_up, started, visits
+from support.records import NASTY
+from support.run_folders import taus, write_run
 
 browser = pytest.fixture(scope="module")(started)
 opened = pytest.fixture(visits)

@@ -10,7 +10,7 @@ import heedful
 from heedful.core.errors import ConfigError
 from heedful.models.recurrent.model_folder import save_model
 from heedful.pipeline.retrain.training_data import read_training_data
-from hostile import as_in_use
+from support.hostile_input import as_in_use
 
 SST, NEWS = "jain-wallace-2019/sst", "jain-wallace-2019/20news"
 KEPT = {i for i in range(40) if i % 10 and i != 39}

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import heedful
-from comparisons import taus, write_run
 from heedful.planted.hand_built import draw_texts, hand_built_subjects
-from hostile import as_in_use, refused
+from support.hostile_input import as_in_use, refused
+from support.run_folders import taus, write_run
 
 as_in_use = pytest.fixture(autouse=True)(as_in_use)
 NO_TORCH = """

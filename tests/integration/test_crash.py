@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import helpers
 from heedful.models.recurrent.model_folder import save_model
+from support import subjects
 
 PLAN = "instances_per_job = 4\nresamples = 200\n[settings.adversarial]\nsteps = 20\n"
 FOLDERS = (".", "measurements", "texts")
@@ -40,9 +40,9 @@ class Setup:
 @pytest.fixture(scope="module")
 def setup(tmp_path_factory) -> Setup:
     folder = tmp_path_factory.mktemp("crash")
-    save_model(helpers.subject(), folder / "model")
+    save_model(subjects.subject(), folder / "model")
     draw = np.random.default_rng(7)
-    texts = [" ".join(draw.choice(helpers.WORDS, draw.integers(1, 12))) for _ in range(60)]
+    texts = [" ".join(draw.choice(subjects.WORDS, draw.integers(1, 12))) for _ in range(60)]
     lines = [json.dumps({"text": one, "label": i % 2}) for i, one in enumerate(texts)]
     (folder / "rows.jsonl").write_text("\n".join(lines))
     (folder / "plan.toml").write_text(PLAN)

@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 
 import heedful
-import helpers
 from heedful.core.rng import generator
 from heedful.methods.diffmask import NO_EXPLAINER
 from heedful.methods.prerequisites import warn_left_out
 from heedful.models.recurrent.model_folder import save_model
-from masks import write_explainer
+from support import subjects
+from support.random_explainers import write_explainer
 
 TEXT = "w1 w2 w3 w4 w5"
 
@@ -24,12 +24,12 @@ TEXT = "w1 w2 w3 w4 w5"
 def files(tmp_path_factory):
     """A model, rows, and an explainer of each."""
     folder = tmp_path_factory.mktemp("diffmask")
-    subject = replace(helpers.subject(), labels=("no", "yes"))
+    subject = replace(subjects.subject(), labels=("no", "yes"))
     save_model(subject, folder / "model")
-    save_model(helpers.subject(seed=1), folder / "other")
+    save_model(subjects.subject(seed=1), folder / "other")
     draw = generator(0, "rows of a test")
     for split, count in (("train", 40), ("test", 6)):
-        texts = [" ".join(draw.choice(helpers.WORDS, draw.integers(3, 9))) for _ in range(count)]
+        texts = [" ".join(draw.choice(subjects.WORDS, draw.integers(3, 9))) for _ in range(count)]
         rows = [{"text": one, "label": ("no", "yes")[n % 2]} for n, one in enumerate(texts)]
         (folder / "data").mkdir(exist_ok=True)
         (folder / f"data/{split}.jsonl").write_text("\n".join(map(json.dumps, rows)))

@@ -8,12 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import heedful
-import helpers
 from heedful.core.errors import RunError
 from heedful.models.recurrent.model_folder import save_model
+from support import subjects
 
 ROWS = [
-    {"text": " ".join(helpers.WORDS[number % 7 : 8 + number % 9]), "label": number % 2}
+    {"text": " ".join(subjects.WORDS[number % 7 : 8 + number % 9]), "label": number % 2}
     for number in range(60)
 ]
 SETTINGS = {"checks": ("permutation",), "resamples": 100, "instances_per_job": 4}
@@ -21,7 +21,7 @@ FOLDERS = (".", "measurements", "texts")
 
 
 def audit(out):
-    return heedful.audit(helpers.subject(), ROWS, out=out, **SETTINGS)
+    return heedful.audit(subjects.subject(), ROWS, out=out, **SETTINGS)
 
 
 def refusal(out):
@@ -157,5 +157,5 @@ def test_a_read_only_disk(disk, assert_same):
 def test_a_model_on_a_full_disk(disk):
     fill(disk)
     with pytest.raises(RunError, match=r"^Cannot write .*model\.safetensors: .*No space left"):
-        save_model(helpers.subject(), disk / "model")
+        save_model(subjects.subject(), disk / "model")
     assert not list((disk / "model").iterdir())

@@ -29,10 +29,10 @@ def after_the_demo(tmp_path, monkeypatch):
     """A folder in which a model of reviews was trained, as the pages assume."""
     from dataclasses import replace
 
-    import helpers
     from heedful.models.recurrent.model_folder import save_model
+    from support import subjects
 
-    subject = replace(helpers.subject(), labels=("negative", "positive"))
+    subject = replace(subjects.subject(), labels=("negative", "positive"))
     save_model(subject, tmp_path / "runs/demo/model")
     monkeypatch.chdir(tmp_path)
 

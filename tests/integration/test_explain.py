@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 import heedful
-import helpers
 from heedful.core.errors import ConfigError, RunError
 from heedful.methods import methods
 from heedful.methods.base import PATENT_NOTICE, warn_patent
 from heedful.models.recurrent.model_folder import save_model
-from hostile import SCRIPT, refused
+from support import subjects
+from support.hostile_input import SCRIPT, refused
 
 TEXT = "w1 w2 w3 w4 w5"
 HOSTILE = (SCRIPT, "שלום עולם w1", "👩‍👩‍👧‍👦 😀 w2", "x" * 5000 + " w3", "w1 \x1b[31m \u202e w2")
@@ -21,7 +21,7 @@ HOSTILE = (SCRIPT, "שלום עולם w1", "👩‍👩‍👧‍👦 😀 w2", 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explain") / "model"
-    save_model(replace(helpers.subject(), max_words=50), folder)
+    save_model(replace(subjects.subject(), max_words=50), folder)
     return folder
 
 

@@ -7,24 +7,23 @@ import pyarrow.parquet as pq
 import pytest
 
 import heedful
-import helpers
-import tiny
-from explaining import forgetful
 from heedful.core.errors import DataError, NotApplicable, RunError
 from heedful.models.recurrent.model_folder import save_model
 from heedful.pipeline.explain import write_parquet
+from support import subjects, tiny_models
+from support.known_methods import forgetful
 
 COLUMNS = ["instance", "predicted", "label", "target", "method", "kind", "signed", "of", "tokens",
            "scores"]  # fmt: skip
 ROWS = [
-    {"text": " ".join(helpers.WORDS[n % 9 : n % 9 + 1 + n % 7]), "label": f"class{n % 2}"}
+    {"text": " ".join(subjects.WORDS[n % 9 : n % 9 + 1 + n % 7]), "label": f"class{n % 2}"}
     for n in range(20)
 ]
 
 
 def test_data_become_one_parquet_file(run, tmp_path):
     model, data = tmp_path / "model", tmp_path / "data.jsonl"
-    save_model(helpers.subject(), model)
+    save_model(subjects.subject(), model)
     data.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     out = tmp_path / "deep" / "scores.parquet"
     words = ("explain", model, "--data", data, "--out", out, "--limit", 12)
@@ -56,7 +55,7 @@ EMPTY = [{"text": "."}, {"text": "… !"}]
 
 def dropping():
     """A model to whom punctuation is no word."""
-    one = helpers.subject()
+    one = subjects.subject()
     return replace(one, tokenizer=replace(one.tokenizer, punctuation="drop"), max_words=50)
 
 
@@ -73,11 +72,11 @@ def test_every_text_that_is_missing_is_told(tmp_path):
 
 @pytest.mark.parametrize("kind", ["recurrent", "transformer"])
 def test_values_do_not_depend_on_batches(tmp_path, kind):
-    subject = helpers.subject()
+    subject = subjects.subject()
     rows = ROWS[:7]
     if kind == "transformer":
-        subject = heedful.load(tiny.build("bert").double(), tiny.tokenizer("bert"))
-        words = tiny.tokenizer("bert").convert_ids_to_tokens(range(4, 24))
+        subject = heedful.load(tiny_models.build("bert").double(), tiny_models.tokenizer("bert"))
+        words = tiny_models.tokenizer("bert").convert_ids_to_tokens(range(4, 24))
         rows = [{"text": " ".join(words[n : n + 2 + n % 5])} for n in range(6)]
     frames = []
     for budget in (1, 20_000):
@@ -97,21 +96,21 @@ def test_values_do_not_depend_on_batches(tmp_path, kind):
 def test_labels_are_kept_where_there_are_any_and_never_needed(tmp_path):
     out = tmp_path / "o.parquet"
     bare = [{"text": row["text"]} for row in ROWS]
-    found = heedful.explain_all(helpers.subject(), bare, out=out, methods="attention")
+    found = heedful.explain_all(subjects.subject(), bare, out=out, methods="attention")
     assert found.to_dataframe()["label"].isna().all()
     out = tmp_path / "other.parquet"
-    found = heedful.explain_all(helpers.subject(), ROWS, out=out, methods="attention")
+    found = heedful.explain_all(subjects.subject(), ROWS, out=out, methods="attention")
     assert found.to_dataframe()["label"].tolist() == [row["label"] for row in ROWS]
     strange, out = [{"text": "w1", "label": "so-so"}], tmp_path / "strange.parquet"
     with pytest.raises(DataError, match="unknown label"):
-        heedful.explain_all(helpers.subject(), strange, out=out, methods="attention")
+        heedful.explain_all(subjects.subject(), strange, out=out, methods="attention")
 
 
 def test_rows_are_written_group_by_group(tmp_path, monkeypatch):
     monkeypatch.setattr(write_parquet, "MIN_GROUP_ROWS", 5)
     out, told = tmp_path / "o.parquet", []
     heedful.explain_all(
-        helpers.subject(),
+        subjects.subject(),
         ROWS,
         out=out,
         methods=["attention", "uniform"],
@@ -130,7 +129,7 @@ def test_rows_are_written_group_by_group(tmp_path, monkeypatch):
 def test_a_file_says_where_it_comes_from(tmp_path):
     out = tmp_path / "o.parquet"
     mapped = {"gradient": {"norm": "l1"}}
-    heedful.explain_all(helpers.subject(), ROWS, out=out, methods=mapped, of="logit", seed=3)
+    heedful.explain_all(subjects.subject(), ROWS, out=out, methods=mapped, of="logit", seed=3)
     kept = json.loads(pq.read_metadata(out).metadata[b"heedful"])
     assert kept["request"] == {
         "methods": mapped, "target": None, "granularity": "word", "of": "logit", "seed": 3
@@ -141,7 +140,7 @@ def test_a_file_says_where_it_comes_from(tmp_path):
 
 def test_what_fails_leaves_the_old_file_and_no_draft(tmp_path):
     out = tmp_path / "o.parquet"
-    heedful.explain_all(helpers.subject(), ROWS, out=out, methods="attention")
+    heedful.explain_all(subjects.subject(), ROWS, out=out, methods="attention")
     before = out.read_bytes()
 
     def stop(done, total, words):
@@ -150,9 +149,9 @@ def test_what_fails_leaves_the_old_file_and_no_draft(tmp_path):
 
     anew = {"out": out, "overwrite": True}
     with pytest.raises(KeyboardInterrupt):
-        heedful.explain_all(helpers.subject(), ROWS, methods="random", progress=stop, **anew)
+        heedful.explain_all(subjects.subject(), ROWS, methods="random", progress=stop, **anew)
     with pytest.raises(NotApplicable, match="rollout combines"):
-        heedful.explain_all(helpers.subject(), ROWS, methods="rollout", **anew)
+        heedful.explain_all(subjects.subject(), ROWS, methods="rollout", **anew)
     with pytest.raises(DataError, match="No text contains a word"):
         heedful.explain_all(dropping(), EMPTY, methods="attention", **anew)
     assert out.read_bytes() == before
@@ -176,7 +175,7 @@ def test_a_file_that_exists_is_replaced_only_if_asked(tmp_path, run):
     )
     assert out.read_text() == "mine"
     found = heedful.explain_all(
-        helpers.subject(), ROWS, out=out, methods="attention", overwrite=True
+        subjects.subject(), ROWS, out=out, methods="attention", overwrite=True
     )
     assert len(found.to_dataframe()) == len(ROWS)
     assert [one.name for one in tmp_path.iterdir()] == ["o.parquet"]
@@ -184,7 +183,7 @@ def test_a_file_that_exists_is_replaced_only_if_asked(tmp_path, run):
 
 def test_a_batch_too_large_for_memory_is_halved_and_told(tmp_path):
     found = heedful.explain_all(
-        forgetful(helpers.subject(), 2), ROWS, out=tmp_path / "o.parquet", methods="attention"
+        forgetful(subjects.subject(), 2), ROWS, out=tmp_path / "o.parquet", methods="attention"
     )
     assert found.counts.texts == 20
     assert f"batches halved because memory ran out: {found.counts.halved}" in str(found)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import heedful
-from encoder import write_encoder
 from heedful.cli import demo
 from heedful.data.corpora.word_lists import FILLERS, NEGATIVE, POSITIVE
 from heedful.models.transformer import bundled_encoders
 from heedful.numerics.stats.classification_scores import accuracy
 from heedful.training.loop.checkpoint import CHECKPOINT_FILE
 from heedful.training.loop.dev_scores import predict_probabilities
+from support.pretrained_encoder import write_encoder
 
 SIZES = {"train": 1000, "dev": 60, "test": 60}
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import helpers
 from heedful.models.recurrent.model_folder import save_model
-from hostile import SCRIPT, as_in_use, refused, small_model
+from support import subjects
+from support.hostile_input import SCRIPT, as_in_use, refused, small_model
 
 as_in_use = pytest.fixture(autouse=True)(as_in_use)
 model = pytest.fixture(scope="module")(small_model)
@@ -167,7 +167,7 @@ def test_one_bad_row_in_a_hundred_is_left_out_and_told(audit, tmp_path):
 
 @pytest.mark.parametrize("label", [SCRIPT, "x" * 10_000, "[bold]לא[/bold] 👍", "a\nb\x1b[31m\0"])
 def test_strange_labels_of_a_model_work(audit, tmp_path, label):
-    subject = replace(helpers.subject(), labels=("class0", label))
+    subject = replace(subjects.subject(), labels=("class0", label))
     save_model(subject, tmp_path / "model")
     rows = [row(one["text"], ("class0", label)[i % 2]) for i, one in enumerate(GOOD)]
     code, _, err = audit(lines(*rows), subject=tmp_path / "model")

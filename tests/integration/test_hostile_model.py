@@ -6,9 +6,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-import helpers
 from heedful.models.recurrent.model_folder import save_model
-from hostile import SCRIPT, as_in_use, refused, small_model
+from support import subjects
+from support.hostile_input import SCRIPT, as_in_use, refused, small_model
 
 as_in_use = pytest.fixture(autouse=True)(as_in_use)
 model = pytest.fixture(scope="module")(small_model)
@@ -29,7 +29,7 @@ def test_a_folder_where_a_file_is_expected(run, model, tmp_path):
 @pytest.mark.parametrize("name", ["model.safetensors", "heedful.json", "vocabulary.json"])
 @pytest.mark.parametrize("kind", ["truncated", "a folder", "missing", "zeros", "noise"])
 def test_damaged_model_files(run, tmp_path, name, kind):
-    save_model(helpers.subject(), tmp_path / "model")
+    save_model(subjects.subject(), tmp_path / "model")
     path = tmp_path / "model" / name
     raw = path.read_bytes()
     path.unlink()
@@ -45,7 +45,7 @@ def test_damaged_model_files(run, tmp_path, name, kind):
 
 @pytest.mark.parametrize("kind", [torch.int64, torch.bool, torch.complex64, torch.float8_e4m3fn])
 def test_weights_of_the_wrong_type(run, tmp_path, kind):
-    save_model(helpers.subject(), tmp_path / "model")
+    save_model(subjects.subject(), tmp_path / "model")
     weights = load_file(tmp_path / "model/model.safetensors")
     weights["decoder.bias"] = weights["decoder.bias"].to(kind)
     save_file(weights, tmp_path / "model/model.safetensors")

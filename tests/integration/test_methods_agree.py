@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import heedful
-import helpers
-import tiny
 from heedful.checks.requested_methods import rankable_methods
 from heedful.core.errors import ConfigError
 from heedful.methods.prerequisites import warn_left_out
 from heedful.models.recurrent.model_folder import save_model
+from support import subjects, tiny_models
 
 FEW = {"lime": {"samples": 16}, "kernel_shap": {"samples": 16}}
 ALL = {"agreement": {"methods": ("all",), "shuffles": 2}}
@@ -26,7 +25,7 @@ def rows(count=6):
     draw = np.random.default_rng(3)
     lengths = [*draw.integers(2, 7, count - 1).tolist(), 15]  # the last is too long for shapley
     return [
-        {"text": " ".join(draw.choice(helpers.WORDS, n)), "label": f"class{draw.integers(2)}"}
+        {"text": " ".join(draw.choice(subjects.WORDS, n)), "label": f"class{draw.integers(2)}"}
         for n in lengths
     ]
 
@@ -35,7 +34,7 @@ def rows(count=6):
 def files(tmp_path_factory):
     """A model folder, a file of texts and a plan."""
     folder = tmp_path_factory.mktemp("agree")
-    save_model(helpers.subject(), folder / "model")
+    save_model(subjects.subject(), folder / "model")
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
     (folder / "plan.toml").write_text(PLAN)
     return folder
@@ -118,7 +117,7 @@ def test_wrong_requests_get_one_clear_line(files, run, tmp_path, words, told):
 
 
 def test_methods_of_a_transformer_do_not_depend_on_the_batch():
-    subject = heedful.load(tiny.model("bert"), tiny.tokenizer("bert"))
+    subject = heedful.load(tiny_models.model("bert"), tiny_models.tokenizer("bert"))
     texts = ("a fine film that is so good", "not so bad , in places", "very dull", "it was best .")
     data = [{"text": text, "label": f"LABEL_{n % 2}"} for n, text in enumerate(texts)]
     frames = []
@@ -141,7 +140,7 @@ def test_methods_of_a_transformer_do_not_depend_on_the_batch():
 def test_settings_of_methods_in_python():
     with pytest.raises(ConfigError, match="method 'lime' has no setting 'sample'"):
         heedful.audit(
-            helpers.subject(),
+            subjects.subject(),
             rows(),
             checks=["agreement"],
             settings={"agreement": {"methods": ("lime",)}},

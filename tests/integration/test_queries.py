@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import asking
 import heedful
 from heedful import Recipe
 from heedful.checks import checks
@@ -19,19 +18,20 @@ from heedful.planted import Case
 from heedful.report.pages.run_html import _sentences, script_json
 from heedful.report.sections.page import build_page
 from heedful.results.run_folder import RunFolder
+from support import question_subjects
 
 PER_TEXT = [spec.name for spec in checks.specs() if not spec.retrains]
 NOT_RUN = {"identifiability", "plausibility"}  # one attention; no rationales
 QUICK = {"adversarial": {"steps": 5}, "faithfulness": {"draws": 0, "steps": 4}}
 ROWS = [
     {"paragraph": one.text, "question": f"{one.pair} <b>?", "label": f"class{one.index % 4}"}
-    for one in asking.examples((6, 9, 4, 7, 12, 5))
+    for one in question_subjects.examples((6, 9, 4, 7, 12, 5))
 ]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    one = asking.subject()
+    one = question_subjects.subject()
     out = tmp_path_factory.mktemp("queries") / "run"
     return heedful.audit(one, ROWS, checks=PER_TEXT, settings=QUICK, out=out)
 
@@ -82,7 +82,7 @@ def test_the_question_is_kept_and_shown_with_its_text(run):
 
 def test_values_do_not_depend_on_the_batch(run):
     other = heedful.audit(
-        asking.subject(), ROWS, checks=PER_TEXT, settings=QUICK, max_batch_tokens=12
+        question_subjects.subject(), ROWS, checks=PER_TEXT, settings=QUICK, max_batch_tokens=12
     )
     one, two = (run.to_dataframe() for run in (run, other))
     keys = ["instance", "check", "measure", "setting"]
@@ -119,7 +119,7 @@ def test_checks_that_train_anew_serve_models_with_a_query(tmp_path):
 
 
 def test_one_text_is_explained_with_its_question(tmp_path, capsys):
-    save_model(asking.subject(), tmp_path)
+    save_model(question_subjects.subject(), tmp_path)
     words = ["explain", str(tmp_path), "w1 w2 w3", "--question", "w4 w5", "--methods", "attention"]
     app([*words, "--json"], standalone_mode=False)
     found = json.loads(capsys.readouterr().out)
@@ -167,8 +167,8 @@ class Largest(TorchDispatchMode):
 @pytest.mark.parametrize("encoder", ["bilstm", "cnn", "average"])
 def test_no_tensor_grows_with_the_square_of_a_text(encoder):
     """A budget of two texts' tokens holds whatever is made while each word is left out."""
-    one, length = asking.subject(encoder), 300
-    (text,) = asking.examples((length,))
+    one, length = question_subjects.subject(encoder), 300
+    (text,) = question_subjects.examples((length,))
     batch = one.batch([one.encode(text)])
     with Largest() as largest:
         one.without_each(batch, max_batch_tokens=2 * length)
@@ -179,10 +179,10 @@ def test_no_tensor_grows_with_the_square_of_a_text(encoder):
 
 
 def test_a_clinical_note_of_2500_words_is_audited():
-    (long,) = asking.examples((2500,))
+    (long,) = question_subjects.examples((2500,))
     row = {"paragraph": long.text, "question": long.pair, "label": "class0"}
     run = heedful.audit(
-        asking.subject("average"), [row], checks=["agreement"], max_batch_tokens=5000
+        question_subjects.subject("average"), [row], checks=["agreement"], max_batch_tokens=5000
     )
     kept = run.to_dataframe().set_index("measure")["value"]
     assert np.isfinite(kept["tau_leave_one_out"])

@@ -16,7 +16,7 @@ from heedful.methods import methods
 from heedful.report.sections.page import build_page
 from heedful.report.terminal.verdict_card import print_card
 from heedful.training.fit import fit
-from schooling import RECIPE, base, data, model
+from support.retraining import RECIPE, base, data, model
 
 SIZES = {"train": 400, "dev": 60, "test": 60}
 GRADIENTS = ("gradient", "input_x_gradient", "one_hot_gradient")

@@ -10,9 +10,7 @@ from dataclasses import asdict, replace
 import pytest
 from benchmarks import gallery
 
-import encoder
 import heedful
-import processes
 from heedful.cli.reproduce import _claim_lines as told_claims
 from heedful.cli.reproduce import reproduce as command
 from heedful.core.errors import ConfigError, DataError
@@ -23,6 +21,7 @@ from heedful.studies.results.claims import ClaimFinding
 from heedful.studies.run import run_cell, run_grid
 from heedful.studies.run.grid import StudyCell, StudyRequest, build_cells
 from heedful.studies.study import Study, StudyClaim
+from support import pretrained_encoder, processes
 
 TOML = """
 title = "A tiny study"
@@ -98,7 +97,7 @@ def tiny(tmp_path, monkeypatch):
     for folder, splits in (("needle", ("train", "dev", "test")), ("half", ("train",))):
         (root / folder).mkdir(parents=True)
         for split in splits:
-            rows = encoder.rows(80, seed=len(split))
+            rows = pretrained_encoder.rows(80, seed=len(split))
             text = "".join(json.dumps(row) + "\n" for row in rows)
             (root / folder / f"{split}.jsonl").write_text(text)
     return root

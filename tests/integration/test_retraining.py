@@ -17,7 +17,7 @@ from heedful.api.run import Run
 from heedful.core.errors import ConfigError
 from heedful.core.records import Vote
 from heedful.models.recurrent.model_folder import save_model
-from schooling import base, data
+from support.retraining import base, data
 
 SETTINGS = {
     "necessity": {"seeds": 2, "epochs": 3, "patience": 2},

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import heedful
-import helpers
 from heedful.results.run_folder import TEXT_SCHEMA, RunFolder
+from support import subjects
 
 ROWS = [
     {"text": "w1 w2 w3 w4", "label": "class0"},
@@ -17,7 +17,7 @@ QUICK = {"adversarial": {"steps": 5}}
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_every_text_keeps_its_words_and_scores(classes):
-    subject = helpers.subject(classes=classes)
+    subject = subjects.subject(classes=classes)
     run = heedful.audit(subject, ROWS, settings=QUICK, instances_per_job=2)
     table = RunFolder(run.folder).texts().whole()
     assert table.schema.equals(TEXT_SCHEMA)
@@ -35,7 +35,7 @@ def test_every_text_keeps_its_words_and_scores(classes):
 
 
 def test_what_no_check_asked_for_is_not_computed():
-    run = heedful.audit(helpers.subject(), ROWS, checks=["permutation"])
+    run = heedful.audit(subjects.subject(), ROWS, checks=["permutation"])
     row = RunFolder(run.folder).texts().whole().to_pylist()[0]
     assert row["attention"] is not None
     assert row["adversarial"] is row["one_hot_gradient"] is row["leave_one_out"] is None
@@ -57,8 +57,8 @@ def test_a_part_with_equal_settings_works_once_in_a_sitting():
             worked.append(self.setting)
             return context.forward.attention
 
-    subject = helpers.subject()
-    context = BatchContext(subject, helpers.batch(subject, [3, 4]))
+    subject = subjects.subject()
+    context = BatchContext(subject, subjects.batch(subject, [3, 4]))
     for part in (Part(), Part(), Part(1), Part(0)):
         context.cached(part)
     assert worked == [0, 1]

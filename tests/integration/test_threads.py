@@ -9,11 +9,11 @@ import pytest
 import torch
 
 import heedful
-import helpers
 from heedful.core.process_pool import Worker
 from heedful.models.recurrent.model_folder import save_model
+from support import subjects
 
-ROWS = [{"text": " ".join(helpers.WORDS[n : n + 4]), "label": f"class{n % 2}"} for n in range(4)]
+ROWS = [{"text": " ".join(subjects.WORDS[n : n + 4]), "label": f"class{n % 2}"} for n in range(4)]
 SETTINGS = {"checks": ("permutation",), "resamples": 100, "instances_per_job": 2}
 COUNT = "import torch; print(torch.get_num_threads())"
 
@@ -35,7 +35,7 @@ def said(*words, **setting):
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("threads")
-    save_model(helpers.subject(), folder / "model")
+    save_model(subjects.subject(), folder / "model")
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     return folder
 
@@ -83,12 +83,12 @@ def test_the_manifest_says_on_how_many_threads_the_jobs_were_computed(tmp_path):
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        run = heedful.audit(helpers.subject(), ROWS, out=tmp_path / "run", **SETTINGS)
+        run = heedful.audit(subjects.subject(), ROWS, out=tmp_path / "run", **SETTINGS)
         assert run.manifest["threads"] == 2
         last = sorted((tmp_path / "run/measurements").iterdir())[1]
         last.unlink()
         torch.set_num_threads(1)
-        run = heedful.audit(helpers.subject(), ROWS, out=tmp_path / "run", **SETTINGS)
+        run = heedful.audit(subjects.subject(), ROWS, out=tmp_path / "run", **SETTINGS)
         assert run.manifest["threads"] == 2
     finally:
         torch.set_num_threads(before)

@@ -10,13 +10,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import heedful
-import tiny
-import tiny_tokenizers
 from heedful.core.errors import AttentionUnavailable, ConfigError, ModelError
 from heedful.core.values import Example
 from heedful.methods import methods
 from heedful.models.attention_access.supported_families import PATH_BY_FAMILY, REFUSED_FAMILIES
 from heedful.models.batch_context import BatchContext
+from support import tiny_models, tiny_tokenizers
 
 ROWS = [
     {"text": text, "label": label}
@@ -32,8 +31,8 @@ ROWS = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("models") / "bert"
-    tiny.build("bert").float().save_pretrained(made)
-    tiny.tokenizer("bert").save_pretrained(made)
+    tiny_models.build("bert").float().save_pretrained(made)
+    tiny_models.tokenizer("bert").save_pretrained(made)
     return made
 
 
@@ -50,7 +49,7 @@ def test_check_tells_path_parity_and_what_applies(folder, run):
     found = json.loads(told)
     assert (found["family"], found["attention_path"]) == ("bert", "interface")
     assert found["attention"] == "layer 1, mean over heads, first position"
-    assert (found["layers"], found["heads"], found["dtype"]) == (2, tiny.H, "float64")
+    assert (found["layers"], found["heads"], found["dtype"]) == (2, tiny_models.H, "float64")
     assert found["parity"] < 1e-12
     assert found["checks"] == dict.fromkeys(found["checks"], "ok")
     assert errors == ""  # no bars, no warnings of other libraries
@@ -91,7 +90,7 @@ def test_the_scope_is_chosen_by_name(folder):
 
 def test_float32_and_half_precision(folder):
     assert heedful.load(folder, dtype="float32").model.dtype == torch.float32
-    half = heedful.load(tiny.build("bert").half(), tiny.tokenizer("bert"))
+    half = heedful.load(tiny_models.build("bert").half(), tiny_models.tokenizer("bert"))
     assert half.model.dtype == torch.float16
 
 
@@ -99,7 +98,10 @@ def test_another_precision_or_the_last_bit_of_a_weight_is_another_fingerprint(fo
     found = [heedful.load(folder, dtype=one) for one in ("float64", "float32", "bfloat16")]
     other = heedful.load(folder, dtype="float64")
     other.model.classifier.bias.data[0] += 1e-12
-    zeros = [heedful.load(tiny.build("bert").half(), tiny.tokenizer("bert")) for _ in range(2)]
+    zeros = [
+        heedful.load(tiny_models.build("bert").half(), tiny_models.tokenizer("bert"))
+        for _ in range(2)
+    ]
     for one, dtype in zip(zeros, (torch.float16, torch.bfloat16), strict=True):
         one.model.classifier.bias.data = torch.zeros(2, dtype=dtype)  # the same bytes
     each = [one.fingerprint() for one in (*found, other, *zeros)]
@@ -159,13 +161,13 @@ print(float((a.logits - everything.logits).abs().max()))
 
 
 def test_an_encoder_without_a_head_and_a_head_without_weights(folder, tmp_path):
-    tiny.build("bert").bert.float().save_pretrained(tmp_path / "bare")
-    tiny.tokenizer("bert").save_pretrained(tmp_path / "bare")
+    tiny_models.build("bert").bert.float().save_pretrained(tmp_path / "bare")
+    tiny_models.tokenizer("bert").save_pretrained(tmp_path / "bare")
     with pytest.raises(ModelError, match=r"no head for classes or tokens.*heedful train"):
         heedful.load(tmp_path / "bare")
     beheaded = tmp_path / "beheaded"
-    tiny.build("bert").float().save_pretrained(beheaded)
-    tiny.tokenizer("bert").save_pretrained(beheaded)
+    tiny_models.build("bert").float().save_pretrained(beheaded)
+    tiny_models.tokenizer("bert").save_pretrained(beheaded)
     weights = load_file(beheaded / "model.safetensors")
     weights.pop("classifier.weight")
     save_file(weights, beheaded / "model.safetensors", metadata={"format": "pt"})
@@ -175,17 +177,17 @@ def test_an_encoder_without_a_head_and_a_head_without_weights(folder, tmp_path):
 
 def test_what_cannot_be_loaded_is_one_line_and_exit_code_2(tmp_path, data, run):
     broken = tmp_path / "broken"
-    tiny.build("bert").float().save_pretrained(broken)
-    tiny.tokenizer("bert").save_pretrained(broken)
+    tiny_models.build("bert").float().save_pretrained(broken)
+    tiny_models.tokenizer("bert").save_pretrained(broken)
     raw = (broken / "model.safetensors").read_bytes()
     (broken / "model.safetensors").write_bytes(raw[: len(raw) // 2])
     pickled = tmp_path / "pickled"
-    tiny.tokenizer("bert").save_pretrained(pickled)
-    tiny.build("bert").config.save_pretrained(pickled)
+    tiny_models.tokenizer("bert").save_pretrained(pickled)
+    tiny_models.build("bert").config.save_pretrained(pickled)
     config = json.loads((pickled / "config.json").read_text())
     config["architectures"] = ["BertForSequenceClassification"]
     (pickled / "config.json").write_text(json.dumps(config))
-    torch.save(tiny.build("bert").state_dict(), pickled / "pytorch_model.bin")
+    torch.save(tiny_models.build("bert").state_dict(), pickled / "pytorch_model.bin")
     for name in (broken, pickled, "nobody/nothing"):
         code, _, errors = run("audit", name, data, "--out", tmp_path / "run")
         assert code == 2
@@ -195,8 +197,8 @@ def test_what_cannot_be_loaded_is_one_line_and_exit_code_2(tmp_path, data, run):
 
 def test_remote_code_is_never_run(folder, tmp_path):
     custom = tmp_path / "custom"
-    tiny.build("bert").float().save_pretrained(custom)
-    tiny.tokenizer("bert").save_pretrained(custom)
+    tiny_models.build("bert").float().save_pretrained(custom)
+    tiny_models.tokenizer("bert").save_pretrained(custom)
     config = json.loads((custom / "config.json").read_text())
     config["model_type"] = "evil"
     config["auto_map"] = {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}
@@ -222,7 +224,7 @@ def test_attention_that_cannot_be_reached_ends_with_2_and_says_what_to_do(tmp_pa
         pad_token_id=0,
     )
     LongformerForSequenceClassification(config).save_pretrained(out)
-    tiny.tokenizer("bert").save_pretrained(out)
+    tiny_models.tokenizer("bert").save_pretrained(out)
     code, _, errors = run("audit", out, data, "--out", tmp_path / "run")
     assert code == 2
     assert "does not attend from every token to every token" in errors
@@ -236,7 +238,7 @@ def test_attention_that_cannot_be_reached_ends_with_2_and_says_what_to_do(tmp_pa
 def decoder(tmp_path_factory):
     made = tmp_path_factory.mktemp("models") / "gpt2"
     tokenizer = tiny_tokenizers.byte_level(trim=True)
-    tiny.build("gpt2", vocab_size=len(tokenizer)).float().save_pretrained(made)
+    tiny_models.build("gpt2", vocab_size=len(tokenizer)).float().save_pretrained(made)
     tokenizer.save_pretrained(made)
     return made
 
@@ -270,18 +272,21 @@ def test_a_space_in_front_of_an_answer_can_be_given_on_the_command_line(decoder,
 
 
 def test_pairs_are_read_with_their_types(tmp_path):
-    subject = heedful.load(tiny.model("bert"), tiny.tokenizer("bert"))
+    subject = heedful.load(tiny_models.model("bert"), tiny_models.tokenizer("bert"))
     rows = [{"premise": "a fine film", "hypothesis": "not so bad", "label": "LABEL_0"}] * 2
     run = heedful.audit(subject, rows, checks=["agreement"], out=tmp_path / "run")
     assert run.verdict.checks["agreement"].estimates["tau_leave_one_out"].n == 2
 
 
 def test_the_table_of_families_is_the_tested_one(run):
-    tested = {tiny.model(name).config.model_type: one.path for name, one in tiny.FAMILIES.items()}
+    tested = {
+        tiny_models.model(name).config.model_type: one.path
+        for name, one in tiny_models.FAMILIES.items()
+    }
     assert (
         tested == PATH_BY_FAMILY
     )  # each is built, and proved by the tests of the seam, on its path
-    refused = {tiny.refused(kind).config.model_type for kind in tiny.REFUSED}
+    refused = {tiny_models.refused(kind).config.model_type for kind in tiny_models.REFUSED}
     assert refused == REFUSED_FAMILIES.keys()
     _, told, _ = run("list", "families")
     for name in (*PATH_BY_FAMILY, *REFUSED_FAMILIES):
@@ -289,12 +294,14 @@ def test_the_table_of_families_is_the_tested_one(run):
 
 
 def test_a_live_model_needs_its_tokenizer_and_is_left_as_it_was():
-    model = tiny.build("bert")
+    model = tiny_models.build("bert")
     with pytest.raises(ConfigError, match="tokenizer"):
         heedful.load(model)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     hooks = sum(len(module._forward_hooks) for module in model.modules())
-    heedful.explain(heedful.load(model, tiny.tokenizer("bert")), "a fine film", method="attention")
+    heedful.explain(
+        heedful.load(model, tiny_models.tokenizer("bert")), "a fine film", method="attention"
+    )
     assert model.config._attn_implementation == "sdpa"
     assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
     assert sum(len(module._forward_hooks) for module in model.modules()) == hooks

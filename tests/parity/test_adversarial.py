@@ -8,13 +8,13 @@ import pytest
 import torch
 from scipy.special import rel_entr
 
-import helpers
 from heedful.checks.interventions import interventions
 from heedful.checks.interventions.certified_optimum import jsd_bound
 from heedful.core.errors import NotApplicable
 from heedful.core.rng import normal_keys
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.linear_programs import farthest_in_slab, log_odds_bounds
+from support import subjects
 
 KINDS = [("bilstm", "additive"), ("average", "dot"), ("cnn", "additive")]
 
@@ -166,11 +166,11 @@ def test_slab_holds_every_output_in_the_ball_and_for_two_classes_no_other(epsilo
 
 def context(kind, lengths, *, classes=2, seed=0, sharper=1.0):
     """Random texts before a random subject; `sharper` weights saturate outputs and attention."""
-    subject = helpers.subject(*kind, classes=classes, seed=seed)
+    subject = subjects.subject(*kind, classes=classes, seed=seed)
     for name, parameter in subject.network.named_parameters():
         if name.startswith(("decoder", "attention.out", "attention.query")):
             parameter.data.mul_(sharper)
-    return BatchContext(subject, helpers.batch(subject, lengths, seed=seed + 1))
+    return BatchContext(subject, subjects.batch(subject, lengths, seed=seed + 1))
 
 
 def texts(found):

@@ -6,15 +6,13 @@ from functools import cache
 import pytest
 import torch
 
-import asking
-import helpers
-import measured
 from heedful.checks.attention.adversarial.check import Adversarial
 from heedful.checks.interventions.certified_optimum import CertifiedAdversary, jsd_bound
 from heedful.checks.interventions.lp_ascent import Ascent
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, tvd
+from support import measured_values, question_subjects, subjects
 
 EPSILON = 0.05
 CASES = [
@@ -27,10 +25,10 @@ def sitting_of(kind, length, seed):
     """Six texts of some words before a subject with a query, or one with many classes."""
     if kind == "query":
         encoder, attention = ("bilstm", "average")[seed % 2], ("additive", "dot")[seed // 2 % 2]
-        subject = asking.subject(encoder, attention, classes=2 + seed % 4, seed=seed)
-        return asking.context(subject, (length,) * 6)
-    subject = helpers.subject(classes=3 + seed % 4, seed=seed)
-    return BatchContext(subject, helpers.batch(subject, [length] * 6, seed=seed))
+        subject = question_subjects.subject(encoder, attention, classes=2 + seed % 4, seed=seed)
+        return question_subjects.context(subject, (length,) * 6)
+    subject = subjects.subject(classes=3 + seed % 4, seed=seed)
+    return BatchContext(subject, subjects.batch(subject, [length] * 6, seed=seed))
 
 
 def every_attention(length, steps):
@@ -85,8 +83,8 @@ def test_it_goes_nearly_as_far_as_any_attention_on_a_fine_grid():
 
 
 def test_two_classes_and_a_linear_decoder_reach_the_exact_optimum():
-    subject = helpers.subject(seed=2)
-    context = BatchContext(subject, helpers.batch(subject, [3, 5, 9, 14], seed=2))
+    subject = subjects.subject(seed=2)
+    context = BatchContext(subject, subjects.batch(subject, [3, 5, 9, 14], seed=2))
     exact = jsd(CertifiedAdversary()(context)[0], context.forward.attention)
     found = jsd(Ascent()(context)[0], context.forward.attention)
     assert bool((found <= exact + 1e-9).all())
@@ -94,7 +92,9 @@ def test_two_classes_and_a_linear_decoder_reach_the_exact_optimum():
 
 
 def test_long_texts_and_classes_that_are_not_allowed():
-    context = asking.context(asking.subject(seed=1), (40, 1, 25), [(0, 2), None, (1,)])
+    context = question_subjects.context(
+        question_subjects.subject(seed=1), (40, 1, 25), [(0, 2), None, (1,)]
+    )
     found = Ascent()(context)[0]
     away, own = jsd(found, context.forward.attention), context.forward.attention
     assert float(away[1]) == 0.0  # one word: nothing else to attend to
@@ -109,8 +109,8 @@ def point(q):
 
 
 def test_company_never_matters():
-    subject = asking.subject(seed=4)
-    context = asking.context(subject, (7, 12, 5))
+    subject = question_subjects.subject(seed=4)
+    context = question_subjects.context(subject, (7, 12, 5))
     together = jsd(Ascent()(context)[0], context.forward.attention)
     for row, one in enumerate(context.texts):
         alone = BatchContext(subject, subject.batch([one]))
@@ -119,18 +119,18 @@ def test_company_never_matters():
 
 
 def test_the_check_tells_it_where_nothing_exact_is_known():
-    context = asking.context(asking.subject(seed=5), (6, 8))
+    context = question_subjects.context(question_subjects.subject(seed=5), (6, 8))
     found = Adversarial(steps=20)(context)
-    told = measured.columns(found)
+    told = measured_values.columns(found)
     assert bool((told["ascent_jsd"] <= told["bound_jsd"] + 1e-9).all())
     best = torch.maximum(*(torch.tensor(told[one]) for one in ("ascent_jsd", "epsilon_max_jsd")))
     torch.testing.assert_close(torch.tensor(told["of_bound"] * told["bound_jsd"]), best)
     away = jsd(Adversarial(steps=20).word_scores(context)["adversarial"], context.forward.attention)
     torch.testing.assert_close(away, best)
-    assert "No exact adversary" in measured.missing(found)["certified_jsd"]
-    two = helpers.subject()
-    exact = Adversarial(steps=20)(BatchContext(two, helpers.batch(two, [4])))
-    assert set(measured.missing(exact)) == {"ascent_jsd"}
+    assert "No exact adversary" in measured_values.missing(found)["certified_jsd"]
+    two = subjects.subject()
+    exact = Adversarial(steps=20)(BatchContext(two, subjects.batch(two, [4])))
+    assert set(measured_values.missing(exact)) == {"ascent_jsd"}
 
 
 def test_wrong_settings_and_many_rows_are_refused():
@@ -138,7 +138,7 @@ def test_wrong_settings_and_many_rows_are_refused():
         Ascent(rounds=0)
     with pytest.raises(ConfigError, match="epsilon must be above 0"):
         Ascent(epsilon=0.0)
-    context = asking.context(asking.subject(), (3,))
+    context = question_subjects.context(question_subjects.subject(), (3,))
     many = type(context.forward)(
         context.forward.logits,
         context.forward.attention,

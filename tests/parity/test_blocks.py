@@ -6,26 +6,24 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-import helpers
-import seams
-import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
-from tiny import H
+from support import attention_families, subjects, tiny_models
+from support.tiny_models import H
 
 
 @cache
 def eager(name):
     """The subject's model once more, which shows its weights; no part of heedful runs it."""
-    return tiny.build(name, attention="eager").requires_grad_(False)
+    return tiny_models.build(name, attention="eager").requires_grad_(False)
 
 
 def run(name, text):
     """One text alone, unpadded."""
-    subject = seams.subject(name)
-    given = seams.inputs(subject, seams.batch(subject, [text]))
+    subject = attention_families.subject(name)
+    given = attention_families.inputs(subject, attention_families.batch(subject, [text]))
     return eager(name)(**given, output_attentions=True, output_hidden_states=True)
 
 
@@ -95,26 +93,26 @@ def at(matrix, position):
 
 def explained(method, name, scope=None):
     """Texts with their scores out of a padded batch, cut to their tokens, and which are words."""
-    subject = seams.subject(name, scope)
-    context = BatchContext(subject, seams.batch(subject))
+    subject = attention_families.subject(name, scope)
+    context = BatchContext(subject, attention_families.batch(subject))
     scores = methods.build(method)(context, context.predicted).scores
     batch = context.batch
     assert not scores[~batch.mask].any()
-    rows = zip(seams.TEXTS, scores, batch.present, batch.mask, strict=True)
+    rows = zip(attention_families.TEXTS, scores, batch.present, batch.mask, strict=True)
     return [(text, row[present], mask[present]) for text, row, present, mask in rows]
 
 
 def same(name, found, wanted, words):
-    near = 1e-5 if name in seams.ROUGH else 1e-9
+    near = 1e-5 if name in attention_families.ROUGH else 1e-9
     close(found, wanted.masked_fill(~words, 0.0), rtol=near, atol=near)
 
 
 @known
 @pytest.mark.parametrize("layer", [0, 1])
 def test_the_parts_written_out_make_up_what_the_block_says(name, layer):
-    said, (added, last) = [], parts(name, seams.TEXTS[0], layer)
+    said, (added, last) = [], parts(name, attention_families.TEXTS[0], layer)
     with last.register_forward_hook(lambda _, __, out: said.append(out[0])):
-        run(name, seams.TEXTS[0])
+        run(name, attention_families.TEXTS[0])
     bias = 0.0 if getattr(last, "bias", None) is None else last.bias
     close(added.sum((0, 2)) + bias, said[layer % len(said)], rtol=1e-5, atol=1e-5)
 
@@ -124,17 +122,17 @@ def test_the_parts_written_out_make_up_what_the_block_says(name, layer):
 @pytest.mark.parametrize("head", [None, 0, 3])
 def test_attention_norm_is_the_size_of_what_a_token_adds(name, layer, head):
     for text, found, words in explained("attention_norm", name, Scope(layer, head)):
-        added, _ = parts(name, text, layer % tiny.FAMILIES[name].layers)
+        added, _ = parts(name, text, layer % tiny_models.FAMILIES[name].layers)
         added = added.sum(0) if head is None else added[head]
         sizes = added.square().sum(-1).sqrt()
-        same(name, found, at(sizes, seams.subject(name).scope.position), words)
+        same(name, found, at(sizes, attention_families.subject(name).scope.position), words)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 def test_attention_norm_of_all_layers_or_positions_is_a_mean(name):
     for text, found, words in explained("attention_norm", name, Scope("all")):
         sizes = [parts(name, text, layer)[0].sum(0).norm(dim=-1) for layer in (0, 1)]
-        wanted = at((sizes[0] + sizes[1]) / 2, seams.subject(name).scope.position)
+        wanted = at((sizes[0] + sizes[1]) / 2, attention_families.subject(name).scope.position)
         same(name, found, wanted, words)
     for text, found, words in explained("attention_norm", name, Scope(position="mean")):
         same(name, found, parts(name, text, 1)[0].sum(0).norm(dim=-1).mean(0), words)
@@ -143,8 +141,8 @@ def test_attention_norm_of_all_layers_or_positions_is_a_mean(name):
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("encoder", ["bilstm", "cnn"])
 def test_attention_norm_of_one_attention_is_its_weight_times_what_a_state_adds(encoder, classes):
-    subject = helpers.subject(encoder, "additive", classes=classes, seed=4)
-    context = BatchContext(subject, helpers.batch(subject, [6, 2, 3]))
+    subject = subjects.subject(encoder, "additive", classes=classes, seed=4)
+    context = BatchContext(subject, subjects.batch(subject, [6, 2, 3]))
     found = methods.build("attention_norm")(context, context.predicted).scores
     weight = subject.network.decoder.weight
     if classes == 2:  # one output, against zero
@@ -214,13 +212,13 @@ def turned(name, text, layer):
 def test_value_zeroing_is_a_run_for_every_key_of_every_layer(name):
     for text, found, words in explained("value_zeroing", name):
         whole = torch.eye(len(found)).to(found)
-        for layer in range(tiny.FAMILIES[name].layers):
+        for layer in range(tiny_models.FAMILIES[name].layers):
             one = turned(name, text, layer)
             assert (one > -1e-9).all()
-            assert not tiny.FAMILIES[name].causal or one.triu(1).abs().max() < 1e-9
+            assert not tiny_models.FAMILIES[name].causal or one.triu(1).abs().max() < 1e-9
             whole = one @ whole
         close(whole.sum(-1), torch.ones_like(found))
-        same(name, found, at(whole, seams.subject(name).scope.position), words)
+        same(name, found, at(whole, attention_families.subject(name).scope.position), words)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
@@ -235,7 +233,7 @@ def test_value_zeroing_explains_the_position_asked_for(name, position):
 
 @pytest.mark.parametrize(
     ("method", "names"),
-    [("attention_norm", seams.TAPPED), ("value_zeroing", ("t5", "bart", "marian"))],
+    [("attention_norm", attention_families.TAPPED), ("value_zeroing", ("t5", "bart", "marian"))],
 )
 def test_models_that_cannot_be_looked_into_are_refused_with_a_sentence(method, names):
     for name in names:
@@ -244,7 +242,7 @@ def test_models_that_cannot_be_looked_into_are_refused_with_a_sentence(method, n
 
 
 def test_value_zeroing_refuses_a_model_of_one_attention():
-    subject = helpers.subject()
-    context = BatchContext(subject, helpers.batch(subject, [4, 2]))
+    subject = subjects.subject()
+    context = BatchContext(subject, subjects.batch(subject, [4, 2]))
     with pytest.raises(NotApplicable, match=r"^value_zeroing .*this model has one attention\.$"):
         methods.build("value_zeroing")(context, context.predicted)

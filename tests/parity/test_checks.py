@@ -9,8 +9,6 @@ from scipy import stats
 from test_adversarial import all_vertices, jsd, slab_of
 from test_leverage import truth
 
-import helpers
-import measured
 from heedful.checks import checks
 from heedful.checks.interventions import interventions
 from heedful.checks.interventions.certified_optimum import jsd_bound
@@ -20,6 +18,7 @@ from heedful.core.rng import uniform_keys
 from heedful.core.values import Example
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
+from support import measured_values, subjects
 
 KINDS = [
     ("bilstm", "additive", 2),
@@ -112,13 +111,13 @@ def share_a_top(a, b):
 
 
 def columns(findings):
-    return measured.columns(findings)
+    return measured_values.columns(findings)
 
 
 def case(kind, lengths=LENGTHS):
     encoder, attention, classes = kind
-    subject = helpers.subject(encoder, attention, classes=classes, seed=12)
-    encoded = helpers.encoded(subject, lengths, seed=13)
+    subject = subjects.subject(encoder, attention, classes=classes, seed=12)
+    encoded = subjects.encoded(subject, lengths, seed=13)
     return BatchContext(subject, collate(encoded), seed=SEED), [
         Text(subject, one) for one in encoded
     ]
@@ -170,8 +169,8 @@ def test_agreement(kind):
     for name, values in want.items():
         same(found[name], values, err_msg=name)
     whole = check.measure_all({Series(name): values for name, values in found.items()})
-    known = {*map(measured.plain, found), *whole}
-    listed = measured.measures(checks.spec("agreement"))
+    known = {*map(measured_values.plain, found), *whole}
+    listed = measured_values.measures(checks.spec("agreement"))
     assert listed - known == {"references_gap", "word_mass"}  # a difference, and of layers
     assert known <= listed
     for name in ("gradient", "leave_one_out"):
@@ -235,7 +234,7 @@ def test_adversarial(kind):
         same(found["of_bound"][row], best / bound[row] if text.n > 1 else math.nan, atol=1e-7)
         same(found["output_tvd"][row], text.change(moved), atol=1e-8)
         assert found["output_tvd"][row] <= 0.08 + 1e-9
-    missing = set(measured.missing(findings))
+    missing = set(measured_values.missing(findings))
     assert missing == {"ascent_jsd" if kind[2] == 2 else "certified_jsd"}
     assert not missing & set(found)
 

@@ -4,10 +4,6 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-import apart_by_hand
-import helpers
-import seams
-import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
@@ -16,6 +12,7 @@ from heedful.models.internals.alti_globenc import ContributionsComputation, Laye
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.numerics.tensor.attention_maps import multiply_layers
 from heedful.numerics.tensor.vector_parts import normalise_rows
+from support import attention_families, reference_decomposition, subjects, tiny_models
 
 POST = ("bert", "roberta", "distilbert", "albert", "electra")
 PRE = ("modernbert", "gpt2", "gpt-neox", "opt", "llama", "mistral", "qwen2", "gemma2", "gpt-oss")
@@ -25,8 +22,8 @@ TEXTS = ("so fine , and dull .", "not bad", "it was the best")
 
 
 def sat(name, scope=None, texts=TEXTS, **more):
-    subject = seams.subject(name, scope)
-    return BatchContext(subject, seams.batch(subject, texts), **more)
+    subject = attention_families.subject(name, scope)
+    return BatchContext(subject, attention_families.batch(subject, texts), **more)
 
 
 def ids_of(context):
@@ -41,7 +38,7 @@ def test_contributions_are_those_of_plain_loops(name, way):
     context = sat(name)
     found = context.cached(ContributionsComputation(way))
     for row, ids in enumerate(ids_of(context)):
-        for layer, wanted in enumerate(apart_by_hand.contributions(name, ids, way)):
+        for layer, wanted in enumerate(reference_decomposition.contributions(name, ids, way)):
             close(found[layer][row, : len(ids), : len(ids)], wanted, rtol=1e-9, atol=1e-9)
 
 
@@ -52,7 +49,7 @@ def test_scores_are_rows_of_the_layers_multiplied_last_to_first(name, way, posit
     context = sat(name, Scope(position=position))
     found = methods.build(way)(context, context.predicted).scores
     for row, ids in enumerate(ids_of(context)):
-        layers = apart_by_hand.contributions(name, ids, way)
+        layers = reference_decomposition.contributions(name, ids, way)
         if way == "alti":
             layers = [one / one.sum(-1, keepdim=True) for one in layers]
         whole = layers[1] @ layers[0]
@@ -68,7 +65,7 @@ def test_rows_of_globenc_can_be_made_to_sum_to_one():
     found = methods.build("globenc", normalise="row")(context, context.predicted).scores
     close(found.sum(-1), torch.ones(len(TEXTS)).double())
     for row, ids in enumerate(ids_of(context)):
-        layers = apart_by_hand.contributions("gpt2", ids, "globenc")
+        layers = reference_decomposition.contributions("gpt2", ids, "globenc")
         layers = [one / one.sum(-1, keepdim=True) for one in layers]
         close(found[row, : len(ids)], (layers[1] @ layers[0])[-1], rtol=1e-9, atol=1e-9)
 
@@ -85,8 +82,8 @@ def test_parts_and_biases_make_up_every_layer(name, monkeypatch):
 
     monkeypatch.setattr(LayerStructure, "attention_parts", noted)
     sat(name).cached(ContributionsComputation("alti"))
-    assert max(gaps) < (1e-5 if tiny.FAMILIES[name].dtype == torch.float32 else 1e-12)
-    assert norms == [2 if name in POST else 0] * tiny.FAMILIES[name].layers
+    assert max(gaps) < (1e-5 if tiny_models.FAMILIES[name].dtype == torch.float32 else 1e-12)
+    assert norms == [2 if name in POST else 0] * tiny_models.FAMILIES[name].layers
 
 
 @ways
@@ -99,7 +96,7 @@ def test_rows_sum_to_one_and_look_back_only_where_the_model_does(name, way):
         assert (rows >= 0).all()
         for row, present in zip(rows, context.batch.present, strict=True):
             assert not row[present][:, ~present].any()
-            assert not tiny.FAMILIES[name].causal or not row[present].triu(1).any()
+            assert not tiny_models.FAMILIES[name].causal or not row[present].triu(1).any()
     found = methods.build(way)(context, context.predicted).scores
     wanted = multiply_layers(
         [normalise_rows(one) for one in context.cached(ContributionsComputation("alti"))]
@@ -140,8 +137,8 @@ def test_models_that_cannot_be_looked_into_are_refused_with_a_sentence(names, re
 
 @ways
 def test_a_model_of_one_attention_is_refused(way):
-    subject = helpers.subject()
-    context = BatchContext(subject, helpers.batch(subject, [4, 2]))
+    subject = subjects.subject()
+    context = BatchContext(subject, subjects.batch(subject, [4, 2]))
     with pytest.raises(NotApplicable, match=rf"^{way} follows .* this model has one attention\.$"):
         methods.build(way)(context, context.predicted)
 
@@ -172,13 +169,13 @@ UNSEEN = {  # something in a block that is no part of what is seen, and what is 
 def test_something_unseen_in_a_block_is_refused_and_the_model_left_alone(
     name, path, hook, reason, way
 ):
-    model = tiny.build(name)
+    model = tiny_models.build(name)
     block = (model.bert.encoder.layer if name == "bert" else model.transformer.h)[0]
     if not path:
         hook = bent_if_bare(hook)
     block.get_submodule(path).register_forward_hook(hook)
-    subject = from_model(model, tiny.tokenizer(name))
-    context = BatchContext(subject, seams.batch(subject, TEXTS))
+    subject = from_model(model, tiny_models.tokenizer(name))
+    context = BatchContext(subject, attention_families.batch(subject, TEXTS))
     hooks = [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in model.modules()]
     with pytest.raises(NotApplicable, match=rf"^{way} is refused: .*{reason}"):
         methods.build(way)(context, context.predicted)
@@ -196,9 +193,9 @@ def bent_if_bare(hook):
 
 
 def test_states_that_change_between_layers_are_refused():
-    model = tiny.build("bert")
+    model = tiny_models.build("bert")
     model.bert.encoder.layer[1].register_forward_pre_hook(stretch, with_kwargs=True)
-    subject = from_model(model, tiny.tokenizer("bert"))
-    context = BatchContext(subject, seams.batch(subject, TEXTS))
+    subject = from_model(model, tiny_models.tokenizer("bert"))
+    context = BatchContext(subject, attention_families.batch(subject, TEXTS))
     with pytest.raises(NotApplicable, match=r"states change between two layers"):
         methods.build("alti")(context, context.predicted)

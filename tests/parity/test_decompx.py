@@ -5,10 +5,6 @@ import torch
 from torch.testing import assert_close as close
 from transformers.models.bert.modeling_bert import BertLayer
 
-import apart_by_hand
-import helpers
-import seams
-import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
@@ -21,6 +17,7 @@ from heedful.models.internals.decompx import (
 )
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.numerics.tensor.target import logit_direction
+from support import attention_families, reference_decomposition, subjects, tiny_models
 
 FAMILIES = (
     *("bert", "distilbert", "albert", "modernbert", "deberta"),
@@ -31,8 +28,8 @@ biases = pytest.mark.parametrize("biases", ["shared", "apart"])
 
 
 def sat(name, texts=TEXTS, **more):
-    subject = seams.subject(name)
-    return BatchContext(subject, seams.batch(subject, texts), **more)
+    subject = attention_families.subject(name)
+    return BatchContext(subject, attention_families.batch(subject, texts), **more)
 
 
 def singles(context):
@@ -62,7 +59,9 @@ def test_scores_are_those_of_plain_loops(name, biases):
     found = methods.build("decompx", biases=biases, of="logit")(context, target).scores
     for row, one in enumerate(singles(context)):
         ids = tuple(one.ids[0].tolist())
-        told, rest = apart_by_hand.carried(name, ids, int(target[row]), shared=biases == "shared")
+        told, rest = reference_decomposition.carried(
+            name, ids, int(target[row]), shared=biases == "shared"
+        )
         wanted = torch.tensor(told, dtype=torch.float64) * one.mask[0]
         close(found[row, : len(ids)], wanted, rtol=1e-8, atol=1e-9)
         logit = float(context.forward.logits[row, target[row]])
@@ -71,7 +70,7 @@ def test_scores_are_those_of_plain_loops(name, biases):
 
 
 def near(name):
-    return 2e-5 if tiny.FAMILIES[name].dtype == torch.float32 else 1e-9
+    return 2e-5 if tiny_models.FAMILIES[name].dtype == torch.float32 else 1e-9
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -88,7 +87,7 @@ def test_parts_make_up_every_layer_and_the_logit(name, monkeypatch):
         # of the text alone: some softmax is in float32, which padding may round otherwise
         alone = context.subject.forward(one).logits[0, target[row]].detach()
         close(parts.sum(), alone, rtol=near(name), atol=near(name))
-    layers = tiny.FAMILIES[name].layers
+    layers = tiny_models.FAMILIES[name].layers
     assert [what for what, _ in gaps[:layers]] == ["the input of a layer"] * layers
     assert max(gap for _, gap in gaps) < near(name)
     parts, bias = decompose_with_separate_bias(
@@ -227,11 +226,11 @@ def test_what_cannot_be_held_is_refused_with_a_sentence(name, reason):
 
 @biases
 def test_something_unseen_is_refused_and_the_model_left_alone(biases):
-    model = tiny.build("bert")
+    model = tiny_models.build("bert")
     bend = model.bert.encoder.layer[0].output.dense
     bend.register_forward_hook(lambda _, __, out: out + 0.1 * out.exp())
-    subject = from_model(model, tiny.tokenizer("bert"))
-    context = BatchContext(subject, seams.batch(subject, TEXTS))
+    subject = from_model(model, tiny_models.tokenizer("bert"))
+    context = BatchContext(subject, attention_families.batch(subject, TEXTS))
     hooks = [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in model.modules()]
     trained = [one.requires_grad for one in model.parameters()]
     with pytest.raises(NotApplicable, match=r"^decompx is refused: .* do not add up to "):
@@ -243,8 +242,8 @@ def test_something_unseen_is_refused_and_the_model_left_alone(biases):
 
 
 def test_a_model_of_one_attention_is_refused():
-    subject = helpers.subject()
-    context = BatchContext(subject, helpers.batch(subject, [4, 2]))
+    subject = subjects.subject()
+    context = BatchContext(subject, subjects.batch(subject, [4, 2]))
     with pytest.raises(NotApplicable, match=r"^decompx follows .* this model has one attention\.$"):
         methods.build("decompx")(context, context.predicted)
 
@@ -259,7 +258,9 @@ def test_a_trained_encoder_is_made_up_of_its_parts(monkeypatch):
         torch.manual_seed(0)
         model = transformers.AutoModelForSequenceClassification.from_pretrained(path, config=config)
     subject = from_model(model.eval(), transformers.AutoTokenizer.from_pretrained(path))
-    context = BatchContext(subject, seams.batch(subject, ["a film that is so fine", "not bad"]))
+    context = BatchContext(
+        subject, attention_families.batch(subject, ["a film that is so fine", "not bad"])
+    )
     ours, gaps = LayerStructure.attention_parts, []
 
     def noted(self):

@@ -10,9 +10,6 @@ import test_blocks
 import torch
 from torch.testing import assert_close as close
 
-import helpers
-import seams
-import tiny
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.values import Forward, QueryDecoder
 from heedful.methods import methods
@@ -26,20 +23,23 @@ from heedful.models.internals.identifiability import (
 from heedful.models.perturbed.perturbed_embeddings import PerturbedSubject
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.numerics.tensor.null_space import norm_share, split_null_space
-from tiny import H
+from support import attention_families, subjects, tiny_models
+from support.tiny_models import H
 
 EXACT = ("bert", "albert", "gpt2", "bart")  # their weights are written out in test_blocks
 OTHERS = ("roberta", "distilbert", "modernbert", "gpt-neox", "opt", "marian")
 D = 8  # of a head
 
 
-def sat(subject, texts=seams.TEXTS):
-    return BatchContext(subject, seams.batch(subject, texts))
+def sat(subject, texts=attention_families.TEXTS):
+    return BatchContext(subject, attention_families.batch(subject, texts))
 
 
 def everywhere(name):
     """A subject all of whose rows are read; of an encoder–decoder the last is."""
-    return seams.subject(name, None if tiny.FAMILIES[name].seq2seq else Scope(position="mean"))
+    return attention_families.subject(
+        name, None if tiny_models.FAMILIES[name].seq2seq else Scope(position="mean")
+    )
 
 
 def null_space(carried):
@@ -73,13 +73,13 @@ def written_out(name, text, layer):
 @pytest.mark.parametrize("name", test_blocks.KNOWN)
 @pytest.mark.parametrize(("layer", "head"), [(0, None), (-1, 3)])
 def test_it_is_attention_less_its_part_in_the_null_space(name, layer, head):
-    count = tiny.FAMILIES[name].layers
+    count = tiny_models.FAMILIES[name].layers
     found = test_blocks.explained("effective_attention", name, Scope(layer, head))
     for text, scores, words in found:
         rows, carried = written_out(name, text, layer % count)
-        wanted = by_hand(rows, carried, causal=tiny.FAMILIES[name].causal)
+        wanted = by_hand(rows, carried, causal=tiny_models.FAMILIES[name].causal)
         wanted = wanted.mean(0) if head is None else wanted[head]
-        position = seams.subject(name).scope.position
+        position = attention_families.subject(name).scope.position
         test_blocks.same(name, scores, torch.tensor(test_blocks.at(wanted, position)), words)
 
 
@@ -88,7 +88,7 @@ def test_what_a_head_gives_out_is_the_same_by_the_models_own_weights(name):
     context, last = sat(everywhere(name)), slice(-1 if name == "bart" else 0, None)
     for layer in range(len(context.forward.maps)):
         seen = context.cached(EffectiveAttentionComputation(layer))
-        for b, text in enumerate(seams.TEXTS):
+        for b, text in enumerate(attention_families.TEXTS):
             rows, carried = written_out(name, text, layer)
             ours = seen.effective[b][:, : rows.shape[1], : rows.shape[2]].numpy()
             ours, rows = ours[:, last], rows[:, last]
@@ -126,7 +126,7 @@ def test_the_model_says_the_same_without_the_part(name):
         return torch.where((ours != 0).any(-1, keepdim=True), ours, call.weights)
 
     logits, _ = subject.run(context.batch, edit)
-    close(logits, context.forward.logits, **tiny.FAMILIES[name].close)
+    close(logits, context.forward.logits, **tiny_models.FAMILIES[name].close)
     worst = max(float(one.unseen.max()) for one in layers)
     assert worst > 0.01 if name != "mistral" else worst < 1e-9  # whose windows are of 4 keys
 
@@ -152,11 +152,11 @@ def test_as_many_dimensions_as_keys_see_everything():
 
 @pytest.mark.parametrize("bias", [0.0, 0.7])
 def test_equal_values_see_the_sum_and_values_of_zero_see_nothing(bias):
-    model = tiny.build("bert").requires_grad_(False)
+    model = tiny_models.build("bert").requires_grad_(False)
     value = model.bert.encoder.layer[1].attention.self.value
     value.weight.zero_()
     value.bias.fill_(bias)
-    context = sat(from_model(model, tiny.tokenizer("bert"), scope=Scope(position="first")))
+    context = sat(from_model(model, tiny_models.tokenizer("bert"), scope=Scope(position="first")))
     found = methods.build("effective_attention")(context, context.predicted).scores
     seen = context.cached(EffectiveAttentionComputation(1))
     for b, keys in enumerate(context.batch.present.sum(-1).tolist()):
@@ -170,10 +170,10 @@ def test_equal_values_see_the_sum_and_values_of_zero_see_nothing(bias):
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "mistral", "modernbert"])
 def test_keys_are_counted_that_the_row_may_see(name):
-    context = sat(seams.subject(name))
+    context = sat(attention_families.subject(name))
     order = len(context.forward.maps) - 1
-    where = seams.subject(name).position(context.batch)
-    for b, row in enumerate(seams.allowed(name, context.batch, order)):
+    where = attention_families.subject(name).position(context.batch)
+    for b, row in enumerate(attention_families.allowed(name, context.batch, order)):
         assert (
             float(context.cached(EffectiveAttentionComputation(order)).keys[b])
             == int(row[where[b]].sum()) / D
@@ -182,7 +182,7 @@ def test_keys_are_counted_that_the_row_may_see(name):
 
 @pytest.mark.parametrize("heads", ["mean", "max", "min"])
 def test_layers_and_heads_are_chosen_as_those_of_attention(heads):
-    context = sat(seams.subject("gpt2"))
+    context = sat(attention_families.subject("gpt2"))
     where = context.subject.position(context.batch)
     for layer in (0, 1, -1):
         whole = context.cached(EffectiveAttentionComputation(layer % 2)).effective[
@@ -199,24 +199,24 @@ def test_layers_and_heads_are_chosen_as_those_of_attention(heads):
 
 
 def test_all_layers_or_positions_are_a_mean():
-    every = sat(seams.subject("gpt2", Scope("all", position="mean")))
+    every = sat(attention_families.subject("gpt2", Scope("all", position="mean")))
     found = methods.build("effective_attention")(every, every.predicted).scores
-    for b, text in enumerate(seams.TEXTS):
+    for b, text in enumerate(attention_families.TEXTS):
         both = [by_hand(*written_out("gpt2", text, layer), causal=True) for layer in (0, 1)]
         wanted = np.mean([one.mean((0, 1)) for one in both], axis=0)
         close(found[b, : len(wanted)], torch.tensor(wanted), atol=1e-9, rtol=1e-9)
 
 
 def test_company_never_matters():
-    subject = seams.subject("bert")
+    subject = attention_families.subject("bert")
     together = methods.build("effective_attention")(sat(subject), torch.zeros(3).long()).scores
-    for b, text in enumerate(seams.TEXTS):
+    for b, text in enumerate(attention_families.TEXTS):
         alone = methods.build("effective_attention")(sat(subject, [text]), torch.zeros(1).long())
         close(alone.scores[0], together[b, : alone.scores.shape[1]], atol=1e-10, rtol=1e-10)
 
 
 def test_other_vectors_of_the_words_are_heard():
-    context = sat(seams.subject("bert"))
+    context = sat(attention_families.subject("bert"))
     vectors, part = context.embedded.detach(), methods.build("effective_attention")
     own = part(context, context.predicted).scores
     for turned in (False, True):
@@ -228,8 +228,8 @@ def test_other_vectors_of_the_words_are_heard():
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_one_attention_is_seen_through_its_classes(classes):
-    subject = helpers.subject("bilstm", "additive", classes=classes, seed=4)
-    context = BatchContext(subject, helpers.batch(subject, [6, 2, 3]))
+    subject = subjects.subject("bilstm", "additive", classes=classes, seed=4)
+    context = BatchContext(subject, subjects.batch(subject, [6, 2, 3]))
     found = methods.build("effective_attention")(context, context.predicted).scores
     weight = subject.network.decoder.weight
     if classes == 2:
@@ -266,7 +266,7 @@ class Asked:
 
 
 def test_one_attention_with_a_question_is_seen_through_what_is_read():
-    inner, draw = helpers.subject("cnn", "additive", classes=3), torch.Generator().manual_seed(1)
+    inner, draw = subjects.subject("cnn", "additive", classes=3), torch.Generator().manual_seed(1)
 
     def decode(forward):
         draw.manual_seed(1)
@@ -276,7 +276,7 @@ def test_one_attention_with_a_question_is_seen_through_what_is_read():
         return QueryDecoder(forward.states @ reads.T, shift, weight.T, bias)
 
     subject = Asked(inner, decode)
-    context = BatchContext(subject, helpers.batch(inner, [5, 7]))
+    context = BatchContext(subject, subjects.batch(inner, [5, 7]))
     found = methods.build("effective_attention")(context, context.predicted).scores
     for b, mask in enumerate(context.batch.mask):
         null = null_space(context.decode.read[b, mask].numpy())
@@ -286,20 +286,20 @@ def test_one_attention_with_a_question_is_seen_through_what_is_read():
     bare = Asked(inner, lambda forward: lambda a: decode(forward)(a).sin())
     with pytest.raises(NotApplicable, match=r"this one does not\.$"):
         methods.build("effective_attention")(
-            BatchContext(bare, helpers.batch(inner, [5])), context.predicted[:1]
+            BatchContext(bare, subjects.batch(inner, [5])), context.predicted[:1]
         )
     with pytest.raises(NotApplicable, match=r"this model has one attention\.$"):
         methods.build("effective_attention", layer=0)(context, context.predicted)
 
 
 def test_models_that_cannot_be_looked_into_are_refused_with_a_sentence():
-    for name in seams.TAPPED:
+    for name in attention_families.TAPPED:
         with pytest.raises(NotApplicable, match=r"^effective_attention needs .*\.$"):
             test_blocks.explained("effective_attention", name)
 
 
 def test_a_part_that_has_an_effect_is_refused_and_the_model_is_left_as_it_was(monkeypatch):
-    context = sat(seams.subject("bert"))
+    context = sat(attention_families.subject("bert"))
 
     def wrong(rows, carried, *, tolerance):
         parts = split_null_space(rows, carried, tolerance=tolerance)
@@ -312,7 +312,7 @@ def test_a_part_that_has_an_effect_is_refused_and_the_model_is_left_as_it_was(mo
 
 
 def test_a_map_that_is_not_linear_is_refused():
-    context = sat(seams.subject("bert"))
+    context = sat(attention_families.subject("bert"))
     last = context.cached(AttentionBlocksComputation())[1]
     context.cached(AttentionBlocksComputation())[1] = replace(last, output=last.output * 1.1)
     with pytest.raises(NotApplicable, match=r"^effective_attention is refused: what the keys add"):

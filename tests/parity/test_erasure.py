@@ -11,8 +11,6 @@ from scipy.special import rel_entr
 from test_checks import SEED, case, columns, kinds, same
 
 import heedful
-import helpers
-import tiny
 from heedful.checks import checks
 from heedful.checks.attention.erasure.check import _log_odds_gradient
 from heedful.core.batch import Batch, collate
@@ -21,6 +19,7 @@ from heedful.core.rng import generator
 from heedful.core.values import Example, Forward, LinearDecoder
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.weight_removal import fewest_removals_to_flip, removals_to_flip
+from support import subjects, tiny_models
 
 ORDERS = ("attention", "gradient", "attention_x_gradient")
 
@@ -209,8 +208,8 @@ def test_equal_weights_go_in_the_order_of_the_text():
 
 
 def test_every_other_word_is_drawn_equally_often():
-    subject = helpers.subject(seed=3)
-    (one,) = helpers.encoded(subject, [4], seed=2)
+    subject = subjects.subject(seed=3)
+    (one,) = subjects.encoded(subject, [4], seed=2)
     many = [type(one)(i, 0, one.ids, one.word, one.words) for i in range(3000)]
     found = columns(checks.build("erasure", orders=1)(BatchContext(subject, collate(many))))
     weights = BatchContext(subject, collate([one])).forward.attention[0, 1:-1].sort().values.numpy()
@@ -351,8 +350,8 @@ def test_the_gradient_is_that_of_finite_differences(kind):
 
 
 def test_texts_without_words_and_of_one_word_have_no_figures():
-    subject = helpers.subject(classes=3)
-    batch = helpers.batch(subject, [0, 1])
+    subject = subjects.subject(classes=3)
+    batch = subjects.batch(subject, [0, 1])
     for name, values in columns(checks.build("erasure")(BatchContext(subject, batch))).items():
         assert np.isnan(values).all(), name
 
@@ -375,7 +374,7 @@ SCOPES = [
 
 
 def transformer(family, choices):
-    subject = heedful.load(tiny.model(family), tiny.tokenizer(family), **choices)
+    subject = heedful.load(tiny_models.model(family), tiny_models.tokenizer(family), **choices)
     encoded = [subject.encode(Example(i, text, 0)) for i, text in enumerate(TEXTS)]
     return BatchContext(subject, subject.batch(encoded), seed=SEED)
 

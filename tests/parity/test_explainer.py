@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-import helpers
-import tiny
 from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, ModelError, NotApplicable
 from heedful.core.values import Example
@@ -23,13 +21,14 @@ from heedful.models.internals.hidden_states import read_hidden_states
 from heedful.models.perturbed.perturbed_embeddings import PerturbedSubject
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.training.fit_diffmask import FrozenPass
-from masks import write_explainer
+from support import subjects, tiny_models
+from support.random_explainers import write_explainer
 
 TEXTS = ("so fine a film w7", "dull film w1 w2 w3", "not so very fine , not dull w4 w5")
 
 
 def transformer(name):
-    return from_model(tiny.model(name), tiny.tokenizer(name))
+    return from_model(tiny_models.model(name), tiny_models.tokenizer(name))
 
 
 def context(subject, texts=TEXTS):
@@ -56,7 +55,7 @@ def test_states_are_the_hidden_states_that_transformers_gives(name):
         reader = reader.get_encoder()
     with torch.no_grad():
         want = reader(**inputs, output_hidden_states=True).hidden_states
-    layers = tiny.FAMILIES[name].layers
+    layers = tiny_models.FAMILIES[name].layers
     assert len(states) == layers + 1
     whole = slice(None) if name in ("bert", "albert", "deberta") else slice(-1)  # a last norm
     for one, other in zip(states[whole], want[whole], strict=True):
@@ -80,7 +79,7 @@ def by_hand(explainer, states, layer):
 @pytest.mark.parametrize("name", ["bilstm", "bert"])
 @pytest.mark.parametrize("layer", [0, 1, -1])
 def test_scores_are_the_chances_to_stay_open(name, layer, tmp_path):
-    subject = helpers.subject(name) if name == "bilstm" else transformer(name)
+    subject = subjects.subject(name) if name == "bilstm" else transformer(name)
     write_explainer(subject, tmp_path)
     sat = context(subject)
     explainer = load_explainer(tmp_path)
@@ -97,7 +96,7 @@ def test_scores_are_the_chances_to_stay_open(name, layer, tmp_path):
 
 @pytest.mark.parametrize("name", ["bilstm", "bert", "bart"])
 def test_company_order_and_padding_never_matter(name, tmp_path):
-    subject = helpers.subject(name) if name == "bilstm" else transformer(name)
+    subject = subjects.subject(name) if name == "bilstm" else transformer(name)
     write_explainer(subject, tmp_path)
     method = DiffMask(str(tmp_path))
     sat = context(subject)
@@ -125,7 +124,7 @@ def test_deeper_layers_keep_no_more(tmp_path):
 
 @pytest.mark.parametrize("name", ["bilstm", "cnn", "bert", "gpt2", "xlnet", "bart"])
 def test_with_every_gate_open_the_model_says_what_it_says(name):
-    subject = helpers.subject(name) if name in ("bilstm", "cnn") else transformer(name)
+    subject = subjects.subject(name) if name in ("bilstm", "cnn") else transformer(name)
     frozen = FrozenPass.run(subject, context(subject).batch)
     blank, shape = torch.full((frozen.embedded.shape[-1],), 0.7), frozen.batch.ids.shape
     with torch.no_grad():
@@ -148,10 +147,12 @@ def test_moved_vectors_are_heard(tmp_path):
 
 def test_which_attention_is_under_audit_does_not_matter(tmp_path):
     write_explainer(transformer("bert"), tmp_path)
-    other = from_model(tiny.model("bert"), tiny.tokenizer("bert"))
+    other = from_model(tiny_models.model("bert"), tiny_models.tokenizer("bert"))
     from heedful.models.attention_access.scope import Scope
 
-    first = from_model(tiny.model("bert"), tiny.tokenizer("bert"), scope=Scope(layer=0))
+    first = from_model(
+        tiny_models.model("bert"), tiny_models.tokenizer("bert"), scope=Scope(layer=0)
+    )
     one, two = (
         DiffMask(str(tmp_path))(sat, sat.predicted).scores for sat in map(context, (other, first))
     )
@@ -159,7 +160,7 @@ def test_which_attention_is_under_audit_does_not_matter(tmp_path):
 
 
 def test_refusals_say_what_to_do(tmp_path):
-    subject, other = helpers.subject(), helpers.subject(seed=1)
+    subject, other = subjects.subject(), subjects.subject(seed=1)
     write_explainer(subject, tmp_path / "made")
     sat = context(subject)
     with pytest.raises(NotApplicable, match="trained for this model: heedful diffmask MODEL DATA"):
@@ -173,7 +174,7 @@ def test_refusals_say_what_to_do(tmp_path):
 
 
 def test_weights_written_to_are_another_model(tmp_path):
-    subject = helpers.subject()
+    subject = subjects.subject()
     write_explainer(subject, tmp_path)
     sat = context(subject)
     DiffMask(str(tmp_path))(sat, sat.predicted)
@@ -196,7 +197,7 @@ def damaged(folder, how):
 
 @pytest.mark.parametrize("how", ["weights", "missing", "schema", "widths", "kind"])
 def test_a_damaged_folder_is_an_error(how, tmp_path):
-    write_explainer(helpers.subject(), tmp_path)
+    write_explainer(subjects.subject(), tmp_path)
     damaged(tmp_path, how)
     with pytest.raises(ModelError, match="no usable explainer"):
         load_explainer(tmp_path)

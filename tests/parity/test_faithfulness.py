@@ -9,9 +9,6 @@ import pytest
 import torch
 from captum.metrics import infidelity
 
-import helpers
-import measured
-from games import Counted, linear, members, subject, texts_of
 from heedful.checks import checks, default_checks
 from heedful.checks.faithfulness.faithfulness.check import METHOD_MEASURES, Faithfulness
 from heedful.core.batch import Encoded, collate
@@ -24,6 +21,8 @@ from heedful.models.perturbed.mask_words import get_mask_embedding
 from heedful.numerics.stats.multiple_testing import holm_adjusted
 from heedful.numerics.stats.permutation_tests import one_sided_sign_flip_p
 from heedful.numerics.tensor.erasure_metrics import bin_sizes, grid_sizes
+from support import measured_values, subjects
+from support.reference_removal import Counted, linear, members, subject, texts_of
 
 BINS = (0.01, 0.05, 0.1, 0.2, 0.5)
 SEED, ORDERS = 3, 4
@@ -33,7 +32,7 @@ ways = pytest.mark.parametrize("way", ["deletion", "masking"])
 
 
 def rows_of(findings):
-    return measured.columns(findings)
+    return measured_values.columns(findings)
 
 
 def plain(findings):
@@ -61,7 +60,7 @@ def texts_and_sitting(name):
     """The texts of the other tests and a longer one."""
     one, texts = subject(name), texts_of(name)
     if name == "bilstm":
-        texts += helpers.encoded(one, [9, 23], seed=4)
+        texts += subjects.encoded(one, [9, 23], seed=4)
     texts = [replace(text, index=7 + place) for place, text in enumerate(texts)]
     return texts, BatchContext(one, one.batch(texts), seed=SEED)
 
@@ -232,7 +231,7 @@ def test_every_measure_is_that_of_a_plain_loop(name, way):
     found = of_way(check(context), way)
     want = [by_hand(Text(context.subject, text, way), check.names) for text in texts]
     assert set(found) == set(want[0])
-    assert set(map(measured.plain, found)) == {*METHOD_MEASURES, "violation"}
+    assert set(map(measured_values.plain, found)) == {*METHOD_MEASURES, "violation"}
     for measure, values in found.items():
         hand = [one[measure] for one in want]
         same = np.testing.assert_allclose
@@ -298,7 +297,7 @@ def test_random_orders_reach_their_expected_value():
 
 @pytest.mark.parametrize("scaled", [False, True])
 def test_infidelity_is_that_of_captum(scaled):
-    text, name = helpers.encoded(subject("bilstm"), [9], seed=8)[0], "input_x_gradient"
+    text, name = subjects.encoded(subject("bilstm"), [9], seed=8)[0], "input_x_gradient"
     alone = Text(subject("bilstm"), text, "masking")
     scores = torch.tensor([alone.scores(name)], dtype=torch.float64)
     sizes, count = alone.sizes(), len(alone.words)
@@ -335,7 +334,7 @@ def test_every_distinct_variant_is_run_once_without_padding_and_within_the_budge
                 seen.append([tuple(row.tolist()) for row in batch.ids])
             return super().forward(batch, embedded)
 
-    first, *more = helpers.encoded(subject("bilstm"), [6, 6, 9], seed=4)
+    first, *more = subjects.encoded(subject("bilstm"), [6, 6, 9], seed=4)
     one = Watched(subject("bilstm"))
     context = BatchContext(
         one, collate([first, *more, replace(first, index=9)]), max_batch_tokens=40
@@ -396,7 +395,9 @@ def test_a_model_that_cannot_read_nothing_has_no_value_for_it():
 def test_a_method_that_refuses_says_why_and_harms_no_other():
     context = texts_and_sitting("bilstm")[1]
     found = check_of(methods=("rollout", "shapley"))(context)
-    missing = {name for name in measured.missing(found) if not name.startswith("off_distribution")}
+    missing = {
+        name for name in measured_values.missing(found) if not name.startswith("off_distribution")
+    }
     assert missing == {f"{one}[{m}]" for one in METHOD_MEASURES for m in ("rollout", "shapley")} | {
         "violation[shapley]"
     }

@@ -11,10 +11,9 @@ from transformers.activations import ACT2FN
 from transformers.models.gemma2.modeling_gemma2 import Gemma2RMSNorm
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
-import seams
-import tiny
 from heedful.core.errors import NotApplicable
 from heedful.models.internals.linearised import freeze_attention, linearised, replay_attention
+from support import attention_families, tiny_models
 
 SOME = ("bert", "distilbert", "albert", "modernbert", "gpt2", "llama", "t5", "deberta", "xlnet")
 RULES = pytest.mark.parametrize("held", [True, False], ids=["attention held", "softmax linear"])
@@ -24,10 +23,10 @@ def draw(shape, seed):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def first_pass(name, held, texts=seams.TEXTS):
+def first_pass(name, held, texts=attention_families.TEXTS):
     """The subject, its batch, the vectors, and what the pass gave and kept."""
-    subject = seams.subject(name)
-    batch = seams.batch(subject, texts)
+    subject = attention_families.subject(name)
+    batch = attention_families.batch(subject, texts)
     vectors = subject.embed(batch).requires_grad_()
     with linearised(subject.model) as parts:
         logits, heard = subject.run(batch, freeze_attention if held else None, embedded=vectors)
@@ -72,8 +71,8 @@ def test_what_was_kept_serves_a_batch_that_has_the_texts_several_times(name, hel
 
 
 def test_without_help_the_same_pass_is_not_linear():
-    subject = seams.subject("bert")
-    batch = seams.batch(subject)
+    subject = attention_families.subject("bert")
+    batch = attention_families.batch(subject)
     vectors = subject.embed(batch)
 
     def plain(given):
@@ -240,8 +239,8 @@ def state(model):
 
 
 def test_a_model_is_as_before_also_after_an_error():
-    subject = seams.made(tiny.build("bert"), "bert")
-    before, batch = state(subject.model), seams.batch(subject)
+    subject = attention_families.made(tiny_models.build("bert"), "bert")
+    before, batch = state(subject.model), attention_families.batch(subject)
     subject.model.bert.embeddings.word_embeddings.weight.requires_grad_(False)
     mixed = state(subject.model)
     assert mixed != before
@@ -260,15 +259,15 @@ def test_a_model_is_as_before_also_after_an_error():
 
 
 def test_another_thread_may_use_the_model_as_it_is():
-    subject = seams.made(tiny.build("bert"), "bert")
-    batch, found = seams.batch(subject), []
+    subject = attention_families.made(tiny_models.build("bert"), "bert")
+    batch, found = attention_families.batch(subject), []
     with torch.no_grad():
-        own = seams.untouched(subject.model, subject, batch)
+        own = attention_families.untouched(subject.model, subject, batch)
     with linearised(subject.model) as parts:
 
         def other():
             with torch.no_grad():
-                found.append(seams.untouched(subject.model, subject, batch))
+                found.append(attention_families.untouched(subject.model, subject, batch))
 
         thread = Thread(target=other)
         thread.start()

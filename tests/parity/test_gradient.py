@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-import helpers
 from heedful.core.batch import collate
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
+from support import subjects
 
 KINDS = [
     ("bilstm", "additive", 2),
@@ -26,8 +26,8 @@ kinds = pytest.mark.parametrize(("encoder", "attention", "classes"), KINDS)
 
 def case(encoder, attention, classes):
     """A subject, its texts, their batch, and one target class per text."""
-    subject = helpers.subject(encoder, attention, classes=classes, seed=8)
-    encoded = helpers.encoded(subject, LENGTHS, seed=9)
+    subject = subjects.subject(encoder, attention, classes=classes, seed=8)
+    encoded = subjects.encoded(subject, LENGTHS, seed=9)
     return subject, encoded, collate(encoded), torch.arange(len(LENGTHS)) % classes
 
 

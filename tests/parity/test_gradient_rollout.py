@@ -9,13 +9,11 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-import helpers
-import seams
-import tiny
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
+from support import attention_families, subjects, tiny_models
 
 CAUSAL = ("gpt2", "gpt2-classifier", "llama", "mistral", "gpt-oss", "gpt-j", "bloom")
 PLAIN = ("bert", "albert", "modernbert", "deberta", "mpnet", *CAUSAL)
@@ -26,7 +24,7 @@ OF = ("log_odds", "probability", "logit")
 @cache
 def eager(name):
     """The subject's model once more, which shows its weights; no part of heedful runs it."""
-    return tiny.build(name, attention="eager")
+    return tiny_models.build(name, attention="eager")
 
 
 def value(logits, target, of):
@@ -41,11 +39,11 @@ def value(logits, target, of):
 
 def slopes(name, text, target, of, scale=1.0):
     """(A, dA) of every layer, stack by stack: the only one, or encoder, decoder and cross."""
-    subject = seams.subject(name)
-    rows = seams.batch(subject, [text])
+    subject = attention_families.subject(name)
+    rows = attention_families.batch(subject, [text])
     with torch.enable_grad():
-        out = eager(name)(**seams.inputs(subject, rows), output_attentions=True)
-        explained = scale * value(seams.answers(subject, out, rows)[0], target, of)
+        out = eager(name)(**attention_families.inputs(subject, rows), output_attentions=True)
+        explained = scale * value(attention_families.answers(subject, out, rows)[0], target, of)
         kinds = ("encoder_", "decoder_", "cross_") if subject.prefix else ("",)
         stacks = [getattr(out, f"{kind}attentions") for kind in kinds]
         return [
@@ -93,8 +91,8 @@ def at(matrix, position):
 
 
 def sat(name, scope=None):
-    subject = seams.subject(name, scope)
-    return BatchContext(subject, seams.batch(subject))
+    subject = attention_families.subject(name, scope)
+    return BatchContext(subject, attention_families.batch(subject))
 
 
 def scored(context, target, **settings):
@@ -112,9 +110,9 @@ def scored(context, target, **settings):
 def same(name, found, wanted, words):
     """As near as a family comes that takes its softmax in float32, or all of itself."""
     near = {"rtol": 1e-9, "atol": 1e-11}
-    if name in (*seams.ROUGH, "modernbert", "gpt-j", "bloom"):
+    if name in (*attention_families.ROUGH, "modernbert", "gpt-j", "bloom"):
         near = {"rtol": 1e-5, "atol": 1e-7}
-    if tiny.FAMILIES[name].dtype == torch.float32:
+    if tiny_models.FAMILIES[name].dtype == torch.float32:
         near = {"rtol": 2e-4, "atol": 2e-5}
     close(found, wanted.masked_fill(~words, 0.0), **near)
 
@@ -127,7 +125,7 @@ def test_is_what_the_rules_say(name, of):
     target = (context.predicted + other) % len(context.subject.labels)
     found = scored(context, target, of=of)
     assert max(float(scores.max()) for scores, _ in found) > 1e-3
-    for text, chosen, (scores, words) in zip(seams.TEXTS, target, found, strict=True):
+    for text, chosen, (scores, words) in zip(attention_families.TEXTS, target, found, strict=True):
         whole = relevance(slopes(name, text, int(chosen), of))
         same(name, scores, at(whole, context.subject.scope.position), words)
 
@@ -148,7 +146,7 @@ def test_the_position_asked_for_is_explained(position):
         context = sat(name, Scope(position=position))
         found = scored(context, context.predicted)
         for text, chosen, (scores, words) in zip(
-            seams.TEXTS, context.predicted, found, strict=True
+            attention_families.TEXTS, context.predicted, found, strict=True
         ):
             whole = relevance(slopes(name, text, int(chosen), "log_odds"))
             same(name, scores, at(whole, position), words)
@@ -156,7 +154,7 @@ def test_the_position_asked_for_is_explained(position):
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_adding_up_is_multiplying_and_a_causal_model_looks_back_only(name):
-    (stack,) = slopes(name, seams.TEXTS[0], 1, "log_odds")
+    (stack,) = slopes(name, attention_families.TEXTS[0], 1, "log_odds")
     eye = torch.eye(stack[0][0].shape[-1]).to(stack[0][0])
     product, wrong = eye, eye
     for one in stack:
@@ -180,7 +178,7 @@ def test_classes_have_different_explanations(name):
 
 def scaled(name, factor):
     """A model whose output is as many times as steep; embeddings keep out of it."""
-    model = tiny.build(name)
+    model = tiny_models.build(name)
     head = model.classifier if name == "bert" else model.lm_head
     head.weight = torch.nn.Parameter(factor * head.weight.detach())
     return model
@@ -188,8 +186,8 @@ def scaled(name, factor):
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "bart"])
 def test_where_nothing_moves_the_output_nothing_is_relevant(name):
-    subject = seams.made(scaled(name, 0.0), name, scope=Scope(position="last"))
-    context = BatchContext(subject, seams.batch(subject))
+    subject = attention_families.made(scaled(name, 0.0), name, scope=Scope(position="last"))
+    context = BatchContext(subject, attention_families.batch(subject))
     for of in OF:
         for scores, _ in scored(context, context.predicted, of=of):
             assert not scores.any()
@@ -197,19 +195,23 @@ def test_where_nothing_moves_the_output_nothing_is_relevant(name):
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5", "bart"])
 def test_a_steeper_output_is_not_made_level(name):
-    cached = relevance(slopes(name, seams.TEXTS[1], 1, "logit"))
-    twice = relevance(slopes(name, seams.TEXTS[1], 1, "logit", scale=2.0))
+    cached = relevance(slopes(name, attention_families.TEXTS[1], 1, "logit"))
+    twice = relevance(slopes(name, attention_families.TEXTS[1], 1, "logit", scale=2.0))
     assert (twice - 2 * cached).abs().max() > 1e-4
-    subject = seams.made(scaled(name, 2.0), name)
-    context = BatchContext(subject, seams.batch(subject, [seams.TEXTS[1]]))
+    subject = attention_families.made(scaled(name, 2.0), name)
+    context = BatchContext(
+        subject, attention_families.batch(subject, [attention_families.TEXTS[1]])
+    )
     ((scores, words),) = scored(context, torch.tensor([1]), of="logit")
     same(name, scores, at(twice, subject.scope.position), words)
 
 
 @pytest.mark.parametrize("name", ["bert", "llama", "deberta", *TRANSLATORS])
 def test_weights_that_are_not_to_be_trained_make_no_difference(name):
-    frozen = seams.made(tiny.build(name).requires_grad_(False), name)  # as they come from a folder
-    context, other = BatchContext(frozen, seams.batch(frozen)), sat(name)
+    frozen = attention_families.made(
+        tiny_models.build(name).requires_grad_(False), name
+    )  # as they come from a folder
+    context, other = BatchContext(frozen, attention_families.batch(frozen)), sat(name)
     found, wanted = scored(context, context.predicted), scored(other, context.predicted)
     for (scores, _), (expected, words) in zip(found, wanted, strict=True):
         same(name, scores, expected, words)
@@ -217,14 +219,14 @@ def test_weights_that_are_not_to_be_trained_make_no_difference(name):
 
 @pytest.mark.parametrize("name", ["bert", "deberta", "llama", "t5"])
 def test_one_pass_forward_and_one_back_serve_many_methods(name):
-    subject, passes = seams.made(tiny.build(name), name), []
+    subject, passes = attention_families.made(tiny_models.build(name), name), []
 
     def count(_, __, out):
         passes.append("forward")
         out.logits.register_hook(lambda _: passes.append("back"))
 
     subject.model.register_forward_hook(count)
-    context = BatchContext(subject, seams.batch(subject))
+    context = BatchContext(subject, attention_families.batch(subject))
     saliency = ("gradient", "input_x_gradient", "attention_x_gradient")
     for method in (*saliency, "attention", "rollout", "gradient_rollout"):
         methods.build(method)(context, context.predicted)
@@ -232,7 +234,7 @@ def test_one_pass_forward_and_one_back_serve_many_methods(name):
 
 
 def test_a_model_of_one_attention_is_refused_with_a_sentence():
-    subject = helpers.subject()
-    context = BatchContext(subject, helpers.batch(subject, [4, 2]))
+    subject = subjects.subject()
+    context = BatchContext(subject, subjects.batch(subject, [4, 2]))
     with pytest.raises(NotApplicable, match=r"^gradient_rollout .*this model has one attention\.$"):
         methods.build("gradient_rollout")(context, context.predicted)

@@ -10,10 +10,6 @@ import torch
 from test_effective import by_hand, null_space, written_out
 from torch.autograd.functional import jacobian
 
-import helpers
-import measured
-import seams
-import tiny
 from heedful.checks import checks, default_checks
 from heedful.checks.attention.identifiability import check
 from heedful.checks.attention.identifiability.spec import describe
@@ -27,7 +23,8 @@ from heedful.models.internals.identifiability import (
     record_hidden_states,
 )
 from heedful.models.transformer.from_pretrained import from_model
-from tiny import H
+from support import attention_families, measured_values, subjects, tiny_models
+from support.tiny_models import H
 
 ALL = {"tokens": 99, "projections": 32}  # every word, and as many directions as dimensions
 
@@ -35,11 +32,11 @@ ALL = {"tokens": 99, "projections": 32}  # every word, and as many directions as
 def found(context, **settings):
     with torch.no_grad():  # as audits do
         findings = checks.build("identifiability", **settings)(context)
-    return measured.columns(findings), findings
+    return measured_values.columns(findings), findings
 
 
-def sat(subject, texts=seams.TEXTS, seed=0):
-    return BatchContext(subject, seams.batch(subject, texts), seed)
+def sat(subject, texts=attention_families.TEXTS, seed=0):
+    return BatchContext(subject, attention_families.batch(subject, texts), seed)
 
 
 def apart(row, carried):
@@ -51,9 +48,9 @@ def apart(row, carried):
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 def test_shares_without_effect_are_those_of_every_layer_and_head(name):
-    columns, _ = found(sat(seams.subject(name, Scope(0, 2))), tokens=0)
+    columns, _ = found(sat(attention_families.subject(name, Scope(0, 2))), tokens=0)
     place = 0 if name == "bert" else -1
-    for b, text in enumerate(seams.TEXTS):
+    for b, text in enumerate(attention_families.TEXTS):
         for layer in (0, 1):
             rows, carried = written_out(name, text, layer)
             wanted = np.array([apart(rows[h, place], carried[h]) for h in range(H)])
@@ -70,11 +67,11 @@ def test_shares_without_effect_are_those_of_every_layer_and_head(name):
 
 
 def test_a_head_whose_values_are_zero_has_no_effect_whatever():
-    model = tiny.build("bert").requires_grad_(False)
+    model = tiny_models.build("bert").requires_grad_(False)
     value = model.bert.encoder.layer[1].attention.self.value
     value.weight[16:24] = 0.0  # the third of four heads
     value.bias[16:24] = 0.0
-    columns, _ = found(sat(from_model(model, tiny.tokenizer("bert"))), tokens=0)
+    columns, _ = found(sat(from_model(model, tiny_models.tokenizer("bert"))), tokens=0)
     for head in range(H):
         values = columns[f"no_effect_share[layer 1, head {head}]"]
         assert values == pytest.approx(1.0, abs=1e-12) if head == 2 else (values < 0.9).all()
@@ -82,8 +79,8 @@ def test_a_head_whose_values_are_zero_has_no_effect_whatever():
 
 def states_of(name, text):
     """What enters each layer, as transformers itself tells it, and the word vectors."""
-    out, subject = test_blocks.run(name, text), seams.subject(name)
-    ids = seams.batch(subject, [text]).ids
+    out, subject = test_blocks.run(name, text), attention_families.subject(name)
+    ids = attention_families.batch(subject, [text]).ids
     vectors = test_blocks.eager(name).get_input_embeddings().weight[ids[0]]
     return [one[0].double().numpy() for one in out.hidden_states], vectors.double().numpy()
 
@@ -102,9 +99,9 @@ def nearest(states, vectors):
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "mpnet"])
 def test_tokens_are_identified_by_the_nearest_word_vector(name):
-    context = sat(seams.subject(name))
+    context = sat(attention_families.subject(name))
     columns, _ = found(context, tokens=0)
-    for b, text in enumerate(seams.TEXTS):
+    for b, text in enumerate(attention_families.TEXTS):
         states, vectors = states_of(name, text)
         words = context.batch.mask[b, : len(vectors)].numpy()
         settings = ["layer 0", "layer 1"] + ["output"] * (name != "gpt2")  # which adds a norm
@@ -118,9 +115,9 @@ def test_tokens_are_identified_by_the_nearest_word_vector(name):
 
 
 def test_at_the_start_every_word_is_itself():
-    model = tiny.build("gpt2").requires_grad_(False)
+    model = tiny_models.build("gpt2").requires_grad_(False)
     model.transformer.wpe.weight.zero_()  # what enters the first layer is the word vector
-    columns, _ = found(sat(from_model(model, tiny.tokenizer("gpt2"))), **ALL)
+    columns, _ = found(sat(from_model(model, tiny_models.tokenizer("gpt2"))), **ALL)
     for measure in ("token_identified", "own_share", "own_largest"):
         assert columns[f"{measure}[layer 0]"] == pytest.approx(1.0)
     assert (columns["own_share[layer 1]"] < 0.9).all()
@@ -139,8 +136,8 @@ def test_a_word_written_twice_is_either_of_them_and_zeros_are_none():
 @cache
 def slopes(name, text):
     """‖∂e_j/∂x_i‖ of every two tokens, [layer][j, i], by whole Jacobians of the untouched model."""
-    model, subject = test_blocks.eager(name), seams.subject(name)
-    given = seams.inputs(subject, seams.batch(subject, [text]))
+    model, subject = test_blocks.eager(name), attention_families.subject(name)
+    given = attention_families.inputs(subject, attention_families.batch(subject, [text]))
     vectors = model.get_input_embeddings()(given.pop("input_ids"))
 
     def run(x):
@@ -152,7 +149,7 @@ def slopes(name, text):
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 def test_parts_of_a_state_are_norms_of_whole_jacobians(name):
-    context = sat(seams.subject(name))
+    context = sat(attention_families.subject(name))
     columns, _ = found(context, **ALL)
     states = record_hidden_states(context.subject, context.batch, context.embedded, method="a test")
     tokens = torch.arange(context.batch.ids.shape[1]).expand(3, -1)
@@ -161,7 +158,7 @@ def test_parts_of_a_state_are_norms_of_whole_jacobians(name):
         parts = hidden_token_attribution(
             states[layer], context.embedded, tokens=tokens, directions=every
         )
-        for b, text in enumerate(seams.TEXTS):
+        for b, text in enumerate(attention_families.TEXTS):
             sizes = slopes(name, text)[layer]
             wanted = sizes / sizes.sum(-1, keepdim=True)
             here = parts[b, : len(sizes), : len(sizes)]
@@ -175,8 +172,8 @@ def test_parts_of_a_state_are_norms_of_whole_jacobians(name):
 
 
 def test_few_directions_and_words_come_near():
-    texts = [" ".join(seams.TEXTS[0].split()[n:]) for n in range(8)]
-    context = sat(seams.subject("bert"), texts)
+    texts = [" ".join(attention_families.TEXTS[0].split()[n:]) for n in range(8)]
+    context = sat(attention_families.subject("bert"), texts)
     exact, some = found(context, **ALL)[0], found(context, tokens=8, projections=16)[0]
     gap = some["own_share[layer 1]"] - exact["own_share[layer 1]"]
     assert 0 < np.abs(gap).max() < 0.1
@@ -184,7 +181,7 @@ def test_few_directions_and_words_come_near():
 
 
 def test_directions_are_orthonormal_and_point_everywhere_alike():
-    context = sat(seams.subject("bert"), ["so fine a film"] * 400)
+    context = sat(attention_families.subject("bert"), ["so fine a film"] * 400)
     drawn = check._draw_directions(context, 4, 16).numpy()
     for one in drawn:
         np.testing.assert_allclose(one @ one.T, np.eye(4), atol=1e-12)
@@ -193,10 +190,10 @@ def test_directions_are_orthonormal_and_point_everywhere_alike():
 
 
 def test_draws_belong_to_the_seed_and_the_text_and_company_never_matters():
-    subject = seams.subject("gpt2")
+    subject = attention_families.subject("gpt2")
     together, _ = found(sat(subject))
-    for b, text in enumerate(seams.TEXTS):
-        encoded = subject.encode(helpers.Example(b, text, 0))
+    for b, text in enumerate(attention_families.TEXTS):
+        encoded = subject.encode(subjects.Example(b, text, 0))
         alone, _ = found(BatchContext(subject, subject.batch([encoded]), max_batch_tokens=5))
         assert alone.keys() == together.keys()
         for key, values in alone.items():
@@ -206,15 +203,17 @@ def test_draws_belong_to_the_seed_and_the_text_and_company_never_matters():
 
 
 def test_models_without_layers_are_told_why_they_have_none():
-    subject = helpers.subject()
-    _, findings = found(BatchContext(subject, helpers.batch(subject, [4, 2])))
+    subject = subjects.subject()
+    _, findings = found(BatchContext(subject, subjects.batch(subject, [4, 2])))
     assert not findings.measurements
-    assert set(measured.missing(findings)) == measured.measures(checks.spec("identifiability"))
+    assert set(measured_values.missing(findings)) == measured_values.measures(
+        checks.spec("identifiability")
+    )
     assert {one.reason for one in findings.missing} == {check.NO_LAYERS}
 
 
 def test_layers_of_a_subject_of_ones_own_cannot_be_heard():
-    inner = seams.subject("bert")
+    inner = attention_families.subject("bert")
     verbs = ("encode", "batch", "embed", "forward", "decoder", "labels")
     own = SimpleNamespace(family="own", **{name: getattr(inner, name) for name in verbs})
     _, findings = found(sat(own))
@@ -236,18 +235,18 @@ def test_layers_of_a_subject_of_ones_own_cannot_be_heard():
     ],
 )
 def test_what_a_family_does_not_show_is_missing_with_its_reason(name, missing, why):
-    columns, findings = found(sat(seams.subject(name)), tokens=1, projections=1)
-    assert set(measured.missing(findings)) == set(missing)
+    columns, findings = found(sat(attention_families.subject(name)), tokens=1, projections=1)
+    assert set(measured_values.missing(findings)) == set(missing)
     assert all(one.reason.startswith(why) for one in findings.missing)
-    wanted = measured.measures(checks.spec("identifiability")) - set(missing)
-    assert set(map(measured.plain, columns)) == wanted
+    wanted = measured_values.measures(checks.spec("identifiability")) - set(missing)
+    assert set(map(measured_values.plain, columns)) == wanted
     assert {name for name in columns if "[" not in name} == wanted
 
 
 def test_it_leaves_the_model_as_it_was():
-    model = tiny.build("bert")
+    model = tiny_models.build("bert")
     before = {key: one.clone() for key, one in model.state_dict().items()}
-    found(sat(from_model(model, tiny.tokenizer("bert"))), tokens=1, projections=1)
+    found(sat(from_model(model, tiny_models.tokenizer("bert"))), tokens=1, projections=1)
     assert all(torch.equal(one, before[key]) for key, one in model.state_dict().items())
     assert all(one.grad is None for one in model.parameters())
     hooks = ("_forward_hooks", "_forward_pre_hooks")
@@ -257,8 +256,8 @@ def test_it_leaves_the_model_as_it_was():
 def test_it_runs_when_asked_for():
     assert "identifiability" in checks
     assert "identifiability" not in default_checks()
-    columns, _ = found(sat(seams.subject("bert")), tokens=0)
-    assert not set(map(measured.plain, columns)) & set(check.OWN_PART_MEASURES)
+    columns, _ = found(sat(attention_families.subject("bert")), tokens=0)
+    assert not set(map(measured_values.plain, columns)) & set(check.OWN_PART_MEASURES)
     for wrong in ({"tokens": -1}, {"projections": 0}):
         with pytest.raises(ConfigError, match="tokens must be at least 0 and projections"):
             checks.build("identifiability", **wrong)
@@ -281,7 +280,7 @@ def test_the_sentence_tells_what_there_is():
 
 def test_a_plain_loop_finds_the_rows_that_the_method_gives():
     """`by_hand` itself: what it leaves is seen by nothing, and what it keeps has no part there."""
-    rows, carried = written_out("bert", seams.TEXTS[0], 0)
+    rows, carried = written_out("bert", attention_families.TEXTS[0], 0)
     kept = by_hand(rows, carried, causal=False)
     null = null_space(carried[1])
     assert null.shape == (15, 7)  # 15 keys, 8 dimensions

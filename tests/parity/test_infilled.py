@@ -9,10 +9,6 @@ import torch
 import transformers
 
 import heedful
-import helpers
-import measured
-from fillers import filler
-from games import members, subject
 from heedful.checks import checks
 from heedful.checks.faithfulness.infilling import replace_words
 from heedful.core.batch import Encoded
@@ -21,6 +17,9 @@ from heedful.core.rng import generator
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
 from heedful.models.transformer.infiller import Infiller, InfillRequest
+from support import measured_values, subjects
+from support.masked_language_model import filler
+from support.reference_removal import members, subject
 
 SEED, SAMPLES, BINS = 3, 2, (0.2, 0.5)
 TEXTS = {
@@ -53,7 +52,7 @@ def check(folder, **settings):
 
 
 def rows_of(findings):
-    return measured.columns(findings)
+    return measured_values.columns(findings)
 
 
 class Plain:
@@ -223,14 +222,14 @@ def test_texts_that_came_without_words_say_so(folder):
     rows = rows_of(findings)
     assert not any("infilled" in name for name in rows)
     for name in ("not_infilled", "off_distribution_infilled", "log_perplexity_whole"):
-        assert "came without their words" in measured.missing(findings)[name]
-    known = {*map(measured.plain, rows), *measured.missing(findings)}
-    listed = measured.measures(checks.spec("faithfulness"))
+        assert "came without their words" in measured_values.missing(findings)[name]
+    known = {*map(measured_values.plain, rows), *measured_values.missing(findings)}
+    listed = measured_values.measures(checks.spec("faithfulness"))
     assert {one for one in listed if "infilled" in one or "perplexity" in one} <= known <= listed
 
 
 def test_an_audit_infills_and_keeps_its_figures(folder):
-    words = helpers.WORDS
+    words = subjects.WORDS
     draw = np.random.default_rng(1)
     rows = [
         {"text": " ".join(draw.choice(words, draw.integers(2, 6))), "label": f"class{n % 2}"}
@@ -238,7 +237,7 @@ def test_an_audit_infills_and_keeps_its_figures(folder):
     ]
     settings = {"methods": [], "draws": 0, "steps": 1, "orders": 1, "infill": folder, "samples": 1}
     run = heedful.audit(
-        helpers.subject(), rows, checks=["faithfulness"], settings={"faithfulness": settings}
+        subjects.subject(), rows, checks=["faithfulness"], settings={"faithfulness": settings}
     )
     found = run.verdict.checks["faithfulness"]
     for way in ("whole", *WAYS):

@@ -3,14 +3,14 @@
 import pytest
 import torch
 
-import games
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Forward
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
+from support import reference_removal
 
 
-class Bent(games.Linear):
+class Bent(reference_removal.Linear):
     """Log-odds that are another function of the sum than the sum itself."""
 
     def __init__(self, bend):
@@ -24,7 +24,7 @@ class Bent(games.Linear):
 
 def explained(bend, **settings):
     subject = Bent(bend)
-    batch = games.linear([6, 3, 9])[0].batch
+    batch = reference_removal.linear([6, 3, 9])[0].batch
     context = BatchContext(subject, batch)
     target = torch.ones(len(batch), dtype=torch.long)
     part = methods.build("integrated_gradients", of="log_odds", **settings)
@@ -37,15 +37,15 @@ def test_a_rise_however_steep_is_accounted_for(steep):
         return torch.stack([logits[:, 0] * 0, 4 * torch.tanh(steep * (logits[:, 1] - 0.37))], -1)
 
     context, scores = explained(rise, tolerance=1e-5)
-    line = games.Linear().forward(context.batch).logits[:, 1]
+    line = reference_removal.Linear().forward(context.batch).logits[:, 1]
     blank = torch.zeros_like(context.embedded.detach()).where(
         context.batch.mask[..., None], context.embedded.detach()
     )
-    start = games.Linear().forward(context.batch, blank).logits[:, 1]
+    start = reference_removal.Linear().forward(context.batch, blank).logits[:, 1]
     change = 4 * torch.tanh(steep * (line - 0.37)) - 4 * torch.tanh(steep * (start - 0.37))
     torch.testing.assert_close(scores.sum(-1), change, atol=1e-4, rtol=0)
     # all tokens move along one straight line: each has its share of the change
-    each = (context.embedded.detach() - blank) @ games.Linear().weight
+    each = (context.embedded.detach() - blank) @ reference_removal.Linear().weight
     share = each / each.sum(-1, keepdim=True)
     torch.testing.assert_close(scores, share * change[:, None], atol=1e-4, rtol=1e-4)
 

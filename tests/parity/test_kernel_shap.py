@@ -8,12 +8,11 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-import games
-import helpers
 from heedful.methods.erasure import coalitions
 from heedful.methods.erasure.coalitions import CoalitionValues, pairs_by_size, sample_coalitions
 from heedful.methods.erasure.kernel_shap import constrained_least_squares, shapley_mass
 from heedful.models.batch_context import BatchContext
+from support import reference_removal, subjects
 
 SHAPES = [(players, samples) for players in (3, 6, 9, 12, 30, 101) for samples in (4, 7, 64, 1000)]
 
@@ -103,8 +102,8 @@ def test_the_regression_is_least_squares_with_the_constraint_put_in(players, sam
 
 @pytest.mark.parametrize("samples", [4, 9, 20, 66])
 def test_with_any_number_of_samples_scores_add_up_and_a_linear_model_is_not_overstated(samples):
-    context, added = games.linear([15, 9, 1, 2])
-    found = games.explained(
+    context, added = reference_removal.linear([15, 9, 1, 2])
+    found = reference_removal.explained(
         "kernel_shap", context, torch.ones(4).long(), of="logit", samples=samples
     )
     for scores, want in zip(found, added, strict=True):
@@ -118,25 +117,25 @@ def test_with_any_number_of_samples_scores_add_up_and_a_linear_model_is_not_over
 
 
 def test_an_estimate_from_a_quarter_of_all_coalitions_is_near():
-    one = helpers.subject("bilstm", seed=3)
-    context = BatchContext(one, helpers.batch(one, [12] * 4, seed=4))
-    exact = torch.stack(games.explained("shapley", context, context.predicted))
-    found = torch.stack(games.explained("kernel_shap", context, context.predicted))
+    one = subjects.subject("bilstm", seed=3)
+    context = BatchContext(one, subjects.batch(one, [12] * 4, seed=4))
+    exact = torch.stack(reference_removal.explained("shapley", context, context.predicted))
+    found = torch.stack(reference_removal.explained("kernel_shap", context, context.predicted))
     error = (found - exact).abs().amax(-1) / exact.abs().amax(-1)
     assert 0.0 < float(error.max()) < 0.04
 
 
 def test_lime_and_kernel_shap_share_their_passes():
-    one = helpers.subject("average")
-    batch = helpers.batch(one, [9, 3])
+    one = subjects.subject("average")
+    batch = subjects.batch(one, [9, 3])
     ran = []
     for asked in (["lime"], ["kernel_shap"], ["lime", "kernel_shap"]):
-        counted = games.Counted(one)
+        counted = reference_removal.Counted(one)
         context = BatchContext(counted, batch)
         for name in asked:
-            for of in games.OF:
-                games.explained(name, context, torch.tensor([0, 1]), samples=64, of=of)
+            for of in reference_removal.OF:
+                reference_removal.explained(name, context, torch.tensor([0, 1]), samples=64, of=of)
         ran.append(counted.run)
     assert ran == [64 + 8] * 3
-    games.explained("lime", context, torch.tensor([0, 1]), samples=64, players="words")
+    reference_removal.explained("lime", context, torch.tensor([0, 1]), samples=64, players="words")
     assert counted.run == 2 * (64 + 8)

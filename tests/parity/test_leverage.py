@@ -5,11 +5,11 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-import helpers
 from heedful.checks.interventions import interventions
 from heedful.core.batch import collate
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
+from support import subjects
 
 KINDS = [("bilstm", "additive"), ("average", "dot"), ("cnn", "additive")]
 LENGTHS = [1, 2, 3, 5, 8, 12, 20]
@@ -25,16 +25,16 @@ def softmax(z):
 
 def random_sitting(kind, sharper, *, classes, seed):
     """Random texts before a random subject; `sharper` weights saturate its outputs."""
-    subject = helpers.subject(*kind, classes=classes, seed=seed)
+    subject = subjects.subject(*kind, classes=classes, seed=seed)
     for parameter in subject.network.decoder.parameters():
         parameter.data.mul_(sharper)
-    return BatchContext(subject, helpers.batch(subject, LENGTHS, seed=seed))
+    return BatchContext(subject, subjects.batch(subject, LENGTHS, seed=seed))
 
 
 def given_sitting(values, weights):
     """A text of up to six words whose logits (T, C) and attention are these, by construction."""
     T, C = values.shape
-    subject = helpers.subject("average", "dot", classes=C)
+    subject = subjects.subject("average", "dot", classes=C)
     network = subject.network
     network.embedding.weight.data[4:10] = torch.eye(6)
     network.encoder.project.weight.data[:] = torch.eye(8)[:, :6]  # word t: tanh(1) on axis t
@@ -45,7 +45,7 @@ def given_sitting(values, weights):
         np.log(weights) * np.sqrt(8) / np.tanh(1)
     )
     return BatchContext(
-        subject, collate([subject.encode(Example(0, " ".join(helpers.WORDS[:T]), 0))])
+        subject, collate([subject.encode(Example(0, " ".join(subjects.WORDS[:T]), 0))])
     )
 
 

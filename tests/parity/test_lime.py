@@ -7,11 +7,10 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-import games
-import helpers
 from heedful.methods.erasure.coalitions import Coalitions, sample_coalitions
 from heedful.methods.erasure.lime import lime_mass, weighted_ridge
 from heedful.models.batch_context import BatchContext
+from support import reference_removal, subjects
 
 
 def kernel(size, players):
@@ -29,17 +28,19 @@ def weight(shown, samples):
 
 
 @pytest.mark.parametrize("name", ["bilstm", "bert", "gpt2"])
-@pytest.mark.parametrize("players", games.PLAYERS)
+@pytest.mark.parametrize("players", reference_removal.PLAYERS)
 def test_is_a_weighted_ridge_regression_on_all_coalitions(name, players):
     linear_model = pytest.importorskip("sklearn.linear_model")
-    context, target = games.sitting_of(name)
-    found = games.explained("lime", context, target, samples=300, players=players)
-    for row, text in enumerate(games.texts_of(name)):
-        values = games.table(context.subject, text, players, int(target[row]), "probability")
+    context, target = reference_removal.sitting_of(name)
+    found = reference_removal.explained("lime", context, target, samples=300, players=players)
+    for row, text in enumerate(reference_removal.texts_of(name)):
+        values = reference_removal.table(
+            context.subject, text, players, int(target[row]), "probability"
+        )
         shown, said = np.array(list(values), dtype=float), list(values.values())
         weights = [weight(one, 300) for one in values]
         fitted = linear_model.Ridge(alpha=1.0).fit(shown, said, sample_weight=weights)
-        want = games.on_tokens(text, players, fitted.coef_)
+        want = reference_removal.on_tokens(text, players, fitted.coef_)
         close(found[row], want, atol=1e-10, rtol=1e-9)
 
 
@@ -67,10 +68,10 @@ def test_sizes_have_the_mass_of_so_many_draws():
 @pytest.mark.parametrize("name", ["bilstm", "bert"])
 def test_the_lime_package_draws_around_our_scores(name):
     lime_text = pytest.importorskip("lime.lime_text")
-    context, target = games.sitting_of(name)
-    text, samples, rounds = games.texts_of(name)[0], 1000, 12
-    values = games.table(context.subject, text, "tokens", int(target[0]), "probability")
-    words = [f"v{number}" for number in range(len(games.members(text, "tokens")))]
+    context, target = reference_removal.sitting_of(name)
+    text, samples, rounds = reference_removal.texts_of(name)[0], 1000, 12
+    values = reference_removal.table(context.subject, text, "tokens", int(target[0]), "probability")
+    words = [f"v{number}" for number in range(len(reference_removal.members(text, "tokens")))]
 
     def model(texts):
         shown = [tuple(word in one.split() for word in words) for one in texts]
@@ -85,7 +86,7 @@ def test_the_lime_package_draws_around_our_scores(name):
             " ".join(words), model, num_features=len(words), num_samples=samples
         )
         drawn.append([dict(told.as_map()[1])[number] for number in range(len(words))])
-    found = games.explained("lime", context, target, samples=samples)[0]
+    found = reference_removal.explained("lime", context, target, samples=samples)[0]
     found = found[found != 0].numpy()
     mean, error = np.mean(drawn, 0), np.std(drawn, 0, ddof=1) / math.sqrt(rounds)
     assert (np.abs(found - mean) < 5 * error + 1e-3 * np.abs(mean)).all()
@@ -93,11 +94,13 @@ def test_the_lime_package_draws_around_our_scores(name):
 
 
 def test_one_player_and_two():
-    context, target = games.sitting_of("bilstm")
-    found = games.explained("lime", context, target, samples=50)
+    context, target = reference_removal.sitting_of("bilstm")
+    found = reference_removal.explained("lime", context, target, samples=50)
     for row, count in ((1, 1), (2, 2)):
-        text = games.texts_of("bilstm")[row]
-        values = games.table(context.subject, text, "tokens", int(target[row]), "probability")
+        text = reference_removal.texts_of("bilstm")[row]
+        values = reference_removal.table(
+            context.subject, text, "tokens", int(target[row]), "probability"
+        )
         x = torch.tensor([[*map(float, shown)] for shown in values], dtype=torch.float64)
         y = torch.tensor(list(values.values()), dtype=torch.float64)
         w = torch.tensor([weight(shown, 50) for shown in values], dtype=torch.float64)
@@ -108,10 +111,10 @@ def test_one_player_and_two():
 
 
 def test_drawn_coalitions_estimate_what_all_of_them_would_give():
-    one = helpers.subject("cnn", "additive", seed=3)
-    context = BatchContext(one, helpers.batch(one, [9] * 8, seed=2))
+    one = subjects.subject("cnn", "additive", seed=3)
+    context = BatchContext(one, subjects.batch(one, [9] * 8, seed=2))
     target = torch.ones(8, dtype=torch.long)
-    found = games.explained("lime", context, target, samples=256)
+    found = reference_removal.explained("lime", context, target, samples=256)
     errors = []
     for game, scores in zip(
         context.cached(Coalitions((1,) * 8, 512, "tokens")), found, strict=True

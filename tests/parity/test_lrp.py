@@ -9,13 +9,6 @@ import torch
 from torch import nn
 from torch.testing import assert_close as close
 
-import asking
-import helpers
-import relevance_by_hand as by_hand
-import seams
-import tiny
-import tiny_by_hand
-import tiny_tokenizers
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.methods import methods
 from heedful.methods.base import PATENT_NOTICE, warn_patent
@@ -26,14 +19,23 @@ from heedful.models.transformer.from_pretrained import from_model
 from heedful.numerics.tensor.target import target_value
 from heedful.pipeline.explain.request import ExplainRequest, resolve_methods
 from heedful.planted import hand_built
+from support import (
+    attention_families,
+    handwritten_model,
+    question_subjects,
+    subjects,
+    tiny_models,
+    tiny_tokenizers,
+)
+from support import reference_lrp as by_hand
 
 RULES = pytest.mark.parametrize("rule", ["cp", "attn"])
 OF = pytest.mark.parametrize("of", ["log_odds", "logit"])
 
 
 def sat(name):
-    subject = seams.subject(name)
-    return BatchContext(subject, seams.batch(subject))
+    subject = attention_families.subject(name)
+    return BatchContext(subject, attention_families.batch(subject))
 
 
 def lrp(context, target=None, **settings):
@@ -45,7 +47,7 @@ def lrp(context, target=None, **settings):
 @pytest.mark.parametrize("target", [0, 1])
 def test_bert_by_hand(rule, target):
     context = sat("bert")
-    model, batch = tiny.build("bert").requires_grad_(False), context.batch
+    model, batch = tiny_models.build("bert").requires_grad_(False), context.batch
     found = lrp(context, torch.full((3,), target), rule=rule, of="logit")
     for b, count in enumerate(batch.present.sum(-1).tolist()):
         ids, types = batch.ids[b, :count], batch.types[b, :count]
@@ -108,7 +110,7 @@ def place(name):
 @OF
 def test_in_every_layer_relevance_and_what_biases_took_make_up_the_value(name, of):
     """Held attention: its queries and keys take no part, so every bias on the way is seen."""
-    subject, context = seams.subject(name), sat(name)
+    subject, context = attention_families.subject(name), sat(name)
     batch, target = context.batch, context.predicted
     vectors = subject.embed(batch).requires_grad_()
     with linearised(subject.model), Ledger(subject, len(batch)) as ledger:
@@ -128,7 +130,7 @@ def test_in_every_layer_relevance_and_what_biases_took_make_up_the_value(name, o
         else:
             layers += 1
             close(by_text(leaf * slope) + above, value, rtol=0, atol=1e-6)
-    assert layers == tiny.FAMILIES[name].layers
+    assert layers == tiny_models.FAMILIES[name].layers
     inputs = (vectors * slopes[0]).detach()
     close(inputs.sum((1, 2)) + above, value, rtol=0, atol=1e-6)
     found = lrp(context, of=of)
@@ -141,10 +143,10 @@ def test_in_every_layer_relevance_and_what_biases_took_make_up_the_value(name, o
 
 def by_text(parts):
     """The sum for each text; its positions may lie on one axis with it."""
-    return parts.detach().reshape(len(seams.TEXTS), -1).sum(-1)
+    return parts.detach().reshape(len(attention_families.TEXTS), -1).sum(-1)
 
 
-SERVED = [name for name in tiny.FAMILIES if name != "gpt-oss"]
+SERVED = [name for name in tiny_models.FAMILIES if name != "gpt-oss"]
 
 
 @pytest.mark.parametrize("name", SERVED)
@@ -152,7 +154,7 @@ SERVED = [name for name in tiny.FAMILIES if name != "gpt-oss"]
 def test_nothing_is_lost_in_any_family(name, rule):
     context = sat(name)
     found = lrp(context, rule=rule)
-    near = 1e-5 if tiny.FAMILIES[name].dtype == torch.float32 else 1e-6
+    near = 1e-5 if tiny_models.FAMILIES[name].dtype == torch.float32 else 1e-6
     assert float(found.gap.abs().max()) < near
     assert float(found.inputs.abs().max()) > 1e-3
     if len(context.subject.labels) == 2:
@@ -175,10 +177,10 @@ class Squared(nn.Module):
 
 
 def test_a_part_that_nobody_knows_is_refused():
-    model = tiny.build("bert")
+    model = tiny_models.build("bert")
     model.bert.encoder.layer[0].intermediate.intermediate_act_fn = Squared()
-    subject = seams.made(model, "bert")
-    context = BatchContext(subject, seams.batch(subject))
+    subject = attention_families.made(model, "bert")
+    context = BatchContext(subject, attention_families.batch(subject))
     with pytest.raises(NotApplicable, match=r"^Relevance is not conserved"):
         lrp(context)
 
@@ -186,7 +188,7 @@ def test_a_part_that_nobody_knows_is_refused():
 @cache
 def plain(*, even=False, biased=True):
     """Embeddings, one attention with a residual, a linear output, by hand."""
-    model = tiny_by_hand.hand_made(("softmax",)).requires_grad_(False)
+    model = handwritten_model.hand_made(("softmax",)).requires_grad_(False)
     own = model.layers[0].project
     if even:  # neither queries nor keys: attention is the same for all
         own.weight.view(2, 12, 8)[:, :8] = 0.0
@@ -195,7 +197,7 @@ def plain(*, even=False, biased=True):
         own.bias.zero_()
         model.classifier.bias.zero_()
     subject = from_model(model, tiny_tokenizers.words())
-    return subject, BatchContext(subject, seams.batch(subject))
+    return subject, BatchContext(subject, attention_families.batch(subject))
 
 
 def test_held_attention_has_a_closed_form():
@@ -230,8 +232,8 @@ def test_a_linear_model_without_biases_has_input_times_gradient(rule):
 @pytest.mark.parametrize("encoder", ["bilstm", "cnn", "average", "mlp"])
 @pytest.mark.parametrize(("bias_factor", "epsilon"), [(0.0, 1e-3), (1.0, 1e-3), (0.0, 0.2)])
 def test_recurrent_models_number_by_number(encoder, bias_factor, epsilon):
-    subject = helpers.subject(encoder, "additive", classes=3, seed=2)
-    context = BatchContext(subject, helpers.batch(subject, [5, 2]))
+    subject = subjects.subject(encoder, "additive", classes=3, seed=2)
+    context = BatchContext(subject, subjects.batch(subject, [5, 2]))
     rules = by_hand.Arras(epsilon, bias_factor)
     settings = {"bias_factor": bias_factor, "epsilon": epsilon, "of": "logit"}
     found, forward = lrp(context, **settings), context.forward
@@ -253,12 +255,12 @@ def test_recurrent_models_number_by_number(encoder, bias_factor, epsilon):
     close(scores, found.inputs.sum(-1) * context.batch.mask, rtol=0, atol=1e-12)
 
 
-@asking.everything
+@question_subjects.everything
 @pytest.mark.parametrize("bias_factor", [0.0, 1.0])
 def test_recurrent_models_lose_nothing(encoder, attention, bias_factor):
     for classes in (2, 3):
-        subject = helpers.subject(encoder, attention, classes=classes)
-        context = BatchContext(subject, helpers.batch(subject, [6, 2, 9]))
+        subject = subjects.subject(encoder, attention, classes=classes)
+        context = BatchContext(subject, subjects.batch(subject, [6, 2, 9]))
         both = [lrp(context, torch.full((3,), one), bias_factor=bias_factor) for one in (0, 1)]
         for found in both:
             assert float(found.gap.abs().max()) < 1e-9
@@ -269,9 +271,11 @@ def test_recurrent_models_lose_nothing(encoder, attention, bias_factor):
             close(both[0].inputs.sum((1, 2)), both[0].value, rtol=0, atol=1e-9)
 
 
-@asking.everything
+@question_subjects.everything
 def test_models_with_a_question_lose_nothing_and_the_question_has_its_part(encoder, attention):
-    context = asking.context(asking.subject(encoder, attention), allowed=asking.ALLOWED)
+    context = question_subjects.context(
+        question_subjects.subject(encoder, attention), allowed=question_subjects.ALLOWED
+    )
     found = lrp(context)
     assert float(found.gap.abs().max()) < 1e-9
     assert found.inputs.isfinite().all()
@@ -279,8 +283,8 @@ def test_models_with_a_question_lose_nothing_and_the_question_has_its_part(encod
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3])
 def test_a_question_takes_its_share_of_the_output(epsilon):
-    subject = asking.subject("average", "dot")
-    context = asking.context(subject, lengths=(3, 4))
+    subject = question_subjects.subject("average", "dot")
+    context = question_subjects.context(subject, lengths=(3, 4))
     found, forward = lrp(context, of="logit", epsilon=epsilon), context.forward
     rules, output = by_hand.Arras(epsilon, 0.0), subject.network.decoder
     for b, target in enumerate(context.predicted.tolist()):
@@ -302,8 +306,8 @@ def test_a_question_takes_its_share_of_the_output(epsilon):
 
 
 def test_what_the_rules_are_not_made_for_is_refused_with_a_sentence():
-    subject = helpers.subject()
-    recurrent = BatchContext(subject, helpers.batch(subject, [4, 2]))
+    subject = subjects.subject()
+    recurrent = BatchContext(subject, subjects.batch(subject, [4, 2]))
     with pytest.raises(NotApplicable, match=r"^rule='attn' applies to transformers only; .*\.$"):
         lrp(recurrent, rule="attn")
     for settings in ({"epsilon": 0.1}, {"bias_factor": 1.0}):
@@ -337,11 +341,11 @@ def test_the_patent_is_told_once_and_apart_from_the_output(caplog):
 @pytest.mark.parametrize("name", ["bert", "bilstm"])
 def test_words_whose_vectors_moved_are_explained_where_they_are(name):
     if name == "bert":
-        subject = seams.subject(name)
-        batch = seams.batch(subject)
+        subject = attention_families.subject(name)
+        batch = attention_families.batch(subject)
     else:
-        subject = helpers.subject(name)
-        batch = helpers.batch(subject, [4, 2, 5])
+        subject = subjects.subject(name)
+        batch = subjects.batch(subject, [4, 2, 5])
     vectors = subject.embed(batch)
     same = BatchContext(PerturbedSubject(subject, batch, vectors), batch)
     other = BatchContext(PerturbedSubject(subject, batch, 1.1 * vectors), batch)
@@ -353,9 +357,9 @@ def test_words_whose_vectors_moved_are_explained_where_they_are(name):
 
 
 def test_weights_that_are_to_be_trained_make_no_difference():
-    trained = seams.made(tiny.build("deberta"), "deberta")
-    fixed = seams.made(tiny.build("deberta").requires_grad_(False), "deberta")
-    one, other = (BatchContext(each, seams.batch(each)) for each in (trained, fixed))
+    trained = attention_families.made(tiny_models.build("deberta"), "deberta")
+    fixed = attention_families.made(tiny_models.build("deberta").requires_grad_(False), "deberta")
+    one, other = (BatchContext(each, attention_families.batch(each)) for each in (trained, fixed))
     for rule in ("cp", "attn"):
         close(lrp(one, rule=rule).inputs, lrp(other, rule=rule).inputs, rtol=0, atol=1e-12)
     assert all(each.requires_grad for each in trained.model.parameters())
@@ -368,7 +372,7 @@ def test_a_trained_encoder_loses_nothing():
 
     subject, _ = new_classifier("minilm", ("a", "b", "c"), seed=0, max_tokens=64)
     subject.model.double()
-    context = BatchContext(subject, seams.batch(subject))
+    context = BatchContext(subject, attention_families.batch(subject))
     for rule in ("cp", "attn"):
         found = lrp(context, rule=rule, of="logit")
         assert float(found.gap.abs().max()) < 1e-10

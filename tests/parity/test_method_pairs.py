@@ -8,8 +8,6 @@ import pytest
 import torch
 from test_checks import kendall, ranks, same
 
-import helpers
-import measured
 from heedful.checks import checks
 from heedful.checks.faithfulness.item_scores import with_attention
 from heedful.checks.requested_methods import (
@@ -29,6 +27,7 @@ from heedful.methods.erasure.lime import Lime
 from heedful.methods.prerequisites import ready_methods, warn_left_out
 from heedful.models.batch_context import BatchContext
 from heedful.pipeline.audit.job import run_job
+from support import measured_values, subjects
 
 ERASURE_METHODS = ("leave_one_out", "occlusion", "lime", "kernel_shap", "shapley")
 
@@ -47,7 +46,9 @@ def pairs(findings, measure):
 
 
 def plain(findings):
-    return {name: one for name, one in measured.columns(findings).items() if "_pair[" not in name}
+    return {
+        name: one for name, one in measured_values.columns(findings).items() if "_pair[" not in name
+    }
 
 
 def parts(check):
@@ -94,8 +95,8 @@ def overlap(a, b, top):
 @pytest.mark.parametrize("kind", [("bilstm", "additive", 2), ("average", "dot", 3)], ids=str)
 def test_every_pair_is_that_of_scipy_and_of_a_plain_loop(kind):
     encoder, attention, classes = kind
-    subject = helpers.subject(encoder, attention, classes=classes, seed=12)
-    encoded = helpers.encoded(subject, LENGTHS, seed=13)
+    subject = subjects.subject(encoder, attention, classes=classes, seed=12)
+    encoded = subjects.encoded(subject, LENGTHS, seed=13)
     check = checks.build("agreement", shuffles=2, methods=ASKED, top=4)
     found = check(BatchContext(subject, collate(encoded)))
     taus, overlaps = pairs(found, "tau_pair"), pairs(found, "overlap_pair")
@@ -115,8 +116,8 @@ def test_every_pair_is_that_of_scipy_and_of_a_plain_loop(kind):
 
 
 def test_references_are_sorts_of_saliency_against_each_other():
-    subject = helpers.subject(seed=12)
-    context = BatchContext(subject, helpers.batch(subject, LENGTHS, seed=13))
+    subject = subjects.subject(seed=12)
+    context = BatchContext(subject, subjects.batch(subject, LENGTHS, seed=13))
     found = checks.build("agreement", methods=ASKED)(context)
     taus, columns = pairs(found, "tau_pair"), plain(found)
     saliency = [
@@ -138,8 +139,8 @@ def test_references_are_sorts_of_saliency_against_each_other():
 
 
 def test_what_was_asked_for_changes_nothing_of_what_was_published():
-    subject = helpers.subject()
-    context = BatchContext(subject, helpers.batch(subject, LENGTHS))
+    subject = subjects.subject()
+    context = BatchContext(subject, subjects.batch(subject, LENGTHS))
     bare = checks.build("agreement")
     more = checks.build("agreement", methods=("gradient", "random"))
     usual, found = plain(bare(context)), plain(more(context))
@@ -155,9 +156,9 @@ def test_what_was_asked_for_changes_nothing_of_what_was_published():
 
 
 def test_the_size_of_batches_never_matters():
-    subject = helpers.subject()
+    subject = subjects.subject()
     draw = np.random.default_rng(4)
-    texts = [" ".join(draw.choice(helpers.WORDS, length)) for length in (3, 14, 6, 1, 5, 6, 18)]
+    texts = [" ".join(draw.choice(subjects.WORDS, length)) for length in (3, 14, 6, 1, 5, 6, 18)]
     examples = [Example(index, text, 0) for index, text in enumerate(texts)]
     check = checks.build("agreement", shuffles=2, methods=("all", *FEW))
     usual, *others = (
@@ -178,11 +179,11 @@ def test_the_size_of_batches_never_matters():
 
 
 def test_a_method_that_refuses_is_no_zero_and_says_why():
-    subject = helpers.subject()
+    subject = subjects.subject()
     found = checks.build("agreement", methods=("rollout", "random"))(
-        BatchContext(subject, helpers.batch(subject, [4, 7]))
+        BatchContext(subject, subjects.batch(subject, [4, 7]))
     )
-    ((name, why),) = measured.missing(found).items()
+    ((name, why),) = measured_values.missing(found).items()
     assert name == "tau_leave_one_out[rollout]"
     assert "several layers" in why
     assert np.isnan(plain(found)[name]).all()
@@ -190,19 +191,19 @@ def test_a_method_that_refuses_is_no_zero_and_says_why():
 
 
 def test_a_text_too_long_for_a_method_does_not_take_it_from_others():
-    subject = helpers.subject()
+    subject = subjects.subject()
     check = checks.build("agreement", methods=("shapley",))
-    found = check(BatchContext(subject, helpers.batch(subject, [5, 13])))
+    found = check(BatchContext(subject, subjects.batch(subject, [5, 13])))
     assert np.isnan(plain(found)["tau_leave_one_out[shapley]"]).tolist() == [False, True]
     (missing,) = found.missing
     assert (missing.measure, missing.method) == ("tau_leave_one_out", "shapley")
     assert "13 tokens would take 8,192 passes" in missing.reason
-    assert not check(BatchContext(subject, helpers.batch(subject, [5, 12]))).missing
+    assert not check(BatchContext(subject, subjects.batch(subject, [5, 12]))).missing
 
 
 def test_methods_of_one_check_share_their_passes():
-    subject = helpers.subject()
-    context = BatchContext(subject, helpers.batch(subject, [5, 6]))
+    subject = subjects.subject()
+    context = BatchContext(subject, subjects.batch(subject, [5, 6]))
     asked = (Lime(samples=64), KernelShap(samples=64))
     with torch.no_grad():
         checks.build("agreement", methods=asked)(context)
@@ -237,11 +238,11 @@ def test_a_method_without_what_must_be_made_for_it_is_left_out_and_told_once(cap
 
 
 def test_a_method_that_is_named_says_what_it_lacks():
-    subject = helpers.subject()
+    subject = subjects.subject()
     found = checks.build("agreement", methods=("diffmask",))(
-        BatchContext(subject, helpers.batch(subject, [4]))
+        BatchContext(subject, subjects.batch(subject, [4]))
     )
-    assert measured.missing(found) == {"tau_leave_one_out[diffmask]": NO_EXPLAINER}
+    assert measured_values.missing(found) == {"tau_leave_one_out[diffmask]": NO_EXPLAINER}
 
 
 @pytest.mark.parametrize("asked", [("rolout",), ("lime", "rolout")])

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-import helpers
-import plain_encoders
 from heedful.core.batch import collate
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.attention import attentions
 from heedful.models.recurrent.encoders import encoders
 from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS
+from support import reference_encoders, subjects
 
 ENCODERS, ATTENTIONS = ("bilstm", "cnn", "average", "mlp"), ("additive", "dot", "uniform")
 TEXTS = ((3, 9), (0, 1), (5, 13), (2, 2), (9, 4))  # first word, number of words
@@ -40,9 +39,9 @@ def plain_forward(subject, words):
     """States, attention and logits of <SOS> words <EOS>, without padding or batch."""
     W = {name: value.numpy() for name, value in subject.network.state_dict().items()}
     encoder, attention = subject.family.split("-")
-    ids = [SOS, *(len(SPECIAL_TOKENS) + helpers.WORDS.index(word) for word in words), EOS]
+    ids = [SOS, *(len(SPECIAL_TOKENS) + subjects.WORDS.index(word) for word in words), EOS]
     rows = [W["embedding.weight"][number] for number in ids]
-    states = plain_encoders.ENCODE[encoder](rows, plain_encoders.inside(W, "encoder"))
+    states = reference_encoders.ENCODE[encoder](rows, reference_encoders.inside(W, "encoder"))
     scores = [attention_score(h, W, attention) for h in states[1:-1]]
     parts = [math.exp(score) for score in scores]
     weights = [0.0, *(part / sum(parts) for part in parts), 0.0]  # the two signs: never attended
@@ -55,7 +54,7 @@ def plain_forward(subject, words):
 
 
 def texts():
-    return [[helpers.WORDS[(first + 7 * k) % 30] for k in range(n)] for first, n in TEXTS]
+    return [[subjects.WORDS[(first + 7 * k) % 30] for k in range(n)] for first, n in TEXTS]
 
 
 def encode(subject, number, words):
@@ -69,7 +68,7 @@ def test_every_registered_encoder_and_attention_has_its_plain_loop():
 
 @pytest.mark.parametrize(("encoder", "attention", "classes"), everything)
 def test_forward_is_that_of_plain_loops(encoder, attention, classes):
-    subject = helpers.subject(encoder, attention, classes=classes, seed=3)
+    subject = subjects.subject(encoder, attention, classes=classes, seed=3)
     batch = collate([encode(subject, n, words) for n, words in enumerate(texts())])
     found = subject.forward(batch)
     for row, words in enumerate(texts()):
@@ -91,7 +90,7 @@ def test_forward_is_that_of_plain_loops(encoder, attention, classes):
 
 @pytest.mark.parametrize(("encoder", "attention", "classes"), everything)
 def test_padding_never_matters(encoder, attention, classes):
-    subject = helpers.subject(encoder, attention, classes=classes, seed=4)
+    subject = subjects.subject(encoder, attention, classes=classes, seed=4)
     encoded = [encode(subject, n, words) for n, words in enumerate(texts())]
     batch = collate(encoded)
     junk = torch.randint(0, 34, batch.ids.shape, generator=torch.Generator().manual_seed(1))
@@ -110,7 +109,7 @@ def test_padding_never_matters(encoder, attention, classes):
 
 @pytest.mark.parametrize(("encoder", "attention", "classes"), everything)
 def test_decoder_is_the_output_layer_under_any_attention(encoder, attention, classes):
-    subject = helpers.subject(encoder, attention, classes=classes, seed=5)
+    subject = subjects.subject(encoder, attention, classes=classes, seed=5)
     batch = collate([encode(subject, n, words) for n, words in enumerate(texts())])
     forward = subject.forward(batch)
     decoder = subject.decoder(batch, forward)
@@ -137,7 +136,7 @@ def test_decoder_is_the_output_layer_under_any_attention(encoder, attention, cla
 
 @pytest.mark.parametrize("encoder", ENCODERS)
 def test_a_text_without_words_still_has_an_output(encoder):
-    subject = helpers.subject(encoder, "additive", seed=6)
+    subject = subjects.subject(encoder, "additive", seed=6)
     batch = collate([encode(subject, 0, []), encode(subject, 1, ["w1", "w2"])])
     found = subject.forward(batch)
     assert not found.attention[0].any()

@@ -10,7 +10,6 @@ import pytest
 import torch
 from benchmarks import plain
 
-import helpers
 from heedful.checks.interventions.certified_optimum import CertifiedAdversary
 from heedful.checks.interventions.gradient_search import AdversarialSearch
 from heedful.checks.interventions.simple import Permute
@@ -21,6 +20,7 @@ from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, tvd
 from heedful.training.loop.recurrent_trainable import SparseStep
 from heedful.training.recipe import Recipe, build_recurrent_optimiser, loss_for
+from support import subjects
 
 LENGTHS = [2, 3, 5, 8, 12, 9, 4, 12]  # the published deletion needs a word to be left
 EPSILON = 0.05
@@ -30,8 +30,8 @@ STEPS = 20
 
 @pytest.fixture(params=[0, 1, 2])
 def context(request):
-    subject = helpers.subject(seed=request.param)
-    return BatchContext(subject, helpers.batch(subject, LENGTHS, seed=request.param))
+    subject = subjects.subject(seed=request.param)
+    return BatchContext(subject, subjects.batch(subject, LENGTHS, seed=request.param))
 
 
 @pytest.fixture(autouse=True)
@@ -138,7 +138,7 @@ def test_training_is_the_same_step_by_step(context, gold):
     draw = torch.Generator().manual_seed(3)
     batches = [
         (
-            helpers.batch(context.subject, LENGTHS, seed=number),
+            subjects.batch(context.subject, LENGTHS, seed=number),
             torch.randint(0, 2, (len(LENGTHS),), generator=draw),
         )
         for number in range(STEPS)

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from sklearn.metrics import average_precision_score, f1_score
 
-import measured
-from games import members, subject, texts_of
 from heedful.checks import checks, default_checks
 from heedful.checks.sanity.plausibility.check import (
     NO_RATIONALE,
@@ -33,6 +31,8 @@ from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor import rationale_metrics
 from heedful.numerics.tensor.ranking import dense_ranks
+from support import measured_values
+from support.reference_removal import members, subject, texts_of
 
 SEED, ORDERS, SHARE, NEUTRAL = 3, 4, 0.4, 2.0
 ASKED = ("gradient", "input_x_gradient", "leave_one_out")
@@ -63,7 +63,7 @@ def sat(name, **more):
 
 
 def found_by(check, context):
-    return measured.columns(check(context))
+    return measured_values.columns(check(context))
 
 
 def spans(chosen):
@@ -219,23 +219,23 @@ def test_without_marks_it_says_so():
     texts, _, context = sat("cnn")
     nobody = replace(context, rationales={}, cache={})
     findings = check_of()(nobody)
-    missing = measured.missing(findings)
-    assert set(missing) == set(measured.columns(findings))
-    assert set(map(measured.plain, missing)) == {
+    missing = measured_values.missing(findings)
+    assert set(missing) == set(measured_values.columns(findings))
+    assert set(map(measured_values.plain, missing)) == {
         one.name for one in checks.spec("plausibility").measures if one.kind != "p"
     }
     assert missing["auprc[attention]"] == NO_RATIONALE
     assert missing["rank_human[attention]"] == NO_WORD_SCORES
     unsized = check_of(share=0.0)(context)
-    why = measured.missing(unsized)
+    why = measured_values.missing(unsized)
     assert why["iou_f1[random]"] == why["token_f1[attention]"] == NO_SHARE
     assert "auprc[attention]" not in why
     assert why["sign_human[leave_one_out]"] == TOO_MANY_CLASSES  # this model has three classes
-    found = measured.columns(unsized)
+    found = measured_values.columns(unsized)
     assert np.isnan(found["token_f1[attention]"]).all()
     odd = {one.index: WordAnnotations(why=PAIR_NOT_ALIGNED) for one in texts}
     unaligned = check_of()(replace(context, rationales=odd, cache={}))
-    assert measured.missing(unaligned)["top_k[gradient]"] == PAIR_NOT_ALIGNED
+    assert measured_values.missing(unaligned)["top_k[gradient]"] == PAIR_NOT_ALIGNED
 
 
 def test_the_share_of_the_data_is_the_mean_of_those_that_have_one():

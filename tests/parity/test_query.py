@@ -7,17 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-import asking
-import helpers
-import plain_encoders
-from asking import ALLOWED, everything
 from heedful.core.errors import DataError, ShapeError
 from heedful.core.values import EXCLUDED_LOGIT, Example
 from heedful.methods import methods
 from heedful.models.recurrent.attention import attentions
 from heedful.models.recurrent.encoders import encoders
 from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS
-from helpers import WORDS
+from support import question_subjects, reference_encoders, subjects
+from support.question_subjects import ALLOWED, everything
+from support.subjects import WORDS
 
 SOS, EOS = SPECIAL_TOKENS.index("<SOS>"), SPECIAL_TOKENS.index("<EOS>")
 
@@ -31,7 +29,7 @@ def read(subject, text, part):
     W, encoder = weights_of(subject), subject.network.shape.encoder
     ids = [SOS, *(len(SPECIAL_TOKENS) + WORDS.index(word) for word in text.split()), EOS]
     rows = [W["embedding.weight"][number] for number in ids]
-    return np.array(plain_encoders.ENCODE[encoder](rows, plain_encoders.inside(W, part)))
+    return np.array(reference_encoders.ENCODE[encoder](rows, reference_encoders.inside(W, part)))
 
 
 def gist(subject, text):
@@ -82,19 +80,19 @@ def softmax(logits):
 
 
 def test_every_encoder_and_attention_is_tried():
-    assert set(encoders) == set(asking.ENCODERS)
-    assert set(attentions) == set(asking.ATTENTIONS)
+    assert set(encoders) == set(question_subjects.ENCODERS)
+    assert set(attentions) == set(question_subjects.ATTENTIONS)
 
 
 @everything
 def test_forward_and_decoder_are_those_of_plain_loops(encoder, attention):
-    subject = asking.subject(encoder, attention, seed=3)
-    context = asking.context(subject, allowed=ALLOWED)
+    subject = question_subjects.subject(encoder, attention, seed=3)
+    context = question_subjects.context(subject, allowed=ALLOWED)
     found, mask = context.forward, context.batch.mask
     draw = torch.Generator().manual_seed(2)
     other = torch.rand(2, *mask.shape, generator=draw, dtype=torch.float64) * mask
     decoded = context.decode(other)
-    for row, example in enumerate(asking.examples(allowed=ALLOWED)):
+    for row, example in enumerate(question_subjects.examples(allowed=ALLOWED)):
         states, weights, logits = plain(subject, example)
         n = len(weights)
         np.testing.assert_allclose(found.states[row, :n].numpy(), states, rtol=0, atol=1e-12)
@@ -110,10 +108,10 @@ def test_forward_and_decoder_are_those_of_plain_loops(encoder, attention):
 
 @everything
 def test_leaving_each_token_out_is_a_text_without_it(encoder, attention):
-    subject = asking.subject(encoder, attention, seed=4)
-    context = asking.context(subject, allowed=ALLOWED)
+    subject = question_subjects.subject(encoder, attention, seed=4)
+    context = question_subjects.context(subject, allowed=ALLOWED)
     found = subject.without_each(context.batch, max_batch_tokens=20_000)
-    for row, example in enumerate(asking.examples(allowed=ALLOWED)):
+    for row, example in enumerate(question_subjects.examples(allowed=ALLOWED)):
         words = example.text.split()
         for place in range(len(words)):
             left = " ".join(words[:place] + words[place + 1 :])
@@ -129,17 +127,19 @@ def test_leaving_each_token_out_is_a_text_without_it(encoder, attention):
     torch.testing.assert_close(few, found, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("encoder", asking.ENCODERS)
+@pytest.mark.parametrize("encoder", question_subjects.ENCODERS)
 def test_the_slow_way_leaves_out_the_same(encoder):
-    context = asking.context(asking.subject(encoder, "dot", seed=5), (4, 7), [None, (0, 3)])
+    context = question_subjects.context(
+        question_subjects.subject(encoder, "dot", seed=5), (4, 7), [None, (0, 3)]
+    )
     slow = context._run_every_variant()
     torch.testing.assert_close(slow, context.without_each, rtol=0, atol=1e-11)
 
 
 @everything
 def test_neither_padding_nor_company_matters(encoder, attention):
-    subject = asking.subject(encoder, attention, seed=6)
-    context = asking.context(subject, allowed=ALLOWED)
+    subject = question_subjects.subject(encoder, attention, seed=6)
+    context = question_subjects.context(subject, allowed=ALLOWED)
     batch, together = context.batch, context.forward
     junk = torch.randint(0, 34, batch.ids.shape, generator=torch.Generator().manual_seed(1))
     wide = torch.cat([batch.query, torch.zeros(len(batch), 3, dtype=torch.long)], dim=1)
@@ -154,8 +154,8 @@ def test_neither_padding_nor_company_matters(encoder, attention):
 
 @everything
 def test_the_one_hot_gradient_is_that_of_small_steps_under_the_same_weights(encoder, attention):
-    subject = asking.subject(encoder, attention, seed=7)
-    context = asking.context(subject, (5, 3), [None, (1, 2, 3)])
+    subject = question_subjects.subject(encoder, attention, seed=7)
+    context = question_subjects.context(subject, (5, 3), [None, (1, 2, 3)])
     found = context.gradient(context.predicted, attention=context.forward.attention)
     embedded, weights, step = context.embedded.detach(), context.forward.attention, 1e-6
 
@@ -172,7 +172,7 @@ def test_the_one_hot_gradient_is_that_of_small_steps_under_the_same_weights(enco
 
 
 def test_classes_that_are_not_allowed_have_no_chance_and_no_slope():
-    context = asking.context(asking.subject(), (6, 4), [(0, 2), (3,)])
+    context = question_subjects.context(question_subjects.subject(), (6, 4), [(0, 2), (3,)])
     chances = context.forward.probabilities
     assert chances[0, [1, 3]].tolist() == [0.0, 0.0]
     assert chances[1].tolist() == [0.0, 0.0, 0.0, 1.0]
@@ -181,7 +181,7 @@ def test_classes_that_are_not_allowed_have_no_chance_and_no_slope():
 
 
 def test_another_question_gives_another_answer_about_the_same_text():
-    subject = asking.subject()
+    subject = question_subjects.subject()
     one, other = (subject.encode(Example(0, "w1 w2 w3", 0, pair=q)) for q in ("w4", "w5"))
     batch = subject.batch([one, other, one])
     found = subject.forward(batch)
@@ -192,20 +192,20 @@ def test_another_question_gives_another_answer_about_the_same_text():
 
 def test_rows_that_do_not_fit_are_refused():
     with pytest.raises(DataError, match="reads two texts and row 7 has one"):
-        asking.subject().encode(Example(7, "w1", 0))
+        question_subjects.subject().encode(Example(7, "w1", 0))
     with pytest.raises(DataError, match="None of the candidates of row 7 is a class"):
-        asking.subject().encode(Example(7, "w1", 0, pair="w2", candidates=()))
+        question_subjects.subject().encode(Example(7, "w1", 0, pair="w2", candidates=()))
     with pytest.raises(DataError, match="cannot exclude classes"):
-        helpers.subject().encode(Example(7, "w1", 0, candidates=(0,)))
-    batch = asking.context(asking.subject()).batch
+        subjects.subject().encode(Example(7, "w1", 0, candidates=(0,)))
+    batch = question_subjects.context(question_subjects.subject()).batch
     with pytest.raises(ShapeError, match="reads one text"):
-        helpers.subject().forward(batch)
+        subjects.subject().forward(batch)
     with pytest.raises(ShapeError, match="the batch has no query"):
-        asking.subject().forward(replace(batch, query=None))
+        question_subjects.subject().forward(replace(batch, query=None))
 
 
 def test_a_long_question_is_cut_and_counted():
-    subject = replace(asking.subject(), max_words=3)
+    subject = replace(question_subjects.subject(), max_words=3)
     one = subject.encode(Example(0, "w1 w2", 0, pair="w1 w2 w3 w4"))
     assert (one.query, one.truncated) == ((SOS, 5, 6, 7, EOS), True)
     assert not subject.encode(Example(0, "w1 w2", 0, pair="w1 w2 w3")).truncated

@@ -12,10 +12,6 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-import helpers
-import measured
-import tiny
-from games import grouped, members, subject, texts_of
 from heedful.checks import checks, default_checks
 from heedful.checks.sanity.randomisation.check import UNIFORM_HAS_NO_RANKS
 from heedful.core.batch import collate
@@ -29,6 +25,8 @@ from heedful.models.perturbed.randomised_weights import randomisable_copy
 from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.planted.hand_built import draw_texts, hand_built_subjects
+from support import measured_values, subjects, tiny_models
+from support.reference_removal import grouped, members, subject, texts_of
 
 SEED = 3
 ASKED = ("gradient", "input_x_gradient", "leave_one_out")
@@ -45,7 +43,7 @@ def module_of(one):
 def sat(name, **more):
     one, found = subject(name), texts_of(name)
     if name in ("bilstm", "cnn"):
-        found = helpers.encoded(one, [9, 5, 1, 4], seed=4)
+        found = subjects.encoded(one, [9, 5, 1, 4], seed=4)
     return found, BatchContext(one, one.batch(found), seed=SEED, **more)
 
 
@@ -111,7 +109,7 @@ def row(method, setting):
 def test_every_copy_by_hand(name):
     found, context = sat(name)
     check = checks.build("randomisation", methods=ASKED)
-    got = measured.columns(check(context))
+    got = measured_values.columns(check(context))
     parts = PARTS[name]
     copies = {None: parts}
     copies |= {f"cascade {n}: {parts[n - 1]}": parts[:n] for n in range(1, len(parts) + 1)}
@@ -131,8 +129,8 @@ def test_every_copy_by_hand(name):
 def test_the_controls():
     found, context = sat("bilstm")
     findings = checks.build("randomisation", ways=())(context)
-    assert measured.missing(findings) == {"rank_correlation[uniform]": UNIFORM_HAS_NO_RANKS}
-    got = measured.columns(findings)
+    assert measured_values.missing(findings) == {"rank_correlation[uniform]": UNIFORM_HAS_NO_RANKS}
+    got = measured_values.columns(findings)
     assert all(one.setting is None for one in findings.measurements)
     for row, text in enumerate(found):
         drawn = generator(SEED, "two orders of randomisation", text.index)
@@ -175,15 +173,15 @@ def test_what_a_subject_remembers_of_its_weights_is_not_taken_over():
     assert not torch.allclose(*blanks)
 
 
-@pytest.mark.parametrize("name", tiny.FAMILIES)
+@pytest.mark.parametrize("name", tiny_models.FAMILIES)
 def test_every_weight_of_every_family_is_in_one_group(name):
-    model = tiny.model(name)
-    one = from_model(model, tiny.tokenizer(name))
+    model = tiny_models.model(name)
+    one = from_model(model, tiny_models.tokenizer(name))
     groups = randomisable_copy(one, seed=SEED).groups
     every = [weight for group in groups.values() for weight in group]
     assert sorted(every) == sorted(weight for weight, _ in model.named_parameters())
     layers = [group for group in groups if "layer" in group]
-    sides = 2 if tiny.FAMILIES[name].seq2seq else 1
+    sides = 2 if tiny_models.FAMILIES[name].seq2seq else 1
     assert len(layers) == (1 if name == "albert" else 2 * sides)  # albert's share one
     assert list(groups) == [g for g in ("head", *layers, "embeddings") if g in groups]
     assert layers == sorted(layers, reverse=True) or sides == 2
@@ -198,7 +196,7 @@ def test_subjects_whose_weights_nobody_can_draw_are_told_apart():
     assert not findings.measurements
     why = "the initialisation of planted-honest-peaked is unknown, so it cannot be randomised"
     names = (*check.names, "uniform", "random")
-    assert measured.missing(findings) == {f"rank_correlation[{name}]": why for name in names}
+    assert measured_values.missing(findings) == {f"rank_correlation[{name}]": why for name in names}
 
 
 def test_a_model_that_does_not_hear_its_weights_is_an_error():
@@ -209,7 +207,7 @@ def test_a_model_that_does_not_hear_its_weights_is_an_error():
 
     own = subject("bilstm")
     deaf = Deaf(own.network, own.vocabulary, own.tokenizer, own.labels)
-    encoded = helpers.encoded(own, [5])
+    encoded = subjects.encoded(own, [5])
     with pytest.raises(ModelError, match="does not compute with the parameters"):
         checks.build("randomisation", methods=("attention",))(BatchContext(deaf, collate(encoded)))
 
@@ -237,7 +235,7 @@ def early():
 
 def test_a_method_that_ignores_the_model_stays_the_same(early):
     one = subject("bilstm")
-    encoded = helpers.encoded(one, [8, 12, 20], seed=2)
+    encoded = subjects.encoded(one, [8, 12, 20], seed=2)
     check = checks.build("randomisation", methods=("early",))
     for row in check(BatchContext(one, collate(encoded))).measurements:
         if row.method == "early":

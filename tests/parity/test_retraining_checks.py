@@ -11,8 +11,6 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-import measured
-from games import grouped
 from heedful.checks import checks
 from heedful.checks.retraining.deception.check import attention_mass
 from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
@@ -42,7 +40,9 @@ from heedful.training.variants.variants import (
     variant_from_dict,
     variant_to_dict,
 )
-from schooling import base, data
+from support import measured_values
+from support.reference_removal import grouped
+from support.retraining import base, data
 
 PACE = {"epochs": 3, "patience": 3}
 CUES = HiddenWords("rationale")
@@ -97,7 +97,7 @@ def plain_jsd(p, q):
 
 
 def columns(check, trial, **settings):
-    return measured.columns(checks.build(check, **settings).examine(trial))
+    return measured_values.columns(checks.build(check, **settings).examine(trial))
 
 
 def test_necessity(trial):
@@ -272,7 +272,7 @@ def test_labels(trial):
             np.testing.assert_allclose(found[f"{arm}[{name}]"], means[arm], atol=1e-9)
         learned = means["with_labels"] - means["rank_correlation"]
         np.testing.assert_allclose(found[f"learned[{name}]"], learned, atol=1e-9)
-    assert set(map(measured.plain, found)) == measured.measures(checks.spec("labels"))
+    assert set(map(measured_values.plain, found)) == measured_values.measures(checks.spec("labels"))
 
 
 def rho(base, other, one, name):
@@ -302,7 +302,7 @@ def test_roar(trial):
     asked, shares = ("attention", "leave_one_out", "rollout"), (0.1, 0.4)
     check = checks.build("roar", methods=asked, shares=shares, seeds=2, **PACE)
     findings = check.examine(trial)
-    found = measured.columns(findings)
+    found = measured_values.columns(findings)
     right = {}
     for name in ("attention", "leave_one_out", "random"):
         for share in shares:
@@ -336,10 +336,10 @@ def test_roar(trial):
         for share in shares:
             of_share = (right[name, share, 1] + right[name, share, 2]) / 2
             assert found[f"score[{name}, share {share}]"] == pytest.approx(of_share)
-    missing = measured.missing(findings)
+    missing = measured_values.missing(findings)
     assert set(missing) == {"score[rollout]", "beyond_random[rollout]"}
     assert "several layers" in missing["score[rollout]"]
-    assert set(map(measured.plain, found)) == measured.measures(checks.spec("roar"))
+    assert set(map(measured_values.plain, found)) == measured_values.measures(checks.spec("roar"))
 
 
 def test_roar_asks_for_every_model_once_and_for_methods_as_they_are_set(trial):
@@ -398,10 +398,10 @@ def test_off_manifold(trial):
     (variant,) = check.variants(trial)
     copy = trial.trained(variant).subject
     findings = check.examine(trial)
-    found = measured.columns(findings)
+    found = measured_values.columns(findings)
     listed = {one.name for one in checks.spec("off_manifold").measures if one.kind != "p"}
     listed -= {"violation"}  # of signed methods
-    assert {measured.plain(name) for name in found if "masking]" not in name} == listed
+    assert {measured_values.plain(name) for name in found if "masking]" not in name} == listed
     assert not findings.missing
     for row, one in enumerate(trial.texts.encoded):
         own, other = (subject.forward(collate([one])) for subject in (trial.base, copy))

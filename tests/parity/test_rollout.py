@@ -7,16 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-import helpers
-import seams
-import tiny
-import tiny_tokenizers
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.values import Example
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
 from heedful.models.transformer.from_pretrained import from_model
+from support import attention_families, subjects, tiny_models, tiny_tokenizers
 
 CAUSAL = ("gpt2", "mistral", "llama", "gpt-oss")
 PLAIN = ("bert", "albert", "xlnet", "deberta", *CAUSAL)
@@ -29,10 +26,13 @@ both = pytest.mark.parametrize("method", ["rollout", "flow"])
 @cache
 def told(name, text):
     """Every map of one text alone, from the same model, which no part of heedful runs here."""
-    subject, model = seams.subject(name), tiny.build(name, attention="eager").requires_grad_(False)
-    given = seams.inputs(subject, seams.batch(subject, [text]))
+    subject, model = (
+        attention_families.subject(name),
+        tiny_models.build(name, attention="eager").requires_grad_(False),
+    )
+    given = attention_families.inputs(subject, attention_families.batch(subject, [text]))
     out = model(**given, output_attentions=True)
-    if not tiny.FAMILIES[name].seq2seq:
+    if not tiny_models.FAMILIES[name].seq2seq:
         return [one[0].double().numpy() for one in out.attentions]
     stacks = out.encoder_attentions, out.decoder_attentions, out.cross_attentions
     return [[one[0].double().numpy() for one in stack] for stack in stacks]
@@ -100,10 +100,10 @@ def at(matrix, position):
     return {"first": matrix[0], "last": matrix[-1], "mean": matrix.mean(0)}[position]
 
 
-def explained(method, name, texts=seams.TEXTS, scope=None, **settings):
+def explained(method, name, texts=attention_families.TEXTS, scope=None, **settings):
     """Texts with their scores out of a padded batch, cut to their tokens, and which are words."""
-    subject = seams.subject(name, scope)
-    context = BatchContext(subject, seams.batch(subject, texts))
+    subject = attention_families.subject(name, scope)
+    context = BatchContext(subject, attention_families.batch(subject, texts))
     scores = methods.build(method, **settings)(context, context.predicted).scores
     batch = context.batch
     assert not scores[~batch.mask].any()
@@ -117,9 +117,9 @@ def same(found, wanted, words, near):
 
 def exactness(name):
     """How near two ways must come; some families take their softmax in float32."""
-    if tiny.FAMILIES[name].dtype != torch.float64 or name == "deberta":
+    if tiny_models.FAMILIES[name].dtype != torch.float64 or name == "deberta":
         return 1e-5
-    return 1e-7 if name in seams.ROUGH else 1e-10
+    return 1e-7 if name in attention_families.ROUGH else 1e-10
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -128,9 +128,12 @@ def test_rollout_is_the_product_of_the_layers_last_to_first(name):
     divided = [{"normalise": "row"}, {"normalise": "row", "heads": "max"}]
     for settings in [{}, {"heads": "max"}, {"start_layer": 1}, *residuals, *divided]:
         for text, found, words in explained("rollout", name, **settings):
-            wanted = at(rolled(told(name, text), **settings), seams.subject(name).scope.position)
+            wanted = at(
+                rolled(told(name, text), **settings),
+                attention_families.subject(name).scope.position,
+            )
             same(found, wanted, words, exactness(name))
-    maps = told(name, seams.TEXTS[0])
+    maps = told(name, attention_families.TEXTS[0])
     assert np.abs(rolled(maps) - rolled(maps[::-1])).max() > 0.01  # the other order is not the same
 
 
@@ -153,7 +156,7 @@ def test_rows_that_sum_to_one_need_no_normalising(name):
         added = np.eye(maps[0].shape[-1])
         for one in maps:  # without halves: I + A
             added = (np.eye(len(added)) + one.mean(0)) @ added
-        wanted = at(added, seams.subject(name).scope.position) / 2 ** len(maps)
+        wanted = at(added, attention_families.subject(name).scope.position) / 2 ** len(maps)
         same(plain, wanted, words, exactness(name))
 
 
@@ -169,12 +172,12 @@ def test_a_sink_takes_its_share_unless_normalised_away():
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_even_attention_has_a_closed_form(count):
-    model = tiny.build("bert", num_hidden_layers=count)
+    model = tiny_models.build("bert", num_hidden_layers=count)
     for block in model.bert.encoder.layer:  # all queries zero: every key is as good as any other
         block.attention.self.query.requires_grad_(False).weight.zero_()
         block.attention.self.query.bias.zero_()
-    subject = from_model(model, tiny.tokenizer("bert"))
-    context = BatchContext(subject, seams.batch(subject))
+    subject = from_model(model, tiny_models.tokenizer("bert"))
+    context = BatchContext(subject, attention_families.batch(subject))
     found = methods.build("rollout")(context, context.predicted).scores
     for row, present, mask in zip(found, context.batch.present, context.batch.mask, strict=True):
         share = (1 - 0.5**count) / int(present.sum())  # the rest stays with the first token
@@ -193,7 +196,7 @@ def test_what_comes_later_is_not_behind_the_first_position(method, name):
 @pytest.mark.parametrize("name", [*PLAIN, *TRANSLATORS])
 @pytest.mark.parametrize("residual", [0.5, 0.8])
 def test_flow_is_what_networkx_finds_and_never_less_than_rollout(name, residual):
-    position = seams.subject(name).scope.position
+    position = attention_families.subject(name).scope.position
     roll = translated if name in TRANSLATORS else rolled
     for text, found, words in explained("flow", name, SHORT, residual=residual):
         maps = told(name, text)
@@ -204,8 +207,10 @@ def test_flow_is_what_networkx_finds_and_never_less_than_rollout(name, residual)
 
 
 def test_flow_through_one_layer_is_that_layer():
-    subject = from_model(tiny.build("bert", num_hidden_layers=1), tiny.tokenizer("bert"))
-    context = BatchContext(subject, seams.batch(subject))
+    subject = from_model(
+        tiny_models.build("bert", num_hidden_layers=1), tiny_models.tokenizer("bert")
+    )
+    context = BatchContext(subject, attention_families.batch(subject))
     half = 0.5 * context.forward.maps[0].mean(1)[:, 0] * context.batch.mask  # no word stands first
     for method in ("rollout", "flow"):
         found = methods.build(method)(context, context.predicted).scores
@@ -213,7 +218,7 @@ def test_flow_through_one_layer_is_that_layer():
 
 
 def test_flow_is_solved_for_texts_of_64_tokens_and_refused_for_65():
-    model = tiny.build("bert", max_position_embeddings=80)
+    model = tiny_models.build("bert", max_position_embeddings=80)
     subject = from_model(model, tiny_tokenizers.words(types=True, longest=80))
     solved, refused = (
         BatchContext(subject, subject.batch([subject.encode(Example(0, "fine " * words, 0))]))
@@ -238,8 +243,8 @@ def test_an_encoder_decoder_is_rolled_out_through_both(name):
 
 @both
 def test_a_model_of_one_attention_is_refused_with_a_sentence(method):
-    subject = helpers.subject()
-    context = BatchContext(subject, helpers.batch(subject, [4, 2]))
+    subject = subjects.subject()
+    context = BatchContext(subject, subjects.batch(subject, [4, 2]))
     with pytest.raises(NotApplicable, match=rf"^{method} .*this model has one attention\.$"):
         methods.build(method)(context, context.predicted)
 

@@ -7,10 +7,6 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-import games
-import helpers
-import seams
-import tiny
 from heedful.core.batch import collate
 from heedful.core.values import Forward
 from heedful.methods import methods
@@ -18,18 +14,19 @@ from heedful.methods.base import join_pieces
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.mask_words import get_mask_embedding
+from support import attention_families, reference_removal, subjects, tiny_models
 
 captum = pytest.importorskip("captum.attr")
 SCOPES = [Scope(), Scope(0), Scope("all"), Scope(-1, 2), Scope(0, position="mean")]
-ofs = pytest.mark.parametrize("of", games.OF)
+ofs = pytest.mark.parametrize("of", reference_removal.OF)
 EXACT = {"atol": 1e-11, "rtol": 1e-9}
 
 
 @cache
 def eager(name):
     """The subject's model once more, which shows its weights; no part of heedful runs it."""
-    size = games.subject(name).model.config.vocab_size
-    return tiny.build(name, attention="eager", vocab_size=size)
+    size = reference_removal.subject(name).model.config.vocab_size
+    return tiny_models.build(name, attention="eager", vocab_size=size)
 
 
 def value(logits, target, of):
@@ -44,9 +41,9 @@ def outputs(name, text, target, of):
     """The value as a function of the vectors of one text alone, N of it at once."""
 
     def found(x):
-        if name not in tiny.FAMILIES:
+        if name not in tiny_models.FAMILIES:
             batch = collate([text] * len(x))
-            return value(games.subject(name).forward(batch, x).logits, target, of)
+            return value(reference_removal.subject(name).forward(batch, x).logits, target, of)
         logits = eager(name)(inputs_embeds=x).logits
         return value(logits[:, -1] if name == "gpt2" else logits, target, of)
 
@@ -55,16 +52,20 @@ def outputs(name, text, target, of):
 
 def cases(name, of):
     """Each text with its row, its vectors from the model's own table, and its value by them."""
-    _, target = games.sitting_of(name)
-    own = name in tiny.FAMILIES
-    table = eager(name).get_input_embeddings() if own else games.subject(name).network.embedding
-    for row, text in enumerate(games.texts_of(name)):
+    _, target = reference_removal.sitting_of(name)
+    own = name in tiny_models.FAMILIES
+    table = (
+        eager(name).get_input_embeddings()
+        if own
+        else reference_removal.subject(name).network.embedding
+    )
+    for row, text in enumerate(reference_removal.texts_of(name)):
         x = table(torch.tensor([text.ids])).detach().requires_grad_()
         yield row, text, x, outputs(name, text, int(target[row]), of)
 
 
 def explained(method, name, **settings):
-    return games.explained(method, *games.sitting_of(name), **settings)
+    return reference_removal.explained(method, *reference_removal.sitting_of(name), **settings)
 
 
 def of_words(text, scores):
@@ -93,7 +94,11 @@ def test_gradients_are_those_of_captum(name, of):
 @ofs
 def test_integrated_gradients_are_those_of_captum_and_complete(name, of, baseline):
     found = explained("integrated_gradients", name, of=of, baseline=baseline, tolerance=1e-7)
-    blank = get_mask_embedding(games.sitting_of(name)[0]).vector if baseline == "blank" else 0.0
+    blank = (
+        get_mask_embedding(reference_removal.sitting_of(name)[0]).vector
+        if baseline == "blank"
+        else 0.0
+    )
     for row, text, x, output in cases(name, of):
         start = x.detach().clone()
         start[0, torch.tensor(text.word) >= 0] = blank
@@ -105,14 +110,19 @@ def test_integrated_gradients_are_those_of_captum_and_complete(name, of, baselin
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 @pytest.mark.parametrize("scope", SCOPES, ids=str)
 def test_attention_x_gradient_adds_up_all_that_is_under_audit(name, scope):
-    subject, model = seams.subject(name, scope), tiny.build(name, attention="eager")
-    context = BatchContext(subject, seams.batch(subject))
-    for of in games.OF:
+    subject, model = (
+        attention_families.subject(name, scope),
+        tiny_models.build(name, attention="eager"),
+    )
+    context = BatchContext(subject, attention_families.batch(subject))
+    for of in reference_removal.OF:
         found = methods.build("attention_x_gradient", of=of)(context, context.predicted).scores
-        for row, text in enumerate(seams.TEXTS):
-            alone = seams.batch(subject, [text])
-            out = model(**seams.inputs(subject, alone), output_attentions=True)
-            output = value(seams.answers(subject, out, alone), int(context.predicted[row]), of)
+        for row, text in enumerate(attention_families.TEXTS):
+            alone = attention_families.batch(subject, [text])
+            out = model(**attention_families.inputs(subject, alone), output_attentions=True)
+            output = value(
+                attention_families.answers(subject, out, alone), int(context.predicted[row]), of
+            )
             slopes = torch.autograd.grad(output.sum(), out.attentions)
             whole = torch.cat([a * d for a, d in zip(out.attentions, slopes, strict=True)])
             whole = whole if scope.layer == "all" else whole[scope.layer][None]
@@ -126,8 +136,8 @@ def test_attention_x_gradient_adds_up_all_that_is_under_audit(name, scope):
 @ofs
 @pytest.mark.parametrize("classes", [2, 3])
 def test_attention_x_gradient_of_one_attention(of, classes):
-    subject = helpers.subject(classes=classes, seed=2)
-    context = BatchContext(subject, helpers.batch(subject, [5, 1, 3]))
+    subject = subjects.subject(classes=classes, seed=2)
+    context = BatchContext(subject, subjects.batch(subject, [5, 1, 3]))
     found = methods.build("attention_x_gradient", of=of)(context, context.predicted).scores
     layer = subject.network.decoder
     for row, target in enumerate(context.predicted.tolist()):
@@ -141,7 +151,7 @@ def test_attention_x_gradient_of_one_attention(of, classes):
 
 @pytest.mark.parametrize("of", ["log_odds", "logit"])
 def test_a_linear_model_is_explained_by_its_weights_times_its_input(of):
-    context, added = games.linear([6, 1, 2, 9])
+    context, added = reference_removal.linear([6, 1, 2, 9])
     target = torch.ones(4, dtype=torch.long)
     signed = [("input_x_gradient", {}, 1e-12), ("integrated_gradients", {"tolerance": 1e-9}, 1e-9)]
     for name, more, near in signed:
@@ -157,8 +167,12 @@ def test_a_linear_model_is_explained_by_its_weights_times_its_input(of):
 @pytest.mark.parametrize("name", ["bilstm", "bert"])
 def test_a_model_that_is_sure_to_every_digit_is_explained_all_the_same(name):
     recurrent, times, found = name == "bilstm", 1e5, []
-    subject = helpers.subject(seed=3) if recurrent else seams.made(tiny.build(name), name)
-    rows = helpers.batch(subject, [6, 2, 4]) if recurrent else seams.batch(subject)
+    subject = (
+        subjects.subject(seed=3)
+        if recurrent
+        else attention_families.made(tiny_models.build(name), name)
+    )
+    rows = subjects.batch(subject, [6, 2, 4]) if recurrent else attention_families.batch(subject)
     head = subject.network.decoder if recurrent else subject.model.classifier
     asked = ["gradient", "input_x_gradient", "attention_x_gradient", "smoothgrad"]
     asked += ["integrated_gradients"] if recurrent else ["integrated_gradients", "gradient_rollout"]
@@ -177,7 +191,7 @@ def test_a_model_that_is_sure_to_every_digit_is_explained_all_the_same(name):
             close(after, times * before, rtol=1e-6, atol=1e-6 * times)
 
 
-class Cubic(games.Linear):
+class Cubic(reference_removal.Linear):
     """Its log-odds are (Σ_t ⟨w, x_t⟩)³, whose slope under noise is known."""
 
     def forward(self, batch, embedded=None):
@@ -188,7 +202,7 @@ class Cubic(games.Linear):
 
 def test_smoothgrad_shakes_the_words_alone_by_a_share_of_their_range():
     subject = Cubic()
-    (text,) = helpers.encoded(subject, [3], seed=1)
+    (text,) = subjects.encoded(subject, [3], seed=1)
     rows = collate([replace(text, index=index) for index in range(200)])  # draws of their own
     x, ones = subject.embed(rows)[0], torch.ones(200, dtype=torch.long)
     method = methods.build("smoothgrad", samples=40, noise=0.4, of="log_odds")
@@ -225,14 +239,16 @@ def test_smoothgrad_is_captums_noise_tunnel_up_to_chance(name):
 
 
 def test_smoothgrad_draws_by_seed_and_text_and_without_noise_is_the_gradient():
-    context, target = games.sitting_of("bilstm")
-    found = games.explained("smoothgrad", context, target, samples=3)
-    other = games.explained("smoothgrad", games.sitting_of("bilstm", seed=1)[0], target, samples=3)
-    still = games.explained("smoothgrad", context, target, noise=0.0, norm="l1")
-    plain = games.explained("gradient", context, target, norm="l1")
-    for row, text in enumerate(games.texts_of("bilstm")):
-        alone = games.alone(context.subject, text, int(target[row]))
-        close([found[row]], games.explained("smoothgrad", *alone, samples=3), **EXACT)
+    context, target = reference_removal.sitting_of("bilstm")
+    found = reference_removal.explained("smoothgrad", context, target, samples=3)
+    other = reference_removal.explained(
+        "smoothgrad", reference_removal.sitting_of("bilstm", seed=1)[0], target, samples=3
+    )
+    still = reference_removal.explained("smoothgrad", context, target, noise=0.0, norm="l1")
+    plain = reference_removal.explained("gradient", context, target, norm="l1")
+    for row, text in enumerate(reference_removal.texts_of("bilstm")):
+        alone = reference_removal.alone(context.subject, text, int(target[row]))
+        close([found[row]], reference_removal.explained("smoothgrad", *alone, samples=3), **EXACT)
         assert (found[row] - other[row]).abs().max() > 1e-6
         close(still[row], plain[row], **EXACT)
 
@@ -244,7 +260,7 @@ def test_a_word_of_pieces_moves_the_output_as_all_of_them_do(norm, size):
     found = explained("gradient", "bert", norm=norm)
     for row, text, x, output in cases("bert", "probability"):
         (slope,) = torch.autograd.grad(output(x).sum(), x)
-        pieces = games.members(text, "words")
+        pieces = reference_removal.members(text, "words")
         wanted = torch.stack([slope[0, places].flatten().norm(size) for places in pieces])
         word = torch.tensor(text.word)
         words = join_pieces(found[row][word >= 0], word[word >= 0], len(pieces), method.join)

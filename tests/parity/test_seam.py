@@ -5,9 +5,9 @@ import copy
 import pytest
 import torch
 
-import tiny
-from seams import alone, batch, encoded, families, subject, uniform, untouched
-from tiny import FAMILIES
+from support import tiny_models
+from support.attention_families import alone, batch, encoded, families, subject, uniform, untouched
+from support.tiny_models import FAMILIES
 
 
 @families
@@ -29,7 +29,7 @@ def test_every_attention_is_heard_once(name):
 @families
 def test_the_identity_edit_changes_nothing(name):
     one = subject(name)
-    eager = tiny.build(name, attention="eager")
+    eager = tiny_models.build(name, attention="eager")
     with torch.no_grad():
         for rows in map(one.batch, zip(encoded(one), strict=True)):
             before = untouched(eager, one, rows)

@@ -3,13 +3,23 @@
 import pytest
 import torch
 
-import tiny
 from heedful.core.errors import HeedfulError
 from heedful.core.values import Example
 from heedful.models.attention_access.scope import Scope
 from heedful.models.transformer.last_layer import LastLayerReplay
-from seams import SHORT, alone, batch, by_hand, encoded, families, random_rows, scale, subject
-from tiny import FAMILIES
+from support import tiny_models
+from support.attention_families import (
+    SHORT,
+    alone,
+    batch,
+    by_hand,
+    encoded,
+    families,
+    random_rows,
+    scale,
+    subject,
+)
+from support.tiny_models import FAMILIES
 
 
 @families
@@ -90,7 +100,7 @@ def test_padding_is_not_taken_for_a_token_when_one_is_left_out():
     with torch.no_grad():
         found = one.without_each(batch(one, texts), max_batch_tokens=100)
     for b, t, left in ((0, 1, "so [PAD]"), (0, 2, "so fine"), (1, 1, "so"), (1, 0, "bad")):
-        wanted = alone(one, tuple(tiny.tokenizer("gpt2")(left)["input_ids"]))
+        wanted = alone(one, tuple(tiny_models.tokenizer("gpt2")(left)["input_ids"]))
         torch.testing.assert_close(found[b, t], wanted)
 
 

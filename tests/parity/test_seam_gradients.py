@@ -5,8 +5,8 @@ import sys
 import pytest
 import torch
 
-import tiny
-from seams import (
+from support import tiny_models
+from support.attention_families import (
     DOUBLE,
     ROUGH,
     answers,
@@ -20,12 +20,12 @@ from seams import (
     subject,
     untouched,
 )
-from tiny import FAMILIES, H
+from support.tiny_models import FAMILIES, H
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name != "xlnet"])
 def test_the_gradient_of_weights_is_that_of_the_eager_models_own(name):
-    one, eager = subject(name), tiny.build(name, attention="eager")
+    one, eager = subject(name), tiny_models.build(name, attention="eager")
     rows = one.batch(encoded(one)[:1])
     output = eager(**inputs(one, rows), output_attentions=True)
     if FAMILIES[name].seq2seq:
@@ -102,7 +102,7 @@ def test_held_attention_is_constant_to_the_gradient(name):
 
 @pytest.mark.parametrize("name", ["bert", "llama"])
 def test_held_attention_is_eager_attention_with_its_weights_cut_from_the_graph(name, monkeypatch):
-    one, eager = subject(name), tiny.build(name, attention="eager")
+    one, eager = subject(name), tiny_models.build(name, attention="eager")
     rows = batch(one)
     room = sys.modules[type(eager).__module__]
     own, x = room.eager_attention_forward, one.embed(rows).detach().requires_grad_()

@@ -7,12 +7,11 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
 
-import tiny
-import tiny_tokenizers
 from heedful.core.errors import AttentionUnavailable, ConfigError
 from heedful.models.attention_access.scope import Scope
 from heedful.models.transformer.from_pretrained import from_model
-from seams import batch, hand_made, inputs, made, subject
+from support import tiny_models, tiny_tokenizers
+from support.attention_families import batch, hand_made, inputs, made, subject
 
 PART = "holds only a part of LlamaForCausalLM: "
 
@@ -32,10 +31,10 @@ def test_attention_that_cannot_be_reached_is_refused(kinds):
         hand_made(*kinds)
 
 
-@pytest.mark.parametrize("kind", tiny.REFUSED)
+@pytest.mark.parametrize("kind", tiny_models.REFUSED)
 def test_attention_that_is_no_map_of_all_tokens_is_refused(kind, as_in_use):
     with pytest.raises(AttentionUnavailable, match="does not attend from every token") as error:
-        from_model(tiny.refused(kind), tiny_tokenizers.words())
+        from_model(tiny_models.refused(kind), tiny_tokenizers.words())
     assert "heedful.Subject" in str(error.value)  # what to do
 
 
@@ -52,7 +51,7 @@ def test_an_unknown_argument_is_refused(name):
 
 @pytest.mark.parametrize("name", ["bert", "deberta"])
 def test_training_mode_is_refused(name):
-    model = tiny.build(name)
+    model = tiny_models.build(name)
     one = made(model, name)
     model.train()
     with (
@@ -85,12 +84,12 @@ def test_an_edit_of_another_shape_is_refused(name):
 @pytest.mark.parametrize("name", ["bert", "deberta", "t5"])
 def test_a_scope_that_is_not_there_is_refused(name, scope, said, as_in_use):
     with pytest.raises(ConfigError, match=said):
-        made(tiny.model(name), name, scope=Scope(**scope))
+        made(tiny_models.model(name), name, scope=Scope(**scope))
 
 
 def test_the_mean_over_a_texts_queries_is_refused_where_the_queries_are_not_the_texts():
     with pytest.raises(ConfigError, match="position"):
-        made(tiny.model("t5"), "t5", scope=Scope(position="mean"))
+        made(tiny_models.model("t5"), "t5", scope=Scope(position="mean"))
 
 
 @pytest.fixture
@@ -102,7 +101,7 @@ def mesh():
 
 
 def test_a_model_split_by_tensor_parallelism_is_refused(mesh):
-    model = tiny.build("llama").float()
+    model = tiny_models.build("llama").float()
     parallelize_module(model, mesh, {"model.layers.1.self_attn.q_proj": ColwiseParallel()})
     found = PART + r"model\.layers\.1\.self_attn\.q_proj\.weight is a DTensor\. .*in one process"
     with pytest.raises(AttentionUnavailable, match=found):
@@ -119,14 +118,14 @@ def test_a_model_split_by_tensor_parallelism_is_refused(mesh):
     ],
 )
 def test_what_transformers_notes_of_a_split_model_is_enough(path, name, value, why):
-    model = tiny.build("llama")
+    model = tiny_models.build("llama")
     setattr(model.get_submodule(path), name, value)
     with pytest.raises(AttentionUnavailable, match=f"{PART}.*{why}"):
         made(model, "llama")
 
 
 def test_a_plan_that_is_not_applied_is_no_reason():
-    model = tiny.build("llama")
+    model = tiny_models.build("llama")
     assert model._tp_plan  # how it could be split
     model._tp_size = 1
     assert made(model, "llama").scope.layer == 1
@@ -147,15 +146,15 @@ def test_fewer_heads_than_the_config_says_are_refused():
         r"layers\.0\.self_attn attends with 2 heads where the config .* says 4\. .*in one process"
     )
     with pytest.raises(AttentionUnavailable, match=found):
-        made(halved(tiny.build("llama")), "llama")
+        made(halved(tiny_models.build("llama")), "llama")
 
 
 @pytest.mark.parametrize(("name", "keys"), [("llama", 1), ("llama", 2), ("llama", 4)])
 def test_keys_that_queries_share_are_not_missed(name, keys):
-    one = made(tiny.build(name, num_key_value_heads=keys), name)
-    assert one.run(batch(one))[1].calls[0].weights.shape[1] == tiny.H
+    one = made(tiny_models.build(name, num_key_value_heads=keys), name)
+    assert one.run(batch(one))[1].calls[0].weights.shape[1] == tiny_models.H
 
 
 def test_a_decoder_may_have_other_heads_than_its_encoder():
     for heads in ({"decoder_attention_heads": 2}, {"encoder_attention_heads": 2}):
-        made(tiny.build("bart", **heads), "bart")
+        made(tiny_models.build("bart", **heads), "bart")

@@ -3,13 +3,12 @@
 import pytest
 import torch
 
-import tiny
-import tiny_tokenizers
 from heedful.core.errors import ConfigError
 from heedful.models.attention_access.scope import Scope
 from heedful.models.transformer.from_pretrained import from_model
-from seams import batch, encoded, made, subject, untouched
-from tiny import H
+from support import tiny_models, tiny_tokenizers
+from support.attention_families import batch, encoded, made, subject, untouched
+from support.tiny_models import H
 
 
 @pytest.mark.parametrize(
@@ -25,7 +24,7 @@ from tiny import H
     ],
 )
 def test_the_position_is_found_and_its_rows_are_read(name, config, where):
-    one = made(tiny.build(name, **config), name)
+    one = made(tiny_models.build(name, **config), name)
     rows = batch(one)
     assert one.scope.position == where
     assert one.pad_left == (name == "xlnet")
@@ -44,7 +43,7 @@ def test_the_position_is_found_and_its_rows_are_read(name, config, where):
 @pytest.mark.parametrize("where", ["auto", "last", "first", "mean"])
 @pytest.mark.parametrize("pad", [tiny_tokenizers.PAD, None])
 def test_a_text_may_hold_the_token_that_is_padding_elsewhere(where, pad):
-    model = tiny.build("gpt2-classifier", pad_token_id=pad)
+    model = tiny_models.build("gpt2-classifier", pad_token_id=pad)
     one = made(model, "gpt2-classifier", scope=Scope(position=where))
     texts = ("so [PAD] fine", "a film [PAD]", "[PAD]", "a film that is so fine")
     rows = batch(one, texts)
@@ -68,7 +67,7 @@ def test_texts_are_padded_on_the_left_where_the_last_place_is_pooled():
 
 
 def test_a_language_models_answers_and_an_encoder_decoders_prefix():
-    model, tokenizer = tiny.model("gpt2"), tiny.tokenizer("gpt2")
+    model, tokenizer = tiny_models.model("gpt2"), tiny_models.tokenizer("gpt2")
     one = from_model(model, tokenizer, answers=("good", "bad"))
     rows = batch(one)
     chosen = tokenizer.convert_tokens_to_ids(["good", "bad"])
@@ -76,7 +75,7 @@ def test_a_language_models_answers_and_an_encoder_decoders_prefix():
         wanted = untouched(model, one, rows)[:, chosen]
         torch.testing.assert_close(one.forward(rows).logits, wanted)
     assert one.labels == ("good", "bad")
-    written = tiny.tokenizer("bart").convert_tokens_to_ids(["so", "fine"])
+    written = tiny_models.tokenizer("bart").convert_tokens_to_ids(["so", "fine"])
     assert subject("bart").prefix == (tiny_tokenizers.SEP, *written)
 
 
@@ -95,12 +94,12 @@ def test_a_language_models_answers_and_an_encoder_decoders_prefix():
 )
 def test_an_answer_that_is_not_one_token_of_its_own_is_refused(answers, words):
     with pytest.raises(ConfigError, match=words):
-        from_model(tiny.model("gpt2"), tiny.tokenizer("gpt2"), answers=answers)
+        from_model(tiny_models.model("gpt2"), tiny_models.tokenizer("gpt2"), answers=answers)
 
 
 def test_a_space_in_front_of_an_answer_is_part_of_its_token_and_not_of_its_name():
     tokenizer = tiny_tokenizers.byte_level(trim=True)
-    model = tiny.build("gpt2", vocab_size=len(tokenizer))
+    model = tiny_models.build("gpt2", vocab_size=len(tokenizer))
     with pytest.raises(ConfigError, match=r"3 tokens \('f' .* each, such as ' film', which is one"):
         from_model(model, tokenizer, answers=("film", " g"))
     one = from_model(model, tokenizer, answers=(" film", " g"))

@@ -7,8 +7,8 @@ import time
 import pytest
 import torch
 
-import tiny
-from seams import TEXTS, batch, last_key, made, subject, uniform, untouched
+from support import tiny_models
+from support.attention_families import TEXTS, batch, last_key, made, subject, uniform, untouched
 
 
 def in_threads(*tasks):
@@ -42,10 +42,10 @@ def in_threads(*tasks):
     ],
 )
 def test_two_models_in_two_threads_do_not_hear_each_other(names, shared):
-    models = [tiny.build(name, seed=seed) for seed, name in enumerate(names)]
+    models = [tiny_models.build(name, seed=seed) for seed, name in enumerate(names)]
     if shared:  # one config for both, as an ensemble may be made
         models[1] = type(models[0])(models[0].config).double().eval()
-        tiny.enlarge(models[1])
+        tiny_models.enlarge(models[1])
     both = [made(model, name) for model, name in zip(models, names, strict=True)]
     rows = [batch(one) for one in both]
     edits = [uniform(names[0], rows[0]), last_key]
@@ -191,7 +191,7 @@ def decoded(one, rows):
 @pytest.mark.parametrize("way", passes(subject("gpt2")))
 @pytest.mark.parametrize("name", ["gpt2-classifier", "gpt2", "bert"])
 def test_two_threads_on_one_model_get_what_one_gets(name, way):
-    one, close = subject(name), tiny.FAMILIES[name].close
+    one, close = subject(name), tiny_models.FAMILIES[name].close
     own = one.model.config.pad_token_id
     call = no_grad(passes(one)[way])
     first = [batch(one, HOLDS_PADDING), batch(one, HOLDS_PADDING[:1])]
@@ -243,7 +243,7 @@ def test_vectors_given_by_one_thread_are_not_those_of_another():
     rows, own = batch(one), one.embed(batch(one))
     given = [own * factor for factor in (0.5, 1.5)]
     call = no_grad(lambda vectors: one.run_logits(rows, vectors))
-    in_two_threads_as_in_one(call, given[:1], given[1:], tiny.FAMILIES["gpt2"].close)
+    in_two_threads_as_in_one(call, given[:1], given[1:], tiny_models.FAMILIES["gpt2"].close)
 
 
 @pytest.mark.parametrize("way", ["logits", "outputs of vectors", "decoder"])

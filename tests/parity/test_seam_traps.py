@@ -7,13 +7,12 @@ import pytest
 import torch
 import transformers
 
-import tiny
-import tiny_by_hand
 from heedful.core.errors import AttentionUnavailable
 from heedful.models.attention_access.access import find_attention_access
 from heedful.models.attention_access.recorder import HeadOutput
 from heedful.models.attention_access.scope import Scope
-from seams import (
+from support import handwritten_model, tiny_models
+from support.attention_families import (
     TAPPED,
     allowed,
     alone,
@@ -28,7 +27,7 @@ from seams import (
     subject,
     untouched,
 )
-from tiny import FAMILIES
+from support.tiny_models import FAMILIES
 
 
 @pytest.fixture
@@ -47,7 +46,7 @@ def maskless():
 
 @pytest.mark.parametrize("name", ["bert", "gpt2-classifier", "llama"])
 def test_padding_is_not_lost_as_it_is_under_a_key_without_a_mask(name, maskless):
-    model = tiny.build(name)
+    model = tiny_models.build(name)
     one = made(model, name)
     rows, text = batch(one), encoded(one)[1]
     with torch.no_grad():
@@ -61,7 +60,7 @@ def test_padding_is_not_lost_as_it_is_under_a_key_without_a_mask(name, maskless)
 
 @pytest.mark.parametrize("name", ["bert", "llama", "gpt2"])
 def test_a_lost_mask_would_be_noticed(name, monkeypatch):
-    model = tiny.build(name)
+    model = tiny_models.build(name)
     one = made(model, name)
     rows = batch(one)
     assert find_attention_access(model, lambda: one.logits(rows)).path == "interface"
@@ -78,7 +77,7 @@ def test_a_lost_mask_would_be_noticed(name, monkeypatch):
 
 @pytest.mark.parametrize("name", TAPPED)
 def test_a_family_outside_the_registry_is_reached_by_the_tap(name, maskless):
-    model = tiny.build(name)
+    model = tiny_models.build(name)
     one = made(model, name)
     rows = batch(one)
     model.config._attn_implementation_internal = "maskless"
@@ -97,7 +96,7 @@ def test_attention_written_by_hand_is_reached_if_it_takes_a_softmax():
     assert one.access.calls == 2
     rows = batch(one)
     by_plain_softmax, _ = one.run(rows)
-    fused = tiny_by_hand.hand_made(["fused", "fused"])
+    fused = handwritten_model.hand_made(["fused", "fused"])
     fused.load_state_dict(one.model.state_dict())
     torch.testing.assert_close(by_plain_softmax, untouched(fused, one, rows))
 
@@ -176,7 +175,7 @@ def test_what_a_sink_takes_is_not_given_back():
     rows = batch(one)
     with torch.no_grad():
         forward = one.forward(rows)
-    eager = tiny.build("gpt-oss", attention="eager")
+    eager = tiny_models.build("gpt-oss", attention="eager")
     returned = eager(**inputs(one, rows), output_attentions=True).attentions[1]
     for b, last in enumerate(rows.present.sum(-1).tolist()):
         torch.testing.assert_close(forward.rows[b], returned[b, :, last - 1].detach())

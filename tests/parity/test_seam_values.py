@@ -4,20 +4,29 @@ import pytest
 import torch
 from torch import nn
 
-import tiny_witness
 from heedful.checks.interventions import interventions
 from heedful.models.attention_access.recorder import HeadOutput
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
-from seams import CAUSAL, allowed, batch, draw, families, real_queries, subject, uniform
-from tiny import FAMILIES, H
+from support import head_recorder
+from support.attention_families import (
+    CAUSAL,
+    allowed,
+    batch,
+    draw,
+    families,
+    real_queries,
+    subject,
+    uniform,
+)
+from support.tiny_models import FAMILIES, H
 
 
 @families
 def test_heads_give_out_the_mix_of_values_that_the_weights_say(name):
     one = subject(name)
     rows = batch(one)
-    with torch.no_grad(), tiny_witness.witnessed(one.model, name) as seen:
+    with torch.no_grad(), head_recorder.witnessed(one.model, name) as seen:
         _, recorder = one.run(rows)
     assert len(seen) == recorder.count
     for call, (values, output) in zip(recorder.calls, seen, strict=True):
@@ -38,7 +47,7 @@ def test_all_weight_on_one_key_gives_exactly_its_value(name):
         chosen.append(keys)
         return nn.functional.one_hot(keys, call.weights.shape[-1]).to(call.weights)
 
-    with torch.no_grad(), tiny_witness.witnessed(one.model, name) as seen:
+    with torch.no_grad(), head_recorder.witnessed(one.model, name) as seen:
         one.run(rows, edit)
     for keys, (values, output) in zip(chosen, seen, strict=True):
         wanted = values.gather(2, keys[..., None].expand(output.shape))
@@ -49,7 +58,7 @@ def test_all_weight_on_one_key_gives_exactly_its_value(name):
 def test_even_weights_give_the_mean_of_the_allowed_values(name):
     one = subject(name)
     rows = batch(one)
-    with torch.no_grad(), tiny_witness.witnessed(one.model, name) as seen:
+    with torch.no_grad(), head_recorder.witnessed(one.model, name) as seen:
         one.run(rows, uniform(name, rows))
     for order, (values, output) in enumerate(seen):
         open_to = allowed(name, rows, order)
@@ -87,7 +96,7 @@ def test_the_heads_output_can_be_said_outright(name):
         said.append(draw((*call.weights.shape[:3], 8), call.weights, seed=call.order))
         return HeadOutput(said[-1])
 
-    with torch.no_grad(), tiny_witness.witnessed(one.model, name) as seen:
+    with torch.no_grad(), head_recorder.witnessed(one.model, name) as seen:
         one.run(rows, edit)
     for output, (_, given) in zip(said, seen, strict=True):
         assert torch.equal(given, output)

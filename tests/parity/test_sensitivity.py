@@ -8,15 +8,14 @@ import pytest
 import torch
 from captum.metrics import sensitivity_max
 
-import helpers
-import measured
-from games import linear, members, subject, texts_of
 from heedful.checks import checks
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.rng import generator
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.perturbed_embeddings import IGNORES_EMBEDDINGS, PerturbedSubject
+from support import measured_values, subjects
+from support.reference_removal import linear, members, subject, texts_of
 
 SEED, DRAWS, RADIUS = 2, 3, 0.1
 METHODS = ("input_x_gradient", "one_hot_gradient", "gradient", "integrated_gradients", "occlusion")
@@ -26,7 +25,7 @@ def found_by(context, asked=METHODS, **settings):
     given = {"methods": asked, "draws": 0, "steps": 1, "orders": 1, "bins": (0.5,)}
     given |= {"ways": ("masking",), "perturbations": DRAWS, "radius": RADIUS}
     findings = checks.build("faithfulness", **given | settings)(context)
-    rows, missing = measured.columns(findings), measured.missing(findings)
+    rows, missing = measured_values.columns(findings), measured_values.missing(findings)
     return of_sensitivity(rows), of_sensitivity(missing)
 
 
@@ -137,7 +136,7 @@ def test_what_reads_the_words_says_that_it_cannot():
 
 def test_a_method_that_takes_short_texts_is_computed_for_those_whatever_their_company():
     one = subject("bilstm")
-    texts = helpers.encoded(one, [4, 20, 6], seed=3)
+    texts = subjects.encoded(one, [4, 20, 6], seed=3)
     context = BatchContext(one, one.batch(texts), seed=SEED)
     together, _ = found_by(context, ("shapley",))
     name = "sensitivity[shapley]"

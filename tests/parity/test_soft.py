@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-import helpers
-import measured
-from games import linear, members, subject, texts_of
 from heedful.checks import checks
 from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftErasureMetrics
 from heedful.checks.faithfulness.items import ItemView
@@ -18,6 +15,8 @@ from heedful.core.rng import generator
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.erasure_metrics import share_of_largest
+from support import measured_values, subjects
+from support.reference_removal import linear, members, subject, texts_of
 
 SEED, DRAWS = 4, 10
 NAMES = ("bilstm", "cnn", "bert", "xlnet")
@@ -32,7 +31,7 @@ def found_by(context, **settings):
         | settings
     )
     findings = checks.build("faithfulness", **given)(context)
-    rows = measured.columns(findings)
+    rows = measured_values.columns(findings)
     return {name: one for name, one in rows.items() if name.startswith("soft_")}, findings
 
 
@@ -196,16 +195,16 @@ def test_company_and_budget_never_matter(name):
 
 
 def test_a_method_that_refuses_has_no_soft_measures_and_says_why():
-    one = helpers.subject()
-    found, findings = found_by(BatchContext(one, helpers.batch(one, [4, 3])), methods=("rollout",))
+    one = subjects.subject()
+    found, findings = found_by(BatchContext(one, subjects.batch(one, [4, 3])), methods=("rollout",))
     assert np.isnan(found["soft_sufficiency[rollout]"]).all()
-    assert {f"{measure}[rollout]" for measure in SOFT} <= set(measured.missing(findings))
+    assert {f"{measure}[rollout]" for measure in SOFT} <= set(measured_values.missing(findings))
     assert not np.isnan(found["soft_sufficiency[attention]"]).all()
 
 
 def test_they_can_be_left_out_but_not_drawn_a_few_times():
-    one = helpers.subject()
-    found, findings = found_by(BatchContext(one, helpers.batch(one, [4])), draws=0)
+    one = subjects.subject()
+    found, findings = found_by(BatchContext(one, subjects.batch(one, [4])), draws=0)
     assert not found
     assert not any(one.measure.startswith("soft_") for one in findings.missing)
     with pytest.raises(ConfigError, match="draws must be at least 10, or 0 for none, not 3"):

@@ -8,9 +8,6 @@ import pytest
 import torch
 
 import heedful
-import helpers
-import measured
-from games import members, subject
 from heedful.checks import checks
 from heedful.checks.faithfulness.reference_texts import ReferenceSample
 from heedful.core.batch import Encoded
@@ -20,6 +17,8 @@ from heedful.core.values import Example, MaskEmbedding
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.mask_words import get_mask_embedding
 from heedful.numerics.tensor.erasure_metrics import nearest_distance, share_nearer
+from support import measured_values, subjects
+from support.reference_removal import members, subject
 
 BINS, SEED = (0.2, 0.5), 5
 PIECED = ("unbelievable", "film", "was", "good", "the", "unly", "bad", "so", "a")
@@ -27,7 +26,7 @@ PIECED = ("unbelievable", "film", "was", "good", "the", "unly", "bad", "so", "a"
 
 def examples(name, count=24):
     draw = np.random.default_rng(7)
-    words = helpers.WORDS if name == "bilstm" else PIECED
+    words = subjects.WORDS if name == "bilstm" else PIECED
     texts = [" ".join(draw.choice(words, draw.integers(1, 7))) for _ in range(count)]
     return [Example(100 + 3 * place, text, 0) for place, text in enumerate(texts)]
 
@@ -54,7 +53,7 @@ def check(**settings):
 def rows_of(findings):
     return {
         name: values
-        for name, values in measured.columns(findings).items()
+        for name, values in measured_values.columns(findings).items()
         if name.startswith("off_distribution")
     }
 
@@ -134,7 +133,7 @@ def test_points_far_off_are_strange_and_points_in_the_middle_are_not():
 
 def test_a_vector_the_model_never_saw_makes_masked_texts_strange():
     """The blank of this model lies far from all its words; the way that uses it is told."""
-    one = helpers.subject("average", seed=3)
+    one = subjects.subject("average", seed=3)
 
     class Blanked:
         def __init__(self, inner):
@@ -168,16 +167,16 @@ def test_company_and_budget_never_matter():
 
 def test_without_whole_texts_it_says_why():
     one = subject("bilstm")
-    batch = helpers.batch(one, [3, 4])
+    batch = subjects.batch(one, [3, 4])
     findings = check()(BatchContext(one, batch))
     assert rows_of(findings) == {}
     names = {f"off_distribution_{what}" for what in ("whole", "deletion", "masking")}
-    assert names <= measured.measures(checks.spec("faithfulness"))
-    missing = measured.missing(findings)
+    assert names <= measured_values.measures(checks.spec("faithfulness"))
+    missing = measured_values.missing(findings)
     assert all("no whole texts of the data" in missing[name] for name in names)
     few = ReferenceSample(one, lambda: examples("bilstm")[:7])
     found = check()(BatchContext(one, batch, reference=few))
-    assert "the data has 7 texts" in measured.missing(found)["off_distribution_whole"]
+    assert "the data has 7 texts" in measured_values.missing(found)["off_distribution_whole"]
     with pytest.raises(NotApplicable, match="takes at least 20"):
         few.states  # noqa: B018
     short = replace(few, examples=lambda: examples("bilstm"), min_words=6)
@@ -186,7 +185,7 @@ def test_without_whole_texts_it_says_why():
 
 
 def test_an_audit_holds_texts_against_its_own_data():
-    words = helpers.WORDS
+    words = subjects.WORDS
     draw = np.random.default_rng(1)
     rows = [
         {"text": " ".join(draw.choice(words, draw.integers(2, 8))), "label": f"class{n % 2}"}
@@ -195,7 +194,7 @@ def test_an_audit_holds_texts_against_its_own_data():
     settings = {"faithfulness": {"methods": [], "draws": 0, "steps": 2, "orders": 1}}
     runs = [
         heedful.audit(
-            helpers.subject(), rows, checks=["faithfulness"], settings=settings, **more
+            subjects.subject(), rows, checks=["faithfulness"], settings=settings, **more
         ).verdict.checks["faithfulness"]
         for more in ({}, {"instances_per_job": 7, "max_batch_tokens": 30})
     ]

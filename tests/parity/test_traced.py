@@ -5,28 +5,26 @@ import pytest
 import torch
 from scipy.stats import kendalltau
 
-import apart_by_hand
-import measured
-import seams
 from heedful.checks import checks
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.methods.attention.block_methods import ValueZeroingChanges
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
+from support import attention_families, measured_values, reference_decomposition
 
 TEXTS = ("so fine , and dull .", "not bad", "it was the best")
 OF_LAYERS = ("tau_weighting", "tau_mixing", "tau_unrolled")
 
 
 def sat(name, scope=None):
-    subject = seams.subject(name, scope)
-    return BatchContext(subject, seams.batch(subject, TEXTS))
+    subject = attention_families.subject(name, scope)
+    return BatchContext(subject, attention_families.batch(subject, TEXTS))
 
 
 def found(context, **settings):
     findings = checks.build("mechanism", **settings)(context)
-    return measured.columns(findings), measured.missing(findings)
+    return measured_values.columns(findings), measured_values.missing(findings)
 
 
 def tau(one, other, words):
@@ -62,7 +60,7 @@ def by_hand(name, context):
     """ALTI's matrices of each text, rows summing to 1, by plain loops."""
     texts = []
     for ids, present in zip(context.batch.ids, context.batch.present, strict=True):
-        layers = apart_by_hand.contributions(name, tuple(ids[present].tolist()), "alti")
+        layers = reference_decomposition.contributions(name, tuple(ids[present].tolist()), "alti")
         texts.append([one / one.sum(-1, keepdim=True) for one in layers])
     return texts
 

@@ -8,8 +8,6 @@ import torch
 from scipy.stats import kendalltau
 
 import heedful
-import measured
-import tiny
 from heedful.checks import checks
 from heedful.checks.interventions.gradient_search import AdversarialSearch
 from heedful.checks.interventions.leverage import Leverage
@@ -21,12 +19,13 @@ from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, tvd
 from heedful.pipeline.audit.job import run_job
+from support import measured_values, tiny_models
 
 TEXTS = ("a fine film that is so very good .", "not so bad", "it was dull , in places , not good")
 
 
 def sitting_of(family="bert", texts=TEXTS, **choices):
-    subject = heedful.load(tiny.model(family), tiny.tokenizer(family), **choices)
+    subject = heedful.load(tiny_models.model(family), tiny_models.tokenizer(family), **choices)
     encoded = [subject.encode(Example(i, text, 0)) for i, text in enumerate(texts)]
     return BatchContext(subject, subject.batch(encoded))
 
@@ -146,7 +145,7 @@ def test_the_null_space_keeps_the_heads_output_and_moves_its_weights():
     long = " ".join(["a fine film that is so very good", "in places dull , not bad"] * 2)
     one = sitting_of("bert", (long, "so fine"), layer=-1, head=2)
     other = NullSpace()(one)[0]
-    subject, width = one.subject, tiny.H and one.forward.states.shape[-1] // tiny.H
+    subject, width = one.subject, tiny_models.H and one.forward.states.shape[-1] // tiny_models.H
     values = one.forward.states[..., 2 * width : 3 * width]
     torch.testing.assert_close(
         (other[:, 0, :, None] * values).sum(1),
@@ -172,15 +171,15 @@ def test_the_null_space_needs_one_head_whose_values_are_seen():
 def test_agreement_by_layer_and_head_is_kendalls_tau():
     one = sitting_of("bert")
     found = checks.build("agreement", shuffles=2)(one)
-    columns = measured.columns(found)
-    rows = [name for name in columns if measured.plain(name) == "tau_leave_one_out"]
-    assert len(rows) == 1 + 2 * (1 + tiny.H)
+    columns = measured_values.columns(found)
+    rows = [name for name in columns if measured_values.plain(name) == "tau_leave_one_out"]
+    assert len(rows) == 1 + 2 * (1 + tiny_models.H)
     before = one.forward.probabilities
     for text in range(len(TEXTS)):
         words = words_of(one, text)
         leave = tvd(one.without_each[text].softmax(-1), before[text])[words]
         for layer, maps in enumerate(one.forward.maps):
-            for head in range(tiny.H):
+            for head in range(tiny_models.H):
                 row = maps[text, head, 0, words]
                 want = kendalltau(row.numpy(), leave.numpy()).statistic
                 got = columns[f"tau_leave_one_out[layer {layer}, head {head}]"][text]
@@ -220,7 +219,7 @@ def test_random_rows_are_shuffled_where_they_were_drawn(monkeypatch):
 
 
 def test_results_do_not_depend_on_the_batch():
-    subject = heedful.load(tiny.model("bert"), tiny.tokenizer("bert"))
+    subject = heedful.load(tiny_models.model("bert"), tiny_models.tokenizer("bert"))
     examples = [Example(i, text, 0) for i, text in enumerate(TEXTS)]
     names = ("agreement", "permutation", "mechanism", "erasure")
     parts = {name: checks.build(name) for name in names}
@@ -235,7 +234,7 @@ def test_results_do_not_depend_on_the_batch():
 
 
 def test_memory_that_runs_out_halves_the_batch_and_is_counted(monkeypatch):
-    subject = heedful.load(tiny.model("bert"), tiny.tokenizer("bert"))
+    subject = heedful.load(tiny_models.model("bert"), tiny_models.tokenizer("bert"))
     examples = [Example(i, "a fine film", 0) for i in range(8)]
     parts = {"mechanism": checks.build("mechanism")}
     usual = type(subject).forward

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from jaxtyping import config
 
 import heedful
-import helpers
 from heedful.api.run import Run
 from heedful.core.errors import ConfigError, DataError, ModelError, RunError
 from heedful.core.values import Example
 from heedful.data import read
 from heedful.models.recurrent.model_folder import load_model, save_model
 from heedful.pipeline.plan.plan import Plan, parse_plan
+from support import subjects
 
 FEW, MANY = 50, 3000
 ROWS = [{"text": f'w{i} é\n\t, "w1"', "label": i % 2, "tokens": ["a", "b"]} for i in range(8)]
@@ -187,7 +187,7 @@ MODEL = ("model.safetensors", "heedful.json", "vocabulary.json")
 
 @pytest.mark.parametrize("name", MODEL)
 def test_model_folders(fuzz, name, tmp_path):
-    save_model(helpers.subject(), tmp_path)
+    save_model(subjects.subject(), tmp_path)
     raw = (tmp_path / name).read_bytes()
     cases = broken(raw) if name == MODEL[0] else broken(raw) | edited_json(raw)
 
@@ -208,7 +208,7 @@ def finished(tmp_path_factory):
     out = tmp_path_factory.mktemp("fuzz") / "run"
     rows = [{"text": "w1 w2 w3", "label": "class0"}] * 4
     small = {"checks": ("permutation",), "settings": {"permutation": {"draws": 3}}}
-    return heedful.audit(helpers.subject(), rows, out=out, resamples=100, **small).folder
+    return heedful.audit(subjects.subject(), rows, out=out, resamples=100, **small).folder
 
 
 @pytest.mark.parametrize("name", ["verdict", "manifest"])
@@ -248,7 +248,7 @@ def test_run_files_too_deep_or_of_another_kind(name, text, tmp_path):
 
 @pytest.mark.parametrize("name", MODEL[1:])
 def test_model_files_too_deep(name, tmp_path):
-    save_model(helpers.subject(), tmp_path)
+    save_model(subjects.subject(), tmp_path)
     (tmp_path / name).write_text(DEEP)
     with pytest.raises(ModelError, match=name):
         load_model(tmp_path)

@@ -8,8 +8,6 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import helpers
-import measured
 from heedful.checks import checks
 from heedful.checks.base import Check, NeedsAllTexts
 from heedful.checks.interventions import Intervention, interventions
@@ -21,6 +19,7 @@ from heedful.core.values import Forward
 from heedful.methods import Method, methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import HasFastDeletion, Subject
+from support import measured_values, subjects
 
 ROOMS = {"method": methods, "intervention": interventions, "check": checks}
 PROTOCOLS = {"method": Method, "intervention": Intervention, "check": Check}
@@ -68,7 +67,7 @@ class Bare:
 
 
 SUBJECTS = [
-    helpers.subject(encoder, attention, classes=classes, seed=31)
+    subjects.subject(encoder, attention, classes=classes, seed=31)
     for encoder, attention, classes in (
         ("bilstm", "additive", 2),
         ("cnn", "additive", 3),
@@ -107,7 +106,7 @@ def on_texts(test):
 def made(case):
     """A subject and one to four texts of one to nine words, numbered from `first` on by threes."""
     subject = SUBJECTS[case["subject"]]
-    encoded = helpers.encoded(subject, case["lengths"], seed=case["words"])
+    encoded = subjects.encoded(subject, case["lengths"], seed=case["words"])
     return subject, [replace(one, index=case["first"] + 3 * one.index) for one in encoded]
 
 
@@ -190,8 +189,8 @@ def test_padding_never_matters(room, name, case):
 
 
 def test_leave_one_out_of_a_cnn_does_not_read_padding():
-    subject = helpers.subject("cnn", "additive")
-    batch = helpers.batch(subject, [2])
+    subject = subjects.subject("cnn", "additive")
+    batch = subjects.batch(subject, [2])
     found = subject.without_each(padded(batch, 1), max_batch_tokens=1000)[:, :4]
     torch.testing.assert_close(found, subject.without_each(batch, max_batch_tokens=1000))
 
@@ -273,15 +272,15 @@ def test_checks_give_what_they_promise_or_say_why_not(name, case):
     subject, encoded = made(case)
     check = build("check", name)
     found = check(sat(subject, collate(encoded)))
-    spec, columns = checks.spec(name), measured.columns(found)
+    spec, columns = checks.spec(name), measured_values.columns(found)
     later = set()
     if isinstance(check, NeedsAllTexts):
         series = {Series(one.measure, one.method): one.values for one in found.measurements}
         later = set(check.measure_all(series))
     missing = {one.measure for one in found.missing}
     promised = {one.name for one in spec.measures if one.kind != "p" or not one.averaged}
-    known = {*map(measured.plain, columns), *later, *missing}
-    assert known <= measured.measures(spec)
+    known = {*map(measured_values.plain, columns), *later, *missing}
+    assert known <= measured_values.measures(spec)
     assert promised - known <= {*WHEN_ASKED.get(name, ()), *spec.differences}
     assert not missing & later
     refused = {(one.measure, one.method) for one in found.missing}
@@ -328,7 +327,7 @@ def test_equal_settings_are_equal_parts(room, name):
 )
 def test_draws_belong_to_the_seed_and_the_instance(room, name):
     subject = SUBJECTS[0]
-    (encoded,) = helpers.encoded(subject, [7])
+    (encoded,) = subjects.encoded(subject, [7])
     one, again, other = (
         answers(room, name, sat(subject, collate([encoded]), seed=s)) for s in (0, 0, 1)
     )

@@ -5,12 +5,12 @@ from functools import cache
 import pytest
 import torch
 
-import tiny
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.transformer.from_pretrained import from_model
+from support import tiny_models
 
 FAMILIES = ("bert", "gpt2", "deberta", "bart")
 TEXTS = ("so fine a film", "dull film", "not so very fine , not dull")
@@ -20,7 +20,7 @@ SEARCHED = {"integrated_gradients": {"tolerance": 1e-6}}
 
 @cache
 def subject(name):
-    return from_model(tiny.model(name), tiny.tokenizer(name))
+    return from_model(tiny_models.model(name), tiny_models.tokenizer(name))
 
 
 def encoded(name):

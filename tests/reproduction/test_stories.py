@@ -4,11 +4,11 @@ import pytest
 import torch
 
 import heedful
-import stories
+from support import stories260k
 
 pytestmark = [
     pytest.mark.shared,
-    pytest.mark.skipif(not stories.FOLDER.exists(), reason="stories260k is not here"),
+    pytest.mark.skipif(not stories260k.FOLDER.exists(), reason="stories260k is not here"),
 ]
 KNOWN = (
     "Once upon a time, there was a little girl named Lily. She loved to play outside in the park."
@@ -25,11 +25,11 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def subject():
-    return heedful.load(stories.model().double(), stories.tokenizer())
+    return heedful.load(stories260k.model().double(), stories260k.tokenizer())
 
 
 def test_it_writes_its_known_sentence():
-    model, tokenizer = stories.model(), stories.tokenizer()
+    model, tokenizer = stories260k.model(), stories260k.tokenizer()
     ids = [1]
     while len(ids) < 40:
         with torch.no_grad():
@@ -59,7 +59,9 @@ def test_the_next_token_is_audited(subject, tmp_path):
 
 
 def test_answers_make_two_classes_of_a_vocabulary():
-    two = heedful.load(stories.model().double(), stories.tokenizer(), answers=("mom", "time"))
+    two = heedful.load(
+        stories260k.model().double(), stories260k.tokenizer(), answers=("mom", "time")
+    )
     assert two.labels == ("mom", "time")
     found = heedful.explain(two, TEXTS[0], methods=["attention", "leave_one_out"])
     assert found.record.target in two.labels

@@ -9,10 +9,9 @@ from heedful.checks import checks
 from heedful.core.records import CheckResult, ClaimResult, Estimate
 from heedful.report.pages.run_html import render_html
 from heedful.report.sections.claims import build_claims
-
-from .made_up import NASTY, records
-from .made_up_retrained import retrained
-from .test_html import Read
+from support.html_page import PageReader
+from support.records import NASTY, records
+from support.retrained_records import retrained
 
 pytest.importorskip("altair")
 
@@ -109,16 +108,16 @@ def test_the_section_stands_after_the_verdict_on_every_page():
         page = render_html(one)
         assert page.index('id="verdict"') < page.index('id="claims"') < page.index('id="checks"')
         assert page.count('class="claim-of"') == 5
-        assert ("href", "#claim-5") in Read(page).attributes
-        assert ("id", "claim-5") in Read(page).attributes
+        assert ("href", "#claim-5") in PageReader(page).attributes
+        assert ("id", "claim-5") in PageReader(page).attributes
     assert page.count('class="evidence"') == 0
 
 
 def test_hostile_sentences_are_only_text():
     claim = ClaimResult("supported", NASTY[0] + NASTY[2], ("necessity",))
     page = render_html(with_claim(retrained(), used=claim))
-    want = Read(render_html(retrained()))
-    found = Read(page)
+    want = PageReader(render_html(retrained()))
+    found = PageReader(page)
     for tag in ("script", "img", "table"):
         assert found.elements[tag] == want.elements[tag]
     assert any(NASTY[0] + NASTY[2] in text for text in found.texts)

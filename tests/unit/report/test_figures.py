@@ -15,8 +15,7 @@ from heedful.report.figures.figure_data import MOST_CLASSES, build_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.self_contained_html import TEMPLATES
 from heedful.results.document import LONGEST_CLASS_NAME, shorten_class_names
-
-from .made_up import records
+from support.records import records
 
 pytest.importorskip("altair")
 NAMES = [

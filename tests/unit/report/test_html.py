@@ -4,8 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from collections import Counter
-from html.parser import HTMLParser
 from math import nan
 
 import pytest
@@ -14,38 +12,10 @@ from heedful.core.errors import RunError
 from heedful.core.records import Estimate
 from heedful.report.pages.run_html import render_html, script_json
 from heedful.report.pages.self_contained_html import TEMPLATES
-
-from .made_up import MEASURES, NASTY, manifest, records
+from support.html_page import LOADING, PageReader
+from support.records import MEASURES, NASTY, manifest, records
 
 pytest.importorskip("altair")
-LOADING = ("src", "href", "xlink:href", "action", "formaction", "srcset", "poster", "data", "style")
-
-
-class Read(HTMLParser):
-    """Elements, attributes and text of a page as a browser would find them."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.elements, self.attributes, self.texts, self.scripts = Counter(), [], [], []
-        self.open = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.elements[tag] += 1
-        self.attributes += attrs
-        self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.elements[tag] += 1
-        self.attributes += attrs
-
-    def handle_endtag(self, tag):
-        while self.open and self.open.pop() != tag:
-            pass
-
-    def handle_data(self, data):
-        (self.scripts if self.open[-1:] == ["script"] else self.texts).append(data)
 
 
 def nasty(words=("a", "fine", "film"), *, classes=("neg", "pos"), text="x", **settings):
@@ -72,9 +42,9 @@ def test_the_page_has_all_its_sections(plain):
 
 @pytest.mark.parametrize("classes", [NASTY[:2], NASTY[2:4], NASTY[5:7]])
 def test_no_element_and_no_attribute_comes_from_the_data(plain, classes):
-    want = Read(plain)
+    want = PageReader(plain)
     page = render_html(nasty(NASTY, classes=classes, text="".join(NASTY)))
-    found = Read(page)
+    found = PageReader(page)
     drawn = {"path", "g", "rect", "line", "text"}  # their number follows the values drawn
     assert {tag: n for tag, n in found.elements.items() if tag not in drawn} == {
         tag: n for tag, n in want.elements.items() if tag not in drawn
@@ -88,7 +58,7 @@ def test_no_element_and_no_attribute_comes_from_the_data(plain, classes):
 
 def test_texts_are_shown_as_they_are():
     text = "<script>alert(1)</script>"
-    found = Read(render_html(nasty(text=text)))
+    found = PageReader(render_html(nasty(text=text)))
     assert any(text in shown for shown in found.texts)
     assert f"Does attention explain {text}?" in "".join(found.texts)
 
@@ -100,7 +70,7 @@ def test_half_a_sign_in_a_name_can_still_be_written():
 
 def test_nothing_is_requested_from_anywhere(plain):
     for page in (plain, render_html(nasty(text=NASTY[1], classes=NASTY[1:3]))):
-        for name, value in Read(page).attributes:
+        for name, value in PageReader(page).attributes:
             if name in LOADING:
                 assert name == "href"
                 assert value.startswith("#")
@@ -118,7 +88,7 @@ def test_the_policy_lets_only_our_own_style_and_script_work(plain):
     from base64 import b64encode
     from hashlib import sha256
 
-    (policy,) = (v for name, v in Read(plain).attributes if name == "content" and "src" in v)
+    (policy,) = (v for name, v in PageReader(plain).attributes if name == "content" and "src" in v)
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
     style = re.search(r"<style>(.*?)</style>", plain, re.DOTALL)[1]
@@ -181,8 +151,9 @@ def test_a_missing_library_is_named_with_its_cure(monkeypatch):
 
 def test_a_page_is_made_without_torch():
     code = (
-        "import sys; sys.path.insert(0, 'tests/unit');"
-        "from report.made_up import records; from heedful.report.pages.run_html import render_html;"
+        "import sys; sys.path.insert(0, 'tests');"
+        "from support.records import records;"
+        "from heedful.report.pages.run_html import render_html;"
         "from heedful.report.pages.run_markdown import render_markdown;"
         "one = records(); render_html(one); render_markdown(one);"
         "sys.exit('torch' in sys.modules)"

@@ -23,9 +23,8 @@ from heedful.report.sections.provenance import read_audited_attention
 from heedful.report.terminal.verdict_card import print_card
 from heedful.results.run_records import RunRecords
 from heedful.results.tables import PartitionedTable
-
-from .made_up import NASTY, estimated, records, traced, transformer
-from .test_html import Read
+from support.html_page import PageReader
+from support.records import NASTY, estimated, records, traced, transformer
 
 pytest.importorskip("altair")
 
@@ -205,7 +204,7 @@ def test_the_page_of_a_model_with_one_attention_is_as_it_was():
 
 
 def test_the_section_has_two_charts_a_table_of_heads_and_the_maps():
-    read = Read(page := render_html(transformer(layers=3, heads=4)))
+    read = PageReader(page := render_html(transformer(layers=3, heads=4)))
     assert ("id", "layers") in read.attributes
     assert ("href", "#layers") in read.attributes
     assert page.count('<figure class="layers"') == 2
@@ -299,9 +298,9 @@ def test_runs_that_measured_some_layers_on_fewer_texts_have_a_page():
 
 
 def test_a_hostile_name_of_the_attention_is_only_text():
-    text, want = "".join(NASTY), Read(render_html(transformer()))
+    text, want = "".join(NASTY), PageReader(render_html(transformer()))
     page = render_html(transformer(manifest_changes={"attention": text, "attention_path": text}))
-    found = Read(page)
+    found = PageReader(page)
     assert any(NASTY[0] in one for one in found.texts)
     assert "\x1b" not in card(transformer(manifest_changes={"attention": text}))
     for tag in ("script", "img", "svg"):

@@ -6,8 +6,7 @@ import pytest
 
 from heedful.core.records import Estimate
 from heedful.report.pages.run_markdown import escape_markdown, render_markdown
-
-from .made_up import MEASURES, NASTY, manifest, records
+from support.records import MEASURES, NASTY, manifest, records
 
 
 def test_the_section_tells_verdict_estimates_data_and_limits():

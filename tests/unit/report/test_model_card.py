@@ -13,8 +13,7 @@ from heedful.report.pages import model_card, model_index
 from heedful.report.pages import yaml_block as written
 from heedful.report.pages.model_card import CARD_MARK, render_model_card
 from heedful.report.pages.yaml_block import front_matter
-
-from .made_up import MEASURES, NASTY, better, manifest, verdict
+from support.records import MEASURES, NASTY, better, manifest, verdict
 
 yaml = pytest.importorskip("yaml")
 names = st.sampled_from(("name", "model-index", "args", "low_2", "N"))

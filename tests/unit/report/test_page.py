@@ -19,8 +19,7 @@ from heedful.report.sections.page import build_page
 from heedful.report.sections.slices import build_slices
 from heedful.results.run_records import sanitise_text
 from heedful.results.tables import PartitionedTable
-
-from .made_up import MEASURES, measurements, records
+from support.records import MEASURES, measurements, records
 
 
 def values(table, measure):

@@ -12,9 +12,8 @@ from heedful.report.pages.review_render import (
     render_review_markdown,
 )
 from heedful.report.sections.check_power import UNKNOWN
-
-from .made_up import MEASURES, NASTY, manifest, records
-from .test_html import LOADING, Read
+from support.html_page import LOADING, PageReader
+from support.records import MEASURES, NASTY, manifest, records
 
 
 def nasty(text, **changes):
@@ -56,7 +55,7 @@ def test_every_estimate_has_its_row():
     review = build_review(records())
     rows = [row.name for check, _ in review.checks for row in check.rows]
     assert rows == [one for measures in MEASURES.values() for one in measures]
-    found = Read(render_review_html(records())).elements
+    found = PageReader(render_review_html(records())).elements
     assert found["tr"] == len(rows) + len(MEASURES) + len(CLAIMS) + 1
     assert found["input"] == len(FIELDS) + len(DECISIONS) + CONDITIONS + 1
 
@@ -75,7 +74,7 @@ def test_a_run_without_a_degree_and_an_undecided_one(render, degree):
 
 @pytest.mark.parametrize("text", [*NASTY, "a\n# b\n- c", "    x", "```\n</pre><b>"])
 def test_other_peoples_text_stays_text(text):
-    plain, made = (Read(render_review_html(nasty(one))) for one in ("x", text))
+    plain, made = (PageReader(render_review_html(nasty(one))) for one in ("x", text))
     assert made.elements == plain.elements
     assert sorted(name for name, _ in made.attributes) == sorted(n for n, _ in plain.attributes)
     found = render_review_markdown(nasty(text))
@@ -91,7 +90,7 @@ def test_other_peoples_text_stays_text(text):
 
 def test_it_asks_nothing_of_anyone_and_has_no_script():
     page = render_review_html(records())
-    found = Read(page)
+    found = PageReader(page)
     assert found.elements["script"] == 0
     assert not [value for name, value in found.attributes if name in LOADING and value]
     assert "@media print" in page

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def encoder(tmp_path_factory):
-    from encoder import WORDS, write_encoder
+    from support.pretrained_encoder import WORDS, write_encoder
 
     return write_encoder(tmp_path_factory.mktemp("encoder") / "tiny", WORDS)
 
@@ -21,8 +21,8 @@ def recipe(encoder):
 @pytest.fixture(scope="session")
 def whole(recipe, tmp_path_factory):
     """The folder of an undisturbed run."""
-    from encoder import DEV, TRAIN
     from heedful.training.finetune import finetune
+    from support.pretrained_encoder import DEV, TRAIN
 
     folder = tmp_path_factory.mktemp("whole") / "model"
     finetune(TRAIN, DEV, recipe, out=folder)

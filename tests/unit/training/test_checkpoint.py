@@ -8,11 +8,11 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from encoder import DEV, TRAIN, told, weights
 from heedful.core.errors import RunError
 from heedful.training.finetune import finetune
 from heedful.training.loop.checkpoint import CHECKPOINT_FILE
 from heedful.training.loop.trainer import Trainer
+from support.pretrained_encoder import DEV, TRAIN, told, weights
 
 
 class Killed(Exception):

@@ -6,8 +6,6 @@ import pytest
 import torch
 
 import heedful
-import helpers
-import tiny
 from heedful.core.errors import ConfigError, DataError, RunError
 from heedful.core.rng import generator
 from heedful.models.diffmask import GateNetwork
@@ -22,6 +20,7 @@ from heedful.training.fit_diffmask import (
     fit_diffmask,
 )
 from heedful.training.loop.checkpoint import CHECKPOINT_FILE, TrainingState
+from support import subjects, tiny_models
 
 SMALL = Masking(epochs=2, batch=4, rate=1e-2)
 
@@ -32,7 +31,7 @@ def texts(words, count=24):
     return heedful.read([{"text": one} for one in rows], split="train", labelled=False)
 
 
-TRAIN, DEV = texts(helpers.WORDS), texts(helpers.WORDS[:9], 8)
+TRAIN, DEV = texts(subjects.WORDS), texts(subjects.WORDS[:9], 8)
 
 
 def weights(folder):
@@ -49,7 +48,7 @@ def interrupted_at(step):
 
 @pytest.mark.parametrize("step", [2, 9])  # in the first epoch, in the second
 def test_a_training_cut_off_goes_on_to_the_same_bytes(step, tmp_path):
-    subject = helpers.subject()
+    subject = subjects.subject()
     whole = fit_diffmask(subject, TRAIN, SMALL, out=tmp_path / "whole", dev=DEV)
     with pytest.raises(KeyboardInterrupt):
         fit_diffmask(
@@ -66,7 +65,7 @@ def test_a_training_cut_off_goes_on_to_the_same_bytes(step, tmp_path):
 
 
 def test_another_seed_is_another_training_and_its_checkpoint_is_not_taken_up(tmp_path):
-    subject = helpers.subject()
+    subject = subjects.subject()
     with pytest.raises(KeyboardInterrupt):
         fit_diffmask(subject, TRAIN, SMALL, out=tmp_path, dev=DEV, progress=interrupted_at(9))
     other = Masking(epochs=2, batch=4, rate=1e-2, seed=1)
@@ -81,11 +80,15 @@ def hooks(net):
 @pytest.mark.parametrize("family", ["own", "bert"])
 def test_the_model_stays_as_it_was(family, tmp_path):
     own = family == "own"
-    subject = helpers.subject() if own else from_model(tiny.model("bert"), tiny.tokenizer("bert"))
+    subject = (
+        subjects.subject()
+        if own
+        else from_model(tiny_models.model("bert"), tiny_models.tokenizer("bert"))
+    )
     net = subject.network if own else subject.model
     before = {name: one.clone() for name, one in net.state_dict().items()}
     state, hooked = torch.random.get_rng_state(), hooks(net)
-    words = helpers.WORDS if own else ("so", "fine", "a", "dull", "film", "not")
+    words = subjects.WORDS if own else ("so", "fine", "a", "dull", "film", "not")
     made = fit_diffmask(subject, texts(words), SMALL, out=tmp_path)
     assert all(torch.equal(one, before[name]) for name, one in net.state_dict().items())
     assert all(one.grad is None for one in net.parameters())
@@ -98,7 +101,7 @@ def test_the_model_stays_as_it_was(family, tmp_path):
 
 def course(recipe, subject=None):
     lists = (list(TRAIN), list(DEV))
-    made = module._start_training(subject or helpers.subject(), lists, recipe)
+    made = module._start_training(subject or subjects.subject(), lists, recipe)
     return made, TrainingState(made.lagrangian, build_diffmask_optimiser(made.lagrangian, recipe))
 
 
@@ -176,7 +179,7 @@ def test_the_epoch_kept_is_within_the_budget_if_one_is(monkeypatch, tmp_path):
 
     monkeypatch.setattr(DiffMaskTrainer, "evaluate_gates_by_layer", measured)
     recipe = Masking(epochs=3, batch=8)
-    made = fit_diffmask(helpers.subject(), TRAIN, recipe, out=tmp_path, dev=DEV)
+    made = fit_diffmask(subjects.subject(), TRAIN, recipe, out=tmp_path, dev=DEV)
     assert made.history["best_epoch"] == 3
     assert torch.equal(made.gates.probes[0][0].bias.float(), kept[2])
 
@@ -198,14 +201,14 @@ def test_recipes_that_make_no_sense_are_refused(wrong, told):
 
 
 def test_texts_without_words_are_refused(tmp_path):
-    subject = from_model(tiny.model("gpt2"), tiny.tokenizer("gpt2"))
+    subject = from_model(tiny_models.model("gpt2"), tiny_models.tokenizer("gpt2"))
     data = heedful.read([{"text": "fine"}] * 3, split="train", labelled=False)
     with pytest.raises(DataError, match="No text has a word to hide"):
         fit_diffmask(subject, data, SMALL, out=tmp_path, dev=data)
 
 
 def test_the_folder_says_how_it_came_about(tmp_path):
-    made = fit_diffmask(helpers.subject(), TRAIN, SMALL, out=tmp_path, dev=DEV)
+    made = fit_diffmask(subjects.subject(), TRAIN, SMALL, out=tmp_path, dev=DEV)
     told = json.loads((tmp_path / "explainer.json").read_text())
     assert told["history"] == made.history
     assert told["history"]["recipe"]["epsilon"] == 0.1

@@ -11,7 +11,6 @@ import transformers
 from safetensors.torch import load_file
 
 import heedful
-from encoder import DEV, TRAIN, WORDS, rows, told, weights, write_encoder
 from heedful.core.errors import ConfigError, DataError, ModelError
 from heedful.training.finetune import finetune
 from heedful.training.loop.dev_scores import dev_score
@@ -21,6 +20,7 @@ from heedful.training.loop.transformer_trainable import (
     learning_rate_at,
 )
 from heedful.training.recipe import FineTuning
+from support.pretrained_encoder import DEV, TRAIN, WORDS, rows, told, weights, write_encoder
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(recipe, whole, tmp_path):

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-import asking
 import heedful
 from heedful import Recipe, fit
 from heedful.core.batch import Encoded
@@ -17,6 +16,7 @@ from heedful.models.recurrent.model_folder import load_model, save_model
 from heedful.training.loop.dev_scores import require_dev, selection_score
 from heedful.training.loop.recurrent_trainable import SparseStep
 from heedful.training.recipe import build_recurrent_optimiser, loss_for
+from support import question_subjects
 
 RECIPE = Recipe("cnn", "dot", epochs=4, hidden=16, embedding=16, batch=16, rate=0.02)
 PEOPLE, PLACES = ("mary", "john", "sandra"), ("garden", "kitchen", "office")
@@ -74,9 +74,9 @@ def test_every_kind_can_be_trained_kept_and_read(encoder, attention, tmp_path):
 
 
 def test_a_step_is_that_of_plain_autograd():
-    one = asking.subject(seed=8)
-    batch, gold = asking.context(one).batch, torch.tensor([0, 1, 2, 3, 0])
-    theirs = asking.subject(seed=8).network.requires_grad_(True)
+    one = question_subjects.subject(seed=8)
+    batch, gold = question_subjects.context(one).batch, torch.tensor([0, 1, 2, 3, 0])
+    theirs = question_subjects.subject(seed=8).network.requires_grad_(True)
     network = one.network.requires_grad_(True)
     recipe = Recipe(rate=0.1, decay=0.01)
     step = SparseStep(network, build_recurrent_optimiser(network, recipe))

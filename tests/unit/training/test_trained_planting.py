@@ -18,7 +18,7 @@ from heedful.planted.trained import case as module
 from heedful.planted.trained.bounds import BOUNDS, TextMeasurement, evaluate_bounds, measure_texts
 from heedful.planted.trained.kinds import TrainedKind
 from heedful.planted.trained.train import build_untrained, freeze_float64
-from plants import SEED, trained
+from support.planted_cases import SEED, trained
 
 TRUTH = {  # committed before any rule was held against it: used, ranks, exclusive
     "trained-peaked": (True, True, True),

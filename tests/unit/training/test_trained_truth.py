@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from heedful.planted import TRAINED_KINDS
 from heedful.planted.texts import CUE_WORDS
 from heedful.planted.trained.bounds import SAME_OUTPUT, WEIGHT_RATIO, measure_texts
-from plants import Seen, trained
+from support.planted_cases import Seen, trained
 
 
 class TriedAgain(Seen):

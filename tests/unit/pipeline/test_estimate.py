@@ -1,0 +1,217 @@
+"""From columns to estimates: means by hand, holes counted, classes apart."""
+
+from dataclasses import replace
+from math import isnan, nan
+
+import numpy as np
+import pytest
+
+from heedful.core.records import MeasureKey, MissingMeasure
+from heedful.pipeline.plan.plan import Plan
+from heedful.pipeline.verdict.estimate import measure_dataset
+from heedful.pipeline.verdict.reach_verdict import reach_verdict
+from support.check_powers import WHERE
+from support.columns import columns_of
+
+PLAN = Plan("m", "d", checks=("permutation",), resamples=200)
+MEDIAN = np.array([0.1, 0.2, 0.6, 0.5, 0.1, 0.3])
+SHARE = np.array([0.5, nan, 0.7, nan, nan, 0.6])
+PREDICTED = np.array(["good", "good", "bad", "good", "bad", "good"])
+
+
+def permutation(**changes):
+    values = {
+        "median_tvd": MEDIAN,
+        "leverage": np.full(6, 0.5),
+        "median_of_leverage": SHARE,
+        "max_attention": np.ones(6),
+    }
+    return columns_of(PREDICTED, {"permutation": values | changes})
+
+
+def concluded(plan, columns, labels, missing=None):
+    return reach_verdict(plan, columns, where=WHERE, labels=labels, missing=missing or {})
+
+
+def found(columns, plan=PLAN, labels=("bad", "good", "ugly"), missing=None):
+    return concluded(plan, columns, labels, missing).checks["permutation"]
+
+
+def test_an_estimate_is_the_mean_of_the_defined_values():
+    estimates = found(permutation()).estimates
+    assert estimates["median_tvd"].value == pytest.approx(1.8 / 6)
+    assert estimates["median_tvd"].n == 6
+    assert estimates["median_of_leverage"].value == pytest.approx(1.8 / 3)
+    assert estimates["median_of_leverage"].n == 3
+
+
+def test_intervals_lie_around_the_mean_and_within_the_data():
+    one = found(permutation()).estimates["median_tvd"]
+    assert MEDIAN.min() <= one.low < one.value < one.high <= MEDIAN.max()
+    flat = found(permutation()).estimates["leverage"]
+    assert (flat.low, flat.value, flat.high) == (0.5, 0.5, 0.5)
+
+
+def test_only_the_measures_of_a_check_are_estimated():
+    result = found(permutation())
+    assert list(result.estimates) == ["median_tvd", "leverage", "median_of_leverage"]
+    classes = {row.measure for row in result.by if row.predicted == "good"}
+    assert classes == set(result.estimates)
+
+
+def test_holes_are_counted_and_only_where_there_are_any():
+    assert found(permutation()).undefined == {"median_of_leverage": 3}
+
+
+def test_each_predicted_class_has_its_own_estimates():
+    result = found(permutation())
+    assert result.classes == ("bad", "good")  # in the model's order; no text was predicted ugly
+    median, share = (result.by_class(name) for name in ("median_tvd", "median_of_leverage"))
+    assert median["bad"].value == pytest.approx((0.6 + 0.1) / 2)
+    assert median["bad"].n == 2
+    assert median["good"].value == pytest.approx((0.1 + 0.2 + 0.5 + 0.3) / 4)
+    assert share["good"].n == 2
+    one = share["bad"]
+    assert (one.value, one.n) == (0.7, 1)
+    assert isnan(one.low)
+    assert isnan(one.high)
+
+
+def test_a_column_of_holes_has_no_value():
+    result = found(permutation(median_of_leverage=np.full(6, nan)))
+    one = result.estimates["median_of_leverage"]
+    assert one.n == 0
+    assert isnan(one.value)
+    assert result.undefined == {"median_of_leverage": 6}
+
+
+def test_a_missing_measure_has_its_reason_and_no_estimate():
+    columns = permutation()
+    values = {key: one for key, one in columns.values.items() if key.measure != "leverage"}
+    refused = (MissingMeasure("leverage", "The decoder is not linear."),)
+    result = found(replace(columns, values=values), missing={"permutation": refused})
+    assert "leverage" not in result.estimates
+    assert result.missing == refused
+
+
+def test_rows_by_method_layer_and_setting_have_estimates_of_their_own():
+    columns = permutation()
+    keys = {
+        MeasureKey("permutation", "median_tvd", layer=2, head=1): MEDIAN / 2,
+        MeasureKey("permutation", "median_tvd", method="lime"): SHARE,
+        MeasureKey("permutation", "median_tvd", setting="half"): MEDIAN * 2,
+    }
+    result = found(replace(columns, values={**columns.values, **keys}))
+    assert result.of("median_tvd").value == pytest.approx(1.8 / 6)
+    assert result.of("median_tvd", layer=2, head=1).value == pytest.approx(0.9 / 6)
+    assert result.of("median_tvd", setting="half").value == pytest.approx(3.6 / 6)
+    (lime,) = (row for row in result.rows("median_tvd", method="lime") if row.predicted is None)
+    assert (lime.estimate.n, lime.undefined) == (3, 3)
+    assert result.of("median_tvd", method="lime", predicted="bad").value == 0.7
+    assert not [row for row in result.by if row.predicted and (row.layer or row.setting)]
+    assert result.undefined == {"median_of_leverage": 3}
+
+
+def test_parts_of_the_texts_by_class_correctness_and_length():
+    columns = replace(permutation(), label=np.array(["good"] * 6, dtype=object))
+    lengths = np.array([3.0, 4, 5, 6, 7, nan])
+    verdict = reach_verdict(PLAN, columns, where=WHERE, labels=[], missing={}, lengths=lengths)
+    parts = {r.slice: r.estimate for r in verdict.checks["permutation"].rows("median_tvd")}
+    assert parts["Predicted class: bad"].value == pytest.approx((0.6 + 0.1) / 2)
+    assert parts["Prediction: correct"].value == pytest.approx((0.1 + 0.2 + 0.5 + 0.3) / 4)
+    assert parts["Prediction: wrong"].value == pytest.approx((0.6 + 0.1) / 2)
+    by_length = {name: one for name, one in parts.items() if name.startswith("Length")}
+    assert sum(one.n for one in by_length.values()) == 5  # one text has no length
+    assert parts["Length: 3–4 words"].value == pytest.approx((0.1 + 0.2) / 2)
+
+
+def test_level_and_seed_are_those_of_the_plan():
+    wide = found(permutation()).estimates["median_tvd"]
+    narrow = found(permutation(), replace(PLAN, level=0.5)).estimates["median_tvd"]
+    assert wide.low < narrow.low < narrow.high < wide.high
+    assert found(permutation()).estimates["median_tvd"] == wide
+    assert found(permutation(), replace(PLAN, seed=1)).estimates["median_tvd"] != wide
+
+
+def test_epsilon_is_that_of_the_plan_with_and_without_the_adversarial_check():
+    columns = permutation(median_tvd=np.full(6, 0.2))
+    assert found(columns).answer == "supports"  # 0.05 by default
+    adversarial = dict.fromkeys(
+        ("epsilon_max_jsd", "certified_jsd", "bound_jsd", "of_bound", "output_tvd"), np.zeros(6)
+    )
+    more = columns_of(PREDICTED, {"adversarial": adversarial}).values
+    both = replace(columns, values={**columns.values, **more})
+    for epsilon, answer in ((0.05, "supports"), (0.3, "refutes")):
+        alone = replace(PLAN, epsilon=epsilon)
+        assert found(columns, alone).answer == answer
+        assert found(both, replace(alone, checks=("permutation", "adversarial"))).answer == answer
+
+
+TAUS = (
+    "tau_gradient",
+    "tau_leave_one_out",
+    "tau_gradient_leave_one_out",
+    "tau_shuffled_leave_one_out",
+    "tau_gradient_shuffled",
+)
+RANKS = Plan("m", "d", checks=("agreement",), resamples=200)
+
+
+def agreement(attention, control, reference):
+    zeros = np.zeros(len(attention))
+    values = dict.fromkeys(TAUS, zeros) | {
+        "tau_leave_one_out": np.array(attention),
+        "tau_shuffled_leave_one_out": np.array(control),
+        "tau_gradient_leave_one_out": np.array(reference),
+    }
+    return columns_of(["a"] * len(attention), {"agreement": values})
+
+
+def test_the_degree_is_the_place_between_control_and_reference():
+    verdict = concluded(RANKS, agreement([0.2] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"])
+    assert verdict.degree.of == "agreement"
+    assert verdict.degree.estimate.value == pytest.approx(0.25)
+    assert verdict.degree.estimate.n == 4
+    assert verdict.answer == "unfaithful"
+    high = concluded(RANKS, agreement([0.7] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"])
+    assert high.degree.estimate.value == pytest.approx(0.875)
+    assert high.answer == "faithful"
+
+
+def test_the_degree_counts_instances_where_all_three_exist():
+    columns = agreement([0.2, 0.4, nan, 9.0], [0.0, 0.0, 0.0, nan], [0.8, 0.4, 0.8, 0.8])
+    degree = concluded(RANKS, columns, ["a", "b"]).degree.estimate
+    assert degree.value == pytest.approx((0.2 + 0.4) / (0.8 + 0.4))
+    assert degree.n == 2
+
+
+def test_without_agreement_there_is_no_degree():
+    assert concluded(PLAN, permutation(), ["bad", "good"]).degree is None
+
+
+P = {"gradient": [0.001, 0.02, 0.04, 0.9, nan], "leave_one_out": [0.03, 0.03, 0.04, 0.05, 0.03]}
+
+
+def by_hand(p, level):
+    """Benjamini and Hochberg: the largest k with p(k) ≤ k/m·level rejects the k smallest."""
+    real = sorted(one for one in p if not isnan(one))
+    passed = [one for k, one in enumerate(real, 1) if one <= k / len(real) * level]
+    line = max(passed, default=-1.0)
+    return [nan if isnan(one) else float(one <= line) for one in p]
+
+
+def test_what_needs_all_instances_is_computed_from_all_of_them():
+    columns = columns_of(
+        ["a"] * 5, {"agreement": {f"p_{name}": np.array(p) for name, p in P.items()}}
+    )
+    whole = measure_dataset(RANKS, columns)
+    assert {key.check for key in whole} == {"agreement"}
+    assert all(key.plain for key in whole)
+    for name, p in P.items():
+        found = whole[MeasureKey("agreement", f"significant_{name}_bh")]
+        np.testing.assert_array_equal(found, by_hand(p, 0.05))
+    assert by_hand(P["gradient"], 0.05)[:4] == [1, 1, 0, 0]  # the example tells the two apart
+
+
+def test_checks_that_see_one_batch_at_a_time_add_nothing():
+    assert measure_dataset(PLAN, permutation()) == {}

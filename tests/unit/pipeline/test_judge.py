@@ -1,0 +1,524 @@
+"""From estimates to the verdict: every rule is reached, from both sides and at the edge."""
+
+from dataclasses import dataclass, replace
+from math import nan
+
+import pytest
+
+from heedful.checks import CheckSpec, Measure, checks
+from heedful.checks.base import Findings
+from heedful.checks.spec import Evidence
+from heedful.core.records import (
+    CLAIMS,
+    BetterMethod,
+    CheckResult,
+    Degree,
+    Estimate,
+    EstimateRow,
+    MissingMeasure,
+)
+from heedful.numerics.stats.bootstrap import Place
+from heedful.pipeline.plan.plan import Plan
+from heedful.pipeline.verdict.check_power import AuditSetting
+from heedful.pipeline.verdict.judge import judge
+from support.check_powers import row, trusted
+
+NOTHING = Estimate(nan, nan, nan, 0)
+ALONE = Estimate(0.9, nan, nan, 1)  # one instance: a value without an interval
+
+
+def around(low, high):
+    return Estimate((low + high) / 2, low, high, 50)
+
+
+def result(**estimates):
+    return CheckResult("undecided", "", estimates)
+
+
+def by_method(measure, **estimates):
+    return tuple(EstimateRow(measure, one, method=name) for name, one in estimates.items())
+
+
+TAUS = result(
+    tau_leave_one_out=around(0.1, 0.2),
+    tau_gradient_leave_one_out=around(0.5, 0.7),
+    tau_shuffled_leave_one_out=around(-0.2, 0.2),
+    tau_gradient=around(0.9, 0.9),
+)
+MIDDLE = Place(around(0.4, 0.6), around(0.5, 0.7))
+
+
+def evidence_of(results, place=None, epsilon=0.05, places=None):
+    plan = Plan("m", "d", checks=tuple(results), epsilon=epsilon)
+    placed = {**({"agreement": place} if place else {}), **(places or {})}
+    return Evidence(results, plan.settings, placed, epsilon)
+
+
+def judged(results, place=None, epsilon=0.05, places=None, powers=None, instead=None):
+    return judge(evidence_of(results, place, epsilon, places), powers or trusted(), instead)
+
+
+VOTES = {"supports": "supported", "refutes": "refuted", "undecided": "undecided"}
+
+
+# leverage, median TVD, answer, which rule, words of the sentence
+PERMUTATION = [
+    (around(0.01, 0.04), around(0.01, 0.02), "refutes", 0, "No attention at all changes"),
+    (around(0.01, 0.04), NOTHING, "refutes", 0, "0.025 [0.010, 0.040]."),
+    (around(0.01, 0.05), around(0.01, 0.02), "refutes", 1, "less than the 0.05 that counts"),
+    (around(0.20, 0.40), around(0.01, 0.04), "refutes", 1, "at most possible: 0.300 [0.200"),
+    (NOTHING, around(0.01, 0.04), "refutes", 1, "at most possible: nan"),
+    (
+        around(0.20, 0.40),
+        around(0.06, 0.20),
+        "supports",
+        2,
+        "0.130 [0.060, 0.200], more than",
+    ),
+    (NOTHING, around(0.06, 0.20), "supports", 2, "more than the 0.05"),
+    (around(0.20, 0.40), around(0.04, 0.06), "undecided", 3, "the interval contains 0.05."),
+    (around(0.20, 0.40), around(0.01, 0.05), "undecided", 3, "the interval contains"),
+    (around(0.20, 0.40), around(0.05, 0.20), "undecided", 3, "the interval contains"),
+    (NOTHING, NOTHING, "undecided", 3, "nan"),
+    (ALONE, ALONE, "undecided", 3, "0.900 (n = 1, no interval)"),
+]
+# place, gap, answer, which rule, words of the sentence
+AGREEMENT = [
+    (around(0.8, 0.9), around(-0.1, 0.3), "undecided", 1, "do not agree with each other beyond"),
+    (around(0.8, 0.9), around(0.0, 0.3), "undecided", 1, "(by 0.150 [0.000, 0.300])"),
+    (around(0.8, 0.9), NOTHING, "undecided", 1, "no reference"),
+    (around(0.8, 0.9), ALONE, "undecided", 1, "(by 0.900 (n = 1, no interval))"),
+    (around(0.6, 0.8), around(0.5, 0.7), "supports", 6, "0.700 [0.600, 0.800] of the way"),
+    (around(0.8, 0.95), around(0.5, 0.7), "supports", 6, "nearer to the gradient."),
+    (
+        around(1.1, 1.3),
+        around(0.5, 0.7),
+        "supports",
+        5,
+        "weak reference",
+    ),
+    (around(0.2, 0.4), around(0.5, 0.7), "refutes", 7, "nearer to chance."),
+    (around(-0.4, -0.2), around(0.5, 0.7), "refutes", 7, "-0.300 [-0.400, -0.200] of the way"),
+    (around(0.4, 0.6), around(0.5, 0.7), "undecided", 8, "the interval contains the middle."),
+    (around(0.5, 0.6), around(0.5, 0.7), "undecided", 8, "the interval contains"),
+    (around(0.4, 0.5), around(0.5, 0.7), "undecided", 8, "the interval contains"),
+    (NOTHING, around(0.5, 0.7), "undecided", 8, "the interval contains"),
+]
+
+
+def rule_of(check, evidence):
+    return next(n for n, rule in enumerate(checks.spec(check).rules) if rule.when(evidence))
+
+
+@pytest.mark.parametrize(("leverage", "median", "answer", "rule", "words"), PERMUTATION)
+def test_permutation(leverage, median, answer, rule, words):
+    results = {"permutation": result(leverage=leverage, median_tvd=median)}
+    found = judged(results)
+    assert rule_of("permutation", evidence_of(results)) == rule
+    assert found.checks["permutation"].answer == answer
+    assert found.claims["used"].answer == VOTES[answer]
+    assert words in found.checks["permutation"].why == found.claims["used"].why
+
+
+def test_the_line_is_epsilon_of_the_plan():
+    results = {"permutation": result(leverage=around(0.5, 0.6), median_tvd=around(0.1, 0.2))}
+    assert judged(results, epsilon=0.05).claims["used"].answer == "supported"
+    assert judged(results, epsilon=0.15).claims["used"].answer == "undecided"
+    assert judged(results, epsilon=0.25).claims["used"].answer == "refuted"
+    assert "0.25 that counts" in judged(results, epsilon=0.25).claims["used"].why
+
+
+def test_a_measure_that_is_missing_satisfies_no_rule():
+    assert judged({"permutation": result()}).claims["used"].answer == "undecided"
+
+
+@pytest.mark.parametrize("check", ["identifiability", "randomisation", "labels"])
+def test_a_check_without_a_figure_is_undecided_and_says_why(check):
+    nothing = CheckResult("undecided", "", {}, missing=(MissingMeasure("any", "nobody knows how"),))
+    found = judged({check: nothing}).checks[check]
+    assert (found.answer, found.why) == ("undecided", "Nobody knows how.")
+
+
+ANSWERS = {"supports": "faithful", "refutes": "unfaithful", "undecided": "undecided"}
+
+
+@pytest.mark.parametrize(("place", "gap", "answer", "rule", "words"), AGREEMENT)
+def test_agreement_and_the_answer(place, gap, answer, rule, words):
+    found = judged({"agreement": TAUS}, Place(place, gap))
+    assert rule_of("agreement", evidence_of({"agreement": TAUS}, Place(place, gap))) == rule
+    assert found.checks["agreement"].answer == answer
+    assert found.claims["ranks"].answer == VOTES[answer]
+    assert found.answer == ANSWERS[answer]
+    assert words in found.why == found.claims["ranks"].why == found.checks["agreement"].why
+    assert found.degree == Degree("agreement", place)
+
+
+def test_every_rule_is_reached():
+    rules = {name: len(checks.spec(name).rules) for name in ("permutation", "agreement")}
+    assert {rule for *_, rule, _ in PERMUTATION} == set(range(rules["permutation"]))
+    # those of agreement for equal weights and for a weak reference have tests of their own
+    assert {rule for *_, rule, _ in AGREEMENT} == set(range(rules["agreement"])) - {0, 2, 3, 4}
+
+
+@pytest.mark.parametrize(
+    ("top", "answer", "rule"),
+    [
+        (around(0.6, 0.9), "faithful", 2),
+        (around(0.0, 0.1), "unfaithful", 3),
+        (around(0.4, 0.6), "undecided", 4),
+        (NOTHING, "undecided", 4),
+    ],
+)
+def test_with_a_weak_reference_the_word_that_counts_decides(top, answer, rule):
+    """Attention may come near a gradient that itself finds next to nothing."""
+    place = Place(around(0.7, 0.9), around(0.1, 0.3))
+    results = {"agreement": result(**TAUS.estimates, top1_leave_one_out=top)}
+    found = judged(results, place)
+    assert rule_of("agreement", evidence_of(results, place)) == rule
+    assert found.answer == answer
+    assert f"output most in {top} of the texts" in found.why
+    assert "too weak a reference" in found.why
+
+
+def test_equal_weights_rank_nothing():
+    known = around(0.5, 0.7)
+    found = judged({"agreement": result(tau_gradient_leave_one_out=known)}, Place(NOTHING, NOTHING))
+    assert found.answer == "unfaithful"
+    assert "the same weight" in found.why
+    assert judged({"agreement": result()}, Place(NOTHING, NOTHING)).answer == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("share", "answer", "words"),
+    [
+        (around(0.9, 1.0), "refutes", "far."),
+        (around(0.0, 0.1), "supports", "near."),
+        (around(0.4, 0.6), "undecided", "contains the middle."),
+        (around(0.5, 0.6), "undecided", "contains the middle."),
+        (NOTHING, "undecided", "contains the middle."),
+    ],
+)
+def test_adversarial_by_the_share_of_what_is_possible(share, answer, words):
+    found = judged({"adversarial": result(of_bound=share)})
+    check = found.checks["adversarial"]
+    assert check.answer == answer
+    assert found.claims["exclusive"].answer == VOTES[answer]
+    assert f"reaches {share}" in check.why
+    assert check.why.endswith(words)
+    assert found.claims["exclusive"].checks == ("adversarial",)
+
+
+@pytest.mark.parametrize(
+    ("leverage", "answer"), [(around(0.01, 0.04), "refuted"), (around(0.2, 0.4), "undecided")]
+)
+def test_an_output_that_nothing_moves_is_no_one_attention_s(leverage, answer):
+    known = {"leverage": leverage, "median_tvd": around(0.01, 0.02)}
+    assert judged({"permutation": result(**known)}).claims["exclusive"].answer == answer
+
+
+@pytest.mark.parametrize(
+    ("weighting", "mixing", "words"),
+    [
+        (around(0.1, 0.2), around(0.3, 0.4), "arises in the weights"),
+        (around(0.3, 0.4), around(0.1, 0.2), "arises in the encoder"),
+        (around(0.1, 0.3), around(0.2, 0.4), "about as much is lost"),
+        (around(0.1, 0.2), around(0.2, 0.4), "about as much is lost"),
+        (around(0.2, 0.4), around(0.1, 0.2), "about as much is lost"),
+    ],
+)
+def test_mechanism_says_where_it_is_lost(weighting, mixing, words):
+    found = judged({"mechanism": result(tau_weighting=weighting, tau_mixing=mixing)})
+    check = found.checks["mechanism"]
+    assert check.answer == "no vote"
+    assert words in check.why
+    assert f"τ {weighting}" in check.why
+    assert f"τ {mixing}" in check.why
+    assert {one.answer for one in found.claims.values()} == {"not tested"}
+
+
+@pytest.mark.parametrize(
+    ("weighting", "mixing", "unrolled", "words"),
+    [
+        (
+            *(around(0.1, 0.2), around(0.3, 0.4), around(0.3, 0.4)),
+            "arises in the weights",
+        ),
+        (
+            *(around(0.6, 0.7), around(0.3, 0.4), around(0.1, 0.2)),
+            "recovers some of what they mix.",
+        ),
+        (
+            *(around(0.6, 0.7), around(0.1, 0.2), around(0.3, 0.4)),
+            "tracing through the layers below loses more.",
+        ),
+        (
+            *(around(0.1, 0.3), around(0.2, 0.4), around(0.1, 0.3)),
+            "about as much is lost",
+        ),
+    ],
+)
+def test_mechanism_tells_of_layers_what_tracing_wins(weighting, mixing, unrolled, words):
+    known = {"tau_weighting": weighting, "tau_mixing": mixing, "tau_unrolled": unrolled}
+    check = judged({"mechanism": result(**known)}).checks["mechanism"]
+    assert check.answer == "no vote"
+    assert words in check.why
+    assert all(f"τ {one}" in check.why for one in known.values())
+
+
+def test_mechanism_without_a_linear_decoder():
+    found = judged({"mechanism": result(conicity=around(0.1, 0.2))})
+    assert "is not known for this decoder" in found.checks["mechanism"].why
+
+
+def test_mechanism_on_texts_of_one_word_does_not_blame_the_decoder():
+    found = judged({"mechanism": result(tau_weighting=NOTHING, tau_mixing=NOTHING)})
+    assert "decoder" not in found.checks["mechanism"].why
+
+
+def erased(own, chance, least=None, *, can=1.0, place=None):
+    known = {
+        "flip_top": Estimate(0.1234, 0.1, 0.2, 50),
+        "flip_random": Estimate(0.02, 0.0, 0.1, 50),
+    }
+    known |= {"can_flip": Estimate(can, can, can, 50), "fraction_to_flip_attention": own}
+    known |= {"fraction_to_flip_random": chance}
+    known |= {"fraction_to_flip_optimal": least} if least else {}
+    return judged({"erasure": result(**known)}, places={"erasure": place} if place else {})
+
+
+@pytest.mark.parametrize(
+    ("own", "least", "words"),
+    [
+        (around(0.2, 0.3), around(0.1, 0.2), "0.78 of the way from random to optimal, nearer to o"),
+        (around(0.3, 0.44), around(0.1, 0.2), "0.51 of the way from random to optimal. Without"),
+        (around(0.4, 0.5), around(0.1, 0.2), "0.33 of the way from random to optimal, nearer to r"),
+        (around(0.5, 0.7), around(0.1, 0.2), "0.00 of the way from random to optimal, no better t"),
+        (around(0.2, 0.3), around(0.6, 0.7), "there is no scale for attention."),
+        (ALONE, around(0.1, 0.2), "-0.67 of the way from random to optimal. Without"),
+        (around(0.2, 0.3), None, "0.600 [0.550, 0.650] in random order: fewer than by chance."),
+        (around(0.7, 0.8), None, "more than by chance."),
+        (around(0.5, 0.6), None, "about as many as by chance."),
+    ],
+)
+def test_erasure_says_where_attention_stands(own, least, words):
+    found = erased(own, around(0.55, 0.65), least)
+    check = found.checks["erasure"]
+    assert check.answer == "undecided"  # no place, no answer
+    assert words in check.why
+    assert f"{own} of the words must go in the order of attention" in check.why
+    assert "Without the top weight 12.3% of decisions flip" in check.why
+    assert "random word 2.0%" in check.why
+    assert found.claims["ranks"].answer == found.answer == "undecided"
+    assert found.claims["ranks"].checks == ("erasure",)
+
+
+BEYOND = by_method("beyond_random", attention=around(0.1, 0.2))
+
+
+@pytest.mark.parametrize(
+    ("place", "gap", "answer"),
+    [
+        (around(0.6, 0.8), around(0.1, 0.3), "supports"),
+        (around(0.1, 0.4), around(0.1, 0.3), "refutes"),
+        (around(0.4, 0.6), around(0.1, 0.3), "undecided"),
+        (around(0.6, 0.8), around(-0.1, 0.3), "undecided"),
+    ],
+)
+@pytest.mark.parametrize("check", ["erasure", "faithfulness"])
+def test_checks_that_place_attention_answer_by_its_place(check, place, gap, answer):
+    known = replace(result(can_flip=around(0.9, 1.0)), by=BEYOND)
+    found = judged({check: known}, places={check: Place(place, gap)})
+    assert found.checks[check].answer == answer
+    assert found.claims["ranks"].answer == VOTES[answer]
+
+
+def test_erasure_that_flips_nothing_says_so():
+    assert "no set of words flips any of 50 texts" in erased(NOTHING, NOTHING, NOTHING, can=0.0).why
+    assert "none of the orders flips any of 50 texts" in erased(NOTHING, NOTHING, can=0.0).why
+    alone = judged({"erasure": result(can_flip=NOTHING)})
+    assert alone.checks["erasure"].why == "No text has two words, so no weight can be removed."
+
+
+FAITHFUL = Place(around(0.6, 0.8), around(0.5, 0.7))
+UNFAITHFUL = Place(around(0.1, 0.3), around(0.5, 0.7))
+OPEN = Place(around(0.4, 0.6), around(0.5, 0.7))
+TWO = {"erasure": result(can_flip=around(0.1, 0.2)), "agreement": TAUS}
+
+
+def poor(check, right=9, wrong=1, undecided=0):
+    return trusted(row("ranks", check, right, wrong, undecided))
+
+
+@pytest.mark.parametrize(
+    ("agreement", "erasure", "powers", "answer"),
+    [
+        (FAITHFUL, FAITHFUL, trusted(), "faithful"),
+        (FAITHFUL, UNFAITHFUL, trusted(), "undecided"),  # both are oracles, and disagree
+        (FAITHFUL, OPEN, trusted(), "faithful"),  # half of the weight is enough
+        (FAITHFUL, UNFAITHFUL, poor("erasure", 6, 4), "faithful"),  # who guesses has no vote
+        (FAITHFUL, UNFAITHFUL, poor("agreement", 6, 4), "unfaithful"),
+        (OPEN, UNFAITHFUL, poor("erasure", 9, 1), "undecided"),  # a good witness who cannot tell
+    ],
+)
+def test_votes_weigh_what_their_checks_are_worth(agreement, erasure, powers, answer):
+    found = judged(TWO, agreement, places={"erasure": erasure}, powers=powers)
+    assert found.answer == answer
+    assert found.claims["ranks"].checks == ("erasure", "agreement")
+
+
+def test_of_two_who_rest_on_the_same_evidence_the_better_is_heard():
+    """Both delete words: two such votes are one."""
+    three = {**TWO, "faithfulness": replace(result(), by=BEYOND)}
+    places = {"erasure": UNFAITHFUL, "faithfulness": FAITHFUL}
+    weak = row("ranks", "faithfulness", 9, 1)
+    found = judged(three, FAITHFUL, places=places, powers=trusted(weak))
+    assert found.answer == "undecided"  # one against one, not two against one
+    better = row("ranks", "agreement", 9, 1)
+    places = {"erasure": FAITHFUL, "faithfulness": FAITHFUL}
+    assert judged(three, UNFAITHFUL, places=places, powers=trusted(better)).answer == "faithful"
+
+
+def test_without_power_there_is_no_vote_and_it_says_so():
+    unlike = trusted(where=AuditSetting("transformer", 20.0, 100))
+    found = judged({"agreement": TAUS}, FAITHFUL, powers=unlike)
+    assert found.checks["agreement"].answer == "no vote"
+    assert "its power was not measured" in found.checks["agreement"].why
+    assert found.checks["agreement"].power["ranks"] == {"description": "power not measured"}
+    assert found.claims["ranks"].answer == found.answer == "undecided"
+    assert found.claims["ranks"].why.startswith("No check that ran has a vote")
+    guesses = judged({"agreement": TAUS}, FAITHFUL, powers=poor("agreement", 6, 4))
+    assert guesses.checks["agreement"].answer == "no vote"
+    assert "not right often enough" in guesses.checks["agreement"].why
+
+
+def test_undecided_says_how_many_texts_would_decide():
+    straddles = Place(Estimate(0.6, 0.4, 0.8, 100), around(0.5, 0.7))
+    claim = judged({"agreement": TAUS}, straddles).claims["ranks"]
+    assert claim.further == 300
+    assert claim.why.endswith("about 300 more texts would decide.")
+    assert judged({"agreement": TAUS}, OPEN).claims["ranks"].further is None  # on the line itself
+    assert judged({"agreement": TAUS}, FAITHFUL).claims["ranks"].further is None
+
+
+def test_claims_without_a_check_are_not_tested():
+    found = judged({"permutation": result()})
+    assert tuple(found.claims) == CLAIMS == ("used", "needed", "ranks", "exclusive", "robust")
+    assert found.claims["exclusive"].checks == ("permutation",)
+    for name in ("needed", "ranks", "robust"):
+        assert found.claims[name].answer == "not tested"
+        assert found.claims[name].why == "No check that ran is about this claim."
+        assert found.claims[name].checks == ()
+    assert (found.answer, found.degree, found.instead) == ("undecided", None, None)
+    assert found.why == found.claims["ranks"].why
+
+
+@dataclass(frozen=True)
+class Mute:
+    """A check that measures nothing."""
+
+    def __call__(self, context):
+        return Findings(())
+
+
+@pytest.fixture
+def mute(monkeypatch):
+    """A plug-in about ranks, without rules."""
+    spec = CheckSpec("mute", "?", (Measure("guess", "a guess"),), Mute, claim="ranks")
+    monkeypatch.setitem(checks._parts, "mute", spec)
+
+
+@pytest.mark.usefixtures("mute")
+def test_a_check_without_rules_has_no_vote():
+    found = judged({"mute": result(guess=around(0.0, 1.0))})
+    assert found.checks["mute"].answer == "no vote"
+    assert found.checks["mute"].why == "A guess: 0.500 [0.000, 1.000]."
+    assert found.claims["ranks"].answer == "undecided"
+
+
+@pytest.mark.usefixtures("mute")
+def test_only_a_check_with_a_vote_decides_its_claim():
+    place = Place(around(0.8, 0.9), around(0.5, 0.7))
+    found = judged({"mute": result(), "agreement": TAUS}, place)
+    assert found.claims["ranks"].answer == "supported"
+    assert found.claims["ranks"].checks == ("mute", "agreement")
+    assert found.claims["ranks"].why == found.checks["agreement"].why
+
+
+AGAINST = Place(around(0.1, 0.2), around(0.5, 0.7))
+LIME = BetterMethod("lime", around(0.7, 0.9))
+
+
+def test_instead_is_the_better_method_where_attention_fails():
+    assert judged({"agreement": TAUS}, AGAINST, instead=LIME).instead == LIME
+    assert judged({"agreement": TAUS}, AGAINST).instead is None  # none is better
+
+
+@pytest.mark.parametrize("place", [around(0.8, 0.9), around(0.4, 0.6)])
+def test_nothing_instead_unless_attention_fails(place):
+    place = Place(place, around(0.5, 0.7))
+    assert judged({"agreement": TAUS}, place, instead=LIME).instead is None
+
+
+def test_what_a_check_found_is_kept_with_its_answer():
+    before = CheckResult(
+        *("undecided", "", TAUS.estimates, (EstimateRow("tau_gradient", ALONE, predicted="a"),)),
+        *({"x": 2}, (MissingMeasure("y", "why not"),)),
+    )
+    after = judged({"agreement": before}, MIDDLE).checks["agreement"]
+    assert (after.estimates, after.by) == (before.estimates, before.by)
+    assert (after.undefined, after.missing) == (before.undefined, before.missing)
+
+
+def removals(p=0.001, **others):
+    own = {"attention": others.pop("attention", around(0.1, 0.2)), **others}
+    tested = by_method("p_beyond_random", attention=Estimate(p, nan, nan, 20))
+    found = replace(result(), by=(*by_method("beyond_random", **own), *tested))
+    return judged({"faithfulness": found}).checks["faithfulness"]
+
+
+@pytest.mark.parametrize(
+    ("own", "p", "words"),
+    [
+        (around(0.1, 0.2), 0.001, ": beyond chance (p 0.001, corrected"),
+        (around(-0.1, 0.2), 0.3, ": not beyond chance (p 0.3, corrected"),
+        (around(-0.3, -0.2), 1.0, ": less than chance (p 1, corrected"),
+    ],
+)
+def test_faithfulness_says_what_the_words_of_attention_do(own, p, words):
+    found = removals(p, attention=own, lime=around(0.3, 0.4), occlusion=around(0.0, 0.1))
+    assert found.answer == "undecided"  # leave-one-out, the other end, was not asked for
+    assert words in found.why
+    assert f"lime has the largest effect, {around(0.3, 0.4)}." in found.why
+
+
+def test_faithfulness_without_texts_of_two_words_says_so():
+    assert removals(attention=NOTHING).why == "No text has two words, so there is nothing to rank."
+
+
+@pytest.mark.parametrize(
+    ("deleted", "masked", "words"),
+    [
+        (around(0.2, 0.3), around(0.3, 0.4), "no farther than whole texts."),
+        (around(0.2, 0.3), around(0.8, 0.9), "off distribution"),
+        (around(0.4, 0.6), around(0.3, 0.4), "about as far as whole texts."),
+    ],
+)
+def test_faithfulness_says_how_far_its_texts_are_from_whole_ones(deleted, masked, words):
+    found = result(
+        off_distribution_whole=around(0.4, 0.6),
+        off_distribution_deletion=deleted,
+        off_distribution_masking=masked,
+    )
+    found = replace(found, by=BEYOND)
+    why = judged({"faithfulness": found}).checks["faithfulness"].why
+    assert words in why
+    assert f"{deleted.value:.0%} (deletion) and {masked.value:.0%} (masking)" in why
+    assert "whole)" not in why
+
+
+@pytest.mark.parametrize(("way", "words"), [("deletion", "Deleting"), ("masking", "Masking")])
+def test_faithfulness_says_what_was_done_to_the_words(way, words):
+    found = replace(result(**{f"off_distribution_{way}": around(0.4, 0.6)}), by=BEYOND)
+    why = judged({"faithfulness": found}).checks["faithfulness"].why
+    assert why.startswith(f"{words} the words that attention ranks")
+    assert f"than {words.lower()} as many" in why

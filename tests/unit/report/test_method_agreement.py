@@ -1,0 +1,201 @@
+"""Methods against each other on the page, in figures, in Markdown and in the card."""
+
+import re
+from io import StringIO
+from itertools import combinations
+from math import isnan
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from heedful.checks import checks
+from heedful.report.figures.draw import build_chart, render_svg, write_figures
+from heedful.report.figures.method_agreement import build_method_figures
+from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
+from heedful.report.pages.run_html import render_html
+from heedful.report.pages.run_markdown import render_markdown
+from heedful.report.pages.self_contained_html import join_assets
+from heedful.report.sections.method_agreement import (
+    build_method_agreement,
+    describe_length_limits,
+    describe_nearest,
+)
+from heedful.report.sections.page import build_page
+from heedful.report.terminal.verdict_card import print_card
+from support.html_page import PageReader
+from support.method_records import KINDS, with_methods
+from support.records import NASTY, records
+
+pytest.importorskip("altair")
+PLAN = "[settings.agreement]\ntop = 4\n"
+
+
+def mean(one, measure, method, setting):
+    rows = one.measurements.whole().to_pylist()
+    keys, wanted = ("measure", "method", "setting"), (measure, method, setting)
+    found = [r["value"] for r in rows if tuple(r[key] for key in keys) == wanted]
+    return np.mean([value for value in found if value is not None])
+
+
+def card(one):
+    console = Console(file=StringIO(), width=100)
+    print_card(one.verdict, one.manifest, console=console)
+    return " ".join(console.file.getvalue().replace("│", " ").split())
+
+
+def test_every_pair_has_its_means_with_intervals():
+    one = with_methods()
+    found = build_method_agreement(one)
+    assert [(pair.one, pair.other) for pair in found.pairs] == list(combinations(KINDS, 2))
+    for pair in found.pairs:
+        for estimate, measure in ((pair.tau, "tau_pair"), (pair.overlap, "overlap_pair")):
+            assert estimate.value == pytest.approx(mean(one, measure, pair.one, pair.other))
+            assert estimate.n == (5 if "shapley" in (pair.one, pair.other) else 30)
+            assert isnan(estimate.low) or estimate.low < estimate.value < estimate.high
+
+
+def test_methods_stand_by_kind_with_what_they_ranked():
+    names = ("random", "leave_one_out", "gradient", "one_hot_gradient", "attention", "mine")
+    found = build_method_agreement(with_methods(names=names)).methods
+    assert [one.name for one in found] == [
+        "attention",
+        "gradient",
+        "leave_one_out",
+        "one_hot_gradient",
+        "mine",
+        "random",
+    ]
+    told = build_method_agreement(with_methods(refused=("gradient",)))
+    assert told.refused == ("gradient",)
+    assert "gradient" not in [one.name for one in told.methods]
+    assert not any("gradient" in (pair.one, pair.other) for pair in told.pairs)
+    assert (
+        describe_length_limits(told)
+        == "Ranked fewer texts: shapley 5 (those of at most 12 tokens)."
+    )
+    assert describe_length_limits(build_method_agreement(with_methods(short=30))) == ""
+
+
+def test_who_ranked_only_some_texts_is_not_called_nearest():
+    told = describe_nearest(build_method_agreement(with_methods(among=0.6)))
+    assert re.match(r"Nearest to leave-one-out, τ: \w+ 0\.\d+ \[0\.\d+, 0\.\d+\], ", told)
+    assert "shapley" not in told
+    assert "−0." not in told  # random is farthest, and not among the first three
+
+
+@pytest.mark.parametrize(
+    ("among", "attention", "words"),
+    [
+        (0.6, 0.2, "They are nearer to each other than attention is to them, by 0.3"),
+        (0.2, 0.2, "They are no nearer to each other than attention is to them (difference "),
+        (0.2, 0.5, "(difference −0."),
+        (0.2, 0.2, "low agreement with attention proves little"),
+        (0.0, 0.3, "do not agree with each other beyond chance"),
+    ],
+)
+def test_one_sentence_says_whether_the_references_can_judge(among, attention, words):
+    told = build_method_agreement(with_methods(among=among, attention=attention)).sentence
+    assert words in told
+    assert told.startswith("Methods that erase words and methods that follow gradients agree with ")
+    assert "-0." not in told
+
+
+def test_too_few_texts_say_no_more_than_they_can():
+    assert build_method_agreement(with_methods(1)).sentence.endswith("Too few texts to say more.")
+
+
+def test_the_section_stands_on_the_page_with_two_figures_and_a_table():
+    page = render_html(with_methods(plan=PLAN))
+    read = PageReader(page)
+    assert ("id", "methods") in read.attributes
+    assert ("href", "#methods") in read.attributes
+    assert "Do the methods agree with each other?" in page
+    assert page.count('<figure class="matrix"') == 2
+    assert "Mean share of the top 4 words" in page
+    rows = re.findall(r'<th scope="row">(\w+) <span class="grey">and</span> (\w+)</th>', page)
+    assert rows == list(combinations(KINDS, 2))
+    for kind in set(KINDS.values()):
+        assert f"<b>{kind}</b>" in page
+    assert not re.search(r"\bnan\b", page, re.IGNORECASE)
+
+
+def test_a_run_without_further_methods_has_a_page_as_before():
+    plain = render_html(records())
+    for absent in ('id="methods"', "#methods", "Do the methods agree", "matrix"):
+        assert absent not in plain
+    assert f"<style>{join_assets(('page',), 'css')}</style>" in plain
+    assert build_page(records()).method_pictures == ()
+    assert "Do the methods" not in render_markdown(records())
+    assert "every pair of methods" not in card(records())
+
+
+def test_hostile_names_are_only_text():
+    names = ("attention", "leave_one_out", "one_hot_gradient", *NASTY)
+    usual = ("attention", "leave_one_out", "one_hot_gradient", *map(str, range(len(NASTY))))
+    page = render_html(with_methods(names=names))
+    found, want = PageReader(page), PageReader(render_html(with_methods(names=usual)))
+    for tag in ("script", "img", "svg", "table", "tr", "td", "figure"):
+        assert found.elements[tag] == want.elements[tag]
+    assert {name for name, _ in found.attributes} == {name for name, _ in want.attributes}
+    assert any(NASTY[0] in text for text in found.texts)
+    assert not set(page) & set("\x00\x1b\u202e\u2028")
+    made, plain = (render_markdown(with_methods(names=some)) for some in (names, usual))
+    assert len(made.splitlines()) == len(plain.splitlines())
+    assert "<script" not in made.replace("\\<", "")
+
+
+def test_charts_show_every_pair_twice_and_only_colours_that_dark_repaints():
+    tau, overlap = build_method_figures(build_method_agreement(with_methods()))
+    assert (tau.name, overlap.name) == ("methods_tau", "methods_overlap")
+    assert len(tau.rows) == len(overlap.rows) == len(KINDS) * (len(KINDS) - 1)
+    assert "shapley, n = 5" in tau.classes
+    assert {row["sign"] for row in tau.rows} == {"plus", "minus"}
+    assert {mark["kind"] for mark in tau.marks} == set(KINDS.values())
+    for picture in (tau, overlap):
+        assert build_chart(picture).to_dict()  # altair checks it against the schema
+        svg = render_svg(picture)
+        used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
+        assert used <= {*SERIES[:2], INK, QUIET, GRID, "none", "transparent"}
+        assert svg.count(">leave_one_out<") == 2  # a row and a column
+        depths = [float(one) for one in re.findall(r'fill-opacity="([\d.]+)"', svg)]
+        assert depths
+        assert max(depths) <= 0.5  # ink stays readable on it
+
+
+def test_a_number_without_an_interval_has_no_colour():
+    tau, _ = build_method_figures(build_method_agreement(with_methods(short=1)))
+    for row in tau.rows:
+        few = "shapley, n = 1" in (row["one"], row["other"])
+        assert (row["strength"] == 0.0) == few
+
+
+def test_the_figures_are_written_too(tmp_path):
+    names = [path.name for path in write_figures(with_methods(), tmp_path)]
+    assert {"methods_tau.svg", "methods_tau.png", "methods_overlap.svg"} <= set(names)
+
+
+def test_markdown_has_the_sentence_and_the_matrix():
+    text = render_markdown(with_methods(refused=("gradient",)))
+    assert "### Do the methods agree with each other?" in text
+    assert "\nNo ranking from gradient.\n" in text
+    (head,) = re.findall(r"^\| method \| kind \| texts \| .*$", text, re.MULTILINE)
+    assert head.count("|") == 4 + len(KINDS) - 1
+    assert re.search(r"^\| attention \| attention \| 30 \| – \| 0\.2", text, re.MULTILINE)
+
+
+def test_the_card_has_one_line_and_no_row_per_method():
+    told = card(with_methods())
+    assert re.search(r"agree at τ 0\.[56]\d+ \[.*\], attention with both at τ 0\.[12]", told)
+    assert "lime" not in told
+    assert "tau_references" not in told
+    assert "tau_leave_one_out" in told
+
+
+def test_measures_of_methods_are_told_in_words():
+    agreement = checks.spec("agreement")
+    assert "lime" in agreement.measure("tau_pair", "lime").label
+    assert agreement.measure("tau_references").role == "reference"
+    rows = {row.name: row.words for row in build_page(with_methods()).checks[0].rows}
+    assert rows["tau_leave_one_out (lime)"] == "lime and leave-one-out, τ"
+    assert rows["tau_leave_one_out"] == "attention and leave-one-out, τ"

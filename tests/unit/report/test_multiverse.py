@@ -1,0 +1,70 @@
+"""Powers and other choices on the page: told, marked where they differ, and escaped."""
+
+from dataclasses import replace
+
+import pytest
+
+from heedful.core.records import CheckResult, ClaimResult, Verdict
+from heedful.report.pages.run_html import render_html
+from heedful.report.pages.run_markdown import render_markdown
+from heedful.report.sections.check_power import describe_check_power, describe_check_powers
+from heedful.report.sections.multiverse import build_choices
+from support.records import records
+
+ROWS = (
+    {"choice": "ε = 0.01", "used": "supported", "ranks": "supported"},
+    {"choice": "<b>other</b>", "used": "refuted", "ranks": "refuted"},
+)
+CHECK = CheckResult("supports", "", {}, power={"ranks": {"description": "misses <i>3%</i>"}})
+
+
+def verdict(rows=ROWS):
+    claims = {
+        "used": ClaimResult("refuted", "", ()),
+        "ranks": ClaimResult("supported", "", ()),
+        "robust": ClaimResult("not tested", "", ()),
+    }
+    return Verdict("faithful", "", None, None, claims, {}, rows)
+
+
+def test_the_table_has_the_claims_that_were_examined_and_marks_what_differs():
+    found = build_choices(verdict())
+    assert found.claims == ("used", "ranks")
+    assert [row.words for row in found.rows] == ["as in the verdict", "ε = 0.01", "<b>other</b>"]
+    marks = [[cell.other for cell in row.cells] for row in found.rows]
+    assert marks == [[False, False], [True, False], [False, True]]
+    assert found.sentence == (
+        "1 of 2 other choices leave the answer on ranks as it is; it changes with: <b>other</b>."
+    )
+    assert build_choices(verdict(rows=())) is None
+
+
+def test_power_in_words():
+    assert describe_check_power(CHECK, "ranks") == "misses <i>3%</i>"
+    assert describe_check_power(CHECK, "used") == "power not measured"
+    assert describe_check_powers(CHECK) == "ranks: misses <i>3%</i>"
+    assert describe_check_powers(CheckResult("supports", "", {})) == "power not measured"
+
+
+@pytest.fixture
+def changed():
+    made = records()
+    checks = {
+        name: replace(one, power={"ranks": {"description": "misses <i>3%</i>"}})
+        for name, one in made.verdict.checks.items()
+    }
+    claims = {**made.verdict.claims, "ranks": ClaimResult("supported", "", ("agreement",))}
+    told = replace(made.verdict, multiverse=ROWS, checks=checks, claims=claims)
+    return replace(made, verdict=told)
+
+
+def test_both_stand_on_the_page_and_are_escaped(changed):
+    page = render_html(changed)
+    assert "Had other choices been made" in page
+    assert "&lt;b&gt;other&lt;/b&gt;" in page
+    assert "misses &lt;i&gt;3%&lt;/i&gt;" in page
+    assert "<b>other</b>" not in page
+    text = render_markdown(changed)
+    assert "### Had other choices been made" in text
+    assert "\\<b\\>other\\</b\\>" in text
+    assert "misses \\<i\\>3%" in text
