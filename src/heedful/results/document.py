@@ -4,6 +4,7 @@ Run, comparison, explanation, review and study pages are made of `Section`s. A s
 markup: text in it may come from users, and the renderer escapes it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -68,12 +69,21 @@ def shorten_class_names(figure: FigureData) -> FigureData:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table: text, or an estimate on a scale from `span[0]` to `span[1]`."""
+    """A cell of a table: text, or an estimate on a scale from `span[0]` to `span[1]`.
+
+    `strong` marks what a reader should see first, `muted` controls and references. `heat`, from -1
+    to 1, is the depth and the sign of its colour. `answer` is an answer, shown as a badge. `link`
+    is an anchor of the same page.
+    """
 
     text: str = ""
     estimate: Estimate | None = None
     span: tuple[float, float] | None = None
     muted: bool = False
+    strong: bool = False
+    heat: float | None = None
+    answer: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +96,20 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Widget:
+    """An interactive part of a section: `name` has a template and a script, `data` becomes JSON."""
+
+    name: Literal["texts", "maps"]
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """A part of a page.
 
-    `folded` are parts that start closed. `name` is the anchor of the section; it is unique in a
-    page.
+    `folded` are parts that start closed, `parts` parts that are open, under smaller titles. `name`
+    is the anchor of the section; it is unique in a page. `short` is its name in the navigation;
+    sections without one are not listed there.
     """
 
     name: str
@@ -99,3 +118,6 @@ class Section:
     tables: tuple[Table, ...] = ()
     figures: tuple[FigureData, ...] = ()
     folded: "tuple[Section, ...]" = ()
+    parts: "tuple[Section, ...]" = ()
+    short: str = ""
+    widget: Widget | None = None
