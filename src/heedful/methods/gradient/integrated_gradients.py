@@ -12,14 +12,44 @@ from heedful.core.settings import PositiveFloat
 from heedful.core.values import Explanation
 from heedful.methods.base import explanation_from_scores, methods
 from heedful.models.batch_context import BatchContext
-from heedful.models.perturbed.mask_words import get_mask_embedding
-from heedful.models.perturbed.path_gradients import StraightPath
+from heedful.models.perturbed.erased_words import get_mask_embedding
+from heedful.models.perturbed.gradients import gradients_at
 from heedful.numerics.tensor.quadrature import clenshaw_curtis, warped_clenshaw_curtis
 from heedful.numerics.tensor.target import TargetValue
 
 STEPS = (12, 24, 48)  # of the nested rules for the whole path
 PART, DEEPEST = 16, 20  # steps in a part of the path, and how often a part may be halved
 SHARE = 16  # a part is done when its error is at most tolerance / SHARE
+
+
+@dataclass(frozen=True, eq=False)
+class StraightPath:
+    """The straight path from start vectors to the word vectors of the texts."""
+
+    context: BatchContext
+    start_vectors: Float[Tensor, "B T E"]
+    target: Int[Tensor, "B"]
+    of: TargetValue
+
+    def at(
+        self, rows: Int[Tensor, "K N"], steps: Float[Tensor, "K N"]
+    ) -> tuple[Float[Tensor, "K N T"], Float[Tensor, "K N"]]:
+        """⟨path, ∂f/∂x⟩ of each token of texts `rows` at `steps` of the path, and f there."""
+        parts, values = [], []
+        for some, step in self.context.split_by_budget(rows.flatten(), steps.flatten()):
+            start = self.start_vectors[some]
+            path = self.context.embedded.detach()[some] - start
+            here = start + step[:, None, None] * path
+            slope, value = gradients_at(self.context, some, here, self.target, self.of)
+            parts.append((path * slope).sum(-1))
+            values.append(value)
+        return torch.cat(parts).reshape(*rows.shape, -1), torch.cat(values).reshape(rows.shape)
+
+    def at_all(
+        self, nodes: Float[Tensor, "N"], texts: Int[Tensor, "M"]
+    ) -> tuple[Float[Tensor, "N M T"], Float[Tensor, "N M"]]:
+        """As `at`, for every node in every text."""
+        return self.at(texts.expand(len(nodes), -1), nodes[:, None].expand(-1, len(texts)))
 
 
 @methods.register("integrated_gradients", kind="saliency", signed=True)
@@ -55,12 +85,12 @@ class IntegratedGradients:
         """Integrate the whole path by nested rules; also return the texts left over."""
         scores = path.start_vectors.new_zeros(path.start_vectors.shape[:2])
         left = torch.arange(len(scores))
-        parts, values = path.grid(left, _tensor(warped_clenshaw_curtis(STEPS[0])[0], scores))
+        parts, values = path.at_all(_tensor(warped_clenshaw_curtis(STEPS[0])[0], scores), left)
         for steps in STEPS:
             nodes, weights = (_tensor(one, scores) for one in warped_clenshaw_curtis(steps))
             if len(parts) < len(nodes):
                 parts, values = _between(parts), _between(values)
-                parts[1::2], values[1::2] = path.grid(left, nodes[1::2])
+                parts[1::2], values[1::2] = path.at_all(nodes[1::2], left)
             whole = torch.tensordot(weights, parts, 1)
             done = (whole.sum(-1) - (values[-1] - values[0])).abs() <= self.tolerance
             scores[left[done]] = whole[done]
@@ -79,10 +109,8 @@ class IntegratedGradients:
         owner, low = torch.arange(len(texts)).repeat(2), _tensor([0.0, 0.5], scores)
         low, width = low.repeat_interleave(len(texts)), 0.5
         for _ in range(DEEPEST):
-            steps = (low[:, None] + width * nodes).flatten()
-            parts, values = path.at(texts[owner].repeat_interleave(len(nodes)), steps)
-            parts = parts.reshape(len(low), len(nodes), -1)
-            values = values.reshape(len(low), len(nodes))
+            rows = texts[owner][:, None].expand(-1, len(nodes))
+            parts, values = path.at(rows, low[:, None] + width * nodes)
             integral = width * torch.einsum("n,pnt->pt", weights, parts)
             gap = (integral.sum(-1) - (values[:, -1] - values[:, 0])).abs()
             done = gap <= self.tolerance / SHARE

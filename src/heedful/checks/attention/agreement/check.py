@@ -24,7 +24,7 @@ from heedful.core.errors import ConfigError
 from heedful.core.records import Measurement, MissingMeasure, Series
 from heedful.methods import methods
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
-from heedful.methods.gradient.one_hot_gradient import OneHotGradient
+from heedful.methods.gradient.gradient import OneHotGradient
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.stats.kendall_test import Ties, kendall_p
 from heedful.numerics.stats.multiple_testing import benjamini_hochberg
