@@ -226,12 +226,14 @@ class BatchContext:
         with self.clock("leave_one_out"), torch.no_grad():
             if isinstance(self.subject, HasFastDeletion):
                 return self.subject.without_each(self.batch, max_batch_tokens=self.budget)
-            mask = self.batch.mask
-            result = self.logits.detach().new_zeros(*mask.shape, len(self.subject.labels))
-            for rows, positions in self.split_by_budget(*mask.nonzero(as_tuple=True)):
-                shorter = self.batch.delete_tokens(rows, positions)
-                result[rows, positions] = self.subject.forward(shorter).logits
-            return result
+            return self._run_every_variant()
+
+    def _run_every_variant(self) -> Float[Tensor, "B T C"]:
+        result = self.logits.detach().new_zeros(*self.batch.mask.shape, len(self.subject.labels))
+        for rows, positions in self.split_by_budget(*self.batch.mask.nonzero(as_tuple=True)):
+            shorter = self.batch.delete_tokens(rows, positions)
+            result[rows, positions] = self.subject.forward(shorter).logits
+        return result
 
     def _uses_attention(self, decode: Decoder) -> bool:
         """Whether the output depends on the attention in the graph, even with a zero gradient."""

@@ -8,7 +8,7 @@ of all layers up to that one are open, so that deeper layers mask more.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,16 @@ from weakref import WeakKeyDictionary
 import torch
 from jaxtyping import Float
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from heedful.core.atomic_files import remove_file, save_atomic, write_atomic
+from heedful.core.atomic_files import remove_file, write_atomic
 from heedful.core.batch import Batch
 from heedful.core.errors import ConfigError, ModelError, NotApplicable
 from heedful.models.internals.hidden_states import read_hidden_states
 from heedful.models.protocols import HasFingerprint, Subject
+from heedful.models.recurrent.model_folder import save_tensors
 from heedful.numerics.tensor.hard_concrete import log_open_probability
 
 LOGIT_SCALE, INITIAL_LOGIT = 10.0, 5.0  # logits are initial ± scale: nearly all gates start open
@@ -113,9 +114,8 @@ class Explainer:
 
 def save_explainer(explainer: Explainer, folder: Path) -> None:
     """Write the folder, settings last: an interruption never leaves a mixture of two explainers."""
-    weights = {
-        name: one.detach().float().clone() for name, one in explainer.gates.state_dict().items()
-    }
+    gates = explainer.gates.state_dict()
+    weights = {name: one.detach().float().clone() for name, one in gates.items()}
     settings = {
         "schema": EXPLAINER_SCHEMA,
         "kind": EXPLAINER_KIND,
@@ -125,7 +125,7 @@ def save_explainer(explainer: Explainer, folder: Path) -> None:
         "history": explainer.history,
     }
     remove_file(folder / EXPLAINER_SETTINGS_FILE)
-    save_atomic(folder / EXPLAINER_WEIGHTS_FILE, partial(_save, weights))
+    save_tensors(folder / EXPLAINER_WEIGHTS_FILE, weights)
     write_atomic(folder / EXPLAINER_SETTINGS_FILE, json.dumps(settings, indent=1))
 
 
@@ -170,9 +170,9 @@ def model_identity(subject: Subject) -> str:
     """
     for name in ("network", "model"):
         if isinstance(module := getattr(subject, name, None), nn.Module):
-            return _sha256_hex(repr(subject.labels).encode(), _digest_weights(module).encode())
+            return sha256((repr(subject.labels) + _digest_weights(module)).encode()).hexdigest()
     own = subject.fingerprint() if isinstance(subject, HasFingerprint) else subject.family
-    return _sha256_hex(repr((own, subject.labels)).encode())
+    return sha256(repr((own, subject.labels)).encode()).hexdigest()
 
 
 def _digest_weights(module: nn.Module) -> str:
@@ -180,24 +180,9 @@ def _digest_weights(module: nn.Module) -> str:
     weights = module.state_dict()
     versions = tuple(one._version for one in weights.values())
     if module not in _weight_digests or _weight_digests[module][0] != versions:
-        parts = (
-            part
-            for name, one in sorted(weights.items())
-            for part in (name.encode(), one.detach().float().cpu().contiguous().numpy().tobytes())
-        )
-        _weight_digests[module] = versions, _sha256_hex(*parts)
+        digest = sha256()
+        for name, one in sorted(weights.items()):
+            digest.update(name.encode())
+            digest.update(one.detach().float().cpu().contiguous().numpy().tobytes())
+        _weight_digests[module] = versions, digest.hexdigest()
     return _weight_digests[module][1]
-
-
-def _sha256_hex(*parts: bytes) -> str:
-    digest = sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()
-
-
-def _save(weights: dict[str, Tensor], draft: str) -> None:
-    try:
-        save_file(weights, draft)
-    except SafetensorError as error:  # also raised for a full disk
-        raise OSError(str(error)) from error
