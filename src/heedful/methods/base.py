@@ -76,9 +76,10 @@ class MethodRegistry(Registry):
         erases: compares outputs with `one` player removed at a time, or with `many`.
         quick: upper bounds of settings for `--quick`.
         """
-        declared = {"join": join, "signed": signed, "slow": slow, "patented": patented}
-        declared |= {"tied": tied, "erases": erases, "quick": quick or {}}
-        declared |= {} if kind is None else {"kind": kind}
+        declared: dict[str, object] = {"join": join, "signed": signed, "slow": slow}
+        declared |= {"patented": patented, "tied": tied, "erases": erases, "quick": quick or {}}
+        if kind is not None:
+            declared["kind"] = kind
 
         def declare(part: PartT) -> PartT:
             for key, value in declared.items():

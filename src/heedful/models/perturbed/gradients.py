@@ -102,7 +102,8 @@ def gradients_at(
     of: TargetValue,
 ) -> tuple[Float[Tensor, "N T E"], Float[Tensor, "N"]]:
     """∂f/∂x of texts rows[n] at vectors[n], and f there."""
-    slopes, values = [], []
+    slopes: list[Tensor] = []
+    values: list[Tensor] = []
     for some, here in context.split_by_budget(rows, vectors):
         with torch.enable_grad():
             leaf = here.detach().requires_grad_()

@@ -113,8 +113,10 @@ def randomisable_copy(subject: Subject, *, seed: int) -> RandomisableCopy:
     number = int(generator(seed, "weights drawn anew").integers(2**63))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(number)
-        own_kind = isinstance(subject, RecurrentSubject)
-        copied = _copy_recurrent(subject) if own_kind else _copy_transformer(subject)
+        if isinstance(subject, RecurrentSubject):
+            copied = _copy_recurrent(subject)
+        else:
+            copied = _copy_transformer(subject)
     _copy_cache[subject] = seed, copied
     return copied
 

@@ -84,9 +84,10 @@ def estimate_from_draws(
 def below_margin_p(draws: Float64[np.ndarray, "R"], margin: float, *, n: int) -> float:
     """The p-value of "the difference is at least the margin", from its resamples over n texts.
 
-    One of the two tests of equivalence (Schuirmann, 1987); −draws give the other. (1 + draws beyond) / (1 + draws), so it
-    is never 0; an undefined draw counts as beyond. If all texts agree, resamples do not vary; yet n
-    texts may by chance miss a share `margin` of texts that differ, so p is at least (1 − margin)ⁿ.
+    (1 + draws beyond) / (1 + draws), so it is never 0; an undefined draw counts as beyond. If all
+    texts agree, resamples do not vary; yet n texts may by chance miss a share `margin` of texts
+    that differ, so p is at least (1 − margin)ⁿ. The larger of this for the draws and for −draws
+    tests equivalence (Schuirmann, 1987).
 
     >>> below_margin_p(np.zeros(99), 0.01, n=1000)
     0.01

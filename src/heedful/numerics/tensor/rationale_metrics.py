@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from heedful.numerics.tensor.ranking import ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE, top_k_places
+from heedful.numerics.tensor.ranking import top_k_places
 
 
 def average_precision(
@@ -74,19 +74,6 @@ def span_f1(
     right = (_starts(both) & near).sum(-1)
     spans = _starts(chosen).sum(-1) + _starts(marked).sum(-1)
     return (2 * right / spans.double()).masked_fill(~marked.any(-1), torch.nan)
-
-
-def sign_agreement(
-    scores: Float64[Tensor, "K B W"], human_scores: Float64[Tensor, "B W"]
-) -> Float64[Tensor, "K B"]:
-    """The share of words whose score has the sign of the human score; NaN if no word counts.
-
-    Only words count whose score and human score are not 0.
-    """
-    least = RELATIVE_TOLERANCE * scores.abs().amax(-1, keepdim=True) + ABSOLUTE_TOLERANCE
-    counted = (scores.abs() > least) & (human_scores != 0)
-    same = counted & ((scores > 0) == (human_scores > 0))
-    return same.sum(-1).double() / counted.sum(-1)
 
 
 def words_in_share(words: Int[Tensor, "B"], share: float) -> Int[Tensor, "B"]:
