@@ -3,9 +3,13 @@
 De Cao et al. (2020). For each layer a small network reads a token's input embedding and its state
 in that layer, and predicts whether the token can be masked. A token is open at a layer if the gates
 of all layers up to that one are open, so that deeper layers mask more.
+
+A gate has the hard concrete distribution (Louizos et al., 2018): a sigmoid of noisy logits,
+stretched to (−0.2, 1) and clipped at 0. It has mass at exactly 0 and none at exactly 1.
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,7 +31,6 @@ from heedful.core.errors import ConfigError, ModelError, NotApplicable
 from heedful.models.internals.hidden_states import read_hidden_states
 from heedful.models.protocols import HasFingerprint, Subject
 from heedful.models.recurrent.model_folder import save_tensors
-from heedful.numerics.tensor.hard_concrete import log_open_probability
 
 LOGIT_SCALE, INITIAL_LOGIT = 10.0, 5.0  # logits are initial ± scale: nearly all gates start open
 MIN_PROBE_WIDTH = 16
@@ -35,7 +38,43 @@ EXPLAINER_WEIGHTS_FILE, EXPLAINER_SETTINGS_FILE = "explainer.safetensors", "expl
 EXPLAINER_KIND, EXPLAINER_SCHEMA = "diffmask", 1
 TRAIN_COMMAND = "heedful diffmask MODEL DATA --out DIR"
 
+TEMPERATURE = 0.2
+LOW, HIGH = -0.2, 1.0
+SHIFT = TEMPERATURE * math.log(-LOW / HIGH)
+
 _weight_digests: WeakKeyDictionary[nn.Module, tuple[tuple[int, ...], str]] = WeakKeyDictionary()
+
+
+def hard_concrete(logits: Float[Tensor, "*K"], uniform: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
+    """Gates sampled from uniform numbers in (0, 1), differentiable in the logits.
+
+    >>> hard_concrete(torch.tensor([-5.0, 0.0, 5.0]), torch.full((3,), 0.5))
+    tensor([0.0000, 0.4000, 1.0000])
+    """
+    soft = ((uniform.logit() + logits) / TEMPERATURE).sigmoid()
+    return (LOW + (HIGH - LOW) * soft).clamp(min=0.0, max=1.0)
+
+
+def log_open_probability(logits: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
+    """log P(g > 0) = log σ(logit − τ log(−low/high)), in (−∞, 0).
+
+    >>> log_open_probability(torch.tensor([0.0])).exp()
+    tensor([0.5798])
+    """
+    return torch.nn.functional.logsigmoid(logits - SHIFT)
+
+
+def blend_with_blank(
+    vectors: Float[Tensor, "*K T E"], gates: Float[Tensor, "*K T"], blank: Float[Tensor, "E"]
+) -> Float[Tensor, "*K T E"]:
+    """g · x + (1 − g) · b: the vector where the gate is 1, the mask embedding where it is 0.
+
+    >>> vectors, blank = torch.tensor([[4.0], [4.0]]), torch.tensor([0.0])
+    >>> blend_with_blank(vectors, torch.tensor([1.0, 0.25]), blank)
+    tensor([[4.],
+            [1.]])
+    """
+    return gates[..., None] * vectors + (1 - gates[..., None]) * blank
 
 
 class GateNetwork(nn.Module):
