@@ -21,21 +21,21 @@ from heedful.core.rng import generator
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.mask_words import get_mask_embedding
+from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.loop.predictions import predict_all
-from heedful.training.objectives import BatchOutput
-from heedful.training.variants.context import EncodedTexts, TrainedVariant
-from heedful.training.variants.hidden_words import HiddenWords
-from heedful.training.variants.masked_copy import (
-    DistillationObjective,
+from heedful.training.objectives import BatchOutput, DistillationObjective
+from heedful.training.variants.texts import (
+    EncodedTexts,
+    HiddenWords,
     RandomMasks,
     mask_random_words,
     masking_token_id,
 )
 from heedful.training.variants.variants import (
     AdversaryVariant,
-    EarlyStopping,
     RetrainedVariant,
     ShuffledLabelsVariant,
+    TrainedVariant,
     WithoutWordsVariant,
     variant_from_dict,
     variant_to_dict,

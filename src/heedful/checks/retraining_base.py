@@ -17,8 +17,8 @@ from heedful.models.protocols import Subject
 from heedful.numerics.tensor.distributions import jsd
 from heedful.results.tables import TextValues
 from heedful.training.loop.predictions import Predictions
-from heedful.training.variants.context import EncodedTexts, TrainedVariant
-from heedful.training.variants.variants import Variant
+from heedful.training.variants.texts import EncodedTexts
+from heedful.training.variants.variants import TrainedVariant, Variant
 
 PREDICTIONS = 8  # retrained models whose outputs and attention on all texts are kept
 

@@ -40,7 +40,8 @@ from heedful.pipeline.retrain.training_data import (
 )
 from heedful.pipeline.retrain.worker import new_variant_store, train_or_refuse, write_worker_input
 from heedful.training.fit import split_dev
-from heedful.training.variants.context import EncodedTexts, read_recipe
+from heedful.training.variants.models import read_recipe
+from heedful.training.variants.texts import EncodedTexts
 from heedful.training.variants.variant_store import VariantStore, dependency_order
 from heedful.training.variants.variants import GuidedVariant, Variant, variant_to_dict
 

@@ -18,7 +18,7 @@ from heedful.models.load import load_subject
 from heedful.models.protocols import HasFingerprint, Subject
 from heedful.models.recurrent.model_folder import load_model, save_model
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.training.variants.context import EncodedTexts
+from heedful.training.variants.texts import EncodedTexts
 from heedful.training.variants.variant_store import VariantStore
 from heedful.training.variants.variants import Variant, variant_from_dict
 

@@ -10,13 +10,8 @@ from heedful.checks.retraining_base import RetrainingContext
 from heedful.core.errors import ConfigError
 from heedful.core.records import Measurement
 from heedful.numerics.tensor.distributions import jsd, tvd
-from heedful.training.variants.variants import (
-    STARTS,
-    AdversaryVariant,
-    EarlyStopping,
-    RetrainedVariant,
-    Variant,
-)
+from heedful.training.loop.epochs import EarlyStopping
+from heedful.training.variants.variants import STARTS, AdversaryVariant, RetrainedVariant, Variant
 
 
 @dataclass(frozen=True)

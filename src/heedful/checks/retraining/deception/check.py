@@ -15,13 +15,17 @@ from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement
 from heedful.methods import methods
 from heedful.results.tables import TextValues
+from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.loop.predictions import Predictions, predict_all
-from heedful.training.variants.context import EncodedTexts
-from heedful.training.variants.hidden_words import HIDDEN_SOURCES, HiddenWords, placeholder_id
+from heedful.training.variants.texts import (
+    HIDDEN_SOURCES,
+    EncodedTexts,
+    HiddenWords,
+    placeholder_id,
+)
 from heedful.training.variants.variants import (
     STARTS,
     DeceptiveVariant,
-    EarlyStopping,
     Variant,
     WithoutWordsVariant,
 )
@@ -150,7 +154,7 @@ def predict_deceptive(
     """Predictions of a deceptive model; a transformer's hidden words are blocked as in training."""
     subject = retraining.trained(variant).subject
     if variant.blocked and hasattr(subject, "subword_tokenizer"):
-        from heedful.training.variants.transformer_variants import block_hidden_words
+        from heedful.training.variants.models import block_hidden_words
 
         subject = block_hidden_words(subject, texts, variant.hidden)
     return predict_all(subject, texts.encoded, keep_rows=True)

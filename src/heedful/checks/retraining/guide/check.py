@@ -16,18 +16,14 @@ from heedful.core.records import Measurement
 from heedful.models.recurrent.encoders import encoders
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.results.tables import TextValues
+from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.variants.guided_model import (
     GUIDES,
     encode_seen_words,
     predict_under_weights,
     word_weights,
 )
-from heedful.training.variants.variants import (
-    AdversaryVariant,
-    EarlyStopping,
-    GuidedVariant,
-    Variant,
-)
+from heedful.training.variants.variants import AdversaryVariant, GuidedVariant, Variant
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import tvd
 from heedful.results.tables import TextValues
-from heedful.training.variants.variants import EarlyStopping, RetrainedVariant
+from heedful.training.loop.epochs import EarlyStopping
+from heedful.training.variants.variants import RetrainedVariant
 
 ATTENTION_BY_MEASURE = {"score_trained": "own", "score_uniform": "uniform"}
 

@@ -25,8 +25,9 @@ from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.numerics.tensor.distributions import tvd
 from heedful.results.tables import TextValues
-from heedful.training.variants.masked_copy import RandomMasks, masking_token_id
-from heedful.training.variants.variants import EarlyStopping, MaskedVariant
+from heedful.training.loop.epochs import EarlyStopping
+from heedful.training.variants.texts import RandomMasks, masking_token_id
+from heedful.training.variants.variants import MaskedVariant
 
 MASKING = "masking"
 COPY_MEASURES = ("same_prediction", "copy_tvd")

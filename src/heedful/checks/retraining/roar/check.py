@@ -18,14 +18,10 @@ from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement, MissingMeasure
 from heedful.methods import methods
 from heedful.results.tables import TextValues
+from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.loop.predictions import predict_all
-from heedful.training.variants.hidden_words import HiddenWords, placeholder_id
-from heedful.training.variants.variants import (
-    EarlyStopping,
-    RetrainedVariant,
-    Variant,
-    WithoutWordsVariant,
-)
+from heedful.training.variants.texts import HiddenWords, placeholder_id
+from heedful.training.variants.variants import RetrainedVariant, Variant, WithoutWordsVariant
 
 DEFAULT_ROAR_METHODS = ("attention", "input_x_gradient", "leave_one_out")
 RANDOM = "random"  # the control: as many words, drawn at random

@@ -15,12 +15,8 @@ from heedful.core.records import Measurement
 from heedful.core.rng import uniform_keys
 from heedful.numerics.tensor.distributions import jsd, permute_weights, tvd, uniform_weights
 from heedful.results.tables import TextValues
-from heedful.training.variants.variants import (
-    AdversaryVariant,
-    EarlyStopping,
-    RetrainedVariant,
-    Variant,
-)
+from heedful.training.loop.epochs import EarlyStopping
+from heedful.training.variants.variants import AdversaryVariant, RetrainedVariant, Variant
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,8 @@ from heedful.core.records import Measurement, MissingMeasure
 from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
-from heedful.training.variants.variants import (
-    EarlyStopping,
-    RetrainedVariant,
-    ShuffledLabelsVariant,
-    Variant,
-)
+from heedful.training.loop.epochs import EarlyStopping
+from heedful.training.variants.variants import RetrainedVariant, ShuffledLabelsVariant, Variant
 
 WITH_LABELS, LEARNED = "with_labels", "learned"
 OwnScores = tuple[list[Float64[Tensor, "B W"]], Int[Tensor, "B"]]
