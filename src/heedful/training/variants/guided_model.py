@@ -23,8 +23,8 @@ from heedful.training.recipe import Recipe
 from heedful.training.variants.models import TrainingContext
 from heedful.training.variants.texts import EncodedTexts
 
-Guide = Literal["uniform", "own", "base", "adversary"]
-GUIDES: tuple[Guide, ...] = get_args(Guide)
+GuideName = Literal["uniform", "own", "base", "adversary"]
+GUIDES: tuple[GuideName, ...] = get_args(GuideName)
 
 
 def new_guided_model(

@@ -21,7 +21,7 @@ from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.loop.trainer import Task, Trainable, Trainer
 from heedful.training.objectives import AdversaryObjective, DeceptionObjective, Objective
 from heedful.training.recipe import NonNegativeFloat
-from heedful.training.variants.guided_model import Guide, guided_task, new_guided_model
+from heedful.training.variants.guided_model import GuideName, guided_task, new_guided_model
 from heedful.training.variants.models import (
     TrainingContext,
     copied_model,
@@ -150,7 +150,7 @@ class GuidedVariant(Variant):
     """A word-wise model with uniform attention, its own, the base model's or an adversary's."""
 
     seed: int
-    by: Guide
+    by: GuideName
     adversary: AdversaryVariant | None = None
     encoder: str = "average"
     pace: EarlyStopping = RETRAINED_PACE
