@@ -6,24 +6,16 @@ kind without questions hold for the log-odds up to that factor. Answers to other
 total probability of ½ % at most.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from math import tanh
+from typing import Any
 
 import torch
 
 from heedful.planted.case import BuildSubject, PlantedKind, Setting, register_kind
-from heedful.planted.closed_form.classifier_kinds import (
-    anti,
-    draw_attention_effect,
-    hidden,
-    honest_graded,
-    honest_peaked,
-    inert_proportional,
-    inert_random,
-    leaky,
-    running,
-)
+from heedful.planted.closed_form import classifier_kinds as unasked
 from heedful.planted.closed_form.subjects import (
     ComposedSubject,
     QuestionSubject,
@@ -55,7 +47,7 @@ def _per_question(setting: Setting, plant: BuildSubject, *, wider: float = 1.0) 
 PER_QUESTION: tuple[tuple[str, PlantedKind, float, str], ...] = (  # the third factor widens S
     (
         "asked-peaked",
-        honest_peaked,
+        unasked.honest_peaked,
         1.0,
         "Honest-peaked for each question; every question has other decisive words.\n\n"
         "Ranks: with weights 1.42/0.85 apart or more. Exclusive: an attention within 0.05 of the "
@@ -63,51 +55,52 @@ PER_QUESTION: tuple[tuple[str, PlantedKind, float, str], ...] = (  # the third f
     ),
     (
         "asked-graded",
-        honest_graded,
+        unasked.honest_graded,
         1.0,
         "Honest-graded for each question: words contribute ±x, attention is in proportion to x."
         "\n\nRanks: words whose deletions differ by more than the slope of f.",
     ),
     (
         "asked-hidden",
-        hidden,
+        unasked.hidden,
         1.0,
         "Hidden for each question: the neighbours hold the decisive word, which has no weight.",
     ),
     (
         "asked-anti",
-        anti,
+        unasked.anti,
         2.0,
         "Anti for each question: weights in proportion to 1/x, log-odds to ±x².",
     ),
     (
         "asked-running",
-        running,
+        unasked.running,
         1.0,
         "Running for each question: states hold the sum up to their word, attention is on the end.",
     ),
     (
         "asked-inert-random",
-        inert_random,
+        unasked.inert_random,
         1.0,
         "Inert-random for each question: every state holds the same sum; scores are unrelated.",
     ),
     (
         "asked-inert-proportional",
-        inert_proportional,
+        unasked.inert_proportional,
         2.0,
         "Inert-proportional for each question: weights are what a word adds, times a noise.\n\n"
         "Ranks: with weights exp(2ν)/0.85 apart or more.",
     ),
     (
         "asked-leaky",
-        leaky,
+        unasked.leaky,
         1.0,
         "Leaky for each question: every state already holds the answer.",
     ),
 )
 for name, kind, wider, why in PER_QUESTION:
-    register_kind(name, **kind.truth, why=f"{why}\n\nAs for one question: {kind.plant.__doc__}")(
+    truth: Mapping[Any, bool | None] = kind.truth
+    register_kind(name, **truth, why=f"{why}\n\nAs for one question: {kind.plant.__doc__}")(
         partial(_per_question, plant=kind.plant, wider=wider)
     )
 
@@ -130,5 +123,5 @@ def asked_alone(setting: Setting) -> PlantedSubject:
 
 
 def _noise(setting: Setting) -> PlantedSubject:
-    columns = setting.normal(1.5), draw_attention_effect(setting)
+    columns = setting.normal(1.5), unasked.draw_attention_effect(setting)
     return PlantedSubject(compose_subject(setting, read_per_word, *columns))

@@ -133,7 +133,7 @@ class QuestionSubject(WordSubject):
         return digest.hexdigest()
 
     @cached_property
-    def table(self) -> Float[Tensor, "V _"]:
+    def table(self) -> Float[Tensor, "V _"]:  # type: ignore[override]
         """The numbers of every word under each question, concatenated."""
         parts = enumerate(self.parts)
         return torch.cat([one.table.roll(-QUESTION_WORD_SHIFT * k, 0) for k, one in parts], dim=1)
