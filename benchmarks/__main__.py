@@ -21,7 +21,7 @@ from heedful.checks.interventions.simple import Permute
 from heedful.core.batch import Batch
 from heedful.core.values import Example
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
-from heedful.methods.gradient.one_hot_gradient import OneHotGradient
+from heedful.methods.gradient.gradient import OneHotGradient
 from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.classifier import AttentionClassifier, Shape
 from heedful.models.recurrent.subject import RecurrentSubject

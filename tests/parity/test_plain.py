@@ -15,7 +15,7 @@ from heedful.checks.interventions.gradient_search import AdversarialSearch
 from heedful.checks.interventions.simple import Permute
 from heedful.core.rng import normal_keys
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
-from heedful.methods.gradient.one_hot_gradient import OneHotGradient
+from heedful.methods.gradient.gradient import OneHotGradient
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, tvd
 from heedful.training.loop.trainables import SparseStep, build_recurrent_optimiser

@@ -20,7 +20,7 @@ from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
-from heedful.models.perturbed.mask_words import get_mask_embedding
+from heedful.models.perturbed.erased_words import get_mask_embedding
 from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.loop.predictions import predict_all
 from heedful.training.objectives import BatchOutput, DistillationObjective

@@ -24,7 +24,10 @@ from heedful.data.dataset import Dataset
 from heedful.models.diffmask import (
     Explainer,
     GateNetwork,
+    blend_with_blank,
+    hard_concrete,
     load_explainer,
+    log_open_probability,
     model_identity,
     save_explainer,
 )
@@ -32,11 +35,6 @@ from heedful.models.internals.hidden_states import read_hidden_states
 from heedful.models.protocols import HasLogitsOnly, HasMaskEmbedding, Subject
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import kl_of_logits, positions_first
-from heedful.numerics.tensor.hard_concrete import (
-    blend_with_blank,
-    hard_concrete,
-    log_open_probability,
-)
 from heedful.training.fit import describe_data, split_dev, training_identity
 from heedful.training.loop.epochs import (
     Checkpoint,
