@@ -27,8 +27,9 @@ from heedful.models.recurrent.classifier import AttentionClassifier, Shape
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary, WordTokenizer
 from heedful.numerics.tensor.distributions import tvd
-from heedful.training.loop.recurrent_trainable import SparseStep
-from heedful.training.recipe import Recipe, build_recurrent_optimiser, loss_for
+from heedful.training.loop.trainables import SparseStep, build_recurrent_optimiser
+from heedful.training.objectives import loss_for
+from heedful.training.recipe import Recipe
 
 WORDS = tuple(f"w{n}" for n in range(2000))
 OURS = 4 * plain.BATCH  # texts at once, as an audit batches them
