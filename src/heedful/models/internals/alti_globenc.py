@@ -32,7 +32,7 @@ from heedful.models.internals.attention_blocks import (
     match_attention_block,
 )
 from heedful.models.internals.closeness import is_close, require_close
-from heedful.models.internals.hidden_states import find_attention_layers
+from heedful.models.internals.hidden_states import find_attention_layers, require_states
 from heedful.models.perturbed.perturbed_embeddings import unwrap_perturbed
 from heedful.models.transformer.subject import TransformerSubject
 from heedful.numerics.tensor.vector_parts import VectorParts
@@ -106,8 +106,7 @@ class _ContributionRecorder:
 
     def _enter(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         states = _first_tensor((*args, *kwargs.values()))
-        if states is None or states.shape[:2] != self.batch.ids.shape:
-            raise NotApplicable(f"{self.method} needs layers that are given one state per token.")
+        states = require_states(states, self.batch, self.method)
         if self.last_output is not None:
             present = self.batch.present
             require_close(

@@ -113,18 +113,15 @@ class TransformerRunner:
         if not len(rows):
             raise ModelError("The batch holds no word, so that none can be deleted.")
         size = max(1, max_batch_tokens // batch.ids.shape[1])
-        parts = [
-            self._run_distinct(batch.delete_tokens(*some))
-            for some in zip(torch.split(rows, size), torch.split(positions, size), strict=True)
-        ]
+        parts = []
+        for some in zip(torch.split(rows, size), torch.split(positions, size), strict=True):
+            shorter = batch.delete_tokens(*some)
+            first, place = shorter.distinct_texts()
+            parts.append(self.run(shorter.select(first), keep=False)[0][place])
         logits = torch.cat(parts)
         result = logits.new_zeros(*batch.mask.shape, logits.shape[-1])
         result[rows, positions] = logits
         return result
-
-    def _run_distinct(self, batch: Batch) -> Float[Tensor, "N C"]:
-        first, place = batch.distinct_texts()
-        return self.run(batch.select(first), keep=False)[0][place]
 
     def logits(self, batch: Batch) -> Float[Tensor, "B C"]:
         """The model's logits for the classes, with the current attention implementation."""
