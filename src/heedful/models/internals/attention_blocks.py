@@ -29,6 +29,7 @@ class AttentionBlock:
     """An attention, the output projection behind its heads, and the output of the block."""
 
     call: AttentionCall
+    values: Float[Tensor, "B H K d"]
     output_projection: Callable[[Tensor], Tensor]
     output: Float[Tensor, "B Q D"]
 
@@ -51,16 +52,16 @@ class AttentionBlock:
 
     def projected_values(self) -> tuple[Float[Tensor, "B K H D"], Float[Tensor, "D"]]:
         """f_h(x_k), the projected value of each key in each head; the projection's bias."""
-        values = self.call.values
-        if values is None:
-            raise RuntimeError("An attention block needs the values of its heads.")
-        _, heads, _, width = values.shape
-        each = torch.eye(heads * width).to(values)  # the projection of each dimension alone
-        each = torch.cat([each, torch.zeros_like(each[:1])])  # … and of nothing: the bias
+        matrix, bias = self.output_map(self.values.dtype)
+        return torch.einsum("bhkw,hwd->bkhd", self.values, matrix), bias
+
+    def output_map(self, dtype: torch.dtype) -> tuple[Float[Tensor, "H d D"], Float[Tensor, "D"]]:
+        """The matrix by which each head's values are projected, and the bias of the projection."""
+        heads, width = self.values.shape[1], self.values.shape[3]
+        each = torch.eye(heads * width + 1, heads * width).to(self.values)  # the last row is zero
         with torch.no_grad():
-            projected = self.output_projection(each[None])[0]
-        matrix = (projected[:-1] - projected[-1]).reshape(heads, width, -1)
-        return torch.einsum("bhkw,hwd->bkhd", values, matrix), projected[-1]
+            projected = self.output_projection(each[None])[0].to(dtype)
+        return (projected[:-1] - projected[-1]).unflatten(0, (heads, width)), projected[-1]
 
     def require_reconstruction(
         self, whole: Float[Tensor, "B Q D"], batch: Batch, method: str = "attention_norm"
@@ -118,7 +119,7 @@ def match_attention_block(
     mixed = (call.weights @ call.values).transpose(1, 2).flatten(2)
     if given.numel() != mixed.numel() or not torch.allclose(given.reshape(mixed.shape), mixed):
         return None
-    return AttentionBlock(call, module, output.reshape(*mixed.shape[:2], -1))
+    return AttentionBlock(call, call.values, module, output.reshape(*mixed.shape[:2], -1))
 
 
 def is_linear_map(module: nn.Module) -> bool:

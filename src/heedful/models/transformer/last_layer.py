@@ -30,7 +30,7 @@ from heedful.models.attention_access.layer_hooks import (
     replace_input_states,
     skipped_layers,
 )
-from heedful.models.attention_access.recorder import AttentionCall, HeadOutput
+from heedful.models.attention_access.recorder import HeadOutput
 from heedful.models.internals.closeness import is_close
 from heedful.models.internals.hidden_states import find_layers
 from heedful.models.protocols import HasAttentionCalls
@@ -46,7 +46,8 @@ class LastLayerReplay:
     last: nn.Module
     skipped: dict[nn.Module, int]  # the layers before, with the lengths of their outputs
     state: Float[Tensor, "B D"]  # input of the last layer at the position
-    call: AttentionCall  # the attention of the last layer
+    weights: Float[Tensor, "B H T"]  # of the position, in the last layer
+    values: Float[Tensor, "B H T d"]
     single: Batch  # only the token at the position
 
     @classmethod
@@ -90,14 +91,12 @@ class LastLayerReplay:
         return logits.reshape(len(rows), len(self.single), -1)
 
     def _head_outputs(self, rows: Float[Tensor, "K B R T"]) -> Float[Tensor, "K B H D"]:
-        values, head = self.call.values, self.subject.scope.head
-        if values is None:
-            raise RuntimeError("A replay needs the values of its attention.")
+        values, head = self.values, self.subject.scope.head
         rows = rows.to(values)
         if head is None:
             return torch.einsum("kbht,bhtd->kbhd", rows, values)
-        own = self.call.weights.to(values)  # heads that are not edited keep their rows
-        mixed = torch.einsum("bht,bhtd->bhd", own[:, :, 0], values).expand(len(rows), -1, -1, -1)
+        own = self.weights.to(values)  # heads that are not edited keep their rows
+        mixed = torch.einsum("bht,bhtd->bhd", own, values).expand(len(rows), -1, -1, -1)
         edited = torch.einsum("kbt,btd->kbd", rows[:, :, 0], values[:, head])
         which = torch.arange(values.shape[1], device=values.device) == head
         return torch.where(which[:, None], edited[:, :, None], mixed)
@@ -140,10 +139,9 @@ def _record_last_layer(
     if not isinstance(states, Tensor) or states.shape[:2] != batch.ids.shape or call.values is None:
         return None
     texts = torch.arange(len(batch))
-    own = call.weights[texts, :, position][:, :, None]
-    call = AttentionCall(call.module, call.order, own, call.values)
-    state, single = states[texts, position], _single_token_batch(batch, position)
-    return LastLayerReplay(subject, layers[-1], counts, state, call, single)
+    state, weights = states[texts, position], call.weights[texts, :, position]
+    single = _single_token_batch(batch, position)
+    return LastLayerReplay(subject, layers[-1], counts, state, weights, call.values, single)
 
 
 def _distinct_layers(access: AttentionAccess) -> list[nn.Module] | None:
