@@ -11,7 +11,7 @@ that matches no such structure is refused.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -67,16 +67,13 @@ class ContributionsComputation:
             return recorder.run(context.embedded.detach())
 
 
-@dataclass(eq=False)
 class _ContributionRecorder:
     """What is recorded of the running layer, and the contributions of the layers before it."""
 
-    method: ContributionMethod
-    subject: TransformerSubject
-    batch: Batch
-    budget: int
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self, method: ContributionMethod, subject: TransformerSubject, batch: Batch, budget: int
+    ) -> None:
+        self.method, self.subject, self.batch, self.budget = method, subject, batch, budget
         self.contributions: list[Float[Tensor, "B T T"]] = []
         self.steps: list[ModuleCall] = []
         self.call: AttentionCall | None = None
@@ -108,12 +105,9 @@ class _ContributionRecorder:
         states = _first_tensor((*args, *kwargs.values()))
         states = require_states(states, self.batch, self.method)
         if self.last_output is not None:
+            message = f"{self.method} is refused: states change between two layers"
             present = self.batch.present
-            require_close(
-                self.last_output[present],
-                states[present],
-                f"{self.method} is refused: states change between two layers",
-            )
+            require_close(self.last_output[present], states[present], message)
         self.layer_input, self.steps, self.call, self.block = states, [], None, None
 
     def _step(self, module: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> None:
@@ -139,16 +133,15 @@ class _ContributionRecorder:
         self.layer_input = None  # module calls from here on are not steps of the layer
         structure = LayerStructure(name, entered, left, self.block, self.steps, self.batch.present)
         try:
-            self.contributions.append(self._contributions(structure))
+            if self.method == "globenc":
+                contributions = structure.layer_parts().norms()
+            else:
+                parts, whole = structure.attention_parts()
+                contributions = parts.nearness(whole, vectors=self.budget)
         except NotApplicable as reason:
             raise NotApplicable(f"{self.method} is refused: {reason}") from None
+        self.contributions.append(contributions)
         self.last_output, self.steps = left, []
-
-    def _contributions(self, structure: "LayerStructure") -> Float[Tensor, "B T T"]:
-        if self.method == "globenc":
-            return structure.layer_parts().norms()
-        parts, whole = structure.attention_parts()
-        return parts.nearness(whole, vectors=self.budget)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,14 +199,11 @@ class LayerStructure:
     def attention_parts(self) -> tuple[VectorParts, Float[Tensor, "B T D"]]:
         """The states behind attention, as parts and whole; behind its norm if post-norm."""
         added, norms, whole = self._residual_structure
-        parts = VectorParts(added.weights, added.added, self.layer_input, added.bias)
+        parts = replace(added, residual=self.layer_input)
         for norm in norms[:1]:
             parts = norm.apply(parts)
-        require_close(
-            parts.total()[self.present],
-            whole[self.present],
-            f"the parts of {self.name} and its biases do not add up to its states",
-        )
+        message = f"the parts of {self.name} and its biases do not add up to its states"
+        require_close(parts.total()[self.present], whole[self.present], message)
         return parts, whole
 
     def layer_parts(self) -> VectorParts:

@@ -61,7 +61,7 @@ class AttentionBlock:
         each = torch.eye(heads * width + 1, heads * width).to(self.values)  # the last row is zero
         with torch.no_grad():
             projected = self.output_projection(each[None])[0].to(dtype)
-        return (projected[:-1] - projected[-1]).unflatten(0, (heads, width)), projected[-1]
+        return (projected[:-1] - projected[-1]).reshape(heads, width, -1), projected[-1]
 
     def require_reconstruction(
         self, whole: Float[Tensor, "B Q D"], batch: Batch, method: str = "attention_norm"

@@ -35,8 +35,7 @@ from heedful.models.internals.linearised import LinearisedModel, linearised, rep
 from heedful.models.transformer.subject import TransformerSubject
 
 METHOD = "decompx"
-SIZES = re.compile(r"\b(sizes?|shapes?)\b", re.IGNORECASE)
-"""Words in the errors that torch raises for tensors of unequal size."""
+SIZES = re.compile(r"\b(sizes?|shapes?)\b", re.IGNORECASE)  # in torch's errors of unequal sizes
 MAX_ELEMENTS = 2**27  # of the parts of one text: half a gigabyte in single precision
 
 
@@ -50,8 +49,8 @@ class _RecordedLayer:
     begin: int
     end: int = 0
     returns: int = 0
-    output: Tensor = field(default_factory=lambda: torch.empty(0))
-    weights: Tensor = field(default_factory=lambda: torch.empty(0))
+    output: Tensor = field(init=False)
+    weights: Tensor = field(init=False)
 
     def attend(self, call: AttentionCall) -> Tensor:
         """An edit that keeps the layer's own weights for every variant of its states."""
@@ -152,13 +151,10 @@ class LinearisedPass:
                 ) from reason
         return torch.cat([self._run(layer, one) for one in torch.split(states, 1)])
 
-    def _at_once(
-        self, layer: _RecordedLayer, states: Float[Tensor, "N T D"]
-    ) -> Float[Tensor, "N T D"]:
+    def _at_once(self, layer: _RecordedLayer, states: Tensor) -> Float[Tensor, "N T D"]:
         args, kwargs = replace_input_states(layer.args, layer.kwargs, states)
-        parts = LinearisedModel(
-            layer.module, self.linear_model.linear_parts[layer.begin : layer.end]
-        )
+        inside = self.linear_model.linear_parts[layer.begin : layer.end]
+        parts = LinearisedModel(layer.module, inside)
         access = AttentionAccess(self.subject.model, self.subject.access.path)
         with (
             torch.no_grad(),
@@ -224,25 +220,21 @@ def decompose_with_separate_bias(
     zeros: list[Tensor] = []
 
     def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        states = input_states(args, kwargs)
-        require_states(states, batch, METHOD)
-        inputs.append(states)  # a module may serve as several layers: only the first call counts
+        # a module may serve as several layers: only the first call counts
+        inputs.append(require_states(input_states(args, kwargs), batch, METHOD))
         return replace_input_states(args, kwargs, zeros.pop()) if zeros else None
 
+    layers = find_attention_layers(subject, METHOD)
     vectors = vectors.detach().clone().requires_grad_()
-    with (
-        model_lock(subject.model),
-        forward_hooks(find_attention_layers(subject, METHOD)[:1], enter),
-    ):
+    with model_lock(subject.model), forward_hooks(layers[:1], enter):
         with linearised(subject.model) as parts:
             logits, recorder = subject.run(batch, freeze_attention, embedded=vectors)
         weights = weighted(logits.detach())  # outside the block, which would linearise its products
         (gradient,) = torch.autograd.grad(logits, inputs[0], weights)
         zeros.append(torch.zeros_like(inputs[0].detach()))
         with torch.no_grad(), parts.replayed():
-            at_zeros, _ = subject.run(
-                batch, replay_attention(recorder.calls), embedded=vectors.detach()
-            )
+            frozen = replay_attention(recorder.calls)
+            at_zeros, _ = subject.run(batch, frozen, embedded=vectors.detach())
     bias = (at_zeros * weights).sum(-1)
     scores = (inputs[0].detach() * gradient).sum(-1)
     _require_sum(scores.sum(-1) + bias, (logits.detach() * weights).sum(-1), "the logits")
@@ -250,10 +242,8 @@ def decompose_with_separate_bias(
 
 
 def _require_sum(made: Tensor, wanted: Tensor, what: str) -> None:
-    message = (
-        f"decompx is refused: some part is not linearised, as the parts do not add up to {what}"
-    )
-    require_close(made, wanted, message)
+    why = "some part is not linearised, as the parts do not add up to"
+    require_close(made, wanted, f"{METHOD} is refused: {why} {what}")
 
 
 def _detach_inputs(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import torch
@@ -81,10 +82,9 @@ class TransformerRunner:
                 f"The model computed {recorder.count} attentions where {self.access.calls} were "
                 "expected; some were not recorded."
             )
-        if self.bfloat16:
-            logits = logits.float()
-            if edit is None and embedded is None:
-                logits = self._recompute_near_ties(batch, logits)
+        logits = logits.float() if self.bfloat16 else logits
+        if self.bfloat16 and edit is None and embedded is None:
+            logits = self._recompute_near_ties(batch, logits)
         return logits, recorder
 
     def run_logits(
@@ -129,8 +129,7 @@ class TransformerRunner:
         if batch.types is not None:
             inputs["token_type_ids"] = batch.types
         if self.task == "next target token":
-            prefix = torch.tensor(self.prefix).expand(len(batch), -1)
-            inputs["decoder_input_ids"] = prefix
+            inputs["decoder_input_ids"] = torch.tensor(self.prefix).expand(len(batch), -1)
         inputs = {name: one.to(self.device) for name, one in inputs.items()}
         if self.task != "classification":  # classifiers do not accept it
             inputs["use_cache"] = False
@@ -181,8 +180,10 @@ class TransformerRunner:
         used = []
 
         def put(_: nn.Module, args: tuple[Tensor, ...], __: object, looked_up: Tensor) -> Any:
-            for ids, vectors in ((args[0], embedded), (args[0].T, embedded.transpose(0, 1))):
-                if _same_text(ids.cpu(), batch):  # not the decoder's tokens
+            given = args[0].cpu()
+            for ids, vectors in ((given, embedded), (given.T, embedded.transpose(0, 1))):
+                same = ids.shape == batch.ids.shape and (ids == batch.ids)[batch.present].all()
+                if same:  # not the decoder's tokens
                     used.append(True)
                     return vectors.to(looked_up)
             return None
@@ -220,8 +221,8 @@ class TransformerRunner:
         if self.task != "classification":
             yield
             return
-        before = config.pad_token_id
-        config.pad_token_id = _unused_token_id(set(batch.ids[batch.present].tolist()))
+        before, used = config.pad_token_id, set(batch.ids[batch.present].tolist())
+        config.pad_token_id = next(number for number in count() if number not in used)
         ids = torch.where(batch.present, batch.ids, config.pad_token_id)
         inputs["input_ids"] = ids.to(self.device)
         try:
@@ -234,11 +235,3 @@ def last_positions(batch: Batch) -> Int[Tensor, "B"]:
     """The last position of each text that is not padding."""
     places = torch.arange(batch.ids.shape[1])
     return torch.where(batch.present, places, -1).amax(-1)
-
-
-def _same_text(ids: Tensor, batch: Batch) -> bool:
-    return ids.shape == batch.ids.shape and bool((ids == batch.ids)[batch.present].all())
-
-
-def _unused_token_id(ids: set[int]) -> int:
-    return next(number for number in range(len(ids) + 1) if number not in ids)

@@ -116,19 +116,18 @@ def from_model(
         scope=scope or Scope(),
         chat=chat,
     )
-    with quiet_transformers():
-        return _check_and_resolve(subject)
+    return _check_and_resolve(subject)
 
 
 def replace_model(subject: TransformerSubject, model: Any) -> TransformerSubject:
     """The subject with another model of the same kind, whose attention access is checked."""
-    other = replace(
-        subject, model=model, access=AttentionAccess(model, "interface"), first_position_only=None
+    access = AttentionAccess(model, "interface")
+    return _check_and_resolve(
+        replace(subject, model=model, access=access, first_position_only=None)
     )
-    with quiet_transformers():
-        return _check_and_resolve(other)
 
 
+@quiet_transformers()
 def _check_and_resolve(subject: TransformerSubject) -> TransformerSubject:
     """Check the attention access of the subject and resolve its scope."""
     require_whole(subject.model)

@@ -94,7 +94,7 @@ class Infiller:
 
         All missing words of a text are drawn independently, given the words that are present.
         """
-        masked = [self._masked(gap) for gap in gaps]
+        masked = [self._mask_missing(gap) for gap in gaps]
         filled: list[list[dict[int, str]]] = [[{} for _ in gap.keys] for gap in gaps]
         tokens, written = self.candidates
         for rows, logits in self._logits([ids for ids, _ in masked]):
@@ -133,7 +133,7 @@ class Infiller:
         """The id of the mask token."""
         return int(self.tokenizer.mask_token_id)
 
-    def _masked(self, gap: InfillRequest) -> tuple[list[int], Mapping[int, int]]:
+    def _mask_missing(self, gap: InfillRequest) -> tuple[list[int], Mapping[int, int]]:
         """The token ids with a mask for each missing word, and the positions of these masks."""
         words = [None if place in gap.missing else word for place, word in enumerate(gap.words)]
         ids, spans = self._spell(words)

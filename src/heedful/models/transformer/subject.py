@@ -129,7 +129,7 @@ class TransformerSubject(TransformerRunner):
         calls = [call for call in recorder.calls if self.is_audited(call, batch)]
         maps = tuple(one.weights for one in calls)  # not copied: gradients are taken at them
         rows = self.select_rows(batch, maps).to(logits.dtype)
-        call = [call for layer, call in enumerate(calls) if self.scope.includes_layer(layer)][-1]
+        call = calls[-1 if self.scope.layer == "all" else self.scope.layer]
         states = call.states
         if states is not None and call.values is None and self.access.tokens_first:
             states = states.transpose(0, 1)
@@ -164,9 +164,8 @@ class TransformerSubject(TransformerRunner):
         """The audited rows of attention maps, or of other tensors of the same shape."""
         where, head = self.position(batch), self.scope.head
         included = [one for layer, one in enumerate(maps) if self.scope.includes_layer(layer)]
-        return torch.cat(
-            [take_rows(one, batch.present, where, head=head) for one in included], dim=1
-        )
+        rows = [take_rows(one, batch.present, where, head=head) for one in included]
+        return torch.cat(rows, dim=1)
 
     def row_at_position(
         self, batch: Batch, matrix: Float[Tensor, "B *H Q K"]
@@ -207,9 +206,8 @@ class TransformerSubject(TransformerRunner):
     def head_values(self, batch: Batch, forward: Forward) -> Float[Tensor, "B T D"] | None:  # noqa: ARG002
         """Values of the audited head; None if several are audited, or on the tap path."""
         head, layer = self.scope.head, self.scope.layer
-        if head is None or layer == "all" or self.scope.position == "mean":
-            return None
-        if self.access.path != "interface":
+        hidden = self.scope.position == "mean" or self.access.path != "interface"
+        if head is None or layer == "all" or hidden:
             return None
         width = forward.states.shape[-1] // forward.maps[layer].shape[1]
         return forward.states[..., head * width : (head + 1) * width]

@@ -101,11 +101,8 @@ class SubwordTokenizer:
         offsets = [0, len(parts[0][0])]
         word = []
         for span, sequence in zip(first.offsets, first.sequence_ids, strict=True):
-            if sequence is None:
-                word.append(-1)
-            else:
-                at = _word_at(span, parts[sequence][1])
-                word.append(-1 if at is None else offsets[sequence] + at)
+            at = None if sequence is None else _word_at(span, parts[sequence][1])
+            word.append(-1 if at is None else offsets[sequence] + at)
         words = [one for part, _ in parts for one in part]
         return Encoded(
             example.index,
