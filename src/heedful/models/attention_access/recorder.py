@@ -77,8 +77,7 @@ class AttentionRecorder:
                 f"{tuple(weights.shape)}; shapes must be equal."
             )
         if self.keep:
-            shown = new if isinstance(new, Tensor) else weights
-            self.calls.append(AttentionCall(name, call.order, shown, values, module_input))
+            self.calls.append(replace(call, weights=new) if isinstance(new, Tensor) else call)
         return new
 
 

@@ -140,7 +140,7 @@ def _record_last_layer(
         return None
     texts = torch.arange(len(batch))
     state, weights = states[texts, position], call.weights[texts, :, position]
-    single = _single_token_batch(batch, position)
+    single = batch.keep_tokens(texts, torch.arange(batch.ids.shape[1]) == position[:, None])
     return LastLayerReplay(subject, layers[-1], counts, state, weights, call.values, single)
 
 
@@ -149,13 +149,6 @@ def _distinct_layers(access: AttentionAccess) -> list[nn.Module] | None:
     found = find_layers(access.model, access.modules).values()
     layers = list(dict.fromkeys(layer for layer in found if layer is not None))
     return layers if len(layers) == len(access.modules) else None
-
-
-def _single_token_batch(batch: Batch, position: Int[Tensor, "B"]) -> Batch:
-    place = position[:, None]
-    ones = torch.ones_like(place, dtype=torch.bool)
-    types = None if batch.types is None else batch.types.gather(1, place)
-    return Batch(batch.ids.gather(1, place), ones, ones, batch.instances, types)
 
 
 @dataclass(frozen=True, eq=False)

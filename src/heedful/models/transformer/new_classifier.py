@@ -1,13 +1,12 @@
 """Put a new classification head on a pretrained encoder, and save the result as a folder."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -79,13 +78,10 @@ def save_classifier(
     with loading_transformers(folder):
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            draft = Path(tempfile.mkdtemp(dir=folder, prefix="."))
-            try:
+            with TemporaryDirectory(dir=folder, prefix=".", ignore_cleanup_errors=True) as draft:
                 subject.model.save_pretrained(draft)
                 tokenizer.save_pretrained(draft)
-                _move_into_place(draft, folder, extra_files)
-            finally:
-                shutil.rmtree(draft, ignore_errors=True)
+                _move_into_place(Path(draft), folder, extra_files)
         except (OSError, SafetensorError) as error:  # SafetensorError also means a full disk
             raise RunError(f"Cannot write {folder}: {error}.") from error
 

@@ -51,19 +51,14 @@ class SubwordTokenizer:
         The template contains the special tokens, so none are added.
         """
         text = self.template(example.text)
-        messages, end = [], 0
+        spans, end = list[tuple[int, int]](), 0
         for turn in json.loads(example.text):
             content = turn["content"].strip()
             start = text.find(content, end)
             if start < 0:
                 raise DataError("The chat template changes the messages; use plain texts instead.")
+            spans += [(start + a, start + b) for a, b in WORD_SPLITTER.spans(content)]
             end = start + len(content)
-            messages.append((start, end))
-        spans = [
-            (start + a, start + b)
-            for start, end in messages
-            for a, b in WORD_SPLITTER.spans(text[start:end])
-        ]
         parts = [([text[a:b] for a, b in spans], spans)]
         return self._encoded(example, parts, text=text, add_special_tokens=False)
 
@@ -77,10 +72,8 @@ class SubwordTokenizer:
             raise DataError("messages must be a JSON list of role and content, both strings.")
         if not self.tokenizer.chat_template:
             raise ModelError("The tokenizer has no chat template; use texts instead of messages.")
-        text: str = self.tokenizer.apply_chat_template(
-            turns, tokenize=False, add_generation_prompt=True
-        )
-        return text
+        settings = {"tokenize": False, "add_generation_prompt": True}
+        return str(self.tokenizer.apply_chat_template(turns, **settings))
 
     def _encoded(
         self,
