@@ -139,7 +139,7 @@ def compute_value_zeroing(
     """
     layers = find_attention_layers(subject, "value_zeroing")
     inputs, outputs = _record_states(subject, batch, layers)
-    # every text with each of its keys, and once with the key past the last, which is none
+    # every text without each of its keys, and once unmodified: without the key past the last
     none = torch.ones(len(batch), 1, dtype=torch.bool)
     rows, keys = torch.cat([batch.present, none], dim=1).nonzero(as_tuple=True)
     length = batch.ids.shape[1]

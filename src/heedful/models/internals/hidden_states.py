@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from typing import Any
 
 from jaxtyping import Float
@@ -31,18 +32,19 @@ def read_hidden_states(
     return forward.logits, [embedded, forward.states]
 
 
-def find_layers(model: nn.Module, attentions: Iterable[str]) -> dict[str, nn.Module | None]:
-    """For each attention, the innermost element of a ModuleList that contains it, or None."""
-    return {name: _find_layer(model, name) for name in attentions}
-
-
-def _find_layer(model: nn.Module, name: str) -> nn.Module | None:
-    while name:
-        parent = name.rpartition(".")[0]
-        if isinstance(model.get_submodule(parent), nn.ModuleList):
-            return model.get_submodule(name)
-        name = parent
-    return None
+def find_layers(model: nn.Module, attentions: Iterable[str]) -> list[nn.Module]:
+    """The innermost elements of ModuleLists that contain the attentions, in order, each once."""
+    layers: dict[nn.Module, None] = {}
+    for name in attentions:
+        parts = name.split(".")
+        modules = [model.get_submodule(".".join(parts[:depth])) for depth in range(len(parts) + 1)]
+        inside = [one for around, one in pairwise(modules) if isinstance(around, nn.ModuleList)]
+        if not inside:
+            raise NotApplicable(
+                f"The layers of this model are not found: {name} is in no ModuleList."
+            )
+        layers[inside[-1]] = None
+    return list(layers)
 
 
 def find_attention_layers(
@@ -54,31 +56,14 @@ def find_attention_layers(
     """
     if subject.access.tokens_first and not turned:
         raise NotApplicable(f"{method} needs layers that are given one state per token.")
-    layers: dict[nn.Module, None] = {}
-    for name, layer in find_layers(subject.model, subject.access.modules).items():
-        if layer is None or layer in layers:
-            raise NotApplicable(
-                f"{method} needs layers of one attention each, in a ModuleList; "
-                f"{name} is in none, or shares its layer with another attention."
-            )
-        layers[layer] = None
-    return list(layers)
-
-
-def find_text_layers(
-    model: nn.Module, attentions: Iterable[str], encoder: nn.Module
-) -> list[nn.Module]:
-    """The layers that contain the attentions inside `encoder`, each once."""
-    inside = set(encoder.modules())
-    names = [name for name in attentions if model.get_submodule(name) in inside]
-    layers: dict[nn.Module, None] = {}
-    for name, layer in find_layers(model, names).items():
-        if layer is None:
-            raise NotApplicable(
-                f"The layers of this model are not found: {name} is in no ModuleList."
-            )
-        layers[layer] = None
-    return list(layers)
+    attentions = set(subject.access.modules)  # a layer may be applied several times
+    layers = find_layers(subject.model, subject.access.modules)
+    if len(layers) != len(attentions):
+        raise NotApplicable(
+            f"{method} needs layers of one attention each; {len(layers)} layers of this model hold "
+            f"{len(attentions)} attentions."
+        )
+    return layers
 
 
 class StateRecorder:

@@ -17,7 +17,7 @@ from heedful.models.attention_access.access import AttentionAccess, model_lock
 from heedful.models.attention_access.layer_hooks import forward_hooks
 from heedful.models.attention_access.recorder import AttentionRecorder, Edit
 from heedful.models.attention_access.supported_families import Task
-from heedful.models.internals.hidden_states import LogitsAndStates, StateRecorder, find_text_layers
+from heedful.models.internals.hidden_states import LogitsAndStates, StateRecorder, find_layers
 from heedful.models.transformer.last_layer import FirstPositionOnly
 
 NEAR_TIE_MARGIN = 0.1  # difference in probability of the two likeliest classes
@@ -101,7 +101,9 @@ class TransformerRunner:
     ) -> LogitsAndStates:
         """The logits of `run_logits`, the input of the first layer, and each layer's output."""
         watch = StateRecorder(batch, "diffmask", tokens_first=self.access.tokens_first)
-        layers = find_text_layers(self.model, self.access.modules, self._text_encoder)
+        inside = set(self._text_encoder.modules())
+        names = [name for name in self.access.modules if self.model.get_submodule(name) in inside]
+        layers = find_layers(self.model, names)
         with self._prepared(batch, embedded), watch.recording(layers):
             logits = self.logits(batch)
         states = [one.detach() for one in (watch.layer_inputs[0], *watch.layer_outputs)]

@@ -20,6 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.core.batch import Batch
+from heedful.core.errors import NotApplicable
 from heedful.core.values import Forward
 from heedful.models.attention_access.access import AttentionAccess, model_lock
 from heedful.models.attention_access.layer_hooks import (
@@ -146,8 +147,10 @@ def _record_last_layer(
 
 def _distinct_layers(access: AttentionAccess) -> list[nn.Module] | None:
     """The layers in order if each attention has one of its own, else None."""
-    found = find_layers(access.model, access.modules).values()
-    layers = list(dict.fromkeys(layer for layer in found if layer is not None))
+    try:
+        layers = find_layers(access.model, access.modules)
+    except NotApplicable:
+        return None
     return layers if len(layers) == len(access.modules) else None
 
 
