@@ -80,11 +80,15 @@ class LastLayerReplay:
         batch = self.single.repeat_texts(len(rows))
         states = self.state.expand(len(rows), -1, -1).flatten(0, 1)[:, None]
         access = AttentionAccess(self.subject.model, "interface")
-        autocast = torch.autocast(states.device.type, torch.bfloat16, enabled=self.subject.bfloat16)
+
+        def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return replace_input_states(args, kwargs, states)
+
         with (
             access.patched(lambda _: HeadOutput(mixed), keep=False) as recorder,
-            self._only_last_layer(states),
-            autocast,
+            forward_hooks([self.last], enter),
+            skipped_layers(self.skipped),
+            torch.autocast(states.device.type, torch.bfloat16, enabled=self.subject.bfloat16),
         ):
             logits = self.subject.logits(batch).to(rows.dtype)
         if recorder.count != 1:
@@ -101,16 +105,6 @@ class LastLayerReplay:
         edited = torch.einsum("kbt,btd->kbd", rows[:, :, 0], values[:, head])
         which = torch.arange(values.shape[1], device=values.device) == head
         return torch.where(which[:, None], edited[:, :, None], mixed)
-
-    @contextmanager
-    def _only_last_layer(self, states: Float[Tensor, "N 1 D"]) -> Iterator[None]:
-        """Skip all layers but the last, and give that one the states."""
-
-        def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return replace_input_states(args, kwargs, states)
-
-        with forward_hooks([self.last], enter), skipped_layers(self.skipped):
-            yield
 
 
 def _record_last_layer(
