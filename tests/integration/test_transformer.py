@@ -143,7 +143,7 @@ print(int(near.sum()), float((a.logits - raw).abs().max()) > 0,
 from heedful.models.batch_context import BatchContext
 print(BatchContext(coarse, batch).parity < 0.05)
 import heedful.models.transformer.forward as t
-t.NEAR = 2.0
+t.NEAR_TIE_MARGIN = 2.0
 with torch.no_grad():
     everything = coarse.forward(batch)
 print(float((a.logits - everything.logits).abs().max()))

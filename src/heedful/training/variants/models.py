@@ -19,7 +19,6 @@ from heedful.core.batch import Batch
 from heedful.core.errors import ConfigError, HeedfulError, NotApplicable
 from heedful.core.timing import Progress, no_progress
 from heedful.core.values import Forward
-from heedful.models.attention_access.edits import RowPlacement
 from heedful.models.attention_access.recorder import AttentionCall
 from heedful.models.protocols import Subject
 from heedful.models.recurrent.classifier import AttentionClassifier
@@ -163,9 +162,7 @@ class UniformTransformer(TransformerSubject):
             own = super().forward(batch, embedded).rows
         assert own is not None  # noqa: S101 - a transformer's passes have rows
         uniform = uniform_weights(batch.mask[:, None] & (own > 0), dtype=own.dtype)
-        placement = RowPlacement(
-            batch, lambda call: self.is_audited(call, batch), self.scope, self.position(batch)
-        )
+        placement = self.audited_rows(batch)
         return self.forward_with_edit(batch, placement.edit(uniform), embedded)
 
 
