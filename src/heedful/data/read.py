@@ -94,11 +94,7 @@ def _splits(data: Any) -> tuple[str, ...]:
 
 
 def _reread(
-    data: Dataset,
-    fields: Mapping[str, str] | None,
-    labels: Sequence[str] | None,
-    *,
-    labelled: bool,
+    data: Dataset, fields: Mapping[str, str] | None, labels: Sequence[str] | None, *, labelled: bool
 ) -> Dataset:
     """Read the same source with other columns or labels; a sample keeps its size."""
     same = labels is None or tuple(labels) == data.labels

@@ -91,9 +91,7 @@ class RemovalMetrics:
     def _asked(self, sets: Bool[Tensor, "*H K S B I"]) -> Bool[Tensor, "*H K S B"]:
         return self.served[: sets.shape[-4], None].expand(sets.shape[:-1])
 
-    def _ends(
-        self,
-    ) -> tuple[Float64[Tensor, "B"], Float64[Tensor, "B"], Float64[Tensor, "B I"]]:
+    def _ends(self) -> tuple[Float64[Tensor, "B"], Float64[Tensor, "B"], Float64[Tensor, "B I"]]:
         """p of the whole text and of an empty one, and the loss by removing each single item."""
         items = self.removals.items
         real = items.real

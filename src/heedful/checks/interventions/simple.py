@@ -47,10 +47,7 @@ class Permute:
 
 
 def permute_rows(
-    rows: Float[Tensor, "B R T"],
-    movable: Bool[Tensor, "B R T"],
-    *,
-    keys: Float[Tensor, "B K L"],
+    rows: Float[Tensor, "B R T"], movable: Bool[Tensor, "B R T"], *, keys: Float[Tensor, "B K L"]
 ) -> Float[Tensor, "K B R T"]:
     """Every row of a text shuffled alike, so that what they read as together is shuffled too."""
     pairs = zip(rows.unbind(1), movable.unbind(1), strict=True)

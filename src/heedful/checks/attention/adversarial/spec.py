@@ -1,14 +1,6 @@
 """What `adversarial` asks, measures and concludes."""
 
-from heedful.checks.spec import (
-    JSD,
-    CheckSpec,
-    ClaimVote,
-    Evidence,
-    Measure,
-    VoteRule,
-    always,
-)
+from heedful.checks.spec import JSD, CheckSpec, ClaimVote, Evidence, Measure, VoteRule, always
 from heedful.core.records import CLAIMS, Claim, Estimate
 
 NAME = "adversarial"

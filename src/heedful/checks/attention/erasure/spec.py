@@ -88,11 +88,7 @@ SPEC = CheckSpec(
     rules=RULES,
     votes=(
         ClaimVote(
-            "ranks",
-            "weights removed",
-            lambda e: e.place(NAME).place,
-            lambda e: e.halfway,
-            RULES,
+            "ranks", "weights removed", lambda e: e.place(NAME).place, lambda e: e.halfway, RULES
         ),
     ),
     place=PlaceSpec(Series(OWN), Series(CONTROL), Series(BEST), lower_is_better=True),

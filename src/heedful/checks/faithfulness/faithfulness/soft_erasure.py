@@ -82,10 +82,7 @@ class SoftErasureMetrics:
         return found
 
     def _run(
-        self,
-        rows: Tensor,
-        staying: Float64[Tensor, "N I"],
-        drawn: Float64[Tensor, "B T E"],
+        self, rows: Tensor, staying: Float64[Tensor, "N I"], drawn: Float64[Tensor, "B T E"]
     ) -> Float64[Tensor, "N"]:
         context, parts = self.items.context, []
         for some, chances in context.split_by_budget(rows, staying):

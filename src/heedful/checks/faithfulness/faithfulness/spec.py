@@ -23,10 +23,7 @@ _by_way = partial(Measure, by=BY_WAY)
 
 REMOVAL_MEASURES = (  # of every method, by each way of removing words
     _by_way(
-        "comprehensiveness",
-        "probability lost without the top words of {method}",
-        "up",
-        range=RANK,
+        "comprehensiveness", "probability lost without the top words of {method}", "up", range=RANK
     ),
     _by_way(
         "sufficiency", "probability lost with only the top words of {method}", "down", range=RANK

@@ -11,10 +11,7 @@ from heedful.checks.base import Findings
 from heedful.checks.faithfulness.item_scores import DEFAULT_METHODS, score_items, with_attention
 from heedful.checks.faithfulness.items import ItemView
 from heedful.checks.requested_methods import MethodOrName, method_name
-from heedful.checks.retraining_base import (
-    RetrainingContext,
-    require_seeds,
-)
+from heedful.checks.retraining_base import RetrainingContext, require_seeds
 from heedful.checks.sanity.randomisation.check import RANK_CORRELATION, score_correlation
 from heedful.core.records import Measurement, MissingMeasure
 from heedful.data.batching import batches_for

@@ -1,10 +1,6 @@
 """What `labels` asks and measures; it has no vote."""
 
-from heedful.checks.sanity.randomisation.spec import (
-    NO_PROOF,
-    RANK_CORRELATION,
-    describe_unchanged,
-)
+from heedful.checks.sanity.randomisation.spec import NO_PROOF, RANK_CORRELATION, describe_unchanged
 from heedful.checks.spec import RANK, CheckSpec, Measure, describe_only
 from heedful.core.records import CheckResult, Series
 
