@@ -9,7 +9,7 @@ import torch
 from test_checks import kendall, ranks, same
 
 from heedful.checks import checks
-from heedful.checks.faithfulness.item_scores import with_attention
+from heedful.checks.faithfulness.items import with_attention
 from heedful.checks.requested_methods import (
     ALWAYS_COMPUTED,
     method_name,

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from heedful.checks import checks
-from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftErasureMetrics
 from heedful.checks.faithfulness.items import ItemView
+from heedful.checks.faithfulness.soft_erasure import SoftErasureMetrics
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.methods import methods

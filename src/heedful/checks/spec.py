@@ -298,6 +298,11 @@ def rules_by_place(check: str, describe: Callable[[CheckResult], str]) -> tuple[
     )
 
 
+def vote_by_place(check: str, source: str, rules: tuple[VoteRule, ...]) -> ClaimVote:
+    """The vote on *ranks* of a check that places attention, with the line at the middle."""
+    return ClaimVote("ranks", source, lambda e: e.place(check).place, lambda e: e.halfway, rules)
+
+
 def group_missing(missing: Sequence[MissingMeasure]) -> list[tuple[str, str]]:
     """Each reason once, with the first measure it applies to and how many more.
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.checks.base import Findings
-from heedful.checks.faithfulness.item_scores import with_attention
+from heedful.checks.faithfulness.items import with_attention
 from heedful.checks.requested_methods import MethodOrName, build_method, method_name
 from heedful.checks.retraining_base import (
     RetrainingContext,

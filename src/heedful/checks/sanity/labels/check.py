@@ -8,8 +8,7 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from heedful.checks.base import Findings
-from heedful.checks.faithfulness.item_scores import DEFAULT_METHODS, score_items, with_attention
-from heedful.checks.faithfulness.items import ItemView
+from heedful.checks.faithfulness.items import DEFAULT_METHODS, ItemView, score_items, with_attention
 from heedful.checks.requested_methods import MethodOrName, method_name
 from heedful.checks.retraining_base import RetrainingContext, require_seeds
 from heedful.checks.sanity.randomisation.check import RANK_CORRELATION, score_correlation

@@ -8,13 +8,13 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from heedful.checks.base import Findings, to_measurement
-from heedful.checks.faithfulness.item_scores import (
+from heedful.checks.faithfulness.items import (
     DEFAULT_METHODS,
+    ItemView,
     random_scores,
     score_items,
     with_attention,
 )
-from heedful.checks.faithfulness.items import ItemView
 from heedful.checks.requested_methods import MethodOrName, method_name
 from heedful.core.errors import ConfigError, ModelError, NotApplicable
 from heedful.core.records import Measurement, MissingMeasure
