@@ -252,5 +252,5 @@ def test_an_unknown_method_is_told(asked):
 
 
 def test_the_top_has_at_least_one_word():
-    with pytest.raises(ConfigError, match="top must be at least 1, not 0"):
+    with pytest.raises(ConfigError, match="top must be a whole number of at least 1, not 0"):
         checks.build("agreement", top=0)

@@ -154,5 +154,5 @@ def test_it_can_be_left_out_and_wrong_numbers_are_refused():
     assert not missing
     with pytest.raises(ConfigError, match="perturbations must be a whole number of at least 0"):
         checks.build("faithfulness", perturbations=-1)
-    with pytest.raises(ConfigError, match="radius must be a number above 0, not 0.0"):
+    with pytest.raises(ConfigError, match="radius must be a number above 0"):
         checks.build("faithfulness", radius=0.0)

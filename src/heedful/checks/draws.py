@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from heedful.core.rng import uniform_keys
@@ -37,9 +37,9 @@ def draw_for_elements(context: BatchContext, purpose: str) -> Float64[Tensor, "B
 
 
 def place_in_text(
-    values: Float64[Tensor, "B K L"], mask: Bool[Tensor, "B T"]
-) -> Float64[Tensor, "B K T"]:
+    values: Float[Tensor, "B K L"], mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B K T"]:
     """Move value l of each row to position l of those in the mask; positions left over get 0."""
-    home = positions_first(mask.cpu())[:, None, : values.shape[-1]].expand_as(values)
+    home = positions_first(mask).to(values.device)[:, None, : values.shape[-1]].expand_as(values)
     empty = values.new_zeros(len(mask), values.shape[1], mask.shape[1])
     return empty.scatter(-1, home, values)

@@ -10,7 +10,7 @@ from annotated_types import Ge, MinLen
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from heedful.checks.base import Findings, to_measurement
+from heedful.checks.base import Findings, require_distinct, to_measurement
 from heedful.checks.faithfulness.infilling import (
     INFILLED,
     LOG_PERPLEXITY,
@@ -35,7 +35,11 @@ from heedful.checks.faithfulness.removal import (
 )
 from heedful.checks.faithfulness.sensitivity import SENSITIVITY, measure_sensitivity
 from heedful.checks.faithfulness.soft_erasure import MIN_DRAWS, SOFT_MEASURES, SoftErasureMetrics
-from heedful.checks.requested_methods import MethodOrName, build_method, method_name
+from heedful.checks.requested_methods import (
+    MethodOrName,
+    build_method,
+    method_name,
+)
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement, MissingMeasure, Series
 from heedful.core.settings import PositiveFloat, PositiveFraction, PositiveInt, check_on_init
@@ -96,8 +100,7 @@ class Faithfulness:
             raise ConfigError(
                 f"draws must be at least {MIN_DRAWS}, or 0 for none, not {self.draws}."
             )
-        if not self.ways or len({*self.ways} & {*REMOVAL_WAYS}) < len(self.ways):
-            raise ConfigError(f"ways must be {' or '.join(REMOVAL_WAYS)} or both, not {self.ways}.")
+        require_distinct("ways", self.ways, REMOVAL_WAYS, least=1)
 
     @property
     def names(self) -> tuple[str, ...]:

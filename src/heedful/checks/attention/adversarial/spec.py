@@ -1,5 +1,7 @@
 """What `adversarial` asks, measures and concludes."""
 
+from collections.abc import Callable
+
 from heedful.checks.spec import JSD, CheckSpec, ClaimVote, Evidence, Measure, VoteRule, always
 from heedful.core.records import CLAIMS, Claim, Estimate
 
@@ -10,19 +12,17 @@ def _reached(e: Evidence) -> Estimate:
     return e.of(NAME, "of_bound")
 
 
-def _describe(e: Evidence) -> str:
-    return (
-        "The farthest attention with the same output reaches "
-        f"{_reached(e)} of the largest possible distance"
+def _sentence(ending: str) -> Callable[[Evidence], str]:
+    return lambda e: (
+        f"The farthest attention with the same output reaches {_reached(e)} of the largest "
+        f"possible distance: {ending}."
     )
 
 
 RULES = (
-    VoteRule(
-        "supports", lambda e: _reached(e).high < e.halfway, lambda e: f"{_describe(e)}: near."
-    ),
-    VoteRule("refutes", lambda e: _reached(e).low > e.halfway, lambda e: f"{_describe(e)}: far."),
-    VoteRule("undecided", always, lambda e: f"{_describe(e)}: the interval contains the middle."),
+    VoteRule("supports", lambda e: _reached(e).high < e.halfway, _sentence("near")),
+    VoteRule("refutes", lambda e: _reached(e).low > e.halfway, _sentence("far")),
+    VoteRule("undecided", always, _sentence("the interval contains the middle")),
 )
 
 

@@ -121,15 +121,5 @@ def _batches(retraining: RetrainingContext) -> Iterator[tuple[list[int], ItemVie
     encoded = retraining.texts.encoded
     for rows in batches_for(retraining.base, encoded, max_batch_tokens=retraining.max_batch_tokens):
         batch = retraining.base.batch([encoded[row] for row in rows])
-        yield (
-            rows,
-            ItemView(
-                BatchContext(
-                    retraining.base,
-                    batch,
-                    retraining.seed,
-                    retraining.max_batch_tokens,
-                    retraining.clock,
-                )
-            ),
-        )
+        settings = retraining.seed, retraining.max_batch_tokens, retraining.clock
+        yield rows, ItemView(BatchContext(retraining.base, batch, *settings))
