@@ -268,6 +268,11 @@ def always(_: Evidence) -> bool:
     return True
 
 
+def halfway(evidence: Evidence) -> float:
+    """The place from which attention is nearer to its reference than to its control."""
+    return evidence.halfway
+
+
 def not_run(check: str) -> VoteRule:
     """The rule for a check that could not measure anything: it gives the reason."""
 
@@ -284,6 +289,22 @@ def describe_only(check: str, describe: Callable[[CheckResult], str]) -> tuple[V
     return not_run(check), VoteRule("no vote", always, lambda e: describe(e.results[check]))
 
 
+def rules_by_interval(
+    figure: Callable[[Evidence], Estimate],
+    line: Callable[[Evidence], float],
+    *,
+    above: Callable[[Evidence], str],
+    below: Callable[[Evidence], str],
+    around: Callable[[Evidence], str],
+) -> tuple[VoteRule, VoteRule, VoteRule]:
+    """Supports where the interval lies above the line, refutes below it, undecided around it."""
+    return (
+        VoteRule("supports", lambda e: figure(e).low > line(e), above),
+        VoteRule("refutes", lambda e: figure(e).high < line(e), below),
+        VoteRule("undecided", always, around),
+    )
+
+
 def rules_by_place(check: str, describe: Callable[[CheckResult], str]) -> tuple[VoteRule, ...]:
     """The rules of a check that places attention between chance (0) and the best (1)."""
 
@@ -292,15 +313,20 @@ def rules_by_place(check: str, describe: Callable[[CheckResult], str]) -> tuple[
 
     return (
         VoteRule("undecided", lambda e: not e.place(check).gap.low > 0, why),
-        VoteRule("supports", lambda e: e.place(check).place.low > e.halfway, why),
-        VoteRule("refutes", lambda e: e.place(check).place.high < e.halfway, why),
-        VoteRule("undecided", always, why),
+        *rules_by_interval(
+            lambda e: e.place(check).place, halfway, above=why, below=why, around=why
+        ),
     )
 
 
 def vote_by_place(check: str, source: str, rules: tuple[VoteRule, ...]) -> ClaimVote:
     """The vote on *ranks* of a check that places attention, with the line at the middle."""
-    return ClaimVote("ranks", source, lambda e: e.place(check).place, lambda e: e.halfway, rules)
+    return ClaimVote("ranks", source, lambda e: e.place(check).place, halfway, rules)
+
+
+def defined_by_method(result: CheckResult, measure: str) -> dict[str, Estimate]:
+    """The estimates of a measure by method, without those that have no value."""
+    return {name: one for name, one in result.by_method(measure).items() if one.n}
 
 
 def group_missing(missing: Sequence[MissingMeasure]) -> list[tuple[str, str]]:

@@ -2,7 +2,15 @@
 
 from functools import partial
 
-from heedful.checks.spec import RANK, CheckSpec, Measure, PlaceSpec, rules_by_place, vote_by_place
+from heedful.checks.spec import (
+    RANK,
+    CheckSpec,
+    Measure,
+    PlaceSpec,
+    defined_by_method,
+    rules_by_place,
+    vote_by_place,
+)
 from heedful.core.records import CheckResult, Estimate, Series
 
 NAME = "faithfulness"
@@ -101,7 +109,7 @@ def describe_masked_copy(result: CheckResult) -> str:
 
 
 def _describe_methods(result: CheckResult, doing: str, than: str) -> str:
-    beyond = {name: one for name, one in result.by_method("beyond_random").items() if one.n}
+    beyond = defined_by_method(result, "beyond_random")
     tested = result.by_method("p_beyond_random").get("attention")
     found = ""
     if own := beyond.pop("attention", None):
