@@ -171,7 +171,7 @@ class Dataset:
         columns = map_columns(fields)
         allowed = None if labels is None else tuple(labels)
         cleaning = None if selection is None else selection.cleaning
-        scan = Scan(source.name, columns, allowed, labelled=labelled, cleaning=cleaning)
+        scan = Scan(source.name, columns, allowed, labelled, cleaning)
         for line, raw in source:
             scan.add(line, raw)
         bad = scan.finish()
