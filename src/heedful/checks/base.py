@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.core.errors import ConfigError
-from heedful.core.records import MeasureKey, Measurement, MissingMeasure, Series
+from heedful.core.records import Measurement, MissingMeasure, Series
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.ranking import dense_ranks, kendall
@@ -116,18 +116,3 @@ def require_distinct(
         raise ConfigError(
             f"{name} must be {' or '.join(known)}, each at most once, not {tuple(chosen)}."
         )
-
-
-__all__ = [
-    "Check",
-    "Findings",
-    "FitsData",
-    "HasSignificanceTests",
-    "HasWordScores",
-    "MeasureKey",
-    "NeedsAllTexts",
-    "missing_of",
-    "rank_agreement",
-    "require_distinct",
-    "to_measurement",
-]

@@ -238,22 +238,13 @@ class CheckSpec:
     @classmethod
     def from_dict(cls, name: str, raw: Mapping[str, Any]) -> "CheckSpec":
         """The description of a check whose package is not installed."""
-        measures = tuple(_measure(one) for one in raw.get("measures", ()))
-        described = {key: raw.get(key) or "" for key in ("question", "title")}
-        return cls(
-            name,
-            described["question"],
-            measures,
-            "",
-            claim=raw.get("claim"),
-            title=described["title"],
-            leading=tuple(raw.get("leading", ())),
+        measures = tuple(
+            Measure(**{**one, "range": tuple(one["range"]), "by": tuple(one["by"])})
+            for one in raw.get("measures", ())
         )
-
-
-def _measure(raw: Mapping[str, Any]) -> Measure:
-    low, high = raw["range"]
-    return Measure(**{**raw, "range": (low, high), "by": tuple(raw["by"])})
+        question, title = (raw.get(key) or "" for key in ("question", "title"))
+        claim, leading = raw.get("claim"), tuple(raw.get("leading", ()))
+        return cls(name, question, measures, "", claim=claim, title=title, leading=leading)
 
 
 def apply_rules(rules: Sequence[VoteRule], evidence: Evidence) -> tuple[Vote, str]:

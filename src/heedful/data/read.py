@@ -128,7 +128,12 @@ def _cleaned_source(data: Any, split: str, cleaning: str | None) -> tuple[Source
 
 def _source(data: Any, split: str) -> Source:
     if isinstance(data, str | Path):
-        return _named_source(str(data), split)
+        name = str(data)
+        if (corpus := _corpus(name)) is not None:
+            return corpus(split)
+        if name.startswith(HUB_PREFIX):
+            return hub_source(name, split)
+        return path_source(name, split, also=_names())
     pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas is loaded
     if pandas is not None and isinstance(data, pandas.DataFrame):
         return RowSource("DataFrame in memory", partial(_frame_rows, data))
@@ -157,14 +162,6 @@ def _frame_rows(frame: "pd.DataFrame") -> Iterator[NumberedRow]:
         cells = part.where(part.notna(), None).itertuples(index=False, name=None)
         for number, row in enumerate(cells, start=start + 1):
             yield number, dict(zip(columns, row, strict=True))
-
-
-def _named_source(name: str, split: str) -> Source:
-    if (corpus := _corpus(name)) is not None:
-        return corpus(split)
-    if name.startswith(HUB_PREFIX):
-        return hub_source(name, split)
-    return path_source(name, split, also=_names())
 
 
 def _names() -> tuple[str, ...]:

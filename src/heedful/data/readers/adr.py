@@ -32,13 +32,10 @@ def _find(path: Path) -> dict[str, Path]:
 def _read_cells(path: Path) -> Iterator[tuple[int, list[str] | BadLine]]:
     """The cells of each line except a header."""
     for number, line in read_text_lines(path):
-        cells = line if isinstance(line, BadLine) else line.split("\t")
-        if number > 1 or isinstance(cells, BadLine) or not _is_header(cells):
-            yield number, cells
-
-
-def _is_header(cells: list[str]) -> bool:
-    return len(cells) > 1 and cells[-2].strip().lower() in HEADINGS
+        cells = [] if isinstance(line, BadLine) else line.split("\t")
+        is_header = number == 1 and len(cells) > 1 and cells[-2].strip().lower() in HEADINGS
+        if not is_header:
+            yield number, line if isinstance(line, BadLine) else cells
 
 
 def _parse_tweet(cells: list[str]) -> ParsedRow:

@@ -60,11 +60,12 @@ def strip_post(post: str) -> str:
         if not lines[at].strip().strip("-"):
             lines = lines[:at]
             break
-    return "\n".join(line for line in lines if not _is_quoted(line)).strip()
-
-
-def _is_quoted(line: str) -> bool:
-    return line.startswith(QUOTED) or any(words in line for words in QUOTING)
+    own = (
+        line
+        for line in lines
+        if not line.startswith(QUOTED) and not any(words in line for words in QUOTING)
+    )
+    return "\n".join(own).strip()
 
 
 NEWSGROUPS = SplitReader(

@@ -52,7 +52,10 @@ def _load(name: str) -> Any:
         if folder.is_dir():
             return library.load_from_disk(str(folder))
         repository, _, config = wanted.partition("@")
-        return library.load_dataset(repository, config or None, **_no_remote_code(library))
+        # Since version 4 code of a repository is never run and the argument does not exist.
+        old = int(library.__version__.split(".")[0]) < 4
+        no_code = {"trust_remote_code": False} if old else {}
+        return library.load_dataset(repository, config or None, **no_code)
     except Exception as why:  # `datasets` raises whatever its readers raise
         raise DataError(_load_error(name, why, local=folder.is_dir())) from why
 
@@ -65,12 +68,6 @@ def _library() -> ModuleType:
             f"hf: needs the `datasets` package ({why}). Run: pip install 'heedful[datasets]'."
         ) from why
     return datasets  # type: ignore[no-any-return]
-
-
-def _no_remote_code(library: ModuleType) -> dict[str, bool]:
-    # Since version 4 code of a repository is never run and the argument does not exist.
-    old = int(library.__version__.split(".")[0]) < 4
-    return {"trust_remote_code": False} if old else {}
 
 
 def _load_error(name: str, why: Exception, *, local: bool) -> str:

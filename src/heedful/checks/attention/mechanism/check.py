@@ -105,18 +105,14 @@ def measure_layer_contributions(
     for layer in layers[1:]:
         rolled = layer @ rolled
         down.append(read(context.batch, rolled))
-    audited = [number for number in range(len(layers)) if _holds(context, number)]
+    scope = getattr(context.subject, "scope", None)
+    audited = [n for n in range(len(layers)) if scope is None or scope.includes_layer(n)]
     own = torch.stack([alone[number] for number in audited]).mean(0)
     rows = [context.forward.attention, own, down[audited[-1]], leave]
     yield from _taus(rows, context.batch.mask, None)
     for number, weights in enumerate(context.layer_rows):
         rows = [weights.mean(1), alone[number], down[number], leave]
         yield from _taus(rows, context.batch.mask, number)
-
-
-def _holds(context: BatchContext, layer: int) -> bool:
-    scope = getattr(context.subject, "scope", None)
-    return scope is None or scope.includes_layer(layer)
 
 
 def _taus(
