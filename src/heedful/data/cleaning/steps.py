@@ -76,8 +76,8 @@ class Cleaning:
 
     def clean_row(self, row: ValidRow) -> ValidRow:
         """The row with its words cleaned; annotations follow their tokens."""
-        marked = row.rationale is not None or row.word_scores is not None
-        tokens = row.tokens or (row.text.split() if marked else (row.text,))
+        annotated = row.rationale is not None or row.word_scores is not None
+        tokens = row.tokens or (row.text.split() if annotated else (row.text,))
         indexed = self._clean_tokens(tokens)
         words, rationale = tuple(word for word, _ in indexed), row.rationale
         if rationale is not None:
@@ -98,9 +98,13 @@ class Cleaning:
         if self.hidden:
             words = list(_replace_deidentified(words))
         if self.lower:
-            words = [(w if w == DEIDENTIFIED_TOKEN else w.lower(), at) for w, at in words]
+            words = [
+                (word if word == DEIDENTIFIED_TOKEN else word.lower(), at) for word, at in words
+            ]
         if self.numbers:
-            words = [(NUMBER_TOKEN if any(map(str.isdigit, w)) else w, at) for w, at in words]
+            words = [
+                (NUMBER_TOKEN if any(map(str.isdigit, word)) else word, at) for word, at in words
+            ]
         if self.signs != "all":
             reduce = _collapse_repeats if self.signs == "once" else _drop_inner_punctuation
             words = list(reduce(words))
