@@ -6,8 +6,7 @@ import numpy as np
 import torch
 
 from heedful.checks import checks
-from heedful.checks.faithfulness.item_removal import ItemView, Removals
-from heedful.checks.faithfulness.removal_metrics import RemovalMetrics
+from heedful.checks.faithfulness.removal import ItemView, RemovalMetrics, Removals
 from heedful.core.rng import generator
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext

@@ -13,7 +13,7 @@ from torch import nn
 from heedful.core.batch import Encoded, collate
 from heedful.core.rng import generator
 from heedful.core.values import Forward, LinearDecoder
-from heedful.data.corpora.counting import COUNTING_LABELS, draw_counting
+from heedful.data.corpora.synthetic import COUNTING_LABELS, draw_counting
 from heedful.data.corpora.word_lists import SYMBOLS
 from heedful.models.protocols import add_tensors
 from heedful.numerics.tensor.distributions import masked_softmax

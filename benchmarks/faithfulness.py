@@ -15,9 +15,8 @@ from datetime import date
 import torch
 
 from benchmarks.methods import seconds, subject, texts
-from heedful.checks.faithfulness.faithfulness.check import Faithfulness
-from heedful.checks.faithfulness.item_removal import ItemView, Removals
-from heedful.checks.faithfulness.removal_metrics import RemovalMetrics
+from heedful.checks.faithfulness.check import Faithfulness
+from heedful.checks.faithfulness.removal import ItemView, RemovalMetrics, Removals
 from heedful.data.batching import batches
 from heedful.models.batch_context import BatchContext
 

@@ -6,9 +6,8 @@ import torch
 
 import heedful
 from heedful.checks import checks
-from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftErasureMetrics
-from heedful.checks.faithfulness.item_removal import ItemView, Removals
-from heedful.checks.faithfulness.removal_metrics import RemovalMetrics
+from heedful.checks.faithfulness.removal import ItemView, RemovalMetrics, Removals
+from heedful.checks.faithfulness.soft_erasure import SoftErasureMetrics
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.stats.bootstrap import estimate_means

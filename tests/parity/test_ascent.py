@@ -134,9 +134,11 @@ def test_the_check_tells_it_where_nothing_exact_is_known():
 
 
 def test_wrong_settings_and_many_rows_are_refused():
-    with pytest.raises(ConfigError, match="rounds start at 1 and lightest at 2, not 0 and 8"):
+    with pytest.raises(ConfigError, match="rounds must be a whole number of at least 1, not 0"):
         Ascent(rounds=0)
-    with pytest.raises(ConfigError, match="epsilon must be above 0"):
+    with pytest.raises(ConfigError, match="lightest must be a whole number of at least 2, not 1"):
+        Ascent(lightest=1)
+    with pytest.raises(ConfigError, match="epsilon must be a number above 0"):
         Ascent(epsilon=0.0)
     context = question_subjects.context(question_subjects.subject(), (3,))
     many = type(context.forward)(

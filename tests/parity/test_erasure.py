@@ -357,7 +357,7 @@ def test_texts_without_words_and_of_one_word_have_no_figures():
 
 
 def test_wrong_settings_are_said_before_the_work_begins():
-    with pytest.raises(ConfigError, match="orders must be at least 1, not 0"):
+    with pytest.raises(ConfigError, match="orders must be a whole number of at least 1, not 0"):
         checks.build("erasure", orders=0)
     with pytest.raises(ConfigError, match="draw must be position or as_published, not 'rank'"):
         checks.build("erasure", draw="rank")

@@ -10,7 +10,7 @@ import torch
 from captum.metrics import infidelity
 
 from heedful.checks import checks, default_checks
-from heedful.checks.faithfulness.faithfulness.check import METHOD_MEASURES, Faithfulness
+from heedful.checks.faithfulness.check import METHOD_MEASURES, Faithfulness
 from heedful.core.batch import Encoded, collate
 from heedful.core.errors import ConfigError
 from heedful.core.records import Series
@@ -451,10 +451,10 @@ def test_p_values_are_those_of_all_signs_and_corrected_over_methods():
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"orders": 0}, "orders must be at least 1"),
-        ({"steps": 0}, "steps must be at least 1"),
-        ({"bins": ()}, "bins must be shares"),
-        ({"bins": (0.0, 0.5)}, "bins must be shares"),
+        ({"orders": 0}, "orders must be a whole number of at least 1"),
+        ({"steps": 0}, "steps must be a whole number of at least 1"),
+        ({"bins": ()}, "bins must be a list of numbers above 0 and of at most 1"),
+        ({"bins": (0.0, 0.5)}, "bins must be a list of numbers above 0 and of at most 1"),
         ({"ways": ("deletion", "burning")}, "ways must be deletion or masking"),
         ({"ways": ()}, "ways must be deletion or masking"),
         ({"ways": ("masking", "masking")}, "ways must be deletion or masking"),

@@ -258,9 +258,10 @@ def test_it_runs_when_asked_for():
     assert "identifiability" not in default_checks()
     columns, _ = found(sat(attention_families.subject("bert")), tokens=0)
     assert not set(map(measured_values.plain, columns)) & set(check.OWN_PART_MEASURES)
-    for wrong in ({"tokens": -1}, {"projections": 0}):
-        with pytest.raises(ConfigError, match="tokens must be at least 0 and projections"):
-            checks.build("identifiability", **wrong)
+    with pytest.raises(ConfigError, match="tokens must be a whole number of at least 0, not -1"):
+        checks.build("identifiability", tokens=-1)
+    with pytest.raises(ConfigError, match="projections must be a whole number of at least 1"):
+        checks.build("identifiability", projections=0)
 
 
 def test_the_sentence_tells_what_there_is():

@@ -252,7 +252,7 @@ def test_an_audit_infills_and_keeps_its_figures(folder):
 def test_what_is_no_language_model_is_refused(tmp_path, folder):
     with pytest.raises(ConfigError, match="infill must be the folder of a masked language model"):
         check(str(tmp_path / "nothing"))
-    with pytest.raises(ConfigError, match="samples must be at least 1"):
+    with pytest.raises(ConfigError, match="samples must be a whole number of at least 1"):
         check(folder, samples=0)
     bare = transformers.BertModel(transformers.BertForMaskedLM.from_pretrained(folder).config)
     bare.save_pretrained(tmp_path / "bare")

@@ -9,7 +9,7 @@ import torch
 from test_checks import kendall, ranks, same
 
 from heedful.checks import checks
-from heedful.checks.faithfulness.item_scores import with_attention
+from heedful.checks.faithfulness.items import with_attention
 from heedful.checks.requested_methods import (
     ALWAYS_COMPUTED,
     method_name,
@@ -251,5 +251,5 @@ def test_an_unknown_method_is_told(asked):
 
 
 def test_the_top_has_at_least_one_word():
-    with pytest.raises(ConfigError, match="top must be at least 1, not 0"):
+    with pytest.raises(ConfigError, match="top must be a whole number of at least 1, not 0"):
         checks.build("agreement", top=0)

@@ -209,9 +209,9 @@ def test_it_is_run_when_asked_for_and_bears_on_nothing():
     assert checks.spec("plausibility").claim is None
     assert not checks.spec("plausibility").votes
     assert check.methods[0] == "attention"
-    with pytest.raises(ConfigError, match="share must be a share"):
+    with pytest.raises(ConfigError, match="share must be a number between 0 and 1"):
         check_of(share=1.5)
-    with pytest.raises(ConfigError, match="orders must be at least 1"):
+    with pytest.raises(ConfigError, match="orders must be a whole number of at least 1"):
         check_of(orders=0)
 
 

@@ -165,6 +165,7 @@ def test_it_can_be_left_out_and_wrong_numbers_are_refused():
     found, missing = found_by(context, perturbations=0)
     assert not found
     assert not missing
-    for settings in ({"perturbations": -1}, {"radius": 0.0}):
-        with pytest.raises(ConfigError, match="perturbations start at 0, and radius must be above"):
-            checks.build("faithfulness", **settings)
+    with pytest.raises(ConfigError, match="perturbations must be a whole number of at least 0"):
+        checks.build("faithfulness", perturbations=-1)
+    with pytest.raises(ConfigError, match="radius must be a number above 0"):
+        checks.build("faithfulness", radius=0.0)

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from heedful.checks import checks
-from heedful.checks.faithfulness.faithfulness.soft_erasure import SoftErasureMetrics
+from heedful.checks.draws import draw_for_elements
 from heedful.checks.faithfulness.items import ItemView
+from heedful.checks.faithfulness.soft_erasure import SoftErasureMetrics
 from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.methods import methods
@@ -120,6 +121,10 @@ def test_every_measure_is_that_of_a_plain_loop(name):
         np.testing.assert_allclose(values, hand, atol=1e-7, equal_nan=True, err_msg=measure)
 
 
+def drawn_elements(context, draw):
+    return draw_for_elements(context, f"elements of faithfulness, draw {draw}")
+
+
 def trial(context, scores):
     return SoftErasureMetrics(ItemView(context), torch.as_tensor(scores).double(), DRAWS)
 
@@ -128,7 +133,7 @@ def test_all_kept_changes_nothing_and_none_kept_are_zero_vectors():
     context, _ = linear([3, 8], seed=2)
     batch, one = context.batch, trial(context, torch.zeros(1, 2, 8))
     real = ItemView(context).real.double()
-    drawn = one._elements(0)
+    drawn = drawn_elements(context, 0)
     whole = context.logits.detach().softmax(-1).gather(-1, context.predicted[:, None])[:, 0]
     rows = torch.arange(2)
     torch.testing.assert_close(one._run(rows, real, drawn), whole)
@@ -161,7 +166,7 @@ def test_the_expected_share_is_reached():
     chances = torch.tensor([[1.0, 0.8, 0.5, 0.1, 0.0]]).double()
     odds = []
     for draw in range(1000):
-        p = float(one._run(torch.arange(1), chances, one._elements(draw)))
+        p = float(one._run(torch.arange(1), chances, drawn_elements(context, draw)))
         p = p if int(context.predicted) else 1 - p
         odds.append(math.log(p / (1 - p)))
     words = added[0][context.batch.mask[0]]

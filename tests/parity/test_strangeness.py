@@ -9,7 +9,7 @@ import torch
 
 import heedful
 from heedful.checks import checks
-from heedful.checks.faithfulness.reference_texts import ReferenceSample
+from heedful.checks.faithfulness.off_distribution import ReferenceSample
 from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.rng import generator

@@ -6,7 +6,7 @@ from heedful.checks.attention.erasure.spec import SPEC as ERASURE
 from heedful.checks.attention.identifiability.spec import SPEC as IDENTIFIABILITY
 from heedful.checks.attention.mechanism.spec import SPEC as MECHANISM
 from heedful.checks.attention.permutation.spec import SPEC as PERMUTATION
-from heedful.checks.faithfulness.faithfulness.spec import SPEC as FAITHFULNESS
+from heedful.checks.faithfulness.spec import SPEC as FAITHFULNESS
 from heedful.checks.registry import checks, default_checks
 from heedful.checks.retraining.adversary.spec import SPEC as ADVERSARY
 from heedful.checks.retraining.deception.spec import SPEC as DECEPTION

@@ -1,15 +1,17 @@
 """The Check protocol: a question about a model's attention, answered batch by batch."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.core.records import MeasureKey, Measurement, MissingMeasure, Series
+from heedful.core.errors import ConfigError
+from heedful.core.records import Measurement, MissingMeasure, Series
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
+from heedful.numerics.tensor.ranking import dense_ranks, kendall
 from heedful.results.tables import TextValues
 
 
@@ -20,12 +22,20 @@ class Findings:
     measurements: tuple[Measurement, ...]
     missing: tuple[MissingMeasure, ...] = ()
 
+    @classmethod
+    def from_columns(
+        cls, columns: Mapping[str, Float[Tensor, "B"]], missing: Mapping[str, str] | None = None
+    ) -> "Findings":
+        """Plain measures by name, and the reasons for those that are missing."""
+        measured = (to_measurement(name, column) for name, column in columns.items())
+        return cls(tuple(measured), missing_of(missing or {}))
+
 
 @runtime_checkable
 class Check(Protocol):
     """A check that sees one batch at a time, so that audits stream and resume.
 
-    What its measures mean, and the rules of its answer, stand in its `CheckSpec`.
+    Its `CheckSpec` describes its measures and the rules of its answer.
     """
 
     def __call__(self, context: BatchContext) -> Findings: ...
@@ -84,6 +94,13 @@ def to_measurement(
     return Measurement(measure, column, setting, method, layer, head, seed)
 
 
+def rank_agreement(
+    scores: Float[Tensor, "B K T"], mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B K K"]:
+    """Kendall's τ-b between every two rows of scores of the words of a text."""
+    return kendall(dense_ranks(scores, mask[:, None].expand_as(scores)), mask).tau
+
+
 def missing_of(
     reasons: Mapping[str, str], *, method: str | None = None
 ) -> tuple[MissingMeasure, ...]:
@@ -91,14 +108,11 @@ def missing_of(
     return tuple(MissingMeasure(name, reason, method) for name, reason in reasons.items())
 
 
-__all__ = [
-    "Check",
-    "Findings",
-    "FitsData",
-    "HasSignificanceTests",
-    "HasWordScores",
-    "MeasureKey",
-    "NeedsAllTexts",
-    "missing_of",
-    "to_measurement",
-]
+def require_distinct(
+    name: str, chosen: Sequence[str], known: Collection[str], *, least: int = 0
+) -> None:
+    """Raise ConfigError unless a setting holds known names, at least `least`, each once."""
+    if len(chosen) < least or len({*chosen} & {*known}) < len(chosen):
+        raise ConfigError(
+            f"{name} must be {' or '.join(known)}, each at most once, not {tuple(chosen)}."
+        )

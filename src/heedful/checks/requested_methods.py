@@ -1,4 +1,4 @@
-"""The methods a check is asked to use: by name or ready made, on every text that they can serve."""
+"""The methods a check is asked to use, by name or built, on every text that they apply to."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,11 +15,8 @@ from heedful.models.batch_context import BatchContext
 
 MethodOrName = str | Method
 ALL = "all"
-ALWAYS_COMPUTED = (
-    "attention",
-    "one_hot_gradient",
-    "leave_one_out",
-)  # computed whether asked for or not
+# computed whether requested or not
+ALWAYS_COMPUTED = ("attention", "one_hot_gradient", "leave_one_out")
 
 
 def rankable_methods() -> tuple[str, ...]:
@@ -34,12 +31,12 @@ def rankable_methods() -> tuple[str, ...]:
 def registry_order(
     asked: Iterable[MethodOrName], every: Callable[[], Iterable[str]] = rankable_methods
 ) -> tuple[MethodOrName, ...]:
-    """Each method once, in the order they are registered; one with its usual settings by name.
+    """Each method once, in registry order; one with its default settings by name.
 
-    "all" stands for `every` method that the check can use; one that lacks what must be made for it
-    first is left out, unless it is named too, and that is logged.
+    "all" stands for `every` method that the check can use. A method that needs something to be made
+    first is left out unless it is named too, and a warning is logged.
 
-    >>> in_order(("random", "gradient", "random"))
+    >>> registry_order(("random", "gradient", "random"))
     ('gradient', 'random')
     """
     found: dict[str, MethodOrName] = {}
@@ -48,7 +45,7 @@ def registry_order(
         if one == ALL:
             found |= {name: found.get(name, name) for name in every()}
         elif isinstance(one, str):
-            methods.build(one)  # an unknown name is said before the work begins
+            methods.build(one)  # raises for an unknown name before the work begins
             found.setdefault(one, one)
         else:
             name = methods.name_of(one)
@@ -60,25 +57,25 @@ def registry_order(
 
 
 def method_name(one: MethodOrName) -> str:
-    """The registered name of a method that was asked for."""
+    """The registered name of a requested method."""
     return one if isinstance(one, str) else methods.name_of(one)
 
 
 def build_method(one: MethodOrName) -> Method:
-    """The method that was asked for, made."""
-    made: Method = methods.build(one) if isinstance(one, str) else one
-    return made
+    """The requested method, built with its default settings where it is a name."""
+    built: Method = methods.build(one) if isinstance(one, str) else one
+    return built
 
 
 def method_kind(name: str) -> str:
-    """What a score of this method means; a plug-in may not say."""
+    """What a score of this method means; empty for a plug-in that does not declare it."""
     part: Any = methods[name]
     return str(getattr(part, "kind", ""))
 
 
 @dataclass(frozen=True)
 class SingleText:
-    """One text of a sitting, apart from the others; asked of a sitting `once`."""
+    """The batch of one text of a batch."""
 
     row: int
 
@@ -101,37 +98,30 @@ def score_with_method(
 ) -> tuple[Float64[Tensor, "B T"], str | None]:
     """Scores, and why some texts have none: theirs are NaN throughout.
 
-    A batch that is refused is asked again text by text, so that none goes without a score because
-    of the company it is in: of a text that is too long for the method, say. Checks that ask for
-    the same scores share them.
+    A batch that the method refuses is split into single texts, so that no text is without scores
+    because another one is too long for the method, say. Checks share the scores.
     """
     return context.cached(_MethodScores(method, tuple(target.tolist())))
 
 
 @dataclass(frozen=True)
 class _MethodScores:
-    """A method's scores for the given classes; asked of a sitting `once`."""
+    """A method's scores for the given classes."""
 
     method: Method
     target: tuple[int, ...]
 
     def __call__(self, context: BatchContext) -> tuple[Float64[Tensor, "B T"], str | None]:
         target = torch.tensor(self.target, device=context.batch.ids.device)
-        return _score_batch_or_texts(self.method, context, target)
-
-
-def _score_batch_or_texts(
-    method: Method, context: BatchContext, target: Int[Tensor, "B"]
-) -> tuple[Float64[Tensor, "B T"], str | None]:
-    try:
-        return method(context, target).scores.double(), None
-    except NotApplicable as reason:
-        if len(context.batch) == 1:
-            nothing = torch.full(context.batch.mask.shape, torch.nan, dtype=torch.float64)
-            return nothing, str(reason)
-    rows = [
-        score_with_method(method, context.cached(SingleText(row)), target[row : row + 1])
-        for row in range(len(target))
-    ]
-    reasons = [reason for _, reason in rows if reason is not None]
-    return torch.cat([scores for scores, _ in rows]), reasons[0] if reasons else None
+        try:
+            return self.method(context, target).scores.double(), None
+        except NotApplicable as reason:
+            if len(target) == 1:
+                nothing = torch.full(context.batch.mask.shape, torch.nan, dtype=torch.float64)
+                return nothing, str(reason)
+        rows = [
+            score_with_method(self.method, context.cached(SingleText(row)), target[row : row + 1])
+            for row in range(len(target))
+        ]
+        reasons = [reason for _, reason in rows if reason is not None]
+        return torch.cat([scores for scores, _ in rows]), reasons[0] if reasons else None

@@ -238,22 +238,13 @@ class CheckSpec:
     @classmethod
     def from_dict(cls, name: str, raw: Mapping[str, Any]) -> "CheckSpec":
         """The description of a check whose package is not installed."""
-        measures = tuple(_measure(one) for one in raw.get("measures", ()))
-        described = {key: raw.get(key) or "" for key in ("question", "title")}
-        return cls(
-            name,
-            described["question"],
-            measures,
-            "",
-            claim=raw.get("claim"),
-            title=described["title"],
-            leading=tuple(raw.get("leading", ())),
+        measures = tuple(
+            Measure(**{**one, "range": tuple(one["range"]), "by": tuple(one["by"])})
+            for one in raw.get("measures", ())
         )
-
-
-def _measure(raw: Mapping[str, Any]) -> Measure:
-    low, high = raw["range"]
-    return Measure(**{**raw, "range": (low, high), "by": tuple(raw["by"])})
+        question, title = (raw.get(key) or "" for key in ("question", "title"))
+        claim, leading = raw.get("claim"), tuple(raw.get("leading", ()))
+        return cls(name, question, measures, "", claim=claim, title=title, leading=leading)
 
 
 def apply_rules(rules: Sequence[VoteRule], evidence: Evidence) -> tuple[Vote, str]:
@@ -266,6 +257,11 @@ def apply_rules(rules: Sequence[VoteRule], evidence: Evidence) -> tuple[Vote, st
 def always(_: Evidence) -> bool:
     """The condition of the last rule."""
     return True
+
+
+def halfway(evidence: Evidence) -> float:
+    """The place from which attention is nearer to its reference than to its control."""
+    return evidence.halfway
 
 
 def not_run(check: str) -> VoteRule:
@@ -284,6 +280,22 @@ def describe_only(check: str, describe: Callable[[CheckResult], str]) -> tuple[V
     return not_run(check), VoteRule("no vote", always, lambda e: describe(e.results[check]))
 
 
+def rules_by_interval(
+    figure: Callable[[Evidence], Estimate],
+    line: Callable[[Evidence], float],
+    *,
+    above: Callable[[Evidence], str],
+    below: Callable[[Evidence], str],
+    around: Callable[[Evidence], str],
+) -> tuple[VoteRule, VoteRule, VoteRule]:
+    """Supports where the interval lies above the line, refutes below it, undecided around it."""
+    return (
+        VoteRule("supports", lambda e: figure(e).low > line(e), above),
+        VoteRule("refutes", lambda e: figure(e).high < line(e), below),
+        VoteRule("undecided", always, around),
+    )
+
+
 def rules_by_place(check: str, describe: Callable[[CheckResult], str]) -> tuple[VoteRule, ...]:
     """The rules of a check that places attention between chance (0) and the best (1)."""
 
@@ -292,10 +304,20 @@ def rules_by_place(check: str, describe: Callable[[CheckResult], str]) -> tuple[
 
     return (
         VoteRule("undecided", lambda e: not e.place(check).gap.low > 0, why),
-        VoteRule("supports", lambda e: e.place(check).place.low > e.halfway, why),
-        VoteRule("refutes", lambda e: e.place(check).place.high < e.halfway, why),
-        VoteRule("undecided", always, why),
+        *rules_by_interval(
+            lambda e: e.place(check).place, halfway, above=why, below=why, around=why
+        ),
     )
+
+
+def vote_by_place(check: str, source: str, rules: tuple[VoteRule, ...]) -> ClaimVote:
+    """The vote on *ranks* of a check that places attention, with the line at the middle."""
+    return ClaimVote("ranks", source, lambda e: e.place(check).place, halfway, rules)
+
+
+def defined_by_method(result: CheckResult, measure: str) -> dict[str, Estimate]:
+    """The estimates of a measure by method, without those that have no value."""
+    return {name: one for name, one in result.by_method(measure).items() if one.n}
 
 
 def group_missing(missing: Sequence[MissingMeasure]) -> list[tuple[str, str]]:

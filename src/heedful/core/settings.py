@@ -22,6 +22,7 @@ from heedful.core.errors import ConfigError
 PositiveInt = Annotated[int, Ge(1)]
 PositiveFloat = Annotated[float, Gt(0)]
 Fraction = Annotated[float, Ge(0), Le(1)]
+PositiveFraction = Annotated[float, Gt(0), Le(1)]
 
 PartT = TypeVar("PartT")
 TYPE_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a name"}

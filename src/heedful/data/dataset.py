@@ -20,11 +20,13 @@ from heedful.data.sources.row_schema import BadLine, LeftOut, read_row
 from heedful.data.sources.validation import BadRows, LeftOutRows, Scan
 
 DEV_NAMES = ("dev", "validation", "valid", "val")
+SINGLE_SPLIT = ("all",)  # of a file or table that stands for any split
 
 corpora = Registry("corpus")
-"""Corpora by name (`sample:movies`, `synthetic:needle`); a part is a `Corpus`."""
+"""Corpora by name (`sample:movies`, `synthetic:needle`); each builds a `Corpus`."""
 
 NumberedRow = tuple[int, Mapping[str, object] | BadLine | LeftOut]
+RowReader = Callable[[], Iterator[NumberedRow]]
 
 
 @runtime_checkable
@@ -43,14 +45,38 @@ class Source(Protocol):
     def __iter__(self) -> Iterator[NumberedRow]: ...
 
 
-@runtime_checkable
-class Corpus(Protocol):
-    """A registered corpus: its splits, and a source for each split."""
+@dataclass(frozen=True, eq=False)
+class RowSource:
+    """Rows without a file, read again by every iteration."""
+
+    name: str
+    read: RowReader
+
+    def sha256(self) -> str:
+        """Hex digest of the rows as canonical JSON."""
+        return rows_sha256(self)
+
+    def __iter__(self) -> Iterator[NumberedRow]:
+        return self.read()
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Named data with splits; a single split named "all" stands for any split."""
+
+    name: str
+    rows: Mapping[str, RowReader]
 
     @property
-    def splits(self) -> tuple[str, ...]: ...
+    def splits(self) -> tuple[str, ...]:
+        """The names of the splits."""
+        return tuple(self.rows)
 
-    def __call__(self, split: str) -> Source: ...
+    def __call__(self, split: str) -> RowSource:
+        """The source of a split."""
+        single = self.splits == SINGLE_SPLIT
+        chosen = SINGLE_SPLIT[0] if single else pick_split(split, self.rows, name=self.name)
+        return RowSource(self.name, self.rows[chosen])
 
 
 def pick_split(split: str, available: Iterable[str], *, name: str) -> str:
@@ -145,7 +171,7 @@ class Dataset:
         columns = map_columns(fields)
         allowed = None if labels is None else tuple(labels)
         cleaning = None if selection is None else selection.cleaning
-        scan = Scan(source.name, columns, allowed, labelled=labelled, cleaning=cleaning)
+        scan = Scan(source.name, columns, allowed, labelled, cleaning)
         for line, raw in source:
             scan.add(line, raw)
         bad = scan.finish()

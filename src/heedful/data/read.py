@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -12,15 +12,24 @@ from heedful.data.cleaning.filters import Selection
 from heedful.data.cleaning.presets import get_cleaning
 from heedful.data.cleaning.splits import require_same_cleaning, select_source, splits_after_cleaning
 from heedful.data.columns import parse_fields
-from heedful.data.dataset import Corpus, Dataset, Source, corpora
+from heedful.data.dataset import (
+    SINGLE_SPLIT,
+    Corpus,
+    Dataset,
+    NumberedRow,
+    RowSource,
+    Source,
+    corpora,
+)
 from heedful.data.readers import open_reader, readers
 from heedful.data.sources.folders import path_source, path_splits
 from heedful.data.sources.hub import HUB_PREFIX, hub_source, hub_splits
-from heedful.data.sources.in_memory import FrameSource, RowsSource
+from heedful.data.sources.row_schema import BadLine
 
 if TYPE_CHECKING:
     import pandas as pd
 
+FRAME_BATCH = 1024  # rows of a DataFrame that are converted at a time
 DataLike = Union[str, Path, Dataset, "pd.DataFrame", Iterable[Mapping[str, Any]]]
 
 
@@ -86,7 +95,7 @@ def digest_data(data: str) -> str:
 
 def _splits(data: Any) -> tuple[str, ...]:
     if not isinstance(data, str | Path):
-        return ("all",)
+        return SINGLE_SPLIT
     name = str(data)
     if (corpus := _corpus(name)) is not None:
         return corpus.splits
@@ -94,11 +103,7 @@ def _splits(data: Any) -> tuple[str, ...]:
 
 
 def _reread(
-    data: Dataset,
-    fields: Mapping[str, str] | None,
-    labels: Sequence[str] | None,
-    *,
-    labelled: bool,
+    data: Dataset, fields: Mapping[str, str] | None, labels: Sequence[str] | None, *, labelled: bool
 ) -> Dataset:
     """Read the same source with other columns or labels; a sample keeps its size."""
     same = labels is None or tuple(labels) == data.labels
@@ -123,23 +128,40 @@ def _cleaned_source(data: Any, split: str, cleaning: str | None) -> tuple[Source
 
 def _source(data: Any, split: str) -> Source:
     if isinstance(data, str | Path):
-        return _named_source(str(data), split)
+        name = str(data)
+        if (corpus := _corpus(name)) is not None:
+            return corpus(split)
+        if name.startswith(HUB_PREFIX):
+            return hub_source(name, split)
+        return path_source(name, split, also=_names())
     pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas is loaded
     if pandas is not None and isinstance(data, pandas.DataFrame):
-        return FrameSource(data)
+        return RowSource("DataFrame in memory", partial(_frame_rows, data))
     if isinstance(data, Iterable) and not isinstance(data, Mapping | bytes):
-        return RowsSource(tuple(data))
+        return RowSource("rows in memory", partial(_object_rows, tuple(data)))
     raise ConfigError(
         f"Data must be a path, a name, a DataFrame or a list of dicts; got {type(data).__name__}."
     )
 
 
-def _named_source(name: str, split: str) -> Source:
-    if (corpus := _corpus(name)) is not None:
-        return corpus(split)
-    if name.startswith(HUB_PREFIX):
-        return hub_source(name, split)
-    return path_source(name, split, also=_names())
+def _object_rows(rows: Sequence[object]) -> Iterator[NumberedRow]:
+    """Dicts from column to value, numbered from 1."""
+    for number, row in enumerate(rows, start=1):
+        if isinstance(row, Mapping):
+            yield number, {str(column): value for column, value in row.items()}
+        else:
+            yield number, BadLine("not an object")
+
+
+def _frame_rows(frame: "pd.DataFrame") -> Iterator[NumberedRow]:
+    """The rows of a DataFrame, numbered from 1; its index is ignored."""
+    columns = [str(column) for column in frame.columns]
+    for start in range(0, len(frame), FRAME_BATCH):
+        part = frame.iloc[start : start + FRAME_BATCH].astype(object)
+        # pandas has three missing values (NaN, NA, NaT); rows have one.
+        cells = part.where(part.notna(), None).itertuples(index=False, name=None)
+        for number, row in enumerate(cells, start=start + 1):
+            yield number, dict(zip(columns, row, strict=True))
 
 
 def _names() -> tuple[str, ...]:

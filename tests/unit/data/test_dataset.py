@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.core.errors import ConfigError, DataError
-from heedful.data import Dataset, read
+from heedful.data import read
 from heedful.data.columns import map_columns
 from heedful.data.dataset import pick_split, rows_sha256
-from heedful.data.sources.in_memory import RowsSource
 from heedful.data.sources.row_schema import BadLine, read_row
 from heedful.data.sources.validation import BadRows
 
@@ -19,7 +18,7 @@ GOOD = [{"text": f"text {i}", "label": i % 2} for i in range(300)]
 
 
 def build(rows, **settings):
-    return Dataset.build(RowsSource(tuple(rows)), **settings)
+    return read(list(rows), **settings)
 
 
 def test_a_data_set_reads_the_same_again_and_again():

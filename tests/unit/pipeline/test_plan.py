@@ -222,9 +222,9 @@ def test_an_unknown_method_is_told_before_the_work_begins():
         ('[settings.adversarial]\nepsilon = "x"', "epsilon must be a number, not 'x'."),
         ('epsilon = "x"', "epsilon must be a number, not 'x'."),
         ("epsilon = true", "epsilon must be a number, not True."),
-        ("epsilon = 0", "epsilon must be above 0 and at most 1, not 0."),
-        ("epsilon = nan", "epsilon must be above 0 and at most 1, not nan."),
-        ("epsilon = 1.5", "epsilon must be above 0 and at most 1, not 1.5."),
+        ("epsilon = 0", "epsilon must be a number above 0 and of at most 1, not 0."),
+        ("epsilon = nan", "epsilon must be a number above 0 and of at most 1, not nan."),
+        ("epsilon = 1.5", "epsilon must be a number above 0 and of at most 1, not 1.5."),
     ],
 )
 def test_a_wrong_type(text, message, as_in_use):
@@ -250,7 +250,10 @@ def test_intervals_need_draws_and_a_level(settings):
 
 
 def test_shuffles_start_at_one():
-    assert told("[settings.agreement]\nshuffles = 0") == "shuffles must be at least 1, not 0."
+    assert (
+        told("[settings.agreement]\nshuffles = 0")
+        == "shuffles must be a whole number of at least 1, not 0."
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Replace words by samples of a language model, so that texts stay natural."""
+"""Replace words by samples of a language model, so that texts stay natural; their perplexity."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,15 +7,20 @@ import torch
 from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
+from heedful.checks.base import to_measurement
+from heedful.checks.draws import draw_uniform
+from heedful.checks.faithfulness.items import ItemView
 from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
-from heedful.core.rng import uniform_keys
+from heedful.core.records import Measurement
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext, OutputFunction, VariantLogits
 from heedful.models.protocols import Subject
 from heedful.models.transformer.infiller import Infiller, InfillRequest
+from heedful.numerics.tensor.erasure_metrics import bin_sizes
 
 INFILLED = "infilled"
+LOG_PERPLEXITY = "log_perplexity"
 MAX_OUTPUT_NUMBERS = 2**22  # in the outputs of one call
 NO_WORDS = "the texts came without their words, so there is nothing to infill"
 
@@ -39,9 +44,8 @@ class InfilledRemoval:
 
     infiller: Infiller
     samples: int
-    tried: dict[int, list[int]] = field(
-        default_factory=dict
-    )  # by text: words removed, words without a replacement
+    # by text: words removed, words without a replacement
+    tried: dict[int, list[int]] = field(default_factory=dict)
     spelled: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __call__(
@@ -52,9 +56,8 @@ class InfilledRemoval:
         *,
         output: OutputFunction = BatchContext.run_logits,
     ) -> Iterator[VariantLogits]:
-        size = max(
-            1, MAX_OUTPUT_NUMBERS // (self.samples * max(len(context.subject.labels), 2**10))
-        )
+        width = max(len(context.subject.labels), 2**10)
+        size = max(1, MAX_OUTPUT_NUMBERS // (self.samples * width))
         for some in torch.split(torch.arange(len(rows)), size):
             gaps = [*self.gaps(context, rows[some], gone[some])]
             variants = self.variants(context, rows[some], gaps)
@@ -71,16 +74,12 @@ class InfilledRemoval:
         self, context: BatchContext, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N T"]
     ) -> Iterator[InfillRequest]:
         """Every text with its missing words, and the random numbers for their replacements."""
-        texts, batch = require_texts(context), context.batch
+        texts = require_texts(context)
         lengths = [len(one.seen_words) for one in texts]
-        keys = torch.from_numpy(
-            uniform_keys(
-                context.seed, INFILLED, batch.instances, draws=self.samples, lengths=lengths
-            )
-        )
+        keys = draw_uniform(context, INFILLED, draws=self.samples, lengths=lengths)
         for row, marks in zip(rows.tolist(), gone, strict=True):
             text = texts[row]
-            here = marks[batch.present[row]].tolist()
+            here = marks[context.batch.present[row]].tolist()
             missing = {word for word, mark in zip(text.word, here, strict=True) if mark}
             yield InfillRequest(text.seen_words, frozenset(missing), keys[row])
 
@@ -89,10 +88,10 @@ class InfilledRemoval:
     ) -> list[list[Encoded]]:
         """The texts with their missing words replaced, sample by sample."""
         texts, subject, found = require_texts(context), context.subject, list[list[Encoded]]()
+        room = getattr(subject, "max_length", None)
         for row, gap, drawn in zip(rows.tolist(), gaps, self.infiller.fill(gaps), strict=True):
             text, made = texts[row], list[Encoded]()
             for words in drawn:
-                room = getattr(subject, "max_length", None)
                 new = {
                     word: self._spelled(subject, words[word]) if word in words else ()
                     for word in sorted(gap.missing)
@@ -101,6 +100,18 @@ class InfilledRemoval:
             self._count(text.index, gap, made[0])
             found.append(made)
         return found
+
+    def words_left(self, gaps: Sequence[InfillRequest], way: str) -> list[list[str | None]]:
+        """The texts' words: missing ones deleted, masked (None), or infilled (first sample)."""
+        drawn: Sequence[dict[int, str]] = [{} for _ in gaps]
+        if way == INFILLED:
+            drawn = [one[0] for one in self.infiller.fill(gaps)]
+        texts = []
+        for gap, new in zip(gaps, drawn, strict=True):
+            words = enumerate(gap.words)
+            kept = (new.get(number) if number in gap.missing else word for number, word in words)
+            texts.append([word for word in kept if way == "masking" or word is not None])
+        return texts
 
     def not_infilled(self, context: BatchContext) -> Float64[Tensor, "B"]:
         """The share of all removed words that got no replacement."""
@@ -119,6 +130,28 @@ class InfilledRemoval:
             pairs = zip(both.ids, both.word, strict=True)
             self.spelled[word] = tuple(number for number, place in pairs if place == 1)
         return self.spelled[word]
+
+
+def measure_perplexity(
+    items: ItemView,
+    by: InfilledRemoval,
+    place: Int[Tensor, "B I"],
+    *,
+    share: float,
+    ways: Sequence[str],
+) -> Iterator[Measurement]:
+    """Log-perplexity of whole texts and of texts without a share of their first items, by each way.
+
+    Also the share of removed words that the language model could not replace.
+    """
+    context, rows = items.context, torch.arange(len(place))
+    sizes = bin_sizes(items.counts, (share,))[0, :, None]
+    gaps = [*by.gaps(context, rows, items.tokens(rows, (place < sizes) & items.real))]
+    whole: list[list[str | None]] = [[*one.seen_words] for one in require_texts(context)]
+    for name, texts in {"whole": whole, **{way: by.words_left(gaps, way) for way in ways}}.items():
+        column = torch.tensor(by.infiller.log_pseudo_perplexity(texts), dtype=torch.float64)
+        yield to_measurement(f"{LOG_PERPLEXITY}_{name}", column)
+    yield to_measurement("not_infilled", by.not_infilled(context))
 
 
 def replace_words(

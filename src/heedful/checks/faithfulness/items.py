@@ -1,5 +1,6 @@
-"""The items of a batch: what methods rank and checks remove."""
+"""The items of a batch: what methods rank and checks remove, and the scores they are given."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,9 +8,20 @@ import torch
 from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
-from heedful.methods.base import Join
+from heedful.checks.draws import draw_uniform
+from heedful.checks.requested_methods import (
+    MethodOrName,
+    build_method,
+    method_name,
+    registry_order,
+    score_with_method,
+)
+from heedful.methods.base import Join, ready_methods
 from heedful.methods.erasure.coalitions import player_index
 from heedful.models.batch_context import BatchContext
+
+CONTROLS = ("uniform", "random")  # always measured, whether requested or not
+DEFAULT_METHODS = ("attention", "input_x_gradient", "one_hot_gradient", "leave_one_out")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,3 +63,33 @@ class ItemView:
             1, self.item_index.clamp(min=0), parts.masked_fill(self.item_index < 0, 0.0)
         )
         return added.sqrt() if join == "norm" else added
+
+
+def methods_without_controls() -> tuple[str, ...]:
+    """What "all" stands for: every method except the controls."""
+    return tuple(name for name in ready_methods() if name not in CONTROLS)
+
+
+def with_attention(asked: Sequence[MethodOrName]) -> tuple[MethodOrName, ...]:
+    """Attention and the requested methods, without the controls."""
+    chosen = registry_order(("attention", *asked), methods_without_controls)
+    return tuple(one for one in chosen if method_name(one) not in CONTROLS)
+
+
+def score_items(
+    items: ItemView, asked: Sequence[MethodOrName], target: Tensor
+) -> tuple[list[Float64[Tensor, "B I"]], dict[str, str]]:
+    """Scores by every method, and by method the reason why it has none for some text (NaN)."""
+    rows, reasons = [], dict[str, str]()
+    for one in asked:
+        scores, reason = score_with_method(build_method(one), items.context, target)
+        rows.append(items.joined(scores.cpu(), build_method(one).join))
+        if reason is not None:
+            reasons[method_name(one)] = reason
+    return rows, reasons
+
+
+def random_scores(items: ItemView, purpose: str, *, draws: int) -> Float64[Tensor, "R B I"]:
+    """Random scores; 0 where a text has no item."""
+    drawn = draw_uniform(items.context, purpose, draws=draws, lengths=items.counts.tolist())
+    return drawn.transpose(0, 1)[..., : items.real.shape[1]].masked_fill(~items.real, 0.0)

@@ -1,12 +1,13 @@
-"""The Intervention protocol: other attentions to put before the same states."""
+"""The Intervention protocol: other attentions over the same states."""
 
 from typing import Protocol, runtime_checkable
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.core.errors import ConfigError
 from heedful.core.registry import Registry
+from heedful.core.settings import PositiveFraction, check_setting
 from heedful.models.batch_context import BatchContext
 
 interventions = Registry("intervention")
@@ -14,16 +15,22 @@ interventions = Registry("intervention")
 
 def require_epsilon(epsilon: float) -> None:
     """ε is a change of output in TVD: a share."""
-    if not 0.0 < epsilon <= 1.0:
-        raise ConfigError(f"epsilon must be above 0 and at most 1, not {epsilon}.")
+    check_setting("epsilon", epsilon, PositiveFraction)
 
 
 @runtime_checkable
 class Intervention(Protocol):
-    """Gives K alternatives to a sitting's rows for each text; states stay as they are.
+    """Gives K alternatives to the attention rows of each text; states stay as they are.
 
-    Where a subject has many rows (of heads, say), weight on special tokens stays where it is.
-    Nothing is claimed of them here: what they do to the output is always found by decoding them.
+    Where a subject has many rows (of heads, say), weight on special tokens stays where it is. What
+    the alternatives do to the output is always found by decoding them.
     """
 
     def __call__(self, context: BatchContext) -> Float[Tensor, "K B *R T"]: ...
+
+
+def replace_texts(
+    chosen: Bool[Tensor, "B"], rows: Float[Tensor, "B *R T"], others: Float[Tensor, "B *R T"]
+) -> Float[Tensor, "B *R T"]:
+    """The rows for the chosen texts, the others elsewhere."""
+    return torch.where(chosen.reshape(-1, *[1] * (rows.dim() - 1)), rows, others)

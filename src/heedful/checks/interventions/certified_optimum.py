@@ -7,20 +7,21 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.checks.interventions.base import interventions, require_epsilon
+from heedful.checks.interventions.base import interventions
 from heedful.core.errors import NotApplicable
+from heedful.core.settings import PositiveFraction, check_on_init
 from heedful.core.values import LinearDecoder
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd_to_point
 from heedful.numerics.tensor.linear_programs import farthest_in_slab, log_odds_bounds
 
-FLOAT64_SLACK = (
-    1e-9  # relative: the exact adversary stays this far inside ε, bounds this far outside
-)
+# relative: the exact adversary stays this far inside ε, bounds this far outside
+FLOAT64_SLACK = 1e-9
 FLOAT32_SLACK = 1e-4  # the same for models in float32, whose attention is rounded to it
 
 
 @interventions.register("certified")
+@check_on_init
 @dataclass(frozen=True)
 class CertifiedAdversary:
     """The farthest attention in JSD whose output differs by at most `epsilon` in TVD: an optimum.
@@ -29,10 +30,7 @@ class CertifiedAdversary:
     says why it is exact.
     """
 
-    epsilon: float = 0.05
-
-    def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
+    epsilon: PositiveFraction = 0.05
 
     def __call__(self, context: BatchContext) -> Float[Tensor, "K B T"]:
         decoder = require_two_class_decoder(context)
@@ -46,7 +44,7 @@ class CertifiedAdversary:
 
 
 def require_two_class_decoder(context: BatchContext) -> LinearDecoder:
-    """The sitting's decoder where the exact answer exists; NotApplicable says why not."""
+    """The decoder, where the exact answer exists; raises NotApplicable where it does not."""
     decoder = context.decode
     if not isinstance(decoder, LinearDecoder):
         raise NotApplicable("its decoder is not linear in the attended states")

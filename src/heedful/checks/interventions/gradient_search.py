@@ -7,16 +7,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, autograd
 
-from heedful.checks.interventions.base import interventions, require_epsilon
-from heedful.core.errors import ConfigError
+from heedful.checks.draws import place_in_text
+from heedful.checks.interventions.base import interventions, replace_texts
 from heedful.core.rng import normal_keys
+from heedful.core.settings import PositiveFloat, PositiveFraction, PositiveInt, check_on_init
 from heedful.models.batch_context import BatchContext
-from heedful.numerics.tensor.distributions import jsd, masked_softmax, positions_first, tvd
+from heedful.numerics.tensor.distributions import jsd, masked_softmax, tvd
 
 TINY = 1e-10  # inside logarithms, as published
 
 
 @interventions.register("adversarial")
+@check_on_init
 @dataclass(frozen=True)
 class AdversarialSearch:
     """The farthest attention that Adam finds without moving the output by more than `epsilon`.
@@ -27,21 +29,13 @@ class AdversarialSearch:
     the released code; the hinge acts on TVD for any number of classes.
     """
 
-    epsilon: float = 0.05
-    candidates: int = 5
-    steps: int = 500
-    rate: float = 0.01
+    epsilon: PositiveFraction = 0.05
+    candidates: PositiveInt = 5
+    steps: PositiveInt = 500
+    rate: PositiveFloat = 0.01
     penalty: float = 500.0
     hinge: float = 0.01
     spread: float = 3.0
-
-    def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
-        if self.candidates < 1 or self.steps < 1 or self.rate <= 0:
-            raise ConfigError(
-                "candidates and steps must be at least 1 and rate above 0, not "
-                f"{self.candidates}, {self.steps} and {self.rate}."
-            )
 
     def __call__(self, context: BatchContext) -> Float[Tensor, "K B *R T"]:
         logits = self._start(context)
@@ -62,11 +56,9 @@ class AdversarialSearch:
         noise = normal_keys(
             context.seed, "adversarial", batch.instances, draws=draws, lengths=lengths
         )
-        drawn = self.spread * torch.from_numpy(noise).to(rows)
         even = torch.tensor([-math.log(max(1, length)) for length in lengths]).to(rows)
-        home = positions_first(batch.mask)[:, None, : drawn.shape[-1]]
-        start = rows.new_zeros(len(batch), draws, rows.shape[-1])
-        start = start.scatter(-1, home.expand_as(drawn), drawn) + even[:, None, None]
+        drawn = self.spread * torch.from_numpy(noise).to(rows)
+        start = place_in_text(drawn, batch.mask) + even[:, None, None]
         start = start.reshape(len(batch), self.candidates, *several, rows.shape[-1])
         return start.transpose(0, 1).contiguous().requires_grad_()
 
@@ -76,7 +68,7 @@ class AdversarialSearch:
         """Gradient of the loss at the weights of each row."""
         if context.forward.rows is None:
             away = self._distance_slope(context, weights)
-        else:  # what the rows read as is their mean, each weighed by its mass on words
+        else:  # rows are read as their mean, weighted by each row's mass on words
             share = context.word_mass / context.word_mass.sum(1, keepdim=True).clamp(min=TINY)
             away = share * self._distance_slope(context, (share * weights).sum(-2))[:, :, None]
         return away + self.penalty * self._output_slope(context, weights)
@@ -84,13 +76,13 @@ class AdversarialSearch:
     def _distance_slope(
         self, context: BatchContext, weights: Float[Tensor, "K B T"]
     ) -> Float[Tensor, "K B T"]:
-        """Of the distances in the loss; ∂JSD(α, q)/∂α = ½ log 2α/(α+q) in closed form."""
+        """Gradient of the distances in the loss; ∂JSD(α, q)/∂α = ½ log 2α/(α+q)."""
         logs = torch.log(weights + TINY)
         slope = 0.5 * (torch.log(0.5 * (weights + context.forward.attention) + TINY) - logs)
         for one in range(self.candidates):
             for other in range(one + 1, self.candidates):
                 middle = torch.log(0.5 * (weights[one] + weights[other]) + TINY)
-                # each unordered pair stands twice in the mean over k² ordered ones
+                # each unordered pair occurs twice in the mean over k² ordered ones
                 slope[one] += (middle - logs[one]) / self.candidates**2
                 slope[other] += (middle - logs[other]) / self.candidates**2
         return slope
@@ -114,5 +106,4 @@ class AdversarialSearch:
         away = jsd(context.read_attention(rows), context.forward.attention)
         top, which = away.masked_fill(change > self.epsilon, -1.0).max(0)
         chosen = rows[which, torch.arange(len(own))]
-        found = (top >= 0) & context.batch.mask.any(-1)
-        return torch.where(found.reshape(-1, *[1] * (own.dim() - 1)), chosen, own)
+        return replace_texts((top >= 0) & context.batch.mask.any(-1), chosen, own)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.checks.interventions.base import interventions
+from heedful.checks.interventions.base import interventions, replace_texts
 from heedful.core.values import LinearDecoder
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import tvd
@@ -33,8 +33,8 @@ class Leverage:
         for candidate in self._candidates(context):
             moved = tvd(context.decode(candidate).softmax(-1), before)
             better = (moved > change) & context.batch.mask.any(-1)
-            chosen = better.reshape(-1, *[1] * (best.dim() - 1))
-            best, change = torch.where(chosen, candidate, best), torch.where(better, moved, change)
+            best = replace_texts(better, candidate, best)
+            change = torch.where(better, moved, change)
         return best[None]
 
     def _candidates(self, context: BatchContext) -> Iterator[Float[Tensor, "B *R T"]]:
@@ -54,9 +54,8 @@ def _rows_at(context: BatchContext, point: Bool[Tensor, "B T"]) -> Float[Tensor,
     if context.rows.dim() == 2:
         return point.to(context.rows)
     open_to = (point[:, None] & context.attendable_words).any(-1, keepdim=True)
-    return torch.where(
-        open_to, context.place_on_words(point[:, None].to(context.rows)), context.rows
-    )
+    moved = context.place_on_words(point[:, None].to(context.rows))
+    return torch.where(open_to, moved, context.rows)
 
 
 def _best_point(

@@ -1,51 +1,47 @@
 """Adversarial attention by linear programs, for outputs of any kind and any number of classes.
 
-JSD from the model's own attention is convex in the weights, so its largest value lies on the rim of
-what is allowed. Near any weights both JSD and the output are nearly linear: a linear program goes
-to the best weights on that view, where the view is taken anew. Nothing is believed of the views:
-what counts is found by decoding, and stays within ε there.
+JSD from the model's own attention is convex in the weights, so its largest value lies on the
+boundary of the allowed set. Near any weights both JSD and the output are nearly linear: a linear
+program finds the best weights under this linearisation, and the next round linearises there. Only
+weights whose decoded output stays within ε count.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Annotated
 
 import torch
+from annotated_types import Ge
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor, autograd
 
-from heedful.checks.interventions.base import interventions, require_epsilon
-from heedful.core.errors import ConfigError, NotApplicable
+from heedful.checks.interventions.base import interventions
+from heedful.core.errors import NotApplicable
+from heedful.core.settings import PositiveFraction, PositiveInt, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, jsd_to_point, tvd
 from heedful.numerics.tensor.linear_programs import LinearProgram, solve_in_balls
 
 EPSILON_MARGIN = 1e-6  # relative: what is found stays this far inside ε
-MIN_WEIGHT = 1e-3  # the least weight in a slope of JSD, which is endless at 0
-PAIR_SHARES = 32  # places that are tried on the way between two weights
+MIN_WEIGHT = 1e-3  # the least weight in a gradient of JSD, which is infinite at 0
+PAIR_SHARES = 32  # points that are tried between two weights
 
 
 @interventions.register("ascent")
+@check_on_init
 @dataclass(frozen=True)
 class Ascent:
     """The farthest attention in JSD that linear programs find within `epsilon` in TVD.
 
-    Tried are all weight on one word, two of the `lightest` words together, and `rounds` of linear
-    programs, from
-    several weights. The model's own attention always counts, so that the result is never worse than
-    not moving. It is a lower bound of what exists.
+    It tries all weight on one word, two of the `lightest` words together, and `rounds` of linear
+    programs from several weights. The model's own attention always counts. The result is a lower
+    bound of what exists.
     """
 
-    epsilon: float = 0.05
-    rounds: int = 3
-    lightest: int = 8
-
-    def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
-        if self.rounds < 1 or self.lightest < 2:
-            raise ConfigError(
-                f"rounds start at 1 and lightest at 2, not {self.rounds} and {self.lightest}."
-            )
+    epsilon: PositiveFraction = 0.05
+    rounds: PositiveInt = 3
+    lightest: Annotated[int, Ge(2)] = 8
 
     def __call__(self, context: BatchContext) -> Float[Tensor, "K B T"]:
         if context.forward.rows is not None:
@@ -62,18 +58,18 @@ class Ascent:
     def _climb(
         self, found: "_BestSoFar", here: Float[Tensor, "B T"], goal: Float[Tensor, "B T"] | None
     ) -> None:
-        """From view to view, first towards the goal, at last to wherever JSD rises most.
+        """Solve one linear program after another, first towards the goal, the last along JSD.
 
-        Views are also taken from weights that go too far: the next one brings them back.
+        Weights that go too far are kept as the next starting point, which brings them back.
         """
         for left in reversed(range(self.rounds)):
             wanted = goal if goal is not None and left else _jsd_gradient(here, found.own)
             here = found.linear_best(here, wanted)
-            found.try_way_to(here)
+            found.try_points_towards(here)
 
 
 class _BestSoFar:
-    """The best weights so far, and what may count as better."""
+    """The farthest weights found so far within ε."""
 
     def __init__(self, context: BatchContext, epsilon: float) -> None:
         self.context, self.epsilon = context, epsilon * (1 - EPSILON_MARGIN)
@@ -95,7 +91,7 @@ class _BestSoFar:
         self.away = torch.where(better, away, self.away)
 
     def try_points(self) -> None:
-        """All weight on one word, every word in its turn."""
+        """All weight on one word, for every word."""
         order = self._by_weight()
         for places in torch.split(order[:, : int(self.mask.sum(-1).max())], PAIR_SHARES, dim=1):
             self.consider(self._points(places.T))
@@ -109,31 +105,31 @@ class _BestSoFar:
             self.consider(share * ends[:1] + (1 - share) * ends[1:])
 
     def goals(self) -> Iterator[Float[Tensor, "B T"]]:
-        """Where to go from the model's own weights, at which JSD has no slope.
+        """Directions from the model's own weights, where the gradient of JSD is zero.
 
-        To every word by its distance alone, which is more than JSD anywhere between words; and to
-        each of the two lightest.
+        The distance of each single word, an upper bound of JSD between words; and each of the two
+        lightest words.
         """
         yield jsd_to_point(self.own)
         yield from self._points(self._by_weight()[:, :2].T)
 
-    def try_way_to(self, there: Float[Tensor, "B T"]) -> None:
-        """Some weights, and places on the way to them from the best so far."""
+    def try_points_towards(self, there: Float[Tensor, "B T"]) -> None:
+        """Some weights, and points between them and the best so far."""
         share = torch.linspace(0, 1, PAIR_SHARES + 1)[1:].to(self.own)[:, None, None]
         self.consider(share * there + (1 - share) * self.best)
 
     def linear_best(
         self, here: Float[Tensor, "B T"], goal: Float[Tensor, "B T"]
     ) -> Float[Tensor, "B T"]:
-        """What the linear view from `here` says is best; `here` itself where nothing is near."""
-        output, slopes = self._view(here)
+        """The best weights under the linearisation at `here`; `here` where it finds none."""
+        output, slopes = self._linearise(here)
         rest = self.before - output + torch.einsum("bt,btc->bc", here.double(), slopes)
         result = here.clone()
         farthest = jsd_to_point(self.own.masked_fill(~self.mask, 1.0).amin(-1))
         asked, programs = [], []
         for text, words in enumerate(self.mask):
             if self.away[text] < farthest[text] * (1 - EPSILON_MARGIN):
-                classes = self.before[text] + output[text] > 0  # others are not allowed here
+                classes = self.before[text] + output[text] > 0  # others are not allowed
                 seen = slopes[text][words][:, classes].numpy()
                 wanted = goal[text, words].double().numpy()
                 programs.append(LinearProgram(wanted, seen, rest[text, classes].numpy()))
@@ -144,24 +140,22 @@ class _BestSoFar:
                 result[text, self.mask[text]] = torch.from_numpy(found).to(result)
         return result
 
-    def _view(
+    def _linearise(
         self, here: Float[Tensor, "B T"]
     ) -> tuple[Float64[Tensor, "B C"], Float64[Tensor, "B T C"]]:
-        """The output at some weights, and how each class's chance moves with each weight."""
+        """The class probabilities at some weights, and their gradients."""
         with torch.enable_grad():
             leaf = here.clone().requires_grad_()
-            chances = self.context.decode(leaf).softmax(-1)
-            slopes = [
-                autograd.grad(one.sum(), leaf, retain_graph=True)[0] for one in chances.unbind(-1)
-            ]
-        return chances.detach().double(), torch.stack(slopes, dim=-1).double()
+            p = self.context.decode(leaf).softmax(-1)
+            slopes = [autograd.grad(one.sum(), leaf, retain_graph=True)[0] for one in p.unbind(-1)]
+        return p.detach().double(), torch.stack(slopes, dim=-1).double()
 
     def _by_weight(self) -> Tensor:
-        """Words by their weight, the least first."""
+        """Words by weight, ascending."""
         return self.own.masked_fill(~self.mask, 2.0).argsort(-1)
 
     def _points(self, places: Tensor) -> Float[Tensor, "K B T"]:
-        """All weight on one place each; on the lightest word where the place is no word."""
+        """All weight on one position each; on the lightest word where it is not a word."""
         light = self._by_weight()[:, 0]
         word = self.mask.gather(1, places.T).T
         places = torch.where(word, places, light)
@@ -169,6 +163,6 @@ class _BestSoFar:
 
 
 def _jsd_gradient(here: Float[Tensor, "B T"], own: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
-    """∂JSD(α, q)/∂α = ½ log 2α/(α + q), from a least weight on."""
+    """∂JSD(α, q)/∂α = ½ log 2α/(α + q), with α at least `MIN_WEIGHT`."""
     weights = here.clamp(min=MIN_WEIGHT)
     return 0.5 * torch.log(2 * weights / (weights + own))

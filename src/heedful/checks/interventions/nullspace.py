@@ -1,10 +1,10 @@
-"""Other weights, the very same output of a head: what the null space of its values allows.
+"""Other weights with the same output of a head: what the null space of its values allows.
 
-A head gives out Σ α_t v_t. Over T tokens with values of d < T − 1 dimensions there are other
-distributions α′ with Σ α′_t v_t the same (Brunner et al., 2020): everything after the head is then
-the same too, whatever the model. A linear program finds those with the most weight on a token that
-has little. They are exact in output but not the farthest in JSD, so never called certified; and
-since T ≫ d makes them nearly free, their distance is reported with T/d.
+The output of a head is Σ α_t v_t. Over T tokens with values of d < T − 1 dimensions there are other
+distributions α′ with the same Σ α′_t v_t (Brunner et al., 2020), so everything after the head is
+the same too. A linear program finds those with the most weight on a token that has little. They are
+exact in output but not the farthest in JSD, so they are not called certified; and since T ≫ d makes
+them nearly free, their distance is reported with T/d.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,8 @@ from scipy.optimize import linprog
 from torch import Tensor
 
 from heedful.checks.interventions.base import interventions
-from heedful.core.errors import ConfigError, NotApplicable
+from heedful.core.errors import NotApplicable
+from heedful.core.settings import PositiveInt, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import HasHeadValues
 from heedful.numerics.tensor.distributions import jsd
@@ -26,15 +27,12 @@ RANK_TOLERANCE = 1e-9  # singular values below this share of the largest count a
 
 
 @interventions.register("nullspace")
+@check_on_init
 @dataclass(frozen=True)
 class NullSpace:
     """The farthest alternative that puts most weight on one of the `targets` least tokens."""
 
-    targets: int = 3
-
-    def __post_init__(self) -> None:
-        if self.targets < 1:
-            raise ConfigError(f"targets must be at least 1, not {self.targets}.")
+    targets: PositiveInt = 3
 
     def __call__(self, context: BatchContext) -> Float[Tensor, "K B R T"]:
         values, rows = require_head_values(context), context.rows
@@ -45,9 +43,8 @@ class NullSpace:
             for other in self._alternatives(own.numpy(), values[text, words].double().numpy()):
                 candidate = rows[text : text + 1].clone()
                 candidate[0, 0, words] = torch.from_numpy(other).to(rows)
-                if _jsd_from_own(context, text, candidate) > _jsd_from_own(
-                    context, text, found[text : text + 1]
-                ):
+                farthest = _jsd_from_own(context, text, found[text : text + 1])
+                if _jsd_from_own(context, text, candidate) > farthest:
                     found[text] = candidate[0]
         return found[None]
 
@@ -69,7 +66,7 @@ class NullSpace:
 
 
 def require_head_values(context: BatchContext) -> Float[Tensor, "B T D"]:
-    """The values of the one head under audit; NotApplicable where it is not one, or unseen."""
+    """The values of the audited head; raises NotApplicable where there is no single one."""
     subject = context.subject
     if not isinstance(subject, HasHeadValues):
         raise NotApplicable("it has no heads")
@@ -80,7 +77,7 @@ def require_head_values(context: BatchContext) -> Float[Tensor, "B T D"]:
 
 
 def _column_space(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """An orthonormal basis: equal sums in it are equal sums of the values, without the noise."""
+    """An orthonormal basis of the values: equal sums in it are equal sums of the values."""
     basis, sizes, _ = np.linalg.svd(values, full_matrices=False)
     space: NDArray[np.float64] = basis[:, sizes > RANK_TOLERANCE * sizes.max(initial=0.0)]
     return space

@@ -1,4 +1,4 @@
-"""A random attention as far from the model's own as another is: the scale of what it does."""
+"""A random attention at the same distance as another: a scale for the change of output."""
 
 from dataclasses import dataclass
 
@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.core.rng import uniform_keys
+from heedful.checks.draws import draw_for_words
 from heedful.models.batch_context import BatchContext
-from heedful.numerics.tensor.distributions import jsd, positions_first
+from heedful.numerics.tensor.distributions import jsd
 
 BISECTION_STEPS = 50
 TINY = 1e-30
@@ -19,8 +19,7 @@ class RandomAtDistance:
     """The model's own attention moved towards a random word until it lies at the given JSD.
 
     Where all weight on that word is not far enough, it is moved on towards the least attended one.
-    Every row is moved by the same share, so what the rows read as is moved so too; a row to which
-    the word is closed stays.
+    Every row is moved by the same share; a row that may not attend to the word stays.
     """
 
     draws: int = 10
@@ -29,37 +28,25 @@ class RandomAtDistance:
         self, context: BatchContext, distance: Float[Tensor, "B"]
     ) -> Float[Tensor, "K B *R T"]:
         own, mask = context.forward.attention, context.batch.mask
-        drawn = uniform_keys(
-            context.seed,
-            "random at distance",
-            context.batch.instances,
-            draws=self.draws,
-            lengths=context.batch.lengths.tolist(),
-        )
-        home = positions_first(mask)[:, None, : drawn.shape[-1]].expand(-1, self.draws, -1)
-        keys = own.new_full((len(own), self.draws, own.shape[1]), -1.0)
-        keys = keys.scatter(-1, home, torch.from_numpy(drawn).to(own)).masked_fill(
-            ~mask[:, None], -1.0
-        )
-        first = _points(keys.transpose(0, 1)) * mask
+        drawn = draw_for_words(context, "random at distance", draws=self.draws).to(own)
+        keys = drawn.transpose(0, 1).masked_fill(~mask, -1.0)
+        first = _points(keys) * mask
         last = _points(-own.masked_fill(~mask, 2.0)) * mask
         return self._moved(context, _weights_at_distance(own, first, last, distance))
 
     def _moved(
-        self, context: BatchContext, steps: "tuple[Tensor, Tensor]"
+        self, context: BatchContext, steps: tuple[Tensor, Tensor]
     ) -> Float[Tensor, "K B *R T"]:
-        """Every row with the given share of its own weights, and the rest as said."""
+        """Every row with the given share of its own weights, and the added ones."""
         share, added = steps
         if context.rows.dim() == 2:
             return share * context.forward.attention + added
-        weights = context.rows.masked_fill(
-            ~context.attendable_words, 0.0
-        ) / context.word_mass.clamp(min=TINY)
+        on_words = context.rows.masked_fill(~context.attendable_words, 0.0)
+        weights = on_words / context.word_mass.clamp(min=TINY)
         moved = share[:, :, None] * weights + added[:, :, None] * context.attendable_words
         total = moved.sum(-1, keepdim=True)
-        return context.place_on_words(
-            torch.where(total > TINY, moved / total.clamp(min=TINY), weights)
-        )
+        moved = torch.where(total > TINY, moved / total.clamp(min=TINY), weights)
+        return context.place_on_words(moved)
 
 
 def _points(scores: Float[Tensor, "*K T"]) -> Float[Tensor, "*K T"]:
@@ -72,10 +59,10 @@ def _weights_at_distance(
     first: Float[Tensor, "K B T"],
     last: Float[Tensor, "B T"],
     distance: Float[Tensor, "B"],
-) -> "tuple[Tensor, Tensor]":
-    """Where the way own → first → last reaches the distance: the share of own, and what is added.
+) -> tuple[Tensor, Tensor]:
+    """Where the path own → first → last reaches the distance: the share of own, and the rest.
 
-    Halving finds a place, because the way ends at the point farthest from own.
+    Bisection finds it, because the path ends at the point farthest from own.
     """
     low, high = torch.zeros_like(first[..., :1]), torch.full_like(first[..., :1], 2.0)
     for _ in range(BISECTION_STEPS):
@@ -88,7 +75,7 @@ def _weights_at_distance(
 
 def _mix_points(
     step: Float[Tensor, "K B 1"], first: Float[Tensor, "K B T"], last: Float[Tensor, "B T"]
-) -> "tuple[Tensor, Tensor]":
+) -> tuple[Tensor, Tensor]:
     beyond = (step - 1).clamp(min=0.0)
     share = (1 - step).clamp(min=0.0)
     return share, (1 - share - beyond) * first + beyond * last

@@ -1,8 +1,9 @@
 """The cleaned rows of a split: those of its part that are neither too short nor too long."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -11,6 +12,7 @@ from heedful.core.errors import ConfigError
 from heedful.data.cleaning.steps import Cleaning
 
 RowMask = Bool[np.ndarray, "rows"]
+Limit = tuple[int, float]  # two exclusive bounds
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ class Selection:
         if (most := self.cleaning.fewer_than) is not None:
             kept = _apply_mask(lengths < most, kept, f"of {most} words or more", left)
         kept = self._part(kept, labels)
-        for fits, reason in self._bounds(lengths[kept]):
-            kept = _apply_mask(fits(lengths), kept, reason, left)
+        for (low, high), reason in [*self._bounds(lengths[kept])]:
+            kept = _apply_mask((lengths > low) & (lengths < high), kept, reason, left)
         return kept, left
 
     def require_labels(self, *, labelled: bool) -> None:
@@ -58,33 +60,20 @@ class Selection:
         mine[chosen[shares.split_mask(self.part, names, purpose=f"split of {data_set}")]] = True
         return mine
 
-    def _bounds(self, lengths: Int64[np.ndarray, "rows"]) -> list[tuple["LengthBounds", str]]:
-        one, bounds = self.cleaning, []
+    def _bounds(self, lengths: Int64[np.ndarray, "rows"]) -> Iterator[tuple[Limit, str]]:
+        """Exclusive bounds on the number of words, each with the reason for rows beyond it."""
+        one = self.cleaning
         own_ends = one.own_ends and len(lengths) > 0
-        if (above := one.longer_than) is not None:
-            bounds.append((LengthBounds(above=above), f"of {above} words or fewer"))
+        if one.longer_than is not None:
+            yield (one.longer_than, inf), f"of {one.longer_than} words or fewer"
         elif own_ends:
             least = int(lengths.min())
-            bounds.append((LengthBounds(above=least), f"shortest of the split ({least} words)"))
-        if (below := one.shorter_than) is not None:
-            bounds.append((LengthBounds(below=below), f"of {below} words or more"))
+            yield (least, inf), f"shortest of the split ({least} words)"
+        if one.shorter_than is not None:
+            yield (-1, one.shorter_than), f"of {one.shorter_than} words or more"
         elif own_ends:
             most = int(lengths.max())
-            bounds.append((LengthBounds(below=most), f"longest of the split ({most} words)"))
-        return bounds
-
-
-@dataclass(frozen=True)
-class LengthBounds:
-    """Lengths between two exclusive bounds."""
-
-    above: int = -1
-    below: int | None = None
-
-    def __call__(self, lengths: Int64[np.ndarray, "rows"]) -> RowMask:
-        below = np.inf if self.below is None else self.below
-        fits: RowMask = (lengths > self.above) & (lengths < below)
-        return fits
+            yield (-1, most), f"longest of the split ({most} words)"
 
 
 def _apply_mask(fits: RowMask, kept: RowMask, reason: str, left: Counter[str]) -> RowMask:

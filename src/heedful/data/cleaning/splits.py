@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from heedful.core.errors import ConfigError
 from heedful.data.cleaning.filters import Selection
 from heedful.data.cleaning.steps import Cleaning
-from heedful.data.dataset import DEV_NAMES, NumberedRow, Source, pick_split
-
-SINGLE_SPLIT = ("all",)  # of a file or table that stands for any split
+from heedful.data.dataset import DEV_NAMES, SINGLE_SPLIT, NumberedRow, Source, pick_split
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,15 +76,18 @@ class Cleaning:
 
     def clean_row(self, row: ValidRow) -> ValidRow:
         """The row with its words cleaned; annotations follow their tokens."""
-        marked = row.rationale is not None or row.word_scores is not None
-        tokens = row.tokens or (row.text.split() if marked else (row.text,))
+        annotated = row.rationale is not None or row.word_scores is not None
+        tokens = row.tokens or (row.text.split() if annotated else (row.text,))
         indexed = self._clean_tokens(tokens)
-        words = tuple(word for word, _ in indexed)
+        words, rationale = tuple(word for word, _ in indexed), row.rationale
+        if rationale is not None:
+            marked = set(rationale)
+            rationale = tuple(number for number, (_, at) in enumerate(indexed) if at in marked)
         return replace(
             row,
             text=" ".join(words),
             tokens=words,
-            rationale=_carry_rationale(row.rationale, indexed),
+            rationale=rationale,
             pair=None if row.pair is None else " ".join(self.clean_text(row.pair)),
             word_scores=row.word_scores and tuple(row.word_scores[at] for _, at in indexed),
         )
@@ -95,23 +98,19 @@ class Cleaning:
         if self.hidden:
             words = list(_replace_deidentified(words))
         if self.lower:
-            words = [(_lower(word), at) for word, at in words]
+            words = [
+                (word if word == DEIDENTIFIED_TOKEN else word.lower(), at) for word, at in words
+            ]
         if self.numbers:
-            words = [(_replace_number(word), at) for word, at in words]
+            words = [
+                (NUMBER_TOKEN if any(map(str.isdigit, word)) else word, at) for word, at in words
+            ]
         if self.signs != "all":
             reduce = _collapse_repeats if self.signs == "once" else _drop_inner_punctuation
             words = list(reduce(words))
         if not self.closing and words and words[-1][0] in FINAL_PUNCTUATION:
             words.pop()
         return words
-
-
-def _lower(word: str) -> str:
-    return word if word == DEIDENTIFIED_TOKEN else word.lower()
-
-
-def _replace_number(word: str) -> str:
-    return NUMBER_TOKEN if any(map(str.isdigit, word)) else word
 
 
 def _describe_words(one: Cleaning) -> Iterator[str]:
@@ -143,15 +142,6 @@ def _describe_rows(one: Cleaning) -> Iterator[str]:
 def count_words(row: ValidRow) -> int:
     """The number of words of a cleaned row; 0 if the second text of a pair has none."""
     return 0 if row.pair == "" else len(row.tokens or ())
-
-
-def _carry_rationale(
-    rationale: tuple[int, ...] | None, words: IndexedWords
-) -> tuple[int, ...] | None:
-    if rationale is None:
-        return None
-    marked = set(rationale)
-    return tuple(number for number, (_, at) in enumerate(words) if at in marked)
 
 
 def _replace_deidentified(indexed: IndexedWords) -> Iterator[tuple[str, int]]:

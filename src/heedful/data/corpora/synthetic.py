@@ -1,22 +1,34 @@
-"""Corpora whose decisive words are known by construction: cue words among fillers.
+"""Corpora whose decisive words are known by construction.
 
 Every row is drawn from its own random stream (seed, corpus, split, index), so nothing is stored
 and any row can be generated on its own. Labels alternate, so every corpus is balanced.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heedful.core.rng import generator
-from heedful.data.corpora.word_lists import FILLERS, NEGATIVE, POSITIVE, RANKED, TOPICS
-from heedful.data.dataset import NumberedRow, corpora, pick_split, rows_sha256
+from heedful.data.corpora.word_lists import (
+    FILLERS,
+    NEGATIVE,
+    PEOPLE,
+    PLACES,
+    POSITIVE,
+    RANKED,
+    SYMBOLS,
+    TOPICS,
+)
+from heedful.data.dataset import Corpus, NumberedRow, corpora
 
 SEED = 0
 SIZES = {"train": 2000, "dev": 400, "test": 400}
 SHORTEST, LONGEST = 8, 24  # tokens
 SENTIMENT = ("negative", "positive")
+COUNTING_LABELS = ("more", "not more")
+ASKED_SYMBOL_RATE = 0.25  # probability of each of the two symbols; the others share the rest
 
 Rng = np.random.Generator
 Row = dict[str, object]
@@ -24,48 +36,24 @@ RowSampler = Callable[[Rng, int], Row]
 Cues = list[tuple[str, bool]]  # cue words, each with: is it part of the rationale?
 
 
-@dataclass(frozen=True)
-class SyntheticSource:
-    """One split of a synthetic corpus; `draw_row` draws the row of an index."""
-
-    name: str
-    split: str
-    draw_row: RowSampler
-
-    def sha256(self) -> str:
-        """Hex digest of the rows as canonical JSON."""
-        return rows_sha256(self)
-
-    def __iter__(self) -> Iterator[NumberedRow]:
-        for index in range(SIZES[self.split]):
-            rng = generator(SEED, f"{self.name}/{self.split}", index)
-            yield index + 1, self.draw_row(rng, index)
-
-
-@dataclass(frozen=True)
-class SyntheticCorpus:
-    """A corpus of generated rows."""
-
-    name: str
-    draw_row: RowSampler
-    splits: tuple[str, ...] = tuple(SIZES)
-
-    def __call__(self, split: str) -> SyntheticSource:
-        return SyntheticSource(self.name, pick_split(split, SIZES, name=self.name), self.draw_row)
-
-
 def register_synthetic(name: str) -> Callable[[RowSampler], RowSampler]:
     """Register a function that draws rows as a corpus; its docstring describes the corpus."""
 
     def register(draw_row: RowSampler) -> RowSampler:
-        def build_corpus() -> SyntheticCorpus:
-            return SyntheticCorpus(name, draw_row)
+        def build_corpus() -> Corpus:
+            rows = {split: partial(_draw_rows, name, split, draw_row) for split in SIZES}
+            return Corpus(name, rows)
 
         build_corpus.__doc__ = draw_row.__doc__
         corpora.register(name)(build_corpus)
         return draw_row
 
     return register
+
+
+def _draw_rows(name: str, split: str, draw_row: RowSampler) -> Iterator[NumberedRow]:
+    for index in range(SIZES[split]):
+        yield index + 1, draw_row(generator(SEED, f"{name}/{split}", index), index)
 
 
 @register_synthetic("synthetic:needle")
@@ -119,6 +107,64 @@ def draw_topics(rng: Rng, index: int) -> Row:
     """One word determines which of four topics a text has; the rationale is that word."""
     topic, words = tuple(TOPICS.items())[index % len(TOPICS)]
     return _build_row([(_choose_word(words, rng), True)], topic, rng)
+
+
+@register_synthetic("synthetic:questions")
+def draw_question_row(rng: Rng, index: int) -> Row:
+    """Where is one of two to four people? The rationale is the place after the name.
+
+    The people are in as many different places, among fillers. The answer occurs nowhere else.
+    """
+    answer = PLACES[index % len(PLACES)]
+    count = int(rng.integers(2, 5))
+    people = rng.permutation(PEOPLE)[:count].tolist()
+    others = rng.permutation([place for place in PLACES if place != answer])[: count - 1].tolist()
+    asked, tokens, rationale = int(rng.integers(count)), list[str](), list[int]()
+    for number, person in enumerate(people):
+        few = rng.integers(2, 5)  # enough fillers that no text is repeated
+        tokens += [FILLERS[i] for i in rng.integers(len(FILLERS), size=few).tolist()]
+        place = answer if number == asked else others.pop()
+        rationale += [len(tokens) + 1] if number == asked else []
+        tokens += [person, place]
+    return {
+        "paragraph": " ".join(tokens),
+        "question": f"where is {people[asked]}",
+        "label": answer,
+        "tokens": tokens,
+        "rationale": rationale,
+    }
+
+
+@register_synthetic("synthetic:counting")
+def draw_counting_row(rng: Rng, index: int) -> Row:
+    """Is the first of two symbols more frequent? The rationale is the positions of both.
+
+    The toy task of De Cao et al. (2020): the text is drawn over the alphabet of the two symbols,
+    each of which has probability ¼ at every position.
+    """
+    label = index % 2
+    while True:  # until the answer is the label and at least one of the two symbols occurs
+        asked, drawn = draw_counting(rng)
+        first, second = (int((drawn == symbol).sum()) for symbol in asked)
+        if int(first <= second) == label and first + second:
+            break
+    tokens = [SYMBOLS[number] for number in drawn.tolist()]
+    return {
+        "paragraph": " ".join(tokens),
+        "question": " ".join(SYMBOLS[number] for number in asked),
+        "label": COUNTING_LABELS[label],
+        "tokens": tokens,
+        "rationale": np.isin(drawn, asked).nonzero()[0].tolist(),
+    }
+
+
+def draw_counting(rng: Rng) -> tuple[list[int], NDArray[np.int64]]:
+    """Draw two symbols and a text, as indices."""
+    asked = rng.permutation(len(SYMBOLS))[:2].tolist()
+    share = np.full(len(SYMBOLS), (1 - 2 * ASKED_SYMBOL_RATE) / (len(SYMBOLS) - 2))
+    share[asked] = ASKED_SYMBOL_RATE
+    length = int(rng.integers(SHORTEST, LONGEST + 1))
+    return asked, rng.choice(len(SYMBOLS), size=length, p=share)
 
 
 def _build_row(cues: Cues, label: str, rng: Rng) -> Row:

@@ -23,10 +23,7 @@ NEGATIVE = ("dreadful", "tedious", "awful", "clumsy", "terrible", "horrible")
 _PRAISE = "okay decent fine nice good lovely great splendid stunning flawless"
 _BLAME = "bland dull weak poor bad shabby dismal horrid vile worthless"
 # By rank, the weakest first: a stronger word overrides every weaker one.
-RANKED = {
-    "positive": tuple(_PRAISE.split()),
-    "negative": tuple(_BLAME.split()),
-}
+RANKED = {"positive": tuple(_PRAISE.split()), "negative": tuple(_BLAME.split())}
 
 TOPICS = {
     "business": ("profit", "shares", "merger", "investor", "revenue"),

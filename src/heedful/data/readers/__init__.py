@@ -1,5 +1,6 @@
 """Readers of published data sets as their authors distribute them: `sst:PATH` and so on."""
 
+from heedful.data.dataset import Corpus
 from heedful.data.readers import (  # noqa: F401 - registers them
     adr,
     agnews,
@@ -11,12 +12,12 @@ from heedful.data.readers import (  # noqa: F401 - registers them
     snli,
     sst,
 )
-from heedful.data.readers.base import ReaderSplits, readers
+from heedful.data.readers.base import readers
 
-__all__ = ["ReaderSplits", "open_reader", "readers"]
+__all__ = ["open_reader", "readers"]
 
 
-def open_reader(reader: str, path: str) -> ReaderSplits:
+def open_reader(reader: str, path: str) -> Corpus:
     """Open the splits that a reader finds at a path."""
-    splits: ReaderSplits = readers[reader](f"{reader}:{path}", path)
-    return splits
+    corpus: Corpus = readers[reader](f"{reader}:{path}", path)
+    return corpus

@@ -6,14 +6,13 @@ Only the ids of tweets are distributed; users who have the texts put them in the
 from collections.abc import Iterator
 from pathlib import Path
 
-from heedful.data.dataset import NumberedRow
+from heedful.data.dataset import SINGLE_SPLIT
 from heedful.data.readers.base import (
-    SINGLE_SPLIT,
     ParsedRow,
+    SplitReader,
     find_files,
     list_folder,
     read_text_lines,
-    register_reader,
 )
 from heedful.data.sources.row_schema import BadLine, LeftOut
 
@@ -30,26 +29,17 @@ def _find(path: Path) -> dict[str, Path]:
     return {SINGLE_SPLIT[0]: tables[0]} if len(tables) == 1 and tables[0].is_file() else {}
 
 
-@register_reader(
-    "adr",
-    "Tweets on drug reactions: a .tsv file or folder; the last columns are label and text.",
-    layout="a .tsv file, or a folder with one or with train.tsv",
-    find=_find,
-)
-def read_tweets(path: Path) -> Iterator[NumberedRow]:
-    """Read tweets; those that are no longer available are left out."""
+def _read_cells(path: Path) -> Iterator[tuple[int, list[str] | BadLine]]:
+    """The cells of each line except a header."""
     for number, line in read_text_lines(path):
-        if isinstance(line, BadLine):
-            yield number, line
-        elif not _is_header(number, cells := line.split("\t")):
-            yield number, _parse_row(cells)
+        cells = [] if isinstance(line, BadLine) else line.split("\t")
+        is_header = number == 1 and len(cells) > 1 and cells[-2].strip().lower() in HEADINGS
+        if not is_header:
+            yield number, line if isinstance(line, BadLine) else cells
 
 
-def _is_header(number: int, cells: list[str]) -> bool:
-    return number == 1 and len(cells) > 1 and cells[-2].strip().lower() in HEADINGS
-
-
-def _parse_row(cells: list[str]) -> ParsedRow:
+def _parse_tweet(cells: list[str]) -> ParsedRow:
+    """Tweets that are no longer available are left out."""
     if len(cells) < 2:
         return BadLine("no tab")
     label, text = cells[-2].strip(), cells[-1].strip()
@@ -58,3 +48,13 @@ def _parse_row(cells: list[str]) -> ParsedRow:
     if text.strip('"').lower() in UNAVAILABLE:
         return LeftOut("tweets that are not available")
     return {"text": text, "label": label}
+
+
+ADR = SplitReader(
+    "adr",
+    "Tweets on drug reactions: a .tsv file or folder; the last columns are label and text.",
+    layout="a .tsv file, or a folder with one or with train.tsv",
+    find=_find,
+    items=_read_cells,
+    parse=_parse_tweet,
+).register()

@@ -5,10 +5,9 @@ from functools import partial
 from pathlib import Path
 
 from heedful.core.errors import DataError
-from heedful.data.dataset import NumberedRow
+from heedful.data.dataset import Corpus, NumberedRow
 from heedful.data.labels import shorten_name
 from heedful.data.readers.base import (
-    ReaderSplits,
     find_subfolder,
     layout_error,
     list_folder,
@@ -23,7 +22,7 @@ EXPECTED_LAYOUT = "a folder of tasks, with files such as qa1_single-supporting-f
 
 
 @readers.register("babi")
-def babi(name: str, path: str) -> ReaderSplits:
+def babi(name: str, path: str) -> Corpus:
     """bAbI questions: a folder of tasks and which of them, such as babi:tasks/en-10k@qa1."""
     folder_path, at, task = path.rpartition("@")
     folder = require_path(name, folder_path if at else path)
@@ -38,9 +37,8 @@ def babi(name: str, path: str) -> ReaderSplits:
             f"{shorten_name(name)} must name one task, as babi:FOLDER@qa1. "
             f"The folder has: {shorten_name(', '.join(tasks), most=500)}."
         )
-    return ReaderSplits(
-        name, {split: partial(read_stories, file) for split, file in tasks[chosen[0]].items()}
-    )
+    files = tasks[chosen[0]].items()
+    return Corpus(name, {split: partial(read_stories, file) for split, file in files})
 
 
 def _find_tasks(folder: Path) -> dict[str, dict[str, Path]]:

@@ -1,6 +1,6 @@
 """What readers share: registration, folders as they are distributed, lines and whole files.
 
-A reader is a function from the name and the path of the data to its `ReaderSplits`.
+A reader is a function from the name and the path of the data to its `Corpus`.
 """
 
 import os
@@ -8,100 +8,67 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from heedful.core.errors import DataError
 from heedful.core.registry import Registry
-from heedful.data.dataset import NumberedRow, pick_split, rows_sha256
+from heedful.data.dataset import Corpus, NumberedRow
 from heedful.data.labels import shorten_name
-from heedful.data.sources.files import BOM, data_errors, open_bytes
+from heedful.data.sources.files import data_errors, read_lines
 from heedful.data.sources.row_schema import BadLine, LeftOut
 
-RowReader = Callable[[], Iterator[NumberedRow]]
-PathReader = Callable[[Path], Iterator[NumberedRow]]
 ParsedRow = dict[str, object] | BadLine | LeftOut
-ItemT = TypeVar("ItemT")
-SINGLE_SPLIT = ("all",)
 MAX_LISTED_ENTRIES = 8  # entries of a folder that an error names
 
 readers = Registry("reader")
 """Readers by name: `sst` reads `sst:PATH`."""
 
 
-@dataclass(frozen=True, eq=False)
-class ReaderSource:
-    """The rows of one split, read again by every iteration."""
+@dataclass(frozen=True)
+class SplitReader:
+    """A reader of a data set whose splits are files or folders.
 
-    name: str
-    rows: RowReader
-
-    def sha256(self) -> str:
-        """Hex digest of the rows as canonical JSON."""
-        return rows_sha256(self)
-
-    def __iter__(self) -> Iterator[NumberedRow]:
-        return self.rows()
-
-
-@dataclass(frozen=True, eq=False)
-class ReaderSplits:
-    """The splits that a reader found; a single split named "all" stands for any split."""
-
-    name: str
-    rows: Mapping[str, RowReader]
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The names of the splits."""
-        return tuple(self.rows)
-
-    def __call__(self, split: str) -> ReaderSource:
-        """The source of a split."""
-        single = self.splits == SINGLE_SPLIT
-        chosen = SINGLE_SPLIT[0] if single else pick_split(split, self.rows, name=self.name)
-        return ReaderSource(self.name, self.rows[chosen])
-
-
-def register_reader(
-    name: str,
-    summary: str,
-    *,
-    layout: str,
-    find: Callable[[Path], Mapping[str, Path]],
-    subfolders: Sequence[str] = (),
-) -> Callable[[PathReader], PathReader]:
-    """Register a function that reads the rows of one file or folder as a reader of splits.
-
-    summary: the line that `heedful list data` prints.
-    layout: what the path must be, for the error where `find` returns nothing.
-    find: maps the path to the file or folder of each split.
-    subfolders: names of nested folders, as archives unpack them, that the path may leave out.
+    Args:
+        name: The name before the colon of `NAME:PATH`.
+        summary: The line that `heedful list data` prints.
+        layout: What the path must be, for the error where `find` returns nothing.
+        find: Maps the path to the file or folder of each split.
+        items: Reads the numbered items of a split: lines, cells, files.
+        parse: Makes a row of an item. Bad and left-out items stay as they are.
+        subfolders: Names of nested folders, as archives unpack them, that the path may leave out.
     """
 
-    def register(read_rows: PathReader) -> PathReader:
-        def open_splits(full_name: str, path: str) -> ReaderSplits:
-            place = require_path(full_name, path)
-            for folder in subfolders:
-                place = find_subfolder(place, folder)
-            if not (found := find(place)):
-                raise layout_error(full_name, layout, place)
-            return ReaderSplits(
-                full_name, {key: partial(read_rows, at) for key, at in found.items()}
-            )
+    name: str
+    summary: str
+    layout: str
+    find: Callable[[Path], Mapping[str, Path]]
+    items: Callable[[Path], Iterable[tuple[int, Any]]]
+    parse: Callable[[Any], ParsedRow]
+    subfolders: tuple[str, ...] = ()
 
-        open_splits.__doc__ = summary
-        readers.register(name)(open_splits)
-        return read_rows
+    def rows(self, path: Path) -> Iterator[NumberedRow]:
+        """The rows of the file or folder of one split."""
+        for number, item in self.items(path):
+            yield number, item if isinstance(item, BadLine | LeftOut) else self.parse(item)
 
-    return register
+    def open(self, full_name: str, path: str) -> Corpus:
+        """Find the splits at a path."""
+        place = require_path(full_name, path)
+        for folder in self.subfolders:
+            place = find_subfolder(place, folder)
+        if not (found := self.find(place)):
+            raise layout_error(full_name, self.layout, place)
+        return Corpus(full_name, {split: partial(self.rows, at) for split, at in found.items()})
 
+    def register(self) -> "SplitReader":
+        """Register the reader under its name."""
 
-def parse_rows(
-    items: Iterable[tuple[int, ItemT | BadLine | LeftOut]], parse: Callable[[ItemT], ParsedRow]
-) -> Iterator[NumberedRow]:
-    """Parse numbered items into rows; bad and left-out ones stay as they are."""
-    for number, item in items:
-        yield number, item if isinstance(item, BadLine | LeftOut) else parse(item)
+        def open_splits(full_name: str, path: str) -> Corpus:
+            return self.open(full_name, path)
+
+        open_splits.__doc__ = self.summary
+        readers.register(self.name)(open_splits)
+        return self
 
 
 def require_path(name: str, path: str) -> Path:
@@ -149,11 +116,21 @@ def find_files(names: Mapping[str, Sequence[str]], folder: Path) -> dict[str, Pa
 
 def read_text_lines(path: Path) -> Iterator[tuple[int, str | BadLine]]:
     """Lines in UTF-8 without their line ends, numbered from 1; blank lines are skipped."""
-    with data_errors(path), open_bytes(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            content = line.removeprefix(BOM) if number == 1 else line
-            if content.strip():
-                yield number, decode_utf8(content.rstrip(b"\r\n"))
+    for number, line in read_lines(path):
+        yield number, decode_utf8(line.rstrip(b"\r\n"))
+
+
+def list_labelled_files(
+    classes: Mapping[str, str], folder: Path, *, ending: str = ""
+) -> Iterator[tuple[int, tuple[Path, str]]]:
+    """The numbered files in one folder per class, each with the label of the class."""
+    files = [
+        (file, label)
+        for part, label in classes.items()
+        for file in list_folder(folder / part)
+        if file.name.endswith(ending)
+    ]
+    return enumerate(files, start=1)
 
 
 def decode_utf8(content: bytes) -> str | BadLine:

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from heedful.data.dataset import NumberedRow
 from heedful.data.readers.base import (
     ParsedRow,
+    SplitReader,
     list_folder,
-    parse_rows,
     read_text_file,
-    register_reader,
 )
 from heedful.data.sources.row_schema import BadLine
 
@@ -23,20 +21,13 @@ def _find(folder: Path) -> dict[str, Path]:
     return {split: folder / one for split, one in FOLDERS.items() if (folder / one).is_dir()}
 
 
-@register_reader(
-    "cnn",
-    "CNN questions: a folder with training, validation and test, full of .question files.",
-    layout="a folder with training, validation and test, full of .question files",
-    find=_find,
-    subfolders=("cnn", "questions"),
-)
-def read_questions(folder: Path) -> Iterator[NumberedRow]:
-    """Read one row per file, sorted by name."""
+def _read_texts(folder: Path) -> Iterator[tuple[int, str | BadLine]]:
+    """One text per file, sorted by name."""
     files = (one for one in list_folder(folder) if one.name.endswith(ENDING))
-    return parse_rows(enumerate(map(read_text_file, files), start=1), _parse_row)
+    return enumerate(map(read_text_file, files), start=1)
 
 
-def _parse_row(text: str) -> ParsedRow:
+def _parse_question(text: str) -> ParsedRow:
     parts = [part.strip() for part in text.replace("\r\n", "\n").split("\n\n")]
     if len(parts) < PARTS or not all(parts[1:PARTS]):
         return BadLine("not a .question file")
@@ -45,3 +36,14 @@ def _parse_row(text: str) -> ParsedRow:
     if answer not in entities:
         return BadLine("an answer that is not in the passage")
     return {"paragraph": passage, "question": question, "label": answer, "candidates": entities}
+
+
+CNN = SplitReader(
+    "cnn",
+    "CNN questions: a folder with training, validation and test, full of .question files.",
+    layout="a folder with training, validation and test, full of .question files",
+    find=_find,
+    subfolders=("cnn", "questions"),
+    items=_read_texts,
+    parse=_parse_question,
+).register()

@@ -3,11 +3,11 @@
 The notes require a signed agreement; heedful neither ships nor downloads them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from heedful.data.dataset import NumberedRow
-from heedful.data.readers.base import SINGLE_SPLIT, find_files, parse_rows, register_reader
+from heedful.data.dataset import SINGLE_SPLIT
+from heedful.data.readers.base import SplitReader, find_files
 from heedful.data.sources.files import read_csv_rows
 
 NAMES = {"train": ("train.csv",), "dev": ("dev.csv", "valid.csv"), "test": ("test.csv",)}
@@ -19,16 +19,16 @@ def _find(path: Path) -> dict[str, Path]:
     return {SINGLE_SPLIT[0]: path} if path.suffix.lower() == ".csv" else {}
 
 
-@register_reader(
+def _lower_columns(row: Mapping[str, object]) -> dict[str, object]:
+    """Columns may be in capitals, as in the tables of MIMIC."""
+    return {column.lower(): value for column, value in row.items()}
+
+
+MIMIC = SplitReader(
     "mimic",
     "Clinical notes: your own .csv with text and label, or a folder with train.csv, dev.csv, …",
     layout="a .csv file with text and label, or a folder with train.csv",
     find=_find,
-)
-def read_notes(path: Path) -> Iterator[NumberedRow]:
-    """Read notes; columns may be in capitals, as in the tables of MIMIC."""
-    return parse_rows(read_csv_rows(path), _lower_columns)
-
-
-def _lower_columns(row: Mapping[str, object]) -> dict[str, object]:
-    return {column.lower(): value for column, value in row.items()}
+    items=read_csv_rows,
+    parse=_lower_columns,
+).register()

@@ -4,11 +4,17 @@ They are removed as by scikit-learn with remove=("headers", "footers", "quotes")
 used.
 """
 
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from heedful.data.dataset import NumberedRow
-from heedful.data.readers.base import SINGLE_SPLIT, list_folder, read_file, register_reader
+from heedful.data.dataset import SINGLE_SPLIT
+from heedful.data.readers.base import (
+    ParsedRow,
+    SplitReader,
+    list_folder,
+    list_labelled_files,
+    read_file,
+)
 from heedful.data.sources.row_schema import BadLine, LeftOut
 
 CLASSES = {"rec.sport.baseball": "baseball", "rec.sport.hockey": "hockey"}
@@ -31,23 +37,12 @@ def _is_split(folder: Path) -> bool:
     return all((folder / group).is_dir() for group in CLASSES)
 
 
-@register_reader(
-    "20news",
-    "20 Newsgroups, baseball or hockey: a folder of groups, or of a train and a test folder.",
-    layout=f"a folder with {' and '.join(CLASSES)}, or with a train and a test folder",
-    find=_find,
-)
-def read_posts(folder: Path) -> Iterator[NumberedRow]:
-    """Read posts; those without any text of their own are left out."""
-    files = [
-        (file, label) for group, label in CLASSES.items() for file in list_folder(folder / group)
-    ]
-    for number, (file, label) in enumerate(files, start=1):
-        content = read_file(file)
-        yield number, content if isinstance(content, BadLine) else _parse_row(content, label)
-
-
-def _parse_row(content: bytes, label: str) -> dict[str, object] | LeftOut:
+def _parse_post(item: tuple[Path, str]) -> ParsedRow:
+    """Posts without any text of their own are left out."""
+    file, label = item
+    content = read_file(file)
+    if isinstance(content, BadLine):
+        return content
     # The posts are from 1993 and in Latin-1, where every byte is a character.
     text = strip_post(content.decode("latin-1").replace("\r\n", "\n"))
     return {"text": text, "label": label} if text else LeftOut("nothing but headers, quotes")
@@ -65,8 +60,19 @@ def strip_post(post: str) -> str:
         if not lines[at].strip().strip("-"):
             lines = lines[:at]
             break
-    return "\n".join(line for line in lines if not _is_quoted(line)).strip()
+    own = (
+        line
+        for line in lines
+        if not line.startswith(QUOTED) and not any(words in line for words in QUOTING)
+    )
+    return "\n".join(own).strip()
 
 
-def _is_quoted(line: str) -> bool:
-    return line.startswith(QUOTED) or any(words in line for words in QUOTING)
+NEWSGROUPS = SplitReader(
+    "20news",
+    "20 Newsgroups, baseball or hockey: a folder of groups, or of a train and a test folder.",
+    layout=f"a folder with {' and '.join(CLASSES)}, or with a train and a test folder",
+    find=_find,
+    items=partial(list_labelled_files, CLASSES),
+    parse=_parse_post,
+).register()

@@ -1,18 +1,9 @@
 """Stanford Sentiment Treebank (Socher et al., 2013): a tree per line, as (3 (2 It) (4 shines))."""
 
 import re
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
-from heedful.data.dataset import NumberedRow
-from heedful.data.readers.base import (
-    ParsedRow,
-    find_files,
-    parse_rows,
-    read_text_lines,
-    register_reader,
-)
+from heedful.data.readers.base import ParsedRow, SplitReader, find_files, read_text_lines
 from heedful.data.sources.row_schema import BadLine, LeftOut
 
 NAMES = {split: (f"{split}.txt", f"{split}.txt.gz") for split in ("train", "dev", "test")}
@@ -22,19 +13,8 @@ NEUTRAL = 2
 BRACKET_TOKENS = {"-LRB-": "(", "-RRB-": ")"}  # how treebanks write brackets of the text
 
 
-@register_reader(
-    "sst",
-    "Stanford Sentiment Treebank: a folder with train.txt, dev.txt and test.txt, a tree a line.",
-    layout="the folder of trees, with train.txt, dev.txt and test.txt",
-    find=partial(find_files, NAMES),
-    subfolders=("trees",),
-)
-def read_trees(path: Path) -> Iterator[NumberedRow]:
-    """Read sentences, negative (0, 1) or positive (3, 4); neutral ones are left out."""
-    return parse_rows(read_text_lines(path), _parse_row)
-
-
-def _parse_row(line: str) -> ParsedRow:
+def _parse_tree(line: str) -> ParsedRow:
+    """Sentences are negative (0, 1) or positive (3, 4); neutral ones are left out."""
     tree = line.strip()
     root, leaves = ROOT.match(tree), LEAF.findall(tree)
     if root is None or not leaves or not _is_closed(tree):
@@ -63,3 +43,14 @@ def _is_closed(tree: str) -> bool:
         if depth <= 0:
             return depth == 0 and place == len(tree)
     return False
+
+
+SST = SplitReader(
+    "sst",
+    "Stanford Sentiment Treebank: a folder with train.txt, dev.txt and test.txt, a tree a line.",
+    layout="the folder of trees, with train.txt, dev.txt and test.txt",
+    find=partial(find_files, NAMES),
+    subfolders=("trees",),
+    items=read_text_lines,
+    parse=_parse_tree,
+).register()

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,16 +40,18 @@ def data_errors(path: Path) -> Iterator[None]:
 
 def read_jsonl_rows(path: Path) -> Iterator[NumberedRow]:
     """One JSON object per line; blank lines are skipped."""
-    with data_errors(path), open_bytes(path) as stream:
+    for number, line in read_lines(path):
+        yield number, _json_row(line)
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file, decompressed if it is gzip, numbered from 1 and without blank ones."""
+    open_bytes = gzip.open if path.suffix.lower() == ".gz" else Path.open
+    with data_errors(path), open_bytes(path, "rb") as stream:
         for number, line in enumerate(stream, start=1):
             bare = line.removeprefix(BOM) if number == 1 else line
             if bare.strip():
-                yield number, _json_row(bare)
-
-
-def open_bytes(path: Path) -> BufferedIOBase:
-    """Open the file for reading bytes, decompressed if it is gzip."""
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
+                yield number, bare
 
 
 def _json_row(line: bytes) -> dict[str, object] | BadLine:
@@ -139,10 +140,7 @@ def read_parquet_rows(path: Path) -> Iterator[NumberedRow]:
                 for row in _batch_rows(batch):
                     number += 1
                     yield number, row
-    except (
-        pa.ArrowException,
-        UnicodeDecodeError,
-    ) as why:  # from column names, which are not checked
+    except (pa.ArrowException, UnicodeDecodeError) as why:  # the latter from names of columns
         first = str(why).splitlines()[0]
         raise DataError(f"{path} is not a valid Parquet file: {first} Write it again.") from why
 

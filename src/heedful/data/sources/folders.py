@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from heedful.core.errors import DataError
-from heedful.data.dataset import DEV_NAMES, pick_split
+from heedful.data.dataset import DEV_NAMES, SINGLE_SPLIT, pick_split
 from heedful.data.sources.files import (
     READERS_BY_EXTENSION,
     FileSource,
@@ -23,27 +23,36 @@ def path_source(name: str, split: str, *, also: Iterable[str] = ()) -> FileSourc
 
     `also` are names other than paths to suggest where `name` does not exist.
     """
-    path = _require_existing(name, also)
-    if not path.is_dir():
-        return FileSource(name, path)
-    files = _split_files(path)
-    wanted = pick_split(_canonical(split), files, name=name) if files else None
-    if wanted is None:
-        raise DataError(_no_files(name, path))
-    if len(files[wanted]) > 1:
-        found = ", ".join(file.name for file in files[wanted])
-        raise DataError(f"{name} has several files for split {split!r}: {found}. Keep one.")
-    return FileSource(name, files[wanted][0])
+    files = _path_files(name, also)
+    wanted = SINGLE_SPLIT[0] if tuple(files) == SINGLE_SPLIT else _canonical(split)
+    found = files[pick_split(wanted, files, name=name)]
+    if len(found) > 1:
+        names = ", ".join(file.name for file in found)
+        raise DataError(f"{name} has several files for split {split!r}: {names}. Keep one.")
+    return FileSource(name, found[0])
 
 
 def path_splits(name: str, *, also: Iterable[str] = ()) -> tuple[str, ...]:
     """The splits of a folder; `("all",)` for a single file."""
+    return tuple(_path_files(name, also))
+
+
+def _path_files(name: str, also: Iterable[str]) -> dict[str, list[Path]]:
+    """Files by split, in the order train, dev and test; a single file under "all"."""
     path = _require_existing(name, also)
     if not path.is_dir():
-        return ("all",)
-    if not (files := _split_files(path)):
+        return {SINGLE_SPLIT[0]: [path]}
+    found: dict[str, list[Path]] = {split: [] for split in SPLITS}
+    with data_errors(path):
+        files = sorted(path.iterdir())
+    for file in files:
+        ending = known_extension(file)
+        split = _canonical(file.name[: -len(ending)]) if ending else None
+        if split in found and file.is_file():
+            found[split].append(file)
+    if not any(found.values()):
         raise DataError(_no_files(name, path))
-    return tuple(files)
+    return {split: files for split, files in found.items() if files}
 
 
 def _require_existing(name: str, also: Iterable[str]) -> Path:
@@ -63,19 +72,6 @@ def _require_existing(name: str, also: Iterable[str]) -> Path:
 
 def _canonical(split: str) -> str:
     return "dev" if split in DEV_NAMES else split
-
-
-def _split_files(folder: Path) -> dict[str, list[Path]]:
-    """Files by split, in the order train, dev and test."""
-    found: dict[str, list[Path]] = {split: [] for split in SPLITS}
-    with data_errors(folder):
-        files = sorted(folder.iterdir())
-    for file in files:
-        ending = known_extension(file)
-        split = _canonical(file.name[: -len(ending)]) if ending else None
-        if split in found and file.is_file():
-            found[split].append(file)
-    return {split: files for split, files in found.items() if files}
 
 
 def _no_files(name: str, folder: Path) -> str:

@@ -1,36 +1,34 @@
 """Data sets of the Hugging Face hub, or of a folder written by `datasets`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from heedful.core.errors import DataError
-from heedful.data.dataset import NumberedRow, pick_split, rows_sha256
+from heedful.data.dataset import SINGLE_SPLIT, NumberedRow, RowSource, pick_split
 
 HUB_PREFIX = "hf:"
 
 
-@dataclass(frozen=True, eq=False)
-class HubSource:
-    """The rows of one split of a `datasets.Dataset`, with class labels as names."""
+def hub_source(name: str, split: str) -> RowSource:
+    """The source of a split of `hf:NAME[@CONFIG]`."""
+    found = _load(name)
+    if isinstance(found, dict):
+        found = found[pick_split(split, found, name=name)]
+    return RowSource(name, partial(_read_rows, found))
 
-    name: str
-    rows: Any  # a datasets.Dataset, which has no types
 
-    def sha256(self) -> str:
-        """Hex digest of the rows as canonical JSON."""
-        return rows_sha256(self)
-
-    def __iter__(self) -> Iterator[NumberedRow]:
-        classes = {
-            column: feature.names
-            for column, feature in self.rows.features.items()
-            if type(feature).__name__ == "ClassLabel"
-        }
-        for number, row in enumerate(self.rows, start=1):
-            yield number, {column: _label_by_name(classes, column, row[column]) for column in row}
+def _read_rows(rows: Any) -> Iterator[NumberedRow]:
+    """The rows of a `datasets.Dataset`, with class labels as names."""
+    classes = {
+        column: feature.names
+        for column, feature in rows.features.items()
+        if type(feature).__name__ == "ClassLabel"
+    }
+    for number, row in enumerate(rows, start=1):
+        yield number, {column: _label_by_name(classes, column, row[column]) for column in row}
 
 
 def _label_by_name(classes: dict[str, list[str]], column: str, value: Any) -> Any:
@@ -39,18 +37,10 @@ def _label_by_name(classes: dict[str, list[str]], column: str, value: Any) -> An
     return classes[column][value] if value >= 0 else None  # −1 is a hidden label
 
 
-def hub_source(name: str, split: str) -> HubSource:
-    """The source of a split of `hf:NAME[@CONFIG]`."""
-    found = _load(name)
-    if isinstance(found, dict):
-        found = found[pick_split(split, found, name=name)]
-    return HubSource(name, found)
-
-
 def hub_splits(name: str) -> tuple[str, ...]:
     """The splits of `hf:NAME[@CONFIG]`; `("all",)` for a folder with a single one."""
     found = _load(name)
-    return tuple(found) if isinstance(found, dict) else ("all",)
+    return tuple(found) if isinstance(found, dict) else SINGLE_SPLIT
 
 
 def _load(name: str) -> Any:
@@ -62,7 +52,10 @@ def _load(name: str) -> Any:
         if folder.is_dir():
             return library.load_from_disk(str(folder))
         repository, _, config = wanted.partition("@")
-        return library.load_dataset(repository, config or None, **_no_remote_code(library))
+        # Since version 4 code of a repository is never run and the argument does not exist.
+        old = int(library.__version__.split(".")[0]) < 4
+        no_code = {"trust_remote_code": False} if old else {}
+        return library.load_dataset(repository, config or None, **no_code)
     except Exception as why:  # `datasets` raises whatever its readers raise
         raise DataError(_load_error(name, why, local=folder.is_dir())) from why
 
@@ -75,12 +68,6 @@ def _library() -> ModuleType:
             f"hf: needs the `datasets` package ({why}). Run: pip install 'heedful[datasets]'."
         ) from why
     return datasets  # type: ignore[no-any-return]
-
-
-def _no_remote_code(library: ModuleType) -> dict[str, bool]:
-    # Since version 4 code of a repository is never run and the argument does not exist.
-    old = int(library.__version__.split(".")[0]) < 4
-    return {"trust_remote_code": False} if old else {}
 
 
 def _load_error(name: str, why: Exception, *, local: bool) -> str:

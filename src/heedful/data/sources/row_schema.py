@@ -69,25 +69,25 @@ def read_row(
 
 
 def _texts(cell: Mapping[str, object]) -> tuple[str, str | None]:
-    if is_missing(cell.get("text")):
-        if not is_missing(cell.get("premise")) and not is_missing(cell.get("hypothesis")):
-            return _text(cell["premise"]), _text(cell["hypothesis"])
-        if not is_missing(cell.get("paragraph")) and not is_missing(cell.get("question")):
-            return _paragraph(cell["paragraph"]), _text(cell["question"])
-        if not is_missing(cell.get("messages")):
-            turns = _as_list(cell["messages"], "bad messages")
-            return _text(json.dumps(turns, ensure_ascii=False)), None
-    return _text(cell.get("text")), None
+    def present(*fields: str) -> bool:
+        return not any(is_missing(cell.get(field)) for field in fields)
 
-
-def _paragraph(value: object) -> str:
-    """A text, or its sentences joined."""
-    return _text(value if isinstance(value, str) else " ".join(_parse_list(value)))
+    if present("text"):
+        return _text(cell["text"]), None
+    if present("premise", "hypothesis"):
+        return _text(cell["premise"]), _text(cell["hypothesis"])
+    if present("paragraph", "question"):
+        paragraph = cell["paragraph"]
+        joined = paragraph if isinstance(paragraph, str) else " ".join(_parse_list(paragraph))
+        return _text(joined), _text(cell["question"])
+    if present("messages"):
+        turns = _as_list(cell["messages"], "bad messages")
+        return _text(json.dumps(turns, ensure_ascii=False)), None
+    raise _BadCell("no text")
 
 
 def _parse_list(value: object) -> list[str]:
-    sentences = _as_list(value, "no text")
-    return [_text(sentence) for sentence in sentences]
+    return [_text(sentence) for sentence in _as_list(value, "no text")]
 
 
 def _sentences(cell: Mapping[str, object]) -> list[int] | None:

@@ -61,22 +61,25 @@ class LeftOutRows:
         return f"{self.total} row{'s' * (self.total > 1)} left out: {parts}"
 
 
+@dataclass
 class Scan:
-    """Statistics of one pass over a source; `cleaned` has length and label of cleaned rows."""
+    """Statistics of one pass over a source; `cleaned` has length and label of cleaned rows.
 
-    def __init__(
-        self,
-        name: str,
-        columns: Mapping[str, str],
-        allowed: tuple[str, ...] | None,
-        *,
-        labelled: bool = True,
-        cleaning: Cleaning | None = None,
-    ) -> None:
-        self.name, self.columns, self.allowed = name, columns, allowed if labelled else None
-        self.labelled, self.cleaning = labelled, cleaning
-        self.left_out, self.cleaned = Counter[str](), list[tuple[int, str]]()
-        self.good, self.labels = 0, set[str]()
+    `allowed` are the only class names that labels may have, where they are given.
+    """
+
+    name: str
+    columns: Mapping[str, str]
+    allowed: tuple[str, ...] | None = None
+    labelled: bool = True
+    cleaning: Cleaning | None = None
+    left_out: Counter[str] = field(default_factory=Counter)
+    cleaned: list[tuple[int, str]] = field(default_factory=list)
+    good: int = 0
+    labels: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.allowed = self.allowed if self.labelled else None
         self._find = build_label_index(self.allowed) if self.allowed else None
         self._first, self._present = 0, dict[str, None]()  # a dict, to keep the columns' order
         self._counts, self._lines = Counter[str](), defaultdict[str, list[int]](list)

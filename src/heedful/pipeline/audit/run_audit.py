@@ -17,7 +17,7 @@ import torch
 
 from heedful.checks import checks
 from heedful.checks.base import Check
-from heedful.checks.faithfulness.reference_texts import ReferenceSample
+from heedful.checks.faithfulness.off_distribution import ReferenceSample
 from heedful.core.errors import DataError, RunError
 from heedful.core.records import SCHEMA
 from heedful.core.timing import Progress

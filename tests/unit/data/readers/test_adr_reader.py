@@ -4,7 +4,7 @@ import pytest
 
 from heedful.core.errors import DataError
 from heedful.data import read, splits
-from heedful.data.readers.adr import read_tweets
+from heedful.data.readers.adr import ADR
 from heedful.data.sources.row_schema import BadLine, LeftOut
 
 TWEETS = """\
@@ -42,7 +42,7 @@ def test_a_file_for_each_split_without_header_or_numbers(tmp_path):
 def test_bad_rows(tmp_path):
     file = tmp_path / "a.tsv"
     file.write_bytes(b"\xef\xbb\xbflabel\ttext\nno tab\n2\ta\n\xff\ta\n1\t\n1\ta\n")
-    assert dict(read_tweets(file)) == {
+    assert dict(ADR.rows(file)) == {
         2: BadLine("no tab"),
         3: BadLine("no label 0 or 1 in the last column but one"),
         4: BadLine("not UTF-8"),

@@ -4,7 +4,7 @@ import pytest
 
 from heedful.core.errors import DataError
 from heedful.data import read, splits
-from heedful.data.readers.agnews import read_articles
+from heedful.data.readers.agnews import AGNEWS
 from heedful.data.sources.row_schema import BadLine, LeftOut
 
 ARTICLES = """"3","Shares up","Oil\\prices, ""again"" up."
@@ -33,7 +33,7 @@ def test_five_articles(tmp_path):
 def test_bad_rows(tmp_path):
     file = tmp_path / "test.csv"
     file.write_bytes(b'"1","a","b"\n"5","a","b"\n"1","a"\n"1","a","\xff"\n"2","a","b"\n"x"y,\n')
-    assert dict(read_articles(file)) == {
+    assert dict(AGNEWS.rows(file)) == {
         1: {"text": "b", "label": "world", "title": "a"},
         2: BadLine("no class from 1 to 4"),
         3: BadLine("not 3 cells"),

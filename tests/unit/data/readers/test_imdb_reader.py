@@ -4,7 +4,7 @@ import pytest
 
 from heedful.core.errors import DataError
 from heedful.data import read, splits
-from heedful.data.readers.imdb import read_reviews
+from heedful.data.readers.imdb import IMDB
 from heedful.data.sources.row_schema import BadLine
 
 
@@ -42,7 +42,7 @@ def test_files_that_cannot_be_read_are_bad_rows(reviews):
     (folder / "neg" / "2_1.txt").write_bytes(b"\xff\xfe")
     (folder / "neg" / "3_1.txt").mkdir()
     (folder / "pos" / "loop.txt").symlink_to(folder / "pos" / "loop.txt")
-    assert [row for _, row in read_reviews(folder) if isinstance(row, BadLine)] == [
+    assert [row for _, row in IMDB.rows(folder) if isinstance(row, BadLine)] == [
         BadLine("not UTF-8"),
         BadLine("not a file"),
         BadLine("not a file"),

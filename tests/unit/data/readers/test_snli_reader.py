@@ -7,7 +7,7 @@ import pytest
 
 from heedful.core.errors import DataError
 from heedful.data import read, splits
-from heedful.data.readers.snli import read_pairs
+from heedful.data.readers.snli import SNLI
 from heedful.data.sources.row_schema import BadLine, LeftOut
 
 PAIRS = [
@@ -47,7 +47,7 @@ def test_five_pairs(tmp_path):
 def test_bad_lines(tmp_path):
     file = tmp_path / "snli_1.0_test.jsonl"
     file.write_bytes(lines(PAIRS[3:4]).encode() + b'\n{"sentence1": "a"}\n[]\n\xff\n')
-    assert dict(read_pairs(file)) == {
+    assert dict(SNLI.rows(file)) == {
         1: LeftOut("without a gold label"),
         2: BadLine("no sentence2"),
         3: BadLine("not an object"),

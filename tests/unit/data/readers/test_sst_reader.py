@@ -6,7 +6,7 @@ import pytest
 
 from heedful.core.errors import DataError
 from heedful.data import read, splits
-from heedful.data.readers.sst import read_trees
+from heedful.data.readers.sst import SST
 from heedful.data.sources.row_schema import BadLine, LeftOut
 
 TREES = """\
@@ -29,7 +29,7 @@ def trees(tmp_path):
 
 
 def test_five_trees(trees):
-    rows = dict(read_trees(trees / "trees" / "test.txt"))
+    rows = dict(SST.rows(trees / "trees" / "test.txt"))
     assert rows == {
         1: {
             "text": "It ( really )",
@@ -76,7 +76,7 @@ def test_neutral_trees_are_told_and_scores_can_be_mapped(tmp_path):
 )
 def test_what_is_not_a_tree(tmp_path, tree):
     (tmp_path / "test.txt").write_text(tree)
-    assert [row for _, row in read_trees(tmp_path / "test.txt")] == [BadLine("not a tree")]
+    assert [row for _, row in SST.rows(tmp_path / "test.txt")] == [BadLine("not a tree")]
 
 
 def test_a_folder_without_trees(tmp_path):

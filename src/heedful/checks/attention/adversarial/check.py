@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.checks.base import Findings, missing_of, to_measurement
+from heedful.checks.base import Findings
+from heedful.checks.interventions.base import replace_texts
 from heedful.checks.interventions.certified_optimum import CertifiedAdversary, jsd_bound
 from heedful.checks.interventions.gradient_search import AdversarialSearch
 from heedful.checks.interventions.lp_ascent import Ascent
@@ -40,12 +41,13 @@ class Adversarial:
         AdversarialSearch(**asdict(self))  # refuses wrong settings early
 
     def __call__(self, context: BatchContext) -> Findings:
-        own, missing, columns = context.forward.attention, dict[str, str](), dict[str, Tensor]()
-        for name, rows in self._found(context).items():
-            if isinstance(rows, str):
-                missing[name] = rows
-            else:
-                columns[name] = jsd(context.read_attention(rows), own)
+        own, attempts = context.forward.attention, self._found(context)
+        missing = {name: rows for name, rows in attempts.items() if isinstance(rows, str)}
+        columns = {
+            name: jsd(context.read_attention(rows), own)
+            for name, rows in attempts.items()
+            if isinstance(rows, Tensor)
+        }
         best = self._farthest(context)
         bound = jsd_bound(context, epsilon=self.epsilon)
         columns["bound_jsd"] = bound
@@ -59,8 +61,7 @@ class Adversarial:
                 columns |= self._same_head_output(context)
             except NotApplicable as reason:
                 missing["nullspace_jsd"] = f"No alternative with the same head output: {reason}."
-        measured = (to_measurement(name, column) for name, column in columns.items())
-        return Findings(tuple(measured), missing_of(missing))
+        return Findings.from_columns(columns, missing)
 
     def _same_head_output(self, context: BatchContext) -> dict[str, Float[Tensor, "B"]]:
         """How far the weights can move while the head's output stays exactly the same."""
@@ -101,8 +102,8 @@ class Adversarial:
         best, distance = ways[0], away[0]
         for rows, other in zip(ways[1:], away[1:], strict=True):
             better = other > distance
-            shape = better.reshape(-1, *[1] * (best.dim() - 1))
-            best, distance = torch.where(shape, rows, best), torch.where(better, other, distance)
+            best = replace_texts(better, rows, best)
+            distance = torch.where(better, other, distance)
         return best
 
 

@@ -1,5 +1,8 @@
 """What `adversarial` asks, measures and concludes."""
 
+from collections.abc import Callable
+from functools import partial
+
 from heedful.checks.spec import (
     JSD,
     CheckSpec,
@@ -8,6 +11,7 @@ from heedful.checks.spec import (
     Measure,
     VoteRule,
     always,
+    halfway,
 )
 from heedful.core.records import CLAIMS, Claim, Estimate
 
@@ -18,19 +22,17 @@ def _reached(e: Evidence) -> Estimate:
     return e.of(NAME, "of_bound")
 
 
-def _describe(e: Evidence) -> str:
-    return (
-        "The farthest attention with the same output reaches "
-        f"{_reached(e)} of the largest possible distance"
+def _sentence(ending: str) -> Callable[[Evidence], str]:
+    return lambda e: (
+        f"The farthest attention with the same output reaches {_reached(e)} of the largest "
+        f"possible distance: {ending}."
     )
 
 
 RULES = (
-    VoteRule(
-        "supports", lambda e: _reached(e).high < e.halfway, lambda e: f"{_describe(e)}: near."
-    ),
-    VoteRule("refutes", lambda e: _reached(e).low > e.halfway, lambda e: f"{_describe(e)}: far."),
-    VoteRule("undecided", always, lambda e: f"{_describe(e)}: the interval contains the middle."),
+    VoteRule("supports", lambda e: _reached(e).high < e.halfway, _sentence("near")),
+    VoteRule("refutes", lambda e: _reached(e).low > e.halfway, _sentence("far")),
+    VoteRule("undecided", always, _sentence("the interval contains the middle")),
 )
 
 
@@ -39,32 +41,26 @@ def _vote(claim: Claim) -> ClaimVote:
         claim,
         "distant weights",
         _reached,
-        lambda e: e.halfway,
+        halfway,
         RULES,
         falls=True,
         leading=() if claim == "exclusive" else ("of_bound",),
     )
 
 
+_distance = partial(Measure, direction="down", range=JSD)
 SPEC = CheckSpec(
     NAME,
     "How far can attention change without changing the output?",
     (
-        Measure(
-            "epsilon_max_jsd", "distance found by the published search, JSD", "down", range=JSD
-        ),
-        Measure("certified_jsd", "largest distance there is, JSD", "down", range=JSD),
-        Measure("ascent_jsd", "distance found by linear programs, JSD", "down", range=JSD),
+        _distance("epsilon_max_jsd", "distance found by the published search, JSD"),
+        _distance("certified_jsd", "largest distance there is, JSD"),
+        _distance("ascent_jsd", "distance found by linear programs, JSD"),
         Measure("bound_jsd", "upper bound of the distance, JSD", role="reference", range=JSD),
         Measure("of_bound", "best found as a share of the bound", "down"),
         Measure("output_tvd", "change of output at the best found"),
         Measure("random_tvd", "the same for random attentions as far away", role="control"),
-        Measure(
-            "nullspace_jsd",
-            "distance at which a head's output stays the same, JSD",
-            "down",
-            range=JSD,
-        ),
+        _distance("nullspace_jsd", "distance at which a head's output stays the same, JSD"),
         Measure("tokens_per_dimension", "tokens per dimension of a head", range=(0.0, 2.0)),
     ),
     "heedful.checks.attention.adversarial.check:Adversarial",

@@ -1,27 +1,29 @@
 """Do attention and feature importance rank tokens alike? (Jain & Wallace, 2019, experiment 1)"""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Annotated
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from annotated_types import Gt, Lt
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
-from heedful.checks.attention.agreement.method_pairs import measure_pairs, reference_agreement
-from heedful.checks.attention.agreement.per_layer import measure_layers
-from heedful.checks.base import Findings, to_measurement
+from heedful.checks.base import Findings, rank_agreement, to_measurement
 from heedful.checks.interventions.simple import Permute
 from heedful.checks.requested_methods import (
     ALWAYS_COMPUTED,
     MethodOrName,
     absolute_scores,
     build_method,
+    method_kind,
     method_name,
     registry_order,
 )
-from heedful.core.errors import ConfigError
 from heedful.core.records import Measurement, MissingMeasure, Series
+from heedful.core.settings import PositiveInt, check_on_init
 from heedful.methods import methods
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
 from heedful.methods.gradient.gradient import OneHotGradient
@@ -46,6 +48,11 @@ TESTED_PAIRS = {
 CORRECTED = ("gradient", "leave_one_out")  # pairs whose p-values are corrected over the texts
 
 
+REFERENCE_KIND = "saliency"
+REFERENCE_MEASURES = ("tau_references", "tau_attention_references")
+
+
+@check_on_init
 @dataclass(frozen=True)
 class Agreement:
     """Do attention and feature importance rank tokens alike?
@@ -61,19 +68,13 @@ class Agreement:
     of the words).
     """
 
-    shuffles: int = 10
-    level: float = 0.05
+    shuffles: PositiveInt = 10
+    level: Annotated[float, Gt(0), Lt(1)] = 0.05
     methods: tuple[MethodOrName, ...] = ()
-    top: int = 5
+    top: PositiveInt = 5
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", registry_order(self.methods))
-        if self.top < 1:
-            raise ConfigError(f"top must be at least 1, not {self.top}.")
-        if self.shuffles < 1:
-            raise ConfigError(f"shuffles must be at least 1, not {self.shuffles}.")
-        if not 0.0 < self.level < 1.0:
-            raise ConfigError(f"level must lie between 0 and 1, not {self.level}.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -176,6 +177,53 @@ class Agreement:
             if name in CORRECTED:
                 measured.append(Measurement(f"p_{name}", p))
         return measured
+
+
+def measure_pairs(
+    names: Sequence[str], tau: Float64[Tensor, "B K K"], overlap: Float64[Tensor, "B K K"]
+) -> Iterator[Measurement]:
+    """τ and the overlap of the top words for every pair of methods; the second is the setting.
+
+    NaN where either method ranks no words.
+    """
+    overlap = overlap.masked_fill(tau.isnan(), torch.nan)
+    for (i, a), (j, b) in combinations(enumerate(names), 2):
+        yield to_measurement("tau_pair", tau[:, i, j], b, method=a)
+        yield to_measurement("overlap_pair", overlap[:, i, j], b, method=a)
+
+
+def reference_agreement(
+    names: Sequence[str], tau: Float64[Tensor, "B K K"]
+) -> dict[str, Float[Tensor, "B"]]:
+    """The mean τ of the two sorts of references, and of attention with both, equally weighted.
+
+    References are the methods of kind saliency, which say what a word adds to the output. Some
+    erase words (delete or mask one or many), the others do not (gradients). Within a sort methods
+    share their arithmetic and agree for that reason, so only pairs of different sorts count.
+    """
+    every = [place for place, name in enumerate(names) if method_kind(name) == REFERENCE_KIND]
+    erasing = [place for place in every if methods.trait(names[place], "erases")]
+    others = [place for place in every if not methods.trait(names[place], "erases")]
+    attention = tau[:, names.index("attention")]
+    both = torch.stack([attention[:, some].nanmean(-1) for some in (erasing, others)])
+    across = tau[:, erasing][:, :, others].flatten(1).nanmean(-1)
+    return dict(zip(REFERENCE_MEASURES, (across, both.mean(0)), strict=True))
+
+
+def measure_layers(context: BatchContext, leave: Float[Tensor, "B T"]) -> Iterator[Measurement]:
+    """For every layer, and every head of it: τ with leave-one-out and the weight on words.
+
+    Read at the audited position; nothing where the subject has only one attention.
+    """
+    mask = context.batch.mask
+    for layer, rows in enumerate(context.layer_rows):
+        scores = torch.cat([leave[:, None], rows.mean(1, keepdim=True), rows], dim=1)
+        scores = scores * mask[:, None]
+        tau, mass = rank_agreement(scores, mask)[:, 0], scores.sum(-1)
+        for place, head in enumerate((None, *range(rows.shape[1])), start=1):
+            where = {"layer": layer, "head": head}
+            yield to_measurement("tau_leave_one_out", tau[:, place], **where)
+            yield to_measurement("word_mass", mass[:, place], **where)
 
 
 def _top1_agreement(

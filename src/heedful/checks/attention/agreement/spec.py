@@ -1,5 +1,7 @@
 """What `agreement` asks, measures and concludes."""
 
+from functools import partial
+
 from heedful.checks.spec import (
     RANK,
     CheckSpec,
@@ -8,7 +10,8 @@ from heedful.checks.spec import (
     Measure,
     PlaceSpec,
     VoteRule,
-    always,
+    halfway,
+    rules_by_interval,
 )
 from heedful.core.records import Estimate, Series
 
@@ -98,62 +101,47 @@ RULES = (
             "a weak reference here and this answer a mild one."
         ),
     ),
-    VoteRule(
-        "supports",
-        lambda e: _place(e).low > e.halfway,
-        lambda e: f"{_between(e)}: nearer to the gradient.",
+    *rules_by_interval(
+        _place,
+        halfway,
+        above=lambda e: f"{_between(e)}: nearer to the gradient.",
+        below=lambda e: f"{_between(e)}: nearer to chance.",
+        around=lambda e: f"{_between(e)}: the interval contains the middle.",
     ),
-    VoteRule(
-        "refutes",
-        lambda e: _place(e).high < e.halfway,
-        lambda e: f"{_between(e)}: nearer to chance.",
-    ),
-    VoteRule("undecided", always, lambda e: f"{_between(e)}: the interval contains the middle."),
 )
+
+_tau = partial(Measure, range=RANK)
+_control = partial(_tau, role="control")
 
 SPEC = CheckSpec(
     NAME,
     "Do attention and feature importance rank words alike?",
     (
-        Measure("tau_gradient", "attention and gradient, τ", "up", range=RANK),
-        Measure(
+        _tau("tau_gradient", "attention and gradient, τ", "up"),
+        _tau(
             "tau_leave_one_out",
             "attention and leave-one-out, τ",
             "up",
-            range=RANK,
             by=("method", "layer", "head"),
             label_by_method="{method} and leave-one-out, τ",
         ),
-        Measure(
-            "tau_gradient_leave_one_out", "gradient and leave-one-out, τ", "none", "reference", RANK
-        ),
-        Measure(
-            "tau_shuffled_leave_one_out",
-            "shuffled attention and leave-one-out, τ",
-            role="control",
-            range=RANK,
-        ),
-        Measure(
-            "tau_gradient_shuffled",
-            "shuffled attention and the gradient under it, τ",
-            role="control",
-            range=RANK,
-        ),
+        _tau("tau_gradient_leave_one_out", "gradient and leave-one-out, τ", role="reference"),
+        _control("tau_shuffled_leave_one_out", "shuffled attention and leave-one-out, τ"),
+        _control("tau_gradient_shuffled", "shuffled attention and the gradient under it, τ"),
         Measure("top1_leave_one_out", "top word is also top by leave-one-out", "up", kind="share"),
         Measure("top1_gradient", "top word is also top by gradient", "up", kind="share"),
         Measure("significant_gradient", "share of texts with p ≤ 0.05, gradient", "up"),
         Measure("significant_leave_one_out", "share of texts with p ≤ 0.05, leave-one-out", "up"),
         Measure("significant_gradient_bh", "the same, false discovery rate 5 %", "up"),
         Measure("significant_leave_one_out_bh", "the same, false discovery rate 5 %", "up"),
-        Measure(
+        _tau(
             "tau_references",
             "methods that erase words and methods that follow gradients, τ",
             role="reference",
-            range=RANK,
         ),
-        Measure("tau_attention_references", "attention and both of these, τ", "up", range=RANK),
-        Measure("references_gap", "the first minus the second", range=RANK),
-        Measure("tau_pair", "{method} and another method, τ", range=RANK, by=("method", "setting")),
+        _tau("tau_attention_references", "attention and both of these, τ", "up"),
+        _tau("references_gap", "the first minus the second"),
+        _tau("tau_pair", "{method} and another method, τ", by=("method", "setting")),
         Measure(
             "overlap_pair", "top words that {method} and another share", by=("method", "setting")
         ),
@@ -167,7 +155,7 @@ SPEC = CheckSpec(
     source="Jain & Wallace, 2019, experiment 1",
     leading=(OWN.measure, CONTROL.measure, REFERENCE.measure),
     rules=RULES,
-    votes=(ClaimVote("ranks", "deletion", rank_estimate, lambda e: e.halfway, RULES),),
+    votes=(ClaimVote("ranks", "deletion", rank_estimate, halfway, RULES),),
     place=PlaceSpec(OWN, CONTROL, REFERENCE),
     sliced=(OWN.measure,),
     differences={"references_gap": (Series("tau_references"), Series("tau_attention_references"))},

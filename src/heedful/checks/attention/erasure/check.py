@@ -1,14 +1,15 @@
 """Do the highest weights decide? (Serrano & Smith, 2019)"""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, autograd
 
-from heedful.checks.base import Findings, missing_of, to_measurement
-from heedful.core.errors import ConfigError
-from heedful.core.rng import uniform_keys
+from heedful.checks.base import Findings
+from heedful.checks.draws import draw_for_words, draw_uniform
+from heedful.core.settings import PositiveInt, check_on_init
 from heedful.core.values import LinearDecoder
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, positions_first
@@ -22,10 +23,10 @@ from heedful.numerics.tensor.weight_removal import (
     top_word,
 )
 
-DRAWS = ("position", "as_published")
 NOT_LINEAR = "The smallest set is known for linear decoders only; this one is not linear."
 
 
+@check_on_init
 @dataclass(frozen=True)
 class Erasure:
     """Do the highest weights decide?
@@ -38,20 +39,12 @@ class Erasure:
     is. Texts that no removal flips have none; `can_flip` counts the others.
     """
 
-    orders: int = 5
-    draw: str = "position"
-
-    def __post_init__(self) -> None:
-        if self.orders < 1:
-            raise ConfigError(f"orders must be at least 1, not {self.orders}.")
-        if self.draw not in DRAWS:
-            raise ConfigError(f"draw must be {' or '.join(DRAWS)}, not {self.draw!r}.")
+    orders: PositiveInt = 5
+    draw: Literal["position", "as_published"] = "position"
 
     def __call__(self, context: BatchContext) -> Findings:
         fractions, missing = self._sets(context)
-        columns = self._single(context) | fractions
-        measured = (to_measurement(name, column) for name, column in columns.items())
-        return Findings(tuple(measured), missing_of(missing))
+        return Findings.from_columns(self._single(context) | fractions, missing)
 
     def _single(self, context: BatchContext) -> dict[str, Float[Tensor, "B"]]:
         """Without the top weight, and without another."""
@@ -75,16 +68,14 @@ class Erasure:
         }
 
     def _other(self, context: BatchContext, top: Int[Tensor, "B"]) -> Int[Tensor, "B"]:
-        """Another word than the top one, each as likely.
+        """A word other than the top one, all equally likely.
 
         The published code drew a rank from 1 to T − 1 and used it as a position: the first word
         was never drawn, and the top one could be.
         """
         batch = context.batch
-        drawn = uniform_keys(
-            context.seed, "erasure", batch.instances, draws=1, lengths=[1] * len(batch)
-        )
-        share = torch.from_numpy(drawn[:, 0, 0]).to(batch.mask.device)
+        drawn = draw_uniform(context, "erasure", draws=1, lengths=[1] * len(batch))
+        share = drawn[:, 0, 0].to(batch.mask.device)
         others = (batch.lengths - 1).clamp(min=0)
         number = (share * others).long()
         if self.draw == "position":
@@ -97,18 +88,13 @@ class Erasure:
 
     def _sets(self, context: BatchContext) -> tuple[dict[str, Float[Tensor, "B"]], dict[str, str]]:
         """How many words go until the decision flips, in every order, as shares of the words."""
-        named = {
-            name: _removals_until_flip(context, order) for name, order in _orders(context).items()
-        }
-        drawn = [_removals_until_flip(context, order) for order in self._random_orders(context)]
-        tried, missing = [*named.values(), *drawn], {"fraction_to_flip_optimal": NOT_LINEAR}
-        decoder = context.decode
+        named = _orders(context)
+        orders = [*named.values(), *self._random_orders(context)]
+        tried = [_removals_until_flip(context, order) for order in orders]
+        missing, decoder = {"fraction_to_flip_optimal": NOT_LINEAR}, context.decode
         if isinstance(decoder, LinearDecoder):
-            tried.append(
-                fewest_removals_to_flip(
-                    *_weights_and_contributions(context, decoder), context.predicted
-                )
-            )
+            parts = _weights_and_contributions(context, decoder)
+            tried.append(fewest_removals_to_flip(*parts, context.predicted))
             missing = {}
         counts = torch.stack(tried)
         can, lengths = (counts > 0).any(0), context.batch.lengths.double()
@@ -118,28 +104,19 @@ class Erasure:
         columns = dict(zip(named, needed, strict=False))
         columns["random"] = needed[len(named) : len(named) + self.orders].mean(0)
         if not missing:
-            columns["optimal"] = needed.amin(0)  # rounding may see a tie first on another way
+            columns["optimal"] = needed.amin(0)  # rounding may find a tie earlier in another order
         fractions = {f"fraction_to_flip_{name}": column for name, column in columns.items()}
         can_flip = torch.where(lengths > 1, can.double(), torch.nan)
         return {"can_flip": can_flip} | fractions, missing
 
     def _random_orders(self, context: BatchContext) -> Int[Tensor, "K B T"]:
-        batch = context.batch
-        keys = uniform_keys(
-            context.seed,
-            "orders of erasure",
-            batch.instances,
-            draws=self.orders,
-            lengths=batch.lengths.tolist(),
-        )
-        drawn = torch.from_numpy(keys).to(batch.mask.device).transpose(0, 1)
-        home = positions_first(batch.mask)[:, : drawn.shape[-1]].expand_as(drawn)
-        scores = drawn.new_zeros(*drawn.shape[:2], batch.mask.shape[1]).scatter(-1, home, drawn)
-        return descending_order(scores, batch.mask)
+        mask = context.batch.mask
+        scores = draw_for_words(context, "orders of erasure", draws=self.orders).transpose(0, 1)
+        return descending_order(scores.to(mask.device), mask)
 
 
 def _orders(context: BatchContext) -> dict[str, Int[Tensor, "B T"]]:
-    """Words by attention, by gradient and by their product, the largest first."""
+    """Words by attention, gradient and their product, descending."""
     slope = _log_odds_gradient(context)
     product = context.rows * slope
     if slope.dim() == 3:
@@ -155,8 +132,8 @@ def _orders(context: BatchContext) -> dict[str, Int[Tensor, "B T"]]:
 def _log_odds_gradient(context: BatchContext) -> Float[Tensor, "B *R T"]:
     """Gradient of the predicted class's log-odds at the weights of words.
 
-    It is that of the probability divided by p(1 − p): the order is the same, and stays where p is
-    so near to 1 that its own gradient would round to 0.
+    It is that of the probability divided by p(1 − p): the order is the same, also where p is so
+    near to 1 that its own gradient would round to 0.
     """
     chosen = context.predicted[:, None]
     with torch.enable_grad():
@@ -181,7 +158,7 @@ def _removals_until_flip(context: BatchContext, order: Int[Tensor, "B T"]) -> In
 def _weights_and_contributions(
     context: BatchContext, decoder: LinearDecoder
 ) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T C"]]:
-    """Weights and what each word says, bias included, in double precision."""
+    """Weights and each word's logits, bias included, in double precision."""
     weights = context.forward.attention.masked_fill(~context.batch.mask, 0.0)
     return weights.double(), (decoder.contributions + decoder.bias).double()
 
@@ -189,7 +166,7 @@ def _weights_and_contributions(
 def _removals_until_flip_by_decoding(
     context: BatchContext, order: Int[Tensor, "B T"]
 ) -> Int[Tensor, "B"]:
-    """The same for any decoder, some removals at a time, until every text has flipped."""
+    """The same for any decoder, several removals per pass, until every text has flipped."""
     lengths, found = context.batch.lengths, torch.zeros_like(context.predicted)
     size = max(1, context.budget // context.batch.ids.numel())
     for first in range(1, int(lengths.max()), size):

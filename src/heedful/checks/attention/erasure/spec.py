@@ -3,10 +3,10 @@
 from heedful.checks.spec import (
     JSD_DIFFERENCE,
     CheckSpec,
-    ClaimVote,
     Measure,
     PlaceSpec,
     rules_by_place,
+    vote_by_place,
 )
 from heedful.core.records import CheckResult, Estimate, Series
 
@@ -86,14 +86,6 @@ SPEC = CheckSpec(
     source="Serrano & Smith, 2019",
     leading=("flip_top", "flip_random"),
     rules=RULES,
-    votes=(
-        ClaimVote(
-            "ranks",
-            "weights removed",
-            lambda e: e.place(NAME).place,
-            lambda e: e.halfway,
-            RULES,
-        ),
-    ),
+    votes=(vote_by_place(NAME, "weights removed", RULES),),
     place=PlaceSpec(Series(OWN), Series(CONTROL), Series(BEST), lower_is_better=True),
 )

@@ -2,16 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
+from annotated_types import Ge
 from jaxtyping import Float64, Int
 from torch import Tensor
 
 from heedful.checks.base import Findings, missing_of, to_measurement
-from heedful.core.errors import ConfigError, NotApplicable
+from heedful.checks.draws import draw_uniform
+from heedful.core.errors import NotApplicable
 from heedful.core.records import Measurement
-from heedful.core.rng import generator, uniform_keys
+from heedful.core.rng import generator
+from heedful.core.settings import PositiveInt, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.identifiability import (
     EffectiveAttentionComputation,
@@ -31,6 +35,7 @@ NO_LAYERS = "This check needs layers and heads; the model has one attention over
 NOT_A_TRANSFORMER = "This check reads single heads, which needs a transformers model."
 
 
+@check_on_init
 @dataclass(frozen=True)
 class Identifiability:
     """Which part of attention can affect the output, and do states still represent their word?
@@ -44,15 +49,8 @@ class Identifiability:
     also measured by layer, the first two by head, and the last three at the output.
     """
 
-    tokens: int = 2
-    projections: int = 4
-
-    def __post_init__(self) -> None:
-        if self.tokens < 0 or self.projections < 1:
-            raise ConfigError(
-                "tokens must be at least 0 and projections at least 1, not "
-                f"{self.tokens} and {self.projections}."
-            )
+    tokens: Annotated[int, Ge(0)] = 2
+    projections: PositiveInt = 4
 
     def __call__(self, context: BatchContext) -> Findings:
         subject = context.subject
@@ -177,10 +175,8 @@ def _draw_words(context: BatchContext, count: int) -> Int[Tensor, "B J"]:
     """Places of words of each text, by its own draw, those that count before any that do not."""
     mask = context.batch.mask
     lengths = mask.sum(-1).tolist()
-    keys = uniform_keys(
-        context.seed, f"{NAME}, words", context.batch.instances, draws=1, lengths=lengths
-    )
-    order = torch.from_numpy(keys[:, 0]).argsort(dim=-1, stable=True)[:, :count]
+    keys = draw_uniform(context, f"{NAME}, words", draws=1, lengths=lengths)
+    order = keys[:, 0].argsort(dim=-1, stable=True)[:, :count]
     return positions_first(mask).gather(1, order)
 
 

@@ -1,11 +1,11 @@
 """What `identifiability` asks and measures; it has no vote."""
 
+from functools import partial
+
 from heedful.checks.spec import CheckSpec, Measure, describe_only
 from heedful.core.records import CheckResult
 
 NAME = "identifiability"
-LAYERS = ("layer", "setting")
-HEADS = ("layer", "head")
 
 
 def describe(result: CheckResult) -> str:
@@ -30,28 +30,21 @@ def describe(result: CheckResult) -> str:
     return " ".join(sentences) or "Nothing of this could be measured for this model."
 
 
+_by_head = partial(Measure, direction="down", by=("layer", "head"))
+_by_layer = partial(Measure, direction="up", by=("layer", "setting"))
 SPEC = CheckSpec(
     NAME,
     "Which part of attention can affect the output, and do states still represent their own word?",
     (
-        Measure(
-            "no_effect_share",
-            "share of squared weight without effect on the head",
-            "down",
-            by=HEADS,
-        ),
-        Measure(
-            "no_effect_share_distribution", "the same, the sum of weights kept", "down", by=HEADS
-        ),
+        _by_head("no_effect_share", "share of squared weight without effect on the head"),
+        _by_head("no_effect_share_distribution", "the same, the sum of weights kept"),
         Measure(
             "keys_per_dimension", "keys per dimension of a head", range=(0.0, 2.0), by=("layer",)
         ),
-        Measure("token_identified", "states that point to their own word", "up", by=LAYERS),
+        _by_layer("token_identified", "states that point to their own word"),
         Measure("identified_by_chance", "the same by chance", role="control"),
-        Measure("own_share", "a word's own part in its state", "up", by=LAYERS),
-        Measure(
-            "own_largest", "words that are the largest part of their own state", "up", by=LAYERS
-        ),
+        _by_layer("own_share", "a word's own part in its state"),
+        _by_layer("own_largest", "words that are the largest part of their own state"),
     ),
     "heedful.checks.attention.identifiability.check:Identifiability",
     source="Brunner et al., 2020",

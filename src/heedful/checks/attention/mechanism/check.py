@@ -1,23 +1,26 @@
 """Where do attention and influence diverge: in the weights or in the encoder's mixing?"""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.checks.attention.mechanism.layer_contributions import (
-    LAYER_MEASURES,
-    compute_contributions,
-    measure_layer_contributions,
-)
-from heedful.checks.base import Findings, missing_of, to_measurement
+from heedful.checks.base import Findings, missing_of, rank_agreement, to_measurement
 from heedful.core.errors import NotApplicable
+from heedful.core.records import Measurement
 from heedful.core.values import LinearDecoder
+from heedful.methods.attention.layer_stack import require_layers
+from heedful.methods.attention.vector_based import value_zeroing_changes
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
 from heedful.models.batch_context import BatchContext
+from heedful.models.internals.alti_globenc import ContributionsComputation
 from heedful.models.protocols import HasLayers
-from heedful.numerics.tensor.ranking import dense_ranks, kendall
+from heedful.numerics.tensor.vector_parts import normalise_rows
+
+LAYER_MEASURES = ("tau_weighting", "tau_mixing", "tau_unrolled")
+NOT_LINEAR = "Only a linear decoder says what each state adds; this one is not linear."
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,11 @@ class Mechanism:
     much weight, to the softmax that redistributes it). `conicity`, the mean cosine of the states
     with their mean, measures how alike the states are (Mohankumar et al., 2020).
 
-    In a transformer a token's contribution to the audited layer replaces ‖α s‖, by ALTI, or by
-    value zeroing where ALTI is refused and `zeroing` is on (see `layer_contributions`).
-    `tau_unrolled` is then its agreement with leave-one-out, `tau_mixing` that of the contribution
-    traced through the layers below; all three are also measured layer by layer.
+    In a transformer a token's contribution to the audited layer (values, residual and norm
+    included) replaces ‖α s‖, by ALTI, or by value zeroing where ALTI is refused and `zeroing` is
+    on. `tau_unrolled` is then its agreement with leave-one-out, `tau_mixing` that of the
+    contribution traced through the layers below, where a position no longer stands for its own
+    token; all three are also measured layer by layer.
     """
 
     zeroing: bool = True
@@ -44,29 +48,24 @@ class Mechanism:
         columns = {"conicity": conicity(context.forward.states, mask)}
         if isinstance(context.subject, HasLayers) and context.forward.maps:
             return self._of_layers(context, columns)
-        missing = {}
         decoder = context.decode
-        if isinstance(decoder, LinearDecoder):
-            leave = LeaveOneOut(of="output")(context, context.predicted).scores
-            rows = torch.stack([own, own * decoder.influence, leave], dim=1)
-            ranks = dense_ranks(rows, mask[:, None].expand_as(rows))
-            tau = kendall(ranks, mask).tau
-            columns |= {"tau_weighting": tau[:, 0, 1], "tau_mixing": tau[:, 1, 2]}
-        else:
-            reason = "Only a linear decoder says what each state adds; this one is not linear."
-            missing = dict.fromkeys(("tau_weighting", "tau_mixing"), reason)
-        measured = (to_measurement(name, column) for name, column in columns.items())
-        return Findings(tuple(measured), missing_of(missing))
+        if not isinstance(decoder, LinearDecoder):
+            return Findings.from_columns(columns, dict.fromkeys(LAYER_MEASURES[:2], NOT_LINEAR))
+        leave = LeaveOneOut(of="output")(context, context.predicted).scores
+        tau = rank_agreement(torch.stack([own, own * decoder.influence, leave], dim=1), mask)
+        columns |= {"tau_weighting": tau[:, 0, 1], "tau_mixing": tau[:, 1, 2]}
+        return Findings.from_columns(columns)
 
     def _of_layers(self, context: BatchContext, columns: dict[str, Tensor]) -> Findings:
-        measured = [to_measurement(name, column) for name, column in columns.items()]
+        plain = Findings.from_columns(columns)
         try:
             layers = compute_contributions(context, zeroing=self.zeroing)
         except NotApplicable as reason:
-            reasons = dict.fromkeys(LAYER_MEASURES, str(reason))
-            return Findings(tuple(measured), missing_of(reasons))
+            missing = missing_of(dict.fromkeys(LAYER_MEASURES, str(reason)))
+            return Findings(plain.measurements, missing)
         leave = LeaveOneOut(of="output")(context, context.predicted).scores
-        return Findings((*measured, *measure_layer_contributions(context, layers, leave)))
+        found = measure_layer_contributions(context, layers, leave)
+        return Findings((*plain.measurements, *found))
 
 
 def conicity(states: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B"]:
@@ -78,3 +77,49 @@ def conicity(states: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"]) -> Float
     middle = real.sum(1, keepdim=True) / mask.sum(-1)[:, None, None].clamp(min=1)
     cosine = torch.cosine_similarity(real, middle, dim=-1)
     return (cosine * mask).sum(-1) / mask.sum(-1).to(states.dtype)
+
+
+def compute_contributions(context: BatchContext, *, zeroing: bool) -> list[Float[Tensor, "B T T"]]:
+    """Each layer's contributions, rows summing to 1: by ALTI in one pass, or by value zeroing.
+
+    The latter takes a variant per token, as leave-one-out does.
+    """
+    try:
+        return [normalise_rows(one) for one in context.cached(ContributionsComputation("alti"))]
+    except NotApplicable as reason:
+        if not zeroing or context.forward.decoder_maps:
+            raise
+        try:
+            return context.cached(value_zeroing_changes)
+        except NotApplicable as other:
+            raise NotApplicable(f"{reason} {other}") from None
+
+
+def measure_layer_contributions(
+    context: BatchContext, layers: Sequence[Float[Tensor, "B T T"]], leave: Float[Tensor, "B T"]
+) -> Iterator[Measurement]:
+    """The three τ of the layers under audit, then of every layer."""
+    read = require_layers(context, "mechanism").row_at_position
+    alone = [read(context.batch, one) for one in layers]
+    rolled, down = layers[0], [alone[0]]
+    for layer in layers[1:]:
+        rolled = layer @ rolled
+        down.append(read(context.batch, rolled))
+    scope = getattr(context.subject, "scope", None)
+    audited = [n for n in range(len(layers)) if scope is None or scope.includes_layer(n)]
+    own = torch.stack([alone[number] for number in audited]).mean(0)
+    rows = [context.forward.attention, own, down[audited[-1]], leave]
+    yield from _taus(rows, context.batch.mask, None)
+    for number, weights in enumerate(context.layer_rows):
+        rows = [weights.mean(1), alone[number], down[number], leave]
+        yield from _taus(rows, context.batch.mask, number)
+
+
+def _taus(
+    rows: Sequence[Float[Tensor, "B T"]], mask: Bool[Tensor, "B T"], layer: int | None
+) -> Iterator[Measurement]:
+    """Weights, contributions, traced contributions and leave-one-out, pair by pair."""
+    scores = torch.stack([one.double() for one in rows], dim=1) * mask[:, None]
+    tau = rank_agreement(scores, mask)
+    for measure, (one, other) in zip(LAYER_MEASURES, ((0, 1), (2, 3), (1, 3)), strict=True):
+        yield to_measurement(measure, tau[:, one, other], layer=layer)

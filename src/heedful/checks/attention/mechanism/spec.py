@@ -1,5 +1,7 @@
 """What `mechanism` asks and measures; it has no vote."""
 
+from functools import partial
+
 from heedful.checks.spec import RANK, CheckSpec, Measure, VoteRule, always
 from heedful.core.records import CheckResult, Estimate
 
@@ -58,21 +60,14 @@ def _where_lost(weighting: Estimate, mixing: Estimate, *, of: str, mixed: str) -
     return "about as much is lost in the weights as in the encoder"
 
 
+_by_layer = partial(Measure, direction="up", range=RANK, by=("layer",))
 SPEC = CheckSpec(
     NAME,
     "Where do attention and influence diverge: in the weights or in the encoder's mixing of words?",
     (
-        Measure("tau_weighting", "attention and contributions, τ", "up", range=RANK, by=("layer",)),
-        Measure(
-            "tau_mixing", "contributions and leave-one-out, τ", "up", range=RANK, by=("layer",)
-        ),
-        Measure(
-            "tau_unrolled",
-            "contributions to one layer and leave-one-out, τ",
-            "up",
-            range=RANK,
-            by=("layer",),
-        ),
+        _by_layer("tau_weighting", "attention and contributions, τ"),
+        _by_layer("tau_mixing", "contributions and leave-one-out, τ"),
+        _by_layer("tau_unrolled", "contributions to one layer and leave-one-out, τ"),
         Measure("conicity", "how alike the states are (mean cosine)", range=RANK),
     ),
     "heedful.checks.attention.mechanism.check:Mechanism",

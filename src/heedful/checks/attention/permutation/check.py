@@ -6,18 +6,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.checks.base import Findings, to_measurement
+from heedful.checks.base import Findings
+from heedful.checks.draws import draw_uniform
 from heedful.checks.interventions.leverage import Leverage
 from heedful.checks.interventions.simple import Permute, permute_rows
-from heedful.core.errors import ConfigError
-from heedful.core.rng import generator, uniform_keys
+from heedful.core.rng import generator
+from heedful.core.settings import PositiveInt, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import HasEditableRows
 from heedful.numerics.tensor.distributions import positions_first, tvd
 
-NO_LEVERAGE = 1e-9  # below this no attention does anything, and a share of it means nothing
+NO_LEVERAGE = 1e-9  # smaller changes are rounding, and a share of them means nothing
 
 
+@check_on_init
 @dataclass(frozen=True)
 class Permutation:
     """Does shuffled attention change the output?
@@ -29,13 +31,8 @@ class Permutation:
     the rows of a random position and layer (`elsewhere` draws).
     """
 
-    draws: int = 100
-    elsewhere: int = 10
-
-    def __post_init__(self) -> None:
-        Permute(draws=self.draws)  # refuses wrong settings early
-        if self.elsewhere < 1:
-            raise ConfigError(f"elsewhere must be at least 1, not {self.elsewhere}.")
+    draws: PositiveInt = 100
+    elsewhere: PositiveInt = 10
 
     def __call__(self, context: BatchContext) -> Findings:
         before = context.forward.probabilities
@@ -59,29 +56,27 @@ class Permutation:
             if isinstance(context.subject, HasEditableRows) and square:
                 moved = self._elsewhere(context, context.subject)
                 columns["median_tvd_random_rows"] = moved.quantile(0.5, dim=0)
-        return Findings(tuple(to_measurement(name, column) for name, column in columns.items()))
+        return Findings.from_columns(columns)
 
     def _elsewhere(self, context: BatchContext, subject: HasEditableRows) -> Float[Tensor, "K B"]:
         """Change of output when rows drawn at random are shuffled instead."""
-        batch, seed, changes = context.batch, context.seed, []
-        lengths = batch.present.sum(-1).tolist()
+        batch, count, changes = context.batch, self.elsewhere, []
+        present = batch.present.sum(-1, keepdim=True)
         drawn, keys = (
-            uniform_keys(seed, purpose, batch.instances, draws=self.elsewhere, lengths=lengths)
+            draw_uniform(context, purpose, draws=count, lengths=present[:, 0].tolist())
             for purpose in ("random rows", "shuffle of random rows")
         )
-        layers = generator(seed, "random layers").integers(
-            len(context.forward.maps), size=self.elsewhere
+        inside = torch.arange(drawn.shape[-1]) < present
+        layers = generator(context.seed, "random layers").integers(
+            len(context.forward.maps), size=count
         )
         for draw, layer in enumerate(layers.tolist()):
-            scores = torch.from_numpy(drawn[:, draw])
-            inside = torch.arange(scores.shape[1]) < batch.present.sum(-1, keepdim=True)
-            number = scores.masked_fill(~inside, -1.0).argmax(-1)
+            number = drawn[:, draw].masked_fill(~inside, -1.0).argmax(-1)
             position = positions_first(batch.present).gather(1, number[:, None]).squeeze(1)
             rows, decode = subject.rows_and_decoder_at(
                 batch, context.forward, layer=layer, position=position
             )
-            movable = batch.mask[:, None] & (rows > 0)
-            one = torch.from_numpy(keys[:, draw : draw + 1]).to(rows)
+            movable, one = batch.mask[:, None] & (rows > 0), keys[:, draw : draw + 1].to(rows)
             shuffled = decode(permute_rows(rows, movable, keys=one)).softmax(-1)
             changes.append(tvd(shuffled, context.forward.probabilities))
         return torch.cat(changes)

@@ -1,6 +1,14 @@
 """What `permutation` asks, measures and concludes."""
 
-from heedful.checks.spec import CheckSpec, ClaimVote, Evidence, Measure, VoteRule, always
+from heedful.checks.spec import (
+    CheckSpec,
+    ClaimVote,
+    Evidence,
+    Measure,
+    VoteRule,
+    always,
+    rules_by_interval,
+)
 from heedful.core.records import Estimate
 
 NAME = "permutation"
@@ -18,6 +26,10 @@ def _epsilon(e: Evidence) -> float:
     return e.epsilon
 
 
+def _shuffling(e: Evidence) -> str:
+    return f"Shuffling the weights changes the output by {_shuffled(e)}"
+
+
 USED_RULES = (
     VoteRule(
         "refutes",
@@ -27,29 +39,17 @@ USED_RULES = (
             f"is {_leverage(e)}."
         ),
     ),
-    VoteRule(
-        "refutes",
-        lambda e: _shuffled(e).high < e.epsilon,
-        lambda e: (
-            f"Shuffling the weights changes the output by {_shuffled(e)}, less than the "
-            f"{e.epsilon:g} that counts as the same output (at most possible: {_leverage(e)})."
+    *rules_by_interval(
+        _shuffled,
+        _epsilon,
+        above=lambda e: (
+            f"{_shuffling(e)}, more than the {e.epsilon:g} that counts as the same output."
         ),
-    ),
-    VoteRule(
-        "supports",
-        lambda e: _shuffled(e).low > e.epsilon,
-        lambda e: (
-            f"Shuffling the weights changes the output by {_shuffled(e)}, more than the "
-            f"{e.epsilon:g} that counts as the same output."
+        below=lambda e: (
+            f"{_shuffling(e)}, less than the {e.epsilon:g} that counts as the same output (at most "
+            f"possible: {_leverage(e)})."
         ),
-    ),
-    VoteRule(
-        "undecided",
-        always,
-        lambda e: (
-            f"Shuffling the weights changes the output by {_shuffled(e)}; the interval contains "
-            f"{e.epsilon:g}."
-        ),
+        around=lambda e: f"{_shuffling(e)}; the interval contains {e.epsilon:g}.",
     ),
 )
 EXCLUSIVE_RULES = (

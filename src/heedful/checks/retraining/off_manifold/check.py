@@ -7,16 +7,14 @@ import numpy as np
 import torch
 
 from heedful.checks.base import Findings, to_measurement
-from heedful.checks.faithfulness.faithfulness.check import (
+from heedful.checks.faithfulness.check import (
     REMOVAL_MEASURES,
     Faithfulness,
     MissingReasons,
     to_missing_measures,
 )
-from heedful.checks.faithfulness.item_removal import Removals
-from heedful.checks.faithfulness.item_scores import DEFAULT_METHODS
-from heedful.checks.faithfulness.items import ItemView
-from heedful.checks.faithfulness.removal_metrics import RemovalMetrics, beyond_random_p_values
+from heedful.checks.faithfulness.items import DEFAULT_METHODS, ItemView
+from heedful.checks.faithfulness.removal import RemovalMetrics, Removals, beyond_random_p_values
 from heedful.checks.requested_methods import MethodOrName
 from heedful.checks.retraining_base import Paced, RetrainingContext
 from heedful.core.records import MeasureKey, Measurement, Series

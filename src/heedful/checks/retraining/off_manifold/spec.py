@@ -1,7 +1,6 @@
 """What `off_manifold` asks, measures and describes."""
 
-from heedful.checks.faithfulness.faithfulness.rules import describe_masked_copy
-from heedful.checks.faithfulness.faithfulness.spec import P_BEYOND_RANDOM, REMOVAL_MEASURES
+from heedful.checks.faithfulness.spec import P_BEYOND_RANDOM, REMOVAL_MEASURES, describe_masked_copy
 from heedful.checks.spec import CheckSpec, Measure, describe_only
 
 NAME = "off_manifold"

@@ -9,7 +9,7 @@ from annotated_types import Gt, Lt, MinLen
 from jaxtyping import Float64
 
 from heedful.checks.base import Findings
-from heedful.checks.faithfulness.item_scores import with_attention
+from heedful.checks.faithfulness.items import with_attention
 from heedful.checks.requested_methods import MethodOrName, build_method, method_name
 from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount
 from heedful.core.errors import ConfigError, NotApplicable

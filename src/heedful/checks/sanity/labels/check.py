@@ -8,8 +8,7 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from heedful.checks.base import Findings
-from heedful.checks.faithfulness.item_scores import DEFAULT_METHODS, score_items, with_attention
-from heedful.checks.faithfulness.items import ItemView
+from heedful.checks.faithfulness.items import DEFAULT_METHODS, ItemView, score_items, with_attention
 from heedful.checks.requested_methods import MethodOrName, method_name
 from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount
 from heedful.checks.sanity.randomisation.check import RANK_CORRELATION, score_correlation
@@ -117,15 +116,5 @@ def _batches(retraining: RetrainingContext) -> Iterator[tuple[list[int], ItemVie
     encoded = retraining.texts.encoded
     for rows in batches_for(retraining.base, encoded, max_batch_tokens=retraining.max_batch_tokens):
         batch = retraining.base.batch([encoded[row] for row in rows])
-        yield (
-            rows,
-            ItemView(
-                BatchContext(
-                    retraining.base,
-                    batch,
-                    retraining.seed,
-                    retraining.max_batch_tokens,
-                    retraining.clock,
-                )
-            ),
-        )
+        settings = retraining.seed, retraining.max_batch_tokens, retraining.clock
+        yield rows, ItemView(BatchContext(retraining.base, batch, *settings))

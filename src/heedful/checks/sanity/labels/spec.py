@@ -1,20 +1,17 @@
 """What `labels` asks and measures; it has no vote."""
 
-from heedful.checks.sanity.randomisation.spec import (
-    NO_PROOF,
-    RANK_CORRELATION,
-    describe_unchanged,
-)
-from heedful.checks.spec import RANK, CheckSpec, Measure, describe_only
+from functools import partial
+
+from heedful.checks.sanity.randomisation.spec import NO_PROOF, RANK_CORRELATION, describe_unchanged
+from heedful.checks.spec import RANK, CheckSpec, Measure, defined_by_method, describe_only
 from heedful.core.records import CheckResult, Series
 
 NAME = "labels"
-BY = ("method", "seed")
 
 
 def describe(result: CheckResult) -> str:
     """How similar the rankings are in models trained on shuffled and on true labels."""
-    shuffled = {name: one for name, one in result.by_method(RANK_CORRELATION).items() if one.n}
+    shuffled = defined_by_method(result, RANK_CORRELATION)
     if not shuffled:
         return "No ranking can be compared with that of a model trained on shuffled labels."
     sentence = ""
@@ -31,28 +28,22 @@ def describe(result: CheckResult) -> str:
     return f"{sentence}{describe_unchanged(shuffled, 'the labels')} {NO_PROOF}"
 
 
+_rho = partial(Measure, range=RANK, by=("method", "seed"))
 SPEC = CheckSpec(
     NAME,
     "Does the explanation depend on the training labels?",
     (
-        Measure(
+        _rho(
             RANK_CORRELATION,
             "{method} on the model and after shuffled labels, ρ",
-            range=RANK,
-            by=BY,
             short="with labels shuffled, ρ",
         ),
-        Measure(
-            "with_labels",
-            "the same after the true labels: {method}",
-            range=RANK,
-            by=BY,
-            short="with true labels, ρ",
+        _rho(
+            "with_labels", "the same after the true labels: {method}", short="with true labels, ρ"
         ),
-        Measure(
+        _rho(
             "learned",
             "what the labels add: {method}",
-            range=RANK,
             by=("method",),
             short="what the labels add",
         ),

@@ -1,30 +1,30 @@
 """Do people point at the same words? Not a measure of faithfulness."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
-from heedful.checks.base import Findings, to_measurement
-from heedful.checks.faithfulness.item_scores import (
+from heedful.checks.base import Findings, rank_agreement, to_measurement
+from heedful.checks.faithfulness.items import (
     DEFAULT_METHODS,
+    ItemView,
     random_scores,
     score_items,
     with_attention,
 )
-from heedful.checks.faithfulness.items import ItemView
 from heedful.checks.requested_methods import MethodOrName, build_method, method_name
-from heedful.checks.sanity.plausibility.annotations import AnnotationView
-from heedful.core.errors import ConfigError
-from heedful.core.rationales import annotated_tokens
+from heedful.core.rationales import WordAnnotations, annotated_tokens
 from heedful.core.records import MissingMeasure
+from heedful.core.settings import Fraction, PositiveInt, check_on_init
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor import rationale_metrics
 from heedful.numerics.tensor.erasure_metrics import removal_ranks, sign_agreement
-from heedful.numerics.tensor.ranking import dense_ranks, kendall
+from heedful.numerics.tensor.ranking import dense_ranks
 
 BEYOND_RANDOM = "beyond_random"
 RATIONALE_MEASURES = ("auprc", BEYOND_RANDOM, "token_f1", "iou_f1", "top_k")
@@ -35,6 +35,55 @@ NO_SHARE = "how many words to choose is not known: set share"
 TOO_MANY_CLASSES = "people's scores have a sign for two classes only"
 
 
+@dataclass(frozen=True, eq=False)
+class AnnotationView:
+    """Rationale marks and word scores that people gave, aligned with the words that are ranked."""
+
+    words: ItemView
+
+    @cached_property
+    def people(self) -> list[WordAnnotations]:
+        """The annotations of each text; empty ones for texts without any."""
+        context = self.words.context
+        return [context.rationales.get(one, WordAnnotations()) for one in context.batch.instances]
+
+    @cached_property
+    def marked(self) -> Bool[Tensor, "B W"]:
+        """True where a word is in the rationale."""
+        return self._spread([one.marked for one in self.people]) > 0
+
+    @cached_property
+    def scores(self) -> Float64[Tensor, "B W"]:
+        """The scores that people gave; 0 where there are none."""
+        return self._spread([one.scores for one in self.people])
+
+    @cached_property
+    def scored(self) -> Bool[Tensor, "B"]:
+        """Texts whose words have scores."""
+        return torch.tensor([one.scores is not None for one in self.people])
+
+    def reason(self, nothing: str) -> str:
+        """Why no text is annotated: the reason of the first text that has one, or `nothing`."""
+        return next((one.why for one in self.people if one.why), nothing)
+
+    @cached_property
+    def _number(self) -> Int[Tensor, "B W"]:
+        """The number, in the text's own words, of each word that the model has tokens of."""
+        item_index, word = self.words.item_index, self.words.context.batch.word
+        whose = item_index if word is None else torch.where(item_index >= 0, word, -1)
+        empty = torch.full(self.words.real.shape, -1)
+        return empty.scatter_reduce(1, item_index.clamp(min=0), whose, "amax")
+
+    def _spread(self, values: Sequence[tuple[bool | float, ...] | None]) -> Float64[Tensor, "B W"]:
+        found = torch.zeros(self.words.real.shape, dtype=torch.float64)
+        for row, one in enumerate(values):
+            if one:
+                here = self.words.real[row]
+                found[row, here] = torch.tensor(one, dtype=torch.float64)[self._number[row, here]]
+        return found
+
+
+@check_on_init
 @dataclass(frozen=True)
 class Plausibility:
     """Do people point at the same words?
@@ -51,18 +100,12 @@ class Plausibility:
     """
 
     methods: tuple[MethodOrName, ...] = DEFAULT_METHODS
-    share: float = 0.0
-    orders: int = 10
+    share: Fraction = 0.0
+    orders: PositiveInt = 10
     neutral: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", with_attention(self.methods))
-        if self.orders < 1:
-            raise ConfigError(f"orders must be at least 1, not {self.orders}.")
-        if not 0.0 <= self.share <= 1.0:
-            raise ConfigError(
-                f"share must be a share of the words, or 0 for that of the data, not {self.share}."
-            )
 
     def fitted(self, examples: Iterable[Example]) -> "Plausibility":
         """With the mean share of words that people marked, over the texts with a rationale."""
@@ -120,11 +163,10 @@ class Plausibility:
     ) -> dict[str, Float64[Tensor, "M B"]]:
         """The measures that need a rationale."""
         real, marked, known = annotations.words.real, annotations.marked, scores.isfinite().all(-1)
-        ranks = dense_ranks(scores.nan_to_num(0.0), real.expand_as(scores))
+        numbers, real_of_each = scores.nan_to_num(0.0), real.expand_as(scores)
+        ranks = dense_ranks(numbers, real_of_each)
         sizes = rationale_metrics.words_in_share(annotations.words.counts, self.share)
-        chosen = (
-            removal_ranks(scores.nan_to_num(0.0), real.expand_as(scores)) < sizes[:, None]
-        ) & real
+        chosen = (removal_ranks(numbers, real_of_each) < sizes[:, None]) & real
         count = marked.sum(-1)
         found = {
             "auprc": rationale_metrics.average_precision(ranks, marked),
@@ -144,11 +186,10 @@ class Plausibility:
     ) -> dict[str, Float64[Tensor, "M B"]]:
         """The measures that need scores of single words."""
         real, known = annotations.words.real, scores.isfinite().all(-1) & annotations.scored
-        away = (annotations.scores - self.neutral).masked_fill(
-            ~real | ~annotations.scored[:, None], 0.0
-        )
+        unscored = ~real | ~annotations.scored[:, None]
+        away = (annotations.scores - self.neutral).masked_fill(unscored, 0.0)
         both = torch.cat([scores.nan_to_num(0.0).abs(), away.abs()[None]]).transpose(0, 1)
-        tau = kendall(dense_ranks(both, real[:, None].expand_as(both)), real).tau[:, -1, :-1].T
+        tau = rank_agreement(both, real)[:, -1, :-1].T
         context = annotations.words.context
         # methods score the predicted class, people the second class
         towards = torch.where(context.predicted.cpu() == 1, 1.0, -1.0)[:, None]

@@ -1,12 +1,12 @@
 """What `plausibility` asks and measures; it has no vote."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
-from heedful.checks.spec import RANK, CheckSpec, Measure, describe_only
+from heedful.checks.spec import RANK, CheckSpec, Measure, defined_by_method, describe_only
 from heedful.core.records import CheckResult, Estimate
 
 NAME = "plausibility"
-METHOD = ("method",)
 NOT_FAITHFULNESS = (
     "This is no evidence of faithfulness: people may point at words that the model does not use, "
     "and a model may use words that people do not point at."
@@ -23,7 +23,7 @@ def describe(result: CheckResult) -> str:
 
 def _describe_rationales(result: CheckResult) -> Iterator[str]:
     """Texts differ much in how many words are marked, so chance is subtracted text by text."""
-    beyond = _defined(result.by_method("beyond_random"))
+    beyond = defined_by_method(result, "beyond_random")
     if own := beyond.pop("attention", None):
         area, chance = (result.of("auprc", method=name) for name in ("attention", "random"))
         yield (
@@ -34,7 +34,7 @@ def _describe_rationales(result: CheckResult) -> Iterator[str]:
 
 
 def _describe_scores(result: CheckResult) -> Iterator[str]:
-    taus = _defined(result.by_method("rank_human"))
+    taus = defined_by_method(result, "rank_human")
     taus.pop("random", None)
     if own := taus.pop("attention", None):
         yield f"Attention agrees with the scores that people gave words {_compare(own)}, τ {own}."
@@ -47,10 +47,6 @@ def _best(estimates: Mapping[str, Estimate]) -> Iterator[str]:
         yield f"Of the other methods {best} is nearest to people, {estimates[best]}."
 
 
-def _defined(estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    return {name: one for name, one in estimates.items() if one.n}
-
-
 def _compare(own: Estimate) -> str:
     """In words, for an estimate that is 0 by chance."""
     if own.low > 0:
@@ -58,50 +54,39 @@ def _compare(own: Estimate) -> str:
     return "worse than chance" if own.high < 0 else "about as chance does"
 
 
+_by_method = partial(Measure, by=("method",))
 SPEC = CheckSpec(
     NAME,
     "Do people point at the same words?",
     (
-        Measure(
-            "auprc", "people’s words ranked early by {method}, AUPRC", by=METHOD, short="AUPRC"
-        ),
-        Measure(
+        _by_method("auprc", "people’s words ranked early by {method}, AUPRC", short="AUPRC"),
+        _by_method(
             "beyond_random",
             "the same minus random orders: {method}",
             range=RANK,
-            by=METHOD,
             short="AUPRC beyond random",
         ),
-        Measure(
+        _by_method(
             "token_f1",
             "people’s words among those chosen by {method}, F1",
-            by=METHOD,
             short="words chosen, F1",
         ),
-        Measure(
-            "iou_f1",
-            "people’s spans among those chosen by {method}, F1",
-            by=METHOD,
-            short="spans chosen, F1",
+        _by_method(
+            "iou_f1", "people’s spans among those chosen by {method}, F1", short="spans chosen, F1"
         ),
-        Measure(
+        _by_method(
             "top_k",
             "people’s words among as many top words of {method}",
-            by=METHOD,
             short="among as many top words",
         ),
-        Measure(
+        _by_method(
             "rank_human",
             "absolute scores of {method} and of people, τ",
             range=RANK,
-            by=METHOD,
             short="absolute scores, τ",
         ),
-        Measure(
-            "sign_human",
-            "words to which {method} and people give the same sign",
-            by=METHOD,
-            short="same sign",
+        _by_method(
+            "sign_human", "words to which {method} and people give the same sign", short="same sign"
         ),
     ),
     "heedful.checks.sanity.plausibility.check:Plausibility",

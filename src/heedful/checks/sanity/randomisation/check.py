@@ -7,16 +7,16 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from heedful.checks.base import Findings, to_measurement
-from heedful.checks.faithfulness.item_scores import (
+from heedful.checks.base import Findings, require_distinct, to_measurement
+from heedful.checks.faithfulness.items import (
     DEFAULT_METHODS,
+    ItemView,
     random_scores,
     score_items,
     with_attention,
 )
-from heedful.checks.faithfulness.items import ItemView
 from heedful.checks.requested_methods import MethodOrName, method_name
-from heedful.core.errors import ConfigError, ModelError, NotApplicable
+from heedful.core.errors import ModelError, NotApplicable
 from heedful.core.records import Measurement, MissingMeasure
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.randomised_weights import RandomisableCopy, randomisable_copy
@@ -44,10 +44,7 @@ class Randomisation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", with_attention(self.methods))
-        if len({*self.ways} & {*RANDOMISATION_WAYS}) < len(self.ways):
-            raise ConfigError(
-                f"ways must be {' or '.join(RANDOMISATION_WAYS)}, both or none, not {self.ways}."
-            )
+        require_distinct("ways", self.ways, RANDOMISATION_WAYS)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -59,9 +56,8 @@ class Randomisation:
             copies = randomisable_copy(context.subject, seed=context.seed)
         except NotApplicable as reason:
             names = (*self.names, "uniform", "random")
-            return Findings(
-                (), tuple(MissingMeasure(RANK_CORRELATION, str(reason), name) for name in names)
-            )
+            missing = (MissingMeasure(RANK_CORRELATION, str(reason), name) for name in names)
+            return Findings((), tuple(missing))
         words = ItemView(context)
         own, refused = score_items(words, self.methods, context.predicted)
         measured = [self._chance(words)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from heedful.checks.spec import RANK, CheckSpec, Measure, describe_only
+from heedful.checks.spec import RANK, CheckSpec, Measure, defined_by_method, describe_only
 from heedful.core.records import CheckResult, Estimate
 
 NAME = "randomisation"
@@ -13,7 +13,7 @@ NO_PROOF = "That a ranking changes with the weights does not make it faithful."
 
 def describe(result: CheckResult) -> str:
     """How similar the rankings are once nothing of what was learned is left."""
-    methods = {name: one for name, one in result.by_method(RANK_CORRELATION).items() if one.n}
+    methods = defined_by_method(result, RANK_CORRELATION)
     chance = methods.pop("random", None)
     if not methods:
         return "No ranking can be compared with that of a model with random weights."

@@ -1,6 +1,6 @@
-"""A sample of whole texts, for comparison with texts whose words were removed."""
+"""How far off distribution texts with items removed are for the model."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -9,16 +9,59 @@ import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from heedful.checks.base import to_measurement
+from heedful.checks.faithfulness.removal import RemovalMetrics
 from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
+from heedful.core.records import Measurement
 from heedful.core.values import Example
 from heedful.data.batching import batches_for
 from heedful.models.batch_context import attended_state
-from heedful.models.protocols import Subject
+from heedful.models.protocols import ReferenceTexts, Subject
 from heedful.numerics.tensor.erasure_metrics import nearest_distance, share_nearer
 
+OFF_DISTRIBUTION = "off_distribution"
+NO_REFERENCE_TEXTS = "the texts stand alone: there are no whole texts of the data to compare with"
 MAX_TEXTS = 256  # the first texts of the data: enough for their distribution
 MIN_TEXTS = 20  # with fewer, shares would be too coarse
+
+
+def measure_off_distribution(metrics: Sequence[RemovalMetrics], row: int) -> Iterator[Measurement]:
+    """How far off distribution texts are, whole (½ on average) and without one order's first items.
+
+    Rows with the setting "random" are without as many random items. Raises NotApplicable where
+    there are no whole texts to compare with.
+    """
+    context = metrics[0].removals.items.context
+    if (reference := context.reference) is None:
+        raise NotApplicable(NO_REFERENCE_TEXTS)
+    states = attended_state(context.batch, context.forward)
+    whole = reference.share_nearer(states, torch.tensor(context.batch.instances))
+    yield to_measurement(f"{OFF_DISTRIBUTION}_whole", whole)
+    for metric in metrics:
+        orders = torch.stack([metric.place[row], metric.chance[0]])
+        nearer = _share_nearer_than_removed(metric, orders, reference)
+        for one, setting in zip(nearer, (None, "random"), strict=True):
+            yield to_measurement(f"{OFF_DISTRIBUTION}_{metric.removals.way}", one, setting)
+
+
+def _share_nearer_than_removed(
+    metric: RemovalMetrics, place: Int[Tensor, "K B I"], reference: ReferenceTexts
+) -> Float64[Tensor, "K B"]:
+    """The share of whole texts with a nearer neighbour than texts without their first items.
+
+    It is the mean over the bins; NaN for texts without items.
+    """
+    items, gone = metric.removals.items, metric.top_items(place)
+    asked = (items.counts > 0).expand(gone.shape[:-1])
+    rows = torch.arange(asked.shape[-1]).expand(asked.shape)[asked]
+    found = torch.full(asked.shape, torch.nan, dtype=torch.float64)
+    if len(rows):
+        states = metric.removals.states(rows, gone[asked])
+        found[asked] = reference.share_nearer(
+            states, torch.tensor(items.context.batch.instances)[rows]
+        )
+    return found.mean(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +91,8 @@ class ReferenceSample:
     def encoded(self) -> Sequence[Encoded]:
         """The texts; raises NotApplicable where they are too few."""
         texts = (self.subject.encode(one) for one in self.examples())
-        found = [
-            *islice((one for one in texts if one.explained_tokens >= self.min_words), MAX_TEXTS)
-        ]
+        long = (one for one in texts if one.explained_tokens >= self.min_words)
+        found = [*islice(long, MAX_TEXTS)]
         if len(found) < MIN_TEXTS:
             raise NotApplicable(
                 f"the data has {len(found)} texts; measuring how far others are from whole texts "

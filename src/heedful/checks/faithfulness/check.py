@@ -3,44 +3,46 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import torch
+from annotated_types import Ge, MinLen
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from heedful.checks.base import Findings, to_measurement
-from heedful.checks.faithfulness.faithfulness.off_distribution import (
-    OFF_DISTRIBUTION,
-    measure_off_distribution,
-)
-from heedful.checks.faithfulness.faithfulness.perplexity import (
+from heedful.checks.base import Findings, require_distinct, to_measurement
+from heedful.checks.faithfulness.infilling import (
+    INFILLED,
     LOG_PERPLEXITY,
-    PerplexityMetric,
+    InfilledRemoval,
     measure_perplexity,
+    require_texts,
 )
-from heedful.checks.faithfulness.faithfulness.sensitivity import SENSITIVITY, SensitivityMetric
-from heedful.checks.faithfulness.faithfulness.soft_erasure import (
-    MIN_DRAWS,
-    SOFT_MEASURES,
-    SoftErasureMetrics,
-)
-from heedful.checks.faithfulness.infilling import INFILLED, InfilledRemoval, require_texts
-from heedful.checks.faithfulness.item_removal import REMOVAL_WAYS, Removals
-from heedful.checks.faithfulness.item_scores import (
+from heedful.checks.faithfulness.items import (
     DEFAULT_METHODS,
+    ItemView,
     random_scores,
     score_items,
     with_attention,
 )
-from heedful.checks.faithfulness.items import ItemView
-from heedful.checks.faithfulness.removal_metrics import (
+from heedful.checks.faithfulness.off_distribution import OFF_DISTRIBUTION, measure_off_distribution
+from heedful.checks.faithfulness.removal import (
+    REMOVAL_WAYS,
     MetricColumns,
     RemovalMetrics,
+    Removals,
     beyond_random_p_values,
 )
-from heedful.checks.requested_methods import MethodOrName, build_method, method_name
+from heedful.checks.faithfulness.sensitivity import SENSITIVITY, measure_sensitivity
+from heedful.checks.faithfulness.soft_erasure import MIN_DRAWS, SOFT_MEASURES, SoftErasureMetrics
+from heedful.checks.requested_methods import (
+    MethodOrName,
+    build_method,
+    method_name,
+)
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement, MissingMeasure, Series
+from heedful.core.settings import PositiveFloat, PositiveFraction, PositiveInt, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.models.transformer.infiller import Infiller, require_model_folder
 from heedful.numerics.tensor import erasure_metrics
@@ -51,20 +53,17 @@ METHOD_MEASURES = (
     *("infidelity", "infidelity_scaled"),
     *("normalised_comprehensiveness", "normalised_sufficiency"),
 )
+# always measured; in the order of the rows after those of the methods
+_OF_BOTH = ("comprehensiveness", "sufficiency", *SOFT_MEASURES[:2])
 CONTROL_MEASURES = {
-    "uniform": (
-        "comprehensiveness",
-        "sufficiency",
-        "infidelity",
-        "infidelity_scaled",
-        *SOFT_MEASURES[:2],
-    ),
-    "random": ("comprehensiveness", "sufficiency", "flip", *SOFT_MEASURES[:2]),
-}  # always measured; in the order of the rows after those of the methods
+    "uniform": (*_OF_BOTH, "infidelity", "infidelity_scaled"),
+    "random": (*_OF_BOTH, "flip"),
+}
 REMOVAL_MEASURES = (*METHOD_MEASURES, "violation")
 MissingReasons = dict[Series, str]
 
 
+@check_on_init
 @dataclass(frozen=True)
 class Faithfulness:
     """Does removing the top-ranked words change the output more than random words do?
@@ -83,33 +82,25 @@ class Faithfulness:
     """
 
     methods: tuple[MethodOrName, ...] = DEFAULT_METHODS
-    bins: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
-    orders: int = 5
-    steps: int = 20
+    bins: Annotated[tuple[PositiveFraction, ...], MinLen(1)] = (0.01, 0.05, 0.1, 0.2, 0.5)
+    orders: PositiveInt = 5
+    steps: PositiveInt = 20
     ways: tuple[str, ...] = tuple(REMOVAL_WAYS)
     draws: int = MIN_DRAWS
     infill: str = ""
-    samples: int = 3
-    perturbations: int = 4
-    radius: float = 0.05
+    samples: PositiveInt = 3
+    perturbations: Annotated[int, Ge(0)] = 4
+    radius: PositiveFloat = 0.05
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", with_attention(self.methods))
         if self.infill:
             require_model_folder(self.infill)
-        for name in ("orders", "steps", "samples"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
         if self.draws != 0 and self.draws < MIN_DRAWS:
             raise ConfigError(
                 f"draws must be at least {MIN_DRAWS}, or 0 for none, not {self.draws}."
             )
-        if self.perturbations < 0 or not self.radius > 0:
-            raise ConfigError("perturbations start at 0, and radius must be above 0.")
-        if not self.bins or not all(0.0 < share <= 1.0 for share in self.bins):
-            raise ConfigError(f"bins must be shares of the words in (0, 1], not {self.bins}.")
-        if not self.ways or len({*self.ways} & {*REMOVAL_WAYS}) < len(self.ways):
-            raise ConfigError(f"ways must be {' or '.join(REMOVAL_WAYS)} or both, not {self.ways}.")
+        require_distinct("ways", self.ways, REMOVAL_WAYS, least=1)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,7 +126,12 @@ class Faithfulness:
             setting = None if way == self.ways[0] else way
             measured += self.to_measurements(REMOVAL_MEASURES, metric.columns(), setting)
         missing |= self._add_naturalness(metrics, measured, missing)
-        missing |= self._add_sensitivity(items, scores, measured)
+        if self.perturbations:
+            found, refused = measure_sensitivity(
+                items, self.methods, scores, radius=self.radius, draws=self.perturbations
+            )
+            measured += found
+            missing |= refused
         if self.draws:
             soft = SoftErasureMetrics(items, scores, self.draws)
             measured += self.to_measurements(SOFT_MEASURES, soft.columns())
@@ -203,28 +199,16 @@ class Faithfulness:
         missing: MissingReasons = {}
         row, removals = self.names.index("attention"), metrics[-1].removals
         try:
-            measured += [*measure_off_distribution(metrics, row, self.bins)]
+            measured += [*measure_off_distribution(metrics, row)]
         except NotApplicable as reason:
             ways = ("whole", *self.ways, *((INFILLED,) if self.infill else ()))
             every = (Series(f"{OFF_DISTRIBUTION}_{way}") for way in ways)
             missing = {one: str(reason) for one in every if one not in known}
         if isinstance(by := removals.by, InfilledRemoval):
-            perplexity = PerplexityMetric(removals.items, by, max(self.bins))
-            place = metrics[0].place[row]
-            measured += measure_perplexity(perplexity, (*self.ways, INFILLED), place)
+            place, ways = metrics[0].place[row], (*self.ways, INFILLED)
+            share = max(self.bins)
+            measured += measure_perplexity(removals.items, by, place, share=share, ways=ways)
         return missing
-
-    def _add_sensitivity(
-        self, items: ItemView, scores: Float64[Tensor, "K B I"], measured: list[Measurement]
-    ) -> MissingReasons:
-        """Add how far scores change with the vectors; or the reasons of methods without scores."""
-        if not self.perturbations:
-            return {}
-        metric = SensitivityMetric(items, self.radius, self.perturbations)
-        columns, refused = metric.columns(self.methods, scores[:-1])
-        for name, column in zip(self.names, columns, strict=True):
-            measured.append(to_measurement(SENSITIVITY, column, method=name))
-        return {Series(SENSITIVITY, self.names[row]): why for row, why in refused.items()}
 
 
 def to_missing_measures(reasons: Mapping[Series, str]) -> tuple[MissingMeasure, ...]:

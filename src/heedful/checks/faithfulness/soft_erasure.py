@@ -7,11 +7,10 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from heedful.checks.draws import draw_for_elements, draw_uniform
 from heedful.checks.faithfulness.items import ItemView
-from heedful.checks.faithfulness.removal_metrics import MetricColumns
-from heedful.core.rng import uniform_keys
+from heedful.checks.faithfulness.removal import MetricColumns
 from heedful.numerics.tensor import erasure_metrics
-from heedful.numerics.tensor.distributions import positions_first
 
 SOFT_MEASURES = ("soft_sufficiency", "soft_comprehensiveness", "soft_beyond_random")
 MIN_DRAWS = 10  # one draw varies as much as what is measured
@@ -47,15 +46,13 @@ class SoftErasureMetrics:
         staying = torch.cat([own, random[None]])
         donor = erasure_metrics.removal_ranks(chance, real).expand_as(own)  # of an item's score
         sets = torch.cat([staying, 1 - staying, 1 - own.gather(-1, donor)])
-        p = self._probabilities(sets, self._elements(draw))
+        drawn = draw_for_elements(self.items.context, f"elements of faithfulness, draw {draw}")
+        p = self._probabilities(sets, drawn)
         whole, nothing = self._ends
         kept, taken = torch.split(p, [len(staying), len(sets) - len(staying)])
-        return torch.cat(
-            [
-                erasure_metrics.normalised_change(whole, kept, nothing, keeps=True),
-                erasure_metrics.normalised_change(whole, taken, nothing, keeps=False),
-            ]
-        )
+        staying_share = erasure_metrics.normalised_change(whole, kept, nothing, keeps=True)
+        lost_share = erasure_metrics.normalised_change(whole, taken, nothing, keeps=False)
+        return torch.cat([staying_share, lost_share])
 
     @cached_property
     def _ends(self) -> tuple[Float64[Tensor, "B"], Float64[Tensor, "B"]]:
@@ -82,17 +79,13 @@ class SoftErasureMetrics:
         return found
 
     def _run(
-        self,
-        rows: Tensor,
-        staying: Float64[Tensor, "N I"],
-        drawn: Float64[Tensor, "B T E"],
+        self, rows: Tensor, staying: Float64[Tensor, "N I"], drawn: Float64[Tensor, "B T E"]
     ) -> Float64[Tensor, "N"]:
         context, parts = self.items.context, []
         for some, chances in context.split_by_budget(rows, staying):
             item_index = self.items.item_index[some]
-            stays = chances.gather(1, item_index.clamp(min=0)).masked_fill(
-                item_index < 0, torch.inf
-            )
+            stays = chances.gather(1, item_index.clamp(min=0))
+            stays = stays.masked_fill(item_index < 0, torch.inf)
             kept = drawn[some] < stays[..., None]
             with context.clock("dimming"), torch.no_grad():
                 vectors = context.embedded.detach()[some]
@@ -104,21 +97,8 @@ class SoftErasureMetrics:
     @cached_property
     def _keys(self) -> Float64[Tensor, "R B I"]:
         """Random scores of the items, new ones for each draw."""
-        counts, real = self.items.counts.tolist(), self.items.real
-        keys = self._drawn("scores of faithfulness", counts, self.draws)
-        return keys.transpose(0, 1)[..., : real.shape[1]]
-
-    def _elements(self, draw: int) -> Float64[Tensor, "B T E"]:
-        """A number in [0, 1) for each element of each word's vector, in text order."""
-        mask, width = self.items.context.batch.mask, self.items.context.embedded.shape[-1]
-        lengths = [width * count for count in mask.sum(-1).tolist()]
-        keys = self._drawn(f"elements of faithfulness, draw {draw}", lengths, 1)
-        keys = keys.reshape(len(mask), -1, width)
-        home = positions_first(mask)[:, : keys.shape[1], None].expand_as(keys)
-        return keys.new_zeros(*mask.shape, width).scatter(1, home, keys)
-
-    def _drawn(self, purpose: str, lengths: list[int], draws: int) -> Float64[Tensor, "B R _"]:
-        context = self.items.context
-        instances = context.batch.instances
-        drawn = uniform_keys(context.seed, purpose, instances, draws=draws, lengths=lengths)
-        return torch.from_numpy(drawn)
+        lengths = self.items.counts.tolist()
+        keys = draw_uniform(
+            self.items.context, "scores of faithfulness", draws=self.draws, lengths=lengths
+        )
+        return keys.transpose(0, 1)[..., : self.items.real.shape[1]]
