@@ -4,6 +4,7 @@ import json
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from heedful.cli.options import ModelArgument, SubjectOption, parse_subject_options
 
@@ -11,7 +12,7 @@ from heedful.cli.options import ModelArgument, SubjectOption, parse_subject_opti
 def check(
     model: ModelArgument,
     subject: SubjectOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Report what works for MODEL: attention path, parity, methods, checks, expected cost."""
     from heedful.api.functions import load

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
+from typer import Argument
 
 from heedful.core.registry import Registry
 
@@ -27,7 +28,7 @@ class PartKind(StrEnum):
     studies = "studies"
 
 
-def list_parts(what: Annotated[PartKind, typer.Argument(help="The kind of parts.")]) -> None:
+def list_parts(what: Annotated[PartKind, Argument(help="The kind of parts.")]) -> None:
     """List methods, interventions, checks, data, cleanings, families or studies."""
     width = 37 if what is PartKind.cleanings else 22
     for name, line in _lines(what):

@@ -4,27 +4,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from heedful.core.errors import ConfigError
 from heedful.core.timing import Progress, no_progress
 
 ModelArgument = Annotated[
-    str, typer.Argument(metavar="MODEL", help="A heedful or transformers folder, or a hub id.")
+    str, Argument(metavar="MODEL", help="A heedful or transformers folder, or a hub id.")
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Print no progress and no card.")]
-SeedOption = Annotated[int, typer.Option(help="Seed of all random numbers.")]
-FieldsOption = Annotated[str | None, typer.Option(help="Columns, as text=review,label=stars.")]
+QuietOption = Annotated[bool, Option("--quiet", help="Print no progress and no card.")]
+SeedOption = Annotated[int, Option(help="Seed of all random numbers.")]
+FieldsOption = Annotated[str | None, Option(help="Columns, as text=review,label=stars.")]
 CleaningOption = Annotated[
     str | None,
-    typer.Option("--cleaning", help="Clean texts as a paper did; see list cleanings."),
+    Option("--cleaning", help="Clean texts as a paper did; see list cleanings."),
 ]
-LimitOption = Annotated[int | None, typer.Option(min=1, help="Use the first N texts only.")]
+LimitOption = Annotated[int | None, Option(min=1, help="Use the first N texts only.")]
 
 
 SubjectOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--subject",
         help="For transformers: layer=-1,head=3,position=last,dtype=float32,answers=yes|no.",
     ),

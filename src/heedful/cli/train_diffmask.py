@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from heedful.cli.options import (
     CleaningOption,
@@ -22,21 +23,17 @@ if TYPE_CHECKING:
     from heedful.models.diffmask import Explainer
     from heedful.models.protocols import Subject
 
-EpsilonOption = typer.Option(help="KL by which the output may change. [default: 0.1]")
+EpsilonOption = Option(help="KL by which the output may change. [default: 0.1]")
 
 
 def diffmask(
     model: ModelArgument,
-    data: Annotated[
-        str, typer.Argument(help="Texts like those of the model; labels are not read.")
-    ],
-    out: Annotated[Path, typer.Option(help="The explainer folder to write.")],
-    epochs: Annotated[int | None, typer.Option(min=1, help="[default: 10]")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Batch size. [default: 32]")] = None,
+    data: Annotated[str, Argument(help="Texts like those of the model; labels are not read.")],
+    out: Annotated[Path, Option(help="The explainer folder to write.")],
+    epochs: Annotated[int | None, Option(min=1, help="[default: 10]")] = None,
+    batch: Annotated[int | None, Option(min=1, help="Batch size. [default: 32]")] = None,
     epsilon: Annotated[float | None, EpsilonOption] = None,
-    rate: Annotated[
-        float | None, typer.Option(min=0, help="Learning rate. [default: 0.001]")
-    ] = None,
+    rate: Annotated[float | None, Option(min=0, help="Learning rate. [default: 0.001]")] = None,
     fields: FieldsOption = None,
     cleaning: CleaningOption = None,
     limit: LimitOption = None,

@@ -4,7 +4,7 @@ import pytest
 
 from heedful.core.errors import ConfigError
 from heedful.core.values import Example
-from heedful.pipeline.audit.halve_on_oom import retry_in_halves
+from heedful.pipeline.audit.job import retry_in_halves
 from heedful.pipeline.explain import explain_dataset
 from heedful.pipeline.explain.explain_dataset import ExplainCounts, explain_batches
 from heedful.pipeline.explain.explain_text import explain_text
@@ -139,7 +139,7 @@ def test_halves_keep_the_order_and_one_text_alone_is_an_error(error):
         return rows[0]
 
     told = []
-    found = retry_in_halves([[3, 1, 2], [0]], work, halved=lambda: told.append(1))
+    found = retry_in_halves([[3, 1, 2], [0]], work, halved=told.append)
     assert list(found) == [3, 1, 2, 0]
     assert len(told) == 2
     with pytest.raises(type(error)):

@@ -15,6 +15,7 @@ from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.pipeline.audit.job import run_job
+from heedful.pipeline.audit.run_audit import describe_attention
 from heedful.training.variants.context import read_recipe
 
 PROBE_TEXT = (
@@ -30,12 +31,11 @@ def inspect_subject(subject: Subject) -> dict[str, Any]:
         BatchContext(subject, subject.batch([subject.encode(Example(0, text, 0))]))
         for text in (PROBE_TEXT, SHORT_PROBE_TEXT)
     )
-    maps = context.forward.maps
+    maps, attention = context.forward.maps, describe_attention(subject)
     return {
         "family": subject.family,
-        "attention_path": getattr(subject, "attention_path", "own"),
-        "attention": str(getattr(subject, "scope", "the model's one attention")),
-        "parity": max(context.parity, getattr(subject, "parity", 0.0)),
+        **attention,
+        "parity": max(context.parity, attention["parity"]),
         "layers": len(maps) or 1,
         "heads": maps[0].shape[1] if maps else 1,
         "max_length": getattr(subject, "max_length", getattr(subject, "max_words", None)),

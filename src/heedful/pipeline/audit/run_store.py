@@ -16,7 +16,6 @@ from heedful.core.atomic_files import remove_drafts, save_atomic, write_atomic
 from heedful.core.errors import RunError
 from heedful.core.records import SCHEMA, MeasureKey
 from heedful.pipeline.audit.job import JobResult, JobSummary
-from heedful.pipeline.audit.word_score_rows import WordScoreRow
 from heedful.pipeline.plan.plan import Plan
 from heedful.results.run_folder import (
     MAP_SCHEMA,
@@ -130,17 +129,12 @@ class RunStore:
 
     def put(self, job: Job, result: JobResult, labels: Sequence[str]) -> None:
         """Keep a job's results; the measurements last, since they mean that the job is done."""
-        texts = text_table(result.texts, labels)
-        save_atomic(
-            self.folder / TEXTS / f"{job.name}.parquet",
-            lambda draft: pq.write_table(texts, draft),
-        )
-        if result.maps:
-            maps = pa.Table.from_pylist([asdict(one) for one in result.maps], schema=MAP_SCHEMA)
-            save_atomic(
-                self.folder / MAPS / f"{job.name}.parquet",
-                lambda draft: pq.write_table(maps, draft),
-            )
+        for kind, rows, schema in (
+            (TEXTS, result.texts, TEXT_SCHEMA),
+            (MAPS, result.maps, MAP_SCHEMA),
+        ):
+            if rows or kind == TEXTS:
+                self._write_table(kind, job.name, pa.Table.from_pylist(rows, schema=schema))
         self._write(job.name, _table(result, labels), asdict(result.summary))
 
     def put_dataset_measures(
@@ -177,7 +171,11 @@ class RunStore:
 
     def _write(self, name: str, table: pa.Table, summary: Mapping[str, Any]) -> None:
         table = table.replace_schema_metadata({SUMMARY_KEY: json.dumps(summary).encode()})
-        save_atomic(self._path(name), lambda draft: pq.write_table(table, draft))
+        self._write_table(MEASUREMENTS, name, table)
+
+    def _write_table(self, kind: str, name: str, table: pa.Table) -> None:
+        path = self.folder / kind / f"{name}.parquet"
+        save_atomic(path, lambda draft: pq.write_table(table, draft))
 
     def _path(self, name: str) -> Path:
         return self.folder / MEASUREMENTS / f"{name}.parquet"
@@ -188,23 +186,6 @@ def _read_summary(path: Path) -> JobSummary:
         return JobSummary.from_dict(json.loads(pq.read_schema(path).metadata[SUMMARY_KEY]))
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         raise damaged_file_error(path, error) from error
-
-
-def text_table(texts: Sequence[WordScoreRow], labels: Sequence[str]) -> pa.Table:
-    """Rows of words and scores as a table."""
-    plain = [
-        {
-            "instance": one.instance,
-            "predicted": labels[one.predicted],
-            "label": None if one.label < 0 else labels[one.label],
-            "probability": one.probability,
-            "words": one.words,
-            **one.scores,
-            "question": one.question,
-        }
-        for one in texts
-    ]
-    return pa.Table.from_pylist(plain, schema=TEXT_SCHEMA)
 
 
 def _table(result: JobResult, labels: Sequence[str]) -> pa.Table:

@@ -14,7 +14,7 @@ from heedful.data.batching import batches_for
 from heedful.methods.base import Method
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
-from heedful.pipeline.audit.halve_on_oom import retry_in_halves
+from heedful.pipeline.audit.job import retry_in_halves
 from heedful.pipeline.explain.explain_text import (
     ScoredUnits,
     class_index,
@@ -99,13 +99,13 @@ class _DatasetExplainer:
     def batches(
         self, kept: Sequence[Encoded]
     ) -> Iterator[tuple[list[MethodScoreRow], ExplainCounts]]:
-        halved = list[None]()
+        halved = list[list[int]]()
 
         def explain(rows: list[int]) -> tuple[list[MethodScoreRow], ExplainCounts]:
             return self._explain_batch([kept[row] for row in rows])
 
         chosen = batches_for(self.subject, kept, max_batch_tokens=self.max_batch_tokens)
-        yield from retry_in_halves(chosen, explain, halved=lambda: halved.append(None))
+        yield from retry_in_halves(chosen, explain, halved=halved.append)
         yield [], ExplainCounts(halved=len(halved))
 
     def _explain_batch(
