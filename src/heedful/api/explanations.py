@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.core.atomic_files import write_atomic
-from heedful.core.errors import RunError
 from heedful.report.terminal.coloured_words import print_words
 from heedful.results.explanation import TextExplanation
+from heedful.results.tables import import_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,12 +33,8 @@ class Explanations:
 
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per word, one column per method."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise RunError("to_dataframe needs pandas: pip install pandas.") from None
         columns = {name: one.scores for name, one in self.record.methods.items()}
-        return pd.DataFrame({"token": self.record.tokens, **columns})
+        return import_pandas().DataFrame({"token": self.record.tokens, **columns})
 
     def to_html(self, path: str | Path) -> Path:
         """Write one page that opens offline; gives its path."""

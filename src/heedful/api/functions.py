@@ -13,14 +13,14 @@ from heedful.data.read import DataLike, read
 from heedful.models.load import load_in_memory, load_subject
 from heedful.models.protocols import Subject
 from heedful.pipeline.audit.run_audit import run_audit
-from heedful.pipeline.explain.explain_text import explain_text
-from heedful.pipeline.explain.request import ExplainRequest, MethodsLike, resolve_methods
-from heedful.pipeline.explain.write_parquet import (
+from heedful.pipeline.explain.explain_dataset import (
     DataExplanations,
     ExplainSource,
     explain_to_file,
     require_new,
 )
+from heedful.pipeline.explain.explain_text import explain_text
+from heedful.pipeline.explain.request import ExplainRequest, MethodsLike, resolve_methods
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.retrain.run_retraining import Callbacks
 from heedful.pipeline.retrain.training_data import read_training_data

@@ -15,6 +15,7 @@ from heedful.core.records import Verdict
 from heedful.report.terminal.verdict_card import print_card
 from heedful.results.run_folder import PLAN, REPORT, VERDICT, RunFolder
 from heedful.results.run_records import RunRecords
+from heedful.results.tables import import_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,10 +39,7 @@ class Run:
 
     def to_dataframe(self) -> "pd.DataFrame":
         """All measurements as tidy rows; undefined values are NaN."""
-        try:
-            import pandas  # noqa: F401 - pyarrow makes the frame
-        except ImportError:
-            raise RunError("to_dataframe needs pandas: pip install pandas.") from None
+        import_pandas()  # pyarrow makes the frame
         frame: pd.DataFrame = RunFolder(self.folder).measurements().whole().to_pandas()
         return frame
 

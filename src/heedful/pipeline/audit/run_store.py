@@ -18,17 +18,21 @@ from heedful.core.records import SCHEMA, MeasureKey
 from heedful.pipeline.audit.job import JobResult, JobSummary
 from heedful.pipeline.plan.plan import Plan
 from heedful.results.run_folder import (
-    MAP_SCHEMA,
     MAPS,
-    MEASUREMENT_SCHEMA,
     MEASUREMENTS,
     PLAN,
-    TEXT_SCHEMA,
     TEXTS,
     RunFolder,
     damaged_file_error,
 )
-from heedful.results.tables import MeasurementColumns, TextValues, gather_columns
+from heedful.results.tables import (
+    MAP_SCHEMA,
+    MEASUREMENT_SCHEMA,
+    TEXT_SCHEMA,
+    MeasurementColumns,
+    TextValues,
+    gather_columns,
+)
 
 DATASET_MEASURES = "whole"  # the file of measures that need all texts
 SUMMARY_KEY = b"heedful"  # Parquet metadata: the summary of a job
@@ -127,14 +131,12 @@ class RunStore:
         done = (_read_summary(self._path(job.name)).dtype for job in jobs if self.done(job))
         return next(filter(None, done), "")
 
-    def put(self, job: Job, result: JobResult, labels: Sequence[str]) -> None:
+    def put(self, job: AnyJob, result: JobResult, labels: Sequence[str]) -> None:
         """Keep a job's results; the measurements last, since they mean that the job is done."""
-        for kind, rows, schema in (
-            (TEXTS, result.texts, TEXT_SCHEMA),
-            (MAPS, result.maps, MAP_SCHEMA),
-        ):
-            if rows or kind == TEXTS:
-                self._write_table(kind, job.name, pa.Table.from_pylist(rows, schema=schema))
+        if isinstance(job, Job):
+            self._write_rows(TEXTS, job.name, pa.Table.from_pylist(result.texts, TEXT_SCHEMA))
+        if result.maps:
+            self._write_rows(MAPS, job.name, pa.Table.from_pylist(result.maps, MAP_SCHEMA))
         self._write(job.name, _table(result, labels), asdict(result.summary))
 
     def put_dataset_measures(
@@ -145,10 +147,6 @@ class RunStore:
         parts = [_rows(key, texts.instances, named, one) for key, one in values.items()]
         table = pa.concat_tables(parts) if parts else MEASUREMENT_SCHEMA.empty_table()
         self._write(DATASET_MEASURES, table, {})
-
-    def put_dataset_job(self, job: DatasetJob, result: JobResult, labels: Sequence[str]) -> None:
-        """Keep what a check found that looked at all instances."""
-        self._write(job.name, _table(result, labels), asdict(result.summary))
 
     def columns(self, jobs: Sequence[AnyJob]) -> MeasurementColumns:
         """The values that the jobs measured, every measure on every text."""
@@ -171,9 +169,9 @@ class RunStore:
 
     def _write(self, name: str, table: pa.Table, summary: Mapping[str, Any]) -> None:
         table = table.replace_schema_metadata({SUMMARY_KEY: json.dumps(summary).encode()})
-        self._write_table(MEASUREMENTS, name, table)
+        self._write_rows(MEASUREMENTS, name, table)
 
-    def _write_table(self, kind: str, name: str, table: pa.Table) -> None:
+    def _write_rows(self, kind: str, name: str, table: pa.Table) -> None:
         path = self.folder / kind / f"{name}.parquet"
         save_atomic(path, lambda draft: pq.write_table(table, draft))
 

@@ -101,7 +101,7 @@ def run_retraining(
     except NotApplicable as reason:
         for job in todo:
             result = _refused_result(job.check, str(reason))
-            store.put_dataset_job(job, result, labels)
+            store.put(job, result, labels)
         return
     texts = EncodedTexts(audit.subject, list(audit.data), plan.min_words, mark_hidden_words)
     context = RetrainingContext(
@@ -129,7 +129,7 @@ def run_retraining(
             callbacks.progress(0, 1, f"evaluating retrained models: {job.check}")
             records = [variant_store.record(one) for one in dependency_order(requested[job.check])]
             result = _run_check(job.check, check, context, records)
-        store.put_dataset_job(job, result, labels)
+        store.put(job, result, labels)
 
 
 def _requested_variants(

@@ -188,8 +188,7 @@ class _CheckEstimates:
                 continue
             counted = key in here and group.predicted is None
             undefined = int(np.isnan(here[key]).sum()) if counted else 0
-            about = {"predicted": group.predicted, "slice": group.slice}
-            yield EstimateRow(key.measure, one, *key[2:], **about, undefined=undefined)
+            yield EstimateRow(key.measure, one, *key[2:], group.predicted, group.slice, undefined)
         if group.slice is not None and self.spec.sliced:
             ends = self._place_columns()
             if ends is not None:
