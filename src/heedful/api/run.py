@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.core.atomic_files import write_atomic
-from heedful.core.errors import ConfigError, RunError
+from heedful.core.errors import ConfigError, RunError, file_errors
 from heedful.core.records import Verdict
 from heedful.report.terminal.verdict_card import print_card
 from heedful.results.run_folder import PLAN, REPORT, VERDICT, RunFolder
@@ -112,10 +112,8 @@ class Run:
         """Copy the run to a folder that does not exist yet."""
         if Path(folder).exists():
             raise RunError(f"{folder} exists already; save to a new folder.")
-        try:
+        with file_errors(f"Cannot write {folder}"):
             shutil.copytree(self.folder, folder)
-        except OSError as error:
-            raise RunError(f"Cannot write {folder}: {error.strerror or error}.") from error
         return Run(Path(folder))
 
 
