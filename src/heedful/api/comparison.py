@@ -101,7 +101,7 @@ def read_run(run: Run) -> ComparedRun:
     manifest = run.manifest
     try:
         verdict = run.verdict
-    except RunError as error:  # of several runs it must be said which
+    except RunError as error:  # name the run: there are several
         raise RunError(f"{run.folder}: {error}") from error
     plan, columns = folder.plan(), gather_columns(folder.measurements())
     return ComparedRun(str(run.folder), verdict, manifest, columns, plan)

@@ -1,4 +1,4 @@
-"""What `heedful.explain` and `heedful.explain_all` give back."""
+"""The result of `heedful.explain`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explanations:
-    """What several methods say of one text; `record` holds the numbers.
+    """One text explained by several methods; `record` holds the numbers.
 
-    At the end of a notebook's cell it shows itself.
+    A notebook displays it at the end of a cell.
     """
 
     record: TextExplanation

@@ -56,7 +56,7 @@ class Run:
         return RunRecords(self.verdict, self.manifest, *kept, source=self)
 
     def report(self, path: str | Path | None = None) -> Path:
-        """Write the page, one file that opens offline; RUN/report.html unless said."""
+        """Write the page, one file that opens offline; RUN/report.html by default."""
         from heedful.report.pages.run_html import render_html
 
         target = Path(path) if path else self.folder / REPORT
@@ -103,7 +103,7 @@ class Run:
         return target
 
     def figures(self, folder: str | Path | None = None) -> list[Path]:
-        """Write every figure as SVG and PNG, to figures/ in the run folder unless said."""
+        """Write every figure as SVG and PNG, to figures/ in the run folder by default."""
         from heedful.report.figures.draw import write_figures
 
         return write_figures(self.records, Path(folder) if folder else self.folder / "figures")
@@ -118,7 +118,7 @@ class Run:
 
 
 def temporary_run(folder: Path) -> Run:
-    """A run whose folder is removed when nobody holds the run any more, or at exit."""
+    """A run whose folder is removed when the run is no longer referenced, or at exit."""
     found = Run(folder)
     weakref.finalize(found, _remove, folder, os.getpid())
     return found

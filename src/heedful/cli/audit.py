@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from heedful.cli.options import (
     CleaningOption,
+    DataArgument,
     FieldsOption,
     LimitOption,
+    MinWordsOption,
     ModelArgument,
     QuietOption,
     SubjectOption,
@@ -31,7 +33,7 @@ ENGINES = ("local",)
 
 def audit(
     model: ModelArgument,
-    data: Annotated[str, Argument(help="A file, a folder, hf:NAME, sst:PATH, …")],
+    data: DataArgument,
     out: Annotated[Path, Option(help="The run folder to write or continue.")],
     split: Annotated[str | None, Option(help="The split. [default: test]")] = None,
     checks: Annotated[
@@ -46,7 +48,7 @@ def audit(
     cleaning: CleaningOption = None,
     limit: LimitOption = None,
     seed: Annotated[int | None, Option(help="Seed of all random numbers.")] = None,
-    min_words: Annotated[int | None, Option(min=1, help="Leave out shorter texts.")] = None,
+    min_words: MinWordsOption = None,
     max_batch_tokens: Annotated[
         int | None, Option(min=1, help="Limits memory; does not change results.")
     ] = None,

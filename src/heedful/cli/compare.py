@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from heedful.cli.options import QuietOption, split_names
+from heedful.cli.options import HtmlOption, JsonOption, QuietOption, split_names
 from heedful.core.errors import ConfigError
 
 
@@ -27,10 +27,10 @@ def compare(
         list[str] | None,
         Option(help="Exit with 1 unless true: degree>=-0.05, same-answer; repeatable."),
     ] = None,
-    as_json: Annotated[bool, Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
     csv: Annotated[Path | None, Option(help="Write every difference here.")] = None,
     markdown: Annotated[Path | None, Option(help="Write the tables here.")] = None,
-    html: Annotated[Path | None, Option(help="Write a page that opens offline.")] = None,
+    html: HtmlOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Compare runs with the first of them: paired differences, intervals, corrected p-values."""

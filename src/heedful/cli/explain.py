@@ -11,6 +11,8 @@ from typer import Argument, Option
 from heedful.cli.options import (
     CleaningOption,
     FieldsOption,
+    HtmlOption,
+    JsonOption,
     LimitOption,
     ModelArgument,
     QuietOption,
@@ -48,9 +50,9 @@ def explain(
         str | None, Option(help="The class to explain. [default: the predicted one]")
     ] = None,
     granularity: Annotated[str, Option(help="word or token.")] = "word",
-    as_json: Annotated[bool, Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
     numbers: Annotated[bool, Option("--numbers", help="Print a table of scores.")] = False,
-    html: Annotated[Path | None, Option(help="Write a page that opens offline.")] = None,
+    html: HtmlOption = None,
     split: Annotated[str | None, Option(help="With --data: the split. [default: test]")] = None,
     fields: FieldsOption = None,
     cleaning: CleaningOption = None,

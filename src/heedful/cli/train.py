@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from heedful.cli.options import (
+    BatchOption,
     CleaningOption,
+    DataArgument,
     FieldsOption,
     LimitOption,
+    MinWordsOption,
     QuietOption,
     SeedOption,
     progress_bar,
+    read_train_and_dev,
 )
 from heedful.core.errors import ConfigError
 
@@ -35,7 +39,7 @@ RECURRENT_OPTIONS = (
     "digits",
 )
 TRANSFORMER_OPTIONS = ("max_tokens",)
-
+RECIPE_OPTIONS = (*RECURRENT_OPTIONS, *TRANSFORMER_OPTIONS, "epochs", "batch", "rate", "seed")
 
 EncoderOption = Annotated[
     str, Option(help="bilstm, cnn, average, mlp; minilm, or a transformers folder or hub id.")
@@ -50,7 +54,7 @@ MaxTokensOption = Option(min=8, help="Truncate longer texts of transformers. [de
 
 
 def train(
-    data: Annotated[str, Argument(help="A file, a folder, hf:NAME, sst:PATH, …")],
+    data: DataArgument,
     out: Annotated[Path, Option(help="The model folder to write.")],
     encoder: EncoderOption = "bilstm",
     attention: AttentionOption = None,
@@ -59,12 +63,12 @@ def train(
     cleaning: CleaningOption = None,
     epochs: Annotated[int | None, Option(min=1, help="[default: 8; 3 for transformers]")] = None,
     patience: Annotated[int | None, PatienceOption] = None,
-    batch: Annotated[int | None, Option(min=1, help="Batch size. [default: 32]")] = None,
+    batch: BatchOption = None,
     rate: Annotated[float | None, RateOption] = None,
     seed: SeedOption = 0,
     limit: LimitOption = None,
     min_df: Annotated[int | None, Option(min=1, help="Minimum of texts a word occurs in.")] = None,
-    min_words: Annotated[int | None, Option(min=1, help="Leave out shorter texts.")] = None,
+    min_words: MinWordsOption = None,
     max_words: Annotated[
         int | None, Option(min=1, help="Truncate longer texts. [default: 1000]")
     ] = None,
@@ -77,22 +81,8 @@ def train(
 
     The same command continues an interrupted fine-tuning.
     """
-    given: dict[str, Any] = {
-        "attention": attention,
-        "embeddings": embeddings,
-        "epochs": epochs,
-        "patience": patience,
-        "batch": batch,
-        "rate": rate,
-        "seed": seed,
-        "min_df": min_df,
-        "min_words": min_words,
-        "max_words": max_words,
-        "max_tokens": max_tokens,
-        "punctuation": punctuation,
-        "digits": digits,
-    }
-    chosen = {name: one for name, one in given.items() if one is not None}
+    options = locals()
+    chosen = {name: options[name] for name in RECIPE_OPTIONS if options[name] is not None}
     recipe = _recipe(encoder, chosen, cleaning)
     train_and_save(data, out, recipe, fields=fields, cleaning=cleaning, limit=limit, quiet=quiet)
 
@@ -108,13 +98,7 @@ def train_and_save(
     quiet: bool = False,
 ) -> "Subject":
     """Train on the train split, select the epoch on dev, save, and print a summary."""
-    from heedful.data.dataset import DEV_NAMES
-    from heedful.data.read import read, splits
-
-    known = read(data, split="train", fields=fields, limit=limit, cleaning=cleaning)
-    dev = None
-    if set(DEV_NAMES) & set(splits(data, cleaning=cleaning)):
-        dev = read(data, split="dev", fields=fields, labels=known.labels, cleaning=cleaning)
+    known, dev = read_train_and_dev(data, fields=fields, cleaning=cleaning, limit=limit)
     with progress_bar("training", quiet=quiet) as progress:
         subject, history = _train_model(known, dev, recipe, out, progress)
     if not quiet:

@@ -1,4 +1,4 @@
-"""A run folder as it lies on disk: names, columns, and how to read them. Needs no torch."""
+"""The files of a run folder, and how to read them. Needs no torch."""
 
 import json
 import tomllib
@@ -142,7 +142,7 @@ def read_measurements(path: Path, columns: Sequence[str] | None = None) -> pa.Ta
 
 
 def read_parquet(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
-    """A Parquet file's rows under a schema, all of its columns or those asked for."""
+    """A Parquet file's rows under a schema, all of its columns or the given ones."""
     try:
         return pq.read_table(path, schema=schema, columns=columns and list(columns))
     except (pa.ArrowException, OSError) as error:

@@ -26,7 +26,7 @@ PROBE_COUNT = 16
 
 
 def inspect_subject(subject: Subject) -> dict[str, Any]:
-    """Try everything on a probe text, and say what happened."""
+    """Try every method and check on a probe text; each is "ok" or the reason why not."""
     context, short = (
         BatchContext(subject, subject.batch([subject.encode(Example(0, text, 0))]))
         for text in (PROBE_TEXT, SHORT_PROBE_TEXT)
@@ -48,7 +48,7 @@ def inspect_subject(subject: Subject) -> dict[str, Any]:
 
 
 def _method(name: str, context: BatchContext) -> Callable[[], object]:
-    few = {"samples": 8} if "samples" in methods[name].__dict__ else {}  # serving is asked for only
+    few = {"samples": 8} if "samples" in methods[name].__dict__ else {}
     return lambda: methods.build(name, **few)(context, context.predicted)
 
 
@@ -69,7 +69,7 @@ def _require_measurements(findings: Findings) -> None:
 
 
 def _require_retrainable(subject: Subject) -> None:
-    """Whether the like of it can be made; what from is not known here."""
+    """Raise NotApplicable for a model that no check could retrain, whatever the data."""
     if getattr(subject, "task", None) != "classification":  # a transformer is tuned if allowed
         read_recipe(subject)
 
