@@ -55,8 +55,9 @@ class Comparison:
 
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per pair and measure; what does not exist is NaN."""
-        rows = list(flatten_rows(self.record))
-        return import_pandas().DataFrame(rows, columns=list(COMPARISON_COLUMNS))
+        rows, columns = list(flatten_rows(self.record)), list(COMPARISON_COLUMNS)
+        frame: pd.DataFrame = import_pandas().DataFrame(rows, columns=columns)
+        return frame
 
     def to_csv(self, path: str | Path) -> Path:
         """Write these rows as CSV; gives the path."""

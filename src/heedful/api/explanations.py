@@ -34,7 +34,8 @@ class Explanations:
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per word, one column per method."""
         columns = {name: one.scores for name, one in self.record.methods.items()}
-        return import_pandas().DataFrame({"token": self.record.tokens, **columns})
+        frame: pd.DataFrame = import_pandas().DataFrame({"token": self.record.tokens, **columns})
+        return frame
 
     def to_html(self, path: str | Path) -> Path:
         """Write one page that opens offline; gives its path."""

@@ -140,7 +140,9 @@ def _power(row: Mapping[str, Any], *, left_out_kind: str | None) -> CheckPower |
     if found is None:
         return None
     cases = sum(len(one.answers) for one in kinds)
-    auc = Estimate(*row["auc"], cases) if row["auc"] and left_out_kind is None else None
+    auc = None
+    if row["auc"] and left_out_kind is None:
+        auc = Estimate(row["auc"][0], row["auc"][1], row["auc"][2], cases)
     words = "" if row["words"] is None else f" of about {row['words']} words"
     like = f"{row['architecture']}, {row['texts']} texts{words}"
     rates = found.skill, found.miss, found.false_alarm, found.undecided
