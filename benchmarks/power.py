@@ -14,9 +14,9 @@ from pathlib import Path
 
 from benchmarks.detection_auc import detection_auc
 from benchmarks.known import EVERY, Said, all_examined, alone
+from benchmarks.power_row import make_power_row
 from heedful.core.atomic_files import write_atomic
 from heedful.numerics.stats.detection_skill import KnownTruthAnswers
-from heedful.pipeline.verdict.check_power import make_power_row
 from heedful.planted import (
     ASKED_KINDS,
     DIFFICULTIES,

@@ -24,6 +24,7 @@ import torch
 import heedful
 from benchmarks.detection_auc import detection_auc
 from benchmarks.power import TABLE
+from benchmarks.power_row import make_power_row
 from heedful.core.atomic_files import write_atomic
 from heedful.core.rng import generator
 from heedful.numerics.stats.detection_skill import KnownTruthAnswers
@@ -32,7 +33,6 @@ from heedful.pipeline.verdict.check_power import (
     VOTE_SIGNS,
     AuditSetting,
     PowerTable,
-    make_power_row,
 )
 from heedful.training.fit import fit
 from heedful.training.recipe import Recipe

@@ -87,12 +87,20 @@ def test_a_run_folder_holds_what_was_promised(tmp_path):
     assert verdict["schema"] == 2
     assert verdict["answer"] in ANSWERS
     assert set(verdict["claims"]) == set(CLAIMS)
+    assert [verdict[key] for key in ("places", "flips", "score", "texts")] == [None] * 4
+    assert verdict["degree"].keys() == {"of", "value", "low", "high", "n"}
     for name, check in verdict["checks"].items():
         described = {one.name: one for one in checks.spec(name).measures}
         assert PROMISED[name] <= {*described}
         missing = {one["measure"] for one in check["missing"]}
         assert {*check["estimates"]} == PROMISED[name] - missing
         assert {row.get("class") for row in check["by"]} <= {None, "class0", "class1"}
+        estimate = {"value", "low", "high", "n", "undefined"}
+        keyed = [
+            tuple((key, row[key]) for key in row if key not in estimate) for row in check["by"]
+        ]
+        assert len(set(keyed)) == len(keyed)
+        assert all(len(one) > 1 for one in keyed)  # a plain measure is in `estimates`
         for row in check["by"]:
             assert row["measure"] in described or "slice" in row
             keys = {"method", "layer", "head", "seed", "setting"} & {*row}

@@ -9,7 +9,7 @@ import pytest
 import heedful
 from heedful.core.errors import DataError, NotApplicable, RunError
 from heedful.models.recurrent.model_folder import save_model
-from heedful.pipeline.explain import write_parquet
+from heedful.pipeline.explain import explain_dataset
 from support import subjects, tiny_models
 from support.known_methods import forgetful
 
@@ -107,7 +107,7 @@ def test_labels_are_kept_where_there_are_any_and_never_needed(tmp_path):
 
 
 def test_rows_are_written_group_by_group(tmp_path, monkeypatch):
-    monkeypatch.setattr(write_parquet, "MIN_GROUP_ROWS", 5)
+    monkeypatch.setattr(explain_dataset, "MIN_GROUP_ROWS", 5)
     out, told = tmp_path / "o.parquet", []
     heedful.explain_all(
         subjects.subject(),

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import heedful
-from heedful.results.run_folder import TEXT_SCHEMA, RunFolder
+from heedful.results.run_folder import RunFolder
+from heedful.results.tables import TEXT_SCHEMA
 from support import subjects
 
 ROWS = [

@@ -1,8 +1,10 @@
 """Powers by hand: checks that are always right, or as often as said."""
 
+from benchmarks.power_row import make_power_row
+
 from heedful.checks import checks
 from heedful.numerics.stats.detection_skill import KnownTruthAnswers
-from heedful.pipeline.verdict.check_power import AuditSetting, PowerTable, make_power_row
+from heedful.pipeline.verdict.check_power import AuditSetting, PowerTable
 
 WHERE = AuditSetting("recurrent", 20.0, 100)
 LIKE = {"architecture": "recurrent", "words": 20, "texts": 10}

@@ -17,10 +17,9 @@ from heedful.core.records import (
     MissingMeasure,
     Verdict,
 )
-from heedful.results.run_folder import MEASUREMENT_SCHEMA
 from heedful.results.run_records import RunRecords
 from heedful.results.schema1 import add_estimates
-from heedful.results.tables import PartitionedTable
+from heedful.results.tables import MEASUREMENT_SCHEMA, PartitionedTable
 
 MEASURES = {
     "agreement": (

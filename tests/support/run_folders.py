@@ -17,7 +17,7 @@ from heedful.core.records import (
     Verdict,
 )
 from heedful.numerics.stats.bootstrap import estimate_means, estimate_place
-from heedful.results.run_folder import MEASUREMENT_SCHEMA
+from heedful.results.tables import MEASUREMENT_SCHEMA
 
 SHA = "cd" * 32
 TAUS = ("tau_leave_one_out", "tau_shuffled_leave_one_out", "tau_gradient_leave_one_out")

@@ -1,6 +1,5 @@
 """`heedful.compare`: runs, or methods of one run, held side by side from their records."""
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,19 +19,11 @@ from heedful.core.errors import RunError
 from heedful.numerics.stats.bootstrap import RESAMPLES
 from heedful.report.pages.comparison_rows import COMPARISON_COLUMNS, flatten_rows, render_csv
 from heedful.report.terminal.comparison import print_comparison
-from heedful.results.run_folder import MANIFEST, PLAN, RunFolder
-from heedful.results.tables import gather_columns
+from heedful.results.run_folder import RunFolder
+from heedful.results.tables import gather_columns, import_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MANIFEST_TYPES: dict[str, type] = {
-    "data": dict,
-    "model": dict,
-    "versions": dict,
-    "level": float,
-    "seed": int,
-}
 
 
 @dataclass(frozen=True)
@@ -64,11 +55,9 @@ class Comparison:
 
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per pair and measure; what does not exist is NaN."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise RunError("to_dataframe needs pandas: pip install pandas.") from None
-        return pd.DataFrame(list(flatten_rows(self.record)), columns=list(COMPARISON_COLUMNS))
+        rows, columns = list(flatten_rows(self.record)), list(COMPARISON_COLUMNS)
+        frame: pd.DataFrame = import_pandas().DataFrame(rows, columns=columns)
+        return frame
 
     def to_csv(self, path: str | Path) -> Path:
         """Write these rows as CSV; gives the path."""
@@ -108,27 +97,14 @@ def compare(
 
 
 def read_run(run: Run) -> ComparedRun:
-    """What a comparison reads of a run."""
+    """The records of a run that a comparison reads."""
     folder = RunFolder(run.folder)
     manifest = run.manifest
     try:
         verdict = run.verdict
-    except RunError as error:  # of several runs it must be said which
+    except RunError as error:  # name the run: there are several
         raise RunError(f"{run.folder}: {error}") from error
-    try:
-        plan = tomllib.loads(folder.text(PLAN))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise RunError(f"{run.folder / PLAN} is damaged: {error}.") from error
-    for name, kind in MANIFEST_TYPES.items():
-        if not isinstance(manifest.get(name, kind()), kind):
-            raise RunError(f"{run.folder / MANIFEST} is damaged: {name} is no {kind.__name__}.")
-    for name in ("fields", "settings"):
-        if not isinstance(plan.get(name, {}), dict):
-            raise RunError(f"{run.folder / PLAN} is damaged: {name} is no table.")
-    for name, own in plan.get("settings", {}).items():
-        if not isinstance(own, dict):
-            raise RunError(f"{run.folder / PLAN} is damaged: settings.{name} is no table.")
-    columns = gather_columns(folder.measurements())
+    plan, columns = folder.plan(), gather_columns(folder.measurements())
     return ComparedRun(str(run.folder), verdict, manifest, columns, plan)
 
 

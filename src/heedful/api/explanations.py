@@ -1,13 +1,13 @@
-"""What `heedful.explain` and `heedful.explain_all` give back."""
+"""The result of `heedful.explain`."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.core.atomic_files import write_atomic
-from heedful.core.errors import RunError
 from heedful.report.terminal.coloured_words import print_words
 from heedful.results.explanation import TextExplanation
+from heedful.results.tables import import_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explanations:
-    """What several methods say of one text; `record` holds the numbers.
+    """One text explained by several methods; `record` holds the numbers.
 
-    At the end of a notebook's cell it shows itself.
+    A notebook displays it at the end of a cell.
     """
 
     record: TextExplanation
@@ -33,12 +33,9 @@ class Explanations:
 
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per word, one column per method."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise RunError("to_dataframe needs pandas: pip install pandas.") from None
         columns = {name: one.scores for name, one in self.record.methods.items()}
-        return pd.DataFrame({"token": self.record.tokens, **columns})
+        frame: pd.DataFrame = import_pandas().DataFrame({"token": self.record.tokens, **columns})
+        return frame
 
     def to_html(self, path: str | Path) -> Path:
         """Write one page that opens offline; gives its path."""

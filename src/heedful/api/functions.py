@@ -13,14 +13,14 @@ from heedful.data.read import DataLike, read
 from heedful.models.load import load_in_memory, load_subject
 from heedful.models.protocols import Subject
 from heedful.pipeline.audit.run_audit import run_audit
-from heedful.pipeline.explain.explain_text import explain_text
-from heedful.pipeline.explain.request import ExplainRequest, MethodsLike, resolve_methods
-from heedful.pipeline.explain.write_parquet import (
+from heedful.pipeline.explain.explain_dataset import (
     DataExplanations,
     ExplainSource,
     explain_to_file,
     require_new,
 )
+from heedful.pipeline.explain.explain_text import explain_text
+from heedful.pipeline.explain.request import ExplainRequest, MethodsLike, resolve_methods
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.retrain.run_retraining import Callbacks
 from heedful.pipeline.retrain.training_data import read_training_data
@@ -71,8 +71,8 @@ def audit(
     `settings` are those of `heedful.Plan` (limit, seed, split, max_batch_tokens, …). A plan given
     whole is followed as it is. Without `out` the run is in a temporary folder, removed when the
     run is no longer in use, or at exit: `Run.save` copies it, `Run.report(path)` writes elsewhere.
-    Checks that have models made anew take `train` and `dev`, or the splits of that name that the
-    data has; `announce` hears what that will cost.
+    Checks that retrain models use `train` and `dev`, or the splits of that name that the data has;
+    `announce` is called with a line on what that will cost.
     """
     chosen = plan.subject if plan else settings.get("subject", {})
     subject = load(model, **chosen)
@@ -114,7 +114,7 @@ def explain(
 ) -> Explanations:
     """Explain the prediction for one text by one method, several, or the usual ones.
 
-    `question` is what is asked about it, or the other text of a pair, for models that read two.
+    `question` is a question about the text, or the other text of a pair, for models that read two.
     `methods` are names, a mapping from names to settings, or "all"; the usual ones are all but
     the slow and the controls. `of` (probability, log_odds or logit) is what methods explain that
     know the choice. `choices` are those of `load`.

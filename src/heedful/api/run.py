@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.core.atomic_files import write_atomic
-from heedful.core.errors import ConfigError, RunError
+from heedful.core.errors import ConfigError, RunError, file_errors
 from heedful.core.records import Verdict
 from heedful.report.terminal.verdict_card import print_card
 from heedful.results.run_folder import PLAN, REPORT, VERDICT, RunFolder
 from heedful.results.run_records import RunRecords
+from heedful.results.tables import import_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,10 +39,7 @@ class Run:
 
     def to_dataframe(self) -> "pd.DataFrame":
         """All measurements as tidy rows; undefined values are NaN."""
-        try:
-            import pandas  # noqa: F401 - pyarrow makes the frame
-        except ImportError:
-            raise RunError("to_dataframe needs pandas: pip install pandas.") from None
+        import_pandas()  # pyarrow makes the frame
         frame: pd.DataFrame = RunFolder(self.folder).measurements().whole().to_pandas()
         return frame
 
@@ -58,7 +56,7 @@ class Run:
         return RunRecords(self.verdict, self.manifest, *kept, source=self)
 
     def report(self, path: str | Path | None = None) -> Path:
-        """Write the page, one file that opens offline; RUN/report.html unless said."""
+        """Write the page, one file that opens offline; RUN/report.html by default."""
         from heedful.report.pages.run_html import render_html
 
         target = Path(path) if path else self.folder / REPORT
@@ -105,7 +103,7 @@ class Run:
         return target
 
     def figures(self, folder: str | Path | None = None) -> list[Path]:
-        """Write every figure as SVG and PNG, to figures/ in the run folder unless said."""
+        """Write every figure as SVG and PNG, to figures/ in the run folder by default."""
         from heedful.report.figures.draw import write_figures
 
         return write_figures(self.records, Path(folder) if folder else self.folder / "figures")
@@ -114,15 +112,13 @@ class Run:
         """Copy the run to a folder that does not exist yet."""
         if Path(folder).exists():
             raise RunError(f"{folder} exists already; save to a new folder.")
-        try:
+        with file_errors(f"Cannot write {folder}"):
             shutil.copytree(self.folder, folder)
-        except OSError as error:
-            raise RunError(f"Cannot write {folder}: {error.strerror or error}.") from error
         return Run(Path(folder))
 
 
 def temporary_run(folder: Path) -> Run:
-    """A run whose folder is removed when nobody holds the run any more, or at exit."""
+    """A run whose folder is removed when the run is no longer referenced, or at exit."""
     found = Run(folder)
     weakref.finalize(found, _remove, folder, os.getpid())
     return found

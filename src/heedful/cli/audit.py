@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from heedful.cli.options import (
     CleaningOption,
+    DataArgument,
     FieldsOption,
     LimitOption,
+    MinWordsOption,
     ModelArgument,
     QuietOption,
     SubjectOption,
@@ -30,46 +33,42 @@ ENGINES = ("local",)
 
 def audit(
     model: ModelArgument,
-    data: Annotated[str, typer.Argument(help="A file, a folder, hf:NAME, sst:PATH, …")],
-    out: Annotated[Path, typer.Option(help="The run folder to write or continue.")],
-    split: Annotated[str | None, typer.Option(help="The split. [default: test]")] = None,
+    data: DataArgument,
+    out: Annotated[Path, Option(help="The run folder to write or continue.")],
+    split: Annotated[str | None, Option(help="The split. [default: test]")] = None,
     checks: Annotated[
         str | None,
-        typer.Option(help="Checks by commas, or all. [default: those that retrain nothing]"),
+        Option(help="Checks by commas, or all. [default: those that retrain nothing]"),
     ] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Methods to compare with attention, by commas, or all.")
+        str | None, Option(help="Methods to compare with attention, by commas, or all.")
     ] = None,
-    plan: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
+    plan: Annotated[Path | None, Option(help="A TOML file of settings.")] = None,
     fields: FieldsOption = None,
     cleaning: CleaningOption = None,
     limit: LimitOption = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all random numbers.")] = None,
-    min_words: Annotated[int | None, typer.Option(min=1, help="Leave out shorter texts.")] = None,
+    seed: Annotated[int | None, Option(help="Seed of all random numbers.")] = None,
+    min_words: MinWordsOption = None,
     max_batch_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Limits memory; does not change results.")
+        int | None, Option(min=1, help="Limits memory; does not change results.")
     ] = None,
     subject: SubjectOption = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A first look: few texts and steps.")
-    ] = False,
+    quick: Annotated[bool, Option("--quick", help="A first look: few texts and steps.")] = False,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Models retrained in parallel. [default: one per core]"),
+        Option(min=1, help="Models retrained in parallel. [default: one per core]"),
     ] = None,
     train_limit: Annotated[
-        int | None, typer.Option(min=1, help="Retrain on the first N training texts only.")
+        int | None, Option(min=1, help="Retrain on the first N training texts only.")
     ] = None,
     retrained: Annotated[
-        Path | None, typer.Option(help="Folder of retrained models. [default: in the run]")
+        Path | None, Option(help="Folder of retrained models. [default: in the run]")
     ] = None,
     retrain_transformers: Annotated[
-        bool, typer.Option("--retrain-transformers", help="Allow fine-tuning of transformers.")
+        bool, Option("--retrain-transformers", help="Allow fine-tuning of transformers.")
     ] = False,
-    engine: Annotated[str, typer.Option(help="Where jobs run.")] = "local",
-    require: Annotated[
-        str | None, typer.Option(help="Exit with 1 unless this is the verdict.")
-    ] = None,
+    engine: Annotated[str, Option(help="Where jobs run.")] = "local",
+    require: Annotated[str | None, Option(help="Exit with 1 unless this is the verdict.")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Audit MODEL on DATA: run the checks, write the run folder, print the verdict."""

@@ -1,17 +1,16 @@
 """`heedful check`: what works for a model, and the expected cost."""
 
 import json
-from typing import Annotated
 
 import typer
 
-from heedful.cli.options import ModelArgument, SubjectOption, parse_subject_options
+from heedful.cli.options import JsonOption, ModelArgument, SubjectOption, parse_subject_options
 
 
 def check(
     model: ModelArgument,
     subject: SubjectOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Report what works for MODEL: attention path, parity, methods, checks, expected cost."""
     from heedful.api.functions import load

@@ -6,34 +6,31 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from heedful.cli.options import QuietOption, split_names
+from heedful.cli.options import HtmlOption, JsonOption, QuietOption, split_names
 from heedful.core.errors import ConfigError
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")],
-    methods: Annotated[
-        str | None, typer.Option(help="Methods of one run to compare, by commas.")
-    ] = None,
+    runs: Annotated[list[Path], Argument(metavar="RUN...", help="Run folders.")],
+    methods: Annotated[str | None, Option(help="Methods of one run to compare, by commas.")] = None,
     unpaired: Annotated[
         bool,
-        typer.Option("--unpaired", help="Compare runs on different texts, as independent samples."),
+        Option("--unpaired", help="Compare runs on different texts, as independent samples."),
     ] = False,
-    correction: Annotated[
-        str, typer.Option(help="Correction of p-values: holm, bh or none.")
-    ] = "holm",
+    correction: Annotated[str, Option(help="Correction of p-values: holm, bh or none.")] = "holm",
     level: Annotated[
-        float | None, typer.Option(help="Confidence level. [default: that of the first run]")
+        float | None, Option(help="Confidence level. [default: that of the first run]")
     ] = None,
     require: Annotated[
         list[str] | None,
-        typer.Option(help="Exit with 1 unless true: degree>=-0.05, same-answer; repeatable."),
+        Option(help="Exit with 1 unless true: degree>=-0.05, same-answer; repeatable."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    csv: Annotated[Path | None, typer.Option(help="Write every difference here.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the tables here.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page that opens offline.")] = None,
+    as_json: JsonOption = False,
+    csv: Annotated[Path | None, Option(help="Write every difference here.")] = None,
+    markdown: Annotated[Path | None, Option(help="Write the tables here.")] = None,
+    html: HtmlOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Compare runs with the first of them: paired differences, intervals, corrected p-values."""

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from heedful.cli.audit import audit_and_print
 from heedful.cli.options import QuietOption
@@ -21,10 +22,10 @@ CHECKS: tuple[str, ...] = ()  # all
 def demo(
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder of run and model. [default: runs/demo or runs/demo-transformer]"),
+        Option(help="Folder of run and model. [default: runs/demo or runs/demo-transformer]"),
     ] = None,
     transformer: Annotated[
-        bool, typer.Option("--transformer", help="Fine-tune MiniLM instead of a BiLSTM.")
+        bool, Option("--transformer", help="Fine-tune MiniLM instead of a BiLSTM.")
     ] = False,
     quiet: QuietOption = False,
 ) -> None:

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from heedful.cli.options import (
     CleaningOption,
     FieldsOption,
+    HtmlOption,
+    JsonOption,
     LimitOption,
     ModelArgument,
     QuietOption,
@@ -24,39 +27,33 @@ from heedful.core.errors import ConfigError
 
 def explain(
     model: ModelArgument,
-    text: Annotated[str | None, typer.Argument(help="The text to explain.")] = None,
+    text: Annotated[str | None, Argument(help="The text to explain.")] = None,
     question: Annotated[
-        str | None, typer.Option(help="A question about TEXT, or the other text of a pair.")
+        str | None, Option(help="A question about TEXT, or the other text of a pair.")
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Explain every text of this data; write to --out.")
+        str | None, Option(help="Explain every text of this data; write to --out.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="With --data: the .parquet to write.")] = None,
+    out: Annotated[Path | None, Option(help="With --data: the .parquet to write.")] = None,
     methods: Annotated[
         str | None,
-        typer.Option(
-            help="Methods by commas, or all. [default: no slow, patented or control ones]"
-        ),
+        Option(help="Methods by commas, or all. [default: no slow, patented or control ones]"),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", help="Set METHOD.SETTING=VALUE, as rollout.residual=0.3; repeatable."
-        ),
+        Option("--set", help="Set METHOD.SETTING=VALUE, as rollout.residual=0.3; repeatable."),
     ] = None,
     of: Annotated[
-        str | None, typer.Option(help="What is explained: probability, log_odds or logit.")
+        str | None, Option(help="What is explained: probability, log_odds or logit.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="The class to explain. [default: the predicted one]")
+        str | None, Option(help="The class to explain. [default: the predicted one]")
     ] = None,
-    granularity: Annotated[str, typer.Option(help="word or token.")] = "word",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    numbers: Annotated[bool, typer.Option("--numbers", help="Print a table of scores.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Write a page that opens offline.")] = None,
-    split: Annotated[
-        str | None, typer.Option(help="With --data: the split. [default: test]")
-    ] = None,
+    granularity: Annotated[str, Option(help="word or token.")] = "word",
+    as_json: JsonOption = False,
+    numbers: Annotated[bool, Option("--numbers", help="Print a table of scores.")] = False,
+    html: HtmlOption = None,
+    split: Annotated[str | None, Option(help="With --data: the split. [default: test]")] = None,
     fields: FieldsOption = None,
     cleaning: CleaningOption = None,
     limit: LimitOption = None,

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from enum import StrEnum
+from importlib import import_module
 from typing import Annotated
 
 import typer
-
-from heedful.core.registry import Registry
+from typer import Argument
 
 DATA_FORMS = {
     "FILE": "a .jsonl, .jsonl.gz, .csv or .parquet file with the columns text and label",
@@ -27,7 +27,14 @@ class PartKind(StrEnum):
     studies = "studies"
 
 
-def list_parts(what: Annotated[PartKind, typer.Argument(help="The kind of parts.")]) -> None:
+REGISTRY_MODULES = {
+    PartKind.methods: "heedful.methods",
+    PartKind.interventions: "heedful.checks.interventions",
+    PartKind.checks: "heedful.checks",
+}
+
+
+def list_parts(what: Annotated[PartKind, Argument(help="The kind of parts.")]) -> None:
     """List methods, interventions, checks, data, cleanings, families or studies."""
     width = 37 if what is PartKind.cleanings else 22
     for name, line in _lines(what):
@@ -67,19 +74,5 @@ def _lines(what: PartKind) -> Iterator[tuple[str, str]]:
             study = Study.read(name)
             yield name, f"{study.title}. {study.reference}"
     else:
-        registry = _registry(what)
+        registry = getattr(import_module(REGISTRY_MODULES[what]), what)
         yield from ((name, registry.summary(name)) for name in registry)
-
-
-def _registry(what: PartKind) -> Registry:
-    if what is PartKind.methods:
-        from heedful.methods import methods
-
-        return methods
-    if what is PartKind.interventions:
-        from heedful.checks.interventions import interventions
-
-        return interventions
-    from heedful.checks import checks
-
-    return checks

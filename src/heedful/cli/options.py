@@ -2,29 +2,38 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from heedful.core.errors import ConfigError
 from heedful.core.timing import Progress, no_progress
 
+if TYPE_CHECKING:
+    from heedful.data.dataset import Dataset
+
 ModelArgument = Annotated[
-    str, typer.Argument(metavar="MODEL", help="A heedful or transformers folder, or a hub id.")
+    str, Argument(metavar="MODEL", help="A heedful or transformers folder, or a hub id.")
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Print no progress and no card.")]
-SeedOption = Annotated[int, typer.Option(help="Seed of all random numbers.")]
-FieldsOption = Annotated[str | None, typer.Option(help="Columns, as text=review,label=stars.")]
+DataArgument = Annotated[str, Argument(help="A file, a folder, hf:NAME, sst:PATH, …")]
+JsonOption = Annotated[bool, Option("--json", help="Print JSON.")]
+HtmlOption = Annotated[Path | None, Option(help="Write a page that opens offline.")]
+MinWordsOption = Annotated[int | None, Option(min=1, help="Leave out shorter texts.")]
+BatchOption = Annotated[int | None, Option(min=1, help="Batch size. [default: 32]")]
+QuietOption = Annotated[bool, Option("--quiet", help="Print no progress and no card.")]
+SeedOption = Annotated[int, Option(help="Seed of all random numbers.")]
+FieldsOption = Annotated[str | None, Option(help="Columns, as text=review,label=stars.")]
 CleaningOption = Annotated[
     str | None,
-    typer.Option("--cleaning", help="Clean texts as a paper did; see list cleanings."),
+    Option("--cleaning", help="Clean texts as a paper did; see list cleanings."),
 ]
-LimitOption = Annotated[int | None, typer.Option(min=1, help="Use the first N texts only.")]
+LimitOption = Annotated[int | None, Option(min=1, help="Use the first N texts only.")]
 
 
 SubjectOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--subject",
         help="For transformers: layer=-1,head=3,position=last,dtype=float32,answers=yes|no.",
     ),
@@ -38,7 +47,7 @@ def parse_subject_options(text: str | None) -> dict[str, Any]:
 
     >>> parse_subject_options("layer=-1,answers=yes|no,chat=true")
     {'layer': -1, 'answers': ['yes', 'no'], 'chat': True}
-    >>> choices("answers= yes| no")
+    >>> parse_subject_options("answers= yes| no")
     {'answers': [' yes', ' no']}
     """
     found: dict[str, Any] = {}
@@ -62,6 +71,20 @@ def _parse_option(name: str, text: str) -> Any:
 def split_names(text: str | None) -> tuple[str, ...]:
     """Split names at commas."""
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+def read_train_and_dev(
+    data: str, *, cleaning: str | None, limit: int | None, **how: Any
+) -> tuple["Dataset", "Dataset | None"]:
+    """The training texts, at most `limit`, and the dev texts where the data has some."""
+    from heedful.data.dataset import DEV_NAMES
+    from heedful.data.read import read, splits
+
+    train = read(data, split="train", limit=limit, cleaning=cleaning, **how)
+    if not set(DEV_NAMES) & set(splits(data, cleaning=cleaning)):
+        return train, None
+    how = {"labels": train.labels} | how if how.get("labelled", True) else how
+    return train, read(data, split="dev", cleaning=cleaning, **how)
 
 
 @contextmanager

@@ -4,21 +4,20 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from heedful.cli.options import QuietOption
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    html: Annotated[Path | None, typer.Option(help="Write the page here.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write a model-card section here.")] = None,
-    figures: Annotated[Path | None, typer.Option(help="Write SVG and PNG figures here.")] = None,
+    run: Annotated[Path, Argument(help="A run folder.")],
+    html: Annotated[Path | None, Option(help="Write the page here.")] = None,
+    markdown: Annotated[Path | None, Option(help="Write a model-card section here.")] = None,
+    figures: Annotated[Path | None, Option(help="Write SVG and PNG figures here.")] = None,
     card: Annotated[
-        Path | None, typer.Option(help="Write text and figures for a model card here.")
+        Path | None, Option(help="Write text and figures for a model card here.")
     ] = None,
-    reviewer: Annotated[
-        Path | None, typer.Option(help="Write a page to sign, as .html or .md.")
-    ] = None,
+    reviewer: Annotated[Path | None, Option(help="Write a page to sign, as .html or .md.")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Write the report of RUN to RUN/report.html, or the requested files; needs no model."""

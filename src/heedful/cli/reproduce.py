@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from heedful.cli.options import QuietOption, progress_bar, split_names
 from heedful.core.errors import ConfigError, RunError
@@ -12,16 +13,14 @@ from heedful.core.errors import ConfigError, RunError
 if TYPE_CHECKING:
     from heedful.studies.results.claims import ClaimFinding
 
-StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="See `heedful list studies`.")]
-DataRootOption = Annotated[
-    Path, typer.Option(help="The folder of data sets, under their usual names.")
-]
+StudyArgument = Annotated[str, Argument(metavar="STUDY", help="See `heedful list studies`.")]
+DataRootOption = Annotated[Path, Option(help="The folder of data sets, under their usual names.")]
 OutOption = Annotated[
     Path | None,
-    typer.Option(help="Folder to write or continue. [default: runs/STUDY or runs/STUDY-quick]"),
+    Option(help="Folder to write or continue. [default: runs/STUDY or runs/STUDY-quick]"),
 ]
 TrainLimitsOption = Annotated[
-    str | None, typer.Option(help="Maximum of training texts, by set: snli=10000,imdb=5000.")
+    str | None, Option(help="Maximum of training texts, by set: snli=10000,imdb=5000.")
 ]
 
 
@@ -29,30 +28,26 @@ def reproduce(
     study: StudyArgument,
     data_root: DataRootOption,
     out: OutOption = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A sample of everything.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Models of each kind.")] = None,
+    quick: Annotated[bool, Option("--quick", help="A sample of everything.")] = False,
+    seeds: Annotated[int | None, Option(min=1, help="Models of each kind.")] = None,
     main_seeds: Annotated[
-        int, typer.Option(min=0, help="Models of the study's main kind, if more are wanted.")
+        int, Option(min=0, help="Models of the study's main kind, if more are wanted.")
     ] = 0,
-    sets: Annotated[
-        str | None, typer.Option(help="Data sets, by commas. [default: all found]")
-    ] = None,
+    sets: Annotated[str | None, Option(help="Data sets, by commas. [default: all found]")] = None,
     encoders: Annotated[
-        str | None, typer.Option(help="Encoders, by commas. [default: all of the study]")
+        str | None, Option(help="Encoders, by commas. [default: all of the study]")
     ] = None,
     attentions: Annotated[
-        str | None, typer.Option(help="Attentions, by commas. [default: all of the study]")
+        str | None, Option(help="Attentions, by commas. [default: all of the study]")
     ] = None,
     transformers: Annotated[
-        str | None, typer.Option(help="minilm, folders or hub ids to fine-tune and audit as well.")
+        str | None, Option(help="minilm, folders or hub ids to fine-tune and audit as well.")
     ] = None,
     train: TrainLimitsOption = None,
-    test: Annotated[
-        str | None, typer.Option(help="Maximum of test texts, by set: imdb=1000.")
-    ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Cells that run in parallel.")] = 2,
+    test: Annotated[str | None, Option(help="Maximum of test texts, by set: imdb=1000.")] = None,
+    workers: Annotated[int, Option(min=1, help="Cells that run in parallel.")] = 2,
     page_only: Annotated[
-        bool, typer.Option("--page-only", help="Run nothing; write the page of the results so far.")
+        bool, Option("--page-only", help="Run nothing; write the page of the results so far.")
     ] = False,
     quiet: QuietOption = False,
 ) -> None:

@@ -6,14 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from heedful.cli.options import (
+    BatchOption,
     CleaningOption,
+    DataArgument,
     FieldsOption,
     LimitOption,
+    MinWordsOption,
     QuietOption,
     SeedOption,
     progress_bar,
+    read_train_and_dev,
 )
 from heedful.core.errors import ConfigError
 
@@ -34,70 +39,50 @@ RECURRENT_OPTIONS = (
     "digits",
 )
 TRANSFORMER_OPTIONS = ("max_tokens",)
-
+RECIPE_OPTIONS = (*RECURRENT_OPTIONS, *TRANSFORMER_OPTIONS, "epochs", "batch", "rate", "seed")
 
 EncoderOption = Annotated[
-    str, typer.Option(help="bilstm, cnn, average, mlp; minilm, or a transformers folder or hub id.")
+    str, Option(help="bilstm, cnn, average, mlp; minilm, or a transformers folder or hub id.")
 ]
 AttentionOption = Annotated[
-    str | None, typer.Option(help="additive, dot or uniform. [default: additive]")
+    str | None, Option(help="additive, dot or uniform. [default: additive]")
 ]
-EmbeddingsOption = Annotated[
-    str | None, typer.Option(help="A GloVe or word2vec text file, or glove.")
-]
-RateOption = typer.Option(min=0, help="Learning rate. [default: 0.001; 0.00005 for transformers]")
-PatienceOption = typer.Option(min=1, help="Stop after so many epochs without a better dev score.")
-MaxTokensOption = typer.Option(min=8, help="Truncate longer texts of transformers. [default: 512]")
+EmbeddingsOption = Annotated[str | None, Option(help="A GloVe or word2vec text file, or glove.")]
+RateOption = Option(min=0, help="Learning rate. [default: 0.001; 0.00005 for transformers]")
+PatienceOption = Option(min=1, help="Stop after so many epochs without a better dev score.")
+MaxTokensOption = Option(min=8, help="Truncate longer texts of transformers. [default: 512]")
 
 
 def train(
-    data: Annotated[str, typer.Argument(help="A file, a folder, hf:NAME, sst:PATH, …")],
-    out: Annotated[Path, typer.Option(help="The model folder to write.")],
+    data: DataArgument,
+    out: Annotated[Path, Option(help="The model folder to write.")],
     encoder: EncoderOption = "bilstm",
     attention: AttentionOption = None,
     embeddings: EmbeddingsOption = None,
     fields: FieldsOption = None,
     cleaning: CleaningOption = None,
-    epochs: Annotated[
-        int | None, typer.Option(min=1, help="[default: 8; 3 for transformers]")
-    ] = None,
+    epochs: Annotated[int | None, Option(min=1, help="[default: 8; 3 for transformers]")] = None,
     patience: Annotated[int | None, PatienceOption] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Batch size. [default: 32]")] = None,
+    batch: BatchOption = None,
     rate: Annotated[float | None, RateOption] = None,
     seed: SeedOption = 0,
     limit: LimitOption = None,
-    min_df: Annotated[
-        int | None, typer.Option(min=1, help="Minimum of texts a word occurs in.")
-    ] = None,
-    min_words: Annotated[int | None, typer.Option(min=1, help="Leave out shorter texts.")] = None,
+    min_df: Annotated[int | None, Option(min=1, help="Minimum of texts a word occurs in.")] = None,
+    min_words: MinWordsOption = None,
     max_words: Annotated[
-        int | None, typer.Option(min=1, help="Truncate longer texts. [default: 1000]")
+        int | None, Option(min=1, help="Truncate longer texts. [default: 1000]")
     ] = None,
     max_tokens: Annotated[int | None, MaxTokensOption] = None,
-    punctuation: Annotated[str | None, typer.Option(help="split or drop. [default: split]")] = None,
-    digits: Annotated[str | None, typer.Option(help="keep or qqq. [default: keep]")] = None,
+    punctuation: Annotated[str | None, Option(help="split or drop. [default: split]")] = None,
+    digits: Annotated[str | None, Option(help="keep or qqq. [default: keep]")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Train an attention classifier on DATA, or fine-tune a transformer, and write it to a folder.
 
     The same command continues an interrupted fine-tuning.
     """
-    given: dict[str, Any] = {
-        "attention": attention,
-        "embeddings": embeddings,
-        "epochs": epochs,
-        "patience": patience,
-        "batch": batch,
-        "rate": rate,
-        "seed": seed,
-        "min_df": min_df,
-        "min_words": min_words,
-        "max_words": max_words,
-        "max_tokens": max_tokens,
-        "punctuation": punctuation,
-        "digits": digits,
-    }
-    chosen = {name: one for name, one in given.items() if one is not None}
+    options = locals()
+    chosen = {name: options[name] for name in RECIPE_OPTIONS if options[name] is not None}
     recipe = _recipe(encoder, chosen, cleaning)
     train_and_save(data, out, recipe, fields=fields, cleaning=cleaning, limit=limit, quiet=quiet)
 
@@ -113,13 +98,7 @@ def train_and_save(
     quiet: bool = False,
 ) -> "Subject":
     """Train on the train split, select the epoch on dev, save, and print a summary."""
-    from heedful.data.dataset import DEV_NAMES
-    from heedful.data.read import read, splits
-
-    known = read(data, split="train", fields=fields, limit=limit, cleaning=cleaning)
-    dev = None
-    if set(DEV_NAMES) & set(splits(data, cleaning=cleaning)):
-        dev = read(data, split="dev", fields=fields, labels=known.labels, cleaning=cleaning)
+    known, dev = read_train_and_dev(data, fields=fields, cleaning=cleaning, limit=limit)
     with progress_bar("training", quiet=quiet) as progress:
         subject, history = _train_model(known, dev, recipe, out, progress)
     if not quiet:

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from heedful.cli.options import (
+    BatchOption,
     CleaningOption,
     FieldsOption,
     LimitOption,
@@ -15,28 +17,23 @@ from heedful.cli.options import (
     SubjectOption,
     parse_subject_options,
     progress_bar,
+    read_train_and_dev,
 )
 
 if TYPE_CHECKING:
-    from heedful.data.dataset import Dataset
     from heedful.models.diffmask import Explainer
-    from heedful.models.protocols import Subject
 
-EpsilonOption = typer.Option(help="KL by which the output may change. [default: 0.1]")
+EpsilonOption = Option(help="KL by which the output may change. [default: 0.1]")
 
 
 def diffmask(
     model: ModelArgument,
-    data: Annotated[
-        str, typer.Argument(help="Texts like those of the model; labels are not read.")
-    ],
-    out: Annotated[Path, typer.Option(help="The explainer folder to write.")],
-    epochs: Annotated[int | None, typer.Option(min=1, help="[default: 10]")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Batch size. [default: 32]")] = None,
+    data: Annotated[str, Argument(help="Texts like those of the model; labels are not read.")],
+    out: Annotated[Path, Option(help="The explainer folder to write.")],
+    epochs: Annotated[int | None, Option(min=1, help="[default: 10]")] = None,
+    batch: BatchOption = None,
     epsilon: Annotated[float | None, EpsilonOption] = None,
-    rate: Annotated[
-        float | None, typer.Option(min=0, help="Learning rate. [default: 0.001]")
-    ] = None,
+    rate: Annotated[float | None, Option(min=0, help="Learning rate. [default: 0.001]")] = None,
     fields: FieldsOption = None,
     cleaning: CleaningOption = None,
     limit: LimitOption = None,
@@ -55,30 +52,13 @@ def diffmask(
     given = {"epochs": epochs, "batch": batch, "epsilon": epsilon, "rate": rate, "seed": seed}
     recipe = Masking(**{name: one for name, one in given.items() if one is not None})  # type: ignore[arg-type]
     loaded = load(model, **parse_subject_options(subject))
-    train, dev = _read(loaded, data, fields=fields, cleaning=cleaning, limit=limit)
+    # labels are read only where a cleaning may need them
+    labels = {"labelled": False} if cleaning is None else {"labels": loaded.labels}
+    train, dev = read_train_and_dev(data, fields=fields, cleaning=cleaning, limit=limit, **labels)
     with lock_folder(out), progress_bar("training", quiet=quiet) as progress:
         found = fit_diffmask(loaded, train, recipe, out=out, dev=dev, progress=progress)
     if not quiet:
         _print_summary(found, model, data, out)
-
-
-def _read(
-    subject: "Subject", data: str, *, fields: str | None, cleaning: str | None, limit: int | None
-) -> tuple["Dataset", "Dataset | None"]:
-    """Training and dev texts; labels are read only where a cleaning may need them."""
-    from functools import partial
-
-    from heedful.data.dataset import DEV_NAMES
-    from heedful.data.read import read, splits
-
-    read_data = partial(read, data, fields=fields, cleaning=cleaning)
-    if cleaning is None:
-        read_data = partial(read_data, labelled=False)
-    else:
-        read_data = partial(read_data, labels=subject.labels)
-    has_dev = set(DEV_NAMES) & set(splits(data, cleaning=cleaning))
-    dev = read_data(split="dev") if has_dev else None
-    return read_data(split="train", limit=limit), dev
 
 
 def _print_summary(found: "Explainer", model: str, data: str, out: Path) -> None:

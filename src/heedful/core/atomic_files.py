@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from heedful.core.errors import RunError
+from heedful.core.errors import file_errors
 
 DRAFT = ".draft"
 
@@ -18,7 +18,7 @@ def write_atomic(path: Path, content: str | bytes) -> None:
 
 def save_atomic(path: Path, save: Callable[[str], object]) -> None:
     """Let `save` write a draft in the folder of `path`, then rename it to `path`."""
-    try:
+    with file_errors(f"Cannot write {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=DRAFT)
         os.close(handle)
@@ -31,8 +31,6 @@ def save_atomic(path: Path, save: Callable[[str], object]) -> None:
             _sync_folder(path.parent)
         finally:
             Path(draft).unlink(missing_ok=True)
-    except OSError as error:
-        raise RunError(f"Cannot write {path}: {error.strerror or error}.") from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -47,17 +45,12 @@ def _sync_folder(folder: Path) -> None:
 
 def remove_file(path: Path) -> None:
     """Remove a file if it exists."""
-    try:
-        if path.exists():
-            path.unlink()
-    except OSError as error:
-        raise RunError(f"Cannot remove {path}: {error.strerror or error}.") from error
+    with file_errors(f"Cannot remove {path}"):
+        path.unlink(missing_ok=True)
 
 
 def remove_drafts(folder: Path) -> None:
     """Remove drafts that a killed process left; no other process may use the folder."""
-    try:
+    with file_errors(f"Cannot write to {folder}"):
         for draft in folder.glob(f".????????{DRAFT}"):  # mkstemp's eight letters
             draft.unlink(missing_ok=True)
-    except OSError as error:
-        raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from heedful.core.errors import ShapeError
 
@@ -137,34 +138,33 @@ def collate(
 
     `classes` is the number of classes; it is needed where texts allow only some of them.
     """
-    width = max(len(text.ids) for text in encoded)
-    ids = torch.full((len(encoded), width), pad_id, dtype=torch.long)
-    word = torch.full((len(encoded), width), -1, dtype=torch.long)
-    present = torch.zeros(len(encoded), width, dtype=torch.bool)
-    types = None if encoded[0].types is None else torch.zeros_like(ids)
-    for row, text in enumerate(encoded):
-        start = width - len(text.ids) if left else 0
-        here = slice(start, start + len(text.ids))
-        ids[row, here] = torch.tensor(text.ids)
-        word[row, here] = torch.tensor(text.word)
-        present[row, here] = True
-        if types is not None and text.types is not None:
-            types[row, here] = torch.tensor(text.types)
-    numbers = tuple(text.index for text in encoded)
-    queries, allowed = _queries(encoded), _allowed(encoded, classes)
-    return Batch(ids, present, word >= 0, numbers, types, word, queries, allowed)
-
-
-def _queries(encoded: Sequence[Encoded]) -> Int[Tensor, "B Q"] | None:
+    side = "left" if left else "right"
+    ids = _pad([text.ids for text in encoded], pad_id, side=side)
+    word = _pad([text.word for text in encoded], -1, side=side)
+    present = _pad([(1,) * len(text.ids) for text in encoded], side=side).bool()
+    types = None
+    if encoded[0].types is not None:
+        types = _pad([text.types or (0,) * len(text.ids) for text in encoded], side=side)
     queries = [text.query for text in encoded if text.query is not None]
-    if not queries:
-        return None
-    if len(queries) < len(encoded):
+    if queries and len(queries) < len(encoded):
         raise ShapeError(f"{len(queries)} of {len(encoded)} texts have a query; all or none must.")
-    padded = torch.zeros(len(queries), max(map(len, queries)), dtype=torch.long)
-    for row, query in enumerate(queries):
-        padded[row, : len(query)] = torch.tensor(query)
-    return padded
+    return Batch(
+        ids,
+        present,
+        word >= 0,
+        tuple(text.index for text in encoded),
+        types,
+        word,
+        _pad(queries) if queries else None,
+        _allowed(encoded, classes),
+    )
+
+
+def _pad(
+    rows: Sequence[tuple[int, ...]], padding: int = 0, *, side: str = "right"
+) -> Int[Tensor, "B T"]:
+    tensors = [torch.tensor(row, dtype=torch.long) for row in rows]
+    return pad_sequence(tensors, batch_first=True, padding_value=padding, padding_side=side)
 
 
 def _allowed(encoded: Sequence[Encoded], classes: int | None) -> Bool[Tensor, "B C"] | None:

@@ -1,4 +1,4 @@
-"""A cache that keeps few values: what was not used for longest goes first."""
+"""A cache of bounded size that removes the least recently used value first."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 
 
 class LRUCache(Generic[Key, Value]):
-    """The `size` values that were used last.
+    """Keeps the `size` most recently used values.
 
     >>> cache = LRUCache[str, str](size=2)
     >>> [cache.get(name, lambda: f"new {name}") for name in ("a", "b", "a", "c")]
@@ -23,7 +23,7 @@ class LRUCache(Generic[Key, Value]):
         self._values: OrderedDict[Key, Value] = OrderedDict()
 
     def get(self, key: Key, make: Callable[[], Value]) -> Value:
-        """The value, made where it is not here; room for it is cleared before."""
+        """The value of a key, computed if it is missing; old values are removed before that."""
         if key not in self._values:
             while len(self._values) >= self.size:
                 self._values.popitem(last=False)

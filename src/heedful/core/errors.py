@@ -11,6 +11,9 @@ HeedfulError
 └── AttentionUnavailable  the model gives no attention weights to audit
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class HeedfulError(Exception):
     """Base of all errors heedful raises on purpose; the command line shows its message alone."""
@@ -56,3 +59,18 @@ def is_out_of_memory(error: BaseException) -> bool:
     """
     named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     return named or "allocate" in str(error)
+
+
+@contextmanager
+def file_errors(refusal: str) -> Iterator[None]:
+    """Turn the operating system's errors in the block into a RunError that begins with `refusal`.
+
+    >>> with file_errors("Cannot write x"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    heedful.core.errors.RunError: Cannot write x: No space left on device.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RunError(f"{refusal}: {error.strerror or error}.") from error

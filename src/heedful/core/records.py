@@ -1,7 +1,7 @@
 """What an audit records: measurements, estimates and the verdict. No torch; versioned JSON."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -193,10 +193,7 @@ class CheckResult:
         """The estimate of a measure under exactly these keys; one without a value if absent."""
         if not keys:
             return self.estimates.get(measure, NO_ESTIMATE)
-        for row in self.rows(measure, **keys):
-            if all(getattr(row, name) is None for name in ROW_KEYS if name not in keys):
-                return row.estimate
-        return NO_ESTIMATE
+        return next((row.estimate for row in self._exactly(measure, keys)), NO_ESTIMATE)
 
     def rows(self, measure: str, **keys: Any) -> list[EstimateRow]:
         """The rows of a measure that have these keys, whatever else they have."""
@@ -208,11 +205,13 @@ class CheckResult:
 
     def by_method(self, measure: str, **keys: Any) -> dict[str, Estimate]:
         """The estimates of a measure by method, where nothing but `keys` tells rows apart."""
-        return {str(row.method): row.estimate for row in self._only("method", measure, keys)}
+        return {str(row.method): row.estimate for row in self._exactly(measure, keys, "method")}
 
     def by_class(self, measure: str, **keys: Any) -> dict[str, Estimate]:
         """The estimates of a measure by predicted class."""
-        return {str(row.predicted): row.estimate for row in self._only("predicted", measure, keys)}
+        return {
+            str(row.predicted): row.estimate for row in self._exactly(measure, keys, "predicted")
+        }
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -224,13 +223,15 @@ class CheckResult:
         """The methods that have rows, in their order."""
         return tuple(dict.fromkeys(row.method for row in self.by if row.method is not None))
 
-    def _only(self, axis: str, measure: str, keys: Mapping[str, Any]) -> Iterable[EstimateRow]:
-        unused = [name for name in ROW_KEYS if name != axis and name not in keys]
-        return (
-            row
-            for row in self.rows(measure, **keys)
-            if getattr(row, axis) is not None and all(getattr(row, k) is None for k in unused)
-        )
+    def _exactly(
+        self, measure: str, keys: Mapping[str, Any], axis: str | None = None
+    ) -> Iterator[EstimateRow]:
+        """The rows with these keys, with any value of `axis`, and with no other key."""
+        others = set(ROW_KEYS) - keys.keys() - {axis}
+        for row in self.rows(measure, **keys):
+            known = axis is None or getattr(row, axis) is not None
+            if known and all(getattr(row, name) is None for name in others):
+                yield row
 
     def to_dict(self) -> dict[str, Any]:
         """The entry of verdict.json."""

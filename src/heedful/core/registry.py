@@ -56,7 +56,7 @@ class Registry:
         return len(tuple(iter(self)))
 
     def build(self, name: str, /, **settings: Any) -> Any:
-        """Make the part with these settings; an unknown setting is an error, not a silence."""
+        """Make the part with these settings; an unknown setting is an error."""
         part = self[name]
         known = [f.name for f in fields(part) if f.init] if is_dataclass(part) else []
         if extra := sorted(set(settings) - set(known)):

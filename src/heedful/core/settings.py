@@ -20,6 +20,7 @@ from pydantic import ConfigDict, InstanceOf, TypeAdapter, ValidationError
 from heedful.core.errors import ConfigError
 
 PositiveInt = Annotated[int, Ge(1)]
+NonNegativeInt = Annotated[int, Ge(0)]
 PositiveFloat = Annotated[float, Gt(0)]
 Fraction = Annotated[float, Ge(0), Le(1)]
 PositiveFraction = Annotated[float, Gt(0), Le(1)]
@@ -38,14 +39,17 @@ def setting_types(part: Any) -> dict[str, Any]:
 
 
 def check_setting(name: str, value: Any, hint: Any) -> Any:
-    """Return the value as its annotation has it (1 as 1.0 for a float), or raise ConfigError.
+    """Return the value as its annotation has it, or raise ConfigError.
+
+    A whole number becomes a float and a list a tuple where the annotation says so.
 
     >>> check_setting("samples", 0, PositiveInt)
     Traceback (most recent call last):
     heedful.core.errors.ConfigError: samples must be a whole number of at least 1, not 0.
     """
+    listed = get_origin(hint) is tuple and isinstance(value, list)
     try:
-        return _validator(hint)(value)
+        return _validator(hint)(tuple(value) if listed else value)
     except ValidationError:
         raise ConfigError(f"{name} must be {describe_type(hint)}, not {value!r}.") from None
 
@@ -99,7 +103,8 @@ def describe_type(hint: Any) -> str:
     if origin in (Union, UnionType):
         return " or ".join(describe_type(one) for one in arguments if one is not NoneType)
     if origin is tuple:
-        base, *limits = get_args(arguments[0]) if _is_annotated(arguments[0]) else arguments[:1]
+        unpacked = get_origin(arguments[0]) in (Annotated, Union, UnionType)
+        base, *limits = get_args(arguments[0]) if unpacked else arguments[:1]
         return f"a list of {LIST_WORDS.get(base) or describe_type(base)}{_describe_range(limits)}"
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return "a table"
@@ -118,10 +123,6 @@ def _describe_range(limits: Any) -> str:
 
 def _limit(one: Any) -> Any:
     return getattr(one, type(one).__name__.lower())
-
-
-def _is_annotated(hint: Any) -> bool:
-    return get_origin(hint) is Annotated
 
 
 @cache

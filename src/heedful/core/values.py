@@ -4,7 +4,8 @@ Axes: B texts, T tokens, C classes, D width of a state, E width of an embedding.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -51,19 +52,12 @@ class Forward:
     def detached(self) -> "Forward":
         """The same numbers without the autograd graph, all in the dtype of the logits."""
 
-        def detach(maps: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-            return tuple(each.detach().to(self.logits.dtype) for each in maps)
+        def detach(value: Any) -> Any:
+            if isinstance(value, tuple):
+                return tuple(each.detach().to(self.logits.dtype) for each in value)
+            return None if value is None else value.detach()
 
-        return Forward(
-            self.logits.detach(),
-            self.attention.detach(),
-            self.states.detach(),
-            None if self.rows is None else self.rows.detach(),
-            detach(self.maps),
-            detach(self.encoder_maps),
-            detach(self.decoder_maps),
-            None if self.question is None else self.question.detach(),
-        )
+        return Forward(**{one.name: detach(getattr(self, one.name)) for one in fields(self)})
 
     @property
     def probabilities(self) -> Float[Tensor, "B C"]:

@@ -1,4 +1,4 @@
-"""What an explanation of one text is kept as; no torch."""
+"""The record of an explanation of one text; no torch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ from typing import Any
 class MethodScores:
     """One method's scores of a text, with what they mean.
 
-    `of` is what is explained (the probability of the target, say), None where the method knows no
-    such choice; `settings` are those that were set to something else than usual.
+    `of` is what is explained (the probability of the target, say), None where the method has no
+    such choice; `settings` are those that differ from the defaults.
     """
 
     kind: str
@@ -28,11 +28,11 @@ class MethodScores:
 
 @dataclass(frozen=True, slots=True)
 class TextExplanation:
-    """A text, a target class, and what each method says of every word.
+    """A text, a target class, and the scores of every method.
 
-    `probability` is that of the target; `refused` holds the reason of every method that cannot
-    serve this model or text; `truncated` says that the model did not read the text to its end.
-    `question` is what was asked about the text, or the other text of a pair, where there is one.
+    `probability` is that of the target; `refused` holds the reason of every method that does not
+    apply to this model or text; `truncated` says that the model did not read the text to its end.
+    `question` is a question about the text, or the other text of a pair, where there is one.
     """
 
     text: str

@@ -1,6 +1,7 @@
-"""A run folder as it lies on disk: names, columns, and how to read them. Needs no torch."""
+"""The files of a run folder, and how to read them. Needs no torch."""
 
 import json
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,49 +12,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from heedful.core.errors import RunError
-from heedful.core.records import WORD_SCORES, Verdict
+from heedful.core.records import Verdict
 from heedful.results import schema1
-from heedful.results.tables import PartitionedTable, gather_columns
+from heedful.results.tables import (
+    MAP_SCHEMA,
+    MEASUREMENT_SCHEMA,
+    TEXT_SCHEMA,
+    PartitionedTable,
+    gather_columns,
+)
 
 PLAN, MANIFEST, VERDICT, REPORT = "plan.toml", "manifest.json", "verdict.json", "report.html"
 MEASUREMENTS, TEXTS, MAPS = "measurements", "texts", "maps"
-MEASUREMENT_SCHEMA = pa.schema(
-    [
-        ("instance", pa.int64()),
-        ("predicted", pa.string()),
-        ("label", pa.string()),
-        ("check", pa.string()),
-        ("measure", pa.string()),
-        ("method", pa.string()),
-        ("layer", pa.int64()),
-        ("head", pa.int64()),
-        ("seed", pa.int64()),
-        ("setting", pa.string()),
-        ("value", pa.float64()),
-    ]
-)
-TEXT_SCHEMA = pa.schema(
-    [
-        ("instance", pa.int64()),
-        ("predicted", pa.string()),
-        ("label", pa.string()),
-        ("probability", pa.float64()),
-        ("words", pa.list_(pa.string())),
-        *((name, pa.list_(pa.float64())) for name in WORD_SCORES),
-        ("question", pa.string()),  # of runs that are older than this column it is null
-    ]
-)
 
-MAP_SCHEMA = pa.schema(
-    [
-        ("instance", pa.int64()),
-        ("layer", pa.int64()),
-        ("head", pa.int64()),
-        ("queries", pa.list_(pa.string())),
-        ("keys", pa.list_(pa.string())),
-        ("weights", pa.list_(pa.float64())),
-    ]
-)
+
+MANIFEST_TYPES: dict[str, type] = {
+    **dict.fromkeys(("data", "model", "versions"), dict),
+    "level": float,
+    "seed": int,
+}
 
 
 @dataclass(frozen=True)
@@ -97,28 +74,43 @@ class RunFolder:
         try:
             found: Any = json.loads(self.text(MANIFEST))
         except (ValueError, RecursionError) as error:
-            raise RunError(f"{self.path / MANIFEST} is damaged: {error}.") from error
+            raise self._damage(MANIFEST, error) from error
         if not isinstance(found, dict):
-            raise RunError(f"{self.path / MANIFEST} is damaged: it must hold a JSON object.")
-        return dict(found)
+            raise self._damage(MANIFEST, "it must hold a JSON object")
+        for name, kind in MANIFEST_TYPES.items():
+            if not isinstance(found.get(name, kind()), kind):
+                raise self._damage(MANIFEST, f"{name} is no {kind.__name__}")
+        return found
+
+    def plan(self) -> dict[str, Any]:
+        """The content of plan.toml."""
+        try:
+            found = tomllib.loads(self.text(PLAN))
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise self._damage(PLAN, error) from error
+        settings = found.get("settings", {})
+        tables = {name: found.get(name, {}) for name in ("fields", "settings")}
+        if isinstance(settings, dict):
+            tables |= {f"settings.{name}": own for name, own in settings.items()}
+        for name, table in tables.items():
+            if not isinstance(table, dict):
+                raise self._damage(PLAN, f"{name} is no table")
+        return found
 
     def texts(self) -> PartitionedTable | None:
         """The words and scores of every text, or None where the run kept none."""
-        paths = self.files(TEXTS)
-        return (
-            PartitionedTable(tuple(partial(read_parquet, one, TEXT_SCHEMA) for one in paths))
-            if paths
-            else None
-        )
+        return self._read_all(TEXTS, TEXT_SCHEMA)
 
     def maps(self) -> PartitionedTable | None:
         """Every layer's and head's attention of a few texts, or None where the run kept none."""
-        paths = self.files(MAPS)
-        return (
-            PartitionedTable(tuple(partial(read_parquet, one, MAP_SCHEMA) for one in paths))
-            if paths
-            else None
-        )
+        return self._read_all(MAPS, MAP_SCHEMA)
+
+    def _read_all(self, kind: str, schema: pa.Schema) -> PartitionedTable | None:
+        readers = tuple(partial(read_parquet, one, schema) for one in self.files(kind))
+        return PartitionedTable(readers) if readers else None
+
+    def _damage(self, name: str, reason: object) -> RunError:
+        return RunError(f"{self.path / name} is damaged: {reason}.")
 
     def text(self, name: str) -> str:
         """One of the run's text files."""
@@ -145,12 +137,12 @@ def read_measurements(path: Path, columns: Sequence[str] | None = None) -> pa.Ta
     """The rows of one file of measurements, in the columns of schema 2."""
     if measurement_schema(path) == 2:
         return read_parquet(path, MEASUREMENT_SCHEMA, columns)
-    table = schema1.upgrade_measurements(read_parquet(path, schema1.MEASUREMENT_SCHEMA))
+    table = schema1.upgrade_measurements(read_parquet(path, schema1.SCHEMA_1))
     return table if columns is None else table.select(list(columns))
 
 
 def read_parquet(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
-    """A Parquet file's rows under a schema, all of its columns or those asked for."""
+    """A Parquet file's rows under a schema, all of its columns or the given ones."""
     try:
         return pq.read_table(path, schema=schema, columns=columns and list(columns))
     except (pa.ArrowException, OSError) as error:

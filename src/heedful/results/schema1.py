@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from heedful.core.errors import RunError
 from heedful.core.records import (
+    KEY_COLUMNS,
     ROW_KEYS,
     SCHEMA,
     Estimate,
@@ -24,19 +25,10 @@ from heedful.core.records import (
     parse_verdict,
 )
 from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.results.tables import MeasurementColumns
+from heedful.results.tables import MEASUREMENT_SCHEMA, MeasurementColumns
 
-MEASUREMENT_SCHEMA = pa.schema(
-    [
-        ("instance", pa.int64()),
-        ("predicted", pa.string()),
-        ("label", pa.string()),
-        ("check", pa.string()),
-        ("measure", pa.string()),
-        ("setting", pa.string()),
-        ("value", pa.float64()),
-    ]
-)
+ADDED_COLUMNS = ("method", "layer", "head", "seed")
+SCHEMA_1 = pa.schema([one for one in MEASUREMENT_SCHEMA if one.name not in ADDED_COLUMNS])
 REMOVAL = (
     *("comprehensiveness", "sufficiency", "beyond_random", "p_beyond_random", "diagnosticity"),
     *("worst", "flip", "infidelity", "infidelity_scaled", "violation", "sensitivity"),
@@ -106,15 +98,11 @@ def upgrade_measurements(table: pa.Table) -> pa.Table:
     fields = ("check", "measure", "setting")
     triples = list(zip(*(table[name].to_pylist() for name in fields), strict=True))
     keys = [upgrade_key(*triple) for triple in triples]
-    columns: dict[str, Any] = {name: table[name] for name in ("instance", "predicted", "label")}
-    columns["check"] = table["check"]
-    for name, kind in (
-        *(("measure", pa.string()), ("method", pa.string())),
-        *(("layer", pa.int64()), ("head", pa.int64()), ("seed", pa.int64())),
-        ("setting", pa.string()),
-    ):
-        columns[name] = pa.array([getattr(key, name) for key in keys], kind)
-    return pa.table({**columns, "value": table["value"]})
+    columns = {name: table[name] for name in ("instance", "predicted", "label", "check", "value")}
+    for name in ("measure", *KEY_COLUMNS):
+        column = [getattr(key, name) for key in keys]
+        columns[name] = pa.array(column, MEASUREMENT_SCHEMA.field(name).type)
+    return pa.table(columns).select(MEASUREMENT_SCHEMA.names)
 
 
 def read_verdict(text: str) -> Verdict:

@@ -12,12 +12,38 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from heedful.core.errors import RunError
-from heedful.core.records import KEY_COLUMNS, MeasureKey
+from heedful.core.records import KEY_COLUMNS, WORD_SCORES, MeasureKey
 
 TableReader = Callable[[Sequence[str] | None], pa.Table]
 TextValues = Float64[np.ndarray, "n"]
 SeedTable = Float64[np.ndarray, "_ _"]  # one row per seed, one column per text
 KEY_FIELDS = ("check", "measure", *KEY_COLUMNS)
+MEASUREMENT_SCHEMA = pa.schema(
+    {
+        "instance": pa.int64(),
+        **dict.fromkeys(("predicted", "label", "check", "measure", "method"), pa.string()),
+        **dict.fromkeys(("layer", "head", "seed"), pa.int64()),
+        "setting": pa.string(),
+        "value": pa.float64(),
+    }
+)
+TEXT_SCHEMA = pa.schema(
+    {
+        "instance": pa.int64(),
+        **dict.fromkeys(("predicted", "label"), pa.string()),
+        "probability": pa.float64(),
+        "words": pa.list_(pa.string()),
+        **dict.fromkeys(WORD_SCORES, pa.list_(pa.float64())),
+        "question": pa.string(),  # null in runs that are older than this column
+    }
+)
+MAP_SCHEMA = pa.schema(
+    {
+        **dict.fromkeys(("instance", "layer", "head"), pa.int64()),
+        **dict.fromkeys(("queries", "keys"), pa.list_(pa.string())),
+        "weights": pa.list_(pa.float64()),
+    }
+)
 Pieces = list[tuple[NDArray[np.int64], NDArray[np.float64]]]
 
 
@@ -160,3 +186,12 @@ def _arrange(
         if len(whose) < len(instances) and key._replace(method=None).plain:
             partial[str(key)] = None
     return MeasurementColumns(instances, predicted[first], label[first], values, tuple(partial))
+
+
+def import_pandas() -> Any:
+    """The pandas package, or the error that says how to install it."""
+    try:
+        import pandas
+    except ImportError:
+        raise RunError("to_dataframe needs pandas: pip install pandas.") from None
+    return pandas

@@ -12,8 +12,7 @@ from heedful.comparison.requirements import parse_requirement
 from heedful.core.errors import ConfigError, RunError
 from heedful.core.records import MeasureKey
 from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted, holm_adjusted
-from heedful.results.run_folder import MEASUREMENT_SCHEMA
-from heedful.results.tables import KEY_FIELDS, PartitionedTable, gather_columns
+from heedful.results.tables import KEY_FIELDS, MEASUREMENT_SCHEMA, PartitionedTable, gather_columns
 from support.run_folders import taus, write_run
 
 N = 60

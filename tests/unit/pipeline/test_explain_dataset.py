@@ -4,7 +4,7 @@ import pytest
 
 from heedful.core.errors import ConfigError
 from heedful.core.values import Example
-from heedful.pipeline.audit.halve_on_oom import retry_in_halves
+from heedful.pipeline.audit.job import retry_in_halves
 from heedful.pipeline.explain import explain_dataset
 from heedful.pipeline.explain.explain_dataset import ExplainCounts, explain_batches
 from heedful.pipeline.explain.explain_text import explain_text
@@ -34,7 +34,7 @@ def explain(subject, names, *, budget=20_000, texts=TEXTS, **settings):
 
 
 def by_place(rows):
-    return {(one.instance, one.method): one for one in rows}
+    return {(one["instance"], one["method"]): one for one in rows}
 
 
 def test_values_do_not_depend_on_the_company_in_a_batch():
@@ -45,9 +45,9 @@ def test_values_do_not_depend_on_the_company_in_a_batch():
     assert len(alone) == len(together) == counts.rows > 7 * 4
     others = by_place(together)
     for one in alone:
-        again = others[one.instance, one.method]
-        assert again.scores.scores == pytest.approx(one.scores.scores, rel=1e-6, abs=1e-9)
-        assert (again.tokens, again.target) == (one.tokens, one.target)
+        again = others[one["instance"], one["method"]]
+        assert again["scores"] == pytest.approx(one["scores"], rel=1e-6, abs=1e-9)
+        assert (again["tokens"], again["target"]) == (one["tokens"], one["target"])
 
 
 def test_each_text_is_explained_as_it_would_be_alone():
@@ -55,14 +55,18 @@ def test_each_text_is_explained_as_it_would_be_alone():
     rows, _ = explain(subject, names, target="class1")
     request = ExplainRequest({name: {} for name in names}, target="class1")
     for row in rows:
-        want = explain_text(subject, TEXTS[row.instance].text, request)
-        assert (row.predicted, row.target, row.tokens) == (want.predicted, "class1", want.tokens)
-        assert row.scores.scores == pytest.approx(want.methods[row.method].scores)
+        want = explain_text(subject, TEXTS[row["instance"]].text, request)
+        assert (row["predicted"], row["target"], row["tokens"]) == (
+            want.predicted,
+            "class1",
+            want.tokens,
+        )
+        assert row["scores"] == pytest.approx(want.methods[row["method"]].scores)
 
 
 def test_labels_are_the_data_s_and_none_where_it_has_none(made_up):
     rows, _ = explain(subjects.subject(), ("counting",))
-    assert {one.instance: one.label for one in rows} == {
+    assert {one["instance"]: one["label"] for one in rows} == {
         number: (None, "class0", "class1")[number % 3] for number in range(8) if number != 3
     }
 
@@ -70,7 +74,7 @@ def test_labels_are_the_data_s_and_none_where_it_has_none(made_up):
 @pytest.mark.parametrize("budget", [1, 20, 20_000])
 def test_a_refusal_belongs_to_its_text_and_is_counted(made_up, budget):
     rows, counts = explain(subjects.subject(), ("short", "counting", "never"), budget=budget)
-    served = {one.instance for one in rows if one.method == "short"}
+    served = {one["instance"] for one in rows if one["method"] == "short"}
     assert served == {number for number, length in enumerate(LENGTHS) if 0 < length <= 3}
     assert {name: count for name, (count, _) in counts.refused.items()} == {"short": 2, "never": 7}
     assert counts.refused["short"][1] == "short reads three tokens at most, not 5."
@@ -79,7 +83,7 @@ def test_a_refusal_belongs_to_its_text_and_is_counted(made_up, budget):
 
 def test_of_that_does_not_suit_is_counted_as_a_refusal(made_up):
     rows, counts = explain(subjects.subject(), ("counting", "short"), of="log_odds")
-    assert {one.method for one in rows} == {"short"}
+    assert {one["method"] for one in rows} == {"short"}
     assert counts.refused["counting"] == (
         7,
         "of must be probability or logit, not 'log_odds'.",
@@ -105,7 +109,7 @@ def test_only_some_texts_are_held_at_once(made_up, monkeypatch):
     )
     next(found)
     assert read == [0, 1, 2]
-    instances = {row.instance for rows, _ in found for row in rows}
+    instances = {row["instance"] for rows, _ in found for row in rows}
     assert instances == {0, 1, 2, 4, 5, 6, 7}
 
 
@@ -139,7 +143,7 @@ def test_halves_keep_the_order_and_one_text_alone_is_an_error(error):
         return rows[0]
 
     told = []
-    found = retry_in_halves([[3, 1, 2], [0]], work, halved=lambda: told.append(1))
+    found = retry_in_halves([[3, 1, 2], [0]], work, halved=told.append)
     assert list(found) == [3, 1, 2, 0]
     assert len(told) == 2
     with pytest.raises(type(error)):

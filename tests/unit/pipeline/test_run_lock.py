@@ -69,7 +69,7 @@ def test_the_lock_is_given_back_also_after_an_error(tmp_path):
 
 
 def test_an_owner_that_has_not_signed_yet(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_lock, "_write_owner", lambda folder, handle: None)
+    monkeypatch.setattr(run_lock, "_write_owner", lambda handle: None)
     with lock_folder(tmp_path):
         assert "(process unknown)" in refusal(tmp_path)
 

@@ -271,7 +271,7 @@ def test_begin_refuses_a_run_of_schema_1_which_can_still_be_read(store):
     rows = {"instance": 0, "predicted": "a", "label": "a", "check": "faithfulness"}
     rows |= {"measure": "flip_lime", "setting": "masking", "value": 0.5}
     (store.folder / "measurements").mkdir(parents=True)
-    table = pa.Table.from_pylist([rows], schema1.MEASUREMENT_SCHEMA)
+    table = pa.Table.from_pylist([rows], schema1.SCHEMA_1)
     pq.write_table(table, store.folder / "measurements" / "000000000-a.parquet")
     (store.folder / "plan.toml").write_text(PLAN.to_toml())
     with pytest.raises(RunError, match=r"schema 1\), which can be read"):

@@ -154,7 +154,7 @@ def test_a_folder_is_read_with_estimates_of_all_its_rows(tmp_path):
     ]
     path = tmp_path / "measurements" / "000000000-a.parquet"
     path.parent.mkdir()
-    pq.write_table(pa.Table.from_pylist(rows, schema1.MEASUREMENT_SCHEMA), path)
+    pq.write_table(pa.Table.from_pylist(rows, schema1.SCHEMA_1), path)
     (tmp_path / "verdict.json").write_text(json.dumps(VERDICT))
     (tmp_path / "manifest.json").write_text('{"level": 0.9, "seed": 3}')
     folder = RunFolder(tmp_path)

@@ -104,7 +104,7 @@ print(run.folder, run.folder.exists())
 
 
 def test_at_exit_nothing_is_left(place):
-    script = SCRIPT.format(tests=str(Path(subjects.__file__).parent), rows=ROWS)
+    script = SCRIPT.format(tests=str(Path(subjects.__file__).parents[1]), rows=ROWS)
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,

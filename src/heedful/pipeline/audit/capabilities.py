@@ -15,6 +15,7 @@ from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.pipeline.audit.job import run_job
+from heedful.pipeline.audit.run_audit import describe_attention
 from heedful.training.variants.models import read_recipe
 
 PROBE_TEXT = (
@@ -25,17 +26,16 @@ PROBE_COUNT = 16
 
 
 def inspect_subject(subject: Subject) -> dict[str, Any]:
-    """Try everything on a probe text, and say what happened."""
+    """Try every method and check on a probe text; each is "ok" or the reason why not."""
     context, short = (
         BatchContext(subject, subject.batch([subject.encode(Example(0, text, 0))]))
         for text in (PROBE_TEXT, SHORT_PROBE_TEXT)
     )
-    maps = context.forward.maps
+    maps, attention = context.forward.maps, describe_attention(subject)
     return {
         "family": subject.family,
-        "attention_path": getattr(subject, "attention_path", "own"),
-        "attention": str(getattr(subject, "scope", "the model's one attention")),
-        "parity": max(context.parity, getattr(subject, "parity", 0.0)),
+        **attention,
+        "parity": max(context.parity, attention["parity"]),
         "layers": len(maps) or 1,
         "heads": maps[0].shape[1] if maps else 1,
         "max_length": getattr(subject, "max_length", getattr(subject, "max_words", None)),
@@ -48,7 +48,7 @@ def inspect_subject(subject: Subject) -> dict[str, Any]:
 
 
 def _method(name: str, context: BatchContext) -> Callable[[], object]:
-    few = {"samples": 8} if "samples" in methods[name].__dict__ else {}  # serving is asked for only
+    few = {"samples": 8} if "samples" in methods[name].__dict__ else {}
     return lambda: methods.build(name, **few)(context, context.predicted)
 
 
@@ -69,7 +69,7 @@ def _require_measurements(findings: Findings) -> None:
 
 
 def _require_retrainable(subject: Subject) -> None:
-    """Whether the like of it can be made; what from is not known here."""
+    """Raise NotApplicable for a model that no check could retrain, whatever the data."""
     if getattr(subject, "task", None) != "classification":  # a transformer is tuned if allowed
         read_recipe(subject)
 

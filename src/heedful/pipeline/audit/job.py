@@ -1,15 +1,17 @@
 """One job: every check on some texts, batch by batch. No files."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from heedful.checks.base import Check
-from heedful.core.batch import Encoded
+from heedful.core.errors import is_out_of_memory
 from heedful.core.rationales import align_annotations
 from heedful.core.records import MeasureKey, Measurement, MissingMeasure
 from heedful.core.timing import Clock, add_seconds
@@ -17,13 +19,14 @@ from heedful.core.values import Example
 from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import ReferenceTexts, Subject
-from heedful.pipeline.audit.attention_map_rows import (
-    AttentionMapRow,
+from heedful.pipeline.audit.text_rows import (
+    Row,
     attention_map_rows,
     choose_map_instances,
+    word_score_rows,
 )
-from heedful.pipeline.audit.halve_on_oom import retry_in_halves
-from heedful.pipeline.audit.word_score_rows import WordScoreRow, word_score_rows
+
+BatchResult = TypeVar("BatchResult")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,14 +92,36 @@ def merge_missing(one: Missing, other: Missing) -> dict[str, tuple[MissingMeasur
 
 @dataclass(frozen=True)
 class JobResult:
-    """The results of a job: columns of values, each text's classes, and a summary."""
+    """The results of a job: columns of values, each text's classes, a summary, and rows of texts.
 
-    columns: tuple[MeasureColumn, ...]
-    predicted: Mapping[int, int]
-    label: Mapping[int, int]
-    summary: JobSummary
-    texts: tuple[WordScoreRow, ...] = ()
-    maps: tuple[AttentionMapRow, ...] = ()
+    Results of batches add up. `texts` and `maps` are rows of `TEXT_SCHEMA` and `MAP_SCHEMA`.
+    """
+
+    columns: tuple[MeasureColumn, ...] = ()
+    predicted: Mapping[int, int] = field(default_factory=dict)
+    label: Mapping[int, int] = field(default_factory=dict)
+    summary: JobSummary = JobSummary()
+    texts: tuple[Row, ...] = ()
+    maps: tuple[Row, ...] = ()
+
+    def __add__(self, other: "JobResult") -> "JobResult":
+        return JobResult(
+            self.columns + other.columns,
+            {**self.predicted, **other.predicted},
+            {**self.label, **other.label},
+            self.summary + other.summary,
+            self.texts + other.texts,
+            self.maps + other.maps,
+        )
+
+    def by_instance(self) -> "JobResult":
+        """One column per key, and everything ordered by instance, whatever the batches were."""
+        return replace(
+            self,
+            columns=tuple(_merge_columns(self.columns)),
+            texts=tuple(sorted(self.texts, key=itemgetter("instance"))),
+            maps=tuple(sorted(self.maps, key=itemgetter("instance", "layer", "head"))),
+        )
 
 
 def run_job(
@@ -116,103 +141,88 @@ def run_job(
         reference: Whole texts of the data, for checks that compare with them.
         report_done: Called with the number of texts that are done.
     """
-    clock, found = Clock(), _BatchFindings()
-    encoded = [subject.encode(example) for example in examples]
+    clock, encoded = Clock(), [subject.encode(example) for example in examples]
     kept = [one for one in encoded if one.explained_tokens >= min_words]
     shown = choose_map_instances(kept)
     both = zip(examples, encoded, strict=True)
     people = {one.index: align_annotations(row, one.words) for row, one in both}
+    halved: list[list[int]] = []
 
-    def examine(rows: list[int]) -> _BatchFindings:
-        together = [kept[row] for row in rows]
-        batch = subject.batch(together)
+    def examine(rows: list[int]) -> JobResult:
+        texts = tuple(kept[row] for row in rows)
         context = BatchContext(
             subject,
-            batch,
+            subject.batch(texts),
             seed,
             max_batch_tokens,
             clock,
             rationales=people,
             reference=reference,
-            texts=tuple(together),
+            texts=texts,
         )
-        return _run_checks(context, together, parts, shown)
+        return _run_checks(context, parts, shown)
 
+    found = JobResult()
     chosen = batches_for(subject, kept, max_batch_tokens=max_batch_tokens)
-    for more in retry_in_halves(chosen, examine, halved=found.halve):
-        found.add(more)
+    for more in retry_in_halves(chosen, examine, halved=halved.append):
+        found += more
         report_done(len(found.predicted))
-    return found.result(kept, clock, too_short=len(encoded) - len(kept))
+    counts = JobSummary(
+        seconds=clock.seconds(),
+        truncated=sum(one.truncated for one in kept),
+        too_short=len(encoded) - len(kept),
+        halved=len(halved),
+        words=sum(one.explained_tokens for one in kept),
+        threads=torch.get_num_threads() if kept else 0,
+    )
+    return (found + JobResult(summary=counts)).by_instance()
 
 
-@dataclass
-class _BatchFindings:
-    """The results of some batches."""
-
-    columns: list[MeasureColumn] = field(default_factory=list)
-    texts: list[WordScoreRow] = field(default_factory=list)
-    maps: list[AttentionMapRow] = field(default_factory=list)
-    predicted: dict[int, int] = field(default_factory=dict)
-    missing: Missing = field(default_factory=dict)
-    parity: float = 0.0
-    dtype: str = ""
-    halved: int = 0
-
-    def halve(self) -> None:
-        self.halved += 1
-
-    def add(self, more: "_BatchFindings") -> None:
-        self.columns += more.columns
-        self.texts += more.texts
-        self.maps += more.maps
-        self.predicted |= more.predicted
-        self.missing = merge_missing(self.missing, more.missing)
-        self.parity, self.dtype = max(self.parity, more.parity), more.dtype
-
-    def result(self, kept: Sequence[Encoded], clock: Clock, *, too_short: int) -> JobResult:
-        summary = JobSummary(
-            self.missing,
-            clock.seconds(),
-            self.parity,
-            self.dtype,
-            truncated=sum(one.truncated for one in kept),
-            too_short=too_short,
-            halved=self.halved,
-            words=sum(one.explained_tokens for one in kept),
-            threads=torch.get_num_threads() if kept else 0,
-        )
-        return JobResult(
-            tuple(_merge_columns(self.columns)),
-            self.predicted,
-            {one.index: one.label for one in kept},
-            summary,
-            tuple(sorted(self.texts, key=lambda row: row.instance)),
-            tuple(sorted(self.maps, key=lambda row: (row.instance, row.layer, row.head))),
-        )
+def retry_in_halves(
+    batches: Iterable[list[int]],
+    work: Callable[[list[int]], BatchResult],
+    *,
+    halved: Callable[[list[int]], None] = lambda _: None,
+) -> Iterator[BatchResult]:
+    """The result of each batch; one that needs too much memory is halved and reported."""
+    left = deque(batches)
+    while left:
+        batch = left.popleft()
+        try:
+            result = work(batch)
+        except (MemoryError, RuntimeError) as error:
+            if len(batch) < 2 or not is_out_of_memory(error):
+                raise
+            halved(batch)
+            left.extendleft((batch[len(batch) // 2 :], batch[: len(batch) // 2]))
+        else:
+            yield result
 
 
 def _run_checks(
-    context: BatchContext,
-    together: Sequence[Encoded],
-    parts: Mapping[str, Check],
-    shown: frozenset[int],
-) -> _BatchFindings:
+    context: BatchContext, parts: Mapping[str, Check], shown: frozenset[int]
+) -> JobResult:
     """Every check on one batch, whole or not at all."""
     clock, instances = context.clock, context.batch.instances
-    found = _BatchFindings(
-        predicted=dict(zip(instances, context.predicted.tolist(), strict=True)),
-        parity=context.parity,
-        dtype=str(context.forward.logits.dtype).removeprefix("torch."),
-    )
+    columns: list[MeasureColumn] = []
+    missing: dict[str, tuple[MissingMeasure, ...]] = {}
     for name, check in parts.items():
         with clock(name), torch.no_grad():
             findings = check(context)
-        found.columns += to_measure_columns(name, instances, findings.measurements)
-        found.missing = {**found.missing, name: findings.missing}
+        columns += to_measure_columns(name, instances, findings.measurements)
+        missing[name] = findings.missing
     with clock("texts"), torch.no_grad():
-        found.texts += word_score_rows(context, together, parts)
-        found.maps += attention_map_rows(context, together, shown)
-    return found
+        texts = tuple(word_score_rows(context, parts))
+        maps = tuple(attention_map_rows(context, shown))
+    dtype = str(context.forward.logits.dtype).removeprefix("torch.")
+    return JobResult(
+        tuple(columns),
+        dict(zip(instances, context.predicted.tolist(), strict=True)),
+        {one.index: one.label for one in context.texts},
+        JobSummary(missing, parity=context.parity, dtype=dtype),
+        texts,
+        maps,
+    )
 
 
 def to_measure_columns(

@@ -5,8 +5,8 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import islice
 from json import dumps
@@ -19,13 +19,12 @@ from heedful.checks import checks
 from heedful.checks.base import Check
 from heedful.checks.faithfulness.off_distribution import ReferenceSample
 from heedful.core.errors import DataError, RunError
-from heedful.core.records import SCHEMA
-from heedful.core.timing import Progress
+from heedful.core.records import SCHEMA, Verdict
 from heedful.core.values import Example
 from heedful.data.dataset import Dataset
 from heedful.models.protocols import HasArchitecture, HasFingerprint, Subject
 from heedful.numerics.stats.bootstrap import INTERVAL_KIND
-from heedful.pipeline.audit.job import run_job
+from heedful.pipeline.audit.job import JobSummary, run_job
 from heedful.pipeline.audit.run_lock import lock_folder
 from heedful.pipeline.audit.run_store import AnyJob, Job, RunStore, make_jobs
 from heedful.pipeline.plan.method_settings import describe_methods
@@ -43,6 +42,7 @@ from heedful.pipeline.verdict.estimate import measure_dataset
 from heedful.pipeline.verdict.reach_verdict import reach_verdict
 from heedful.results.run_folder import MANIFEST, PLAN, VERDICT, RunFolder
 from heedful.results.run_records import text_lengths
+from heedful.results.tables import MeasurementColumns
 
 CORE_PACKAGES = ("heedful", "torch", "numpy", "scipy", "pyarrow")
 TRANSFORMER_PACKAGES = ("transformers", "tokenizers")  # recorded where they are part of the model
@@ -62,14 +62,8 @@ def run_audit(
     Returns the folder of the run. Without `out` it is a temporary one, which the caller removes.
     """
     with _folder(out) as folder:
-        _run(
-            subject,
-            data,
-            plan.fitted(data),
-            RunStore(folder),
-            training=training,
-            callbacks=callbacks,
-        )
+        inputs = AuditInputs(subject, data, plan.fitted(data), training, folder)
+        _Audit(inputs, RunStore(folder), callbacks).run()
     return folder
 
 
@@ -87,80 +81,131 @@ def _folder(out: Path | None) -> Iterator[Path]:
         raise
 
 
-def _run(
-    subject: Subject,
-    data: Dataset,
-    plan: Plan,
-    store: RunStore,
-    *,
-    training: TrainingData | None,
-    callbacks: Callbacks,
-) -> None:
-    """Run all jobs, judge, and write everything to the store."""
-    fingerprint = subject.fingerprint() if isinstance(subject, HasFingerprint) else None
-    if fingerprint is None and (store.folder / PLAN).exists():
-        raise RunError(
-            f"{store.folder} holds a run already, and {subject.family} has no fingerprint() that "
-            "would tell whether it is the same model. Choose another --out."
-        )
-    origin = {"model": fingerprint, "data": data.sha256, "split": data.split}
-    origin |= {"columns": dumps(dict(data.columns), sort_keys=True)}
-    if data.selection is not None:
-        origin["selection"] = repr(data.selection)
-    jobs: list[AnyJob] = [*make_jobs(plan, len(data), origin=origin)]
-    jobs += make_dataset_jobs(plan, len(data), origin=origin, training=training)
-    with lock_folder(store.folder):
-        store.begin(plan, jobs)
-        _run_jobs(store, jobs, subject, data, plan, callbacks.progress)
-        run_retraining(
-            store, jobs, AuditInputs(subject, data, plan, training, store.folder), callbacks
-        )
-        verdict = _write_verdict(store, jobs, plan, subject)
-        manifest = _manifest(store, jobs, subject, data, plan, fingerprint)
-        store.write(MANIFEST, dumps(manifest, indent=1))
-        store.write(VERDICT, verdict)
+@dataclass(frozen=True, eq=False)
+class _Audit:
+    """Runs all jobs, judges, and writes everything to the store."""
 
+    inputs: AuditInputs
+    store: RunStore
+    callbacks: Callbacks
 
-def _run_jobs(
-    store: RunStore,
-    jobs: Sequence[AnyJob],
-    subject: Subject,
-    data: Dataset,
-    plan: Plan,
-    progress: Progress,
-) -> None:
-    total, reference = len(data), ReferenceSample(subject, lambda: data, plan.min_words)
-    parts = {name: one for name, one in plan.build_checks().items() if isinstance(one, Check)}
-    own = [one for one in jobs if isinstance(one, Job)]
-    before = store.dtype(own)
-    for job, examples in _with_examples(own, data):
-        if not store.done(job):
-            result = run_job(
-                subject,
-                examples,
-                parts,
-                seed=plan.seed,
-                max_batch_tokens=plan.max_batch_tokens,
-                min_words=plan.min_words,
-                reference=reference,
-                report_done=partial(_report_progress, progress, job, total),
+    def run(self) -> None:
+        store, plan = self.store, self.inputs.plan
+        if self.fingerprint is None and (store.folder / PLAN).exists():
+            raise RunError(
+                f"{store.folder} holds a run already, and {self.inputs.subject.family} has no "
+                "fingerprint() that would tell whether it is the same model. Choose another --out."
             )
-            _require_dtype(store, before, result.summary.dtype)
-            store.put(job, result, subject.labels)
-        progress(job.last, total, "audit")
+        jobs = self._jobs()
+        with lock_folder(store.folder):
+            store.begin(plan, jobs)
+            self._run_jobs([job for job in jobs if isinstance(job, Job)])
+            run_retraining(store, jobs, self.inputs, self.callbacks)
+            summary = store.summary(jobs)
+            verdict = self._verdict(store.columns(jobs), summary)
+            store.write(MANIFEST, dumps(self._manifest(summary), indent=1))
+            store.write(VERDICT, verdict.to_json())
 
+    @cached_property
+    def fingerprint(self) -> str | None:
+        """The digest of the model, if it has one."""
+        subject = self.inputs.subject
+        return subject.fingerprint() if isinstance(subject, HasFingerprint) else None
 
-def _require_dtype(store: RunStore, before: str, now: str) -> None:
-    """Refuse results in another precision than those that an earlier process left."""
-    if before and now and before != now:
-        raise RunError(
-            f"{store.folder} holds measurements in {before}, and the model now computes in {now}. "
-            f"Load it in {before} to continue the run, or choose another --out."
+    def _jobs(self) -> list[AnyJob]:
+        plan, data = self.inputs.plan, self.inputs.data
+        origin = {"model": self.fingerprint, "data": data.sha256, "split": data.split}
+        origin |= {"columns": dumps(dict(data.columns), sort_keys=True)}
+        if data.selection is not None:
+            origin["selection"] = repr(data.selection)
+        training = self.inputs.training
+        retraining = make_dataset_jobs(plan, len(data), origin=origin, training=training)
+        return [*make_jobs(plan, len(data), origin=origin), *retraining]
+
+    def _run_jobs(self, jobs: Sequence[Job]) -> None:
+        subject, data, plan = self.inputs.subject, self.inputs.data, self.inputs.plan
+        reference = ReferenceSample(subject, lambda: data, plan.min_words)
+        parts = {name: one for name, one in plan.build_checks().items() if isinstance(one, Check)}
+        before = self.store.dtype(jobs)
+        for job, examples in _with_examples(jobs, data):
+            if not self.store.done(job):
+                result = run_job(
+                    subject,
+                    examples,
+                    parts,
+                    seed=plan.seed,
+                    max_batch_tokens=plan.max_batch_tokens,
+                    min_words=plan.min_words,
+                    reference=reference,
+                    report_done=partial(self._report_progress, job.first),
+                )
+                self._require_dtype(before, result.summary.dtype)
+                self.store.put(job, result, subject.labels)
+            self._report_progress(job.last, 0)
+
+    def _report_progress(self, first: int, done: int) -> None:
+        self.callbacks.progress(first + done, len(self.inputs.data), "audit")
+
+    def _require_dtype(self, before: str, now: str) -> None:
+        """Refuse results in another precision than those that an earlier process left."""
+        if before and now and before != now:
+            raise RunError(
+                f"{self.store.folder} holds measurements in {before}, and the model now computes "
+                f"in {now}. Load it in {before} to continue the run, or choose another --out."
+            )
+
+    def _verdict(self, columns: MeasurementColumns, summary: JobSummary) -> Verdict:
+        """Judge from the rows as they were kept, so that a resumed run ends in the same bytes."""
+        subject, plan, texts = self.inputs.subject, self.inputs.plan, len(columns.instances)
+        if summary.too_short == len(self.inputs.data):
+            raise DataError(f"No text has {plan.min_words} words or more; nothing was audited.")
+        whole = measure_dataset(plan, columns)
+        self.store.put_dataset_measures(whole, columns)
+        return reach_verdict(
+            plan,
+            replace(columns, values={**columns.values, **whole}),
+            where=AuditSetting(power_architecture(subject), summary.words / max(1, texts), texts),
+            labels=subject.labels,
+            missing=summary.missing,
+            lengths=text_lengths(RunFolder(self.store.folder).texts(), columns.instances),
         )
 
-
-def _report_progress(progress: Progress, job: Job, total: int, done: int) -> None:
-    progress(job.first + done, total, "audit")
+    def _manifest(self, summary: JobSummary) -> dict[str, Any]:
+        subject, data, plan = self.inputs.subject, self.inputs.data, self.inputs.plan
+        attention = describe_attention(subject)
+        own = attention["attention_path"] == "own"
+        packages = CORE_PACKAGES if own else (*CORE_PACKAGES, *TRANSFORMER_PACKAGES)
+        return {
+            "schema": SCHEMA,
+            "versions": {name: version(name) for name in packages}
+            | {"python": platform.python_version()},
+            "model": {"name": plan.model, "family": subject.family, "sha256": self.fingerprint},
+            "data": {
+                "name": data.name,
+                "split": data.split,
+                "sha256": data.sha256,
+                "texts": len(data),
+                "bad_rows": str(data.bad),
+                "cleaning": data.cleaning,
+                "left_out": str(data.left_out) if data.left_out.total else None,
+            },
+            "labels": list(subject.labels),
+            "seed": plan.seed,
+            "device": str(getattr(subject, "device", "cpu")),
+            "dtype": summary.dtype,
+            "threads": summary.threads or torch.get_num_threads(),  # 0 in jobs of older versions
+            **attention,
+            "parity": max(summary.parity, attention["parity"]),
+            "methods": describe_methods(plan.methods),
+            "level": plan.level,
+            "interval": f"{plan.level:.0%} {INTERVAL_KIND}, {plan.resamples} resamples",
+            "truncated": summary.truncated,
+            "too_short": summary.too_short,
+            "batches_halved": summary.halved,
+            "checks": {name: checks.spec(name).to_dict() for name in plan.checks},
+            "retrained": list(summary.retrained.values()),
+            "seconds": summary.seconds,
+        }
 
 
 def _with_examples(jobs: Iterable[Job], data: Dataset) -> Iterator[tuple[Job, list[Example]]]:
@@ -170,78 +215,16 @@ def _with_examples(jobs: Iterable[Job], data: Dataset) -> Iterator[tuple[Job, li
         yield job, list(islice(rows, job.last - job.first))
 
 
-def _write_verdict(store: RunStore, jobs: Sequence[AnyJob], plan: Plan, subject: Subject) -> str:
-    """Judge from the rows as they were kept, so that a resumed run ends in the same bytes."""
-    columns, summary = store.columns(jobs), store.summary(jobs)
-    total = sum(job.last - job.first for job in jobs if isinstance(job, Job))
-    if summary.too_short == total:
-        raise DataError(f"No text has {plan.min_words} words or more; nothing was audited.")
-    whole = measure_dataset(plan, columns)
-    store.put_dataset_measures(whole, columns)
-    texts = len(columns.instances)
-    verdict = reach_verdict(
-        plan,
-        replace(columns, values={**columns.values, **whole}),
-        where=AuditSetting(power_architecture(subject), summary.words / max(1, texts), texts),
-        labels=subject.labels,
-        missing=summary.missing,
-        lengths=text_lengths(RunFolder(store.folder).texts(), columns.instances),
-    )
-    return verdict.to_json()
-
-
 def power_architecture(subject: Subject) -> str:
     """The architecture in the power table; unknown unless the subject declares a measured one."""
     found = subject.architecture if isinstance(subject, HasArchitecture) else UNKNOWN
     return found if found in ARCHITECTURES else UNKNOWN
 
 
-def _manifest(
-    store: RunStore,
-    jobs: Sequence[AnyJob],
-    subject: Subject,
-    data: Dataset,
-    plan: Plan,
-    fingerprint: str | None,
-) -> dict[str, Any]:
-    summary = store.summary(jobs)
+def describe_attention(subject: Subject) -> dict[str, Any]:
+    """How the attention of a subject is read, which of its attentions it is, and the parity."""
     return {
-        "schema": SCHEMA,
-        "versions": _versions(subject),
-        "model": {"name": plan.model, "family": subject.family, "sha256": fingerprint},
-        "data": {
-            "name": data.name,
-            "split": data.split,
-            "sha256": data.sha256,
-            "texts": len(data),
-            "bad_rows": str(data.bad),
-            "cleaning": data.cleaning,
-            "left_out": str(data.left_out) if data.left_out.total else None,
-        },
-        "labels": list(subject.labels),
-        "seed": plan.seed,
-        "device": str(getattr(subject, "device", "cpu")),
-        "dtype": summary.dtype,
-        "threads": summary.threads or torch.get_num_threads(),  # 0 in jobs of older versions
         "attention_path": getattr(subject, "attention_path", "own"),
         "attention": str(getattr(subject, "scope", "the model's one attention")),
-        "parity": max(summary.parity, getattr(subject, "parity", 0.0)),
-        "methods": describe_methods(plan.methods),
-        "level": plan.level,
-        "interval": f"{plan.level:.0%} {INTERVAL_KIND}, {plan.resamples} resamples",
-        "truncated": summary.truncated,
-        "too_short": summary.too_short,
-        "batches_halved": summary.halved,
-        "checks": {name: checks.spec(name).to_dict() for name in plan.checks},
-        "retrained": list(summary.retrained.values()),
-        "seconds": summary.seconds,
+        "parity": getattr(subject, "parity", 0.0),
     }
-
-
-def _versions(subject: Subject) -> dict[str, str]:
-    names = (
-        CORE_PACKAGES
-        if getattr(subject, "attention_path", "own") == "own"
-        else (*CORE_PACKAGES, *TRANSFORMER_PACKAGES)
-    )
-    return {name: version(name) for name in names} | {"python": platform.python_version()}

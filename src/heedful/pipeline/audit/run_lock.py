@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from heedful.core.errors import RunError
+from heedful.core.errors import RunError, file_errors
 
 LOCK_FILE = ".lock"
-WINDOWS_LOCK_OFFSET = (
-    2**30
-)  # Windows forbids reading locked bytes; the process number stands before them
+WINDOWS_LOCK_OFFSET = 2**30  # Windows forbids reading locked bytes; the process number is before
 
 
 @contextmanager
@@ -22,27 +20,22 @@ def lock_folder(folder: Path, option: str = "--out") -> Iterator[None]:
 
     The kernel holds the lock, not the file: a process that is killed leaves none behind.
     """
-    handle = _open(folder, option)
+    if folder.is_file():
+        raise RunError(f"{folder} is a file; {option} must name a folder.")
+    with file_errors(f"Cannot write to {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not _acquire(folder, handle, option):
             raise RunError(
                 f"{folder} is in use by another heedful (process {_read_owner(handle)}). "
                 f"Wait for it, or choose another {option}."
             )
-        _write_owner(folder, handle)
+        with file_errors(f"Cannot write to {folder}"):
+            _write_owner(handle)
         yield
     finally:
         os.close(handle)
-
-
-def _open(folder: Path, option: str) -> int:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
-    except FileExistsError:
-        raise RunError(f"{folder} is a file; {option} must name a folder.") from None
-    except OSError as error:
-        raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error
 
 
 def _acquire(folder: Path, handle: int, option: str) -> bool:
@@ -67,17 +60,13 @@ def _acquire(folder: Path, handle: int, option: str) -> bool:
     return True
 
 
-def _write_owner(folder: Path, handle: int) -> None:
-    """Write who has the lock."""
-    try:
-        os.ftruncate(handle, 0)
-        os.lseek(handle, 0, os.SEEK_SET)
-        os.write(handle, str(os.getpid()).encode())
-    except OSError as error:
-        raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error
+def _write_owner(handle: int) -> None:
+    os.ftruncate(handle, 0)
+    os.lseek(handle, 0, os.SEEK_SET)
+    os.write(handle, str(os.getpid()).encode())
 
 
 def _read_owner(handle: int) -> str:
-    """The process that has the lock; it may not have signed yet."""
+    """The process that has the lock; it may not have written its number yet."""
     os.lseek(handle, 0, os.SEEK_SET)
     return os.read(handle, 20).decode("ascii", "replace") or "unknown"

@@ -16,20 +16,23 @@ from heedful.core.atomic_files import remove_drafts, save_atomic, write_atomic
 from heedful.core.errors import RunError
 from heedful.core.records import SCHEMA, MeasureKey
 from heedful.pipeline.audit.job import JobResult, JobSummary
-from heedful.pipeline.audit.word_score_rows import WordScoreRow
 from heedful.pipeline.plan.plan import Plan
 from heedful.results.run_folder import (
-    MAP_SCHEMA,
     MAPS,
-    MEASUREMENT_SCHEMA,
     MEASUREMENTS,
     PLAN,
-    TEXT_SCHEMA,
     TEXTS,
     RunFolder,
     damaged_file_error,
 )
-from heedful.results.tables import MeasurementColumns, TextValues, gather_columns
+from heedful.results.tables import (
+    MAP_SCHEMA,
+    MEASUREMENT_SCHEMA,
+    TEXT_SCHEMA,
+    MeasurementColumns,
+    TextValues,
+    gather_columns,
+)
 
 DATASET_MEASURES = "whole"  # the file of measures that need all texts
 SUMMARY_KEY = b"heedful"  # Parquet metadata: the summary of a job
@@ -128,19 +131,12 @@ class RunStore:
         done = (_read_summary(self._path(job.name)).dtype for job in jobs if self.done(job))
         return next(filter(None, done), "")
 
-    def put(self, job: Job, result: JobResult, labels: Sequence[str]) -> None:
+    def put(self, job: AnyJob, result: JobResult, labels: Sequence[str]) -> None:
         """Keep a job's results; the measurements last, since they mean that the job is done."""
-        texts = text_table(result.texts, labels)
-        save_atomic(
-            self.folder / TEXTS / f"{job.name}.parquet",
-            lambda draft: pq.write_table(texts, draft),
-        )
+        if isinstance(job, Job):
+            self._write_rows(TEXTS, job.name, pa.Table.from_pylist(result.texts, TEXT_SCHEMA))
         if result.maps:
-            maps = pa.Table.from_pylist([asdict(one) for one in result.maps], schema=MAP_SCHEMA)
-            save_atomic(
-                self.folder / MAPS / f"{job.name}.parquet",
-                lambda draft: pq.write_table(maps, draft),
-            )
+            self._write_rows(MAPS, job.name, pa.Table.from_pylist(result.maps, MAP_SCHEMA))
         self._write(job.name, _table(result, labels), asdict(result.summary))
 
     def put_dataset_measures(
@@ -151,10 +147,6 @@ class RunStore:
         parts = [_rows(key, texts.instances, named, one) for key, one in values.items()]
         table = pa.concat_tables(parts) if parts else MEASUREMENT_SCHEMA.empty_table()
         self._write(DATASET_MEASURES, table, {})
-
-    def put_dataset_job(self, job: DatasetJob, result: JobResult, labels: Sequence[str]) -> None:
-        """Keep what a check found that looked at all instances."""
-        self._write(job.name, _table(result, labels), asdict(result.summary))
 
     def columns(self, jobs: Sequence[AnyJob]) -> MeasurementColumns:
         """The values that the jobs measured, every measure on every text."""
@@ -177,7 +169,11 @@ class RunStore:
 
     def _write(self, name: str, table: pa.Table, summary: Mapping[str, Any]) -> None:
         table = table.replace_schema_metadata({SUMMARY_KEY: json.dumps(summary).encode()})
-        save_atomic(self._path(name), lambda draft: pq.write_table(table, draft))
+        self._write_rows(MEASUREMENTS, name, table)
+
+    def _write_rows(self, kind: str, name: str, table: pa.Table) -> None:
+        path = self.folder / kind / f"{name}.parquet"
+        save_atomic(path, lambda draft: pq.write_table(table, draft))
 
     def _path(self, name: str) -> Path:
         return self.folder / MEASUREMENTS / f"{name}.parquet"
@@ -188,23 +184,6 @@ def _read_summary(path: Path) -> JobSummary:
         return JobSummary.from_dict(json.loads(pq.read_schema(path).metadata[SUMMARY_KEY]))
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         raise damaged_file_error(path, error) from error
-
-
-def text_table(texts: Sequence[WordScoreRow], labels: Sequence[str]) -> pa.Table:
-    """Rows of words and scores as a table."""
-    plain = [
-        {
-            "instance": one.instance,
-            "predicted": labels[one.predicted],
-            "label": None if one.label < 0 else labels[one.label],
-            "probability": one.probability,
-            "words": one.words,
-            **one.scores,
-            "question": one.question,
-        }
-        for one in texts
-    ]
-    return pa.Table.from_pylist(plain, schema=TEXT_SCHEMA)
 
 
 def _table(result: JobResult, labels: Sequence[str]) -> pa.Table:

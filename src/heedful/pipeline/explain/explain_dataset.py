@@ -1,45 +1,49 @@
-"""Explain every text of a data set, batch by batch; writes no files."""
+"""Explain every text of a data set, batch by batch, into one Parquet file."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from jaxtyping import Int
-from torch import Tensor
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+from heedful.core.atomic_files import save_atomic
 from heedful.core.batch import Encoded
-from heedful.core.errors import NotApplicable
+from heedful.core.errors import ConfigError, DataError, NotApplicable, RunError
+from heedful.core.timing import Progress, no_progress
 from heedful.core.values import Example
 from heedful.data.batching import batches_for
-from heedful.methods.base import Method
-from heedful.models.batch_context import BatchContext
+from heedful.data.dataset import Dataset
+from heedful.data.read import DataLike, read
 from heedful.models.protocols import Subject
-from heedful.pipeline.audit.halve_on_oom import retry_in_halves
-from heedful.pipeline.explain.explain_text import (
-    ScoredUnits,
-    class_index,
-    score_tokens,
-    target_classes,
-    to_method_scores,
+from heedful.pipeline.audit.job import retry_in_halves
+from heedful.pipeline.explain.explain_text import TextExplainer
+from heedful.pipeline.explain.request import ExplainRequest
+from heedful.results.explanation import TextExplanation
+from heedful.results.tables import import_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = dict[str, Any]
+EXPLANATION_SCHEMA = pa.schema(
+    {
+        "instance": pa.int64(),
+        **dict.fromkeys(("predicted", "label", "target", "method", "kind"), pa.string()),
+        "signed": pa.bool_(),
+        "of": pa.string(),
+        "tokens": pa.list_(pa.string()),
+        "scores": pa.list_(pa.float64()),
+    }
 )
-from heedful.pipeline.explain.request import BuiltMethods, ExplainRequest
-from heedful.results.explanation import MethodScores
-
-ScoresOrReason = Tensor | str  # scores of a text, or why there are none
 TEXTS_PER_CHUNK = 1024  # texts that are sorted by length into batches
-
-
-@dataclass(frozen=True, slots=True)
-class MethodScoreRow:
-    """One method's scores of one text; classes are names, label is None if the data has none."""
-
-    instance: int
-    predicted: str
-    label: str | None
-    target: str
-    method: str
-    tokens: tuple[str, ...]
-    scores: MethodScores
+PARQUET_SUFFIX = ".parquet"
+MIN_GROUP_ROWS = 1000  # in smaller row groups most bytes would be metadata
+LABEL_PROBE_ROWS = 100  # rows in which to look for a column of labels
 
 
 @dataclass(frozen=True)
@@ -73,105 +77,208 @@ class ExplainCounts:
 
 def explain_batches(
     subject: Subject, examples: Iterable[Example], request: ExplainRequest, *, max_batch_tokens: int
-) -> Iterator[tuple[list[MethodScoreRow], ExplainCounts]]:
-    """Yield rows of scores and counts, one batch of texts of similar length at a time.
+) -> Iterator[tuple[list[Row], ExplainCounts]]:
+    """Yield rows of `EXPLANATION_SCHEMA` and counts, a batch of texts of similar length at a time.
 
-    Values do not depend on the other texts of a batch. At most TEXTS_PER_CHUNK texts are in memory.
+    At most TEXTS_PER_CHUNK texts are in memory.
     """
-    if request.target is not None:
-        class_index(subject, request.target)
-    explainer = _DatasetExplainer(subject, request, request.build(), max_batch_tokens)
+    explainer = TextExplainer(subject, request, max_batch_tokens=max_batch_tokens)
     rest = iter(examples)
     while chunk := [subject.encode(one) for one in islice(rest, TEXTS_PER_CHUNK)]:
         kept = [one for one in chunk if one.explained_tokens]
         yield [], ExplainCounts(no_words=len(chunk) - len(kept))
-        yield from explainer.batches(kept)
-
-
-@dataclass(frozen=True, eq=False)
-class _DatasetExplainer:
-    subject: Subject
-    request: ExplainRequest
-    built: BuiltMethods
-    max_batch_tokens: int
-    general: set[ScoresOrReason] = field(default_factory=set)  # reasons not due to single texts
-
-    def batches(
-        self, kept: Sequence[Encoded]
-    ) -> Iterator[tuple[list[MethodScoreRow], ExplainCounts]]:
-        halved = list[None]()
-
-        def explain(rows: list[int]) -> tuple[list[MethodScoreRow], ExplainCounts]:
-            return self._explain_batch([kept[row] for row in rows])
-
-        chosen = batches_for(self.subject, kept, max_batch_tokens=self.max_batch_tokens)
-        yield from retry_in_halves(chosen, explain, halved=lambda: halved.append(None))
+        halved = list[list[int]]()
+        batches = batches_for(subject, kept, max_batch_tokens=max_batch_tokens)
+        work = partial(_explain_batch, explainer, kept)
+        yield from retry_in_halves(batches, work, halved=halved.append)
         yield [], ExplainCounts(halved=len(halved))
 
-    def _explain_batch(
-        self, texts: Sequence[Encoded]
-    ) -> tuple[list[MethodScoreRow], ExplainCounts]:
-        """Apply every method to one batch; text by text where it refuses the batch."""
-        context = self._open_context(texts)
-        target = target_classes(self.subject, context, self.request.target)
-        parts = self.built.parts
-        scores = {name: _scores_or_reasons(part, context, target) for name, part in parts.items()}
-        retried = [name for name, own in scores.items() if isinstance(own[0], str)]
-        retried = [name for name in retried if scores[name][0] not in self.general]
-        if retried and len(texts) > 1:
-            # one long text may be the reason: results must not depend on the rest of the batch
-            for number, text in enumerate(texts):
-                alone = self._open_context([text])
-                for name in retried:
-                    (scores[name][number],) = _scores_or_reasons(
-                        parts[name], alone, target[number, None]
-                    )
-            reasons = (set(scores[name]) for name in retried)
-            self.general.update(*(one for one in reasons if len(one) == 1))
-        rows = list(self._rows(texts, context.predicted.tolist(), target.tolist(), scores))
-        return rows, self._counts(texts, len(rows), scores)
 
-    def _open_context(self, texts: Sequence[Encoded]) -> BatchContext:
-        batch, tokens = self.subject.batch(texts), self.max_batch_tokens
-        return BatchContext(
-            self.subject, batch, self.request.seed, tokens, logits_only=self.built.lean
+def _explain_batch(
+    explainer: TextExplainer, kept: Sequence[Encoded], batch: list[int]
+) -> tuple[list[Row], ExplainCounts]:
+    texts = [kept[row] for row in batch]
+    counts = ExplainCounts(len(texts), truncated=sum(text.truncated for text in texts))
+    rows: list[Row] = []
+    for text, found in zip(texts, explainer.explain(texts), strict=True):
+        rows += _rows(text, found, explainer.subject.labels)
+        counts += ExplainCounts(refused={name: (1, why) for name, why in found.refused.items()})
+    return rows, counts + ExplainCounts(rows=len(rows))
+
+
+def _rows(text: Encoded, found: TextExplanation, labels: Sequence[str]) -> Iterator[Row]:
+    for name, one in found.methods.items():
+        yield {
+            "instance": text.index,
+            "predicted": found.predicted,
+            "label": None if text.label < 0 else labels[text.label],
+            "target": found.target,
+            "method": name,
+            "kind": one.kind,
+            "signed": one.signed,
+            "of": one.of,
+            "tokens": found.tokens,
+            "scores": one.scores,
+        }
+
+
+@dataclass(frozen=True)
+class DataExplanations:
+    """The file with the scores of a data set, and counts of its texts."""
+
+    path: Path
+    counts: ExplainCounts
+    bad_rows: str
+    left_out: str = ""
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Read the file: one row per text and method, in the order of the data."""
+        frame: pd.DataFrame = import_pandas().read_parquet(self.path)
+        return frame.sort_values("instance", kind="stable", ignore_index=True)
+
+    def __str__(self) -> str:
+        """What was written, and how many texts are not in it and why."""
+        counts = self.counts
+        size = f"{self.path.stat().st_size / 1e6:.1f} MB"
+        lines = [f"{_texts(counts.texts)} explained, {counts.rows} rows: {self.path} ({size})"]
+        if counts.no_words:
+            lines.append(f"{_texts(counts.no_words)} without any word left out")
+        if counts.truncated:
+            lines.append(f"{_texts(counts.truncated)} cut at the model's limit")
+        if counts.halved:
+            lines.append(f"batches halved because memory ran out: {counts.halved}")
+        for name, (count, reason) in counts.refused.items():
+            lines.append(f"{name} refused {count} of {_texts(counts.texts)}: {reason}")
+        lines += [self.bad_rows] if self.bad_rows != "no bad rows" else []
+        lines += [self.left_out] if self.left_out else []
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class ExplainSource:
+    """Which rows of which data are explained, and how many tokens at once."""
+
+    data: DataLike
+    split: str = "test"
+    fields: str | Mapping[str, str] | None = None
+    limit: int | None = None
+    cleaning: str | None = None
+    max_batch_tokens: int = 20_000
+
+    def read(self, subject: Subject) -> Dataset:
+        """Read the texts, with labels if the data has some; explanations do not need them.
+
+        A cleaning may split texts by label, so with a cleaning labels are required.
+        """
+        read_data = partial(read, self.data, split=self.split, fields=self.fields, limit=self.limit)
+        if self.cleaning is not None:
+            return read_data(labels=subject.labels, cleaning=self.cleaning)
+        plain = read_data(labelled=False)
+        column = plain.columns.get("label")
+        first = (raw for _, raw in islice(plain.source, LABEL_PROBE_ROWS))
+        known = any(isinstance(raw, Mapping) and column in raw for raw in first)
+        if not known or not getattr(subject, "labelled", True):
+            return plain
+        return read(plain, labels=subject.labels)
+
+
+def explain_to_file(
+    subject: Subject,
+    source: ExplainSource,
+    request: ExplainRequest,
+    *,
+    out: Path,
+    progress: Progress = no_progress,
+) -> DataExplanations:
+    """Explain every text; the file is written completely or not at all."""
+    require_file(out)
+    data, total = source.read(subject), ExplainCounts()
+
+    def save(draft: str) -> None:
+        nonlocal total
+        batches = explain_batches(subject, data, request, max_batch_tokens=source.max_batch_tokens)
+        with _Writer(draft) as writer:
+            for rows, counts in batches:
+                total += counts
+                writer.add(rows)
+                progress(total.texts + total.no_words, len(data), "explain")
+            _require_rows(total)
+            writer.write_metadata(_origin(subject, data, request, total))
+
+    save_atomic(out, save)
+    left_out = str(data.left_out) if data.left_out.total else ""
+    return DataExplanations(out, total, str(data.bad), left_out)
+
+
+class _Writer:
+    """Collects rows into row groups of at least MIN_GROUP_ROWS."""
+
+    def __init__(self, path: str) -> None:
+        self._file = pq.ParquetWriter(path, EXPLANATION_SCHEMA, compression="zstd")
+        self._waiting: list[pa.Table] = []
+
+    def __enter__(self) -> "_Writer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, rows: list[Row]) -> None:
+        if rows:
+            self._waiting.append(pa.Table.from_pylist(rows, schema=EXPLANATION_SCHEMA))
+        if sum(one.num_rows for one in self._waiting) >= MIN_GROUP_ROWS:
+            self._flush()
+
+    def write_metadata(self, origin: dict[str, Any]) -> None:
+        """Write the remaining rows, and the origin of all rows as metadata."""
+        self._flush()
+        self._file.add_key_value_metadata({"heedful": json.dumps(origin, default=str)})
+
+    def _flush(self) -> None:
+        if self._waiting:
+            group = pa.concat_tables(self._waiting)
+            self._file.write_table(group, row_group_size=group.num_rows)
+            self._waiting = []
+
+
+def _origin(
+    subject: Subject, data: Dataset, request: ExplainRequest, total: ExplainCounts
+) -> dict[str, Any]:
+    """What the rows depend on and the counts, so that the file can be read on its own."""
+    return {
+        "schema": 1,
+        "family": subject.family,
+        "data": {"name": data.name, "split": data.split, "sha256": data.sha256},
+        "request": asdict(request),
+        "counts": asdict(total),
+    }
+
+
+def require_new(out: Path, *, overwrite: bool) -> None:
+    """Refuse a file that exists, unless it may be replaced."""
+    require_file(out)
+    if out.exists() and not overwrite:
+        raise RunError(
+            f"{out} exists already. Choose another --out, or remove it; in Python overwrite=True "
+            "replaces it."
         )
 
-    def _rows(
-        self,
-        texts: Sequence[Encoded],
-        predicted: Sequence[int],
-        target: Sequence[int],
-        scores: Mapping[str, Sequence[ScoresOrReason]],
-    ) -> Iterator[MethodScoreRow]:
-        labels = self.subject.labels
-        for number, text in enumerate(texts):
-            units = ScoredUnits.of(text, self.request.granularity)
-            label = None if text.label < 0 else labels[text.label]
-            classes = labels[predicted[number]], label, labels[target[number]]
-            for name, part in self.built.parts.items():
-                own = scores[name][number]
-                if not isinstance(own, str):
-                    row_scores = to_method_scores(name, self.built, units.scores(part, own))
-                    yield MethodScoreRow(text.index, *classes, name, units.tokens, row_scores)
 
-    def _counts(
-        self, texts: Sequence[Encoded], rows: int, scores: Mapping[str, Sequence[ScoresOrReason]]
-    ) -> ExplainCounts:
-        refused = {name: (len(texts), reason) for name, reason in self.built.refused.items()}
-        for name, own in scores.items():
-            if reasons := [one for one in own if isinstance(one, str)]:
-                refused[name] = (len(reasons), reasons[0])
-        truncated = sum(text.truncated for text in texts)
-        return ExplainCounts(len(texts), rows, truncated=truncated, refused=refused)
+def require_file(out: Path) -> None:
+    """Refuse a name that no file of scores can have."""
+    if out.suffix != PARQUET_SUFFIX:
+        raise ConfigError(f"out must name a file that ends in {PARQUET_SUFFIX}, not {str(out)!r}.")
+    if out.is_dir():
+        raise RunError(f"{out} is a folder; --out must name a file.")
 
 
-def _scores_or_reasons(
-    part: Method, context: BatchContext, target: Int[Tensor, "B"]
-) -> list[ScoresOrReason]:
-    """The scores of each text, or the reason that there are none."""
-    try:
-        return [*score_tokens(part, context, target)]
-    except NotApplicable as reason:
-        # only the message: the exception would keep its stack frames, and their tensors, alive
-        return [str(reason)] * len(target)
+def _require_rows(total: ExplainCounts) -> None:
+    if total.rows:
+        return
+    if not total.texts:
+        raise DataError("No text contains a word to explain; nothing was written.")
+    raise NotApplicable(" ".join(reason for _, reason in total.refused.values()))
+
+
+def _texts(count: int) -> str:
+    return f"{count} text{'' if count == 1 else 's'}"

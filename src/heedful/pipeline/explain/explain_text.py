@@ -1,7 +1,7 @@
-"""Explain one text by several methods."""
+"""Explain texts by several methods: one alone, or a batch."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,8 +15,10 @@ from heedful.data.labels import is_encodable
 from heedful.methods.base import Method, join_pieces
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
-from heedful.pipeline.explain.request import BuiltMethods, ExplainRequest
+from heedful.pipeline.explain.request import ExplainRequest
 from heedful.results.explanation import MethodScores, TextExplanation
+
+ScoresOrReason = Tensor | str  # scores of a text, or why there are none
 
 
 def explain_text(
@@ -27,48 +29,105 @@ def explain_text(
     `question` may also be the other text of a pair. A method that does not apply to this subject is
     listed with the reason; if it is the only one, that is an error.
     """
-    built = request.build()
+    explainer = TextExplainer(subject, request)
     if not is_encodable(text) or not is_encodable(question or ""):
         raise DataError("The text is not UTF-8: it contains half a character. Fix its encoding.")
     encoded = subject.encode(Example(0, text, 0, pair=question))
     if not encoded.explained_tokens:
         raise DataError("The text contains no word to explain; give at least one.")
-    context = BatchContext(subject, subject.batch([encoded]), request.seed, logits_only=built.lean)
-    target = target_classes(subject, context, request.target)
-    units = ScoredUnits.of(encoded, request.granularity)
-    explained, refused = {}, dict(built.refused)
-    for name, part in built.parts.items():
-        try:
-            scores = score_tokens(part, context, target)[0]
-        except NotApplicable as reason:
-            refused[name] = str(reason)
-        else:
-            explained[name] = to_method_scores(name, built, units.scores(part, scores))
-    if built.single and refused:
-        raise NotApplicable(" ".join(refused.values()))
-    predicted, chosen = int(context.predicted), int(target)
-    return TextExplanation(
-        text,
-        subject.labels[chosen],
-        request.granularity,
-        units.tokens,
-        explained,
-        subject.labels[predicted],
-        float(context.logits.detach().softmax(-1)[0, chosen]),
-        refused,
-        encoded.truncated,
-        question,
-    )
+    (found,) = explainer.explain([encoded])
+    if explainer.built.single and found.refused:
+        raise NotApplicable(" ".join(found.refused.values()))
+    return replace(found, text=text, question=question)
 
 
-def target_classes(subject: Subject, context: BatchContext, name: str | None) -> Int[Tensor, "B"]:
-    """The class to explain for each text: the named one, or the predicted one."""
-    if name is None:
-        return context.predicted
-    return torch.full_like(context.predicted, class_index(subject, name))
+class TextExplainer:
+    """Explains texts, one batch at a time, by the methods of a request."""
+
+    def __init__(
+        self, subject: Subject, request: ExplainRequest, *, max_batch_tokens: int = 20_000
+    ) -> None:
+        self.subject, self.request, self.max_batch_tokens = subject, request, max_batch_tokens
+        self.built = request.build()
+        self._target = None if request.target is None else _class_index(subject, request.target)
+        self._general: set[ScoresOrReason] = set()  # reasons that are not due to single texts
+
+    def explain(self, texts: Sequence[Encoded]) -> list[TextExplanation]:
+        """The explanation of each text; values do not depend on the other texts of the batch."""
+        context = self._open_context(texts)
+        target = context.predicted
+        if self._target is not None:
+            target = torch.full_like(target, self._target)
+        scores = self._scores(context, texts, target)
+        probabilities = context.logits.detach().softmax(-1).gather(-1, target[:, None])
+        named = [[self.subject.labels[i] for i in one] for one in (context.predicted, target)]
+        return [
+            self._record(text, {name: own[row] for name, own in scores.items()}, *classes)
+            for row, (text, *classes) in enumerate(
+                zip(texts, *named, probabilities[:, 0].tolist(), strict=True)
+            )
+        ]
+
+    def _open_context(self, texts: Sequence[Encoded]) -> BatchContext:
+        batch, tokens = self.subject.batch(texts), self.max_batch_tokens
+        return BatchContext(
+            self.subject, batch, self.request.seed, tokens, logits_only=self.built.lean
+        )
+
+    def _scores(
+        self, context: BatchContext, texts: Sequence[Encoded], target: Int[Tensor, "B"]
+    ) -> dict[str, list[ScoresOrReason]]:
+        """Every method's scores of every text; text by text where a method refuses the batch.
+
+        One long text may be the reason, and results must not depend on the rest of the batch.
+        """
+        parts = self.built.parts
+        scores = {name: _scores_or_reasons(part, context, target) for name, part in parts.items()}
+        retried = [
+            name
+            for name, own in scores.items()
+            if len(texts) > 1 and isinstance(own[0], str) and own[0] not in self._general
+        ]
+        for row, text in enumerate(texts if retried else ()):
+            alone = self._open_context([text])
+            for name in retried:
+                (scores[name][row],) = _scores_or_reasons(parts[name], alone, target[row, None])
+        for name in retried:
+            if len(reasons := set(scores[name])) == 1:
+                self._general |= reasons
+        return scores
+
+    def _record(
+        self,
+        text: Encoded,
+        scores: Mapping[str, ScoresOrReason],
+        predicted: str,
+        target: str,
+        probability: float,
+    ) -> TextExplanation:
+        built, units = self.built, ScoredUnits.of(text, self.request.granularity)
+        explained, refused = {}, dict(built.refused)
+        for name, own in scores.items():
+            part: Any = built.parts[name]
+            if isinstance(own, str):
+                refused[name] = own
+            else:
+                facts = part.kind, part.signed, units.scores(part, own), getattr(part, "of", None)
+                explained[name] = MethodScores(*facts, built.settings.get(name, {}))
+        return TextExplanation(
+            "",
+            target,
+            self.request.granularity,
+            units.tokens,
+            explained,
+            predicted,
+            probability,
+            refused,
+            text.truncated,
+        )
 
 
-def class_index(subject: Subject, name: str) -> int:
+def _class_index(subject: Subject, name: str) -> int:
     """The index of a class; an error lists at most 20 known classes."""
     if name not in subject.labels:
         some = ", ".join(subject.labels[:20]) + (", …" if len(subject.labels) > 20 else "")
@@ -76,21 +135,18 @@ def class_index(subject: Subject, name: str) -> int:
     return subject.labels.index(name)
 
 
-def score_tokens(
+def _scores_or_reasons(
     part: Method, context: BatchContext, target: Int[Tensor, "B"]
-) -> list[Float[Tensor, "t"]]:
-    """The scores of the explained tokens of each text, in order."""
-    with torch.no_grad():
-        explanation = part(context, target)
+) -> list[ScoresOrReason]:
+    """The scores of the explained tokens of each text, or the reason that there are none."""
+    try:
+        with torch.no_grad():
+            explanation = part(context, target)
+    except NotApplicable as reason:
+        # only the message: the exception would keep its stack frames, and their tensors, alive
+        return [str(reason)] * len(target)
     rows = zip(explanation.scores.double().cpu(), explanation.mask.cpu(), strict=True)
     return [scores[mask] for scores, mask in rows]
-
-
-def to_method_scores(name: str, built: BuiltMethods, scores: tuple[float, ...]) -> MethodScores:
-    """The scores of one text with the attributes and settings of the method."""
-    part: Any = built.parts[name]
-    of = getattr(part, "of", None)
-    return MethodScores(part.kind, part.signed, scores, of, built.settings.get(name, {}))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,11 +1,11 @@
-"""What an explanation is asked for: the methods with their settings, the class, the granularity."""
+"""The request of an explanation: methods with their settings, the class, the granularity."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
 from heedful.core.errors import ConfigError
-from heedful.core.settings import check_setting, setting_types
+from heedful.core.settings import check_on_init, check_setting, setting_types
 from heedful.methods import Method, methods
 from heedful.numerics.tensor.target import TargetValue
 
@@ -17,6 +17,7 @@ ALL_METHODS = "all"
 PLAYERS = {"word": "words", "token": "tokens"}
 
 
+@check_on_init
 @dataclass(frozen=True)
 class ExplainRequest:
     """Methods by name with their settings, the target class, and the granularity.
@@ -27,13 +28,9 @@ class ExplainRequest:
 
     methods: MethodSettings
     target: str | None = None
-    granularity: str = "word"
-    of: str | None = None
+    granularity: Granularity = "word"
+    of: TargetValue | None = None
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_setting("granularity", self.granularity, Granularity)
-        check_setting("of", self.of, TargetValue | None)
 
     def build(self) -> "BuiltMethods":
         """Build the methods; one that cannot explain `of` is refused with the reason."""
@@ -94,7 +91,11 @@ def resolve_methods(wanted: MethodsLike, settings: MethodSettings | None = None)
     `wanted` is a list of names, a mapping from names to settings, names separated by commas, or
     "all"; an empty request means the default methods. `settings` are added to those in `wanted`.
     """
-    chosen = {name: _require_mapping(name, given) for name, given in _requested_names(wanted)}
+    chosen: dict[str, dict[str, Any]] = {}
+    for name, given in _requested_names(wanted):
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"The settings of {name} must be a mapping, not {given!r}.")
+        chosen[name] = dict(given)
     for name, more in (settings or {}).items():
         methods[name]  # raises UnknownName
         if name not in chosen:
@@ -118,12 +119,6 @@ def _requested_names(wanted: MethodsLike) -> Iterator[tuple[str, Mapping[str, An
     if not all(isinstance(name, str) for name in names):
         raise ConfigError(f"methods must be names, or a mapping from names; got {names!r}.")
     yield from ((name, {}) for name in (methods if ALL_METHODS in names else names))
-
-
-def _require_mapping(name: str, given: object) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"The settings of {name} must be a mapping, not {given!r}.")
-    return dict(given)
 
 
 def _non_default(name: str, given: Mapping[str, Any]) -> dict[str, Any]:

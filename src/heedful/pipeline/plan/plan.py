@@ -12,6 +12,13 @@ from heedful.checks.base import Check, FitsData
 from heedful.checks.interventions.base import require_epsilon
 from heedful.checks.retraining_base import RetrainingCheck
 from heedful.core.errors import ConfigError
+from heedful.core.settings import (
+    NonNegativeInt,
+    PositiveInt,
+    check_setting,
+    check_settings,
+    setting_types,
+)
 from heedful.core.values import Example
 from heedful.data.cleaning.presets import get_cleaning
 from heedful.methods import Method, methods
@@ -20,14 +27,43 @@ from heedful.pipeline.plan.method_settings import (
     expand_all_methods,
     quick_method_settings,
 )
-from heedful.pipeline.plan.retraining_settings import RetrainingSettings
 
 QUICK_LIMIT = 200
 QUICK_TRAIN_LIMIT = 2000
-TABLE_KEYS = ("fields", "settings", "subject", "methods", "retraining")
-NON_BINDING_KEYS = (
-    "max_batch_tokens",
-)  # may change between two sittings of one run: results do not
+NON_BINDING_KEYS = ("max_batch_tokens",)  # may change when a run is continued: results do not
+NON_BINDING_RETRAINING = ("workers", "folder")
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RetrainingSettings:
+    """How models are retrained.
+
+    On the first `limit` training texts, or all; by `workers` processes at once, 0 for one on each
+    core; into `folder`, where runs can share them, or into the run's own. Transformers are
+    fine-tuned again only if `transformers` is true, because it takes long; `encoder` is the model
+    to start from, where the audited model does not record it.
+    """
+
+    limit: PositiveInt | None = None
+    workers: NonNegativeInt = 0
+    folder: str | None = None
+    transformers: bool = False
+    encoder: str | None = None
+
+    @classmethod
+    def of(cls, raw: Table) -> "RetrainingSettings":
+        """Read the table of a plan."""
+        return cls(**check_settings(cls, raw, prefix="retraining."))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table of a plan; settings that are not set are left out."""
+        return {name: one for name, one in asdict(self).items() if one is not None}
+
+    def binding(self) -> dict[str, Any]:
+        """The settings that results depend on."""
+        given = self.to_dict()
+        return {name: one for name, one in given.items() if name not in NON_BINDING_RETRAINING}
 
 
 @dataclass(frozen=True)
@@ -39,49 +75,35 @@ class Plan:
     as {"adversarial": {"steps": 200}}, `methods` one per method that checks are asked to use,
     such as {"lime": {"samples": 200}}. `epsilon` is the change of output, in TVD, that counts as
     none, for all checks and rules. `cleaning` names what a paper did to the texts. A plan is
-    complete: settings not given are filled in from the parts' own defaults. Without `checks` the
-    usual ones are run, which need no retraining and few passes; "all" are all.
-    `retraining` says how models are made anew for those that do, see `Retraining`.
+    complete: settings not given are filled in from the defaults of the parts. Without `checks`
+    those run that need no retraining and few passes; "all" are all. `retraining` is the table of
+    `RetrainingSettings`.
     """
 
     model: str
     data: str
     split: str = "test"
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Table = field(default_factory=dict)
     cleaning: str | None = None
     checks: tuple[str, ...] = ()
-    limit: int | None = None
-    min_words: int = 1
+    limit: PositiveInt | None = None
+    min_words: PositiveInt = 1
     seed: int = 0
-    max_batch_tokens: int = 20_000
-    instances_per_job: int = 512
+    max_batch_tokens: PositiveInt = 20_000
+    instances_per_job: PositiveInt = 512
     resamples: int = 2000
     level: float = 0.95
     epsilon: float = 0.05
-    subject: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    retraining: Mapping[str, Any] = field(default_factory=dict)
+    subject: Table = field(default_factory=dict)
+    settings: Table = field(default_factory=dict)
+    methods: Table = field(default_factory=dict)
+    retraining: Table = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _require_types(self)
-        chosen = _resolve_checks(self.checks)
-        if extra := sorted(set(self.settings) - set(chosen)):
-            raise ConfigError(f"Settings for {extra[0]!r}, which is not among the checks {chosen}.")
-        object.__setattr__(self, "epsilon", float(self.epsilon))
-        given = _without_epsilon(expand_all_methods(self.settings, self.methods), self.epsilon)
-        complete = {name: _complete(name, given.get(name, {})) for name in chosen}
-        object.__setattr__(self, "checks", chosen)
-        object.__setattr__(self, "settings", complete)
-        asked = [one for own in complete.values() for one in own.get("methods", ())]
-        object.__setattr__(self, "methods", complete_methods(asked, self.methods))
-        object.__setattr__(self, "retraining", RetrainingSettings.of(self.retraining).to_dict())
-        for name in ("min_words", "max_batch_tokens", "instances_per_job", "limit"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"{name} must be a whole number of at least 1, not {value!r}.")
-        if self.resamples < 100 or not 0 < self.level < 1:
-            raise ConfigError("resamples must be at least 100 and level between 0 and 1.")
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        _complete_plan(complete := _check_plan(own))
+        for name, value in complete.items():
+            object.__setattr__(self, name, value)
 
     def build_checks(self) -> dict[str, Check | RetrainingCheck]:
         """The checks, made with their settings."""
@@ -100,7 +122,7 @@ class Plan:
 
     @classmethod
     def from_toml(cls, text: str) -> "Plan":
-        """Read a complete plan; an unknown key is an error, not a silence."""
+        """Read a complete plan; an unknown key is an error."""
         raw = parse_plan(text)
         if missing := [key for key in ("model", "data") if key not in raw]:
             raise ConfigError(
@@ -111,16 +133,15 @@ class Plan:
     def quick(self) -> "Plan":
         """The same plan, cut to a first look: fewer texts, fewer steps."""
         limit = min(self.limit or QUICK_LIMIT, QUICK_LIMIT)
-        settings, asked = (
-            _cap_settings(self.settings, {name: checks.spec(name).quick for name in self.checks}),
-            _cap_settings(self.methods, quick_method_settings()),
+        settings = _cap_settings(
+            self.settings, {name: checks.spec(name).quick for name in self.checks}
         )
-        trained = RetrainingSettings.of(self.retraining)
+        asked = _cap_settings(self.methods, quick_method_settings())
+        retraining = dict(self.retraining)
         if any(checks.spec(name).retrains for name in self.checks):
-            few = min(trained.limit or QUICK_TRAIN_LIMIT, QUICK_TRAIN_LIMIT)
-            trained = replace(trained, limit=few)
-        fewer = replace(self, limit=limit, settings=settings, methods=asked)
-        return replace(fewer, retraining=trained.to_dict())
+            few = retraining.get("limit", QUICK_TRAIN_LIMIT)
+            retraining["limit"] = min(few, QUICK_TRAIN_LIMIT)
+        return replace(self, limit=limit, settings=settings, methods=asked, retraining=retraining)
 
     def fitted(self, examples: Iterable[Example]) -> "Plan":
         """The same plan with the settings that are facts of the data."""
@@ -141,58 +162,62 @@ class Plan:
         return bound | {"retraining": RetrainingSettings.of(self.retraining).binding()}
 
 
-def _resolve_checks(asked: tuple[str, ...]) -> tuple[str, ...]:
-    """Each check once; the usual ones where none is named, or all."""
-    if "all" in asked:
-        return tuple(checks)
-    return tuple(dict.fromkeys(asked)) or default_checks()
-
-
-def _cap_settings(
-    tables: Mapping[str, Mapping[str, Any]], most: Mapping[str, Mapping[str, int]]
-) -> dict[str, dict[str, Any]]:
-    """The tables with some of their numbers held down."""
-    found = {name: dict(own) for name, own in tables.items()}
-    for name in found.keys() & most.keys():
-        found[name] |= {key: _cap(found[name][key], n) for key, n in most[name].items()}
-    return found
-
-
-def _cap(value: Any, most: int) -> Any:
-    return value[:most] if isinstance(value, tuple) else min(value, most)
-
-
 def parse_plan(text: str) -> dict[str, Any]:
     """The keys and values of a plan file, whole or in part."""
     try:
         raw = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # Python's own, of depth and of digits, too
+    except (ValueError, RecursionError) as error:  # deep nesting and long numbers raise them too
         raise ConfigError(f"The plan is not valid TOML: {error}.") from error
-    known = {f.name: f for f in fields(Plan)}
+    known = setting_types(Plan)
     if extra := sorted(raw.keys() - known.keys()):
         raise ConfigError(f"Unknown plan keys: {extra}. Known: {', '.join(known)}.")
-    for key in TABLE_KEYS:
-        if not isinstance(raw.get(key, {}), dict):
-            raise ConfigError(f"{key} must be a table, not {raw[key]!r}.")
-    names = raw.get("checks", [])
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"checks must be a list of names, not {names!r}.")
-    if "checks" in raw:
-        raw["checks"] = tuple(names)
-    return _with_epsilon(raw)
-
-
-def _with_epsilon(raw: dict[str, Any]) -> dict[str, Any]:
-    """Older plans have epsilon with the adversarial check, and mean all checks by it."""
+    raw = check_settings(Plan, raw)
+    # older plans have epsilon with the adversarial check, and mean all checks by it
     older = raw.get("settings", {}).get("adversarial", {})
-    if "epsilon" in raw or not isinstance(older, Mapping) or "epsilon" not in older:
-        return raw
-    return {**raw, "epsilon": older["epsilon"]}
+    if "epsilon" not in raw and isinstance(older, Mapping) and "epsilon" in older:
+        raw["epsilon"] = older["epsilon"]
+    return raw
 
 
-def _without_epsilon(
-    settings: Mapping[str, Mapping[str, Any]], epsilon: float
-) -> dict[str, Mapping[str, Any]]:
+def _check_plan(given: Table) -> dict[str, Any]:
+    """The values of a plan, each of its type and in its range."""
+    plan = check_settings(Plan, given)
+    require_epsilon(plan["epsilon"])
+    if plan["resamples"] < 100 or not 0 < plan["level"] < 1:
+        raise ConfigError("resamples must be at least 100 and level between 0 and 1.")
+    for name, column in plan["fields"].items():
+        check_setting(f"fields.{name}", column, str)
+    if plan["cleaning"] is not None:
+        get_cleaning(plan["cleaning"])
+    try:
+        tomli_w.dumps({"subject": plan["subject"]})
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"subject holds what a plan cannot keep: {error}.") from error
+    return plan
+
+
+def _complete_plan(plan: dict[str, Any]) -> None:
+    """Fill in the settings of checks, methods and retraining that are not given."""
+    asked = plan["checks"]
+    chosen = tuple(checks) if "all" in asked else tuple(dict.fromkeys(asked)) or default_checks()
+    if extra := sorted(set(plan["settings"]) - set(chosen)):
+        raise ConfigError(f"Settings for {extra[0]!r}, which is not among the checks {chosen}.")
+    expanded = expand_all_methods(plan["settings"], plan["methods"])
+    given = _without_epsilon(expanded, plan["epsilon"])
+    plan["checks"] = chosen
+    plan["settings"] = {name: _complete_settings(name, given.get(name, {})) for name in chosen}
+    used = [one for own in plan["settings"].values() for one in own.get("methods", ())]
+    plan["methods"] = complete_methods(used, plan["methods"])
+    plan["retraining"] = RetrainingSettings.of(plan["retraining"]).to_dict()
+
+
+def _complete_settings(name: str, given: Table) -> dict[str, Any]:
+    """All settings of a check; epsilon belongs to the whole plan."""
+    complete: Any = asdict(_build(name, given))  # type: ignore[call-overload]
+    return {key: value for key, value in complete.items() if key != "epsilon"}
+
+
+def _without_epsilon(settings: Table, epsilon: float) -> dict[str, Any]:
     """Checks' settings without the epsilon of the plan; any other there is an error."""
     found = dict(settings)
     for name in filter(_uses_epsilon, settings):
@@ -207,86 +232,35 @@ def _without_epsilon(
     return found
 
 
-def _require_types(plan: Plan) -> None:
-    """Values from a file may be of any type; say so here, not in a traceback later."""
-    for name in TABLE_KEYS:
-        _require(name, getattr(plan, name), Mapping, "a table")
-    _require("checks", plan.checks, (list, tuple), "a list of names")
-    for one in plan.checks:
-        _require("each of checks", one, str, "a name")
-    for name in ("model", "data", "split"):
-        _require(name, getattr(plan, name), str, "a text")
-    _require("seed", plan.seed, int, "a whole number")
-    for name in ("min_words", "max_batch_tokens", "instances_per_job", "resamples"):
-        _require(name, getattr(plan, name), int, "a whole number of at least 1")
-    if plan.cleaning is not None:
-        _require("cleaning", plan.cleaning, str, "a name")
-        get_cleaning(plan.cleaning)
-    if plan.limit is not None:
-        _require("limit", plan.limit, int, "a whole number of at least 1")
-    _require("level", plan.level, (int, float), "a number")
-    _require("epsilon", plan.epsilon, (int, float), "a number")
-    require_epsilon(plan.epsilon)
-    for name, column in plan.fields.items():
-        _require(f"fields.{name}", column, str, "a column's name")
-    try:
-        tomli_w.dumps({"subject": dict(plan.subject)})
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"subject holds what a plan cannot keep: {error}.") from error
-
-
-def _require(name: str, value: Any, kind: type | tuple[type, ...], words: str) -> None:
-    if not isinstance(value, kind) or isinstance(value, bool):  # True is an int to Python
-        raise ConfigError(f"{name} must be {words}, not {value!r}.")
-
-
 def _uses_epsilon(name: str) -> bool:
     """Whether a check has the plan's epsilon as a setting."""
-    return name in checks and any(one.name == "epsilon" for one in fields(checks[name]))
-
-
-def _complete(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    check: Any = _build(name, settings)
-    complete = asdict(check)
-    if _uses_epsilon(name):
-        del complete["epsilon"]
-    return complete
+    return name in checks and "epsilon" in setting_types(checks[name])
 
 
 def _build(
-    name: str, settings: Mapping[str, Any], parts: Mapping[str, Method] | None = None
+    name: str, settings: Table, parts: Mapping[str, Method] | None = None
 ) -> Check | RetrainingCheck:
-    """The check, its methods those of `parts` where it has some."""
+    """The check, with the methods of `parts` where it names them."""
     if not isinstance(settings, Mapping):
         raise ConfigError(f"The settings of {name!r} must be a table, not {settings!r}.")
-    given = {key: tuple(one) if isinstance(one, list) else one for key, one in settings.items()}
-    usual = {one.name: one.default for one in fields(checks[name])}
-    for key, value in given.items():
-        if key in usual and not _has_default_type(value, usual[key]):
-            wanted = f"like {usual[key]!r}" if usual[key] != () else "a list of names"
-            raise ConfigError(f"{name}.{key} must be {wanted}, not {value!r}.")
-        if key in usual:
-            given[key] = _as_default_type(value, usual[key])
+    types = setting_types(checks[name])
+    given = {
+        key: check_setting(f"{name}.{key}", value, types.get(key, Any))
+        for key, value in settings.items()
+    }
     if parts and "methods" in given:
         given["methods"] = tuple(parts.get(one, one) for one in given["methods"])
     built: Check | RetrainingCheck = checks.build(name, **given)
     return built
 
 
-def _as_default_type(value: Any, usual: object) -> Any:
-    """A whole number as a fraction where that is usual, so that 1 and 1.0 are one setting."""
-    if isinstance(usual, float):
-        return float(value)
-    if isinstance(usual, tuple) and usual:
-        return tuple(_as_default_type(one, usual[0]) for one in value)
-    return value
-
-
-def _has_default_type(value: object, usual: object) -> bool:
-    """The same type, but a whole number may stand for a fraction; tuples are like part by part."""
-    if isinstance(usual, float):
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if isinstance(usual, tuple):
-        one = usual[0] if usual else ""
-        return isinstance(value, tuple) and all(_has_default_type(each, one) for each in value)
-    return type(value) is type(usual)
+def _cap_settings(
+    tables: Mapping[str, Table], most: Mapping[str, Mapping[str, int]]
+) -> dict[str, dict[str, Any]]:
+    """The tables with some numbers at most as large, and some lists at most as long, as given."""
+    found = {name: dict(own) for name, own in tables.items()}
+    for name in found.keys() & most.keys():
+        for key, limit in most[name].items():
+            value = found[name][key]
+            found[name][key] = value[:limit] if isinstance(value, tuple) else min(value, limit)
+    return found

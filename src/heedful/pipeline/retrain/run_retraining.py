@@ -97,7 +97,7 @@ def run_retraining(
     todo = {job.check: job for job in jobs if isinstance(job, DatasetJob) and not store.done(job)}
     if todo:
         for name, result in _run_checks(list(todo), audit, callbacks):
-            store.put_dataset_job(todo[name], result, audit.subject.labels)
+            store.put(todo[name], result, audit.subject.labels)
 
 
 def _run_checks(

@@ -13,8 +13,7 @@ from heedful.core.errors import NotApplicable
 from heedful.data.dataset import DEV_NAMES, Dataset
 from heedful.data.read import DataLike, read, splits
 from heedful.models.protocols import Subject
-from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.plan.retraining_settings import RetrainingSettings
+from heedful.pipeline.plan.plan import Plan, RetrainingSettings
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,22 +57,11 @@ class CheckPower:
     false_alarm: Estimate
     undecided: Estimate
     auc: Estimate | None
-    kinds: Mapping[str, KnownTruthAnswers] = field(default_factory=dict)
 
     @property
     def weight(self) -> float:
         """What its vote weighs: the lower end of its skill; 0 where that is not enough."""
         return self.skill.low if self.skill.low >= MIN_SKILL else 0.0
-
-    def without(self, kind: str) -> "CheckPower | None":
-        """The same, measured without one kind; None where no kind of that truth is left."""
-        left = {name: one for name, one in self.kinds.items() if name != kind}
-        found = detection_rates(list(left.values()))
-        if found is None:
-            return None
-        cases = sum(len(one.answers) for one in left.values())
-        parts = found.skill, found.miss, found.false_alarm, found.undecided
-        return CheckPower(self.claim, self.check, self.like, cases, *parts, None, left)
 
     def __str__(self) -> str:
         auc = "" if self.auc is None else f"ROC-AUC {self.auc}, "
@@ -108,8 +97,7 @@ class PowerTable:
     def _measured(self, claim: str, check: str) -> CheckPower | None:
         mine = [one for one in self.rows if one["claim"] == claim and one["check"] == check]
         row = self._nearest(mine)
-        found = None if row is None else _power(row)
-        return found.without(self.left_out_kind) if found and self.left_out_kind else found
+        return None if row is None else _power(row, left_out_kind=self.left_out_kind)
 
     def _nearest(self, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         """Of the same architecture, the nearest length, and no more texts than there are."""
@@ -141,44 +129,24 @@ def read_bundled_powers() -> Mapping[str, Any]:
     return found
 
 
-def make_power_row(
-    claim: str,
-    check: str,
-    like: Mapping[str, Any],
-    kinds: Mapping[str, KnownTruthAnswers],
-    auc: Estimate | None,
-) -> dict[str, Any]:
-    """A row of the table: answers by kind, as they were given."""
-    return {
-        "claim": claim,
-        "check": check,
-        **like,
-        "auc": auc and [round(one, 4) for one in (auc.value, auc.low, auc.high)],
-        "kinds": {
-            name: [one.truth, *(sum(a == b for a in one.answers) for b in (1, -1, 0))]
-            for name, one in kinds.items()
-        },
-    }
-
-
-def _power(row: Mapping[str, Any]) -> CheckPower | None:
-    kinds = {name: _trials(*counts) for name, counts in row["kinds"].items()}
-    found = detection_rates(list(kinds.values()))
+def _power(row: Mapping[str, Any], *, left_out_kind: str | None) -> CheckPower | None:
+    """The power in a row of the table; None where kinds of only one truth are left."""
+    kinds = [
+        KnownTruthAnswers(truth, (1,) * said_for + (-1,) * against + (0,) * undecided)
+        for name, (truth, said_for, against, undecided) in row["kinds"].items()
+        if name != left_out_kind
+    ]
+    found = detection_rates(kinds)
     if found is None:
         return None
-    cases = sum(len(one.answers) for one in kinds.values())
-    auc = row["auc"] and Estimate(row["auc"][0], row["auc"][1], row["auc"][2], cases)
-    parts = found.skill, found.miss, found.false_alarm, found.undecided
-    return CheckPower(row["claim"], row["check"], _describe_setting(row), cases, *parts, auc, kinds)
-
-
-def _trials(truth: bool, said_for: int, against: int, undecided: int) -> KnownTruthAnswers:
-    return KnownTruthAnswers(truth, (1,) * said_for + (-1,) * against + (0,) * undecided)
-
-
-def _describe_setting(row: Mapping[str, Any]) -> str:
+    cases = sum(len(one.answers) for one in kinds)
+    auc = None
+    if row["auc"] and left_out_kind is None:
+        auc = Estimate(row["auc"][0], row["auc"][1], row["auc"][2], cases)
     words = "" if row["words"] is None else f" of about {row['words']} words"
-    return f"{row['architecture']}, {row['texts']} texts{words}"
+    like = f"{row['architecture']}, {row['texts']} texts{words}"
+    rates = found.skill, found.miss, found.false_alarm, found.undecided
+    return CheckPower(row["claim"], row["check"], like, cases, *rates, auc)
 
 
 def describe_power(power: CheckPower | None) -> str:

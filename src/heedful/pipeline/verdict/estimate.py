@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from heedful.checks.base import Check, HasSignificanceTests, NeedsAllTexts
 from heedful.checks.registry import checks
 from heedful.checks.retraining_base import RetrainingCheck
-from heedful.checks.spec import CheckSpec, Evidence, PlaceSpec
+from heedful.checks.spec import CheckSpec, Evidence
 from heedful.core.records import (
+    ROW_KEYS,
     CheckResult,
     Estimate,
     EstimateRow,
@@ -28,9 +29,11 @@ from heedful.numerics.stats.crossed_bootstrap import (
     resample_crossed,
 )
 from heedful.pipeline.plan.plan import Plan
-from heedful.results.tables import MeasurementColumns, TextValues
+from heedful.results.tables import MeasurementColumns, SeedTable, TextValues
 
 AnyCheck = Check | RetrainingCheck
+Columns = Mapping[MeasureKey, TextValues]
+TextMask = NDArray[np.bool_]
 CENTRES = {"mean": mean_over_seeds, "median": median_over_seeds}
 MOST_SLICED_CLASSES = 12
 NAN = float("nan")
@@ -46,11 +49,11 @@ class Bootstrap:
 
     @classmethod
     def of(cls, plan: Plan) -> "Bootstrap":
-        """As the plan says."""
+        """The bootstrap of a plan."""
         return cls(plan.resamples, plan.seed, plan.level)
 
     def means(
-        self, columns: Mapping[MeasureKey, TextValues], shares: frozenset[str] = frozenset()
+        self, columns: Columns, shares: frozenset[str] = frozenset()
     ) -> dict[MeasureKey, Estimate]:
         """The mean of each column; measures named in `shares` are shares of texts."""
         named = {key for key in columns if key.measure in shares}
@@ -65,11 +68,13 @@ class Bootstrap:
         )
 
 
-class Slice(NamedTuple):
-    """A part of the texts: its name and which texts belong to it."""
+@dataclass(frozen=True, eq=False)
+class TextGroup:
+    """The texts that some estimates are about: all, those of one predicted class, or a slice."""
 
-    name: str
-    texts: NDArray[np.bool_]
+    texts: TextMask
+    predicted: str | None = None
+    slice: str | None = None
 
 
 def measure_dataset(plan: Plan, columns: MeasurementColumns) -> dict[MeasureKey, TextValues]:
@@ -98,29 +103,32 @@ def estimate_all(
         labels: The class names of the model.
         lengths: The number of words of each text, for slices by length.
     """
-    bootstrap, parts = Bootstrap.of(plan), plan.build_checks()
-    slices = tuple(_slices(columns, lengths))
-    results = {
+    groups = [TextGroup(np.ones(len(columns.instances), dtype=bool))]
+    groups += [TextGroup(columns.predicted == label, predicted=label) for label in labels]
+    groups += _slices(columns, lengths)
+    parts = {
         name: _CheckEstimates(
-            checks.spec(name), check, columns, bootstrap, missing.get(name, ())
-        ).result(labels, slices)
-        for name, check in parts.items()
+            checks.spec(name), check, columns, Bootstrap.of(plan), missing.get(name, ())
+        )
+        for name, check in plan.build_checks().items()
     }
+    places = {name: part.place() for name, part in parts.items()}
     return Evidence(
-        results,
+        {name: part.result(groups) for name, part in parts.items()},
         {name: plan.settings_of(name) for name in plan.checks},
-        dict(_places(parts, columns, bootstrap)),
+        {name: place for name, place in places.items() if place is not None},
         plan.epsilon,
     )
 
 
 def _series(columns: MeasurementColumns, check: str) -> dict[Series, TextValues]:
-    """The columns of a check that only a method tells apart."""
-    return {
-        Series(key.measure, key.method): values
-        for key, values in columns.of_check(check).items()
-        if key._replace(method=None).plain
-    }
+    """The columns of a check that have at most a method as key."""
+    found = columns.of_check(check).items()
+    return {Series(key.measure, key.method): one for key, one in found if _by_method_only(key)}
+
+
+def _by_method_only(key: MeasureKey) -> bool:
+    return key._replace(method=None).plain
 
 
 @dataclass(frozen=True)
@@ -133,13 +141,9 @@ class _CheckEstimates:
     bootstrap: Bootstrap
     missing: tuple[MissingMeasure, ...]
 
-    def result(self, labels: Sequence[str], slices: Sequence[Slice]) -> CheckResult:
+    def result(self, groups: Sequence[TextGroup]) -> CheckResult:
         chosen = self._averaged()
-        every = np.ones(len(self.columns.instances), dtype=bool)
-        estimates = self._estimate(chosen, every) | self._p_values()
-        rows = [_row(key, one, _undefined(chosen, key)) for key, one in estimates.items()]
-        rows += self._by_class(chosen, labels)
-        rows += self._by_slice(chosen, slices)
+        rows = [row for group in groups for row in self._rows(chosen, group)]
         plain = {row.measure: row for row in rows if _is_plain(row)}
         known = {(key.measure, key.method) for key in chosen}
         return CheckResult(
@@ -171,27 +175,53 @@ class _CheckEstimates:
                 found[MeasureKey(self.spec.name, name)] = found[one] - found[other]
         return dict(sorted(found.items(), key=lambda item: order.get(item[0].measure, len(order))))
 
+    def _rows(self, chosen: Columns, group: TextGroup) -> Iterator[EstimateRow]:
+        """The estimates of a group of texts.
+
+        Slices are described, not tested: nothing is corrected for their number.
+        """
+        here = {key: chosen[key][group.texts] for key in self._keys(chosen, group)}
+        whole = group.predicted is None and group.slice is None
+        found = self._estimate(here, group.texts) | (self._p_values() if whole else {})
+        for key, one in found.items():
+            if group.predicted is not None and not _by_method_only(key):
+                continue
+            counted = key in here and group.predicted is None
+            undefined = int(np.isnan(here[key]).sum()) if counted else 0
+            yield EstimateRow(key.measure, one, *key[2:], group.predicted, group.slice, undefined)
+        if group.slice is not None and self.spec.sliced:
+            ends = self._place_columns()
+            if ends is not None:
+                place = self.bootstrap.place(*(values[group.texts] for values in ends))
+                yield EstimateRow("degree", place.place, slice=group.slice)
+
+    def _keys(self, chosen: Columns, group: TextGroup) -> list[MeasureKey]:
+        """The columns to estimate: all; of a slice, those that the check's description names."""
+        if group.slice is not None:
+            wanted = [MeasureKey(self.spec.name, name) for name in self.spec.sliced]
+            return [key for key in wanted if key in chosen]
+        if group.predicted is None:
+            return list(chosen)
+        simple = [key for key in chosen if _by_method_only(key)]
+        if not simple or not group.texts.any():
+            return []
+        if not self.spec.retrains:
+            return simple
+        # differences and seeds need the keys they are made of
+        return [key for key in chosen if key.seed is None and key.setting is None]
+
     def _estimate(
-        self, chosen: Mapping[MeasureKey, TextValues], texts: NDArray[np.bool_]
+        self, here: dict[MeasureKey, TextValues], texts: TextMask
     ) -> dict[MeasureKey, Estimate]:
         """Means over some texts; intervals over seeds and texts where there are seeds."""
         shares = frozenset(one.name for one in self.spec.measures if one.kind == "share")
-        here = {key: values[texts] for key, values in chosen.items()}
         found = self.bootstrap.means(here, shares)
-        if self.spec.over_seeds and self.columns.seeds:
-            found |= self._over_seeds(here, texts)
-        return found
-
-    def _over_seeds(
-        self,
-        here: Mapping[MeasureKey, TextValues],
-        texts: NDArray[np.bool_],
-    ) -> dict[MeasureKey, Estimate]:
+        if not self.spec.over_seeds or not self.columns.seeds:
+            return found
         draws = self._draws(here, texts)
-        found = {}
-        for key, values in here.items():
+        for key in here:
             if key in draws and key.seed is None:
-                known = values[~np.isnan(values)]
+                known = here[key][~np.isnan(here[key])]
                 value = float(known.mean()) if len(known) else NAN
                 found[key] = estimate_from_draws(
                     value, draws[key], n=len(known), level=self.bootstrap.level
@@ -205,11 +235,7 @@ class _CheckEstimates:
             found[gain._replace(measure="p_equivalent")] = Estimate(max(p, p_other), NAN, NAN, n)
         return found
 
-    def _draws(
-        self,
-        here: Mapping[MeasureKey, TextValues],
-        texts: NDArray[np.bool_],
-    ) -> dict[MeasureKey, Any]:
+    def _draws(self, here: Columns, texts: TextMask) -> dict[MeasureKey, Any]:
         """Resampled means: of the measures over seeds, and of the differences between them."""
         tables = {
             key: self.columns.by_seed(key)[:, texts]
@@ -221,25 +247,27 @@ class _CheckEstimates:
             for key in pair:  # a measure without seeds that is compared with one that has seeds
                 tables.setdefault(key, here[key][None])
         draws: dict[MeasureKey, Any] = {}
-        for kind, centre in CENTRES.items():
-            some = {
-                key: table
-                for key, table in tables.items()
-                if self.spec.over_seeds.get(key.measure, "mean") == kind
-            }
+        for kind in CENTRES:
+            some = {key: table for key, table in tables.items() if self._centre(key) == kind}
             if some:  # texts are drawn alike in every call, so that all stay paired
-                named = {_resampling_name(key): table for key, table in some.items()}
-                drawn = resample_crossed(
-                    named,
-                    centre=centre,
-                    resamples=self.bootstrap.resamples,
-                    seed=self.bootstrap.seed,
-                )
-                draws |= {key: drawn[_resampling_name(key)] for key in some}
+                draws |= self._resample(some, kind)
         return draws | {key: draws[one] - draws[other] for key, (one, other) in pairs.items()}
 
+    def _centre(self, key: MeasureKey) -> str:
+        return self.spec.over_seeds.get(key.measure, "mean")
+
+    def _resample(self, tables: Mapping[MeasureKey, SeedTable], kind: str) -> dict[MeasureKey, Any]:
+        """Resampled means over texts and seeds."""
+        drawn = resample_crossed(
+            {_resampling_name(key): table for key, table in tables.items()},
+            centre=CENTRES[kind],
+            resamples=self.bootstrap.resamples,
+            seed=self.bootstrap.seed,
+        )
+        return {key: drawn[_resampling_name(key)] for key in tables}
+
     def _differences(
-        self, here: Mapping[MeasureKey, TextValues]
+        self, here: Columns
     ) -> Iterator[tuple[MeasureKey, tuple[MeasureKey, MeasureKey]]]:
         """The differences whose two sides were measured, under each setting."""
         for key in here:
@@ -262,60 +290,55 @@ class _CheckEstimates:
             columns, resamples=self.bootstrap.resamples, seed=self.bootstrap.seed
         )
         return {
-            MeasureKey(self.spec.name, one.measure, one.method): Estimate(p, NAN, NAN, texts)
+            MeasureKey(self.spec.name, *one): Estimate(p, NAN, NAN, texts)
             for one, p in found.items()
             if p == p
         }
 
-    def _by_class(
-        self, chosen: Mapping[MeasureKey, TextValues], labels: Sequence[str]
-    ) -> Iterator[EstimateRow]:
-        """The estimates of plain measures and of methods, for each predicted class."""
-        simple = {key: one for key, one in chosen.items() if key._replace(method=None).plain}
-        for label in labels:
-            here = self.columns.predicted == label
-            if not here.any() or not simple:
-                continue
-            # differences and seeds need the keys they are made of, so all columns are estimated
-            seeds = {k: v for k, v in chosen.items() if k.seed is None and k.setting is None}
-            for key, one in self._estimate(seeds if self.spec.retrains else simple, here).items():
-                if key._replace(method=None).plain:
-                    yield _row(key, one, 0, predicted=label)
+    def place(self) -> Place | None:
+        """Attention's place, if the check describes one and measured its ends."""
+        ends = self._place_columns()
+        if ends is None or self.spec.place is None:
+            return None
+        series = self.spec.place.own, self.spec.place.reference
+        own, reference = (MeasureKey(self.spec.name, *one) for one in series)
+        if own in self.columns.seeds:
+            return self._place_over_seeds(own, reference)
+        return self.bootstrap.place(*ends)
 
-    def _by_slice(
-        self, chosen: Mapping[MeasureKey, TextValues], slices: Sequence[Slice]
-    ) -> Iterator[EstimateRow]:
-        """The measures that the check's description names, for each part of the texts.
+    def _place_columns(self) -> tuple[TextValues, TextValues, TextValues] | None:
+        """The values of the three ends, higher nearer to the reference; None where one is missing.
 
-        Slices are described, not tested: nothing is corrected for their number.
+        A control that is not named is 0.
         """
-        wanted = [MeasureKey(self.spec.name, name) for name in self.spec.sliced]
-        for name, texts in slices:
-            here = {key: chosen[key][texts] for key in wanted if key in chosen}
-            for key, one in self.bootstrap.means(here).items():
-                undefined = _undefined(here, key)
-                yield EstimateRow(key.measure, one, slice=name, undefined=undefined)
-            if self.spec.place and self.spec.sliced:
-                ends = _place_columns(self.spec, self.columns)
-                if ends is not None:
-                    place = self.bootstrap.place(*(values[texts] for values in ends)).place
-                    yield EstimateRow("degree", place, slice=name)
+        if (place := self.spec.place) is None:
+            return None
+        zero = np.zeros(len(self.columns.instances))
+        own, control, reference = (
+            zero if one is None else self.columns.values.get(MeasureKey(self.spec.name, *one))
+            for one in (place.own, place.control, place.reference)
+        )
+        if own is None or control is None or reference is None:
+            return None
+        sign = -1.0 if place.lower_is_better else 1.0
+        return sign * own, sign * control, sign * reference
 
-
-def _row(
-    key: MeasureKey, estimate: Estimate, undefined: int, predicted: str | None = None
-) -> EstimateRow:
-    keys = (key.method, key.layer, key.head, key.seed, key.setting)
-    return EstimateRow(key.measure, estimate, *keys, predicted=predicted, undefined=undefined)
+    def _place_over_seeds(self, own: MeasureKey, end: MeasureKey) -> Place:
+        """The place from 0 to the reference, with intervals over seeds and texts."""
+        tables = {own: self.columns.by_seed(own), end: self.columns.values[end][None]}
+        draws = self._resample(tables, self._centre(own))
+        value, gap = (float(self.columns.values[key].mean()) for key in (own, end))
+        n, level = len(self.columns.instances), self.bootstrap.level
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = draws[own] / draws[end]
+        return Place(
+            estimate_from_draws(value / gap if gap else NAN, shares, n=n, level=level),
+            estimate_from_draws(gap, draws[end], n=n, level=level),
+        )
 
 
 def _is_plain(row: EstimateRow) -> bool:
-    keys = (row.method, row.layer, row.head, row.seed, row.setting, row.predicted, row.slice)
-    return all(one is None for one in keys)
-
-
-def _undefined(chosen: Mapping[MeasureKey, TextValues], key: MeasureKey) -> int:
-    return int(np.isnan(chosen[key]).sum()) if key in chosen else 0
+    return all(getattr(row, name) is None for name in ROW_KEYS)
 
 
 def _resampling_name(key: MeasureKey) -> str:
@@ -324,88 +347,29 @@ def _resampling_name(key: MeasureKey) -> str:
     return f"{name} {key.setting}" if key.setting else name
 
 
-def _places(
-    parts: Mapping[str, AnyCheck], columns: MeasurementColumns, bootstrap: Bootstrap
-) -> Iterator[tuple[str, Place]]:
-    """Attention's place by each check that describes one and measured its ends."""
-    for name in parts:
-        spec = checks.spec(name)
-        ends = _place_columns(spec, columns)
-        if spec.place is None or ends is None:
-            continue
-        own = MeasureKey(name, *spec.place.own)
-        if own in columns.seeds:
-            yield name, _place_over_seeds(spec, columns, bootstrap)
-        else:
-            yield name, bootstrap.place(*ends)
-
-
-def _place_columns(
-    spec: CheckSpec, columns: MeasurementColumns
-) -> tuple[TextValues, TextValues, TextValues] | None:
-    """The values of the three ends, higher nearer to the reference; None where one is missing."""
-    place = spec.place
-    if place is None:
-        return None
-    sign = -1.0 if place.lower_is_better else 1.0
-    ends = [_end(spec.name, one, columns) for one in (place.own, place.control, place.reference)]
-    if any(one is None for one in ends):
-        return None
-    own, control, reference = (sign * one for one in ends if one is not None)
-    return own, control, reference
-
-
-def _end(check: str, series: Series | None, columns: MeasurementColumns) -> TextValues | None:
-    if series is None:
-        return np.zeros(len(columns.instances))
-    return columns.values.get(MeasureKey(check, *series))
-
-
-def _place_over_seeds(spec: CheckSpec, columns: MeasurementColumns, bootstrap: Bootstrap) -> Place:
-    """The place from 0 to the reference, with intervals over seeds and texts."""
-    place: PlaceSpec | None = spec.place
-    assert place is not None  # noqa: S101 - the caller checks
-    own, end = (MeasureKey(spec.name, *one) for one in (place.own, place.reference))
-    tables = {own.measure: columns.by_seed(own), end.measure: columns.values[end][None]}
-    centre = CENTRES[spec.over_seeds.get(own.measure, "mean")]
-    draws = resample_crossed(
-        tables, centre=centre, resamples=bootstrap.resamples, seed=bootstrap.seed
-    )
-    value, gap = (float(columns.values[key].mean()) for key in (own, end))
-    n, level = len(columns.instances), bootstrap.level
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = draws[own.measure] / draws[end.measure]
-    return Place(
-        estimate_from_draws(value / gap if gap else NAN, shares, n=n, level=level),
-        estimate_from_draws(gap, draws[end.measure], n=n, level=level),
-    )
-
-
-def _slices(columns: MeasurementColumns, lengths: TextValues | None) -> Iterator[Slice]:
+def _slices(columns: MeasurementColumns, lengths: TextValues | None) -> Iterator[TextGroup]:
     """Parts of the texts: by predicted class, by correctness, by length."""
     predicted = columns.predicted
     classes, counts = np.unique(predicted.astype(str), return_counts=True)
     for name in sorted(classes[np.argsort(-counts, kind="stable")][:MOST_SLICED_CLASSES]):
-        yield Slice(f"Predicted class: {name}", predicted == name)
+        yield TextGroup(predicted == name, slice=f"Predicted class: {name}")
     if columns.label.astype(bool).any():  # texts without labels are neither right nor wrong
         right = predicted == columns.label
         for name, texts in (("correct", right), ("wrong", ~right)):
             if texts.any():
-                yield Slice(f"Prediction: {name}", texts)
-    if lengths is not None:
-        yield from _by_length(lengths)
+                yield TextGroup(texts, slice=f"Prediction: {name}")
+    if lengths is not None and not np.isnan(lengths).all():
+        yield from _slices_by_length(lengths)
 
 
-def _by_length(lengths: TextValues) -> Iterator[Slice]:
-    known = lengths[~np.isnan(lengths)]
-    if not len(known):
-        return
+def _slices_by_length(lengths: TextValues) -> Iterator[TextGroup]:
+    known = ~np.isnan(lengths)
     # equal lengths stay together, so quarters of short texts may be uneven, or fewer than four
-    edges = np.unique(np.quantile(known, (0.25, 0.5, 0.75), method="inverted_cdf"))
+    edges = np.unique(np.quantile(lengths[known], (0.25, 0.5, 0.75), method="inverted_cdf"))
     quarter = np.searchsorted(edges, lengths)
     for which in range(len(edges) + 1):
-        texts = (quarter == which) & ~np.isnan(lengths)
+        texts = (quarter == which) & known
         if texts.any():
             least, most = int(lengths[texts].min()), int(lengths[texts].max())
             words = f"{least}–{most} words" if least < most else f"{least} words"
-            yield Slice(f"Length: {words}", texts)
+            yield TextGroup(texts, slice=f"Length: {words}")
