@@ -6,6 +6,7 @@ markup: text in it may come from users, and the renderer escapes it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any, Literal
 
 from heedful.core.records import Estimate
@@ -30,6 +31,15 @@ FigureKind = Literal[
     "forest",
 ]
 LONGEST_CLASS_NAME = 60  # characters of a class name in a figure
+
+
+def format_estimate(estimate: Estimate) -> str:
+    """An estimate in a sentence, with true minus signs; a dash where it has no value.
+
+    >>> format_estimate(Estimate(-0.25, -0.5, 0.0, 9))
+    '−0.250 [−0.500, 0.000]'
+    """
+    return "–" if isnan(estimate.value) else str(estimate).replace("-", "\N{MINUS SIGN}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +81,9 @@ def shorten_class_names(figure: FigureData) -> FigureData:
 class Cell:
     """A cell of a table: text, or an estimate on a scale from `span[0]` to `span[1]`.
 
+    `note` is small print below it, `answer` a badge beside it, `link` an anchor of the same page.
     `strong` marks what a reader should see first, `muted` controls and references. `heat`, from -1
-    to 1, is the depth and the sign of its colour. `answer` is an answer, shown as a badge. `link`
-    is an anchor of the same page.
+    to 1, is the depth and the sign of its colour.
     """
 
     text: str = ""
@@ -84,11 +94,15 @@ class Cell:
     heat: float | None = None
     answer: str = ""
     link: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells under a head; the first column names the row. A plain string is a text cell."""
+    """Rows of cells under a head. A plain string is a text cell.
+
+    The first column names the row. Where it is an empty string, the row belongs to the name above.
+    """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str | Cell, ...], ...]
@@ -107,9 +121,21 @@ class Widget:
 class Section:
     """A part of a page.
 
-    `folded` are parts that start closed, `parts` parts that are open, under smaller titles. `name`
-    is the anchor of the section; it is unique in a page. `short` is its name in the navigation;
-    sections without one are not listed there.
+    Args:
+        name: The anchor of the section, unique in a page.
+        title: Its heading.
+        words: Its paragraphs.
+        tables: Its tables.
+        figures: Its figures.
+        folded: Parts that start closed.
+        parts: Parts that are open, under smaller titles.
+        short: Its name in the navigation; sections without one are not listed there.
+        widget: Its interactive part.
+        answer: A badge beside the title.
+        points: A list, below the paragraphs.
+        code: A text that is shown as it is, line by line.
+        figure_names: Figures that the description of the check makes and that belong here; those
+            no section names stand under "Figures".
     """
 
     name: str
@@ -121,3 +147,7 @@ class Section:
     parts: "tuple[Section, ...]" = ()
     short: str = ""
     widget: Widget | None = None
+    answer: str = ""
+    points: tuple[str, ...] = ()
+    code: str = ""
+    figure_names: tuple[str, ...] = ()
