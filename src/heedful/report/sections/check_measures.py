@@ -31,7 +31,7 @@ class MeasureRow:
     def label(self) -> Cell:
         """The cell that names the row: what it is, where its values point, and its plain name."""
         return Cell(
-            f"{self.words or self.name} {ARROWS[self.direction]}".strip(),
+            f"{self.words or self.name}\N{NO-BREAK SPACE}{ARROWS[self.direction]}".strip(),
             answer="" if self.role == "measure" else self.role,
             muted=self.role != "measure",
             note=self.name if self.words else "",
