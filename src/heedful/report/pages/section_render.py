@@ -195,7 +195,8 @@ def cell_markdown(cell: Cell) -> str:
     if text:
         answer = f"({answer})" if answer else ""
     shown = " ".join(filter(None, (text, answer)))
-    note = f": {escape_markdown(cell.note)}" if cell.note else ""
+    joint = ": " if cell.estimate is None else ", "
+    note = f"{joint}{escape_markdown(cell.note)}" if cell.note else ""
     return f"**{shown}**{note}" if cell.strong and shown else f"{shown}{note}"
 
 
