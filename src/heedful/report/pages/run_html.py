@@ -7,13 +7,13 @@ from typing import Any
 
 from heedful.core.records import Estimate
 from heedful.report.figures.draw import render_svg
-from heedful.report.figures.figure_data import format_two_decimals
 from heedful.report.pages.section_render import render_section
 from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
 from heedful.report.sections.example_texts import SCORES, ExampleText
 from heedful.report.sections.layers import summarise_layers
 from heedful.report.sections.method_agreement import describe_length_limits, describe_nearest
 from heedful.report.sections.page import Page, build_page
+from heedful.results.figure_data import format_two_decimals
 from heedful.results.run_records import RunRecords
 
 # what could end a script element or a line of it, in any reading of HTML or JavaScript
@@ -47,7 +47,7 @@ def _shown(page: Page) -> dict[str, Any]:
     # these are ours, or made by ours from escaped text; all else is escaped by the template
     own = {"css": css, "js": js}
     own |= {"data": script_json(_sentences(page)), "maps": script_json(_maps(page))}
-    drawn = [one for one in page.layer_pictures if one.kind != "heads"]  # those are a table
+    drawn = [one for one in page.layer_pictures if one.kind != "heatmap"]  # those are a table
     return {
         "page": page,
         "arrows": ARROWS,

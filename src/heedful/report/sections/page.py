@@ -15,15 +15,8 @@ from heedful.checks.spec import (
 )
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.check_specs import find_spec
-from heedful.report.figures.erasure import build_erasure_figures
-from heedful.report.figures.faithfulness import build_removal_figures
-from heedful.report.figures.figure_data import build_figures
-from heedful.report.figures.identifiability import build_identifiability_figures
-from heedful.report.figures.layers import build_layer_figures
-from heedful.report.figures.method_agreement import build_method_figures
-from heedful.report.figures.retraining import build_retraining_figures
 from heedful.report.sections.attention_maps import Maps, build_maps
-from heedful.report.sections.check_sections import build_check_sections
+from heedful.report.sections.check_sections import BUILT_IN_NAMES, build_check_sections
 from heedful.report.sections.claims import ClaimRow, build_claims
 from heedful.report.sections.descriptive_checks import DescriptiveCheck, build_descriptive_checks
 from heedful.report.sections.example_texts import MOST, ExampleText, choose_examples, count_texts
@@ -118,6 +111,7 @@ def build_page(records: RunRecords) -> Page:
     layers, methods = build_layers(records), build_method_agreement(records)
     sentences, retrained = choose_examples(records), read_retrained_checks(records)
     identified = build_identifiability(records)
+    figures = _figures_by_section(records)
     return Page(
         model=sanitise_text(manifest["model"]["name"]),
         summary=_summary(manifest),
@@ -136,21 +130,17 @@ def build_page(records: RunRecords) -> Page:
             for name, one in verdict.checks.items()
         ),
         apart=build_descriptive_checks(records),
-        pictures=(
-            *build_figures(records),
-            *build_erasure_figures(records),
-            *build_removal_figures(records),
-        ),
+        pictures=figures["checks"],
         methods=methods,
-        method_pictures=build_method_figures(methods),
+        method_pictures=figures["methods"],
         layers=layers,
-        layer_pictures=build_layer_figures(records, layers),
+        layer_pictures=figures["layers"],
         identified=identified,
-        identified_pictures=build_identifiability_figures(records, identified),
+        identified_pictures=figures["identifiability"],
         maps=build_maps(records),
         sections=build_check_sections(records),
         retraining=build_section(records, retrained),
-        retrained_pictures=build_retraining_figures(records, retrained),
+        retrained_pictures=figures["retraining"],
         sentences=sentences,
         sampled=_sampled(len(sentences), count_texts(records), kept=records.texts is not None),
         slices=build_slices(records),
@@ -158,6 +148,20 @@ def build_page(records: RunRecords) -> Page:
         facts=build_facts(manifest),
         plan=sanitise_lines(records.plan),
     )
+
+
+def _figures_by_section(records: RunRecords) -> dict[str, tuple[FigureData, ...]]:
+    """The figures of the checks of this package, by the section of the page they stand in."""
+    sections: dict[str, list[FigureData]] = {
+        name: [] for name in ("checks", "methods", "layers", "identifiability", "retraining")
+    }
+    for check in filter(BUILT_IN_NAMES.__contains__, records.verdict.checks):
+        spec = find_spec(check, records.manifest)
+        for one in spec.figures(records) if spec.figures else ():
+            start = one.name.split("_")[0]
+            usual = "retraining" if spec.retrains else "checks"
+            sections[start if start in sections else usual].append(one)
+    return {name: tuple(some) for name, some in sections.items()}
 
 
 def sanitise_lines(text: str) -> str:

@@ -1,5 +1,6 @@
 """What `adversarial` asks, measures and concludes."""
 
+from heedful.checks.attention.adversarial.figures import build_figures
 from heedful.checks.spec import (
     JSD,
     CheckSpec,
@@ -75,4 +76,5 @@ SPEC = CheckSpec(
     votes=tuple(_vote(claim) for claim in CLAIMS if claim in ("used", "ranks", "exclusive")),
     sliced=("of_bound",),
     quick={"steps": 50},
+    figures=build_figures,
 )

@@ -1,5 +1,6 @@
 """What `permutation` asks, measures and concludes."""
 
+from heedful.checks.attention.permutation.figures import build_figures
 from heedful.checks.spec import CheckSpec, ClaimVote, Evidence, Measure, VoteRule, always
 from heedful.core.records import Estimate
 
@@ -99,4 +100,5 @@ SPEC = CheckSpec(
         ),
     ),
     sliced=("median_tvd",),
+    figures=build_figures,
 )

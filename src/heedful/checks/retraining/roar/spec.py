@@ -1,5 +1,6 @@
 """What `roar` asks, measures and describes."""
 
+from heedful.checks.retraining.roar.figures import build_figures
 from heedful.checks.spec import GAIN, CheckSpec, Evidence, Measure, VoteRule, always, not_run
 from heedful.core.records import Series
 
@@ -58,4 +59,5 @@ SPEC = CheckSpec(
     over_seeds={"score_whole": "mean", "score": "mean"},
     differences={"beyond_random": (Series("score", "random"), Series("score"))},
     takes_methods="named",
+    figures=build_figures,
 )
