@@ -4,14 +4,14 @@ Run, comparison, explanation, review and study pages are made of `Section`s. A s
 markup: text in it may come from users, and the renderer escapes it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from heedful.core.records import Estimate
 
 FigureRow = dict[str, Any]
-FigureKind = Literal["histogram", "density", "flow", "heatmap", "intervals", "lines", "violins"]
+FigureKind = Literal["histogram", "density", "flow", "heatmap", "intervals", "lines"]
 Span = tuple[float, float]
 
 
@@ -34,7 +34,7 @@ class FigureData:
         caption: How to read it.
         x: Title of the horizontal axis.
         span: Ends of the horizontal axis.
-        classes: Names that have a colour or a panel of their own, in order.
+        classes: Names with a colour or a panel of their own; by default those of the rows.
         rows: Bins, cells or points.
         marks: Reference lines, bands, medians, faint points.
         y: Title of the vertical axis.
@@ -46,14 +46,14 @@ class FigureData:
     kind: FigureKind
     title: str
     caption: str
-    x: str
-    span: Span
-    classes: tuple[str, ...]
-    rows: tuple[FigureRow, ...]
-    marks: tuple[FigureRow, ...] = ()
+    x: str = ""
+    span: Span = (0.0, 1.0)
+    classes: tuple[str, ...] = ()
+    rows: Sequence[FigureRow] = ()
+    marks: Sequence[FigureRow] = ()
     y: str = ""
     y_span: Span = (0.0, 1.0)
-    panels: tuple[FigurePanel, ...] = ()
+    panels: Sequence[FigurePanel] = ()
 
 
 @dataclass(frozen=True, slots=True)

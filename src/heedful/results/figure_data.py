@@ -23,18 +23,24 @@ CELLS = 24  # of a density, along either side
 FEWEST = 5  # texts whose median or distribution is drawn; of fewer it would be noise
 MOST_CLASSES = 6
 OTHER = "other classes"
+PERCENTILES = {"low": 10, "start": 25, "value": 50, "end": 75, "high": 90}
 ACROSS = "layer, lower to higher"
 HEAD_ROOM = 0.5  # width of the heads of one layer, in layers
 DIFFERENCE_ROOM = 1.15  # beyond the widest interval of a difference
 
 
 class FigureWords(NamedTuple):
-    """The name of a figure and the words in it; `y` is the title of its vertical axis."""
+    """The name of a figure and the words in it; `axis` is the title of the axis of its measure."""
 
     name: str
     title: str
     caption: str
-    y: str = ""
+    axis: str = ""
+
+
+def drop_empty(figures: Iterable[FigureData]) -> list[FigureData]:
+    """The figures that show any value."""
+    return [one for one in figures if one.rows]
 
 
 def format_two_decimals(value: float, sign: str = "") -> str:
@@ -62,6 +68,12 @@ def interval_rows(pairs: Iterable[tuple[Estimate, FigureRow]]) -> list[FigureRow
     return [interval_row(one, **more) for one, more in pairs if not isnan(one.value)]
 
 
+def reference_lines(estimates: Mapping[str, Estimate]) -> list[FigureRow]:
+    """A line with its label for each estimate that has a value."""
+    known = {label: one.value for label, one in estimates.items() if not isnan(one.value)}
+    return [{"rule": value, "label": label} for label, value in known.items()]
+
+
 def rounded_span(values: Iterable[float], step: float = 0.05) -> Span:
     """The multiples of a step between which all values lie, at least one step apart.
 
@@ -80,6 +92,12 @@ def ends(rows: Iterable[FigureRow]) -> list[float]:
     return [row[end] for row in rows for end in ("low", "high")]
 
 
+def percentile_row(values: TextValues, **more: object) -> FigureRow:
+    """A row with the median, a box around the middle half and the ends at 10 and 90 %."""
+    found = np.nanpercentile(values, list(PERCENTILES.values())).round(4).tolist()
+    return {**more, **dict(zip(PERCENTILES, found, strict=True))}
+
+
 def group_by_class(records: "RunRecords") -> tuple[tuple[str, ...], np.ndarray]:
     """The classes to draw and the class of each text; rare ones beyond the sixth are joined."""
     predicted = np.array(records.predicted, dtype=object)
@@ -91,27 +109,25 @@ def group_by_class(records: "RunRecords") -> tuple[tuple[str, ...], np.ndarray]:
     return (*sorted(kept), OTHER), groups
 
 
-def histogram(records: "RunRecords", check: str, measure: str, title: str) -> Sequence[FigureData]:
-    """The distribution of a τ over the texts of each class; none where no text has a value."""
+def histogram(records: "RunRecords", check: str, measure: str, title: str) -> FigureData:
+    """The distribution of a τ over the texts of each class."""
     values = records.column(check, measure)
-    if np.isnan(values).all():
-        return ()
     classes, groups = group_by_class(records)
+    if np.isnan(values).all():
+        return FigureData(measure, "histogram", title, "")
     mean = float(np.nanmean(values))
-    figure = FigureData(
-        name=measure,
-        kind="histogram",
-        title=title,
-        caption=f"Kendall's τ per text, mean {format_two_decimals(mean)}; share of the texts of "
-        "each class.",
+    return FigureData(
+        measure,
+        "histogram",
+        title,
+        f"Kendall's τ per text, mean {format_two_decimals(mean)}; share of the texts of each "
+        "class.",
         x="Kendall's τ",
         span=(-1.0, 1.0),
         classes=classes,
-        rows=tuple(row for one in classes for row in _bars(one, values[groups == one])),
-        marks=({"x": mean},),
-        y="share of texts",
+        rows=[row for one in classes for row in _bars(one, values[groups == one])],
+        marks=[{"x": mean}],
     )
-    return (figure,)
 
 
 def _bars(name: str, values: TextValues) -> list[FigureRow]:
@@ -124,37 +140,39 @@ def _bars(name: str, values: TextValues) -> list[FigureRow]:
     ]
 
 
-def density_by_weight(
-    records: "RunRecords", check: str, words: FigureWords, *, panel: FigurePanel
-) -> Sequence[FigureData]:
-    """A measure against the largest attention weight, class by class; none without values.
+def densities_by_weight(
+    records: "RunRecords", *, check: str, most: float, words: Sequence[FigureWords]
+) -> list[FigureData]:
+    """Measures between 0 and `most` against the largest attention weight, class by class.
 
-    The measure has the name of the figure.
+    A figure has the name of its measure.
     """
     height = records.column("permutation", "max_attention")
-    values = records.column(check, words.name)
-    known = ~np.isnan(values) & ~np.isnan(height)
-    if not known.any():
-        return ()
     classes, groups = group_by_class(records)
-    rows, marks = list[FigureRow](), list[FigureRow]()
-    for one in classes:
-        x, y = (column[known & (groups == one)] for column in (values, height))
-        rows += [row | {"class": one} for row in density_cells(x, y, panel.span)]
-        marks += [{"class": one, "x": mark["y"], "y": mark["x"]} for mark in median_line(y, x)]
-    figure = FigureData(
-        name=words.name,
-        kind="density",
-        title=words.title,
-        caption=f"{words.caption} Line: median in each tenth of the largest weight.",
-        x=panel.x,
-        span=panel.span,
-        classes=classes,
-        rows=tuple(rows),
-        marks=tuple(marks),
-        y="largest attention weight",
-    )
-    return (figure,)
+    figures = []
+    for name, title, caption, axis in words:
+        values = records.column(check, name)
+        known = ~np.isnan(values) & ~np.isnan(height)
+        rows, marks = list[FigureRow](), list[FigureRow]()
+        for one in classes:
+            x, y = (column[known & (groups == one)] for column in (values, height))
+            rows += [row | {"class": one} for row in density_cells(x, y, (0.0, most))]
+            marks += [{"class": one, "x": mark["y"], "y": mark["x"]} for mark in median_line(y, x)]
+        figures.append(
+            FigureData(
+                name,
+                "density",
+                title,
+                f"{caption} Line: median in each tenth of the largest weight.",
+                x=axis,
+                span=(0.0, most),
+                classes=classes,
+                rows=rows,
+                marks=marks,
+                y="largest attention weight",
+            )
+        )
+    return drop_empty(figures)
 
 
 def density_cells(
@@ -212,11 +230,9 @@ def layer_figure(
     marks: Sequence[FigureRow] = (),
     *,
     y_span: Span | None = None,
-) -> Sequence[FigureData]:
-    """A measure from layer to layer, the audited layer shaded; none without rows."""
-    if not rows:
-        return ()
-    layers = [row["x"] for row in rows]
+) -> FigureData:
+    """A measure from layer to layer, the audited layer shaded."""
+    layers = [row["x"] for row in rows] or [0]
     heights = [0.0, *ends(rows)]
     heights += [one[key] for one in marks for key in ("value", "rule") if key in one]
     shaded = [
@@ -224,66 +240,59 @@ def layer_figure(
         for one in sorted(set(layers))
         if one == records.audited_layer
     ]
-    figure = FigureData(
-        name=words.name,
-        kind="lines",
-        title=words.title,
-        caption=words.caption,
+    return FigureData(
+        words.name,
+        "lines",
+        words.title,
+        words.caption,
         x=ACROSS,
         span=(min(layers) - 0.5, max(layers) + 0.5),
-        classes=tuple(dict.fromkeys(row["class"] for row in rows if "class" in row)),
-        rows=tuple(rows),
-        marks=(*shaded, *marks),
-        y=words.y,
+        rows=rows,
+        marks=[*shaded, *marks],
+        y=words.axis,
         y_span=y_span or rounded_span(heights, 0.1),
     )
-    return (figure,)
 
 
-def seed_figure(
+def arm_figures(
     records: "RunRecords",
-    result: CheckResult,
+    *,
     words: FigureWords,
     arms: Mapping[str, str],
     differences: Mapping[str, str],
-) -> Sequence[FigureData]:
+) -> list[FigureData]:
     """Accuracy of retrained models by arm, with every seed, and differences between arms.
 
     `arms` and `differences` map measures to names; the figure has the name of the check.
     """
-    of_arms, of_differences = "accuracy", "difference of accuracy"
-    rows = _labelled_rows(result, arms, of_arms)
-    if not rows:
-        return ()
-    apart = _labelled_rows(result, differences, of_differences)
-    dots = [
-        {"panel": of_arms, "group": arm, "value": value, "lift": (place + 0.5) / len(seeds) - 0.5}
+    result, score = records.verdict.checks[words.name], "accuracy"
+    difference, caption = f"difference of {score}", words.caption
+    rows = _labelled_rows(result, arms, score)
+    apart = _labelled_rows(result, differences, difference)
+    marks: list[FigureRow] = [
+        {"panel": score, "group": arm, "value": value, "lift": (place + 0.5) / len(seeds) - 0.5}
         for measure, arm in arms.items()
         for seeds in (seed_means(result, measure),)
         for place, value in enumerate(seeds)
     ]
-    span = rounded_span([*ends(rows), *(dot["value"] for dot in dots)])
-    panels, bands, caption = [FigurePanel(of_arms, span)], list[FigureRow](), words.caption
+    panels = [FigurePanel(score, rounded_span([*ends(rows), *(dot["value"] for dot in marks)]))]
+    margin = records.number_setting(words.name, "margin") or 0.0
     if apart:
-        margin = records.number_setting(words.name, "margin") or 0.0
         most = DIFFERENCE_ROOM * max(0.02, 2 * margin, *map(abs, ends(apart)))
-        panels.append(FigurePanel(of_differences, (-most, most)))
-        if margin:
-            caption += f" Shaded: within {margin:g}, which counts as no difference."
-            bands.append({"panel": of_differences, "from": -margin, "to": margin})
+        panels.append(FigurePanel(difference, (-most, most)))
+    if apart and margin:
+        caption += f" Shaded: within {margin:g}, which counts as no difference."
+        marks.append({"panel": difference, "from": -margin, "to": margin})
     figure = FigureData(
-        name=words.name,
-        kind="intervals",
-        title=words.title,
-        caption=caption,
-        x=of_arms,
-        span=span,
-        classes=(),
-        rows=(*rows, *apart),
-        marks=(*bands, *dots),
-        panels=tuple(panels),
+        words.name,
+        "intervals",
+        words.title,
+        caption,
+        rows=[*rows, *apart],
+        marks=marks,
+        panels=panels,
     )
-    return (figure,)
+    return drop_empty([figure])
 
 
 def _labelled_rows(result: CheckResult, names: Mapping[str, str], panel: str) -> list[FigureRow]:

@@ -54,4 +54,4 @@ def _panel(figure: FigureData, name: str | None, size: tuple[int, int]) -> Any:
         color=INK, strokeWidth=1.5, point={"color": INK, "size": 22, "filled": True}
     ).encode(x=x, y=y, order="order:Q")
     crossed = [zero] if figure.y_span[0] < 0 < figure.y_span[1] else []
-    return alt.layer(cells, *crossed, *([line] if marks else []))
+    return alt.layer(cells, *crossed, line)

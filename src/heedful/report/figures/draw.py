@@ -14,14 +14,13 @@ from heedful.report.figures.histogram import histogram_chart
 from heedful.report.figures.intervals import interval_chart
 from heedful.report.figures.lines import line_chart
 from heedful.report.figures.theme import chart_theme
-from heedful.report.figures.violins import violin_chart
 from heedful.report.sections.check_sections import list_figures
 from heedful.results.document import FigureData, FigureKind, FigureRow
 from heedful.results.run_records import RunRecords, sanitise_text
 
 PIXELS_PER_POINT = 3.0  # 300 dpi at the size of a column
 LONGEST_NAME = 60  # characters of a name in a figure; very long ones take minutes to draw
-NAMES = ("class", "group", "row", "column")  # keys of rows that hold names
+NAMES = ("class", "group", "panel", "row", "column")  # keys of rows that hold names
 CHART_BUILDERS: dict[FigureKind, Callable[[FigureData], Any]] = {
     "histogram": histogram_chart,
     "density": density_chart,
@@ -29,7 +28,6 @@ CHART_BUILDERS: dict[FigureKind, Callable[[FigureData], Any]] = {
     "heatmap": heatmap_chart,
     "intervals": interval_chart,
     "lines": line_chart,
-    "violins": violin_chart,
 }
 
 
@@ -70,8 +68,8 @@ def build_chart(figure: FigureData, *, title: bool = False) -> Any:
 def clean_names(figure: FigureData) -> FigureData:
     """The same figure with names that can be drawn: no control characters, none too long."""
     rows = (*figure.rows, *figure.marks)
-    used = (row[key] for row in rows for key in NAMES if key in row)
-    names = dict.fromkeys((*figure.classes, *used))
+    classes = figure.classes or tuple(dict.fromkeys(row["class"] for row in rows if "class" in row))
+    names = dict.fromkeys([*classes, *(row[key] for row in rows for key in NAMES if key in row)])
     shown = {name: _shorten(sanitise_text(name), place) for place, name in enumerate(names, 1)}
 
     def rename(row: FigureRow) -> FigureRow:
@@ -80,9 +78,10 @@ def clean_names(figure: FigureData) -> FigureData:
 
     return replace(
         figure,
-        classes=tuple(shown[name] for name in figure.classes),
-        rows=tuple(map(rename, figure.rows)),
-        marks=tuple(map(rename, figure.marks)),
+        classes=tuple(shown[name] for name in classes),
+        rows=[rename(row) for row in figure.rows],
+        marks=[rename(row) for row in figure.marks],
+        panels=[replace(one, x=shown.get(one.x, one.x)) for one in figure.panels],
     )
 
 

@@ -86,7 +86,7 @@ def _labels(figure: FigureData, rows: list[str], x: Any, y: Any) -> list[Any]:
     line = alt.Chart(chart_data(starts)).mark_rule(color=QUIET, strokeWidth=1, opacity=0.6)
     across = line.encode(y=_at_edge(y), x=alt.value(0), x2=alt.value("width"))
     down = line.encode(x=_at_edge(x), y=alt.value(0), y2=alt.value("height"))
-    return [*([words] if marks else []), *([across, down] if starts else [])]
+    return [words, across, down]
 
 
 def _at_edge(channel: Any) -> Any:

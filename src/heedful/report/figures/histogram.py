@@ -5,7 +5,7 @@ Rows: `class`, `x` and `x2` (a bin), `share`. Marks: `x` (a mean over all classe
 
 from typing import Any
 
-from heedful.report.figures.theme import INK, SERIES, chart_data, class_legend
+from heedful.report.figures.theme import INK, chart_data, class_colour
 from heedful.results.document import FigureData
 
 
@@ -13,9 +13,7 @@ def histogram_chart(figure: FigureData) -> Any:
     """Bars and outline of each class, and the mean as a dashed line."""
     import altair as alt
 
-    scale = alt.Scale(domain=list(figure.classes), range=list(SERIES[: len(figure.classes)]))
-    legend = class_legend(figure.classes, "predicted")
-    colour = alt.Color("class:N", scale=scale, legend=legend)
+    colour = class_colour(figure.classes, title="predicted")
     base = alt.Chart(chart_data(figure.rows), width=300, height=190)
     ticks = alt.Axis(tickCount=5, format="~g")
     x = alt.X("x:Q", title=figure.x, scale=alt.Scale(domain=figure.span), axis=ticks)

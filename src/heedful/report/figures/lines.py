@@ -5,16 +5,14 @@ an interval too, `label` beside the point. Marks: faint points (`x`, `value`, `c
 reference lines (`rule`, `label`), shaded bands (`from`, `to`, `label`).
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from heedful.report.figures.theme import (
     INK,
     QUIET,
-    SERIES,
     chart_data,
-    class_legend,
-    palette,
+    class_colour,
+    rows_with,
     spread_labels,
 )
 from heedful.results.document import FigureData, FigureRow
@@ -31,7 +29,7 @@ def line_chart(figure: FigureData) -> Any:
 
     both = any("x_low" in row for row in figure.rows)
     rows = _dodged(figure, 0.0 if both else APART / WIDTH * (figure.span[1] - figure.span[0]))
-    ticks = {"tickCount": 6} if both else {"values": _ticks([row["x"] for row in figure.rows])}
+    ticks: dict[str, Any] = {"tickCount": 6} if both else {"values": _ticks(figure)}
     across, up = (alt.Scale(domain=one, nice=False) for one in (figure.span, figure.y_span))
 
     def x(name: str) -> Any:
@@ -42,30 +40,22 @@ def line_chart(figure: FigureData) -> Any:
         axis = alt.Axis(tickCount=5, format="~g")
         return alt.Y(f"{name}:Q", title=figure.y, scale=up, axis=axis)
 
-    colour = _colour(figure)
+    colour = class_colour(figure.classes)
     base = alt.Chart(chart_data(rows), width=WIDTH, height=HEIGHT).encode(color=colour)
     spread = base.mark_rule(strokeWidth=2.5, opacity=0.7)
+    faint = alt.Chart(rows_with(figure.marks, "value")).mark_circle(opacity=0.35, size=30)
     line = base.mark_line(strokeWidth=2, opacity=0.8)
     wide = [spread.encode(x=x("x_low"), x2="x_high:Q", y=y("value"))] if both else []
     return alt.layer(
         *_bands(figure, x),
         *_rules(figure, y),
-        *_faint_points(figure, x("x"), y("value"), colour),
+        faint.encode(x=x("x"), y=y("value"), color=colour),
         line.encode(x=x("at"), y=y("value"), order="order:Q"),
         spread.encode(x=x("at"), y=y("low"), y2="high:Q"),
         *wide,
         base.mark_circle(size=65, opacity=1).encode(x=x("at"), y=y("value")),
         *_labels(figure, x("x"), y("value")),
     )
-
-
-def _colour(figure: FigureData) -> Any:
-    import altair as alt
-
-    if len(figure.classes) < 2:
-        return alt.value(SERIES[0])
-    scale = alt.Scale(domain=list(figure.classes), range=palette(figure.classes))
-    return alt.Color("class:N", scale=scale, legend=class_legend(figure.classes))
 
 
 def _dodged(figure: FigureData, step: float) -> list[FigureRow]:
@@ -78,57 +68,47 @@ def _dodged(figure: FigureData, step: float) -> list[FigureRow]:
     ]
 
 
-def _ticks(numbers: list[float]) -> list[float]:
+def _ticks(figure: FigureData) -> list[float]:
     """At most a dozen of the numbers, evenly apart, so that they do not run together."""
-    distinct = sorted(set(numbers))
+    distinct = sorted({row["x"] for row in figure.rows})
     return distinct[:: 1 + (len(distinct) - 1) // MOST_TICKS]
 
 
-def _bands(figure: FigureData, x: Callable[[str], Any]) -> list[Any]:
+def _bands(figure: FigureData, x: Any) -> list[Any]:
     import altair as alt
 
-    rows = [
-        mark | {"middle": (mark["from"] + mark["to"]) / 2}
-        for mark in figure.marks
-        if "from" in mark
-    ]
-    base = alt.Chart(chart_data(rows))
+    bands = [mark for mark in figure.marks if "from" in mark]
+    base = alt.Chart(chart_data(one | {"at": (one["from"] + one["to"]) / 2} for one in bands))
     band = base.mark_rect(fill=QUIET, opacity=0.14, stroke=None).encode(x=x("from"), x2="to:Q")
     words = base.mark_text(color=INK, fontSize=11, baseline="bottom", dy=-4)
-    return [band, words.encode(x=x("middle"), y=alt.value(0), text="label:N")] if rows else []
+    return [band, words.encode(x=x("at"), y=alt.value(0), text="label:N")]
 
 
-def _rules(figure: FigureData, y: Callable[[str], Any]) -> list[Any]:
+def _rules(figure: FigureData, y: Any) -> list[Any]:
     """The zero line, and reference lines with their names and numbers at the right."""
     import altair as alt
 
     low, high = figure.y_span
-    zero = alt.Chart(chart_data([{"rule": 0.0}])).mark_rule(color=QUIET, strokeWidth=1)
-    base = alt.Chart(chart_data(rows := spread_labels(figure.marks, LINE * (high - low))))
-    rule = base.mark_rule(color=QUIET, strokeDash=[5, 4], strokeWidth=1.2).encode(y=y("rule"))
+    zero = alt.Chart(chart_data([{"rule": 0.0}] if low <= 0 <= high else []))
+    base = alt.Chart(chart_data(spread_labels(figure.marks, LINE * (high - low))))
+    rule = base.mark_rule(color=QUIET, strokeDash=[5, 4], strokeWidth=1.2)
     text = base.mark_text(align="left", dx=6, fontSize=11, color=QUIET)
-    text = text.encode(x=alt.value("width"), y=y("words_at"), text="label:N")
-    crossed = [zero.encode(y=y("rule"))] if low <= 0 <= high else []
-    return [*crossed, *([rule, text] if rows else [])]
-
-
-def _faint_points(figure: FigureData, x: Any, y: Any, colour: Any) -> list[Any]:
-    import altair as alt
-
-    rows = [mark for mark in figure.marks if "value" in mark]
-    base = alt.Chart(chart_data(rows)).mark_circle(opacity=0.35, size=30)
-    return [base.encode(x=x, y=y, color=colour)] if rows else []
+    return [
+        zero.mark_rule(color=QUIET, strokeWidth=1).encode(y=y("rule")),
+        rule.encode(y=y("rule")),
+        text.encode(x=alt.value("width"), y=y("words_at"), text="label:N"),
+    ]
 
 
 def _labels(figure: FigureData, x: Any, y: Any) -> list[Any]:
     """Labels above the points of the first class and below those of others, to keep them apart."""
     import altair as alt
 
+    first = figure.classes[:1]
     drawn = []
-    for place, name in enumerate(figure.classes):
-        rows = [row for row in figure.rows if "label" in row and row.get("class") == name]
-        text = alt.Chart(chart_data(rows)).mark_text(
-            dy=16 if place else -13, fontSize=11, color=INK
-        )
-        drawn += [text.encode(x=x, y=y, text="label:N")] if rows else []
+    for above in (True, False):
+        rows = [row for row in figure.rows if (row.get("class") in first) == above]
+        text = alt.Chart(rows_with(rows, "label"))
+        text = text.mark_text(dy=-13 if above else 16, fontSize=11, color=INK)
+        drawn.append(text.encode(x=x, y=y, text="label:N"))
     return drawn

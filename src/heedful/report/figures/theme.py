@@ -24,6 +24,11 @@ def chart_data(rows: Iterable[Mapping[str, Any]]) -> Any:
     return alt.InlineData(values=text, format=alt.JsonDataFormat(type="json"))
 
 
+def rows_with(rows: Iterable[Mapping[str, Any]], key: str) -> Any:
+    """The rows that have this key, as a chart takes them."""
+    return chart_data(row for row in rows if key in row)
+
+
 def chart_theme(background: str) -> dict[str, Any]:
     """The settings that make all charts one family."""
     axis: dict[str, Any] = {
@@ -58,14 +63,23 @@ def palette(names: Sequence[str]) -> list[str]:
     return [colours.get(name, QUIET) for name in names]
 
 
-def class_legend(names: Sequence[str], title: str | None = None) -> Any:
-    """A legend above the chart, long names below each other."""
+def class_colour(names: Sequence[str], channel: Any = None, title: str | None = None) -> Any:
+    """A colour for each class, with a legend above the chart where there are several."""
     import altair as alt
 
-    columns = 3 if max(map(len, names), default=0) < LONG_LABEL else 1
-    return alt.Legend(
-        title=title, orient="top", offset=6, columns=columns, labelLimit=300, symbolOpacity=0.9
+    channel = channel or alt.Color
+    if len(names) < 2:
+        return channel(value=SERIES[0])
+    legend = alt.Legend(
+        title=title,
+        orient="top",
+        offset=6,
+        columns=3 if max(map(len, names)) < LONG_LABEL else 1,
+        labelLimit=300,
+        symbolOpacity=0.9,
     )
+    scale = alt.Scale(domain=list(names), range=palette(names))
+    return channel("class:N", scale=scale, legend=legend)
 
 
 def spread_labels(marks: Iterable[Mapping[str, Any]], gap: float) -> list[dict[str, Any]]:

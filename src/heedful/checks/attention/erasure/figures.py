@@ -1,6 +1,5 @@
 """Figures of `erasure`: words to remove until the decision flips, and the top weight alone."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,8 +7,10 @@ import numpy as np
 from heedful.results.document import FigureData
 from heedful.results.figure_data import (
     density_cells,
+    drop_empty,
     format_two_decimals,
     median_line,
+    percentile_row,
     rounded_span,
 )
 
@@ -24,74 +25,63 @@ ORDERS = {  # in the order they are shown, with their role
     "random": ("random", "control"),
     "optimal": ("optimal", "reference"),
 }
-PERCENTILES = {"low": 10, "start": 25, "value": 50, "end": 75, "high": 90}
 LEAST = 0.05  # of the vertical axis, JSD
 
 
-def build_figures(records: "RunRecords") -> Sequence[FigureData]:
+def build_figures(records: "RunRecords") -> list[FigureData]:
     """How many words must go in each order, and what the top weight does."""
-    return (*_words_to_flip(records), *_top_weight(records))
+    return drop_empty([_words_to_flip(records), _top_weight(records)])
 
 
-def _words_to_flip(records: "RunRecords") -> Sequence[FigureData]:
-    rows = []
-    for name, (group, role) in ORDERS.items():
-        values = records.column(NAME, f"fraction_to_flip_{name}")
-        if not np.isnan(values).all():
-            found = np.nanpercentile(values, list(PERCENTILES.values())).round(4).tolist()
-            row = {"group": group, "role": role, **dict(zip(PERCENTILES, found, strict=True))}
-            rows.append(row | {"label": format_two_decimals(row["value"])})
-    if not rows:
-        return ()
+def _words_to_flip(records: "RunRecords") -> FigureData:
+    columns = {name: records.column(NAME, f"fraction_to_flip_{name}") for name in ORDERS}
+    rows = [
+        percentile_row(columns[name], group=group, role=role)
+        for name, (group, role) in ORDERS.items()
+        if not np.isnan(columns[name]).all()
+    ]
     can = records.column(NAME, "can_flip")
-    best = [row["value"] for row in rows if row["role"] == "reference"]
-    figure = FigureData(
-        name="fraction_to_flip",
-        kind="intervals",
-        title="Words to remove until the decision flips",
-        caption=f"Share of a text's words, on the {int(np.nansum(can))} of "
-        f"{int((~np.isnan(can)).sum())} texts that can be flipped; 1 where an order never does. "
-        "Dots: medians; boxes: middle half of the texts; lines: 10 to 90 %.",
+    return FigureData(
+        "fraction_to_flip",
+        "intervals",
+        "Words to remove until the decision flips",
+        f"Share of a text's words, on the {int(np.nansum(can))} of {int((~np.isnan(can)).sum())} "
+        "texts that can be flipped; 1 where an order never does. Dots: medians; boxes: middle half "
+        "of the texts; lines: 10 to 90 %.",
         x="share of words removed",
-        span=(0.0, 1.0),
-        classes=(),
-        rows=tuple(rows),
-        marks=tuple({"rule": value} for value in best),
+        rows=[row | {"label": format_two_decimals(row["value"])} for row in rows],
+        marks=[
+            {"rule": row["value"], "label": row["group"]}
+            for row in rows
+            if row["role"] == "reference"
+        ],
     )
-    return (figure,)
 
 
-def _top_weight(records: "RunRecords") -> Sequence[FigureData]:
+def _top_weight(records: "RunRecords") -> FigureData:
     gap = records.column(NAME, "attention_gap")
     moved = records.column(NAME, "js_top_minus_random")
     known = ~np.isnan(gap) & ~np.isnan(moved)
-    if not known.any():
-        return ()
     gap, moved = gap[known], moved[known]
-    y_span = rounded_span([0.0, LEAST, moved.min(), moved.max()])
-    figure = FigureData(
-        name="js_top_minus_random",
-        kind="density",
-        title="Without the top weight, and without another",
-        caption="Above 0: removing the top weight moves the output farther than removing another "
-        f"word's. Line: median in each tenth of the difference. {_describe_flips(records)}",
+    y_span = rounded_span([0.0, LEAST, *moved])
+    return FigureData(
+        "js_top_minus_random",
+        "density",
+        "Without the top weight, and without another",
+        "Above 0: removing the top weight moves the output farther than removing another word's. "
+        f"Line: median in each tenth of the difference. {_describe_flips(records)}",
         x="top weight − weight drawn at random",
-        span=(0.0, 1.0),
-        classes=(),
-        rows=tuple(density_cells(gap, moved, (0.0, 1.0), y_span)),
-        marks=tuple(median_line(gap, moved)),
+        rows=density_cells(gap, moved, (0.0, 1.0), y_span),
+        marks=median_line(gap, moved),
         y="JSD without top − JSD without random",
         y_span=y_span,
     )
-    return (figure,)
 
 
 def _describe_flips(records: "RunRecords") -> str:
     """The published table of two by two, in words."""
     top, other = (records.column(NAME, name) for name in ("flip_top", "flip_random"))
     known = ~np.isnan(top) & ~np.isnan(other)
-    if not known.any():
-        return ""
     one, two = top[known] > 0, other[known] > 0
     shares = {
         "both": one & two,
@@ -99,5 +89,6 @@ def _describe_flips(records: "RunRecords") -> str:
         "the other alone": ~one & two,
         "neither": ~one & ~two,
     }
-    parts = [f"{name} {100 * flips.mean():.1f} %" for name, flips in shares.items()]
+    count = max(1, len(one))
+    parts = [f"{name} {100 * flips.sum() / count:.1f} %" for name, flips in shares.items()]
     return f"What flips the decision: {', '.join(parts)}."

@@ -1,18 +1,18 @@
 """Figures of `identifiability`: weights without effect and words in their states, by layer."""
 
-from collections.abc import Sequence
-from math import isnan
 from typing import TYPE_CHECKING
 
 from heedful.core.records import CheckResult
 from heedful.results.document import FigureData, FigureRow
 from heedful.results.figure_data import (
     FigureWords,
+    drop_empty,
     ends,
     head_dots,
     interval_rows,
     layer_figure,
     layer_rows,
+    reference_lines,
     rounded_span,
 )
 
@@ -22,15 +22,14 @@ if TYPE_CHECKING:
 NAME, OUTPUT = "identifiability", "output"
 
 
-def build_figures(records: "RunRecords") -> Sequence[FigureData]:
+def build_figures(records: "RunRecords") -> list[FigureData]:
     """Weights without effect, words that can be identified, and a word's own part, by layer."""
     result = records.verdict.checks[NAME]
     level = f"{100 * records.level:g} % interval"
     shares = result.by_layer("no_effect_share")
     rows, dots = layer_rows(shares), head_dots(shares)
     most = rounded_span([0.0, *ends(rows), *(dot["value"] for dot in dots)], 0.1)[1]
-    chance = result.of("identified_by_chance").value
-    rulers = [] if isnan(chance) else [{"rule": chance, "label": "chance"}]
+    chance = reference_lines({"chance": result.of("identified_by_chance")})
     no_effect = FigureWords(
         "identifiability_no_effect",
         "Attention without effect by layer",
@@ -54,12 +53,13 @@ def build_figures(records: "RunRecords") -> Sequence[FigureData]:
         f"Mean and {level}.",
         "share of ‖∂e/∂x‖",
     )
-    whole = (0.0, 1.0)
-    return (
-        *layer_figure(records, no_effect, rows, dots, y_span=(0.0, most)),
-        *layer_figure(records, tokens, _states(result, "token_identified"), rulers, y_span=whole),
-        *layer_figure(records, own, _states(result, "own_share"), y_span=whole),
+    identified, parts = (_states(result, name) for name in ("token_identified", "own_share"))
+    figures = (
+        layer_figure(records, no_effect, rows, dots, y_span=(0.0, most)),
+        layer_figure(records, tokens, identified, chance, y_span=(0.0, 1.0)),
+        layer_figure(records, own, parts, y_span=(0.0, 1.0)),
     )
+    return drop_empty(figures)
 
 
 def _states(result: CheckResult, measure: str) -> list[FigureRow]:

@@ -1,23 +1,23 @@
 """Figures of `mechanism`: where attention's order of the words is lost, also layer by layer."""
 
-from collections.abc import Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
-from heedful.results.document import FigureData
+from heedful.results.document import FigureData, FigureRow
 from heedful.results.figure_data import (
     FigureWords,
+    drop_empty,
     ends,
     interval_row,
     layer_figure,
     layer_rows,
+    reference_lines,
     rounded_span,
 )
 
 if TYPE_CHECKING:
     from heedful.results.run_records import RunRecords
 
-NAME = "mechanism"
 BY_LAYER = {
     "tau_weighting": "weights and contributions",
     "tau_unrolled": "contributions and leave-one-out",
@@ -25,54 +25,9 @@ BY_LAYER = {
 }
 
 
-def build_figures(records: "RunRecords") -> Sequence[FigureData]:
+def build_figures(records: "RunRecords") -> list[FigureData]:
     """What is left of attention's order at each station, and three τ from layer to layer."""
-    return (*_flow(records), *_layers(records))
-
-
-def _flow(records: "RunRecords") -> Sequence[FigureData]:
-    """τ of attention's ranking with what comes after it; none without `agreement`."""
-    checks = records.verdict.checks
-    if "agreement" not in checks:
-        return ()
-    found = {**checks["agreement"].estimates, **checks[NAME].estimates}
-    known = {name: one for name, one in found.items() if not isnan(one.value)}
-    if not {"tau_weighting", "tau_leave_one_out"} <= known.keys():
-        return ()
-    rows = [
-        {"station": 0, "name": "attention", "value": 1.0, "low": 1.0, "high": 1.0},
-        interval_row(known["tau_weighting"], station=1, name="contributions", loss="weighting"),
-        interval_row(known["tau_leave_one_out"], station=2, name="leave-one-out", loss="mixing"),
-    ]
-    of_layers = {"tau_unrolled": "contributions", "tau_mixing": "contributions, traced"}
-    rulers = {
-        "tau_gradient_leave_one_out": "gradient (reference)",
-        **(of_layers if "tau_unrolled" in found else {"tau_mixing": "contributions"}),
-        "tau_shuffled_leave_one_out": "shuffled (control)",
-    }
-    marks = [
-        {"rule": known[one].value, "label": label} for one, label in rulers.items() if one in known
-    ]
-    heights = [0.0, 1.0, *ends(rows), *(float(mark["rule"]) for mark in marks)]
-    figure = FigureData(
-        name="mechanism",
-        kind="flow",
-        title="Where influence is lost",
-        caption="How much of attention's order of the words is left (τ) at each station on the way "
-        "to their influence. At the right: what else reaches leave-one-out.",
-        x="",
-        span=(0.0, 2.0),
-        classes=(),
-        rows=tuple(rows),
-        marks=tuple(marks),
-        y="Kendall's τ",
-        y_span=(rounded_span(heights, 0.1)[0], 1.0),
-    )
-    return (figure,)
-
-
-def _layers(records: "RunRecords") -> Sequence[FigureData]:
-    result = records.verdict.checks[NAME]
+    result = records.verdict.checks["mechanism"]
     words = FigureWords(
         "layers_mechanism",
         "Weights and contributions by layer",
@@ -87,4 +42,44 @@ def _layers(records: "RunRecords") -> Sequence[FigureData]:
         for measure, label in BY_LAYER.items()
         for row in layer_rows(result.by_layer(measure))
     ]
-    return layer_figure(records, words, rows)
+    return drop_empty([_flow(records), layer_figure(records, words, rows)])
+
+
+def _flow(records: "RunRecords") -> FigureData:
+    """τ of attention's ranking with what comes after it; empty without `agreement`."""
+    checks = records.verdict.checks
+    found = {
+        name: one
+        for check in ("agreement", "mechanism")
+        if check in checks
+        for name, one in checks[check].estimates.items()
+        if not isnan(one.value)
+    }
+    rows: list[FigureRow] = []
+    weighting, deletion = (found.get(f"tau_{one}") for one in ("weighting", "leave_one_out"))
+    if weighting and deletion:
+        rows = [
+            {"station": 0, "name": "attention", "value": 1.0, "low": 1.0, "high": 1.0},
+            interval_row(weighting, station=1, name="contributions", loss="weighting"),
+            interval_row(deletion, station=2, name="leave-one-out", loss="mixing"),
+        ]
+    traced = ", traced" if "tau_unrolled" in checks["mechanism"].estimates else ""
+    rulers = {
+        "tau_gradient_leave_one_out": "gradient (reference)",
+        "tau_unrolled": "contributions",
+        "tau_mixing": f"contributions{traced}",
+        "tau_shuffled_leave_one_out": "shuffled (control)",
+    }
+    marks = reference_lines({label: found[one] for one, label in rulers.items() if one in found})
+    heights = [0.0, 1.0, *ends(rows), *(mark["rule"] for mark in marks)]
+    return FigureData(
+        "mechanism",
+        "flow",
+        "Where influence is lost",
+        "How much of attention's order of the words is left (τ) at each station on the way to "
+        "their influence. At the right: what else reaches leave-one-out.",
+        rows=rows,
+        marks=marks,
+        y="Kendall's τ",
+        y_span=(rounded_span(heights, 0.1)[0], 1.0),
+    )

@@ -1,8 +1,10 @@
 """What `permutation` asks, measures and concludes."""
 
-from heedful.checks.attention.permutation.figures import build_figures
+from functools import partial
+
 from heedful.checks.spec import CheckSpec, ClaimVote, Evidence, Measure, VoteRule, always
 from heedful.core.records import Estimate
+from heedful.results.figure_data import FigureWords, densities_by_weight
 
 NAME = "permutation"
 
@@ -100,5 +102,17 @@ SPEC = CheckSpec(
         ),
     ),
     sliced=("median_tvd",),
-    figures=build_figures,
+    figures=partial(
+        densities_by_weight,
+        check=NAME,
+        most=1.0,
+        words=(
+            FigureWords(
+                "median_tvd",
+                "Shuffling the weights",
+                "To the left: the output stays although the weights are shuffled.",
+                "median change of output (TVD)",
+            ),
+        ),
+    ),
 )

@@ -1,8 +1,10 @@
 """What `off_manifold` asks, measures and describes."""
 
+from functools import partial
+
+from heedful.checks.faithfulness.faithfulness.figures import removal_figures
 from heedful.checks.faithfulness.faithfulness.rules import describe_masked_copy
 from heedful.checks.faithfulness.faithfulness.spec import P_BEYOND_RANDOM, REMOVAL_MEASURES
-from heedful.checks.retraining.off_manifold.figures import build_figures
 from heedful.checks.spec import CheckSpec, Measure, describe_only
 
 NAME = "off_manifold"
@@ -23,5 +25,10 @@ SPEC = CheckSpec(
     rules=describe_only(NAME, describe_masked_copy),
     quick={"epochs": 8, "patience": 3},
     retrains=True,
-    figures=build_figures,
+    figures=partial(
+        removal_figures,
+        check=NAME,
+        title="The same for a copy trained on masked texts",
+        way="masking, in the copy",
+    ),
 )
