@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from heedful.report.figures.identifiability import build_identifiability_figures
 
 from heedful.checks.attention.identifiability.sections import MEASURES, build_identifiability
 from heedful.core.records import CheckResult, Estimate, MeasureKey, describe_key
 from heedful.report.figures.draw import render_svg, write_figures
-from heedful.report.figures.identifiability import build_identifiability_figures
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
 from support.html_page import PageReader

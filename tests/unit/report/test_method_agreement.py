@@ -7,6 +7,7 @@ from math import isnan
 
 import numpy as np
 import pytest
+from heedful.report.figures.method_agreement import build_method_figures
 from rich.console import Console
 
 from heedful.checks import checks
@@ -16,7 +17,6 @@ from heedful.checks.attention.agreement.compared_methods import (
     describe_nearest,
 )
 from heedful.report.figures.draw import build_chart, render_svg, write_figures
-from heedful.report.figures.method_agreement import build_method_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown

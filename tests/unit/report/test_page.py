@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from heedful.report.figures.figure_data import BINS, MOST_CLASSES, OTHER, build_figures
 
 from heedful.checks import checks
 from heedful.core.records import Estimate, EstimateRow
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.verdict.estimate import estimate_all
-from heedful.report.figures.figure_data import BINS, MOST_CLASSES, OTHER, build_figures
 from heedful.report.sections.example_texts import MOST, MOST_WORDS, choose_examples
 from heedful.report.sections.page import build_sections, build_verdict_card
 from heedful.report.sections.slices import build_slices

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.core.records import Estimate
 from heedful.report.figures.draw import render_svg
-from heedful.report.figures.figure_data import format_two_decimals
 from heedful.results.document import Cell, FigureData, Section, Table
+from heedful.results.figure_data import format_two_decimals
 
 if TYPE_CHECKING:
     import jinja2

@@ -56,7 +56,7 @@ class CheckTable:
 
 def build_checks(records: RunRecords) -> Section:
     """A part for each check with a vote or a claim; descriptive checks stand apart."""
-    level = records.manifest.get("level", 0.95)
+    level = records.level
     classes = _classes(records.verdict)
     return Section(
         "checks",
