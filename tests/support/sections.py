@@ -28,6 +28,6 @@ def values_of(table, place):
     return [None if isinstance(one, str) else one.estimate.value for one in cells]
 
 
-def figures_of(records):
+def page_figures(records):
     """Every figure of the page."""
     return [figure for one in sections_of(records).values() for figure in one.figures]

@@ -16,7 +16,7 @@ def test_the_section_tells_verdict_estimates_data_and_limits():
         "## Does attention explain this model's predictions?",
         "**Not faithful**: attention does not rank the words by their influence.",
         r"the gradient (1): 0.410 \[0.360, 0.470\].",
-        "Means over texts, 90 % intervals.",
+        "Means over texts with 90 % intervals.",
         r"| median change of output when weights are shuffled ↑: median\_tvd "
         r"| 0.410 \[0.360, 0.470\], 10 undefined | 90 |",
         r"shuffled attention and leave-one-out, τ (control): tau\_shuffled\_leave\_one\_out",

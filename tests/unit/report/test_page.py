@@ -8,19 +8,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from heedful.report.figures.figure_data import BINS, MOST_CLASSES, OTHER, build_figures
 
 from heedful.checks import checks
 from heedful.core.records import Estimate, EstimateRow
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.verdict.estimate import estimate_all
+from heedful.report.figures.theme import spread_labels
 from heedful.report.sections.example_texts import MOST, MOST_WORDS, choose_examples
 from heedful.report.sections.page import build_sections, build_verdict_card
 from heedful.report.sections.slices import build_slices
+from heedful.results.figure_data import BINS, MOST_CLASSES, OTHER
 from heedful.results.run_records import sanitise_text
 from heedful.results.tables import PartitionedTable
+from support.figures import figures_of
 from support.records import MEASURES, measurements, records
-from support.sections import figures_of, names_of, sections_of, values_of
+from support.sections import names_of, page_figures, sections_of, values_of
 
 
 def values(table, measure):
@@ -170,16 +172,16 @@ def test_quarters_of_length_hold_equal_lengths_together():
 
 def test_histograms_count_every_defined_value_once():
     one = records(100)
-    picture = next(p for p in build_figures(one) if p.name == "tau_leave_one_out")
+    picture = figures_of(one)["tau_leave_one_out"]
     assert len(picture.rows) == 2 * BINS
     for name in ("neg", "pos"):
         assert sum(r["share"] for r in picture.rows if r["class"] == name) == pytest.approx(1, 1e-3)
 
 
 def test_densities_count_every_text_once_and_do_not_grow():
-    small, large = (build_figures(records(n)) for n in (100, 5000))
+    small, large = (figures_of(records(n)) for n in (100, 5000))
     for picture, n in [(small, 100), (large, 5000)]:
-        density = next(p for p in picture if p.name == "certified_jsd")
+        density = picture["certified_jsd"]
         assert sum(row["texts"] for row in density.rows) == n
         assert density.span == (0.0, log(2))
         assert len(density.rows) <= 2 * 24**2
@@ -188,15 +190,15 @@ def test_densities_count_every_text_once_and_do_not_grow():
 def test_rare_classes_are_joined():
     many = tuple(f"class {i}" for i in range(9))
     one = records(300, many)
-    picture = build_figures(one)[0]
+    picture = figures_of(one)["tau_gradient"]
     assert len(picture.classes) == MOST_CLASSES
     assert picture.classes[-1] == OTHER
     assert not any(name.endswith("-classes") for name in sections_of(one))
 
 
 def test_words_of_rulers_do_not_overlap():
-    picture = next(p for p in build_figures(records()) if p.kind == "flow")
-    heights = [mark["words_at"] for mark in picture.marks]
+    marks = figures_of(records())["mechanism"].marks
+    heights = [mark["words_at"] for mark in spread_labels(marks, 0.075)]
     assert len(heights) == 3
     assert all(b - a > 0.07 for a, b in pairwise(heights))
 
@@ -275,13 +277,13 @@ def test_without_words_or_adversary_the_page_says_so():
 def test_one_check_alone_makes_a_page(name):
     one = records(checks=(name,))
     assert [part.name for part in sections_of(one)["checks"].parts] == [f"check-{name}"]
-    assert all(figure.kind != "flow" for figure in figures_of(one))
+    assert all(figure.kind != "flow" for figure in page_figures(one))
 
 
 def test_values_that_do_not_exist_leave_their_figures_out():
     one = records(estimate=Estimate(nan, nan, nan, 0))
     assert build_verdict_card(one).degree is None
-    assert all(figure.kind != "flow" for figure in figures_of(one))
+    assert all(figure.kind != "flow" for figure in page_figures(one))
 
 
 def test_no_rows_at_all_still_make_a_page():
@@ -289,7 +291,7 @@ def test_no_rows_at_all_still_make_a_page():
         records(kept=False), measurements=PartitionedTable.of(measurements(0, ("neg", "pos")))
     )
     assert sections_of(empty)["sentences"].widget is None
-    assert [one.kind for one in figures_of(empty)] == ["flow"]  # it is drawn from the verdict
+    assert [one.kind for one in page_figures(empty)] == ["flow"]  # it is drawn from the verdict
 
 
 def test_a_check_without_sections_shows_its_rows_by_key_and_its_figures_stand_with_all_others():

@@ -15,14 +15,14 @@ from heedful.core.records import CheckResult, Estimate
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
 from heedful.report.sections.retrained_models import describe_models, read_retrained_models
-from heedful.report.sections.retraining import CHECKS, read_retrained_checks
 from heedful.report.terminal.verdict_card import print_card
 from support.html_page import PageReader
 from support.records import NASTY, records, transformer
-from support.retrained_records import CLAIM_OF, MODELS, N, retrained
-from support.sections import figures_of, names_of, sections_of, values_of
+from support.retrained_records import CLAIM_OF, MODELS, retrained
+from support.sections import names_of, page_figures, sections_of, values_of
 
 pytest.importorskip("altair")
+CHECKS = ("necessity", "seeds", "adversary", "guide", "deception", "roar", "off_manifold")
 SENTENCE = (
     "3 models retrained, 3–31 epochs each; 1 trained until the dev score no longer rose, 1 stopped "
     "at the limit of epochs, 1 trained on a fixed schedule."
@@ -39,37 +39,16 @@ def part(one, name):
     return sections_of(one)[f"retraining-{name}"]
 
 
-def test_means_by_seed_and_by_weight_are_those_of_the_rows():
-    found = read_retrained_checks(retrained())
-    assert tuple(found) == CHECKS
-    own, uniform = found["necessity"].arms
-    assert (own.name, own.seeds, own.estimate.value) == ("own attention", (1.0, 0.5), 0.75)
-    assert (uniform.name, uniform.seeds) == ("uniform", (0.5, 0.5))
-    assert [arm.seeds for arm in found["guide"].arms] == [(0, 0), (1, 1), (1, 1), (0, 0)]
-    assert found["seeds"].arms[0].seeds == pytest.approx((0.1, 0.2))
-    tried = found["adversary"].tried
-    assert [(one.start, one.weight, one.reported) for one in tried] == [
-        ("scratch", "λ 0.001", False),
-        ("scratch", "λ 0.01", False),
-        ("base", "λ 0.001", True),
-    ]
-    last = tried[-1].found
-    assert [last[name].value for name in ("jsd", "tvd", "score")] == pytest.approx([0.4, 0.01, 1.0])
-    assert (last["jsd"].low, last["jsd"].n) == (pytest.approx(0.4), N)
-    half = found["deception"].tried[1].found["score_after"]
-    assert half.low < half.value == 0.5 < half.high
-
-
 def test_settings_come_from_the_plan_and_may_be_missing():
-    assert read_retrained_checks(retrained())["necessity"].setting("margin") == 0.01
+    counts = "A difference of less than 0.01 counts as none."
+    assert counts in str(part(retrained(), "necessity").words)
     for plan in (
         "",
         "not [ toml",
         "[settings]\nnecessity = 3",
         '[settings.necessity]\nmargin = "x"',
     ):
-        assert read_retrained_checks(retrained(plan=plan))["necessity"].setting("margin") is None
-        assert "retraining" in sections_of(retrained(plan=plan))
+        assert counts not in str(part(retrained(plan=plan), "necessity").words)
 
 
 def test_both_questions_on_uniform_attention_are_answered():
@@ -177,7 +156,7 @@ def test_runs_without_such_checks_have_no_such_section(one):
     page = render_html(one)
     assert "#retraining" not in page
     assert 'id="retraining"' not in page
-    assert not set(CHECKS) & {figure.name for figure in figures_of(one)}
+    assert not set(CHECKS) & {figure.name for figure in page_figures(one)}
     for told in (render_markdown(one), card(one)):
         assert "models retrained" not in told
 

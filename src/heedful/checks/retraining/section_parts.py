@@ -53,8 +53,8 @@ def method_rows(result: CheckResult, *measures: str) -> Iterator[Row]:
 
 def weight_rows(result: CheckResult, measures: Sequence[str]) -> Iterator[Row]:
     """A row for every λ from the smallest up, start by start; the one reported has a badge."""
-    settings = {str(row.setting) for name in measures for row in result.rows(name) if row.setting}
-    places = [setting.partition(", ")[::2] for setting in settings]
+    rows = (row for name in measures for row in result.rows(name) if row.setting)
+    places = dict.fromkeys(str(row.setting).partition(", ")[::2] for row in rows)
     for weight, start in sorted(
         places, key=lambda one: (one[1] != "scratch", one[1], weight_order(one[0]))
     ):
