@@ -216,7 +216,7 @@ def test_the_section_has_two_charts_a_table_of_heads_and_the_maps():
     assert ("href", "#layers") in read.attributes
     assert page.count('<figure class="lines"') == 2
     titles = [value for name, value in read.attributes if name == "title"]
-    cells = [re.match(r"layer (\d), head (\d): τ (\S+) \[\S+, \S+\], n = 30", t) for t in titles]
+    cells = [re.match(r"layer (\d), head (\d): (\S+) \[\S+, \S+\], n = 30", t) for t in titles]
     places = [(int(one[1]), int(one[2])) for one in cells if one]
     assert places == list(product(range(3), range(4)))
     assert ("id", "maps-data") in read.attributes
@@ -281,7 +281,7 @@ def test_the_figures_are_written_too(tmp_path):
 def test_a_head_without_a_value_is_a_dash_and_no_dot():
     one = undefined(transformer(), layer=1, head=2)
     page = render_html(one)
-    assert re.search(r'<td class="word none" title="layer 1, head 2: τ –, n = 0"><span>–<', page)
+    assert re.search(r'<td class="word none" title="layer 1, head 2: –, n = 0"><span>–<', page)
     assert not re.search(r"\bnan\b", page, re.IGNORECASE)
     assert len([m for m in pictures(one)["layers_tau_leave_one_out"].marks if "x" in m]) == 11
 

@@ -171,7 +171,7 @@ def test_markdown_has_the_sentence_and_every_pair():
     text = render_markdown(with_methods(refused=("gradient",)))
     assert "### Do the methods agree with each other?" in text
     assert "\nNo ranking from gradient.\n" in text
-    pattern = r"^\| attention and lime \| 0\.\d+ \\\[.*\\\] \| 0\.\d+ \\\[.*\\\] \| 30 \|$"
+    pattern = r"^\| attention and one\\_hot\\_gradient \| 0\.\d+ \\\[.*\\\] \| 0\.\d+ \\\[.*\\\] \| 30 \|$"
     assert re.search(pattern, text, re.MULTILINE)
 
 
