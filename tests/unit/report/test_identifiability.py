@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from heedful.report.figures.identifiability import build_identifiability_figures
 
+from heedful.checks.attention.identifiability.figures import build_figures
 from heedful.core.records import CheckResult, Estimate, MeasureKey, describe_key
-from heedful.report.figures.draw import render_svg, write_figures
+from heedful.report.figures.draw import write_figures
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
 from heedful.report.sections.identifiability import MEASURES, build_identifiability
+from support.figures import draw
 from support.html_page import PageReader
 from support.records import estimated, records, tidy, transformer
 
@@ -95,17 +96,17 @@ def test_where_nothing_is_without_effect_that_is_said():
 
 def test_pictures_show_means_heads_and_chance():
     one, means = made()
-    effect, tokens, own = build_identifiability_figures(one, build_identifiability(one))
+    effect, tokens, own = build_figures(one)
     assert [row["value"] for row in effect.rows] == pytest.approx(
         [means["no_effect_share", f"layer {layer}"] for layer in range(LAYERS)]
     )
-    assert len(effect.marks) == LAYERS * HEADS
-    assert effect.span == (0.0, 0.5)
-    assert [row["layer"] for row in tokens.rows] == [0, 1, 2, 3]
-    assert tokens.marks == ({"what": "chance", "value": 0.07},)
+    assert len([mark for mark in effect.marks if "x" in mark]) == LAYERS * HEADS
+    assert effect.y_span == (0.0, 0.5)
+    assert [row["x"] for row in tokens.rows] == [0, 1, 2, 3]
+    assert [mark["rule"] for mark in tokens.marks if "rule" in mark] == [0.07]
     assert own.rows[3]["value"] == pytest.approx(means["own_share", "output"])
     for picture in (effect, tokens, own):
-        assert render_svg(picture).startswith("<svg")
+        draw(picture)
 
 
 def test_the_page_and_the_card_have_a_section(tmp_path):
@@ -129,13 +130,11 @@ def test_what_was_not_measured_is_not_shown():
     one, _ = made(measures=MEASURES[3:])  # a tap shows no values
     found = build_identifiability(one)
     assert found.sentences == ()
-    assert [picture.name for picture in build_identifiability_figures(one, found)] == [
+    assert [picture.name for picture in build_figures(one)] == [
         "identifiability_tokens",
         "identifiability_own",
     ]
     assert "stays exactly the same" not in render_markdown(one)
     one, _ = made(measures=MEASURES[:3], base=lambda n: records(n, checks=("agreement",)))
-    assert [
-        picture.name for picture in build_identifiability_figures(one, build_identifiability(one))
-    ] == ["identifiability_no_effect"]
-    assert "figure.layers" in render_html(one)  # its style, though there is no section of layers
+    assert [picture.name for picture in build_figures(one)] == ["identifiability_no_effect"]
+    assert "figure.lines" in render_html(one)  # its style, though there is no section of layers

@@ -9,11 +9,9 @@ from math import nan
 import numpy as np
 import pyarrow.compute as pc
 import pytest
-from heedful.report.figures.layers import build_layer_figures
 from rich.console import Console
 
-from heedful.report.figures.draw import build_chart, render_svg, write_figures
-from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
+from heedful.report.figures.draw import build_chart, write_figures
 from heedful.report.pages.run_html import STEPS, heat_class, render_html
 from heedful.report.pages.run_markdown import render_markdown
 from heedful.report.pages.self_contained_html import TEMPLATES, join_assets
@@ -23,6 +21,7 @@ from heedful.report.sections.provenance import read_audited_attention
 from heedful.report.terminal.verdict_card import print_card
 from heedful.results.run_records import RunRecords
 from heedful.results.tables import PartitionedTable
+from support.figures import draw, figures_of
 from support.html_page import PageReader
 from support.records import NASTY, estimated, records, traced, transformer
 
@@ -36,7 +35,7 @@ def mean(one: RunRecords, measure: str, layer: int, head: int | None = None):
 
 
 def pictures(one):
-    return {picture.name: picture for picture in build_layer_figures(one, build_layers(one))}
+    return {name: one for name, one in figures_of(one).items() if name.startswith("layers_")}
 
 
 def card(one):
@@ -114,17 +113,14 @@ def test_contributions_have_a_chart_of_three_lines_and_their_columns():
     picture = pictures(one)["layers_mechanism"]
     assert picture.kind == "lines"
     assert len(picture.rows) == 12
-    assert {row["class"] for row in picture.rows} == set(picture.classes)
-    assert {row["layer"] for row in picture.rows if row["audited"]} == {3}
-    low, high = picture.span
+    assert [(one["from"], one["to"]) for one in picture.marks] == [(2.5, 3.5)]
+    low, high = picture.y_span
     assert all(low <= row["low"] < row["high"] <= high for row in picture.rows)
-    svg = render_svg(picture)
+    svg = draw(picture)
     assert svg.count(">under audit<") == 1
-    assert all(f">{name}<" in svg for name in picture.classes)
-    used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
-    assert used <= {*SERIES, INK, QUIET, GRID, "none", "transparent"}
+    assert all(f">{row['class']}<" in svg for row in picture.rows)
     page, plain = render_html(one), render_html(transformer())
-    assert page.count('<figure class="lines"') == 1
+    assert page.count('<figure class="lines"') == 3
     assert "τ traced to the words" in page
     assert "layers_mechanism" not in plain
     assert "traced to the words" not in plain
@@ -207,7 +203,7 @@ def test_the_section_has_two_charts_a_table_of_heads_and_the_maps():
     read = PageReader(page := render_html(transformer(layers=3, heads=4)))
     assert ("id", "layers") in read.attributes
     assert ("href", "#layers") in read.attributes
-    assert page.count('<figure class="layers"') == 2
+    assert page.count('<figure class="lines"') == 2
     titles = [value for name, value in read.attributes if name == "title"]
     cells = [re.match(r"layer (\d), head (\d): τ (\S+) \[\S+, \S+\], n = 30", t) for t in titles]
     places = [(int(one[1]), int(one[2])) for one in cells if one]
@@ -239,22 +235,20 @@ def test_charts_show_layers_heads_rulers_and_the_audited_one():
     shown = pictures(one)
     assert list(shown) == ["layers_tau_leave_one_out", "layers_word_mass", "layers_heads"]
     tau = shown["layers_tau_leave_one_out"]
-    assert [row["layer"] for row in tau.rows if row["audited"]] == [4]
-    assert len([mark for mark in tau.marks if "layer" in mark]) == 20
-    assert [mark["what"] for mark in tau.marks if "what" in mark] == ["gradient", "shuffled"]
-    low, high = tau.span
-    assert all(low <= mark["value"] <= high for mark in tau.marks)
+    assert [mark["from"] for mark in tau.marks if "from" in mark] == [3.5]
+    assert len([mark for mark in tau.marks if "x" in mark]) == 20
+    assert [mark["label"] for mark in tau.marks if "rule" in mark] == ["gradient", "shuffled"]
+    low, high = tau.y_span
+    assert all(low <= mark["value"] <= high for mark in tau.marks if "value" in mark)
     bare = pictures(transformer(layers=5, heads=0, kept_maps=0))["layers_tau_leave_one_out"]
-    assert all(bare.span[0] <= row["low"] < row["high"] <= bare.span[1] for row in bare.rows)
-    assert shown["layers_word_mass"].span == (0.0, 1.0)
+    assert all(bare.y_span[0] <= row["low"] < row["high"] <= bare.y_span[1] for row in bare.rows)
+    assert shown["layers_word_mass"].y_span == (0.0, 1.0)
     heads = shown["layers_heads"]
+    assert [mark["row"] for mark in heads.marks] == ["4"]
     assert heads.span[0] == -heads.span[1]
     assert heads.span[1] == max(abs(row["value"]) for row in heads.rows)
-    for name in ("layers_tau_leave_one_out", "layers_word_mass"):
-        svg = render_svg(shown[name])
-        assert svg.count(">under audit<") == 1
-        used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
-        assert used <= {*SERIES, INK, QUIET, GRID, "none", "transparent"}  # all that dark repaints
+    for figure in shown.values():
+        assert draw(figure).count(">under audit<") == 1
 
 
 @pytest.mark.parametrize(("layers", "heads"), [(1, 1), (2, 17), (40, 2)])
@@ -279,7 +273,7 @@ def test_a_head_without_a_value_is_a_dash_and_no_dot():
     page = render_html(one)
     assert re.search(r'<td class="word none" title="layer 1, head 2: τ –, n = 0"><span>–<', page)
     assert not re.search(r"\bnan\b", page, re.IGNORECASE)
-    assert len([m for m in pictures(one)["layers_tau_leave_one_out"].marks if "layer" in m]) == 11
+    assert len([m for m in pictures(one)["layers_tau_leave_one_out"].marks if "x" in m]) == 11
 
 
 def test_layers_without_any_value_say_so():

@@ -8,17 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from heedful.report.figures.figure_data import BINS, MOST_CLASSES, OTHER, build_figures
 
 from heedful.checks import checks
 from heedful.core.records import Estimate
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.verdict.estimate import estimate_all
+from heedful.report.figures.theme import spread_labels
 from heedful.report.sections.example_texts import MOST, MOST_WORDS, choose_examples
 from heedful.report.sections.page import build_page
 from heedful.report.sections.slices import build_slices
+from heedful.results.figure_data import BINS, MOST_CLASSES, OTHER
 from heedful.results.run_records import sanitise_text
 from heedful.results.tables import PartitionedTable
+from support.figures import figures_of
 from support.records import MEASURES, measurements, records
 
 
@@ -136,16 +138,16 @@ def test_quarters_of_length_hold_equal_lengths_together():
 
 def test_histograms_count_every_defined_value_once():
     one = records(100)
-    picture = next(p for p in build_figures(one) if p.name == "tau_leave_one_out")
+    picture = figures_of(one)["tau_leave_one_out"]
     assert len(picture.rows) == 2 * BINS
     for name in ("neg", "pos"):
         assert sum(r["share"] for r in picture.rows if r["class"] == name) == pytest.approx(1, 1e-3)
 
 
 def test_densities_count_every_text_once_and_do_not_grow():
-    small, large = (build_figures(records(n)) for n in (100, 5000))
+    small, large = (figures_of(records(n)) for n in (100, 5000))
     for picture, n in [(small, 100), (large, 5000)]:
-        density = next(p for p in picture if p.name == "certified_jsd")
+        density = picture["certified_jsd"]
         assert sum(row["texts"] for row in density.rows) == n
         assert density.span == (0.0, log(2))
         assert len(density.rows) <= 2 * 24**2
@@ -154,15 +156,15 @@ def test_densities_count_every_text_once_and_do_not_grow():
 def test_rare_classes_are_joined():
     many = tuple(f"class {i}" for i in range(9))
     one = records(300, many)
-    picture = build_figures(one)[0]
+    picture = figures_of(one)["tau_gradient"]
     assert len(picture.classes) == MOST_CLASSES
     assert picture.classes[-1] == OTHER
     assert build_page(one).classes == ()
 
 
 def test_words_of_rulers_do_not_overlap():
-    picture = next(p for p in build_figures(records()) if p.kind == "flow")
-    heights = [mark["words_at"] for mark in picture.marks]
+    marks = figures_of(records())["mechanism"].marks
+    heights = [mark["words_at"] for mark in spread_labels(marks, 0.075)]
     assert len(heights) == 3
     assert all(b - a > 0.07 for a, b in pairwise(heights))
 

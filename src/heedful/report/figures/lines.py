@@ -70,7 +70,7 @@ def _dodged(figure: FigureData, step: float) -> list[FigureRow]:
 
 def _ticks(figure: FigureData) -> list[float]:
     """At most a dozen of the numbers, evenly apart, so that they do not run together."""
-    distinct = sorted({row["x"] for row in figure.rows})
+    distinct = sorted({float(row["x"]) for row in figure.rows})
     return distinct[:: 1 + (len(distinct) - 1) // MOST_TICKS]
 
 
