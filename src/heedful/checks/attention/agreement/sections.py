@@ -98,7 +98,7 @@ def _tabulate_layers(records: RunRecords, columns: Mapping[str, LayerEstimates])
     layers = sorted(
         {layer for column in columns.values() for layer, head in column if head is None}
     )
-    rows = []
+    rows: list[tuple[str | Cell, ...]] = []
     for layer in layers:
         found = [column.get((layer, None), NO_ESTIMATE) for column in columns.values()]
         texts = str(max(one.n for one in found))
@@ -120,7 +120,7 @@ def _heads_part(records: RunRecords, taus: LayerEstimates) -> list[Section]:
         cell = Cell(
             estimate=tau,
             heat=tau.value / strongest,
-            strong=is_audited(audited, layer, head) and audited.head is not None,
+            strong=is_audited(audited, layer, head),
             note=f"layer {layer}, head {head}",
         )
         rows.setdefault(layer, [_name(records, layer)]).append(cell)
