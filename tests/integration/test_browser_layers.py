@@ -182,8 +182,8 @@ def test_nothing_sticks_out_of_a_narrow_window(opened, width):
 def test_without_javascript_the_tables_are_there_and_the_maps_are_not_offered(opened):
     page = opened(java_script_enabled=False)
     assert page.locator(".heads").is_visible()
-    assert page.locator("figure.layers svg").count() == 2
-    assert page.locator("#layers noscript p").is_visible()
+    assert page.locator("#layers figure svg").count() == 2
+    assert page.locator("#attention-maps noscript p").is_visible()
     assert not page.locator("#maps").is_visible()
 
 

@@ -213,6 +213,14 @@ class CheckResult:
             str(row.predicted): row.estimate for row in self._exactly(measure, keys, "predicted")
         }
 
+    def by_layer(self, measure: str) -> dict[tuple[int, int | None], Estimate]:
+        """The estimates of a measure by layer and head; head None is the mean over heads."""
+        return {
+            (row.layer, row.head): row.estimate
+            for row in self.rows(measure)
+            if row.layer is not None and row.predicted is None and row.method is None
+        }
+
     @property
     def classes(self) -> tuple[str, ...]:
         """The predicted classes that have rows."""

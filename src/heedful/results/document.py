@@ -4,76 +4,75 @@ Run, comparison, explanation, review and study pages are made of `Section`s. A s
 markup: text in it may come from users, and the renderer escapes it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
 from typing import Any, Literal
 
 from heedful.core.records import Estimate
 
 FigureRow = dict[str, Any]
-FigureKind = Literal[
-    "histogram",
-    "density",
-    "flow",
-    "layers",
-    "lines",
-    "heads",
-    "matrix",
-    "boxes",
-    "gap",
-    "whiskers",
-    "scores",
-    "spread",
-    "plane",
-    "dumbbell",
-    "curves",
-    "forest",
-]
-LONGEST_CLASS_NAME = 60  # characters of a class name in a figure
+FigureKind = Literal["histogram", "density", "flow", "heatmap", "intervals", "lines"]
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class FigurePanel:
+    """A panel of a chart of intervals: the title of its axis, which rows name, and its ends."""
+
+    x: str
+    span: Span
+
+
+def format_estimate(estimate: Estimate) -> str:
+    """An estimate in a sentence, with true minus signs; a dash where it has no value.
+
+    >>> format_estimate(Estimate(-0.25, -0.5, 0.0, 9))
+    '−0.250 [−0.500, 0.000]'
+    """
+    return "–" if isnan(estimate.value) else str(estimate).replace("-", "\N{MINUS SIGN}")
 
 
 @dataclass(frozen=True, slots=True)
 class FigureData:
-    """One figure before it is drawn; `rows` are its bins or points, `marks` go on top of them."""
+    """One figure before it is drawn; `rows` are its bins or points, `marks` are drawn over them.
+
+    Args:
+        name: Name of its file and anchor.
+        kind: The chart; its module in `report/figures/` says what rows and marks hold.
+        title: What it shows, in a few words.
+        caption: How to read it.
+        x: Title of the horizontal axis.
+        span: Ends of the horizontal axis.
+        classes: Names with a colour or a panel of their own; by default those of the rows.
+        rows: Bins, cells or points.
+        marks: Reference lines, bands, medians, faint points.
+        y: Title of the vertical axis.
+        y_span: Ends of the vertical axis.
+        panels: Panels of a chart of intervals that has several.
+    """
 
     name: str
     kind: FigureKind
     title: str
     caption: str
-    x: str
-    span: tuple[float, float]
-    classes: tuple[str, ...]
-    rows: tuple[FigureRow, ...]
-    marks: tuple[FigureRow, ...] = ()
-
-
-def shorten_class_names(figure: FigureData) -> FigureData:
-    """The same figure with class names that can be drawn: very long ones take minutes."""
-    short = {
-        name: f"{name[:LONGEST_CLASS_NAME]}… ({place})"
-        for place, name in enumerate(figure.classes, 1)
-        if len(name) > LONGEST_CLASS_NAME
-    }
-    if not short:
-        return figure
-
-    def rename(rows: tuple[FigureRow, ...]) -> tuple[FigureRow, ...]:
-        return tuple(
-            row | {"class": short.get(row["class"], row["class"])} if "class" in row else row
-            for row in rows
-        )
-
-    classes = tuple(short.get(name, name) for name in figure.classes)
-    return replace(figure, classes=classes, rows=rename(figure.rows), marks=rename(figure.marks))
+    x: str = ""
+    span: Span = (0.0, 1.0)
+    classes: tuple[str, ...] = ()
+    rows: Sequence[FigureRow] = ()
+    marks: Sequence[FigureRow] = ()
+    y: str = ""
+    y_span: Span = (0.0, 1.0)
+    panels: Sequence[FigurePanel] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A cell of a table: text, or an estimate on a scale from `span[0]` to `span[1]`.
 
+    `note` is small print below it, `answer` a badge beside it, `link` an anchor of the same page.
     `strong` marks what a reader should see first, `muted` controls and references. `heat`, from -1
-    to 1, is the depth and the sign of its colour. `answer` is an answer, shown as a badge. `link`
-    is an anchor of the same page.
+    to 1, is the depth and the sign of its colour.
     """
 
     text: str = ""
@@ -84,11 +83,15 @@ class Cell:
     heat: float | None = None
     answer: str = ""
     link: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells under a head; the first column names the row. A plain string is a text cell."""
+    """Rows of cells under a head. A plain string is a text cell.
+
+    The first column names the row. Where it is an empty string, the row belongs to the name above.
+    """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str | Cell, ...], ...]
@@ -107,9 +110,21 @@ class Widget:
 class Section:
     """A part of a page.
 
-    `folded` are parts that start closed, `parts` parts that are open, under smaller titles. `name`
-    is the anchor of the section; it is unique in a page. `short` is its name in the navigation;
-    sections without one are not listed there.
+    Args:
+        name: The anchor of the section, unique in a page.
+        title: Its heading.
+        words: Its paragraphs.
+        tables: Its tables.
+        figures: Its figures.
+        folded: Parts that start closed.
+        parts: Parts that are open, under smaller titles.
+        short: Its name in the navigation; sections without one are not listed there.
+        widget: Its interactive part.
+        answer: A badge beside the title.
+        points: A list, below the paragraphs.
+        code: A text that is shown as it is, line by line.
+        figure_names: Figures that the description of the check makes and that belong here; those
+            no section names stand under "Figures".
     """
 
     name: str
@@ -121,3 +136,7 @@ class Section:
     parts: "tuple[Section, ...]" = ()
     short: str = ""
     widget: Widget | None = None
+    answer: str = ""
+    points: tuple[str, ...] = ()
+    code: str = ""
+    figure_names: tuple[str, ...] = ()

@@ -1,5 +1,7 @@
 """The records of one run, from which reports are made."""
 
+import re
+import tomllib
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -52,6 +54,33 @@ class RunRecords:
     def label(self) -> list[str]:
         """The label in the data of each instance."""
         return _shown(self.columns.label)
+
+    @property
+    def level(self) -> float:
+        """The level of the intervals."""
+        return float(self.manifest.get("level", 0.95))
+
+    @property
+    def audited_layer(self) -> int | None:
+        """The layer under audit; None where the model has one attention or layers are averaged."""
+        if self.manifest.get("attention_path", "own") == "own":
+            return None
+        found = re.search(r"\blayer (\d+)\b", str(self.manifest.get("attention") or ""))
+        return int(found[1]) if found else None
+
+    def settings(self, check: str) -> Mapping[str, Any]:
+        """The settings of a check in the plan, with the plan's ε; empty where no plan was kept."""
+        try:
+            plan = tomllib.loads(self.plan)
+            shared = {"epsilon": plan["epsilon"]} if "epsilon" in plan else {}
+            return {**shared, **plan["settings"][check]}
+        except (tomllib.TOMLDecodeError, RecursionError, KeyError, TypeError):
+            return {}
+
+    def number_setting(self, check: str, name: str) -> float | None:
+        """A number among the settings of a check; None where the plan has none."""
+        found = self.settings(check).get(name)
+        return float(found) if isinstance(found, int | float) else None
 
     def column(self, check: str, measure: str, **keys: Any) -> TextValues:
         """One value per text; NaN where it is undefined or was not measured."""

@@ -13,7 +13,7 @@ from heedful.report.pages.explanation_html import (
     render_explanation_fragment,
     render_explanation_html,
 )
-from heedful.report.pages.run_html import STEPS
+from heedful.report.pages.section_render import STEPS
 from heedful.report.pages.self_contained_html import TEMPLATES, join_assets
 from heedful.results.explanation import MethodScores, TextExplanation
 from support.html_page import LOADING, PageReader

@@ -1,19 +1,18 @@
 """The figure of faithfulness: every method beside its controls, by every way."""
 
-import re
 from dataclasses import replace
 from math import nan
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from heedful.checks.faithfulness.figures import PANELS, build_figures
 
 from heedful.core.records import CheckResult
-from heedful.report.figures.draw import build_chart, render_svg, write_figures
-from heedful.report.figures.faithfulness import PANELS, build_removal_figures, first_way
-from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
+from heedful.report.figures.draw import write_figures
 from heedful.report.pages.run_html import render_html
 from heedful.results.tables import PartitionedTable
+from support.figures import draw
 from support.records import estimated, records, tidy
 
 pytest.importorskip("altair")
@@ -50,35 +49,37 @@ def holding(by_setting, *, plan=""):
 def test_every_dot_is_the_mean_of_its_texts_by_its_way():
     both = {None: columns(), "masking": columns(seed=3)}
     both["masking"]["sufficiency", "lime"][:5] = nan
-    (picture,) = build_removal_figures(holding(both))
+    (figure,) = build_figures(holding(both))
     found = {
-        (row["panel"], row["method"], row["way"], row["what"]): row["value"] for row in picture.rows
+        (row["panel"], row["group"], row["class"], row["role"]): row["value"] for row in figure.rows
     }
-    assert len(found) == len(picture.rows) == 2 * (3 * 2 + 2 * 2 + 2)
+    assert len(found) == len(figure.rows) == 2 * (3 * 2 + 2 * 2 + 2)
     for setting, way in ((None, "deletion"), ("masking", "masking")):
         for measure, words in PANELS.items():
             for name in ("attention", "lime"):
                 mean = np.nanmean(both[setting][measure, name])
-                assert found[words, name, way, "a method"] == pytest.approx(mean)
+                assert found[words, name, way, "method"] == pytest.approx(mean)
         lost = PANELS["comprehensiveness"]
         for name in CONTROLS:
             mean = both[setting]["comprehensiveness", name].mean()
             assert found[lost, name, way, "control"] == pytest.approx(mean)
         worst = both[setting]["worst", "lime"].mean()
         assert found[lost, "lime", way, "its order reversed"] == pytest.approx(worst)
-    for row in picture.rows:
-        assert picture.span[0] <= row["low"] <= row["value"] <= row["high"] <= picture.span[1]
-    assert picture.classes == ("attention", "lime", "random", "uniform")
-    assert "Words go by deletion and by masking." in picture.caption
+    for row in figure.rows:
+        low, high = figure.panels[0].span
+        assert low <= row["low"] <= row["value"] <= row["high"] <= high
+    groups = list(dict.fromkeys(row["group"] for row in figure.rows))
+    assert groups == ["attention", "lime", "random", "uniform"]
+    draw(figure)
 
 
 def test_the_first_way_of_the_plan_names_the_plain_rows():
     plan = '[settings.faithfulness]\nways = ["masking"]\n'
-    assert first_way(plan) == "masking"
-    for damaged in ("", "a = ", "[settings.faithfulness]\nways = []\n", "settings = 3"):
-        assert first_way(damaged) == "deletion"
-    (picture,) = build_removal_figures(holding({None: columns()}, plan=plan))
-    assert {row["way"] for row in picture.rows} == {"masking"}
+    ways = {plan: "masking"}
+    ways |= dict.fromkeys(("", "a = ", "[settings.faithfulness]\nways = []\n", "settings = 3"))
+    for text, way in ways.items():
+        (figure,) = build_figures(holding({None: columns()}, plan=text))
+        assert {row["class"] for row in figure.rows} == {way or "deletion"}
 
 
 def test_a_method_that_refused_is_not_drawn_and_one_text_has_no_interval():
@@ -86,25 +87,19 @@ def test_a_method_that_refused_is_not_drawn_and_one_text_has_no_interval():
     for measure in ("comprehensiveness", "sufficiency", "worst"):
         found[measure, "lime"] = np.array([nan])
     del found["beyond_random", "lime"]
-    (picture,) = build_removal_figures(holding({None: found}))
-    assert {row["method"] for row in picture.rows} == {"attention", *CONTROLS}
-    assert all(row["low"] == row["value"] == row["high"] for row in picture.rows)
-    assert "NaN" not in render_svg(picture)
+    (figure,) = build_figures(holding({None: found}))
+    assert {row["group"] for row in figure.rows} == {"attention", *CONTROLS}
+    assert all(row["low"] == row["value"] == row["high"] for row in figure.rows)
+    draw(figure)
 
 
 def test_without_the_check_there_is_no_figure():
-    assert build_removal_figures(records(checks=("agreement",))) == ()
     nothing = {name: np.array([nan, nan]) for name in columns(2)}
-    assert build_removal_figures(holding({None: nothing})) == ()
+    assert build_figures(holding({None: nothing})) == []
 
 
-def test_it_stands_on_the_page_and_is_written_in_colours_the_dark_page_knows(tmp_path):
+def test_it_is_on_the_page_and_is_written(tmp_path):
     held = holding({None: columns(), "masking": columns(seed=3)})
-    (picture,) = build_removal_figures(held)
-    used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', render_svg(picture)))
-    assert used <= {*SERIES, INK, QUIET, GRID, "none", "transparent"}
-    assert set(SERIES[:2]) <= used
-    assert build_chart(picture).to_dict()
     assert 'id="figure-faithfulness"' in render_html(held)
     names = {path.name for path in write_figures(held, tmp_path)}
     assert {"faithfulness.svg", "faithfulness.png"} <= names

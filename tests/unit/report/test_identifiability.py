@@ -5,17 +5,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from heedful.checks.attention.identifiability.figures import build_figures
+from heedful.checks.attention.identifiability.sections import (
+    COLUMNS,
+    describe_heads,
+)
 from heedful.core.records import CheckResult, Estimate, MeasureKey, describe_key
-from heedful.report.figures.draw import render_svg, write_figures
-from heedful.report.figures.identifiability import build_identifiability_figures
+from heedful.report.figures.draw import write_figures
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
-from heedful.report.sections.identifiability import MEASURES, build_identifiability
+from support.figures import draw
 from support.html_page import PageReader
 from support.records import estimated, records, tidy, transformer
+from support.sections import sections_of
 
 pytest.importorskip("altair")
 N, LAYERS, HEADS = 20, 3, 4
+
+
+MEASURES = tuple(COLUMNS)
 
 
 def rows(scale=1.0, measures=MEASURES):
@@ -52,29 +60,33 @@ def made(scale=1.0, measures=MEASURES, base=transformer):
     return estimated(replace(one, verdict=replace(one.verdict, checks=checks)), *tables), means
 
 
+def table_of(one):
+    (table,) = sections_of(one)["identifiability-numbers"].tables
+    return table
+
+
 def test_every_layer_has_its_means_and_the_last_is_the_output():
     one, means = made()
-    found = build_identifiability(one)
-    assert [layer.name for layer in found.layers] == ["layer 0", "layer 1", "layer 2", "output"]
-    assert [layer.audited for layer in found.layers] == [False, False, True, False]
-    fields = dict(zip(MEASURES, ("share", "kept", "keys", "identified", "own"), strict=True))
-    for layer in found.layers:
-        for measure, field in fields.items():
-            estimate = getattr(layer, field)
-            if (measure, layer.name) in means:
-                assert estimate.value == pytest.approx(means[measure, layer.name])
-                assert estimate.low < estimate.value < estimate.high
-                assert estimate.n == N
+    rows = {
+        row[0] if isinstance(row[0], str) else row[0].text: row[1:] for row in table_of(one).rows
+    }
+    heads = [f"layer {layer}, head {head}" for layer in range(LAYERS) for head in range(HEADS)]
+    assert set(rows) == {"layer 0", "layer 1", "layer 2", "output", *heads}
+    for name, cells in rows.items():
+        for measure, cell in zip(COLUMNS, cells, strict=True):
+            if (measure, name) in means:
+                assert cell.estimate.value == pytest.approx(means[measure, name])
+                assert cell.estimate.low < cell.estimate.value < cell.estimate.high
+                assert cell.estimate.n == N
             else:
-                assert (layer.name, estimate.n) == ("output", 0)
-        for head in layer.heads:
-            setting = f"{layer.name}, head {head.number}"
-            assert head.share.value == pytest.approx(means["no_effect_share", setting])
+                assert cell == ""
+    names = [row[0] for row in table_of(one).rows]
+    assert [one.text for one in names[:-1] if one.answer] == ["layer 2"]  # under audit
 
 
 def test_the_heads_with_the_most_are_named_with_interval_and_keys():
     one, means = made()
-    first, *others = build_identifiability(one).sentences
+    first, *others = describe_heads(one)
     share = 100 * means["no_effect_share", "layer 1, head 1"]
     keys = means["keys_per_dimension", "layer 1"]
     assert first.startswith(
@@ -89,23 +101,23 @@ def test_the_heads_with_the_most_are_named_with_interval_and_keys():
 
 
 def test_where_nothing_is_without_effect_that_is_said():
-    (told,) = build_identifiability(made(scale=1e-20)[0]).sentences
+    (told,) = describe_heads(made(scale=1e-20)[0])
     assert told.startswith("In these texts no head has any weight without effect")
 
 
 def test_pictures_show_means_heads_and_chance():
     one, means = made()
-    effect, tokens, own = build_identifiability_figures(one, build_identifiability(one))
+    effect, tokens, own = build_figures(one)
     assert [row["value"] for row in effect.rows] == pytest.approx(
         [means["no_effect_share", f"layer {layer}"] for layer in range(LAYERS)]
     )
-    assert len(effect.marks) == LAYERS * HEADS
-    assert effect.span == (0.0, 0.5)
-    assert [row["layer"] for row in tokens.rows] == [0, 1, 2, 3]
-    assert tokens.marks == ({"what": "chance", "value": 0.07},)
+    assert len([mark for mark in effect.marks if "x" in mark]) == LAYERS * HEADS
+    assert effect.y_span == (0.0, 0.5)
+    assert [row["x"] for row in tokens.rows] == [0, 1, 2, 3]
+    assert [mark["rule"] for mark in tokens.marks if "rule" in mark] == [0.07]
     assert own.rows[3]["value"] == pytest.approx(means["own_share", "output"])
     for picture in (effect, tokens, own):
-        assert render_svg(picture).startswith("<svg")
+        draw(picture)
 
 
 def test_the_page_and_the_card_have_a_section(tmp_path):
@@ -123,19 +135,19 @@ def test_the_page_and_the_card_have_a_section(tmp_path):
 
 
 def test_what_was_not_measured_is_not_shown():
-    assert build_identifiability(transformer(N)) is None
-    assert build_identifiability(records(N)) is None
-    assert 'id="identifiability"' not in render_html(records(N))
+    for one in (transformer(N), records(N)):
+        assert "identifiability" not in sections_of(one)
     one, _ = made(measures=MEASURES[3:])  # a tap shows no values
-    found = build_identifiability(one)
-    assert found.sentences == ()
-    assert [picture.name for picture in build_identifiability_figures(one, found)] == [
+    assert describe_heads(one) == ()
+    found = sections_of(one)["identifiability"]
+    assert [figure.name for figure in found.figures] == [
         "identifiability_tokens",
         "identifiability_own",
     ]
     assert "stays exactly the same" not in render_markdown(one)
     one, _ = made(measures=MEASURES[:3], base=lambda n: records(n, checks=("agreement",)))
-    assert [
-        picture.name for picture in build_identifiability_figures(one, build_identifiability(one))
-    ] == ["identifiability_no_effect"]
-    assert "figure.layers" in render_html(one)  # its style, though there is no section of layers
+    found = sections_of(one)
+    assert [figure.name for figure in found["identifiability"].figures] == [
+        "identifiability_no_effect"
+    ]
+    assert "layers" not in found  # its figures need no section of layers

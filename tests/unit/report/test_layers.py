@@ -11,20 +11,20 @@ import pyarrow.compute as pc
 import pytest
 from rich.console import Console
 
-from heedful.report.figures.draw import build_chart, render_svg, write_figures
-from heedful.report.figures.layers import build_layer_figures
-from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
-from heedful.report.pages.run_html import STEPS, heat_class, render_html
+from heedful.checks.attention.agreement.sections import describe_layers
+from heedful.report.figures.draw import build_chart, write_figures
+from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
+from heedful.report.pages.section_render import STEPS, heat_class
 from heedful.report.pages.self_contained_html import TEMPLATES, join_assets
-from heedful.report.sections.layers import build_layers, summarise_layers
-from heedful.report.sections.page import build_page
-from heedful.report.sections.provenance import read_audited_attention
 from heedful.report.terminal.verdict_card import print_card
+from heedful.results.audited_attention import read_audited_attention
 from heedful.results.run_records import RunRecords
 from heedful.results.tables import PartitionedTable
+from support.figures import draw, figures_of
 from support.html_page import PageReader
 from support.records import NASTY, estimated, records, traced, transformer
+from support.sections import names_of, page_figures, sections_of, values_of
 
 pytest.importorskip("altair")
 
@@ -36,7 +36,7 @@ def mean(one: RunRecords, measure: str, layer: int, head: int | None = None):
 
 
 def pictures(one):
-    return {picture.name: picture for picture in build_layer_figures(one, build_layers(one))}
+    return {name: one for name, one in figures_of(one).items() if name.startswith("layers_")}
 
 
 def card(one):
@@ -65,23 +65,33 @@ def undefined(one, **place):
     return again(one, type(table).from_pylist(rows, table.schema))
 
 
+def told(one):
+    """What the page says of the layers."""
+    return " ".join(describe_layers(one))
+
+
+def table_of(one, name="layers-numbers"):
+    (table,) = sections_of(one)[name].tables
+    return table
+
+
 def test_every_layer_and_head_has_its_mean_lower_to_higher():
     one = transformer(layers=12, heads=3)
-    found = build_layers(one)
-    assert [layer.number for layer in found.layers] == list(range(12))
-    for layer in found.layers:
-        assert [head.number for head in layer.heads] == [0, 1, 2]
-        place = (layer.number,)
-        assert layer.tau.value == pytest.approx(mean(one, "tau_leave_one_out", *place))
-        assert layer.mass.value == pytest.approx(mean(one, "word_mass", *place))
-        assert layer.tau.low < layer.tau.value < layer.tau.high
-        assert layer.audited == (layer.number == 11)
-        for head in layer.heads:
-            place = (layer.number, head.number)
-            assert head.tau.value == pytest.approx(mean(one, "tau_leave_one_out", *place))
-            assert head.mass == pytest.approx(mean(one, "word_mass", *place))
-            assert head.tau.n == 30
-    assert found.strongest == max(abs(head.tau.value) for head in found.heads)
+    numbers, heads = table_of(one), table_of(one, "layers_heads")
+    assert names_of(numbers) == names_of(heads) == [f"layer {layer}" for layer in range(12)]
+    assert heads.head == ("head", "0", "1", "2")
+    assert [row[0].answer for row in numbers.rows] == [""] * 11 + ["under audit"]
+    for layer, (_, tau, mass, texts) in enumerate(numbers.rows):
+        assert tau.estimate.value == pytest.approx(mean(one, "tau_leave_one_out", layer))
+        assert mass.estimate.value == pytest.approx(mean(one, "word_mass", layer))
+        assert tau.estimate.low < tau.estimate.value < tau.estimate.high
+        assert texts == "30"
+    cells = [cell for row in heads.rows for cell in row[1:]]
+    strongest = max(abs(cell.estimate.value) for cell in cells)
+    for cell, (layer, head) in zip(cells, product(range(12), range(3)), strict=True):
+        value = mean(one, "tau_leave_one_out", layer, head)
+        assert (cell.estimate.value, cell.estimate.n) == (pytest.approx(value), 30)
+        assert cell.heat == pytest.approx(value / strongest)
 
 
 def with_traced(n=30, layers=3):
@@ -92,21 +102,18 @@ def with_traced(n=30, layers=3):
 
 def test_contributions_stand_beside_agreement_in_every_layer():
     one = with_traced()
-    found = build_layers(one)
-    assert found.traced == found.layers
-    for layer in found.layers:
-        for name in ("weighting", "unrolled", "mixing"):
-            estimate = getattr(layer, name)
-            wanted = mean(one, f"tau_{name}", layer.number)
-            assert estimate.value == pytest.approx(wanted)
-            assert estimate.low < estimate.value < estimate.high
-    told = summarise_layers(found)
-    assert "Weights agree most with what tokens contribute to their layer in layer 0, τ 0." in told
-    assert told.endswith("].")
-    assert ", least in layer 2, τ 0." in told
-    plain = transformer()
-    assert build_layers(plain).traced == ()
-    assert "contribute" not in summarise_layers(build_layers(plain))
+    table = table_of(one)
+    assert len(table.head) == 7
+    for place, name in enumerate(("weighting", "unrolled", "mixing"), 3):
+        wanted = [mean(one, f"tau_{name}", layer) for layer in range(3)]
+        assert values_of(table, place) == pytest.approx(wanted)
+    assert "Weights agree most with what tokens contribute to their layer in layer 0, τ 0." in told(
+        one
+    )
+    assert told(one).endswith("].")
+    assert ", least in layer 2, τ 0." in told(one)
+    assert len(table_of(transformer()).head) == 4
+    assert "contribute" not in told(transformer())
 
 
 def test_contributions_have_a_chart_of_three_lines_and_their_columns():
@@ -114,17 +121,14 @@ def test_contributions_have_a_chart_of_three_lines_and_their_columns():
     picture = pictures(one)["layers_mechanism"]
     assert picture.kind == "lines"
     assert len(picture.rows) == 12
-    assert {row["class"] for row in picture.rows} == set(picture.classes)
-    assert {row["layer"] for row in picture.rows if row["audited"]} == {3}
-    low, high = picture.span
+    assert [(one["from"], one["to"]) for one in picture.marks] == [(2.5, 3.5)]
+    low, high = picture.y_span
     assert all(low <= row["low"] < row["high"] <= high for row in picture.rows)
-    svg = render_svg(picture)
+    svg = draw(picture)
     assert svg.count(">under audit<") == 1
-    assert all(f">{name}<" in svg for name in picture.classes)
-    used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
-    assert used <= {*SERIES, INK, QUIET, GRID, "none", "transparent"}
+    assert all(f">{row['class']}<" in svg for row in picture.rows)
     page, plain = render_html(one), render_html(transformer())
-    assert page.count('<figure class="lines"') == 1
+    assert page.count('<figure class="lines"') == 3
     assert "τ traced to the words" in page
     assert "layers_mechanism" not in plain
     assert "traced to the words" not in plain
@@ -132,25 +136,24 @@ def test_contributions_have_a_chart_of_three_lines_and_their_columns():
 
 def test_the_level_of_the_intervals_is_that_of_the_run():
     wide, narrow = (
-        build_layers(transformer(manifest_changes={"level": level})).layers[0].tau
+        table_of(transformer(manifest_changes={"level": level})).rows[0][1].estimate
         for level in (0.99, 0.5)
     )
     assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
 
 
 def test_the_summary_names_the_ends_the_audited_layer_and_the_heads():
-    told = summarise_layers(
-        build_layers(transformer(manifest_changes={"attention": "layer 1, head 2"}))
-    )
-    assert told.startswith("Highest in layer 2, τ 0.")
-    assert "; lowest in layer 0, τ −0." in told
-    assert "; in the audited layer 1, τ " in told
-    assert "-" not in told
+    words = told(transformer(manifest_changes={"attention": "layer 1, head 2"}))
+    assert words.startswith("Highest in layer 2, τ 0.")
+    assert "; lowest in layer 0, τ −0." in words
+    assert "; in the audited layer 1, τ " in words
+    assert "-" not in words
     # of layers 0 and 2, two heads each on either side; those of layer 1 are near 0
-    above, below = map(int, re.search(r"12 heads, (\d+) .* above 0 and (\d+) below", told).groups())
+    counts = re.search(r"12 heads, (\d+) .* above 0 and (\d+) below", words).groups()
+    above, below = map(int, counts)
     assert 4 <= above <= 6
     assert 4 <= below <= 6
-    assert "by chance alone about 0.6 would" in told  # 12 heads, 90 % intervals
+    assert "by chance alone about 0.6 would" in words  # 12 heads, 90 % intervals
 
 
 @pytest.mark.parametrize(
@@ -184,35 +187,38 @@ def test_the_attention_under_audit_is_told_wherever_the_verdict_is():
     assert f'<p class="why">{sentence}</p>' in render_html(one)
     assert f"\n{sentence}\n" in render_markdown(one)
     assert sentence in card(one)
-    rows = dict(next(group for group in build_page(one).facts if group.title == "Method").rows)
+    found = sections_of(one)
+    rows = dict(next(table for table in found["method"].tables if table.head[0] == "Method").rows)
     assert rows["attention under audit"] == "layer 2, mean over heads, first position"
     assert rows["attention path"].startswith("interface: ")
     assert rows["parity with the untouched model"] == "3e-07"
     assert rows["batches halved for memory"] == "2"
-    assert any("Heads are averaged" in limit for limit in build_page(one).limits)
+    assert any("Heads are averaged" in limit for limit in found["limits"].points)
 
 
 def test_the_page_of_a_model_with_one_attention_is_as_it_was():
     changes = {"attention_path": "own", "attention": "the model's one", "batches_halved": 0}
     plain = render_html(records(manifest_changes=changes))
-    for absent in ("layers", "under audit", "<dialog", "maps", "canvas", "thumbnail", "halved"):
+    for absent in ('"layers"', "under audit", "<dialog", "maps", "canvas", "thumbnail", "halved"):
         assert absent not in plain
-    css, js = join_assets(("page",), "css"), join_assets(("theme", "page"), "js")
+    css, js = (
+        join_assets(("page", "texts"), "css"),
+        join_assets(("theme", "elements", "texts"), "js"),
+    )
     assert f"<style>{css}</style>" in plain
     assert f"<script>{js}</script>" in plain
-    assert build_page(records()).layer_pictures == ()
+    assert not {"layers", "lines", "heads"} & {one.kind for one in page_figures(records())}
 
 
 def test_the_section_has_two_charts_a_table_of_heads_and_the_maps():
     read = PageReader(page := render_html(transformer(layers=3, heads=4)))
     assert ("id", "layers") in read.attributes
     assert ("href", "#layers") in read.attributes
-    assert page.count('<figure class="layers"') == 2
+    assert page.count('<figure class="lines"') == 2
     titles = [value for name, value in read.attributes if name == "title"]
-    cells = [re.match(r"layer (\d), head (\d): τ (\S+) \[\S+, \S+\], n = 30", t) for t in titles]
+    cells = [re.match(r"layer (\d), head (\d): (\S+) \[\S+, \S+\], n = 30", t) for t in titles]
     places = [(int(one[1]), int(one[2])) for one in cells if one]
     assert places == list(product(range(3), range(4)))
-    assert page.count('<tr class="audited"><th scope="row">layer 2') == 1
     assert ("id", "maps-data") in read.attributes
 
 
@@ -228,7 +234,7 @@ def test_colours_have_a_sign_a_depth_and_a_class_for_every_step():
     assert heat_class(-0.2, 0.2) == f"minus s{STEPS}"
     assert heat_class(0.0, 0.2) == "plus s0"
     assert heat_class(nan, 0.2) == "none"
-    css = (TEMPLATES / "layers.css").read_text()
+    css = (TEMPLATES / "page.css").read_text()
     for step in range(STEPS + 1):
         (found,) = re.findall(rf"\.s{step} {{ --s: ([\d.]+); }}", css)
         assert float(found) == pytest.approx(step / STEPS)
@@ -239,22 +245,20 @@ def test_charts_show_layers_heads_rulers_and_the_audited_one():
     shown = pictures(one)
     assert list(shown) == ["layers_tau_leave_one_out", "layers_word_mass", "layers_heads"]
     tau = shown["layers_tau_leave_one_out"]
-    assert [row["layer"] for row in tau.rows if row["audited"]] == [4]
-    assert len([mark for mark in tau.marks if "layer" in mark]) == 20
-    assert [mark["what"] for mark in tau.marks if "what" in mark] == ["gradient", "shuffled"]
-    low, high = tau.span
-    assert all(low <= mark["value"] <= high for mark in tau.marks)
+    assert [mark["from"] for mark in tau.marks if "from" in mark] == [3.5]
+    assert len([mark for mark in tau.marks if "x" in mark]) == 20
+    assert [mark["label"] for mark in tau.marks if "rule" in mark] == ["gradient", "shuffled"]
+    low, high = tau.y_span
+    assert all(low <= mark["value"] <= high for mark in tau.marks if "value" in mark)
     bare = pictures(transformer(layers=5, heads=0, kept_maps=0))["layers_tau_leave_one_out"]
-    assert all(bare.span[0] <= row["low"] < row["high"] <= bare.span[1] for row in bare.rows)
-    assert shown["layers_word_mass"].span == (0.0, 1.0)
+    assert all(bare.y_span[0] <= row["low"] < row["high"] <= bare.y_span[1] for row in bare.rows)
+    assert shown["layers_word_mass"].y_span == (0.0, 1.0)
     heads = shown["layers_heads"]
+    assert [mark["row"] for mark in heads.marks] == ["4"]
     assert heads.span[0] == -heads.span[1]
     assert heads.span[1] == max(abs(row["value"]) for row in heads.rows)
-    for name in ("layers_tau_leave_one_out", "layers_word_mass"):
-        svg = render_svg(shown[name])
-        assert svg.count(">under audit<") == 1
-        used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
-        assert used <= {*SERIES, INK, QUIET, GRID, "none", "transparent"}  # all that dark repaints
+    for figure in shown.values():
+        assert draw(figure).count(">under audit<") == 1
 
 
 @pytest.mark.parametrize(("layers", "heads"), [(1, 1), (2, 17), (40, 2)])
@@ -277,9 +281,9 @@ def test_the_figures_are_written_too(tmp_path):
 def test_a_head_without_a_value_is_a_dash_and_no_dot():
     one = undefined(transformer(), layer=1, head=2)
     page = render_html(one)
-    assert re.search(r'<td class="word none" title="layer 1, head 2: τ –, n = 0"><span>–<', page)
+    assert re.search(r'<td class="word none" title="layer 1, head 2: –, n = 0"><span>–<', page)
     assert not re.search(r"\bnan\b", page, re.IGNORECASE)
-    assert len([m for m in pictures(one)["layers_tau_leave_one_out"].marks if "layer" in m]) == 11
+    assert len([m for m in pictures(one)["layers_tau_leave_one_out"].marks if "x" in m]) == 11
 
 
 def test_layers_without_any_value_say_so():
@@ -294,7 +298,7 @@ def test_runs_that_measured_some_layers_on_fewer_texts_have_a_page():
     here = pc.equal(rows["layer"].fill_null(-1), 1)
     lost = pc.and_(here, pc.equal(rows["instance"], 3))
     fewer = again(one, rows.filter(pc.invert(lost)))
-    assert [layer.tau.n for layer in build_layers(fewer).layers] == [30, 29, 30]
+    assert [row[1].estimate.n for row in table_of(fewer).rows] == [30, 29, 30]
 
 
 def test_a_hostile_name_of_the_attention_is_only_text():

@@ -10,22 +10,17 @@ import pytest
 from rich.console import Console
 
 from heedful.checks import checks
-from heedful.report.figures.draw import build_chart, render_svg, write_figures
-from heedful.report.figures.method_agreement import build_method_figures
-from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
+from heedful.checks.attention.agreement.compared_methods import compare_references
+from heedful.report.figures.draw import write_figures
+from heedful.report.figures.theme import SERIES
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
-from heedful.report.pages.self_contained_html import join_assets
-from heedful.report.sections.method_agreement import (
-    build_method_agreement,
-    describe_length_limits,
-    describe_nearest,
-)
-from heedful.report.sections.page import build_page
 from heedful.report.terminal.verdict_card import print_card
+from support.figures import draw, figures_of
 from support.html_page import PageReader
 from support.method_records import KINDS, with_methods
 from support.records import NASTY, records
+from support.sections import names_of, page_figures, sections_of
 
 pytest.importorskip("altair")
 PLAN = "[settings.agreement]\ntop = 4\n"
@@ -44,44 +39,45 @@ def card(one):
     return " ".join(console.file.getvalue().replace("│", " ").split())
 
 
+def table_of(one):
+    (table,) = sections_of(one)["methods-pairs"].tables
+    return table
+
+
+def told(one):
+    """What the page says of the methods."""
+    return " ".join(sections_of(one)["methods"].words)
+
+
 def test_every_pair_has_its_means_with_intervals():
     one = with_methods()
-    found = build_method_agreement(one)
-    assert [(pair.one, pair.other) for pair in found.pairs] == list(combinations(KINDS, 2))
-    for pair in found.pairs:
-        for estimate, measure in ((pair.tau, "tau_pair"), (pair.overlap, "overlap_pair")):
-            assert estimate.value == pytest.approx(mean(one, measure, pair.one, pair.other))
-            assert estimate.n == (5 if "shapley" in (pair.one, pair.other) else 30)
+    pairs = list(combinations(KINDS, 2))
+    assert names_of(table_of(one)) == [f"{first} and {second}" for first, second in pairs]
+    for pair, (_, *cells, texts) in zip(pairs, table_of(one).rows, strict=True):
+        assert texts == ("5" if "shapley" in pair else "30")
+        for cell, measure in zip(cells, ("tau_pair", "overlap_pair"), strict=True):
+            estimate = cell.estimate
+            assert estimate.value == pytest.approx(mean(one, measure, *pair))
             assert isnan(estimate.low) or estimate.low < estimate.value < estimate.high
 
 
-def test_methods_stand_by_kind_with_what_they_ranked():
-    names = ("random", "leave_one_out", "gradient", "one_hot_gradient", "attention", "mine")
-    found = build_method_agreement(with_methods(names=names)).methods
-    assert [one.name for one in found] == [
-        "attention",
-        "gradient",
-        "leave_one_out",
-        "one_hot_gradient",
-        "mine",
-        "random",
-    ]
-    told = build_method_agreement(with_methods(refused=("gradient",)))
-    assert told.refused == ("gradient",)
-    assert "gradient" not in [one.name for one in told.methods]
-    assert not any("gradient" in (pair.one, pair.other) for pair in told.pairs)
-    assert (
-        describe_length_limits(told)
-        == "Ranked fewer texts: shapley 5 (those of at most 12 tokens)."
-    )
-    assert describe_length_limits(build_method_agreement(with_methods(short=30))) == ""
+def test_methods_that_ranked_few_texts_or_none_are_named():
+    one = with_methods(refused=("gradient",))
+    assert "No ranking from gradient." in told(one)
+    assert not any("gradient" in name.split() for name in names_of(table_of(one)))
+    assert "Ranked fewer texts: shapley 5 (those of at most 12 tokens)." in told(one)
+    assert "Ranked fewer" not in told(with_methods(short=30))
 
 
 def test_who_ranked_only_some_texts_is_not_called_nearest():
-    told = describe_nearest(build_method_agreement(with_methods(among=0.6)))
-    assert re.match(r"Nearest to leave-one-out, τ: \w+ 0\.\d+ \[0\.\d+, 0\.\d+\], ", told)
-    assert "shapley" not in told
-    assert "−0." not in told  # random is farthest, and not among the first three
+    words = sections_of(with_methods(among=0.6))["methods"].words[1]
+    assert re.match(r"Nearest to leave-one-out, τ: \w+ 0\.\d+ \[0\.\d+, 0\.\d+\], ", words)
+    assert "shapley" not in words
+    assert "−0." not in words  # random is farthest, and not among the first three
+
+
+def references(one):
+    return compare_references(one.verdict.checks["agreement"])
 
 
 @pytest.mark.parametrize(
@@ -95,14 +91,14 @@ def test_who_ranked_only_some_texts_is_not_called_nearest():
     ],
 )
 def test_one_sentence_says_whether_the_references_can_judge(among, attention, words):
-    told = build_method_agreement(with_methods(among=among, attention=attention)).sentence
-    assert words in told
-    assert told.startswith("Methods that erase words and methods that follow gradients agree with ")
-    assert "-0." not in told
+    sentence = references(with_methods(among=among, attention=attention))
+    assert words in sentence
+    assert sentence.startswith("Methods that erase words and methods that follow gradients agree ")
+    assert "-0." not in sentence
 
 
 def test_too_few_texts_say_no_more_than_they_can():
-    assert build_method_agreement(with_methods(1)).sentence.endswith("Too few texts to say more.")
+    assert references(with_methods(1)).endswith("Too few texts to say more.")
 
 
 def test_the_section_stands_on_the_page_with_two_figures_and_a_table():
@@ -111,21 +107,16 @@ def test_the_section_stands_on_the_page_with_two_figures_and_a_table():
     assert ("id", "methods") in read.attributes
     assert ("href", "#methods") in read.attributes
     assert "Do the methods agree with each other?" in page
-    assert page.count('<figure class="matrix"') == 2
+    assert page.count('id="figure-methods_') == 2
     assert "Mean share of the top 4 words" in page
-    rows = re.findall(r'<th scope="row">(\w+) <span class="grey">and</span> (\w+)</th>', page)
-    assert rows == list(combinations(KINDS, 2))
-    for kind in set(KINDS.values()):
-        assert f"<b>{kind}</b>" in page
     assert not re.search(r"\bnan\b", page, re.IGNORECASE)
 
 
 def test_a_run_without_further_methods_has_a_page_as_before():
     plain = render_html(records())
-    for absent in ('id="methods"', "#methods", "Do the methods agree", "matrix"):
+    for absent in ('id="methods"', '"#methods"', "Do the methods agree"):
         assert absent not in plain
-    assert f"<style>{join_assets(('page',), 'css')}</style>" in plain
-    assert build_page(records()).method_pictures == ()
+    assert "heatmap" not in {figure.kind for figure in page_figures(records())}
     assert "Do the methods" not in render_markdown(records())
     assert "every pair of methods" not in card(records())
 
@@ -145,18 +136,19 @@ def test_hostile_names_are_only_text():
     assert "<script" not in made.replace("\\<", "")
 
 
+def matrices(one):
+    return [figures_of(one)[name] for name in ("methods_tau", "methods_overlap")]
+
+
 def test_charts_show_every_pair_twice_and_only_colours_that_dark_repaints():
-    tau, overlap = build_method_figures(build_method_agreement(with_methods()))
-    assert (tau.name, overlap.name) == ("methods_tau", "methods_overlap")
+    tau, overlap = matrices(with_methods())
     assert len(tau.rows) == len(overlap.rows) == len(KINDS) * (len(KINDS) - 1)
     assert "shapley, n = 5" in tau.classes
-    assert {row["sign"] for row in tau.rows} == {"plus", "minus"}
-    assert {mark["kind"] for mark in tau.marks} == set(KINDS.values())
+    assert {row["value"] > 0 for row in tau.rows} == {True, False}
+    assert {mark["label"] for mark in tau.marks} == set(KINDS.values())
     for picture in (tau, overlap):
-        assert build_chart(picture).to_dict()  # altair checks it against the schema
-        svg = render_svg(picture)
-        used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
-        assert used <= {*SERIES[:2], INK, QUIET, GRID, "none", "transparent"}
+        svg = draw(picture)
+        assert set(re.findall(r'fill="([^"]+)"', svg)) & set(SERIES) <= set(SERIES[:2])
         assert svg.count(">leave_one_out<") == 2  # a row and a column
         depths = [float(one) for one in re.findall(r'fill-opacity="([\d.]+)"', svg)]
         assert depths
@@ -164,10 +156,10 @@ def test_charts_show_every_pair_twice_and_only_colours_that_dark_repaints():
 
 
 def test_a_number_without_an_interval_has_no_colour():
-    tau, _ = build_method_figures(build_method_agreement(with_methods(short=1)))
+    tau, _ = matrices(with_methods(short=1))
     for row in tau.rows:
-        few = "shapley, n = 1" in (row["one"], row["other"])
-        assert (row["strength"] == 0.0) == few
+        few = "shapley, n = 1" in (row["row"], row["column"])
+        assert row["certain"] == (not few)
 
 
 def test_the_figures_are_written_too(tmp_path):
@@ -175,27 +167,28 @@ def test_the_figures_are_written_too(tmp_path):
     assert {"methods_tau.svg", "methods_tau.png", "methods_overlap.svg"} <= set(names)
 
 
-def test_markdown_has_the_sentence_and_the_matrix():
+def test_markdown_has_the_sentence_and_every_pair():
     text = render_markdown(with_methods(refused=("gradient",)))
     assert "### Do the methods agree with each other?" in text
     assert "\nNo ranking from gradient.\n" in text
-    (head,) = re.findall(r"^\| method \| kind \| texts \| .*$", text, re.MULTILINE)
-    assert head.count("|") == 4 + len(KINDS) - 1
-    assert re.search(r"^\| attention \| attention \| 30 \| – \| 0\.2", text, re.MULTILINE)
+    estimate = r"0\.\d+ \\\[.*\\\]"
+    pair = rf"^\| attention and one\\_hot\\_gradient \| {estimate} \| {estimate} \| 30 \|$"
+    assert re.search(pair, text, re.MULTILINE)
 
 
 def test_the_card_has_one_line_and_no_row_per_method():
-    told = card(with_methods())
-    assert re.search(r"agree at τ 0\.[56]\d+ \[.*\], attention with both at τ 0\.[12]", told)
-    assert "lime" not in told
-    assert "tau_references" not in told
-    assert "tau_leave_one_out" in told
+    text = card(with_methods())
+    assert re.search(r"agree at τ 0\.[56]\d+ \[.*\], attention with both at τ 0\.[12]", text)
+    assert "lime" not in text
+    assert "tau_references" not in text
+    assert "tau_leave_one_out" in text
 
 
 def test_measures_of_methods_are_told_in_words():
     agreement = checks.spec("agreement")
     assert "lime" in agreement.measure("tau_pair", "lime").label
     assert agreement.measure("tau_references").role == "reference"
-    rows = {row.name: row.words for row in build_page(with_methods()).checks[0].rows}
-    assert rows["tau_leave_one_out (lime)"] == "lime and leave-one-out, τ"
-    assert rows["tau_leave_one_out"] == "attention and leave-one-out, τ"
+    (table,) = sections_of(with_methods())["check-agreement"].tables
+    rows = {row[0].note: row[0].text for row in table.rows}
+    assert rows["tau_leave_one_out (lime)"].startswith("lime and leave-one-out, τ")
+    assert rows["tau_leave_one_out"].startswith("attention and leave-one-out, τ")

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from heedful.checks.faithfulness.figures import WAYS, build_figures
 from heedful.checks.spec import (
     RANK,
     CheckSpec,
@@ -21,7 +22,6 @@ LEVEL, HALF = 0.05, 0.5
 SIMILAR = 0.8  # a copy that predicts the same on fewer texts says little about the model
 NOTHING = "No text has two words, so there is nothing to rank."
 NOT_MEASURED = "Whether this separates faithful from inert attention has not been measured."
-WAYS = ("deletion", "masking", "infilled")
 _by_method = partial(Measure, by=("method",))
 # the setting is the way of removing words, where not the first
 _by_way = partial(Measure, by=("method", "setting"))
@@ -170,4 +170,5 @@ SPEC = CheckSpec(
     place=PlaceSpec(ATTENTION, RANDOM, LEAVE_ONE_OUT),
     by_default=False,
     takes_methods="always",
+    figures=build_figures,
 )

@@ -29,8 +29,7 @@ from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.pipeline.audit.job import JobResult, JobSummary, to_measure_columns
 from heedful.pipeline.audit.run_lock import lock_folder
 from heedful.pipeline.audit.run_store import AnyJob, DatasetJob, RunStore
-from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.plan.retraining_settings import RetrainingSettings
+from heedful.pipeline.plan.plan import Plan, RetrainingSettings
 from heedful.pipeline.retrain.training_data import (
     TrainingData,
     read_finetuning_recipe,

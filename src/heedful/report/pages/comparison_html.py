@@ -16,8 +16,9 @@ from heedful.report.pages.comparison_rows import (
     format_p_value,
     group_differences,
 )
-from heedful.report.pages.run_html import ARROWS, three_decimals
+from heedful.report.pages.section_render import three_decimals
 from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
+from heedful.report.sections.check_measures import ARROWS
 from heedful.results.run_records import sanitise_text
 
 

@@ -14,8 +14,8 @@ from heedful.report.pages.comparison_rows import (
     format_p_value,
     group_differences,
 )
-from heedful.report.pages.run_html import ARROWS, three_decimals
-from heedful.report.pages.run_markdown import escape_markdown
+from heedful.report.pages.section_render import escape_markdown, three_decimals
+from heedful.report.sections.check_measures import ARROWS
 from heedful.report.terminal.comparison import CERTAIN, format_signed
 from heedful.results.run_records import sanitise_text
 

@@ -6,11 +6,12 @@ from typing import Any
 
 from heedful.core.records import Estimate, Verdict
 from heedful.report.pages.model_index import model_index, model_name
-from heedful.report.pages.run_markdown import escape_markdown, format_interval
+from heedful.report.pages.section_render import escape_markdown, format_interval
 from heedful.report.pages.yaml_block import front_matter
 from heedful.report.sections.claims import ClaimRow, EvidenceRow, build_claims
-from heedful.report.sections.provenance import list_limits, read_audited_attention
+from heedful.report.sections.provenance import list_limits
 from heedful.report.sections.retrained_models import describe_models
+from heedful.results.audited_attention import read_audited_attention
 from heedful.results.run_records import sanitise_text
 
 CARD_MARK = "<!-- written by heedful report --card -->"

@@ -8,17 +8,18 @@ from typing import Any
 from heedful.checks.spec import group_missing
 from heedful.core.records import Estimate, Verdict
 from heedful.report.check_specs import find_spec
+from heedful.report.sections.check_measures import CheckTable, build_check_table
 from heedful.report.sections.check_power import describe_check_powers
 from heedful.report.sections.claims import ClaimRow, build_claims
-from heedful.report.sections.page import CheckTable, build_check_table, sanitise_lines
 from heedful.report.sections.provenance import (
     FactTable,
     build_facts,
     list_limits,
-    read_audited_attention,
+    sanitise_lines,
 )
 from heedful.report.sections.retrained_models import describe_models
 from heedful.report.terminal.verdict_card import HEADLINES
+from heedful.results.audited_attention import read_audited_attention
 from heedful.results.run_records import RunRecords, sanitise_text
 
 MOST_LABELS = 20

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from heedful.report.pages.model_card import UNMEASURED, describe_degree
 from heedful.report.pages.review_content import DECISIONS, FIELDS, QUESTION, Review, build_review
-from heedful.report.pages.run_html import ARROWS, three_decimals
-from heedful.report.pages.run_markdown import escape_markdown, format_interval
+from heedful.report.pages.section_render import escape_markdown, format_interval, three_decimals
 from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
-from heedful.report.sections.page import CheckTable
+from heedful.report.sections.check_measures import ARROWS, CheckTable
 from heedful.results.run_records import RunRecords
 
 BLANK = "\\_" * 30

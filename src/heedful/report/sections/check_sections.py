@@ -1,25 +1,34 @@
-"""The sections that checks bring: those of plug-ins, and any that a description makes."""
+"""What checks bring to a page: sections of their own, and figures."""
 
-from heedful.checks import BUILT_IN
-from heedful.checks.spec import CheckSpec, group_missing
-from heedful.core.records import CheckResult, EstimateRow, describe_key
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
 from heedful.report.check_specs import find_spec
-from heedful.results.document import Cell, FigureData, Section, Table
+from heedful.results.document import FigureData, Section
 from heedful.results.run_records import RunRecords, sanitise_text
 
-BUILT_IN_NAMES = frozenset(spec.name for spec in BUILT_IN)
+
+def build_check_sections(records: RunRecords) -> Iterator[Section]:
+    """The sections of the checks that describe their own and do not retrain."""
+    for name in records.verdict.checks:
+        spec = find_spec(name, records.manifest)
+        if spec.sections is not None and not spec.retrains:
+            yield from spec.sections(records)
 
 
-def build_check_sections(records: RunRecords) -> tuple[Section, ...]:
-    """A section for every check that describes its own, and for every plug-in."""
-    sections: list[Section] = []
+def build_retraining_parts(records: RunRecords) -> Iterator[Section]:
+    """Those of the checks that retrain, each with the answer and the question of its check."""
     for name, result in records.verdict.checks.items():
         spec = find_spec(name, records.manifest)
-        if spec.sections is not None:
-            sections += spec.sections(records)
-        elif name not in BUILT_IN_NAMES:
-            sections.append(_section(spec, result, records))
-    return tuple(sections)
+        if spec.sections is not None and spec.retrains:
+            for section in spec.sections(records):
+                words = (sanitise_text(result.why), *section.words)
+                yield replace(
+                    section,
+                    title=f"{section.title}: {spec.question}",
+                    answer=result.answer,
+                    words=tuple(filter(None, words)),
+                )
 
 
 def list_figures(records: RunRecords) -> tuple[FigureData, ...]:
@@ -28,33 +37,35 @@ def list_figures(records: RunRecords) -> tuple[FigureData, ...]:
     return tuple(one for spec in specs if spec.figures for one in spec.figures(records))
 
 
-def _section(spec: CheckSpec, result: CheckResult, records: RunRecords) -> Section:
-    """The question, the answer, and a table of all estimates."""
-    words = [sanitise_text(result.why)]
-    words += [f"{name}: {sanitise_text(why)}" for name, why in group_missing(result.missing)]
-    return Section(
-        name=f"check-{sanitise_text(spec.name)}",
-        title=spec.question or sanitise_text(spec.name),
-        words=tuple(filter(None, words)),
-        tables=tuple(table for table in (_table(spec, result),) if table.rows),
-        figures=tuple(spec.figures(records)) if spec.figures else (),
+def place_figures(
+    sections: Sequence[Section], figures: Iterable[FigureData]
+) -> tuple[tuple[Section, ...], Section | None]:
+    """The sections with the figures they name, and a section of all other figures.
+
+    A figure with the name of a section is left out: that section shows its numbers in a table.
+    """
+    by_name = {one.name: one for one in figures}
+    placed = tuple(_place(section, by_name) for section in sections)
+    named = {name for section in sections for name in _figure_names(section)}
+    others = tuple(one for name, one in by_name.items() if name not in named)
+    if not others:
+        return placed, None
+    return placed, Section("figures", "Figures", figures=others, short="Figures")
+
+
+def _place(section: Section, figures: Mapping[str, FigureData]) -> Section:
+    own = tuple(figures[name] for name in section.figure_names if name in figures)
+    return replace(
+        section,
+        figures=(*section.figures, *own),
+        parts=tuple(_place(one, figures) for one in section.parts),
+        folded=tuple(_place(one, figures) for one in section.folded),
     )
 
 
-def _table(spec: CheckSpec, result: CheckResult) -> Table:
-    plain = [EstimateRow(name, one) for name, one in result.estimates.items()]
-    keyed = [row for row in result.by if row.predicted is None and row.slice is None]
-    return Table(
-        ("measure", "of", "mean", "texts"),
-        tuple(_row(spec, row) for row in (*plain, *keyed)),
-    )
-
-
-def _row(spec: CheckSpec, row: EstimateRow) -> tuple[str | Cell, ...]:
-    measure = spec.measure(row.measure, row.method)
-    return (
-        sanitise_text(measure.label or row.measure),
-        sanitise_text(describe_key(row)),
-        Cell(estimate=row.estimate, span=measure.range, muted=measure.role != "measure"),
-        str(row.estimate.n),
-    )
+def _figure_names(section: Section) -> Iterator[str]:
+    yield section.name
+    yield from section.figure_names
+    yield from (one.name for one in section.figures)
+    for part in (*section.parts, *section.folded):
+        yield from _figure_names(part)

@@ -19,7 +19,7 @@ from heedful.report.pages.comparison_rows import (
     format_p_value,
     group_differences,
 )
-from heedful.report.pages.run_html import ARROWS
+from heedful.report.sections.check_measures import ARROWS
 from heedful.report.terminal.verdict_card import COLOURS
 
 CERTAIN = "●"

@@ -12,7 +12,7 @@ from math import isnan, nan
 
 from heedful.api.run import Run
 from heedful.core.records import Estimate
-from heedful.report.figures.figure_data import build_figures
+from heedful.report.sections.check_sections import list_figures
 from heedful.results.document import FigureData, FigureRow
 from heedful.studies.results.cell_results import CellResults, StudyResults
 from heedful.studies.results.claims import ClaimFinding
@@ -73,7 +73,7 @@ def _means(study: Study, measure: str, numbers: Sequence[Number]) -> FigureData 
 
 def _dot(name: str, whose: str, estimate: Estimate, *, certain: bool = False) -> FigureRow:
     low, high = (estimate.value if isnan(x) else x for x in (estimate.low, estimate.high))
-    row = {"measure": name, "class": whose, "value": estimate.value}
+    row = {"group": name, "class": whose, "value": estimate.value}
     return row | {"low": low, "high": high, "certain": certain}
 
 
@@ -87,7 +87,7 @@ def _forest(
     span = min(0.0, *ends) - 0.05, max(0.0, *ends) + 0.05
     return FigureData(
         name=name,
-        kind="forest",
+        kind="intervals",
         title=title,
         caption=caption,
         x=x,
@@ -108,7 +108,7 @@ def _distribution(cells: CellResults, measure: str, title: str, name: str) -> li
             caption=f"{one.caption}{which}",
             name=f"{measure}-{name}",
         )
-        for one in build_figures(records)
+        for one in list_figures(records)
         if one.name == measure
     ]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from math import log
 
 from heedful.checks.spec import (
     JSD,
@@ -14,6 +15,7 @@ from heedful.checks.spec import (
     halfway,
 )
 from heedful.core.records import CLAIMS, Claim, Estimate
+from heedful.results.figure_data import FigureWords, densities_by_weight
 
 NAME = "adversarial"
 
@@ -49,6 +51,28 @@ def _vote(claim: Claim) -> ClaimVote:
 
 
 _distance = partial(Measure, direction="down", range=JSD)
+
+SEARCHES = (
+    FigureWords(
+        "epsilon_max_jsd",
+        "Most distant attention found",
+        "To the right: the published search finds distant weights with the same output.",
+        "ε-max JSD",
+    ),
+    FigureWords(
+        "ascent_jsd",
+        "Most distant attention found by linear programs",
+        "To the right: linear programs find distant weights with the same output.",
+        "JSD",
+    ),
+    FigureWords(
+        "certified_jsd",
+        "Most distant attention there is",
+        "To the right: distant weights with the same output exist.",
+        "certified JSD",
+    ),
+)
+
 SPEC = CheckSpec(
     NAME,
     "How far can attention change without changing the output?",
@@ -71,4 +95,5 @@ SPEC = CheckSpec(
     votes=tuple(_vote(claim) for claim in CLAIMS if claim in ("used", "ranks", "exclusive")),
     sliced=("of_bound",),
     quick={"steps": 50},
+    figures=partial(densities_by_weight, check=NAME, most=log(2), words=SEARCHES),
 )

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+from heedful.checks.attention.agreement.figures import build_figures
+from heedful.checks.attention.agreement.sections import build_sections
 from heedful.checks.spec import (
     RANK,
     CheckSpec,
@@ -160,4 +162,6 @@ SPEC = CheckSpec(
     sliced=(OWN.measure,),
     differences={"references_gap": (Series("tau_references"), Series("tau_attention_references"))},
     takes_methods="always",
+    figures=build_figures,
+    sections=build_sections,
 )

@@ -1,5 +1,6 @@
 """What `erasure` asks, measures and concludes."""
 
+from heedful.checks.attention.erasure.figures import build_figures
 from heedful.checks.spec import (
     JSD_DIFFERENCE,
     CheckSpec,
@@ -88,4 +89,5 @@ SPEC = CheckSpec(
     rules=RULES,
     votes=(vote_by_place(NAME, "weights removed", RULES),),
     place=PlaceSpec(Series(OWN), Series(CONTROL), Series(BEST), lower_is_better=True),
+    figures=build_figures,
 )
