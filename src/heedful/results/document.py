@@ -71,9 +71,9 @@ def shorten_class_names(figure: FigureData) -> FigureData:
 class Cell:
     """A cell of a table: text, or an estimate on a scale from `span[0]` to `span[1]`.
 
+    `note` is small print below it, `answer` a badge beside it, `link` an anchor of the same page.
     `strong` marks what a reader should see first, `muted` controls and references. `heat`, from -1
-    to 1, is the depth and the sign of its colour. `answer` is an answer, shown as a badge. `link`
-    is an anchor of the same page.
+    to 1, is the depth and the sign of its colour.
     """
 
     text: str = ""
@@ -84,6 +84,7 @@ class Cell:
     heat: float | None = None
     answer: str = ""
     link: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +108,18 @@ class Widget:
 class Section:
     """A part of a page.
 
-    `folded` are parts that start closed, `parts` parts that are open, under smaller titles. `name`
-    is the anchor of the section; it is unique in a page. `short` is its name in the navigation;
-    sections without one are not listed there.
+    Args:
+        name: The anchor of the section, unique in a page.
+        title: Its heading.
+        words: Its paragraphs.
+        tables: Its tables.
+        figures: Its figures.
+        folded: Parts that start closed.
+        parts: Parts that are open, under smaller titles.
+        short: Its name in the navigation; sections without one are not listed there.
+        widget: Its interactive part.
+        points: A list, below the paragraphs.
+        code: A text that is shown as it is, line by line.
     """
 
     name: str
@@ -121,3 +131,5 @@ class Section:
     parts: "tuple[Section, ...]" = ()
     short: str = ""
     widget: Widget | None = None
+    points: tuple[str, ...] = ()
+    code: str = ""

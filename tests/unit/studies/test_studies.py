@@ -14,9 +14,9 @@ from heedful.data.readers import readers
 from heedful.pipeline.plan.plan import Plan
 from heedful.results.tables import PartitionedTable, gather_columns
 from heedful.studies import study as studying
+from heedful.studies.cell_results import derive_measure
+from heedful.studies.estimates import STATISTICS, WEIGHT_BINS
 from heedful.studies.published_numbers import PUBLISHED_FOLDER, SOURCES, NumberKey, PublishedNumbers
-from heedful.studies.results.cell_results import derive_measure
-from heedful.studies.results.estimates import STATISTICS, WEIGHT_BINS
 from heedful.studies.study import Study, list_studies
 from heedful.training.recipe import Recipe
 from support.records import by_layer

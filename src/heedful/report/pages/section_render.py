@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-def render_section(environment: "jinja2.Environment", section: Section) -> "Markup":
+def render_section(
+    environment: "jinja2.Environment", section: Section, *, depth: int = 2
+) -> "Markup":
     """One section as HTML; the template escapes every text in it."""
     from markupsafe import Markup
 
@@ -19,9 +21,14 @@ def render_section(environment: "jinja2.Environment", section: Section) -> "Mark
         (one, Markup(render_svg(one)))  # noqa: S704 - drawn here
         for one in section.figures
     ]
-    folded = [render_section(environment, one) for one in section.folded]
+    inner, folded = (
+        [render_section(environment, one, depth=depth + 1) for one in some]
+        for some in (section.parts, section.folded)
+    )
     template = environment.get_template("section.html.j2")
-    html = template.render(section=section, figures=figures, folded=folded)
+    html = template.render(
+        section=section, figures=figures, inner=inner, folded=folded, depth=depth
+    )
     return Markup(html)  # noqa: S704 - escaped by the template
 
 
@@ -30,9 +37,15 @@ def render_section_markdown(
 ) -> Iterator[str]:
     """The blocks of a section; `figures` is the folder of its figures, seen from the page."""
     yield f"{'#' * depth} {escape_cell(section.title)}"
-    yield from section.words
+    yield from map(escape_cell, section.words)
+    if section.points:
+        yield "\n".join(f"- {escape_cell(one)}" for one in section.points)
+    if section.code:
+        yield "\n".join(f"    {line}" for line in section.code.splitlines())
     for table in section.tables:
         yield render_table_markdown(table)
+    for one in section.parts:
+        yield from render_section_markdown(one, figures=figures, depth=depth + 1)
     for one in section.folded:
         blocks = list(render_section_markdown(one, figures=figures, depth=depth + 1))[1:]
         inside = "\n\n".join(blocks)
@@ -56,8 +69,9 @@ def _line(cells: Sequence[str | Cell]) -> str:
 
 
 def cell_text(cell: Cell) -> str:
-    """The text of a cell, or its estimate with the interval."""
-    return cell.text if cell.estimate is None else str(cell.estimate).replace("-", "\u2212")
+    """The text of a cell, or its estimate with the interval; then its badge and its small print."""
+    text = cell.text if cell.estimate is None else str(cell.estimate).replace("-", "\u2212")
+    return " ".join(filter(None, (text, cell.answer, cell.note)))
 
 
 def escape_cell(text: str) -> str:

@@ -14,10 +14,10 @@ from heedful.api.run import Run
 from heedful.core.records import Estimate
 from heedful.report.figures.figure_data import build_figures
 from heedful.results.document import FigureData, FigureRow
-from heedful.studies.results.cell_results import CellResults, StudyResults
-from heedful.studies.results.claims import ClaimFinding
-from heedful.studies.results.comparison_table import ReplicatedNumber as Number
-from heedful.studies.run.grid import describe_model
+from heedful.studies.cell_results import CellResults, StudyResults
+from heedful.studies.claims import ClaimFinding
+from heedful.studies.grid import describe_model
+from heedful.studies.published_numbers import ReplicatedNumber as Number
 from heedful.studies.study import Study
 
 DISTRIBUTION_FIGURES = {
