@@ -20,7 +20,8 @@ from heedful.data.cleaning.steps import Cleaning
 from heedful.data.read import read
 from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
 from heedful.models.recurrent.word_vectors import load_word_vectors
-from heedful.report.pages.run_html import three_decimals
+from heedful.report.pages.section_render import three_decimals
+from heedful.results.document import format_estimate
 from heedful.studies.cell_results import CellResults, collect_results
 from heedful.studies.estimates import (
     UNIT_RANGE,
@@ -30,7 +31,6 @@ from heedful.studies.estimates import (
 )
 from heedful.studies.find_data import find_data
 from heedful.studies.grid import StudyCell, StudyRequest, build_cells, run_cells
-from heedful.studies.page import format_estimate
 from heedful.studies.published_numbers import NumberKey, PublishedNumbers
 from heedful.studies.study import Study
 

@@ -214,6 +214,14 @@ class CheckResult:
         """The estimates of a measure by predicted class."""
         return {str(row.predicted): row.estimate for row in self._only("predicted", measure, keys)}
 
+    def by_layer(self, measure: str) -> dict[tuple[int, int | None], Estimate]:
+        """The estimates of a measure by layer and head; head None is the whole layer."""
+        return {
+            (row.layer, row.head): row.estimate
+            for row in self.rows(measure, predicted=None, method=None)
+            if row.layer is not None
+        }
+
     @property
     def classes(self) -> tuple[str, ...]:
         """The predicted classes that have rows."""

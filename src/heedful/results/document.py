@@ -6,6 +6,7 @@ markup: text in it may come from users, and the renderer escapes it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any, Literal
 
 from heedful.core.records import Estimate
@@ -30,6 +31,15 @@ FigureKind = Literal[
     "forest",
 ]
 LONGEST_CLASS_NAME = 60  # characters of a class name in a figure
+
+
+def format_estimate(estimate: Estimate) -> str:
+    """An estimate in a sentence, with true minus signs; a dash where it has no value.
+
+    >>> format_estimate(Estimate(-0.25, -0.5, 0.0, 9))
+    '−0.250 [−0.500, 0.000]'
+    """
+    return "–" if isnan(estimate.value) else str(estimate).replace("-", "\N{MINUS SIGN}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +99,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells under a head; the first column names the row. A plain string is a text cell."""
+    """Rows of cells under a head. A plain string is a text cell.
+
+    The first column names the row. Where it is an empty string, the row belongs to the name above.
+    """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str | Cell, ...], ...]
@@ -118,8 +131,11 @@ class Section:
         parts: Parts that are open, under smaller titles.
         short: Its name in the navigation; sections without one are not listed there.
         widget: Its interactive part.
+        answer: A badge beside the title.
         points: A list, below the paragraphs.
         code: A text that is shown as it is, line by line.
+        figure_names: Figures that the description of the check makes and that belong here; those
+            no section names stand under "Figures".
     """
 
     name: str
@@ -131,5 +147,7 @@ class Section:
     parts: "tuple[Section, ...]" = ()
     short: str = ""
     widget: Widget | None = None
+    answer: str = ""
     points: tuple[str, ...] = ()
     code: str = ""
+    figure_names: tuple[str, ...] = ()

@@ -1,5 +1,6 @@
 """The records of one run, from which reports are made."""
 
+import tomllib
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -61,6 +62,29 @@ class RunRecords:
     def lengths(self) -> TextValues:
         """The number of words of each text; NaN where the run kept no words of it."""
         return text_lengths(self.texts, self.instances)
+
+    @cached_property
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """The settings of each check in the plan, each with the plan's epsilon unless it has one.
+
+        Empty for a run whose plan cannot be read.
+        """
+        try:
+            plan = tomllib.loads(self.plan)
+        except (tomllib.TOMLDecodeError, RecursionError):
+            return {}
+        found, shared = plan.get("settings"), {k: plan[k] for k in ("epsilon",) if k in plan}
+        settings = found.items() if isinstance(found, dict) else ()
+        return {name: {**shared, **one} for name, one in settings if isinstance(one, dict)}
+
+    def setting(self, check: str, name: str) -> Any:
+        """A setting of a check in the plan; None where the plan has none."""
+        return self.settings.get(check, {}).get(name)
+
+    def number(self, check: str, name: str) -> float | None:
+        """A setting that is a number; None where the plan has none, or another kind of value."""
+        found = self.setting(check, name)
+        return float(found) if isinstance(found, int | float) else None
 
     def words_of(self, instances: Collection[int]) -> list[dict[str, Any]]:
         """The words and scores of some instances, in the order of the data."""

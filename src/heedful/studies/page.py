@@ -4,13 +4,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isnan
 from pathlib import Path
 
-from heedful.core.records import Estimate
+from heedful.core.records import NO_ESTIMATE, Estimate
 from heedful.report.figures.draw import render_svg
-from heedful.report.pages.run_html import three_decimals
 from heedful.report.pages.section_page import Heading
+from heedful.report.pages.section_render import three_decimals
 from heedful.results.document import Cell, FigureData, Section, Table
 from heedful.studies.cell_results import StudyResults
 from heedful.studies.claims import ClaimFinding
@@ -26,6 +25,7 @@ TAUS = {
 }
 TAU_HEAD: tuple[str, ...] = ("data set", "model", "mean τ", "over", "published", "difference")
 TAU_HEAD += ("sd", "published", "significant", "published")
+TableRow = tuple[str | Cell, ...]
 SCORES = {"accuracy": "accuracy", "f1": "F1", "roc_auc": "ROC-AUC"}
 MAX_TABLE_ROWS = 30  # more rows are split into folded tables
 COSTLIEST_PARTS = 3  # parts of an audit with a column of their own
@@ -123,7 +123,7 @@ def _claims(outcome: StudyOutcome) -> Section:
             (
                 one.dataset_label(outcome.titles[one.texts]),
                 Cell(answer=one.answer, note=one.why),
-                format_estimate(one.estimate),
+                _cell(one.estimate),
                 format_sample_size(one.estimate, one.over),
                 three_decimals(one.published),
                 {True: "yes", False: "no", None: "–"}[one.as_published],
@@ -177,7 +177,7 @@ def _folded(title: str, table: Table) -> Section:
     return Section(re.sub(r"\W+", "-", title), title, tables=(table,))
 
 
-def _tau_row(row: ReplicatedNumber, rows: Mapping[NumberKey, ReplicatedNumber]) -> tuple[str, ...]:
+def _tau_row(row: ReplicatedNumber, rows: Mapping[NumberKey, ReplicatedNumber]) -> TableRow:
     others = []
     for statistic in ("sd", "significant"):
         one = rows.get(replace(row.key, statistic=statistic))
@@ -187,7 +187,7 @@ def _tau_row(row: ReplicatedNumber, rows: Mapping[NumberKey, ReplicatedNumber]) 
     return (
         row.key.texts,
         describe_model(row.key.model),
-        format_estimate(row.ours),
+        _cell(row.ours),
         format_sample_size(row.ours, row.over),
         three_decimals(theirs),
         _signed(row.difference),
@@ -199,12 +199,12 @@ def _performance(outcome: StudyOutcome) -> Section:
     by_key = {row.key: row for row in outcome.rows}
     rows = []
     for (texts, model), results in outcome.results.items():
-        cells = [texts, describe_model(model)]
+        cells: list[str | Cell] = [texts, describe_model(model)]
         for name in SCORES:
             one = by_key.get(NumberKey(texts, model, f"performance.{name}", "value"))
             theirs = one.published.value if one and one.published else None
             cells += [
-                format_estimate(t_interval_over_seeds(results.performance(name), UNIT_RANGE)),
+                _cell(t_interval_over_seeds(results.performance(name), UNIT_RANGE)),
                 three_decimals(theirs),
             ]
         rows.append(tuple(cells))
@@ -223,7 +223,7 @@ def _other_measures(outcome: StudyOutcome) -> Section:
         if row.key.measure not in TAUS and not row.key.measure.startswith("performance.")
     ]
     head = ("data set", "model", "class", "here", "over", "published", "difference", "source")
-    groups: dict[str, list[tuple[str, ...]]] = {}
+    groups: dict[str, list[TableRow]] = {}
     for row in others:
         groups.setdefault(f"{row.key.measure}, {row.key.statistic}", []).append(_other_row(row))
     section = Section("more", "Every other number", (DASH_NOTE,), short="Other numbers")
@@ -234,13 +234,13 @@ def _other_measures(outcome: StudyOutcome) -> Section:
     return replace(section, tables=(Table(("measure", *head), tuple(rows)),) if rows else ())
 
 
-def _other_row(row: ReplicatedNumber) -> tuple[str, ...]:
+def _other_row(row: ReplicatedNumber) -> TableRow:
     theirs = row.published
     return (
         row.key.texts,
         describe_model(row.key.model),
         row.of_class,
-        format_estimate(row.ours),
+        _cell(row.ours),
         format_sample_size(row.ours, row.over),
         three_decimals(theirs.value if theirs else None),
         _signed(row.difference),
@@ -316,12 +316,8 @@ def _minutes(
     return name, str(cells), *(f"{one:.1f}" for one in (*columns, total))
 
 
-def format_estimate(estimate: Estimate | None) -> str:
-    """A number with its interval; a dash if it is missing."""
-    if estimate is None:
-        return three_decimals(None)
-    value, *ends = map(three_decimals, (estimate.value, estimate.low, estimate.high))
-    return value if isnan(estimate.low) else f"{value} [{', '.join(ends)}]"
+def _cell(estimate: Estimate | None) -> Cell:
+    return Cell(estimate=estimate or NO_ESTIMATE)
 
 
 def _signed(value: float) -> str:

@@ -86,9 +86,9 @@ def test_the_terminal_shows_answers_differences_and_how(plain):
 def test_markdown_has_every_row_that_is_shown(plain):
     text = render_comparison_markdown(plain.record, plain.required)
     assert "| answer | unfaithful | unfaithful |" in text
-    assert "| median change of output when weights are shuffled ↑ median_tvd | ● |" in text
+    assert r"| median change of output when weights are shuffled ↑: median\_tvd | ● |" in text
     assert "(5, 5 undefined)" in text
-    assert "| degree>=-1 | met | two − one" in text
+    assert r"| degree\>=-1 | met | two − one" in text
     assert "<details><summary>agreement: 30 more by setting" in text
 
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from heedful.report.sections.identifiability import MEASURES, build_identifiability
 
 from heedful.core.records import CheckResult, Estimate, MeasureKey, describe_key
 from heedful.report.figures.draw import render_svg, write_figures
 from heedful.report.figures.identifiability import build_identifiability_figures
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
-from heedful.report.sections.identifiability import MEASURES, build_identifiability
 from support.html_page import PageReader
 from support.records import estimated, records, tidy, transformer
 

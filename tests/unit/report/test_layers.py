@@ -9,6 +9,7 @@ from math import nan
 import numpy as np
 import pyarrow.compute as pc
 import pytest
+from heedful.report.sections.layers import build_layers, summarise_layers
 from rich.console import Console
 
 from heedful.report.figures.draw import build_chart, render_svg, write_figures
@@ -17,7 +18,6 @@ from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.run_html import STEPS, heat_class, render_html
 from heedful.report.pages.run_markdown import render_markdown
 from heedful.report.pages.self_contained_html import TEMPLATES, join_assets
-from heedful.report.sections.layers import build_layers, summarise_layers
 from heedful.report.sections.page import build_page
 from heedful.report.sections.provenance import read_audited_attention
 from heedful.report.terminal.verdict_card import print_card

@@ -7,6 +7,11 @@ from math import isnan
 
 import numpy as np
 import pytest
+from heedful.report.sections.method_agreement import (
+    build_method_agreement,
+    describe_length_limits,
+    describe_nearest,
+)
 from rich.console import Console
 
 from heedful.checks import checks
@@ -16,11 +21,6 @@ from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
 from heedful.report.pages.self_contained_html import join_assets
-from heedful.report.sections.method_agreement import (
-    build_method_agreement,
-    describe_length_limits,
-    describe_nearest,
-)
 from heedful.report.sections.page import build_page
 from heedful.report.terminal.verdict_card import print_card
 from support.html_page import PageReader

@@ -6,6 +6,7 @@ from io import StringIO
 from math import isnan, nan
 
 import pytest
+from heedful.report.sections.retraining_text import SCALES, SHARED, TWO_QUESTIONS, build_section
 from rich.console import Console
 
 from heedful.core.records import CheckResult, Estimate
@@ -15,7 +16,6 @@ from heedful.report.pages.self_contained_html import join_assets
 from heedful.report.sections.page import build_page
 from heedful.report.sections.retrained_models import describe_models, read_retrained_models
 from heedful.report.sections.retraining import CHECKS, read_retrained_checks
-from heedful.report.sections.retraining_text import SCALES, SHARED, TWO_QUESTIONS, build_section
 from heedful.report.terminal.verdict_card import print_card
 from support.html_page import PageReader
 from support.records import NASTY, records, transformer

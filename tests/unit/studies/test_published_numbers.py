@@ -25,7 +25,6 @@ from heedful.studies.page import (
     build_cost_section,
     build_heading,
     build_sections,
-    format_estimate,
     format_sample_size,
 )
 from heedful.studies.published_numbers import (
@@ -299,12 +298,6 @@ def test_a_published_number_inside_our_interval_is_said():
     )
 
 
-def test_numbers_are_told_with_a_true_minus_and_dashes():
-    assert format_estimate(Estimate(-0.1, -0.2, 0.0, 3)) == "−0.100 [−0.200, 0.000]"
-    assert format_estimate(Estimate(0.5, nan, nan, 1)) == "0.500"
-    assert format_estimate(None) == format_estimate(Estimate(nan, nan, nan, 0)) == "–"
-
-
 def test_pages_escape_every_word():
     study = replace(study_of(), differs=(SetupDifference("a|b <u>", "x|y", "<img src=x>"),))
     cells = [f"<i>odd</i> {number}" for number in range(2)]
@@ -314,7 +307,7 @@ def test_pages_escape_every_word():
     text = render_page_markdown(heading, sections)
     for bad in ("<i>odd", "<img src", "<b>title", "<u>", "<p>,"):
         assert bad not in page
-        assert bad not in text
+        assert bad not in text.replace("\\<", "")
     assert "x\\|y" in text
     for said in ("1 cell failed; see Set-up for why.", "Not run yet: 1 cell: "):
         assert said in page
@@ -336,9 +329,9 @@ def test_the_page_shows_answers_and_numbers_by_class():
     assert '<span class="answer held">held</span>' in page
     assert "τ of attention and leave-one-out, by predicted class" in page
     text = render_page_markdown(heading, sections)
-    assert "| SST | held | 0.300 [0.200, 0.400] | 3 seeds | 0.100 | yes |" in text
-    assert "| SNLI | not examined not measured | – |" in text
-    assert "−0.300 [−0.400, 0.100] | 9 texts | – | – |" in text
+    assert r"| SST | held | 0.300 \[0.200, 0.400\] | 3 seeds | 0.100 | yes |" in text
+    assert "| SNLI | not examined: not measured | – |" in text
+    assert r"−0.300 \[−0.400, 0.100\] | 9 texts | – | – |" in text
 
 
 def test_the_cost_of_a_study_adds_up():

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heedful.checks.attention.agreement.compared_methods import build_method_agreement
+from heedful.checks.attention.agreement.layers import build_layers
+from heedful.checks.attention.identifiability.sections import build_identifiability
 from heedful.core.errors import RunError
 from heedful.report.figures.comparison import forest_chart
 from heedful.report.figures.erasure import boxes_chart, build_erasure_figures, gap_chart
@@ -23,9 +26,6 @@ from heedful.report.figures.retraining import (
 from heedful.report.figures.roar import curves_chart
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data, chart_theme
 from heedful.report.sections.check_sections import list_figures
-from heedful.report.sections.identifiability import build_identifiability
-from heedful.report.sections.layers import build_layers
-from heedful.report.sections.method_agreement import build_method_agreement
 from heedful.report.sections.retraining import read_retrained_checks
 from heedful.results.document import FigureData, FigureRow, shorten_class_names
 from heedful.results.run_records import RunRecords

@@ -2,8 +2,8 @@
 
 from math import ceil, isnan
 
+from heedful.checks.attention.identifiability.sections import CHECK, IdentifiabilityView
 from heedful.report.figures.layers import ACROSS, head_dots, mean_rows
-from heedful.report.sections.identifiability import CHECK, IdentifiabilityView
 from heedful.results.document import FigureData, FigureRow
 from heedful.results.run_records import RunRecords
 

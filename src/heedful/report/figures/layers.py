@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sized
 from math import ceil, floor, isnan
 from typing import Protocol, runtime_checkable
 
+from heedful.checks.attention.agreement.layers import Layers
 from heedful.core.records import Estimate
-from heedful.report.sections.layers import Layers
 from heedful.results.document import FigureData, FigureRow
 from heedful.results.run_records import RunRecords
 

@@ -3,10 +3,10 @@
 from math import isnan
 from typing import Any
 
+from heedful.checks.attention.agreement.compared_methods import MethodAgreement, MethodPair
 from heedful.core.records import Estimate
 from heedful.report.figures.figure_data import format_two_decimals
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
-from heedful.report.sections.method_agreement import MethodAgreement, MethodPair
 from heedful.results.document import FigureData, FigureRow
 
 

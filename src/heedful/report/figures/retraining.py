@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float64
 
+from heedful.checks.retraining.section_parts import is_known, weight_order
 from heedful.core.records import Estimate
 from heedful.report.figures.faithfulness import build_copy_figure
 from heedful.report.figures.figure_data import format_two_decimals
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
-from heedful.report.sections.retraining import RetrainedCheck, is_known, weight_order
+from heedful.report.sections.retraining import RetrainedCheck
 from heedful.report.sections.roar import build_roar_curves
 from heedful.results.document import FigureData, FigureRow
 from heedful.results.run_records import RunRecords

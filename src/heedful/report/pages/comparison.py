@@ -20,8 +20,9 @@ from heedful.comparison.requirements import RequirementResult
 from heedful.core.records import KEY_COLUMNS, Estimate, MeasureKey, describe_key
 from heedful.report.check_specs import find_spec
 from heedful.report.figures.theme import SERIES
-from heedful.report.pages.run_html import ARROWS, three_decimals
 from heedful.report.pages.section_page import Heading, render_page_html, render_page_markdown
+from heedful.report.pages.section_render import three_decimals
+from heedful.report.sections.check_measures import ARROWS
 from heedful.results.document import Cell, FigureData, FigureRow, Section, Table
 from heedful.results.run_records import sanitise_text
 
@@ -244,22 +245,21 @@ def _difference_table(
     return Table(head, tuple(_difference_row(one, compared.kind) for one in rows), check)
 
 
-def _difference_row(one: Difference, kind: str) -> tuple[Cell, ...]:
+def _difference_row(one: Difference, kind: str) -> tuple[str | Cell, ...]:
     measure, name = find_measure(one.key, kind), display_name(one.key)
     muted = measure.role != "measure"
     words = [measure.label or name, f"({measure.role})" if muted else "", ARROWS[measure.direction]]
     small = [name if measure.label else "", *describe_texts(one)]
     label, note = (sanitise_text(" ".join(filter(None, some))) for some in (words, small))
-    texts = (
+    difference = Cell(format_difference(one.difference), muted=muted, strong=one.certain)
+    return (
+        Cell(label, muted=muted, note=note),
         CERTAIN if one.certain else "",
-        three_decimals(one.first.value),
-        three_decimals(one.second.value),
-        format_difference(one.difference),
-        format_p_value(one.corrected),
-        str(one.difference.n),
+        *(Cell(three_decimals(side.value), muted=muted) for side in (one.first, one.second)),
+        difference,
+        Cell(format_p_value(one.corrected), muted=muted),
+        Cell(str(one.difference.n), muted=muted),
     )
-    rest = (Cell(text, muted=muted, strong=one.certain) for text in texts)
-    return Cell(label, muted=muted, note=note), *rest
 
 
 def describe_texts(one: Difference) -> list[str]:

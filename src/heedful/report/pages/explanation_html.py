@@ -14,7 +14,7 @@ from heedful.report.pages.explanation_content import (
     group_by_kind,
     shorten_word,
 )
-from heedful.report.pages.run_html import heat_class
+from heedful.report.pages.section_render import heat_class
 from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
 from heedful.results.explanation import TextExplanation
 from heedful.results.run_records import sanitise_text

@@ -14,11 +14,11 @@ from typing import Any
 from heedful.core.errors import ShapeError
 from heedful.core.records import Estimate, Verdict
 from heedful.report.check_specs import find_spec
-from heedful.report.pages.run_html import three_decimals
-from heedful.report.pages.run_markdown import escape_markdown
+from heedful.report.pages.section_render import escape_markdown, three_decimals
 from heedful.report.sections.claims import EvidenceRow, build_claims, leading_figures
-from heedful.report.sections.provenance import list_limits, read_audited_attention
+from heedful.report.sections.provenance import list_limits
 from heedful.report.sections.retrained_models import describe_models
+from heedful.results.audited_attention import read_audited_attention
 from heedful.results.run_records import sanitise_text
 
 CARD_MARK = "<!-- written by heedful report --card -->"

@@ -7,14 +7,14 @@ from heedful.checks.spec import group_missing
 from heedful.core.records import CheckResult, Verdict
 from heedful.report.check_specs import find_spec
 from heedful.report.pages.model_card import describe_degree
-from heedful.report.pages.run_html import ARROWS
 from heedful.report.pages.section_page import Heading, render_page_html, render_page_markdown
+from heedful.report.sections.check_measures import build_check_table
 from heedful.report.sections.check_power import describe_check_powers
 from heedful.report.sections.claims import build_claims
-from heedful.report.sections.page import MeasureRow, build_check_table, sanitise_lines
-from heedful.report.sections.provenance import build_facts, list_limits, read_audited_attention
+from heedful.report.sections.provenance import build_facts, list_limits, sanitise_lines
 from heedful.report.sections.retrained_models import describe_models
 from heedful.report.terminal.verdict_card import HEADLINES
+from heedful.results.audited_attention import read_audited_attention
 from heedful.results.document import Cell, Section, Table
 from heedful.results.run_records import RunRecords, sanitise_text
 
@@ -138,24 +138,16 @@ def _results(verdict: Verdict, manifest: Mapping[str, Any]) -> Section:
 
 def _check(name: str, result: CheckResult, manifest: Mapping[str, Any]) -> Section:
     check = build_check_table(find_spec(name, manifest), result)
-    head = ("measure", "", "mean", "n", "undefined")
+    rows = tuple(
+        (one.label, one.cell(one.estimate), str(one.estimate.n), str(one.undefined))
+        for one in check.rows
+    )
     return Section(
         f"check-{check.name}",
         f"{check.name}: {check.question}",
-        (f"{check.answer}; {describe_check_powers(result)}. {check.why}",),
-        (Table(head, tuple(map(_measure, check.rows))),) if check.rows else (),
-    )
-
-
-def _measure(row: MeasureRow) -> tuple[Cell, ...]:
-    muted = row.role != "measure"
-    label = f"{row.words or row.name} ({row.role})" if muted else row.words or row.name
-    counts = (str(row.estimate.n), str(row.undefined))
-    return (
-        Cell(label, note=row.name if row.words else "", muted=muted),
-        Cell(ARROWS[row.direction]),
-        Cell(estimate=row.estimate, muted=muted),
-        *(Cell(one, muted=muted) for one in counts),
+        (f"{describe_check_powers(result)}. {check.why}",),
+        (Table(("measure", "mean", "n", "undefined"), rows),) if rows else (),
+        answer=check.answer,
     )
 
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heedful.report.pages.run_html import ruler_position, three_decimals
 from heedful.report.pages.section_render import (
-    escape_cell,
+    escape_markdown,
     render_section,
     render_section_markdown,
 )
@@ -43,7 +42,6 @@ def render_page_html(
     environment = template_environment()
     from markupsafe import Markup
 
-    environment.filters |= {"number": three_decimals, "place": ruler_position}
     css = join_assets(("page", "section_page", *styles), "css")
     js = join_assets(("theme",), "js") if script else ""
     return environment.get_template(template).render(
@@ -66,8 +64,8 @@ def render_page_markdown(
 
 
 def _blocks(heading: Heading, sections: Sequence[Section], figures: str) -> Iterator[str]:
-    yield f"# {escape_cell(heading.title)}"
-    yield from (escape_cell(one) for one in (heading.lead, *heading.words) if one)
-    yield from (f"**{escape_cell(one)}**" for one in heading.warnings)
+    yield f"# {escape_markdown(heading.title)}"
+    yield from (escape_markdown(one) for one in (heading.lead, *heading.words) if one)
+    yield from (f"**{escape_markdown(one)}**" for one in heading.warnings)
     for section in sections:
         yield from render_section_markdown(section, figures=figures)

@@ -1,80 +1,201 @@
-"""Sections rendered to HTML, by one template, and to Markdown."""
+"""Sections rendered to HTML, by one template, and to Markdown; numbers as both write them."""
 
+import json
+import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from math import isnan
+from typing import TYPE_CHECKING, Any
 
+from heedful.core.records import Estimate
 from heedful.report.figures.draw import render_svg
-from heedful.results.document import Cell, Section, Table
+from heedful.report.figures.figure_data import format_two_decimals
+from heedful.results.document import Cell, FigureData, Section, Table
 
 if TYPE_CHECKING:
     import jinja2
     from markupsafe import Markup
 
+STEPS = 20  # of colour in a table; the style sheet has a class for each
+WIDE = 17  # columns from which a coloured table has room for colours only
+NUMBER = re.compile(r"[\d.,\u2212\u2013]+")  # such cells stand to the right
+# what Markdown or the HTML inside it would take for markup
+MARKUP = re.compile(r"([\\`*_{}\[\]#|<>&~$])")
+# what could end a script element or a line of it, in any reading of HTML or JavaScript
+UNSAFE_IN_SCRIPT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
-def render_section(
-    environment: "jinja2.Environment", section: Section, *, depth: int = 2
-) -> "Markup":
+
+def render_section(environment: "jinja2.Environment", section: Section) -> "Markup":
     """One section as HTML; the template escapes every text in it."""
     from markupsafe import Markup
 
-    figures = [
-        (one, Markup(render_svg(one)))  # noqa: S704 - drawn here
-        for one in section.figures
-    ]
-    inner, folded = (
-        [render_section(environment, one, depth=depth + 1) for one in some]
-        for some in (section.parts, section.folded)
-    )
-    template = environment.get_template("section.html.j2")
-    html = template.render(
-        section=section, figures=figures, inner=inner, folded=folded, depth=depth
-    )
+    environment.filters |= {
+        "number": three_decimals,
+        "short": two_decimals,
+        "place": ruler_position,
+        "depth": heat_class,
+        "grid": group_rows,
+        "kind": table_class,
+        "svg": lambda one: Markup(render_svg(one)),  # noqa: S704 - drawn here
+        "script": lambda one: Markup(script_json(one)),  # noqa: S704 - nothing in it is markup
+    }
+    environment.tests["number_like"] = lambda text: bool(NUMBER.fullmatch(text))
+    html = environment.get_template("section.html.j2").render(section=section)
     return Markup(html)  # noqa: S704 - escaped by the template
+
+
+def three_decimals(value: float | None) -> str:
+    """Three decimals with a true minus sign; a dash where there is no number.
+
+    >>> three_decimals(-0.25), three_decimals(-1e-9), three_decimals(float("nan"))
+    ('−0.250', '0.000', '–')
+    """
+    return "–" if value is None or isnan(value) else f"{value:z.3f}".replace("-", "\u2212")
+
+
+def two_decimals(value: float) -> str:
+    """Two decimals, for where there is room for no more.
+
+    >>> two_decimals(-0.25), two_decimals(float("nan"))
+    ('−0.25', '–')
+    """
+    return "–" if isnan(value) else format_two_decimals(value)
+
+
+def heat_class(value: float, strongest: float = 1.0) -> str:
+    """The class of a colour: its kind by the sign, its depth as a share of the strongest.
+
+    >>> heat_class(-0.1, 0.2), heat_class(float("nan"), 0.2)
+    ('minus s10', 'none')
+    """
+    if isnan(value):
+        return "none"
+    return f"{'minus' if value < 0 else 'plus'} s{round(STEPS * min(1.0, abs(value) / strongest))}"
+
+
+def ruler_position(estimate: Estimate, span: tuple[float, float]) -> dict[str, float]:
+    """Where an estimate and its interval lie on a ruler of length 100.
+
+    >>> ruler_position(Estimate(0.5, 0.25, 0.75, 9), (0.0, 1.0))
+    {'value': 50.0, 'low': 25.0, 'high': 75.0}
+    """
+    low, high = span
+    ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    ends = {name: estimate.value if isnan(one) else one for name, one in ends.items()}
+    return {
+        name: round(100 * min(1.0, max(0.0, (one - low) / (high - low))), 2)
+        for name, one in ends.items()
+    }
+
+
+def group_rows(table: Table) -> list[tuple[int, tuple[Cell, ...]]]:
+    """Each row as cells, with the number of rows its name stands for; 0 where the name is above."""
+    rows = [tuple(one if isinstance(one, Cell) else Cell(one) for one in row) for row in table.rows]
+    spans: list[int] = []
+    first = 0
+    for place, cells in enumerate(rows):
+        if place and cells[0] == Cell():
+            spans[first] += 1
+            spans.append(0)
+        else:
+            first = place
+            spans.append(1)
+    return list(zip(spans, rows, strict=True))
+
+
+def table_class(table: Table) -> str:
+    """`heads` where cells are coloured, `dense` where they are many, `drawn` where one is drawn."""
+    cells = [cell for row in table.rows for cell in row if isinstance(cell, Cell)]
+    if any(cell.heat is not None for cell in cells):
+        return "heads dense" if len(table.head) > WIDE else "heads"
+    drawn = {
+        place
+        for row in table.rows
+        for place, cell in enumerate(row)
+        if isinstance(cell, Cell) and cell.span
+    }
+    return "drawn" if len(drawn) == 1 else ""
+
+
+def script_json(value: Any) -> str:
+    """JSON that can stand inside a script element, whatever text it holds.
+
+    >>> script_json({"text": "</script>"})
+    '{"text":"\\\\u003c/script\\\\u003e"}'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(UNSAFE_IN_SCRIPT)
 
 
 def render_section_markdown(
     section: Section, *, figures: str = "", depth: int = 2
 ) -> Iterator[str]:
     """The blocks of a section; `figures` is the folder of its figures, seen from the page."""
-    yield f"{'#' * depth} {escape_cell(section.title)}"
-    yield from map(escape_cell, section.words)
+    answer = f" (**{escape_markdown(section.answer)}**)" if section.answer else ""
+    yield f"{'#' * depth} {escape_markdown(section.title)}{answer}"
+    yield from map(escape_markdown, section.words)
     if section.points:
-        yield "\n".join(f"- {escape_cell(one)}" for one in section.points)
+        yield "\n".join(f"- {escape_markdown(one)}" for one in section.points)
+    yield from map(render_table_markdown, section.tables)
     if section.code:
         yield "\n".join(f"    {line}" for line in section.code.splitlines())
-    for table in section.tables:
-        yield render_table_markdown(table)
-    for one in section.parts:
-        yield from render_section_markdown(one, figures=figures, depth=depth + 1)
-    for one in section.folded:
-        blocks = list(render_section_markdown(one, figures=figures, depth=depth + 1))[1:]
-        inside = "\n\n".join(blocks)
-        yield f"<details><summary>{escape_cell(one.title)}</summary>\n\n{inside}\n\n</details>"
     if figures:
-        for figure in section.figures:
-            title, caption = escape_cell(figure.title), escape_cell(figure.caption)
-            yield f"![{title}]({figures}/{figure.name}.svg)\n\n*{title}. {caption}*"
+        yield from (_figure(one, figures) for one in section.figures)
+    for part in section.parts:
+        yield from render_section_markdown(part, figures=figures, depth=depth + 1)
+    for part in section.folded:
+        inside = "\n\n".join([*render_section_markdown(part, figures=figures)][1:])
+        title = escape_markdown(part.title)
+        yield f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>"
+
+
+def _figure(figure: FigureData, folder: str) -> str:
+    title, caption = escape_markdown(figure.title), escape_markdown(figure.caption)
+    return f"![{title}]({folder}/{figure.name}.svg)\n\n*{title}. {caption}*"
 
 
 def render_table_markdown(table: Table) -> str:
     """A table with its caption above it."""
-    lines = [_line(table.head), _line(["---"] * len(table.head)), *map(_line, table.rows)]
-    caption = f"{escape_cell(table.caption)}\n\n" if table.caption else ""
+    lines = [_line(table.head), f"| {' | '.join(['---'] * len(table.head))} |"]
+    lines += map(_line, table.rows)
+    caption = f"{escape_markdown(table.caption)}\n\n" if table.caption else ""
     return caption + "\n".join(lines)
 
 
 def _line(cells: Sequence[str | Cell]) -> str:
-    texts = (one if isinstance(one, str) else cell_text(one) for one in cells)
-    return f"| {' | '.join(map(escape_cell, texts))} |"
+    texts = (escape_markdown(one) if isinstance(one, str) else cell_markdown(one) for one in cells)
+    return f"| {' | '.join(texts)} |"
 
 
-def cell_text(cell: Cell) -> str:
-    """The text of a cell, or its estimate with the interval; then its badge and its small print."""
-    text = cell.text if cell.estimate is None else str(cell.estimate).replace("-", "\u2212")
-    return " ".join(filter(None, (text, cell.answer, cell.note)))
+def cell_markdown(cell: Cell) -> str:
+    """A cell: its text or its estimate with the interval, its badge, its small print."""
+    if cell.estimate is not None:
+        short = cell.heat is not None
+        estimate = cell.estimate
+        text = two_decimals(estimate.value) if short else format_interval(estimate)
+        cell = replace(cell, note="" if short else cell.note)
+    else:
+        text = escape_markdown(cell.text)
+    answer = escape_markdown(cell.answer)
+    if text:
+        answer = f"({answer})" if answer else ""
+    shown = " ".join(filter(None, (text, answer)))
+    note = f": {escape_markdown(cell.note)}" if cell.note else ""
+    return f"**{shown}**{note}" if cell.strong and shown else f"{shown}{note}"
 
 
-def escape_cell(text: str) -> str:
-    """Text that cannot end a cell of a table, nor be read as HTML."""
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace("\\", "\\\\")
-    return " ".join(escaped.replace("|", "\\|").split())
+def format_interval(estimate: Estimate) -> str:
+    """An estimate with its interval, as Markdown."""
+    if estimate.n < 2 or estimate.low != estimate.low:
+        return three_decimals(estimate.value)
+    low, high = three_decimals(estimate.low), three_decimals(estimate.high)
+    return f"{three_decimals(estimate.value)} \\[{low}, {high}\\]"
+
+
+def escape_markdown(text: str) -> str:
+    """The text as Markdown that shows it as it is, on one line.
+
+    >>> escape_markdown("<b>|*")
+    '\\\\<b\\\\>\\\\|\\\\*'
+    """
+    return MARKUP.sub(r"\\\1", " ".join(text.split()))

@@ -2,13 +2,16 @@
 
 import zlib
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
+from math import isnan
 from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
 
+from heedful.results.audited_attention import read_audited_attention
+from heedful.results.document import Section, Widget
 from heedful.results.run_records import RunRecords, sanitise_text
 
 # signs of all packed maps together. A weight is a byte and rows sum to 1, so that 64 tokens hold
@@ -47,6 +50,32 @@ class Maps:
 
     texts: tuple[MapText, ...]
     note: str
+
+
+def build_attention_maps(records: RunRecords) -> Section | None:
+    """The maps of a few texts; None where the run kept none."""
+    maps, audited = build_maps(records), read_audited_attention(records.manifest)
+    if maps is None:
+        return None
+    agreement = records.verdict.checks.get("agreement")
+    taus = agreement.by_layer("tau_leave_one_out") if agreement else {}
+    data = {
+        "layer": audited.layer if audited else None,
+        "position": audited.position if audited else None,
+        "tau": {
+            f"{layer} {head}": round(tau.value, 4)
+            for (layer, head), tau in taus.items()
+            if head is not None and not isnan(tau.value)
+        },
+        "texts": [asdict(one) for one in maps.texts],
+    }
+    return Section(
+        "attention-maps",
+        "Attention maps",
+        words=(maps.note,),
+        widget=Widget("maps", data) if maps.texts else None,
+        short="Maps",
+    )
 
 
 def build_maps(records: RunRecords) -> Maps | None:

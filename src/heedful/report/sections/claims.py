@@ -8,6 +8,7 @@ from heedful.checks.spec import CheckSpec, Measure
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.check_specs import find_spec
 from heedful.report.sections.check_power import describe_check_power
+from heedful.results.document import Cell, Section, Table
 from heedful.results.run_records import sanitise_text
 
 MOST = 2  # estimates of a check that names no leading measures
@@ -50,6 +51,52 @@ class ClaimRow:
     answer: str
     why: str
     evidence: tuple[EvidenceRow, ...]
+
+
+def build_claims_section(verdict: Verdict, manifest: Mapping[str, Any]) -> Section:
+    """Every claim with its answer, its reason and the checks about it."""
+    return Section(
+        "claims",
+        "Claims and their evidence",
+        words=(
+            "Whether attention explains a model is several questions. Each is listed with the "
+            "checks about it. Checks marked “no vote” do not count. Below each: how often it is "
+            "right about models whose truth is known and that are like this one.",
+        ),
+        parts=tuple(
+            Section(
+                f"claim-{number}",
+                f"{claim.name}: {claim.words}",
+                words=(claim.why,) if claim.why else (),
+                tables=(_evidence_table(claim),) if claim.evidence else (),
+                answer=claim.answer,
+            )
+            for number, claim in enumerate(build_claims(verdict, manifest), 1)
+        ),
+        short="Claims",
+    )
+
+
+def _evidence_table(claim: ClaimRow) -> Table:
+    rows: list[tuple[str | Cell, ...]] = []
+    for one in claim.evidence:
+        question = one.question if one.answer else "by one of its measures"
+        name: str | Cell = Cell(
+            one.check,
+            answer=one.answer,
+            link=f"check-{one.check}",
+            note=" · ".join(filter(None, (question, one.power))),
+        )
+        if not one.figures:
+            rows.append((name, Cell(one.missing or "No estimate.", muted=True), ""))
+        for figure in one.figures:
+            measure, muted = figure.measure, figure.measure.role != "measure"
+            role = measure.role if muted else ""
+            label = Cell(measure.label or figure.name, answer=role, muted=muted)
+            estimate = Cell(estimate=figure.estimate, span=measure.range, muted=muted)
+            rows.append((name, label, estimate))
+            name = ""
+    return Table(("check", "measure", "mean"), tuple(rows))
 
 
 def build_claims(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[ClaimRow, ...]:

@@ -1,6 +1,6 @@
 """Which sentences a reader gets to see, and what each method says of their words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from jaxtyping import Float64, Int64
 from scipy.special import rel_entr
 
 from heedful.core.rng import generator
+from heedful.results.document import Section, Widget
 from heedful.results.run_records import RunRecords, sanitise_text
 
 MOST = 240  # half at random, a quarter from either end
@@ -37,6 +38,37 @@ class ExampleText:
     more_words: int
     scores: dict[str, tuple[float, ...]]
     question: str | None = None
+
+
+def build_example_texts(records: RunRecords) -> Section:
+    """The texts that were chosen, to search and to sort."""
+    shown, names = choose_examples(records), [one.name for one in fields(ExampleText)]
+    # asdict would copy every score
+    texts = [{name: getattr(one, name) for name in names} for one in shown]
+    total = int((~np.isnan(records.lengths)).sum())
+    return Section(
+        "sentences",
+        "Sentences",
+        words=(_describe_sample(len(shown), total, kept=records.texts is not None),),
+        widget=Widget("texts", {"scores": SCORES, "sentences": texts}) if texts else None,
+        short="Sentences",
+    )
+
+
+def _describe_sample(shown: int, total: int, *, kept: bool) -> str:
+    if not kept:
+        return (
+            "This run kept no words, so there are no sentences to show. "
+            "Audit again with the present version to keep them."
+        )
+    if shown == total:
+        return f"All {total} texts."
+    quarter = MOST // 4
+    return (
+        f"{shown} of {total} texts: the {quarter} on which attention and leave-one-out agree "
+        f"least, the {quarter} on which they agree most, and {shown - 2 * quarter} drawn at random "
+        "from the rest, by the seed of the run."
+    )
 
 
 def choose_examples(records: RunRecords) -> tuple[ExampleText, ...]:
@@ -111,8 +143,3 @@ def _jsd(one: list[float] | None, other: list[float] | None) -> float | None:
 
 def _number(value: float | None) -> float | None:
     return None if value is None or not np.isfinite(value) else round(float(value), 4)
-
-
-def count_texts(records: RunRecords) -> int:
-    """How many texts there were to choose from."""
-    return int((~np.isnan(records.lengths)).sum())

@@ -1,57 +1,39 @@
 """The answers under other choices, beside the one that was given."""
 
-from dataclasses import dataclass
-
 from heedful.core.records import Verdict
+from heedful.results.document import Cell, Section, Table
 from heedful.results.run_records import sanitise_text
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceCell:
-    """What is said of a claim, and whether that is something else than in the verdict."""
+def build_choices(verdict: Verdict) -> Section | None:
+    """The answers on claims that were examined, by choice; None for a run that kept none.
 
-    answer: str
-    other: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One choice made otherwise."""
-
-    words: str
-    cells: tuple[ChoiceCell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """The table: claims across, choices down; the first row is the verdict's own."""
-
-    claims: tuple[str, ...]
-    rows: tuple[Choice, ...]
-    sentence: str
-
-
-def build_choices(verdict: Verdict) -> Choices | None:
-    """The table of the claims that were examined; None for a run that kept none."""
-    claims = tuple(name for name, one in verdict.claims.items() if one.answer != "not tested")
-    if not verdict.multiverse or not claims:
+    The first row has the verdict's own answers; answers that differ from them are strong.
+    """
+    own = {name: one.answer for name, one in verdict.claims.items() if one.answer != "not tested"}
+    if not verdict.multiverse or not own:
         return None
-    own = {name: verdict.claims[name].answer for name in claims}
-    rows = [
-        Choice("as in the verdict", tuple(ChoiceCell(own[name], other=False) for name in claims))
+    rows: list[tuple[str | Cell, ...]] = [
+        (Cell("as in the verdict", strong=True), *(Cell(answer=one) for one in own.values()))
     ]
     for row in verdict.multiverse:
-        said = [row.get(name, "not tested") for name in claims]
+        said = {name: row.get(name, "not tested") for name in own}
         cells = (
-            ChoiceCell(sanitise_text(one), other=one != own[name])
-            for name, one in zip(claims, said, strict=True)
+            Cell(answer=sanitise_text(one), strong=one != own[name]) for name, one in said.items()
         )
-        rows.append(Choice(sanitise_text(row["choice"]), tuple(cells)))
-    return Choices(tuple(map(sanitise_text, claims)), tuple(rows), _sentence(verdict))
+        rows.append((sanitise_text(row["choice"]), *cells))
+    return Section(
+        "choices",
+        "Had other choices been made",
+        words=("Every row changes one choice and leaves the rest.", describe_choices(verdict)),
+        tables=(Table(("choice", *map(sanitise_text, own)), tuple(rows)),),
+    )
 
 
-def _sentence(verdict: Verdict) -> str:
-    """How many of the other choices leave the answer on ranks as it is."""
+def describe_choices(verdict: Verdict) -> str:
+    """How many of the other choices leave the answer on ranks as it is; empty without any."""
+    if not verdict.multiverse or "ranks" not in verdict.claims:
+        return ""
     own = verdict.claims["ranks"].answer
     same = sum(row.get("ranks") == own for row in verdict.multiverse)
     turned = [row["choice"] for row in verdict.multiverse if row.get("ranks") not in (own, None)]

@@ -1,246 +1,98 @@
-"""Records → what a page shows, in words and numbers; how it looks is decided elsewhere."""
+"""Records → what the page of a run shows: the verdict, then a list of sections."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
-from heedful.checks.spec import (
-    CheckSpec,
-    Direction,
-    Measure,
-    Role,
-    ValueRange,
-    group_missing,
+from heedful.core.records import Estimate
+from heedful.report.sections.attention_maps import build_attention_maps
+from heedful.report.sections.check_measures import build_checks
+from heedful.report.sections.check_sections import (
+    build_check_sections,
+    build_retraining_parts,
+    list_figures,
+    place_figures,
 )
-from heedful.core.records import CheckResult, Estimate, Verdict
-from heedful.report.check_specs import find_spec
-from heedful.report.figures.erasure import build_erasure_figures
-from heedful.report.figures.faithfulness import build_removal_figures
-from heedful.report.figures.figure_data import build_figures
-from heedful.report.figures.identifiability import build_identifiability_figures
-from heedful.report.figures.layers import build_layer_figures
-from heedful.report.figures.method_agreement import build_method_figures
-from heedful.report.figures.retraining import build_retraining_figures
-from heedful.report.sections.attention_maps import Maps, build_maps
-from heedful.report.sections.check_sections import build_check_sections
-from heedful.report.sections.claims import ClaimRow, build_claims
-from heedful.report.sections.descriptive_checks import DescriptiveCheck, build_descriptive_checks
-from heedful.report.sections.example_texts import MOST, ExampleText, choose_examples, count_texts
-from heedful.report.sections.identifiability import IdentifiabilityView, build_identifiability
-from heedful.report.sections.layers import Layers, build_layers
-from heedful.report.sections.method_agreement import MethodAgreement, build_method_agreement
-from heedful.report.sections.multiverse import Choices, build_choices
-from heedful.report.sections.provenance import (
-    AuditedAttention,
-    FactTable,
-    build_facts,
-    list_limits,
-    read_audited_attention,
-)
-from heedful.report.sections.retraining import read_retrained_checks
-from heedful.report.sections.retraining_text import RetrainingSection, build_section
-from heedful.report.sections.slices import Slice, build_slices
+from heedful.report.sections.claims import CLAIM_LABELS, build_claims_section
+from heedful.report.sections.descriptive_checks import build_descriptive_checks
+from heedful.report.sections.example_texts import build_example_texts
+from heedful.report.sections.multiverse import build_choices
+from heedful.report.sections.provenance import build_limits, build_provenance
+from heedful.report.sections.retrained_models import build_retraining
+from heedful.report.sections.slices import build_slices
 from heedful.report.terminal.verdict_card import HEADLINES
-from heedful.results.document import FigureData, Section
+from heedful.results.audited_attention import read_audited_attention
+from heedful.results.document import Section
 from heedful.results.run_records import RunRecords, sanitise_text
 
-MOST_CLASSES = 4  # more columns than this would not be read
-
 
 @dataclass(frozen=True, slots=True)
-class MeasureRow:
-    """One estimate of a check, overall and by class, and how to read it."""
+class VerdictCard:
+    """The verdict at the head of a page. Texts in it come from users: the renderer escapes them.
 
-    name: str
-    words: str
-    direction: Direction
-    role: Role
-    span: ValueRange
-    estimate: Estimate
-    by_class: tuple[Estimate | None, ...]
-    undefined: int
-
-
-@dataclass(frozen=True, slots=True)
-class CheckTable:
-    """One check: its question, its vote, its estimates, and what it could not measure."""
-
-    name: str
-    question: str
-    answer: str
-    why: str
-    rows: tuple[MeasureRow, ...]
-    missing: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Everything a report shows. Texts in it come from users: whoever writes them out escapes."""
+    `claims` are name, answer and meaning of each claim.
+    """
 
     model: str
-    summary: str
     answer: str
     headline: str
-    why: str
-    audited: AuditedAttention | None
+    why: tuple[str, ...]
     degree: Estimate | None
-    instead: str
-    claims: tuple[ClaimRow, ...]
-    choices: Choices | None
-    classes: tuple[str, ...]
     level: float
-    checks: tuple[CheckTable, ...]
-    apart: tuple[DescriptiveCheck, ...]
-    pictures: tuple[FigureData, ...]
-    methods: MethodAgreement | None
-    method_pictures: tuple[FigureData, ...]
-    layers: Layers | None
-    layer_pictures: tuple[FigureData, ...]
-    identified: IdentifiabilityView | None
-    identified_pictures: tuple[FigureData, ...]
-    maps: Maps | None
-    sections: tuple[Section, ...]
-    retraining: RetrainingSection | None
-    retrained_pictures: tuple[FigureData, ...]
-    sentences: tuple[ExampleText, ...]
-    sampled: str
-    slices: tuple[Slice, ...]
-    limits: tuple[str, ...]
-    facts: tuple[FactTable, ...]
-    plan: str
+    instead: str
+    claims: tuple[tuple[str, str, str], ...]
+    summary: str
 
 
-def build_page(records: RunRecords) -> Page:
-    """The page of one run, from its records alone."""
+def build_verdict_card(records: RunRecords) -> VerdictCard:
+    """The verdict of a run, from its records alone."""
     verdict, manifest = records.verdict, records.manifest
+    audited = read_audited_attention(manifest)
     degree = verdict.degree and verdict.degree.estimate
-    layers, methods = build_layers(records), build_method_agreement(records)
-    sentences, retrained = choose_examples(records), read_retrained_checks(records)
-    identified = build_identifiability(records)
-    return Page(
+    return VerdictCard(
         model=sanitise_text(manifest["model"]["name"]),
-        summary=_summary(manifest),
         answer=verdict.answer,
         headline=HEADLINES[verdict.answer],
-        why=sanitise_text(verdict.why),
-        audited=read_audited_attention(manifest),
+        why=(sanitise_text(verdict.why), *([audited.sentence] if audited else [])),
         degree=degree if degree and degree.n and not isnan(degree.value) else None,
-        instead=_instead(verdict),
-        claims=build_claims(verdict, manifest),
-        choices=build_choices(verdict),
-        classes=tuple(map(sanitise_text, _classes(verdict))),
         level=manifest.get("level", 0.95),
-        checks=tuple(
-            build_check_table(find_spec(name, manifest), one, _classes(verdict))
-            for name, one in verdict.checks.items()
+        instead="" if verdict.instead is None else sanitise_text(str(verdict.instead)),
+        claims=tuple(
+            (sanitise_text(name), one.answer, CLAIM_LABELS.get(name, sanitise_text(name)))
+            for name, one in verdict.claims.items()
         ),
-        apart=build_descriptive_checks(records),
-        pictures=(
-            *build_figures(records),
-            *build_erasure_figures(records),
-            *build_removal_figures(records),
-        ),
-        methods=methods,
-        method_pictures=build_method_figures(methods),
-        layers=layers,
-        layer_pictures=build_layer_figures(records, layers),
-        identified=identified,
-        identified_pictures=build_identifiability_figures(records, identified),
-        maps=build_maps(records),
-        sections=build_check_sections(records),
-        retraining=build_section(records, retrained),
-        retrained_pictures=build_retraining_figures(records, retrained),
-        sentences=sentences,
-        sampled=_sampled(len(sentences), count_texts(records), kept=records.texts is not None),
-        slices=build_slices(records),
-        limits=list_limits(verdict, manifest),
-        facts=build_facts(manifest),
-        plan=sanitise_lines(records.plan),
+        summary=_summarise_data(manifest),
     )
 
 
-def sanitise_lines(text: str) -> str:
-    """As `sanitise_text`, keeping the breaks between lines."""
-    return "\n".join(sanitise_text(line) for line in text.splitlines())
+def build_sections(records: RunRecords) -> tuple[Section, ...]:
+    """Everything below the verdict, in order."""
+    verdict, figures = records.verdict, list_figures(records)
+    head = (
+        build_claims_section(verdict, records.manifest),
+        build_choices(verdict),
+        build_checks(records),
+    )
+    own = (
+        build_descriptive_checks(records),
+        build_retraining(records, tuple(build_retraining_parts(records))),
+        *build_check_sections(records),
+        build_attention_maps(records),
+    )
+    tail = (
+        build_example_texts(records),
+        build_slices(records),
+        build_limits(records),
+        build_provenance(records),
+    )
+    placed, others = place_figures([one for one in own if one is not None], figures)
+    return tuple(one for one in (*head, others, *placed, *tail) if one is not None)
 
 
-def _summary(manifest: Mapping[str, Any]) -> str:
+def _summarise_data(manifest: Mapping[str, Any]) -> str:
     data = manifest["data"]
     texts = data["texts"] - manifest.get("too_short", 0)
     return sanitise_text(
         f"{texts:,} texts of {data['name']} ({data['split']})".replace(",", "\u202f")
-    )
-
-
-def _instead(verdict: Verdict) -> str:
-    return "" if verdict.instead is None else sanitise_text(str(verdict.instead))
-
-
-def _classes(verdict: Verdict) -> tuple[str, ...]:
-    """Classes with a column of their own: all of them, or none where they would be too many."""
-    names = dict.fromkeys(name for one in verdict.checks.values() for name in one.classes)
-    return tuple(names) if len(names) <= MOST_CLASSES else ()
-
-
-def build_check_table(
-    spec: CheckSpec, result: CheckResult, classes: tuple[str, ...] = ()
-) -> CheckTable:
-    """What a page shows of one check: plain measures, then those by method; classes as columns."""
-    rows = [
-        _measure_row(spec.measure(name), name, result, estimate, classes)
-        for name, estimate in result.estimates.items()
-    ]
-    for name in dict.fromkeys(row.measure for row in result.by if row.method is not None):
-        rows += [
-            _measure_row(spec.measure(name, method), name, result, estimate, classes, method)
-            for method, estimate in result.by_method(name).items()
-        ]
-    missing = (f"{name}: {sanitise_text(why)}" for name, why in group_missing(result.missing))
-    why = sanitise_text(result.why)
-    return CheckTable(
-        sanitise_text(spec.name), spec.question, result.answer, why, tuple(rows), tuple(missing)
-    )
-
-
-def _measure_row(
-    measure: Measure,
-    name: str,
-    result: CheckResult,
-    estimate: Estimate,
-    classes: tuple[str, ...],
-    method: str | None = None,
-) -> MeasureRow:
-    keys = {} if method is None else {"method": method}
-    by_class = result.by_class(name, **keys)
-    undefined = (
-        result.undefined.get(name, 0)
-        if method is None
-        else sum(row.undefined for row in result.rows(name, **keys) if row.predicted is None)
-    )
-    return MeasureRow(
-        name=sanitise_text(name if method is None else f"{name} ({method})"),
-        words=measure.label,
-        direction=measure.direction,
-        role=measure.role,
-        span=measure.range,
-        estimate=estimate,
-        by_class=tuple(by_class.get(one) for one in classes),
-        undefined=undefined,
-    )
-
-
-def _sampled(shown: int, total: int, *, kept: bool) -> str:
-    if not kept:
-        return (
-            "This run kept no words, so there are no sentences to show. "
-            "Audit again with the present version to keep them."
-        )
-    if shown == total:
-        return f"All {total} texts."
-    quarter = MOST // 4
-    return (
-        f"{shown} of {total} texts: the {quarter} on which attention and leave-one-out agree "
-        f"least, the {quarter} on which they agree most, and {shown - 2 * quarter} drawn at random "
-        "from the rest, by the seed of the run."
     )

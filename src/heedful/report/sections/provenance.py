@@ -1,12 +1,13 @@
 """Where the numbers come from, what they cost, and what they do not show."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from heedful.core.records import Verdict
-from heedful.results.run_records import sanitise_text
+from heedful.results.audited_attention import read_audited_attention
+from heedful.results.document import Section, Table
+from heedful.results.run_records import RunRecords, sanitise_text
 
 ALWAYS = (
     "Leave-one-out is itself an intervention: a text with a word deleted may be unlike any text "
@@ -91,7 +92,7 @@ def _attention(manifest: Mapping[str, Any]) -> dict[str, Any]:
     path, audited = manifest.get("attention_path"), read_audited_attention(manifest)
     return {
         "attention under audit": audited.words if audited else None,
-        "attention path": describe_attention_path(path) if path else None,
+        "attention path": PATHS.get(path, path) if path else None,
         "parity with the untouched model": manifest.get("parity"),
         "batches halved for memory": manifest.get("batches_halved") or None,
     }
@@ -116,74 +117,26 @@ PATHS = {
     "interface": "interface: the weights as the model's own attention function gives them",
     "tap": "tap: the weights as they leave the model's softmax",
 }
-OTHERS = (
-    "The other layers attend too, and what they do is not in the verdict: a word can reach the "
-    "output through them whatever weight it has here."
-)
-LAYERS_JOINED = "Layers are averaged: what single layers rank differently can cancel out."
-HEADS_JOINED = (
-    "Heads are averaged before words are ranked: one that follows influence can be drowned by "
-    "the others, and none of them alone need rank as their mean does."
-)
-WORDS_ONLY = (
-    "Words are ranked by the weight that words have. Weight on special tokens is left out of the "
-    "ranking, however much of it there is."
-)
-BEST_OF_MANY = (
-    "Layers and heads are for looking too: of many heads some agree with leave-one-out by chance."
-)
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedAttention:
-    """The attention under audit, in the manifest's words and by number where it has one."""
-
-    words: str
-    layer: int | None
-    head: int | None
-    position: Literal["first", "last"] | None
-
-    @property
-    def sentence(self) -> str:
-        """What stands beside the verdict."""
-        return f"The attention under audit: {self.words}."
-
-    @property
-    def limits(self) -> tuple[str, ...]:
-        """What the choice of this attention leaves open."""
-        limits = [self._rows()]
-        if self.layer is None and "layers" in self.words:
-            limits.append(LAYERS_JOINED)
-        if self.head is None and "heads" in self.words:
-            limits.append(HEADS_JOINED)
-        return (*limits, WORDS_ONLY, BEST_OF_MANY)
-
-    def _rows(self) -> str:
-        rows = "One row of {} layer is" if self.position else "The rows of {} layer are"
-        whose, rest = ("every", "") if self.layer is None else ("one", f" {OTHERS}")
-        return f"{rows.format(whose)} under audit ({self.words}).{rest}"
+def build_limits(records: RunRecords) -> Section:
+    """What the page does not show."""
+    limits = list_limits(records.verdict, records.manifest)
+    return Section("limits", "What this does not show", points=limits, short="Limits")
 
 
-def read_audited_attention(manifest: Mapping[str, Any]) -> AuditedAttention | None:
-    """The attention a run has audited; None where the model has but its own one.
-
-    >>> audited_of({"attention_path": "tap", "attention": "layer 5, head 2, last position"})
-    Audited(words='layer 5, head 2, last position', layer=5, head=2, position='last')
-    """
-    path, words = manifest.get("attention_path", "own"), manifest.get("attention")
-    if path == "own" or not words:
-        return None
-    words = sanitise_text(str(words))
-    found = re.search(r"\b(first|last) position\b", words)
-    position: Any = found[1] if found else None
-    return AuditedAttention(words, _number("layer", words), _number("head", words), position)
+def build_provenance(records: RunRecords) -> Section:
+    """Tables of facts, and the plan."""
+    plan = sanitise_lines(records.plan)
+    return Section(
+        "method",
+        "Method, data, versions, cost",
+        tables=tuple(Table((one.title, ""), one.rows) for one in build_facts(records.manifest)),
+        folded=(Section("plan", "The plan of this run", code=plan),) if plan else (),
+        short="Method",
+    )
 
 
-def _number(name: str, words: str) -> int | None:
-    found = re.search(rf"\b{name} (\d+)\b", words)
-    return int(found[1]) if found else None
-
-
-def describe_attention_path(path: str) -> str:
-    """The way to the attention, in words where it is one of ours."""
-    return PATHS.get(path, path)
+def sanitise_lines(text: str) -> str:
+    """As `sanitise_text`, keeping the breaks between lines."""
+    return "\n".join(sanitise_text(line) for line in text.splitlines())

@@ -1,13 +1,25 @@
-"""The models that a run retrained, as its manifest records them."""
+"""The checks that retrain, and the models that a run retrained, as its manifest records them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 from typing import Any
 
-from heedful.results.run_records import sanitise_text
+from heedful.results.document import Section, Table
+from heedful.results.run_records import RunRecords, sanitise_text
 
 ENDS = {True: "dev score no longer rose", False: "limit of epochs", None: "fixed schedule"}
+
+
+HEAD = (
+    "model",
+    "epochs",
+    "best",
+    "ended by",
+    "best dev score",
+    "dev accuracy there",
+    "CPU seconds",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +33,50 @@ class RetrainedModel:
     score: float
     accuracy: float
     cpu: float
+
+
+def build_retraining(records: RunRecords, parts: Sequence[Section]) -> Section | None:
+    """The sections of checks that retrain, then every model; None where there are neither."""
+    models = read_retrained_models(records.manifest)
+    if not parts and not models:
+        return None
+    level = records.manifest.get("level", 0.95)
+    return Section(
+        "retraining",
+        "Retraining",
+        words=(
+            f"Checks that retrain the model. Intervals are {100 * level:g} %; where several seeds "
+            "were trained they are over seeds and texts, and with so few seeds somewhat too "
+            "narrow.",
+        ),
+        parts=(*parts, *([_models_section(records, models)] if models else [])),
+        short="Retraining",
+    )
+
+
+def _models_section(records: RunRecords, models: Sequence[RetrainedModel]) -> Section:
+    whole = sum(one.cpu for one in models if not isnan(one.cpu))
+    total = ("all", "", "", "", "", "", f"{whole:.1f}")
+    every = Section(
+        "retrained-models-table",
+        "Every model",
+        words=(
+            "The dev score is what training raises: for adversaries and deceivers, minus their "
+            "loss.",
+        ),
+        tables=(Table(HEAD, (*map(_model_row, models), total)),),
+    )
+    sentence = describe_models(records.manifest)
+    return Section("retrained-models", "Retrained models", words=(sentence,), folded=(every,))
+
+
+def _model_row(one: RetrainedModel) -> tuple[str, ...]:
+    scores = (_decimals(one.score, 3), _decimals(one.accuracy, 3), _decimals(one.cpu, 1))
+    return (one.name, str(one.epochs), str(one.best or "–"), one.ended, *scores)
+
+
+def _decimals(value: float, digits: int) -> str:
+    return "–" if isnan(value) else f"{value:z.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def read_retrained_models(manifest: Mapping[str, Any]) -> tuple[RetrainedModel, ...]:

@@ -4,15 +4,12 @@ from math import isnan
 
 import numpy as np
 
+from heedful.checks.retraining.section_parts import is_known
 from heedful.core.records import EstimateRow
-from heedful.report.sections.retraining import RetrainedCheck, is_known
+from heedful.report.sections.retraining import RetrainedCheck
 from heedful.results.document import FigureData, FigureRow
 from heedful.results.run_records import sanitise_text
 
-PATTERN = (
-    "Models are trained on such texts, so the remaining words are not off their distribution. But "
-    "a retrained model may find other cues, and a gap may itself reveal what was removed."
-)
 SHARE = "share "
 
 

@@ -22,7 +22,8 @@ from heedful.report.pages.comparison import (
     format_p_value,
     group_differences,
 )
-from heedful.report.pages.run_html import ARROWS, three_decimals
+from heedful.report.pages.section_render import three_decimals
+from heedful.report.sections.check_measures import ARROWS
 from heedful.report.terminal.verdict_card import COLOURS
 from heedful.results.document import Cell
 

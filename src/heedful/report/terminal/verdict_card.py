@@ -13,9 +13,9 @@ from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.check_specs import find_spec
 from heedful.report.escaping import escape_control_characters
 from heedful.report.sections.claims import CLAIM_LABELS
-from heedful.report.sections.multiverse import build_choices
-from heedful.report.sections.provenance import read_audited_attention
+from heedful.report.sections.multiverse import describe_choices
 from heedful.report.sections.retrained_models import describe_models
+from heedful.results.audited_attention import read_audited_attention
 
 COLOURS = {
     "faithful": "green",
@@ -64,8 +64,8 @@ def build_card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
     for check, result in verdict.checks.items():
         if words := find_spec(check, manifest).title:
             parts += [Text(), Text(f"{words}: {escape_control_characters(result.why)}")]
-    if choices := build_choices(verdict):
-        parts += [Text(), Text(escape_control_characters(f"Other choices: {choices.sentence}"))]
+    if choices := describe_choices(verdict):
+        parts += [Text(), Text(escape_control_characters(f"Other choices: {choices}"))]
     if made := describe_models(manifest):
         parts += [Text(), Text(made)]
     parts += [Text(), Text(escape_control_characters(_origin(manifest)), style="dim")]

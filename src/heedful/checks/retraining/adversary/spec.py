@@ -1,5 +1,6 @@
 """What `adversary` asks, measures and describes."""
 
+from heedful.checks.retraining.adversary.sections import build_sections
 from heedful.checks.spec import JSD, CheckSpec, Measure, describe_only
 from heedful.core.records import CheckResult
 
@@ -40,4 +41,5 @@ SPEC = CheckSpec(
     rules=describe_only(NAME, _describe),
     quick={"weights": 2, "epochs": 24, "patience": 6},
     retrains=True,
+    sections=build_sections,
 )

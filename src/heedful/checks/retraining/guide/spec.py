@@ -1,5 +1,6 @@
 """What `guide` asks, measures and describes."""
 
+from heedful.checks.retraining.guide.sections import build_sections
 from heedful.checks.spec import GAIN, CheckSpec, Measure, describe_only
 from heedful.core.records import CheckResult, Series
 
@@ -50,4 +51,5 @@ SPEC = CheckSpec(
     retrains=True,
     over_seeds={f"score_{one}": "mean" for one in GUIDES},
     differences=DIFFERENCES,
+    sections=build_sections,
 )

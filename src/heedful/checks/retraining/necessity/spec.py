@@ -1,5 +1,6 @@
 """What `necessity` asks, measures and concludes."""
 
+from heedful.checks.retraining.necessity.sections import build_sections
 from heedful.checks.spec import (
     GAIN,
     CheckSpec,
@@ -142,4 +143,5 @@ SPEC = CheckSpec(
     retrains=True,
     over_seeds={"score_trained": "mean", "score_uniform": "mean"},
     differences={"gain": (Series("score_trained"), Series("score_uniform"))},
+    sections=build_sections,
 )

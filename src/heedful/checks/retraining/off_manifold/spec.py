@@ -2,6 +2,7 @@
 
 from heedful.checks.faithfulness.faithfulness.rules import describe_masked_copy
 from heedful.checks.faithfulness.faithfulness.spec import P_BEYOND_RANDOM, REMOVAL_MEASURES
+from heedful.checks.retraining.off_manifold.sections import build_sections
 from heedful.checks.spec import CheckSpec, Measure, describe_only
 
 NAME = "off_manifold"
@@ -22,4 +23,5 @@ SPEC = CheckSpec(
     rules=describe_only(NAME, describe_masked_copy),
     quick={"epochs": 8, "patience": 3},
     retrains=True,
+    sections=build_sections,
 )

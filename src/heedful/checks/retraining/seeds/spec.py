@@ -1,5 +1,6 @@
 """What `seeds` asks, measures and concludes."""
 
+from heedful.checks.retraining.seeds.sections import build_sections
 from heedful.checks.spec import (
     JSD,
     JSD_DIFFERENCE,
@@ -81,4 +82,5 @@ SPEC = CheckSpec(
     retrains=True,
     over_seeds={"jsd_seeds": "median"},
     differences={"jsd_adversary_beyond_seeds": (Series("jsd_adversary"), Series("jsd_seeds"))},
+    sections=build_sections,
 )

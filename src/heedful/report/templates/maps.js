@@ -1,6 +1,6 @@
 
 /* whole maps: a byte is the square root of a weight as a share of 255 */
-const kept = byId("maps-data") && JSON.parse(byId("maps-data").textContent);
+const kept = widgetData("maps");
 const COLOUR = [30, 90, 150];  // the style sheet lightens it on the dark side
 const DEPTH = Uint8Array.from({ length: 256 }, (_, level) => 255 * (level / 255) ** (2 / 3));  // the cube root
 const CELL = { least: 12, most: 30, letters: 11 };

@@ -1,23 +1,9 @@
-// Everything from the data enters the page through textContent or a CSS number, never as markup.
 
 /* sentences */
-const { scores: scoreNames, sentences } = JSON.parse(byId("data").textContent);
+const { scores: scoreNames, sentences } = widgetData("texts") || { sentences: [] };
 const WHY = { damning: "lowest τ", innocent: "highest τ", random: "at random" };
 const STEP = 12;
 let shown = STEP;
-
-function element(tag, className, text) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-function option(value, text) {
-  const made = element("option", "", text);
-  made.value = value;
-  return made;
-}
 
 function word(text, score, index) {
   const outer = element("span", "word " + (score < 0 ? "minus" : "plus"));
@@ -43,8 +29,6 @@ function panel(sentence, name) {
   made.append(text);
   return made;
 }
-
-const number = (value, digits) => value === null ? "–" : value.toFixed(digits).replace("-", "−");
 
 function item(sentence) {
   const made = element("li", "sentence");

@@ -1,11 +1,11 @@
-"""Which part of attention has no effect, and whether states represent their word, by layer."""
+"""The section of `identifiability`: the largest parts without effect, and the numbers by layer."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from heedful.core.records import NO_ESTIMATE, Estimate
-from heedful.report.sections.layers import LayerHead, estimates_by_layer, is_audited
-from heedful.report.sections.provenance import read_audited_attention
+from heedful.results.audited_attention import is_audited, read_audited_attention
+from heedful.results.document import Cell, Section, Table
 from heedful.results.run_records import RunRecords
 
 CHECK, OUTPUT = "identifiability", "output"
@@ -16,17 +16,56 @@ MEASURES = (
 LEAST = 1e-6  # of a row: anything less is rounding
 MOST = 3  # heads that are named
 PROVES = (
-    "That part of the weights can be removed, or replaced by another of its null space: the output "
-    "of the head, and of the model, stays exactly the same. An interpretation that rests on that "
-    "part has no basis."
+    "What this proves. That part of the weights can be removed, or replaced by another of its null "
+    "space: the output of the head, and of the model, stays exactly the same. An interpretation "
+    "that rests on that part has no basis."
 )
 PROVES_NOT = (
-    "It does not prove that the rest matters, nor that the model attends badly. A head of d "
+    "What it does not prove. That the rest matters, or that the model attends badly. A head of d "
     "dimensions sees a row of T weights through d numbers at most, so where T is above d some part "
     "has no effect in any model, trained or not, and the share grows with the length of the text, "
     "at once where heads attend to a token that carries next to nothing. Read it together with the "
     "keys per dimension, and compare texts of similar length only."
 )
+
+
+HEAD = (
+    "of",
+    "without effect",
+    "the same, sum kept",
+    "keys for each dimension",
+    "point to their word",
+    "own part",
+)
+FIGURES = ("identifiability_no_effect", "identifiability_tokens", "identifiability_own")
+
+
+def build_sections(records: RunRecords) -> tuple[Section, ...]:
+    """The heads with the most to spare, what that proves, and a table by layer and head."""
+    found = build_identifiability(records)
+    if found is None:
+        return ()
+    table = Table(HEAD, tuple(row for layer in found.layers for row in _rows(layer)))
+    numbers = "The numbers by layer, and by head"
+    return (
+        Section(
+            CHECK,
+            "What of attention can matter, and whose states does it look at?",
+            words=(*found.sentences, PROVES, PROVES_NOT) if found.sentences else (),
+            folded=(Section("identifiability-numbers", numbers, tables=(table,)),),
+            figure_names=FIGURES,
+            short="Identifiability",
+        ),
+    )
+
+
+def _rows(layer: "LayerNullSpace") -> Iterator[tuple[str | Cell, ...]]:
+    own = (layer.share, layer.kept, layer.keys, layer.identified, layer.own)
+    name = Cell(layer.name, answer="under audit" if layer.audited else "")
+    yield (name, *(Cell(estimate=one) for one in own))
+    for head in layer.heads:
+        name = Cell(f"{layer.name}, head {head.number}", muted=True)
+        yield (name, Cell(estimate=head.share), "", "", "", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +110,6 @@ class IdentifiabilityView:
     layers: tuple[LayerNullSpace, ...]
     level: float
     sentences: tuple[str, ...]
-    proves: str
-    proves_not: str
 
 
 def build_identifiability(records: RunRecords) -> IdentifiabilityView | None:
@@ -80,7 +117,7 @@ def build_identifiability(records: RunRecords) -> IdentifiabilityView | None:
     result = records.verdict.checks.get(CHECK)
     if result is None:
         return None
-    by_place = {measure: estimates_by_layer(result, measure) for measure in MEASURES}
+    by_place = {measure: result.by_layer(measure) for measure in MEASURES}
     numbers = sorted({layer for one in by_place.values() for layer, head in one if head is None})
     if not numbers:
         return None
@@ -94,16 +131,13 @@ def build_identifiability(records: RunRecords) -> IdentifiabilityView | None:
             LayerNullSpace(numbers[-1] + 1, OUTPUT, False, *(NO_ESTIMATE,) * 3, identified, own)
         )
     level = records.manifest.get("level", 0.95)
-    sentences = _sentences(layers, level)
-    return IdentifiabilityView(
-        tuple(layers), level, sentences, *((PROVES, PROVES_NOT) if sentences else ("", ""))
-    )
+    return IdentifiabilityView(tuple(layers), level, _sentences(layers, level))
 
 
 def _layer(
     records: RunRecords,
     number: int,
-    by_place: Mapping[str, Mapping[LayerHead, Estimate]],
+    by_place: Mapping[str, Mapping[tuple[int, int | None], Estimate]],
     *,
     audited: bool,
 ) -> LayerNullSpace:

@@ -1,11 +1,11 @@
 """Whether methods agree with each other, before attention is compared with any of them."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan
 
 from heedful.core.records import Estimate
+from heedful.results.document import format_estimate
 from heedful.results.run_records import RunRecords, sanitise_text
 
 KINDS = ("attention", "sensitivity", "saliency", "control")
@@ -75,6 +75,7 @@ def build_method_agreement(records: RunRecords) -> MethodAgreement | None:
         for name in names:
             texts[name] = max(texts.get(name, 0), tau.n)
     described = records.manifest.get("methods", {})
+    top = records.setting("agreement", "top")
     compared = [
         ComparedMethod(sanitise_text(name), *_described(described, name), texts=n)
         for name, n in texts.items()
@@ -90,7 +91,7 @@ def build_method_agreement(records: RunRecords) -> MethodAgreement | None:
         pairs=tuple(pairs),
         refused=tuple(sanitise_text(name) for name, n in texts.items() if not n),
         sentence=_sentence(records),
-        top=_top(records.plan),
+        top=top if isinstance(top, int) else None,
         level=records.manifest.get("level", 0.95),
     )
 
@@ -109,14 +110,6 @@ def _described(known: Mapping[str, Mapping[str, str]], name: str) -> tuple[str, 
 def _by_kind(one: ComparedMethod) -> int:
     """Kinds in their order, unknown ones last; within a kind methods stay as registered."""
     return KINDS.index(one.kind) if one.kind in KINDS else len(KINDS)
-
-
-def _top(plan: str) -> int | None:
-    try:
-        top = tomllib.loads(plan)["settings"]["agreement"]["top"]
-    except (ValueError, RecursionError, KeyError, TypeError):
-        return None  # an older run, or no plan at all
-    return top if isinstance(top, int) else None
 
 
 def _sentence(records: RunRecords) -> str:
@@ -152,15 +145,6 @@ def _meaning(among: Estimate, gap: Estimate) -> str:
         f"{format_estimate(gap)}). Where references differ this much, low agreement with attention "
         "proves little, and so does a verdict that supports it."
     )
-
-
-def format_estimate(estimate: Estimate) -> str:
-    """An estimate with true minus signs.
-
-    >>> format_estimate(Estimate(-0.25, -0.5, 0.0, 9))
-    '−0.250 [−0.500, 0.000]'
-    """
-    return str(estimate).replace("-", "\N{MINUS SIGN}")
 
 
 def describe_nearest(methods: MethodAgreement, most: int = 3) -> str:
