@@ -1,6 +1,7 @@
 """A comparison as a page, HTML or Markdown, and as rows for CSV and data frames."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -34,6 +35,7 @@ COMPARISON_COLUMNS = (
 )
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
 DEGREE_WORDS = "attention between shuffled (0) and gradient (1)"
+MOST_NAMES = 8  # of measures in a sentence
 FEW = 20  # rows of a check by setting that are shown beside its measures
 THE_METHOD = "the method"
 CERTAIN = "●"
@@ -111,11 +113,9 @@ def format_p_value(p: float) -> str:
 def describe_correction(compared: ComparisonRecord) -> str:
     """How the p-values were corrected, in a sentence."""
     how = {"holm": "Holm's correction", "bh": "Benjamini and Hochberg's correction"}
-    counts: dict[str, int] = {}
-    for _, one in compared.rows:
-        counts[one.family] = counts.get(one.family, 0) + 1
+    counts = Counter(one.family for _, one in compared.rows)
     if compared.correction == "none":
-        return f"p-values are not corrected, though {sum(counts.values())} tests are made."
+        return f"p-values are not corrected, though {counts.total()} tests are made."
     families = ", ".join(f"{count} ({sanitise_text(name)})" for name, count in counts.items())
     return f"p-values by {how[compared.correction]} over each family of tests: {families}."
 
@@ -334,16 +334,10 @@ def _forest(
 def flatten_rows(compared: ComparisonRecord) -> Iterator[dict[str, Any]]:
     """One row per pair and measure, with the columns above."""
     for pair, one in compared.rows:
-        row: dict[str, Any] = {"first": pair.first, "second": pair.second}
-        row |= {"check": one.key.check or None, "measure": one.key.measure}
-        row |= {name: getattr(one.key, name) for name in KEY_COLUMNS}
-        row["n"] = one.difference.n
-        for side in SIDES:
-            estimate = getattr(one, side)
-            row |= {f"{side}_{part}": getattr(estimate, part) for part in ("value", "low", "high")}
-        row |= {"p": one.p, "p_corrected": one.corrected, "certain": one.certain}
-        row |= {"family": one.family, "over": one.over}
-        row |= {"undefined_first": one.undefined[0], "undefined_second": one.undefined[1]}
+        row: dict[str, Any] = {"first": pair.first, "second": pair.second, "n": one.difference.n}
+        for name, value in one.to_dict().items():
+            parts = value.items() if isinstance(value, dict) else ()
+            row |= {f"{name}_{part}": each for part, each in parts} or {name: value}
         yield row
 
 
@@ -365,16 +359,12 @@ def _cell(value: Any) -> Any:
     return repr(value) if isinstance(value, float) else value
 
 
-def join_names(keys: Sequence[str], *, most: int = 8) -> str:
-    """Some names, and how many more there are."""
-    shown = ", ".join(map(sanitise_text, keys[:most]))
-    return shown if len(keys) <= most else f"{shown} and {len(keys) - most} more"
-
-
 def describe_missing(pair: SidePair) -> Iterator[str]:
     """What was not compared, and why, a sentence for each reason."""
     reasons: dict[str, list[str]] = {}
     for key, why in pair.only_one.items():
         reasons.setdefault(why, []).append(key)
     for why, keys in reasons.items():
-        yield f"Not compared: {join_names(keys)} ({sanitise_text(why)})."
+        names = ", ".join(keys[:MOST_NAMES])
+        more = f" and {len(keys) - MOST_NAMES} more" if len(keys) > MOST_NAMES else ""
+        yield sanitise_text(f"Not compared: {names}{more} ({why}).")
