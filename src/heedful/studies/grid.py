@@ -129,10 +129,11 @@ def _build_cell(
     for split, most in request.limits.items():
         if texts.name in most:
             limits[split] = min(most[texts.name], limits.get(split, most[texts.name]))
-    settings = {name: dict(study.settings.get(name, {})) for name in study.checks}
-    if request.quick:
-        for name, own in study.quick.settings.items():
-            settings[name] = {**settings.get(name, {}), **own}
+    quick = study.quick.settings if request.quick else {}
+    settings = {
+        name: {**study.settings.get(name, {}), **quick.get(name, {})}
+        for name in dict.fromkeys((*study.checks, *quick))
+    }
     return StudyCell(
         study.name,
         texts.name,
@@ -168,31 +169,23 @@ def _transformer_recipe(
     return own, limits
 
 
-@dataclass(frozen=True)
-class _CellTask:
-    """A cell to run, identified by its folder."""
-
-    folder: Path
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
-
-
 @dataclass(eq=False)
 class _CellRunner:
-    """Runs cells one after the other, each in a new process: a crash harms no other cell."""
+    """Runs cells by name, each in a new process: a crash harms no other cell."""
 
-    cells: dict[Path, StudyCell]
+    cells: dict[str, StudyCell]
     out: Path
     worker: Worker | None = None
 
-    def __call__(self, task: _CellTask, report_progress: ReportProgress) -> str | None:
-        self.worker = start_worker(task.folder, self.out)
+    def __call__(self, name: str, report_progress: ReportProgress) -> str | None:
+        folder = self.cells[name].place(self.out)
+        folder.mkdir(parents=True, exist_ok=True)
+        log = folder / "log.txt"
+        self.worker = Worker("heedful.studies.run_cell", [str(self.out)], log=log)
         try:
-            return self.worker(asdict(self.cells[task.folder]), report_progress)
+            return self.worker(asdict(self.cells[name]), report_progress)
         except WorkerDied as error:
-            return _last_line(task.folder) if (self.worker.process.returncode > 0) else str(error)
+            return _last_line(log) if self.worker.process.returncode > 0 else str(error)
         finally:
             self.end()
 
@@ -206,29 +199,21 @@ def run_cells(
     cells: Sequence[StudyCell], out: Path, *, workers: int, progress: Progress
 ) -> dict[str, str]:
     """Run the cells that are not done; return why some failed, by name."""
-    todo = {cell.place(out): cell for cell in cells if not cell.done(out)}
-    done = len(cells) - len(todo)
-    tasks = [_CellTask(folder, cell.name) for folder, cell in todo.items()]
-    runners = [_CellRunner(todo, out) for _ in range(min(workers, len(tasks)))]
+    waiting = {cell.name: cell for cell in cells if not cell.done(out)}
+    done = len(cells) - len(waiting)
+    runners = [_CellRunner(waiting, out) for _ in range(min(workers, len(waiting)))]
 
     def report(finished: int, total: int, message: str) -> None:  # noqa: ARG001
         progress(done + finished, len(cells), message)
 
     try:
-        failed = run_tasks(tasks, runners, report, title="cells")
+        return run_tasks(list(waiting), runners, report, title="cells")
     finally:
         for runner in runners:
             runner.end()
-    return {task.name: why for task, why in failed.items()}
 
 
-def start_worker(folder: Path, out: Path) -> Worker:
-    """A process that runs one cell and writes its log to the folder of the cell."""
-    folder.mkdir(parents=True, exist_ok=True)
-    return Worker("heedful.studies.run_cell", [str(out)], log=folder / "log.txt")
-
-
-def _last_line(folder: Path) -> str:
+def _last_line(log: Path) -> str:
     """The last line of the log of a failed cell."""
-    log = (folder / "log.txt").read_bytes()[-LOG_TAIL:].decode("utf-8", "replace").strip()
-    return log.splitlines()[-1] if log else "its process ended without a message"
+    text = log.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace").strip()
+    return text.splitlines()[-1] if text else "its process ended without a message"

@@ -4,10 +4,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from heedful.core.records import NO_ESTIMATE, Estimate
-from heedful.report.figures.draw import render_svg
 from heedful.report.pages.section_page import Heading
 from heedful.report.pages.section_render import three_decimals
 from heedful.results.document import Cell, FigureData, Section, Table
@@ -343,12 +341,3 @@ def pluralise(count: int, what: str) -> str:
     """
     many = f"{count:,}".replace(",", " ")
     return f"{many} {what if count != 1 else what.removesuffix('s')}"
-
-
-def write_svgs(sections: Sequence[Section], folder: Path) -> None:
-    """Write every figure to its own file, and delete those of an earlier page."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.svg"):
-        old.unlink()
-    for figure in (figure for one in sections for figure in one.figures):
-        (folder / f"{figure.name}.svg").write_text(render_svg(figure), encoding="utf-8")

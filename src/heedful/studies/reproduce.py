@@ -8,7 +8,9 @@ from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import ConfigError, DataError
 from heedful.core.timing import Progress, no_progress
 from heedful.pipeline.audit.run_lock import lock_folder
+from heedful.report.figures.draw import render_svg
 from heedful.report.pages.section_page import render_page_html, render_page_markdown
+from heedful.results.document import FigureData
 from heedful.studies.cell_results import StudyResults, collect_results
 from heedful.studies.claims import ClaimFinding, evaluate_claims
 from heedful.studies.figures import build_study_figures
@@ -20,13 +22,7 @@ from heedful.studies.grid import (
     describe_model,
     run_cells,
 )
-from heedful.studies.page import (
-    StudyOutcome,
-    build_heading,
-    build_sections,
-    pluralise,
-    write_svgs,
-)
+from heedful.studies.page import StudyOutcome, build_heading, build_sections, pluralise
 from heedful.studies.published_numbers import (
     PublishedNumbers,
     ReplicatedNumber,
@@ -104,9 +100,10 @@ def reproduce(
         failed = run_cells(to_run, folder, workers=workers, progress=progress)
         results = collect_results(cells, folder, read.sets)
         missing = tuple(one.name for one in cells if not one.done(folder))
-        outcome = _collect_outcome(read, results, {**found.absent, **left_out})
-        outcome = replace(outcome, failed=failed, quick=quick, missing=missing)
-        return _write_outputs(outcome, folder)
+        outcome = StudyOutcome(
+            read, results, *_evaluate(read, results), {**found.absent, **left_out}, failed
+        )
+        return _write_outputs(replace(outcome, quick=quick, missing=missing), folder)
 
 
 def _require_valid(
@@ -131,22 +128,26 @@ def _require_valid(
         )
 
 
-def _collect_outcome(
-    study: Study, results: StudyResults, absent: Mapping[str, str]
-) -> StudyOutcome:
+def _evaluate(
+    study: Study, results: StudyResults
+) -> tuple[list[ReplicatedNumber], list[ClaimFinding], list[FigureData]]:
     """Numbers, claims and figures of the finished cells."""
     renamed = {} if study.published_as is None else {study.published_as: study.main}
     known = PublishedNumbers.of(study.name, renamed)
     rows, claims = compare_numbers(results, known), evaluate_claims(study, results, known)
-    figures = build_study_figures(study, results, claims, rows)
-    return StudyOutcome(study, results, rows, claims, figures, absent)
+    return rows, claims, build_study_figures(study, results, claims, rows)
 
 
 def _write_outputs(outcome: StudyOutcome, folder: Path) -> Reproduction:
-    """Write page, Markdown, CSV and figures."""
+    """Write page, Markdown, CSV and figures; delete the figures of an earlier page."""
     rows, heading, sections = list(outcome.rows), build_heading(outcome), build_sections(outcome)
     write_atomic(folder / NUMBERS, render_csv(rows))
-    write_svgs(sections, folder / FIGURES)
+    (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+    for old in (folder / FIGURES).glob("*.svg"):
+        old.unlink()
+    for figure in outcome.figures:
+        path = folder / FIGURES / f"{figure.name}.svg"
+        path.write_text(render_svg(figure), encoding="utf-8")
     write_atomic(folder / MARKDOWN, render_page_markdown(heading, sections, figures=FIGURES))
     write_atomic(folder / PAGE, render_page_html(heading, sections, kind="reproduced"))
     return Reproduction(folder, rows, outcome.claims, outcome.absent, outcome.failed)
