@@ -182,7 +182,7 @@ def test_keys_reach_every_control_and_show_where_they_are(opened):
     page = opened()
     wanted = page.locator("a, summary, button, input, select").count()
     reached = {}
-    while len(reached) < 80:
+    while len(reached) < 400:
         page.keyboard.press("Tab")
         place, tag, name, outline = page.evaluate(FOCUSED)
         if place in reached or tag == "BODY":

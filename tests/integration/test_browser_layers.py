@@ -183,7 +183,7 @@ def test_without_javascript_the_tables_are_there_and_the_maps_are_not_offered(op
     page = opened(java_script_enabled=False)
     assert page.locator(".heads").is_visible()
     assert page.locator("figure.layers svg").count() == 2
-    assert page.locator("#layers noscript p").is_visible()
+    assert page.locator("#attention-maps noscript p").is_visible()
     assert not page.locator("#maps").is_visible()
 
 

@@ -10,7 +10,7 @@ import heedful
 from heedful.checks.sanity.plausibility.spec import NOT_FAITHFULNESS
 from heedful.planted.hand_built import draw_texts, hand_built_subjects
 from heedful.planted.texts import CUE_WORDS
-from heedful.report.sections.page import build_page
+from support.sections import names_of, sections_of
 
 WORDS = [f"w{number}" for number in range(CUE_WORDS)]
 
@@ -105,14 +105,16 @@ def test_scores_of_single_words():
 
 
 def test_the_page_shows_it_apart(honest):
-    (one,) = build_page(honest.records).apart
-    assert one.heads[:3] == ("AUPRC", "AUPRC beyond random", "words chosen, F1")
-    assert one.heads[3:] == ("spans chosen, F1", "among as many top words")
-    assert one.rows[0].name == "attention"
-    assert [row.control for row in one.rows][-2:] == [True, True]
+    found = sections_of(honest.records)
+    assert [one.name for one in found["descriptive"].parts] == ["check-plausibility"]
+    section = found["check-plausibility"]
+    (table,) = section.tables
+    assert table.head[1:4] == ("AUPRC", "AUPRC beyond random", "words chosen, F1")
+    assert table.head[4:-1] == ("spans chosen, F1", "among as many top words")
+    assert names_of(table)[0] == "attention"
+    assert [row[0].muted for row in table.rows][-2:] == [True, True]
+    assert "Do people point at the same words?" in section.title
+    assert any(NOT_FAITHFULNESS in one for one in section.words)
     html = honest.report(honest.folder / "page.html").read_text(encoding="utf-8")
-    section = html[html.index('<section id="apart">') :]
-    assert "Do people point at the same words?" in section
-    assert NOT_FAITHFULNESS in section
     assert "people’s words ranked early by attention" not in html  # no second table of the same
     assert NOT_FAITHFULNESS.split(":")[0] in honest.markdown()

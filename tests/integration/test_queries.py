@@ -15,8 +15,8 @@ from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.model_folder import save_model
 from heedful.planted import Case
-from heedful.report.pages.run_html import _sentences, script_json
-from heedful.report.sections.page import build_page
+from heedful.report.pages.section_render import script_json
+from heedful.report.sections.example_texts import build_example_texts
 from heedful.results.run_folder import RunFolder
 from support import question_subjects
 
@@ -75,7 +75,7 @@ def test_the_question_is_kept_and_shown_with_its_text(run):
     rows = RunFolder(run.folder).texts().whole().to_pylist()
     assert [row["question"] for row in rows] == [row["question"] for row in ROWS]
     assert [row["words"] for row in rows] == [row["paragraph"].split() for row in ROWS]
-    shown = script_json(_sentences(build_page(run.records)))
+    shown = script_json(build_example_texts(run.records).widget.data)
     assert ROWS[0]["question"].replace("<b>", "\\u003cb\\u003e") in shown
     assert "<b>" not in shown
 

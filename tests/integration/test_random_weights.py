@@ -13,10 +13,10 @@ import heedful
 from heedful.core.records import MissingMeasure
 from heedful.core.values import Explanation
 from heedful.methods import methods
-from heedful.report.sections.page import build_page
 from heedful.report.terminal.verdict_card import print_card
 from heedful.training.fit import fit
 from support.retraining import RECIPE, base, data, model
+from support.sections import sections_of
 
 SIZES = {"train": 400, "dev": 60, "test": 60}
 GRADIENTS = ("gradient", "input_x_gradient", "one_hot_gradient")
@@ -84,10 +84,12 @@ def test_a_layer_that_a_method_does_not_read_leaves_it_as_it_was(run):
 
 
 def test_the_page_has_every_setting(run):
-    (one,) = build_page(run.records).apart
-    assert one.heads == ("with all weights random, ρ",)
-    assert len(one.settings) == 8
-    assert {"attention", "early"} <= {*one.across}
+    found = sections_of(run.records)
+    (table,) = found["check-randomisation"].tables
+    assert table.head[1:-1] == ("with all weights random, ρ",)
+    (settings,) = found["check-randomisation-settings"].tables
+    assert len(settings.rows) == 8
+    assert {"attention", "early"} <= {*settings.head}
     html = run.report(run.folder / "page.html").read_text(encoding="utf-8")
     assert "cascade 2: attention" in html
 
@@ -118,8 +120,8 @@ def test_labels_that_taught_nothing_leave_what_reads_no_model(early):
         assert learned[name].low > 0
     assert "No nearer to the model with the labels than without: early." in found.why
     assert "Hardly dependent on the labels (ρ above 0.5): early (1.000" in found.why
-    (one,) = build_page(run.records).apart
-    assert one.heads[0] == "with labels shuffled, ρ"
+    (table,) = sections_of(run.records)["check-labels"].tables
+    assert table.head[1] == "with labels shuffled, ρ"
     names = [told["name"] for told in run.manifest["retrained"]]
     assert names.count("shuffled labels, seed 1") == 1
     assert min(max(told["dev_scores"]) for told in run.manifest["retrained"]) > 0.9  # by heart

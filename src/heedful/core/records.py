@@ -215,11 +215,11 @@ class CheckResult:
         return {str(row.predicted): row.estimate for row in self._only("predicted", measure, keys)}
 
     def by_layer(self, measure: str) -> dict[tuple[int, int | None], Estimate]:
-        """The estimates of a measure by layer and head; head None is the whole layer."""
+        """The estimates of a measure by layer and head; head None is the mean over heads."""
         return {
             (row.layer, row.head): row.estimate
-            for row in self.rows(measure, predicted=None, method=None)
-            if row.layer is not None
+            for row in self.rows(measure)
+            if row.layer is not None and row.predicted is None and row.method is None
         }
 
     @property

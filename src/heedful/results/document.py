@@ -4,33 +4,24 @@ Run, comparison, explanation, review and study pages are made of `Section`s. A s
 markup: text in it may come from users, and the renderer escapes it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import isnan
 from typing import Any, Literal
 
 from heedful.core.records import Estimate
 
 FigureRow = dict[str, Any]
-FigureKind = Literal[
-    "histogram",
-    "density",
-    "flow",
-    "layers",
-    "lines",
-    "heads",
-    "matrix",
-    "boxes",
-    "gap",
-    "whiskers",
-    "scores",
-    "spread",
-    "plane",
-    "dumbbell",
-    "curves",
-    "forest",
-]
-LONGEST_CLASS_NAME = 60  # characters of a class name in a figure
+FigureKind = Literal["histogram", "density", "flow", "heatmap", "intervals", "lines"]
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class FigurePanel:
+    """A panel of a chart of intervals: the title of its axis, which rows name, and its ends."""
+
+    x: str
+    span: Span
 
 
 def format_estimate(estimate: Estimate) -> str:
@@ -44,37 +35,35 @@ def format_estimate(estimate: Estimate) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FigureData:
-    """One figure before it is drawn; `rows` are its bins or points, `marks` go on top of them."""
+    """One figure before it is drawn; `rows` are its bins or points, `marks` are drawn over them.
+
+    Args:
+        name: Name of its file and anchor.
+        kind: The chart; its module in `report/figures/` says what rows and marks hold.
+        title: What it shows, in a few words.
+        caption: How to read it.
+        x: Title of the horizontal axis.
+        span: Ends of the horizontal axis.
+        classes: Names with a colour or a panel of their own; by default those of the rows.
+        rows: Bins, cells or points.
+        marks: Reference lines, bands, medians, faint points.
+        y: Title of the vertical axis.
+        y_span: Ends of the vertical axis.
+        panels: Panels of a chart of intervals that has several.
+    """
 
     name: str
     kind: FigureKind
     title: str
     caption: str
-    x: str
-    span: tuple[float, float]
-    classes: tuple[str, ...]
-    rows: tuple[FigureRow, ...]
-    marks: tuple[FigureRow, ...] = ()
-
-
-def shorten_class_names(figure: FigureData) -> FigureData:
-    """The same figure with class names that can be drawn: very long ones take minutes."""
-    short = {
-        name: f"{name[:LONGEST_CLASS_NAME]}… ({place})"
-        for place, name in enumerate(figure.classes, 1)
-        if len(name) > LONGEST_CLASS_NAME
-    }
-    if not short:
-        return figure
-
-    def rename(rows: tuple[FigureRow, ...]) -> tuple[FigureRow, ...]:
-        return tuple(
-            row | {"class": short.get(row["class"], row["class"])} if "class" in row else row
-            for row in rows
-        )
-
-    classes = tuple(short.get(name, name) for name in figure.classes)
-    return replace(figure, classes=classes, rows=rename(figure.rows), marks=rename(figure.marks))
+    x: str = ""
+    span: Span = (0.0, 1.0)
+    classes: tuple[str, ...] = ()
+    rows: Sequence[FigureRow] = ()
+    marks: Sequence[FigureRow] = ()
+    y: str = ""
+    y_span: Span = (0.0, 1.0)
+    panels: Sequence[FigurePanel] = ()
 
 
 @dataclass(frozen=True, slots=True)

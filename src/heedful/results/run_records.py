@@ -1,5 +1,6 @@
 """The records of one run, from which reports are made."""
 
+import re
 import tomllib
 import unicodedata
 from collections.abc import Collection, Mapping
@@ -54,6 +55,33 @@ class RunRecords:
         """The label in the data of each instance."""
         return _shown(self.columns.label)
 
+    @property
+    def level(self) -> float:
+        """The level of the intervals."""
+        return float(self.manifest.get("level", 0.95))
+
+    @property
+    def audited_layer(self) -> int | None:
+        """The layer under audit; None where the model has one attention or layers are averaged."""
+        if self.manifest.get("attention_path", "own") == "own":
+            return None
+        found = re.search(r"\blayer (\d+)\b", str(self.manifest.get("attention") or ""))
+        return int(found[1]) if found else None
+
+    def settings(self, check: str) -> Mapping[str, Any]:
+        """The settings of a check in the plan, with the plan's ε; empty where no plan was kept."""
+        try:
+            plan = tomllib.loads(self.plan)
+            shared = {"epsilon": plan["epsilon"]} if "epsilon" in plan else {}
+            return {**shared, **plan["settings"][check]}
+        except (tomllib.TOMLDecodeError, RecursionError, KeyError, TypeError):
+            return {}
+
+    def number_setting(self, check: str, name: str) -> float | None:
+        """A number among the settings of a check; None where the plan has none."""
+        found = self.settings(check).get(name)
+        return float(found) if isinstance(found, int | float) else None
+
     def column(self, check: str, measure: str, **keys: Any) -> TextValues:
         """One value per text; NaN where it is undefined or was not measured."""
         return self.columns.column(check, measure, **keys)
@@ -62,29 +90,6 @@ class RunRecords:
     def lengths(self) -> TextValues:
         """The number of words of each text; NaN where the run kept no words of it."""
         return text_lengths(self.texts, self.instances)
-
-    @cached_property
-    def settings(self) -> dict[str, dict[str, Any]]:
-        """The settings of each check in the plan, each with the plan's epsilon unless it has one.
-
-        Empty for a run whose plan cannot be read.
-        """
-        try:
-            plan = tomllib.loads(self.plan)
-        except (tomllib.TOMLDecodeError, RecursionError):
-            return {}
-        found, shared = plan.get("settings"), {k: plan[k] for k in ("epsilon",) if k in plan}
-        settings = found.items() if isinstance(found, dict) else ()
-        return {name: {**shared, **one} for name, one in settings if isinstance(one, dict)}
-
-    def setting(self, check: str, name: str) -> Any:
-        """A setting of a check in the plan; None where the plan has none."""
-        return self.settings.get(check, {}).get(name)
-
-    def number(self, check: str, name: str) -> float | None:
-        """A setting that is a number; None where the plan has none, or another kind of value."""
-        found = self.setting(check, name)
-        return float(found) if isinstance(found, int | float) else None
 
     def words_of(self, instances: Collection[int]) -> list[dict[str, Any]]:
         """The words and scores of some instances, in the order of the data."""

@@ -8,12 +8,13 @@ each other than with attention, 5 the average encoder compared with the BiLSTM, 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isnan, nan
+from math import nan
 
 from heedful.api.run import Run
 from heedful.core.records import Estimate
-from heedful.report.figures.figure_data import build_figures
+from heedful.report.sections.check_sections import list_figures
 from heedful.results.document import FigureData, FigureRow
+from heedful.results.figure_data import drop_empty, ends, interval_row
 from heedful.studies.cell_results import CellResults, StudyResults
 from heedful.studies.claims import ClaimFinding
 from heedful.studies.grid import describe_model
@@ -71,18 +72,16 @@ def _means(study: Study, measure: str, numbers: Sequence[Number]) -> list[Figure
 
 
 def _dot(name: str, whose: str, estimate: Estimate, *, certain: bool = False) -> FigureRow:
-    low, high = (estimate.value if isnan(x) else x for x in (estimate.low, estimate.high))
-    row = {"measure": name, "class": whose, "value": estimate.value}
-    return row | {"low": low, "high": high, "certain": certain}
+    return interval_row(estimate, **{"group": name, "class": whose, "certain": certain})
 
 
 def _forest(name: str, title: str, caption: str, rows: Sequence[FigureRow]) -> list[FigureData]:
-    """A forest plot of ours and published; its span includes zero. None without rows."""
-    ends = [row[end] for row in rows for end in ("low", "high")]
-    span = min((0.0, *ends)) - 0.05, max((0.0, *ends)) + 0.05
+    """Intervals of ours and the published values; the axis includes zero. Empty without rows."""
+    span = min((0.0, *ends(rows))) - 0.05, max((0.0, *ends(rows))) + 0.05
     x = "difference of Kendall's τ" if name in CLAIM_FIGURES else "Kendall's τ"
-    ours = (OURS, THEIRS)
-    return [FigureData(name, "forest", title, caption, x, span, ours, tuple(rows))] if rows else []
+    return drop_empty(
+        [FigureData(name, "intervals", title, caption, x, span, (OURS, THEIRS), tuple(rows))]
+    )
 
 
 def _distribution(cells: CellResults, measure: str, title: str, name: str) -> list[FigureData]:
@@ -96,7 +95,7 @@ def _distribution(cells: CellResults, measure: str, title: str, name: str) -> li
             caption=f"{one.caption}{which}",
             name=f"{measure}-{name}",
         )
-        for one in build_figures(records)
+        for one in list_figures(records)
         if one.name == measure
     ]
 

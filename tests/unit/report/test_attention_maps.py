@@ -105,7 +105,7 @@ def test_a_run_without_maps_has_none_and_damaged_ones_are_not_drawn():
 def test_maps_without_measures_by_layer_make_a_section():
     page = render_html(with_maps(maps(1, 2, 2).to_pylist()))
     assert 'id="maps"' in page
-    assert 'class="by-layer"' not in page
+    assert 'id="layers"' not in page
     assert shown(page)["tau"] == {}
 
 

@@ -146,7 +146,7 @@ def test_names_from_outside_stay_text(plain, text):
 def test_figures_hold_what_can_be_read(plain):
     degree, agreement, permutation = build_forest_figures(plain.record)
     assert (degree.title, len(degree.rows)) == ("Degree", 1)
-    assert [row["measure"] for row in permutation.rows] == ["median_tvd", "leverage"]
+    assert [row["group"] for row in permutation.rows] == ["median_tvd", "leverage"]
     assert len(agreement.rows) == 3  # layers are in the table
     low, high = permutation.span
     assert low == -high

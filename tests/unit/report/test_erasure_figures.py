@@ -7,9 +7,9 @@ from statistics import median
 
 import pyarrow as pa
 import pytest
+from heedful.report.figures.erasure import ORDERS, build_erasure_figures
 
 from heedful.report.figures.draw import build_chart, render_svg
-from heedful.report.figures.erasure import ORDERS, build_erasure_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.results.tables import PartitionedTable
 from support.records import records, tidy

@@ -7,10 +7,10 @@ from math import nan
 import numpy as np
 import pyarrow as pa
 import pytest
+from heedful.report.figures.faithfulness import PANELS, build_removal_figures, first_way
 
 from heedful.core.records import CheckResult
 from heedful.report.figures.draw import build_chart, render_svg, write_figures
-from heedful.report.figures.faithfulness import PANELS, build_removal_figures, first_way
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.run_html import render_html
 from heedful.results.tables import PartitionedTable

@@ -7,11 +7,11 @@ from dataclasses import replace
 from math import nan
 
 import pytest
+from heedful.report.figures.figure_data import MOST_CLASSES, build_figures
 
 from heedful.core.errors import RunError
 from heedful.core.records import Estimate
 from heedful.report.figures.draw import build_chart, render_svg, write_figures
-from heedful.report.figures.figure_data import MOST_CLASSES, build_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.self_contained_html import TEMPLATES
 from heedful.results.document import LONGEST_CLASS_NAME, shorten_class_names

@@ -10,7 +10,8 @@ import pytest
 
 from heedful.core.errors import RunError
 from heedful.core.records import Estimate
-from heedful.report.pages.run_html import render_html, script_json
+from heedful.report.pages.run_html import render_html
+from heedful.report.pages.section_render import script_json
 from heedful.report.pages.self_contained_html import TEMPLATES
 from support.html_page import LOADING, PageReader
 from support.records import MEASURES, NASTY, manifest, records
@@ -121,7 +122,7 @@ def test_without_words_the_page_says_so():
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_one_check_alone(name):
-    assert f"Measures of {name}" in render_html(records(checks=(name,)))
+    assert f'id="check-{name}"' in render_html(records(checks=(name,)))
 
 
 @pytest.mark.parametrize("count", [1, 3, 12])

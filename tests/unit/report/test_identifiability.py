@@ -4,15 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from heedful.report.sections.identifiability import MEASURES, build_identifiability
+from heedful.report.figures.identifiability import build_identifiability_figures
 
+from heedful.checks.attention.identifiability.sections import MEASURES, build_identifiability
 from heedful.core.records import CheckResult, Estimate, MeasureKey, describe_key
 from heedful.report.figures.draw import render_svg, write_figures
-from heedful.report.figures.identifiability import build_identifiability_figures
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
 from support.html_page import PageReader
 from support.records import estimated, records, tidy, transformer
+from support.sections import names_of, sections_of, values_of
 
 pytest.importorskip("altair")
 N, LAYERS, HEADS = 20, 3, 4
@@ -70,6 +71,18 @@ def test_every_layer_has_its_means_and_the_last_is_the_output():
         for head in layer.heads:
             setting = f"{layer.name}, head {head.number}"
             assert head.share.value == pytest.approx(means["no_effect_share", setting])
+
+
+def test_the_table_has_a_row_for_each_layer_and_each_head():
+    one, means = made()
+    (table,) = sections_of(one)["identifiability-numbers"].tables
+    assert names_of(table)[: HEADS + 1] == [
+        "layer 0",
+        *(f"layer 0, head {h}" for h in range(HEADS)),
+    ]
+    place = names_of(table).index("layer 1, head 2")
+    assert values_of(table, 1)[place] == pytest.approx(means["no_effect_share", "layer 1, head 2"])
+    assert [row[0].answer for row in table.rows if row[0].text == "layer 2"] == ["under audit"]
 
 
 def test_the_heads_with_the_most_are_named_with_interval_and_keys():
@@ -138,4 +151,4 @@ def test_what_was_not_measured_is_not_shown():
     assert [
         picture.name for picture in build_identifiability_figures(one, build_identifiability(one))
     ] == ["identifiability_no_effect"]
-    assert "figure.layers" in render_html(one)  # its style, though there is no section of layers
+    assert "layers" not in sections_of(one)  # its figures need no section of layers

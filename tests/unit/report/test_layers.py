@@ -9,22 +9,23 @@ from math import nan
 import numpy as np
 import pyarrow.compute as pc
 import pytest
-from heedful.report.sections.layers import build_layers, summarise_layers
+from heedful.checks.attention.agreement.layers import build_layers, summarise_layers
+from heedful.report.figures.layers import build_layer_figures
 from rich.console import Console
 
 from heedful.report.figures.draw import build_chart, render_svg, write_figures
-from heedful.report.figures.layers import build_layer_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
-from heedful.report.pages.run_html import STEPS, heat_class, render_html
+from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
+from heedful.report.pages.section_render import STEPS, heat_class
 from heedful.report.pages.self_contained_html import TEMPLATES, join_assets
-from heedful.report.sections.page import build_page
-from heedful.report.sections.provenance import read_audited_attention
 from heedful.report.terminal.verdict_card import print_card
+from heedful.results.audited_attention import read_audited_attention
 from heedful.results.run_records import RunRecords
 from heedful.results.tables import PartitionedTable
 from support.html_page import PageReader
 from support.records import NASTY, estimated, records, traced, transformer
+from support.sections import figures_of, names_of, sections_of, values_of
 
 pytest.importorskip("altair")
 
@@ -184,23 +185,27 @@ def test_the_attention_under_audit_is_told_wherever_the_verdict_is():
     assert f'<p class="why">{sentence}</p>' in render_html(one)
     assert f"\n{sentence}\n" in render_markdown(one)
     assert sentence in card(one)
-    rows = dict(next(group for group in build_page(one).facts if group.title == "Method").rows)
+    found = sections_of(one)
+    rows = dict(next(table for table in found["method"].tables if table.head[0] == "Method").rows)
     assert rows["attention under audit"] == "layer 2, mean over heads, first position"
     assert rows["attention path"].startswith("interface: ")
     assert rows["parity with the untouched model"] == "3e-07"
     assert rows["batches halved for memory"] == "2"
-    assert any("Heads are averaged" in limit for limit in build_page(one).limits)
+    assert any("Heads are averaged" in limit for limit in found["limits"].points)
 
 
 def test_the_page_of_a_model_with_one_attention_is_as_it_was():
     changes = {"attention_path": "own", "attention": "the model's one", "batches_halved": 0}
     plain = render_html(records(manifest_changes=changes))
-    for absent in ("layers", "under audit", "<dialog", "maps", "canvas", "thumbnail", "halved"):
+    for absent in ('"layers"', "under audit", "<dialog", "maps", "canvas", "thumbnail", "halved"):
         assert absent not in plain
-    css, js = join_assets(("page",), "css"), join_assets(("theme", "page"), "js")
+    css, js = (
+        join_assets(("page", "texts"), "css"),
+        join_assets(("theme", "elements", "texts"), "js"),
+    )
     assert f"<style>{css}</style>" in plain
     assert f"<script>{js}</script>" in plain
-    assert build_page(records()).layer_pictures == ()
+    assert not {"layers", "lines", "heads"} & {one.kind for one in figures_of(records())}
 
 
 def test_the_section_has_two_charts_a_table_of_heads_and_the_maps():
@@ -212,8 +217,16 @@ def test_the_section_has_two_charts_a_table_of_heads_and_the_maps():
     cells = [re.match(r"layer (\d), head (\d): τ (\S+) \[\S+, \S+\], n = 30", t) for t in titles]
     places = [(int(one[1]), int(one[2])) for one in cells if one]
     assert places == list(product(range(3), range(4)))
-    assert page.count('<tr class="audited"><th scope="row">layer 2') == 1
     assert ("id", "maps-data") in read.attributes
+
+
+def test_the_table_of_layers_has_their_means_and_marks_the_audited_one():
+    one = transformer(layers=3, heads=4)
+    (table,) = sections_of(one)["layers-numbers"].tables
+    assert names_of(table) == ["layer 0", "layer 1", "layer 2"]
+    assert [row[0].answer for row in table.rows] == ["", "", "under audit"]
+    wanted = [mean(one, "tau_leave_one_out", layer) for layer in range(3)]
+    assert values_of(table, 1) == pytest.approx(wanted)
 
 
 def test_one_head_under_audit_is_marked():
@@ -228,7 +241,7 @@ def test_colours_have_a_sign_a_depth_and_a_class_for_every_step():
     assert heat_class(-0.2, 0.2) == f"minus s{STEPS}"
     assert heat_class(0.0, 0.2) == "plus s0"
     assert heat_class(nan, 0.2) == "none"
-    css = (TEMPLATES / "layers.css").read_text()
+    css = (TEMPLATES / "page.css").read_text()
     for step in range(STEPS + 1):
         (found,) = re.findall(rf"\.s{step} {{ --s: ([\d.]+); }}", css)
         assert float(found) == pytest.approx(step / STEPS)

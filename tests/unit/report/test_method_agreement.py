@@ -7,25 +7,24 @@ from math import isnan
 
 import numpy as np
 import pytest
-from heedful.report.sections.method_agreement import (
+from heedful.report.figures.method_agreement import build_method_figures
+from rich.console import Console
+
+from heedful.checks import checks
+from heedful.checks.attention.agreement.compared_methods import (
     build_method_agreement,
     describe_length_limits,
     describe_nearest,
 )
-from rich.console import Console
-
-from heedful.checks import checks
 from heedful.report.figures.draw import build_chart, render_svg, write_figures
-from heedful.report.figures.method_agreement import build_method_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
-from heedful.report.pages.self_contained_html import join_assets
-from heedful.report.sections.page import build_page
 from heedful.report.terminal.verdict_card import print_card
 from support.html_page import PageReader
 from support.method_records import KINDS, with_methods
 from support.records import NASTY, records
+from support.sections import figures_of, names_of, sections_of
 
 pytest.importorskip("altair")
 PLAN = "[settings.agreement]\ntop = 4\n"
@@ -113,19 +112,16 @@ def test_the_section_stands_on_the_page_with_two_figures_and_a_table():
     assert "Do the methods agree with each other?" in page
     assert page.count('<figure class="matrix"') == 2
     assert "Mean share of the top 4 words" in page
-    rows = re.findall(r'<th scope="row">(\w+) <span class="grey">and</span> (\w+)</th>', page)
-    assert rows == list(combinations(KINDS, 2))
-    for kind in set(KINDS.values()):
-        assert f"<b>{kind}</b>" in page
+    (table,) = sections_of(with_methods())["methods-pairs"].tables
+    assert names_of(table) == [f"{one} and {other}" for one, other in combinations(KINDS, 2)]
     assert not re.search(r"\bnan\b", page, re.IGNORECASE)
 
 
 def test_a_run_without_further_methods_has_a_page_as_before():
     plain = render_html(records())
-    for absent in ('id="methods"', "#methods", "Do the methods agree", "matrix"):
+    for absent in ('id="methods"', '"#methods"', "Do the methods agree"):
         assert absent not in plain
-    assert f"<style>{join_assets(('page',), 'css')}</style>" in plain
-    assert build_page(records()).method_pictures == ()
+    assert "matrix" not in {figure.kind for figure in figures_of(records())}
     assert "Do the methods" not in render_markdown(records())
     assert "every pair of methods" not in card(records())
 
@@ -175,13 +171,12 @@ def test_the_figures_are_written_too(tmp_path):
     assert {"methods_tau.svg", "methods_tau.png", "methods_overlap.svg"} <= set(names)
 
 
-def test_markdown_has_the_sentence_and_the_matrix():
+def test_markdown_has_the_sentence_and_every_pair():
     text = render_markdown(with_methods(refused=("gradient",)))
     assert "### Do the methods agree with each other?" in text
     assert "\nNo ranking from gradient.\n" in text
-    (head,) = re.findall(r"^\| method \| kind \| texts \| .*$", text, re.MULTILINE)
-    assert head.count("|") == 4 + len(KINDS) - 1
-    assert re.search(r"^\| attention \| attention \| 30 \| – \| 0\.2", text, re.MULTILINE)
+    pattern = r"^\| attention and lime \| 0\.\d+ \\\[.*\\\] \| 0\.\d+ \\\[.*\\\] \| 30 \|$"
+    assert re.search(pattern, text, re.MULTILINE)
 
 
 def test_the_card_has_one_line_and_no_row_per_method():
@@ -196,6 +191,7 @@ def test_measures_of_methods_are_told_in_words():
     agreement = checks.spec("agreement")
     assert "lime" in agreement.measure("tau_pair", "lime").label
     assert agreement.measure("tau_references").role == "reference"
-    rows = {row.name: row.words for row in build_page(with_methods()).checks[0].rows}
-    assert rows["tau_leave_one_out (lime)"] == "lime and leave-one-out, τ"
-    assert rows["tau_leave_one_out"] == "attention and leave-one-out, τ"
+    (table,) = sections_of(with_methods())["check-agreement"].tables
+    rows = {row[0].note: row[0].text for row in table.rows}
+    assert rows["tau_leave_one_out (lime)"].startswith("lime and leave-one-out, τ")
+    assert rows["tau_leave_one_out"].startswith("attention and leave-one-out, τ")

@@ -8,8 +8,9 @@ from heedful.core.records import CheckResult, ClaimResult, Verdict
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
 from heedful.report.sections.check_power import describe_check_power, describe_check_powers
-from heedful.report.sections.multiverse import build_choices
+from heedful.report.sections.multiverse import build_choices, describe_choices
 from support.records import records
+from support.sections import names_of
 
 ROWS = (
     {"choice": "ε = 0.01", "used": "supported", "ranks": "supported"},
@@ -29,14 +30,17 @@ def verdict(rows=ROWS):
 
 def test_the_table_has_the_claims_that_were_examined_and_marks_what_differs():
     found = build_choices(verdict())
-    assert found.claims == ("used", "ranks")
-    assert [row.words for row in found.rows] == ["as in the verdict", "ε = 0.01", "<b>other</b>"]
-    marks = [[cell.other for cell in row.cells] for row in found.rows]
+    (table,) = found.tables
+    assert table.head == ("choice", "used", "ranks")
+    assert names_of(table) == ["as in the verdict", "ε = 0.01", "<b>other</b>"]
+    marks = [[cell.strong for cell in row[1:]] for row in table.rows]
     assert marks == [[False, False], [True, False], [False, True]]
-    assert found.sentence == (
+    assert found.words[-1] == describe_choices(verdict())
+    assert describe_choices(verdict()) == (
         "1 of 2 other choices leave the answer on ranks as it is; it changes with: <b>other</b>."
     )
     assert build_choices(verdict(rows=())) is None
+    assert describe_choices(verdict(rows=())) == ""
 
 
 def test_power_in_words():

@@ -8,18 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from heedful.report.figures.figure_data import BINS, MOST_CLASSES, OTHER, build_figures
 
 from heedful.checks import checks
-from heedful.core.records import Estimate
+from heedful.core.records import Estimate, EstimateRow
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.verdict.estimate import estimate_all
-from heedful.report.figures.figure_data import BINS, MOST_CLASSES, OTHER, build_figures
 from heedful.report.sections.example_texts import MOST, MOST_WORDS, choose_examples
-from heedful.report.sections.page import build_page
+from heedful.report.sections.page import build_sections, build_verdict_card
 from heedful.report.sections.slices import build_slices
 from heedful.results.run_records import sanitise_text
 from heedful.results.tables import PartitionedTable
 from support.records import MEASURES, measurements, records
+from support.sections import figures_of, names_of, sections_of, values_of
 
 
 def values(table, measure):
@@ -49,22 +50,43 @@ def test_controls_and_references_have_no_direction():
     assert checks.spec("adversarial").measure("certified_jsd").direction == "down"
 
 
-def test_the_page_tells_the_verdict():
-    page = build_page(records())
-    assert page.answer == "unfaithful"
-    assert page.headline.startswith("NOT FAITHFUL")
-    assert page.degree == Estimate(0.41, 0.36, 0.47, 90)
-    assert page.instead == "one_hot_gradient recovers 88% of the leave-one-out ranking."
-    assert page.summary == "100 texts of sample:movies (test)"
-    assert [one.name for one in page.claims] == ["used", "needed", "ranks", "exclusive", "robust"]
-    assert [one.name for one in page.checks] == list(MEASURES)
-    first = page.checks[0].rows[0]
-    assert (first.name, first.direction, first.undefined) == ("tau_gradient", "up", 10)
-    assert len(first.by_class) == 2
-    assert page.checks[0].missing == ("lost_measure: it was not there",)
-    assert any("5 texts were too short" in one for one in page.limits)
-    assert any("2 texts were cut" in one for one in page.limits)
-    assert ("total", "3.8 (5.0)") in page.facts[-1].rows
+def test_the_card_has_the_verdict():
+    card = build_verdict_card(records())
+    assert card.answer == "unfaithful"
+    assert card.headline.startswith("NOT FAITHFUL")
+    assert card.degree == Estimate(0.41, 0.36, 0.47, 90)
+    assert card.instead == "one_hot_gradient recovers 88% of the leave-one-out ranking."
+    assert card.summary == "100 texts of sample:movies (test)"
+    assert [name for name, *_ in card.claims] == ["used", "needed", "ranks", "exclusive", "robust"]
+
+
+def test_sections_are_in_order_and_their_names_in_the_navigation():
+    shown = [one.name for one in build_sections(records()) if one.short]
+    assert shown == [
+        *("claims", "checks", "figures", "sentences"),
+        *("slices", "limits", "method"),
+    ]
+    found = sections_of(records())
+    assert any("5 texts were too short" in one for one in found["limits"].points)
+    assert any("2 texts were cut" in one for one in found["limits"].points)
+    assert ("total", "3.8 (5.0)") in found["method"].tables[-1].rows
+
+
+def test_every_check_has_its_measures_with_intervals_and_by_class():
+    found = sections_of(records())
+    assert [one.name for one in found["checks"].parts] == [f"check-{name}" for name in MEASURES]
+    first = found["check-agreement"]
+    assert "No lost_measure: it was not there" in first.words
+    (table,), (classes,) = first.tables, found["check-agreement-classes"].tables
+    name, mean, count = table.rows[0]
+    assert (name.text[-1], name.note, mean.note) == ("↑", "tau_gradient", "10 undefined")
+    assert mean.estimate.low < mean.estimate.value < mean.estimate.high
+    assert (mean.span, count) == ((-1.0, 1.0), "90")
+    roles = {row[0].note: (row[0].answer, row[1].muted) for row in table.rows}
+    assert roles["tau_shuffled_leave_one_out"] == ("control", True)
+    assert roles["tau_gradient_leave_one_out"] == ("reference", True)
+    assert roles["tau_leave_one_out"] == ("", False)
+    assert classes.head == ("measure", "neg", "pos")
 
 
 def with_texts(one, name, values):
@@ -99,39 +121,51 @@ def test_rows_of_the_whole_data_set_and_of_settings_are_left_out():
 
 
 def sliced(one):
-    """The slices of a page whose estimates are those of an audit of the same values."""
+    """The table of slices whose estimates are those of an audit of the same values."""
     plan = Plan("model", "data", checks=("agreement",), resamples=100)
     labels = sorted(set(one.predicted))
     evidence = estimate_all(plan, one.columns, missing={}, labels=labels, lengths=one.lengths)
-    return build_slices(replace(one, verdict=replace(one.verdict, checks=evidence.results)))
+    checks = evidence.results
+    (table,) = build_slices(replace(one, verdict=replace(one.verdict, checks=checks))).tables
+    return table
+
+
+def groups_of(table):
+    """Names and numbers of texts of the slices of each group."""
+    found = {}
+    for group, name, *_, texts in table.rows:
+        last = group or last  # an empty name is that of the row above
+        found.setdefault(last, {})[name] = int(texts)
+    return found
 
 
 def test_slices_partition_the_texts_and_have_their_means():
     one = records(200)
-    slices = sliced(one)
-    for group in {part.group for part in slices}:
-        assert sum(part.texts for part in slices if part.group == group) == 200
+    table = sliced(one)
+    for group in groups_of(table).values():
+        assert sum(group.values()) == 200
     taus = values(one.measurements.whole(), "tau_leave_one_out")
-    for part in slices[:2]:
-        inside = [taus[i] for i in range(200) if one.predicted[i] == part.name]
-        want = np.mean([tau for tau in inside if tau is not None])
-        label = checks.spec("agreement").measure("tau_leave_one_out").label
-        assert part.estimates[label].value == pytest.approx(want)
-        assert part.estimates["degree"].n
+    place = table.head.index(checks.spec("agreement").measure("tau_leave_one_out").label)
+    for _, name, *cells, _ in table.rows:
+        inside = [taus[i] for i in range(200) if one.predicted[i] == name]
+        if inside:
+            want = np.mean([tau for tau in inside if tau is not None])
+            assert cells[place - 2].estimate.value == pytest.approx(want)
+    assert all(row[table.head.index("degree")].estimate.n for row in table.rows)
 
 
 def test_names_of_slices_are_sanitised():
-    names = [part.name for part in build_slices(records(10, ("a\x1b[2Jb", "c: d")))]
-    assert names == ["a\N{REPLACEMENT CHARACTER}[2Jb", "c: d"]
+    (table,) = build_slices(records(10, ("a\x1b[2Jb", "c: d"))).tables
+    assert [row[1] for row in table.rows] == ["a\N{REPLACEMENT CHARACTER}[2Jb", "c: d"]
 
 
 def test_quarters_of_length_hold_equal_lengths_together():
     one = records(40)
     words = [["w"] * (5 + i % 7) for i in range(40)]
     one = with_texts(one, "words", words)
-    parts = [part for part in sliced(one) if part.group == "Length"]
-    assert [part.name for part in parts] == ["5–6 words", "7–8 words", "9 words", "10–11 words"]
-    assert sum(part.texts for part in parts) == 40
+    parts = groups_of(sliced(one))["Length"]
+    assert list(parts) == ["5–6 words", "7–8 words", "9 words", "10–11 words"]
+    assert sum(parts.values()) == 40
 
 
 def test_histograms_count_every_defined_value_once():
@@ -157,7 +191,7 @@ def test_rare_classes_are_joined():
     picture = build_figures(one)[0]
     assert len(picture.classes) == MOST_CLASSES
     assert picture.classes[-1] == OTHER
-    assert build_page(one).classes == ()
+    assert not any(name.endswith("-classes") for name in sections_of(one))
 
 
 def test_words_of_rulers_do_not_overlap():
@@ -165,6 +199,11 @@ def test_words_of_rulers_do_not_overlap():
     heights = [mark["words_at"] for mark in picture.marks]
     assert len(heights) == 3
     assert all(b - a > 0.07 for a, b in pairwise(heights))
+
+
+def sample(one):
+    """What the page says about the texts it shows."""
+    return sections_of(one)["sentences"].words[0]
 
 
 def test_sentences_are_the_ends_and_a_draw_the_same_each_time():
@@ -183,7 +222,7 @@ def test_sentences_are_the_ends_and_a_draw_the_same_each_time():
     assert by_why["damning"] == set(ranked[:60])
     assert by_why["innocent"] == set(ranked[-60:])
     assert len(by_why["random"]) == 120
-    assert "240 of 1000 texts" in build_page(one).sampled
+    assert "240 of 1000 texts" in sample(one)
 
 
 def test_few_texts_are_all_shown_and_long_ones_are_cut():
@@ -191,7 +230,7 @@ def test_few_texts_are_all_shown_and_long_ones_are_cut():
     shown = choose_examples(one)
     assert [sentence.instance for sentence in shown] == list(range(30))
     assert {(len(s.words), s.more_words) for s in shown} == {(MOST_WORDS, 7)}
-    assert build_page(one).sampled == "All 30 texts."
+    assert sample(one) == "All 30 texts."
 
 
 def test_scores_are_shares_of_the_strongest_and_jsd_is_that_of_the_rows():
@@ -212,7 +251,7 @@ def test_words_of_texts_that_were_not_measured_are_not_shown():
     rows = one.measurements.whole()
     one = replace(one, measurements=PartitionedTable.of(rows.filter(pc.less(rows["instance"], 9))))
     assert [sentence.instance for sentence in choose_examples(one)] == list(range(9))
-    assert build_page(one).sampled == "All 9 texts."
+    assert sample(one) == "All 9 texts."
 
 
 def test_weights_of_zero_have_a_distance():
@@ -223,38 +262,48 @@ def test_weights_of_zero_have_a_distance():
 
 
 def test_without_words_or_adversary_the_page_says_so():
-    bare = build_page(records(kept=False))
-    assert bare.sentences == ()
-    assert "kept no words" in bare.sampled
-    assert {part.group for part in sliced(records(kept=False))} == {
-        "Predicted class",
-        "Prediction",
-    }
-    (first, *_) = build_page(records(10, adversarial=False)).sentences
+    bare = records(kept=False)
+    assert sections_of(bare)["sentences"].widget is None
+    assert "kept no words" in sample(bare)
+    assert set(groups_of(sliced(bare))) == {"Predicted class", "Prediction"}
+    (first, *_) = choose_examples(records(10, adversarial=False))
     assert "adversarial" not in first.scores
     assert first.jsd is None
 
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_one_check_alone_makes_a_page(name):
-    page = build_page(records(checks=(name,)))
-    assert [one.name for one in page.checks] == [name]
-    assert all(one.kind != "flow" for one in page.pictures)
+    one = records(checks=(name,))
+    assert [part.name for part in sections_of(one)["checks"].parts] == [f"check-{name}"]
+    assert all(figure.kind != "flow" for figure in figures_of(one))
 
 
 def test_values_that_do_not_exist_leave_their_figures_out():
-    page = build_page(records(estimate=Estimate(nan, nan, nan, 0)))
-    assert page.degree is None
-    assert all(one.kind != "flow" for one in page.pictures)
+    one = records(estimate=Estimate(nan, nan, nan, 0))
+    assert build_verdict_card(one).degree is None
+    assert all(figure.kind != "flow" for figure in figures_of(one))
 
 
 def test_no_rows_at_all_still_make_a_page():
     empty = replace(
         records(kept=False), measurements=PartitionedTable.of(measurements(0, ("neg", "pos")))
     )
-    page = build_page(empty)
-    assert page.sentences == ()
-    assert [one.kind for one in page.pictures] == ["flow"]  # it is drawn from the verdict
+    assert sections_of(empty)["sentences"].widget is None
+    assert [one.kind for one in figures_of(empty)] == ["flow"]  # it is drawn from the verdict
+
+
+def test_a_check_without_sections_shows_its_rows_by_key_and_its_figures_stand_with_all_others():
+    rows = tuple(
+        EstimateRow("median_tvd", Estimate(value, 0.0, 1.0, 9), layer=layer)
+        for layer, value in enumerate((0.25, 0.75))
+    )
+    one = records(checks=("permutation",))
+    result = replace(one.verdict.checks["permutation"], by=rows)
+    one = replace(one, verdict=replace(one.verdict, checks={"permutation": result}))
+    (table,) = sections_of(one)["check-permutation-keys"].tables
+    assert [row[1] for row in table.rows] == ["layer 0", "layer 1"]
+    assert values_of(table, 2) == [0.25, 0.75]
+    assert names_of(table) == ["median change of output when weights are shuffled"] * 2
 
 
 @pytest.mark.parametrize("sign", ["\x00", "\x1b", "\u202e", "\u2066", "\u2028", "\ud800", "\n"])

@@ -6,20 +6,21 @@ from io import StringIO
 from math import isnan, nan
 
 import pytest
-from heedful.report.sections.retraining_text import SCALES, SHARED, TWO_QUESTIONS, build_section
+from heedful.report.sections.retraining import CHECKS, read_retrained_checks
 from rich.console import Console
 
+from heedful.checks.retraining.adversary.sections import SCALES
+from heedful.checks.retraining.necessity.sections import TWO_QUESTIONS
+from heedful.checks.retraining.seeds.sections import SHARED
 from heedful.core.records import CheckResult, Estimate
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
-from heedful.report.pages.self_contained_html import join_assets
-from heedful.report.sections.page import build_page
 from heedful.report.sections.retrained_models import describe_models, read_retrained_models
-from heedful.report.sections.retraining import CHECKS, read_retrained_checks
 from heedful.report.terminal.verdict_card import print_card
 from support.html_page import PageReader
 from support.records import NASTY, records, transformer
 from support.retrained_records import CLAIM_OF, MODELS, N, retrained
+from support.sections import figures_of, names_of, sections_of, values_of
 
 pytest.importorskip("altair")
 SENTENCE = (
@@ -34,8 +35,8 @@ def card(one, width=100):
     return " ".join(console.file.getvalue().replace("│", " ").split())
 
 
-def parts(one):
-    return {part.name: part for part in build_section(one, read_retrained_checks(one)).parts}
+def part(one, name):
+    return sections_of(one)[f"retraining-{name}"]
 
 
 def test_means_by_seed_and_by_weight_are_those_of_the_rows():
@@ -68,53 +69,56 @@ def test_settings_come_from_the_plan_and_may_be_missing():
         '[settings.necessity]\nmargin = "x"',
     ):
         assert read_retrained_checks(retrained(plan=plan))["necessity"].setting("margin") is None
-        assert "Retraining</h2>" in render_html(retrained(plan=plan))
+        assert "retraining" in sections_of(retrained(plan=plan))
 
 
-def test_both_questions_on_uniform_attention_stand_side_by_side():
-    part = parts(retrained())["necessity"]
-    (used, swap), (needed, gain) = part.boxes
-    assert (used, needed) == ("Used as it is", "Needed when trained")
-    assert "by 0.150 [0.130, 0.170] (TVD)" in swap
-    assert "gains 0.250 [0.230, 0.270] in accuracy" in gain
-    assert gain.endswith("A difference of less than 0.01 counts as none.")
-    assert part.notes == (TWO_QUESTIONS,)
-    assert "counts as none" not in str(parts(retrained(plan=""))["necessity"].boxes)
+def test_both_questions_on_uniform_attention_are_answered():
+    found = part(retrained(), "necessity")
+    _, used, needed, two = found.words
+    assert "by 0.150 [0.130, 0.170] (TVD)" in used
+    assert "gains 0.250 [0.230, 0.270] in accuracy" in needed
+    assert needed.endswith("A difference of less than 0.01 counts as none.")
+    assert two == TWO_QUESTIONS
+    assert "counts as none" not in str(part(retrained(plan=""), "necessity").words)
 
 
-def test_adversaries_and_deceivers_have_a_row_each_and_their_scales():
-    found = parts(retrained())
-    adversary, deception = found["adversary"], found["deception"]
-    assert [row.name for row in adversary.rows] == [
+def test_adversaries_have_a_row_each_and_their_scales():
+    found = part(retrained(), "adversary")
+    (table,) = found.tables
+    assert names_of(table) == [
         "λ 0.001, from scratch",
         "λ 0.01, from scratch",
         "λ 0.001, from base",
         "the model under audit",
     ]
-    assert [row.reported for row in adversary.rows] == [False, False, True, False]
-    assert isnan(adversary.rows[-1].cells[0].value)
-    assert adversary.notes == (SCALES,)
-    assert [row.name for row in deception.rows] == [
-        "before",
-        "λ 0.001",
-        "λ 0.01",
-        "without the words",
-    ]
-    assert [row.cells[1].value for row in deception.rows] == [1.0, 1.0, 0.5, 0.45]
-    assert "reaches 0.450 [0.430, 0.470], a loss of 0.550" in deception.notes[0]
-    named = "without the words he, seed <b>, seed 0"
-    notes = parts(retrained(models=[{"name": named, "epochs": 3}]))["deception"].notes
-    assert notes[0] == "Hidden are the words he, seed <b>."
-    assert "−0.500 [−0.520, −0.480] over an adversary" in found["guide"].notes[0]
+    reported = [getattr(row[0], "answer", "") for row in table.rows]
+    assert reported == ["", "", "reported above", ""]
+    assert values_of(table, 1)[-1] is None
+    assert found.words[-1] == SCALES
     turned = retrained(plan="[settings.adversary]\nreverse = true\n")
-    assert "KL(base ‖ own)" in parts(turned)["adversary"].notes[0]
+    assert "KL(base ‖ own)" in part(turned, "adversary").words[-1]
+
+
+def test_deceivers_have_a_row_each_beside_the_control():
+    found = part(retrained(), "deception")
+    (table,) = found.tables
+    assert names_of(table) == ["before", "λ 0.001", "λ 0.01", "without the words"]
+    assert values_of(table, 2) == [1.0, 1.0, 0.5, 0.45]
+    assert "reaches 0.450 [0.430, 0.470], a loss of 0.550" in found.words[-1]
+    named = "without the words he, seed <b>, seed 0"
+    words = part(retrained(models=[{"name": named, "epochs": 3}]), "deception").words
+    assert "Hidden are the words he, seed <b>." in words
+
+
+def test_guided_models_are_compared():
+    assert "−0.500 [−0.520, −0.480] over an adversary" in part(retrained(), "guide").words[-1]
 
 
 def test_models_that_share_their_pretraining_are_said_to():
     tuned = {"attention_path": "interface", "attention": "layer 1, mean over heads"}
-    assert SHARED in parts(retrained(**tuned))["seeds"].notes
-    assert SHARED not in str(parts(retrained()))
-    assert SHARED not in str(parts(retrained(("guide",), **tuned)))
+    assert SHARED in part(retrained(**tuned), "seeds").words
+    assert SHARED not in str(sections_of(retrained()))
+    assert SHARED not in str(sections_of(retrained(("guide",), **tuned)))
 
 
 def test_every_model_is_told_with_how_its_training_ended():
@@ -136,8 +140,9 @@ def test_every_model_is_told_with_how_its_training_ended():
     assert isnan(third.cpu)
     page = render_html(retrained())
     assert page.count(SENTENCE) == 1
-    assert "<td>limit of epochs</td>" in page
-    assert '<td class="right">10.2</td>' in page  # 9.25 and 1
+    (table,) = sections_of(retrained())["retrained-models-table"].tables
+    assert [row[3] for row in table.rows] == [one.ended for one in (first, second, third)] + [""]
+    assert table.rows[-1][-1] == "10.2"  # 9.25 and 1
     assert SENTENCE in render_markdown(retrained())
     for width in (60, 100):
         assert SENTENCE in card(retrained(), width)
@@ -172,9 +177,7 @@ def test_runs_without_such_checks_have_no_such_section(one):
     page = render_html(one)
     assert "#retraining" not in page
     assert 'id="retraining"' not in page
-    assert join_assets(("retrained",), "css") not in page
-    assert build_page(one).retraining is None
-    assert build_page(one).retrained_pictures == ()
+    assert not set(CHECKS) & {figure.name for figure in figures_of(one)}
     for told in (render_markdown(one), card(one)):
         assert "models retrained" not in told
 
@@ -182,17 +185,18 @@ def test_runs_without_such_checks_have_no_such_section(one):
 @pytest.mark.parametrize("models", [None, ()])
 def test_runs_that_kept_no_models_still_have_a_page(models):
     one = retrained(models=models)
-    page = render_html(one)
-    assert "Every model<" not in page
-    assert 'id="figure-seeds"' in page
+    found = sections_of(one)
+    assert "retrained-models" not in found
+    assert [figure.name for figure in found["retraining-seeds"].figures] == ["seeds"]
     assert "models retrained" not in card(one)
 
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_each_check_alone(name):
-    page = render_html(retrained((name,)))
-    assert f'id="figure-{name}"' in page
-    assert page.count('class="part"') == 1
+    found = sections_of(retrained((name,)))
+    assert [figure.name for figure in found[f"retraining-{name}"].figures] == [name]
+    parts = [one.name for one in found["retraining"].parts]
+    assert parts == [f"retraining-{name}", "retrained-models"]
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -204,8 +208,8 @@ def test_a_check_that_could_not_be_made_says_why(name):
     assert f"So {name}." in page
     assert "the data has no training split &lt;b&gt;" in page
     assert reason not in page
-    part = parts(one)[name]
-    assert (part.boxes, part.notes, part.rows) == ((), (), ())
+    found = part(one, name)
+    assert (found.tables, found.figures, len(found.words)) == ((), (), 1)
 
 
 def test_values_that_do_not_exist_leave_their_figures_out():
@@ -243,19 +247,17 @@ def test_every_check_has_its_claim():
 
 
 def test_training_without_words_is_a_table_of_methods_with_the_control():
-    found = parts(retrained(("roar",)))["roar"]
-    assert found.columns == ("accuracy", "lost beyond random")
-    assert [(row.name, row.cells[0].value) for row in found.rows] == [
-        ("whole texts", 1.0),
-        ("attention", 0.25),
-        ("random", 0.75),
-    ]
-    assert found.rows[1].cells[1].value == 0.5
-    assert not found.rows[2].cells[1].n
-    assert "reveal what was removed" in found.notes[0]
+    found = part(retrained(("roar",)), "roar")
+    (table,) = found.tables
+    assert table.head == ("words removed by", "accuracy", "lost beyond random")
+    assert names_of(table) == ["none: whole texts", "attention", "random"]
+    assert values_of(table, 1) == [1.0, 0.25, 0.75]
+    assert values_of(table, 2) == [None, 0.5, None]
+    assert "reveal what was removed" in found.words[-1]
 
 
-def test_a_copy_is_told_with_how_alike_it_is():
-    found = parts(retrained(("off_manifold",)))["off_manifold"]
-    assert [(row.name, row.cells[0].value) for row in found.rows] == [("attention", 0.15)]
-    assert "predicts the same on 0.950 [0.930, 0.970] of them" in found.notes[0]
+def test_a_copy_is_described_with_how_alike_it_is():
+    found = part(retrained(("off_manifold",)), "off_manifold")
+    (table,) = found.tables
+    assert (names_of(table), values_of(table, 1)) == (["attention"], [0.15])
+    assert "predicts the same on 0.950 [0.930, 0.970] of them" in found.words[-1]

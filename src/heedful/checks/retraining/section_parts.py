@@ -1,11 +1,12 @@
 """What the sections of checks that retrain share: estimates by λ, and the frame of a section."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import inf, isclose, isnan
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import isclose, isnan
 
 from heedful.core.records import NO_ESTIMATE, CheckResult, Estimate
 from heedful.results.document import Cell, Section, Table
+from heedful.results.figure_data import weight_order
 from heedful.results.run_records import RunRecords, sanitise_text
 
 Content = tuple[Sequence[str], Sequence[Table]]  # paragraphs and tables
@@ -50,47 +51,15 @@ def method_rows(result: CheckResult, *measures: str) -> Iterator[Row]:
             yield estimate_row(sanitise_text(method), *found)
 
 
-@dataclass(frozen=True, slots=True)
-class WeightResult:
-    """One λ, of one start where there are several; `reported` is the one the check reports."""
-
-    weight: str
-    start: str
-    found: Mapping[str, Estimate]
-    reported: bool
-
-
-def read_weights(result: CheckResult, measures: Iterable[str]) -> tuple[WeightResult, ...]:
-    """Every λ from the smallest up, start by start."""
-    measures = tuple(measures)
-    settings = dict.fromkeys(
-        row.setting for name in measures for row in result.rows(name) if row.setting
-    )
-    every = [_weight_result(result, measures, str(setting)) for setting in settings]
-    return tuple(
-        sorted(every, key=lambda one: (one.start != "scratch", one.start, weight_order(one)))
-    )
-
-
-def _weight_result(result: CheckResult, measures: Sequence[str], setting: str) -> WeightResult:
-    here = {name: result.of(name, setting=setting) for name in measures}
-    weight, _, start = setting.partition(", ")
-    same = all(isclose(result.of(name).value, one.value) for name, one in here.items())
-    return WeightResult(sanitise_text(weight), sanitise_text(start), here, same)
-
-
-def weight_order(one: WeightResult) -> float:
-    """The number of a λ; infinite where it is not a number."""
-    try:
-        value = float(one.weight.removeprefix("λ "))
-    except ValueError:
-        return inf
-    return inf if isnan(value) else value
-
-
 def weight_rows(result: CheckResult, measures: Sequence[str]) -> Iterator[Row]:
-    """A row for every λ."""
-    for one in read_weights(result, measures):
-        start = f", from {one.start}" if one.start else ""
-        name = Cell(f"{one.weight}{start}", answer="reported above" if one.reported else "")
-        yield estimate_row(name, *one.found.values())
+    """A row for every λ from the smallest up, start by start; the one reported has a badge."""
+    settings = {str(row.setting) for name in measures for row in result.rows(name) if row.setting}
+    places = [setting.partition(", ")[::2] for setting in settings]
+    for weight, start in sorted(
+        places, key=lambda one: (one[1] != "scratch", one[1], weight_order(one[0]))
+    ):
+        setting = f"{weight}, {start}" if start else weight
+        found = {name: result.of(name, setting=setting) for name in measures}
+        reported = all(isclose(result.of(name).value, one.value) for name, one in found.items())
+        name = sanitise_text(f"{weight}, from {start}" if start else weight)
+        yield estimate_row(Cell(name, answer="reported above" if reported else ""), *found.values())

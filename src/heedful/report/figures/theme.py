@@ -1,13 +1,17 @@
 """What all charts share: colours, letters, and how rows reach them."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from heedful.checks.spec import CONTROL_METHODS
+from heedful.results.figure_data import format_two_decimals
 
 # Okabe and Ito's colours, distinct for every common form of colour vision. The page repaints
 # exactly these values for its dark side, so charts use no others.
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#b0609a", "#8a6d00", "#4aa3d8")
 INK, QUIET, GRID = "#22272e", "#6b7280", "#e3e6ea"
+LONG_LABEL = 24  # characters from which labels of a legend stand below each other
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 
@@ -18,6 +22,11 @@ def chart_data(rows: Iterable[Mapping[str, Any]]) -> Any:
     # as one string: altair would copy and check every number of a table many times over
     text = json.dumps(list(rows), ensure_ascii=False)
     return alt.InlineData(values=text, format=alt.JsonDataFormat(type="json"))
+
+
+def rows_with(rows: Iterable[Mapping[str, Any]], key: str) -> Any:
+    """The rows that have this key, as a chart takes them."""
+    return chart_data(row for row in rows if key in row)
 
 
 def chart_theme(background: str) -> dict[str, Any]:
@@ -45,3 +54,43 @@ def chart_theme(background: str) -> dict[str, Any]:
     view = {"stroke": None}
     look = {"axis": axis, "title": text, "legend": legend, "view": view, "font": FONT}
     return {**look, "background": background}
+
+
+def palette(names: Sequence[str]) -> list[str]:
+    """A colour for each name in turn; control methods are grey."""
+    others = [name for name in names if name not in CONTROL_METHODS]
+    colours = {name: SERIES[place % len(SERIES)] for place, name in enumerate(others)}
+    return [colours.get(name, QUIET) for name in names]
+
+
+def class_colour(names: Sequence[str], channel: Any = None, title: str | None = None) -> Any:
+    """A colour for each class, with a legend above the chart where there are several."""
+    import altair as alt
+
+    channel = channel or alt.Color
+    if len(names) < 2:
+        return channel(value=SERIES[0])
+    legend = alt.Legend(
+        title=title,
+        orient="top",
+        offset=6,
+        columns=3 if max(map(len, names)) < LONG_LABEL else 1,
+        labelLimit=300,
+        symbolOpacity=0.9,
+    )
+    scale = alt.Scale(domain=list(names), range=palette(names))
+    return channel("class:N", scale=scale, legend=legend)
+
+
+def spread_labels(marks: Iterable[Mapping[str, Any]], gap: float) -> list[dict[str, Any]]:
+    """Rules from the lowest up, each with a height for its label that leaves room for the next.
+
+    >>> [one["words_at"] for one in spread_labels([{"rule": r, "label": ""} for r in (2, 1)], 3)]
+    [1, 4]
+    """
+    placed: list[dict[str, Any]] = []
+    for mark in sorted((one for one in marks if "rule" in one), key=lambda one: one["rule"]):
+        free = placed[-1]["words_at"] + gap if placed else mark["rule"]
+        label = f"{mark['label']} {format_two_decimals(mark['rule'])}"
+        placed.append({**mark, "label": label, "words_at": max(mark["rule"], free)})
+    return placed

@@ -25,6 +25,7 @@ from heedful.report.pages.section_page import Heading, render_page_html, render_
 from heedful.report.pages.section_render import three_decimals
 from heedful.report.sections.check_measures import ARROWS
 from heedful.results.document import Cell, FigureData, FigureRow, Section, Table
+from heedful.results.figure_data import drop_empty, ends, interval_rows
 from heedful.results.run_records import sanitise_text
 
 SIDES = ("first", "second", "difference")
@@ -284,46 +285,41 @@ def format_difference(estimate: Estimate) -> str:
 
 def build_forest_figures(compared: ComparisonRecord) -> tuple[FigureData, ...]:
     """A figure for each check that both sides have; the degree stands first, on its own."""
-    pairs = compared.pairs[:MOST_PAIRS]
     by_check: dict[str, list[FigureRow]] = {}
-    for pair in pairs:
+    for pair in compared.pairs[:MOST_PAIRS]:
         for group in group_differences(pair):
-            rows = by_check.setdefault(group.check, [])
-            rows += [
-                _figure_row(pair, one) for one in group.rows if not isnan(one.difference.value)
-            ]
+            by_check.setdefault(group.check, []).extend(_figure_rows(pair, group))
     return tuple(
-        _forest(f"differences-{place}", check or "Degree", rows, compared)
-        for place, (check, rows) in enumerate(by_check.items())
-        if rows
+        drop_empty(
+            _forest(f"differences-{place}", check or "Degree", rows, compared)
+            for place, (check, rows) in enumerate(by_check.items())
+        )
     )
 
 
-def _figure_row(pair: SidePair, one: Difference) -> FigureRow:
-    value, low, high = one.difference.value, one.difference.low, one.difference.high
-    return {
-        "measure": display_name(one.key),
-        "class": sanitise_text(pair.second),
-        "value": value,
-        "low": value if isnan(low) else low,
-        "high": value if isnan(high) else high,
-        "certain": one.certain,
-    }
+def _figure_rows(pair: SidePair, group: DifferenceGroup) -> list[FigureRow]:
+    second = sanitise_text(pair.second)
+    return interval_rows(
+        (
+            one.difference,
+            {"group": display_name(one.key), "class": second, "certain": one.certain},
+        )
+        for one in group.rows
+    )
 
 
 def _forest(
     name: str, title: str, rows: Sequence[FigureRow], compared: ComparisonRecord
 ) -> FigureData:
-    names = list(dict.fromkeys(row["measure"] for row in rows))
-    shown = tuple(row for row in rows if row["measure"] in names[:MOST_ROWS])
-    most = ROOM * max(abs(row[end]) for row in shown for end in ("low", "value", "high")) or 1.0
+    names = list(dict.fromkeys(row["group"] for row in rows))
+    shown = [row for row in rows if row["group"] in names[:MOST_ROWS]]
+    most = ROOM * max(map(abs, ends(shown)), default=0.0) or 1.0
     left = f" The first {MOST_ROWS} of {len(names)} are drawn." if len(names) > MOST_ROWS else ""
     return FigureData(
-        name=name,
-        kind="forest",
-        title=title,
-        caption=f"Bars are {100 * compared.level:g} % intervals; filled: certain after "
-        f"correction.{left}",
+        name,
+        "intervals",
+        title,
+        f"Bars are {100 * compared.level:g} % intervals; filled: certain after correction.{left}",
         x=f"difference from {sanitise_text(compared.pairs[0].first)}",
         span=(-most, most),
         classes=tuple(sanitise_text(pair.second) for pair in compared.pairs[:MOST_PAIRS]),

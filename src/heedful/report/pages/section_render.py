@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.core.records import Estimate
 from heedful.report.figures.draw import render_svg
-from heedful.report.figures.figure_data import format_two_decimals
 from heedful.results.document import Cell, FigureData, Section, Table
+from heedful.results.figure_data import format_two_decimals
 
 if TYPE_CHECKING:
     import jinja2
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 STEPS = 20  # of colour in a table; the style sheet has a class for each
 WIDE = 17  # columns from which a coloured table has room for colours only
-NUMBER = re.compile(r"[\d.,\u2212\u2013]+")  # such cells stand to the right
+NUMBER = re.compile(r"\u2212?\d[\d.,]*")
 # what Markdown or the HTML inside it would take for markup
 MARKUP = re.compile(r"([\\`*_{}\[\]#|<>&~$])")
 # what could end a script element or a line of it, in any reading of HTML or JavaScript
@@ -34,12 +34,13 @@ def render_section(environment: "jinja2.Environment", section: Section) -> "Mark
         "short": two_decimals,
         "place": ruler_position,
         "depth": heat_class,
+        "heads": align_heads,
         "grid": group_rows,
         "kind": table_class,
         "svg": lambda one: Markup(render_svg(one)),  # noqa: S704 - drawn here
         "script": lambda one: Markup(script_json(one)),  # noqa: S704 - nothing in it is markup
     }
-    environment.tests["number_like"] = lambda text: bool(NUMBER.fullmatch(text))
+    environment.tests["number_like"] = is_number
     html = environment.get_template("section.html.j2").render(section=section)
     return Markup(html)  # noqa: S704 - escaped by the template
 
@@ -101,6 +102,20 @@ def group_rows(table: Table) -> list[tuple[int, tuple[Cell, ...]]]:
             first = place
             spans.append(1)
     return list(zip(spans, rows, strict=True))
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number; such cells stand to the right."""
+    return bool(NUMBER.fullmatch(text))
+
+
+def align_heads(table: Table) -> list[tuple[str, bool]]:
+    """Each heading, and whether its column has numbers, which stand to the right."""
+    columns = zip(
+        *([one if isinstance(one, str) else "" for one in row] for row in table.rows), strict=True
+    )
+    right = [place > 0 and any(map(is_number, one)) for place, one in enumerate(columns)]
+    return list(zip(table.head, right or [False] * len(table.head), strict=True))
 
 
 def table_class(table: Table) -> str:
@@ -180,7 +195,8 @@ def cell_markdown(cell: Cell) -> str:
     if text:
         answer = f"({answer})" if answer else ""
     shown = " ".join(filter(None, (text, answer)))
-    note = f": {escape_markdown(cell.note)}" if cell.note else ""
+    joint = ": " if cell.estimate is None else ", "
+    note = f"{joint}{escape_markdown(cell.note)}" if cell.note else ""
     return f"**{shown}**{note}" if cell.strong and shown else f"{shown}{note}"
 
 

@@ -31,7 +31,7 @@ class MeasureRow:
     def label(self) -> Cell:
         """The cell that names the row: what it is, where its values point, and its plain name."""
         return Cell(
-            f"{self.words or self.name} {ARROWS[self.direction]}".strip(),
+            f"{self.words or self.name}\N{NO-BREAK SPACE}{ARROWS[self.direction]}".strip(),
             answer="" if self.role == "measure" else self.role,
             muted=self.role != "measure",
             note=self.name if self.words else "",
@@ -56,7 +56,7 @@ class CheckTable:
 
 def build_checks(records: RunRecords) -> Section:
     """A part for each check with a vote or a claim; descriptive checks stand apart."""
-    level = records.manifest.get("level", 0.95)
+    level = records.level
     classes = _classes(records.verdict)
     return Section(
         "checks",

@@ -40,7 +40,7 @@ def build_retraining(records: RunRecords, parts: Sequence[Section]) -> Section |
     models = read_retrained_models(records.manifest)
     if not parts and not models:
         return None
-    level = records.manifest.get("level", 0.95)
+    level = records.level
     return Section(
         "retraining",
         "Retraining",

@@ -1,5 +1,8 @@
 """What `adversarial` asks, measures and concludes."""
 
+from functools import partial
+from math import log
+
 from heedful.checks.spec import (
     JSD,
     CheckSpec,
@@ -10,6 +13,7 @@ from heedful.checks.spec import (
     always,
 )
 from heedful.core.records import CLAIMS, Claim, Estimate
+from heedful.results.figure_data import FigureWords, densities_by_weight
 
 NAME = "adversarial"
 
@@ -46,6 +50,27 @@ def _vote(claim: Claim) -> ClaimVote:
     )
 
 
+SEARCHES = (
+    FigureWords(
+        "epsilon_max_jsd",
+        "Most distant attention found",
+        "To the right: the published search finds distant weights with the same output.",
+        "ε-max JSD",
+    ),
+    FigureWords(
+        "ascent_jsd",
+        "Most distant attention found by linear programs",
+        "To the right: linear programs find distant weights with the same output.",
+        "JSD",
+    ),
+    FigureWords(
+        "certified_jsd",
+        "Most distant attention there is",
+        "To the right: distant weights with the same output exist.",
+        "certified JSD",
+    ),
+)
+
 SPEC = CheckSpec(
     NAME,
     "How far can attention change without changing the output?",
@@ -75,4 +100,5 @@ SPEC = CheckSpec(
     votes=tuple(_vote(claim) for claim in CLAIMS if claim in ("used", "ranks", "exclusive")),
     sliced=("of_bound",),
     quick={"steps": 50},
+    figures=partial(densities_by_weight, check=NAME, most=log(2), words=SEARCHES),
 )

@@ -1,120 +1,87 @@
 """Whether methods agree with each other, before attention is compared with any of them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from math import isnan
 
-from heedful.core.records import Estimate
-from heedful.results.document import format_estimate
+from heedful.core.records import CheckResult, Estimate
+from heedful.results.document import Cell, Section, Table, format_estimate
 from heedful.results.run_records import RunRecords, sanitise_text
 
-KINDS = ("attention", "sensitivity", "saliency", "control")
+PairEstimates = Mapping[tuple[str, str], Estimate]
 YARDSTICK = "leave_one_out"
-COVERED = 0.95  # of the texts: a method that ranks only short ones is listed apart
+COVERED = 0.95  # of the texts: a method that ranks only short ones is listed separately
+NEAREST = 3  # methods that are named
+KINDS = (
+    "Kinds: attention, where the model looks; sensitivity, how fast the output moves with a word's "
+    "vector; saliency, what the word adds to the output; control, nothing. Methods of one kind can "
+    "agree because they share their arithmetic: occlusion and leave-one-out both take a word away, "
+    "lime, kernel_shap and shapley hide many."
+)
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedMethod:
-    """A method: its name, its kind, the longest text it takes and how many texts it ranked."""
-
-    name: str
-    kind: str
-    at_most: str
-    texts: int
-
-
-@dataclass(frozen=True, slots=True)
-class MethodPair:
-    """Two methods: how alike they rank, and how many of their top words they share."""
-
-    one: str
-    other: str
-    tau: Estimate
-    overlap: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class MethodAgreement:
-    """All methods by kind, their pairs, and a sentence on whether the references agree.
-
-    `refused` ranked no text, `top` is how many top words are compared where that is known.
-    """
-
-    methods: tuple[ComparedMethod, ...]
-    pairs: tuple[MethodPair, ...]
-    refused: tuple[str, ...]
-    sentence: str
-    top: int | None
-    level: float
-
-    @property
-    def few(self) -> dict[str, ComparedMethod]:
-        """The methods that ranked clearly fewer texts than others."""
-        most = max((one.texts for one in self.methods), default=0)
-        return {one.name: one for one in self.methods if one.texts < COVERED * most}
-
-    def with_yardstick(self) -> dict[str, Estimate]:
-        """Each method's τ with leave-one-out, the nearest first; of those that rank most texts."""
-        found = {
-            other: pair.tau
-            for pair in self.pairs
-            for one, other in ((pair.one, pair.other), (pair.other, pair.one))
-            if one == YARDSTICK and other not in self.few
-        }
-        return dict(sorted(found.items(), key=lambda item: -item[1].value))
-
-
-def build_method_agreement(records: RunRecords) -> MethodAgreement | None:
-    """How the methods of a run agree; None where no further methods were requested."""
-    taus = _pairs(records, "tau_pair")
+def build_methods_section(records: RunRecords) -> Section | None:
+    """Sentences, figures and a table of pairs; None where no further methods were requested."""
+    result = records.verdict.checks["agreement"]
+    taus, overlaps = (_pairs(result, measure) for measure in ("tau_pair", "overlap_pair"))
     if not taus:
         return None
-    overlaps = _pairs(records, "overlap_pair")
-    texts: dict[str, int] = {}
-    for names, tau in taus.items():
-        for name in names:
-            texts[name] = max(texts.get(name, 0), tau.n)
-    described = records.manifest.get("methods", {})
-    top = records.setting("agreement", "top")
-    compared = [
-        ComparedMethod(sanitise_text(name), *_described(described, name), texts=n)
-        for name, n in texts.items()
-        if n
-    ]
-    pairs = [
-        MethodPair(sanitise_text(one), sanitise_text(other), tau, overlaps[one, other])
+    rows = tuple(
+        (
+            f"{sanitise_text(one)} and {sanitise_text(other)}",
+            Cell(estimate=tau, span=(-1.0, 1.0)),
+            Cell(estimate=overlaps[one, other], span=(0.0, 1.0)),
+            str(tau.n),
+        )
         for (one, other), tau in taus.items()
-        if texts[one] and texts[other] and (one, other) in overlaps
-    ]
-    return MethodAgreement(
-        methods=tuple(sorted(compared, key=_by_kind)),
-        pairs=tuple(pairs),
-        refused=tuple(sanitise_text(name) for name, n in texts.items() if not n),
-        sentence=_sentence(records),
-        top=top if isinstance(top, int) else None,
-        level=records.manifest.get("level", 0.95),
+        if (one, other) in overlaps and tau.n
+    )
+    table = Table(("methods", "Kendall's τ", "shared top words", "n"), rows)
+    return Section(
+        "methods",
+        "Do the methods agree with each other?",
+        words=(compare_references(result), *_describe_methods(records, taus), KINDS),
+        folded=(Section("methods-pairs", "Every pair with its interval", tables=(table,)),),
+        figure_names=("methods_tau", "methods_overlap"),
+        short="Methods",
     )
 
 
-def _pairs(records: RunRecords, measure: str) -> dict[tuple[str, str], Estimate]:
-    result = records.verdict.checks.get("agreement")
-    rows = result.rows(measure) if result else []
-    return {(str(row.method), str(row.setting)): row.estimate for row in rows}
+def _pairs(result: CheckResult, measure: str) -> PairEstimates:
+    return {(str(row.method), str(row.setting)): row.estimate for row in result.rows(measure)}
 
 
-def _described(known: Mapping[str, Mapping[str, str]], name: str) -> tuple[str, str]:
-    own = known.get(name, {})
-    return sanitise_text(str(own.get("kind", ""))), sanitise_text(str(own.get("at_most", "")))
+def _describe_methods(records: RunRecords, taus: PairEstimates) -> Iterator[str]:
+    """Which methods are nearest to leave-one-out, and which ranked only some texts, or none."""
+    texts = {
+        name: max(tau.n for pair, tau in taus.items() if name in pair)
+        for name in chain.from_iterable(taus)
+    }
+    few = {name: n for name, n in texts.items() if n < COVERED * max(texts.values())}
+    nearest = {
+        other: tau
+        for pair, tau in taus.items()
+        for one, other in (pair, pair[::-1])
+        if one == YARDSTICK and other not in few
+    }
+    found = sorted(nearest.items(), key=lambda item: -item[1].value)[:NEAREST]
+    if found:
+        named = (f"{name} {format_estimate(tau)}" for name, tau in found)
+        yield sanitise_text(f"Nearest to leave-one-out, τ: {', '.join(named)}.")
+    if some := [f"{name} {n}{_limit(records, name)}" for name, n in few.items() if n]:
+        yield sanitise_text(f"Ranked fewer texts: {', '.join(some)}.")
+    if refused := [name for name, n in texts.items() if not n]:
+        yield sanitise_text(f"No ranking from {', '.join(refused)}.")
 
 
-def _by_kind(one: ComparedMethod) -> int:
-    """Kinds in their order, unknown ones last; within a kind methods stay as registered."""
-    return KINDS.index(one.kind) if one.kind in KINDS else len(KINDS)
+def _limit(records: RunRecords, method: str) -> str:
+    """The longest text that a method takes, where it has such a limit."""
+    at_most = records.manifest.get("methods", {}).get(method, {}).get("at_most")
+    return f" (those of at most {at_most})" if at_most else ""
 
 
-def _sentence(records: RunRecords) -> str:
-    """Whether the references are near enough to each other to say anything of attention."""
-    result = records.verdict.checks["agreement"]
+def compare_references(result: CheckResult) -> str:
+    """Whether the references are near enough to each other to say anything about attention."""
     among, attention, gap = (
         result.of(name) for name in ("tau_references", "tau_attention_references", "references_gap")
     )
@@ -145,19 +112,3 @@ def _meaning(among: Estimate, gap: Estimate) -> str:
         f"{format_estimate(gap)}). Where references differ this much, low agreement with attention "
         "proves little, and so does a verdict that supports it."
     )
-
-
-def describe_nearest(methods: MethodAgreement, most: int = 3) -> str:
-    """The methods that rank most as leave-one-out does, in words."""
-    taus = methods.with_yardstick()
-    some = [f"{name} {format_estimate(tau)}" for name, tau in list(taus.items())[:most]]
-    return f"Nearest to leave-one-out, τ: {', '.join(some)}." if some else ""
-
-
-def describe_length_limits(methods: MethodAgreement) -> str:
-    """Which methods ranked only some of the texts, and why."""
-    some = [
-        f"{one.name} {one.texts}" + (f" (those of at most {one.at_most})" if one.at_most else "")
-        for one in methods.few.values()
-    ]
-    return f"Ranked fewer texts: {', '.join(some)}." if some else ""

@@ -1,5 +1,6 @@
 """What `agreement` asks, measures and concludes."""
 
+from heedful.checks.attention.agreement.figures import build_figures
 from heedful.checks.attention.agreement.sections import build_sections
 from heedful.checks.spec import (
     RANK,
@@ -173,5 +174,6 @@ SPEC = CheckSpec(
     sliced=(OWN.measure,),
     differences={"references_gap": (Series("tau_references"), Series("tau_attention_references"))},
     takes_methods="always",
+    figures=build_figures,
     sections=build_sections,
 )

@@ -1,5 +1,6 @@
 """What `erasure` asks, measures and concludes."""
 
+from heedful.checks.attention.erasure.figures import build_figures
 from heedful.checks.spec import (
     JSD_DIFFERENCE,
     CheckSpec,
@@ -96,4 +97,5 @@ SPEC = CheckSpec(
         ),
     ),
     place=PlaceSpec(Series(OWN), Series(CONTROL), Series(BEST), lower_is_better=True),
+    figures=build_figures,
 )

@@ -1,18 +1,20 @@
 """The section of `identifiability`: the largest parts without effect, and the numbers by layer."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from math import isnan
 
-from heedful.core.records import NO_ESTIMATE, Estimate
+from heedful.core.records import NO_ESTIMATE
 from heedful.results.audited_attention import is_audited, read_audited_attention
 from heedful.results.document import Cell, Section, Table
 from heedful.results.run_records import RunRecords
 
-CHECK, OUTPUT = "identifiability", "output"
-MEASURES = (
-    *("no_effect_share", "no_effect_share_distribution", "keys_per_dimension"),
-    *("token_identified", "own_share"),
-)
+NAME, OUTPUT = "identifiability", "output"
+COLUMNS = {
+    "no_effect_share": "without effect",
+    "no_effect_share_distribution": "the same, sum kept",
+    "keys_per_dimension": "keys for each dimension",
+    "token_identified": "point to their word",
+    "own_share": "own part",
+}
 LEAST = 1e-6  # of a row: anything less is rounding
 MOST = 3  # heads that are named
 PROVES = (
@@ -29,165 +31,76 @@ PROVES_NOT = (
 )
 
 
-HEAD = (
-    "of",
-    "without effect",
-    "the same, sum kept",
-    "keys for each dimension",
-    "point to their word",
-    "own part",
-)
-FIGURES = ("identifiability_no_effect", "identifiability_tokens", "identifiability_own")
-
-
 def build_sections(records: RunRecords) -> tuple[Section, ...]:
     """The heads with the most to spare, what that proves, and a table by layer and head."""
-    found = build_identifiability(records)
-    if found is None:
+    table, sentences = _tabulate(records), describe_heads(records)
+    if not table.rows:
         return ()
-    table = Table(HEAD, tuple(row for layer in found.layers for row in _rows(layer)))
-    numbers = "The numbers by layer, and by head"
+    numbers = Section(f"{NAME}-numbers", "The numbers by layer, and by head", tables=(table,))
     return (
         Section(
-            CHECK,
+            NAME,
             "What of attention can matter, and whose states does it look at?",
-            words=(*found.sentences, PROVES, PROVES_NOT) if found.sentences else (),
-            folded=(Section("identifiability-numbers", numbers, tables=(table,)),),
-            figure_names=FIGURES,
+            words=(*sentences, PROVES, PROVES_NOT) if sentences else (),
+            folded=(numbers,),
+            figure_names=tuple(f"{NAME}_{name}" for name in ("no_effect", "tokens", "own")),
             short="Identifiability",
         ),
     )
 
 
-def _rows(layer: "LayerNullSpace") -> Iterator[tuple[str | Cell, ...]]:
-    own = (layer.share, layer.kept, layer.keys, layer.identified, layer.own)
-    name = Cell(layer.name, answer="under audit" if layer.audited else "")
-    yield (name, *(Cell(estimate=one) for one in own))
-    for head in layer.heads:
-        name = Cell(f"{layer.name}, head {head.number}", muted=True)
-        yield (name, Cell(estimate=head.share), "", "", "", "")
-
-
-@dataclass(frozen=True, slots=True)
-class HeadNullSpace:
-    """One head and the share of its weights that has no effect.
-
-    `longer` texts have more keys than a head has dimensions, `there` is the mean share in them: in
-    the others nothing need be without effect.
-    """
-
-    layer: int
-    number: int
-    share: Estimate
-    keys: Estimate
-    longer: int
-    there: float
-
-
-@dataclass(frozen=True, slots=True)
-class LayerNullSpace:
-    """A layer, heads averaged, and its heads; the last is what leaves the model, without weights.
-
-    `keys` are those a row may see, for each dimension of a head; `identified` are states as they
-    enter the layer.
-    """
-
-    number: int
-    name: str
-    audited: bool
-    share: Estimate
-    kept: Estimate
-    keys: Estimate
-    identified: Estimate
-    own: Estimate
-    heads: tuple[HeadNullSpace, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class IdentifiabilityView:
-    """Every layer from the lowest up, and sentences on the heads with the largest share."""
-
-    layers: tuple[LayerNullSpace, ...]
-    level: float
-    sentences: tuple[str, ...]
-
-
-def build_identifiability(records: RunRecords) -> IdentifiabilityView | None:
-    """What the run measured of it; None where the check did not run, or could not."""
-    result = records.verdict.checks.get(CHECK)
-    if result is None:
-        return None
-    by_place = {measure: result.by_layer(measure) for measure in MEASURES}
-    numbers = sorted({layer for one in by_place.values() for layer, head in one if head is None})
-    if not numbers:
-        return None
-    audited = read_audited_attention(records.manifest)
-    layers = [
-        _layer(records, number, by_place, audited=is_audited(audited, number)) for number in numbers
-    ]
+def _tabulate(records: RunRecords) -> Table:
+    """A row for each layer and each head, and one for the states that leave the last layer."""
+    result, audited = records.verdict.checks[NAME], read_audited_attention(records.manifest)
+    columns = [result.by_layer(measure) for measure in COLUMNS]
+    rows: list[tuple[str | Cell, ...]] = []
+    for layer in sorted({layer for column in columns for layer, head in column if head is None}):
+        badge = "under audit" if is_audited(audited, layer) else ""
+        found = (column.get((layer, None), NO_ESTIMATE) for column in columns)
+        rows.append((Cell(f"layer {layer}", answer=badge), *(Cell(estimate=one) for one in found)))
+        for head in sorted(h for n, h in columns[0] if n == layer and h is not None):
+            name = Cell(f"layer {layer}, head {head}", muted=True)
+            found = (column.get((layer, head), NO_ESTIMATE) for column in columns)
+            rows.append((name, *(Cell(estimate=one) if one.n else "" for one in found)))
     if any(row.setting == OUTPUT for row in result.by):
-        identified, own = (result.of(name, setting=OUTPUT) for name in MEASURES[3:])
-        layers.append(
-            LayerNullSpace(numbers[-1] + 1, OUTPUT, False, *(NO_ESTIMATE,) * 3, identified, own)
-        )
-    level = records.manifest.get("level", 0.95)
-    return IdentifiabilityView(tuple(layers), level, _sentences(layers, level))
+        found = (result.of(measure, setting=OUTPUT) for measure in COLUMNS)
+        rows.append((OUTPUT, *(Cell(estimate=one) if one.n else "" for one in found)))
+    return Table(("of", *COLUMNS.values()), tuple(rows))
 
 
-def _layer(
-    records: RunRecords,
-    number: int,
-    by_place: Mapping[str, Mapping[tuple[int, int | None], Estimate]],
-    *,
-    audited: bool,
-) -> LayerNullSpace:
-    here = {measure: one.get((number, None), NO_ESTIMATE) for measure, one in by_place.items()}
-    shares, keys = by_place["no_effect_share"], here["keys_per_dimension"]
-    heads = sorted(head for layer, head in shares if layer == number and head is not None)
-    return LayerNullSpace(
-        number=number,
-        name=f"layer {number}",
-        audited=audited,
-        share=here["no_effect_share"],
-        kept=here["no_effect_share_distribution"],
-        keys=keys,
-        identified=here["token_identified"],
-        own=here["own_share"],
-        heads=tuple(
-            HeadNullSpace(number, head, shares[number, head], keys, *_longer(records, number, head))
-            for head in heads
-        ),
-    )
-
-
-def _longer(records: RunRecords, layer: int, head: int) -> tuple[int, float]:
-    """How many texts have more keys than a head has dimensions, and the mean share in them."""
-    keys = records.column(CHECK, "keys_per_dimension", layer=layer)
-    share = records.column(CHECK, "no_effect_share", layer=layer, head=head)[keys > 1]
-    return len(share), float(share.mean()) if len(share) else 0.0
-
-
-def _sentences(layers: list[LayerNullSpace], level: float) -> tuple[str, ...]:
+def describe_heads(records: RunRecords) -> tuple[str, ...]:
     """A sentence for each of the heads whose weights have the largest part without effect."""
-    heads = [head for layer in layers for head in layer.heads if head.share.n]
-    if not heads:
+    result = records.verdict.checks[NAME]
+    shares = {
+        (layer, head): share
+        for (layer, head), share in result.by_layer("no_effect_share").items()
+        if head is not None and share.n
+    }
+    if not shares:
         return ()
-    most = sorted(heads, key=lambda head: -head.share.value)[:MOST]
-    named = tuple(_sentence(head, level) for head in most if head.share.value > LEAST)
+    most = sorted(shares, key=lambda place: -shares[place].value)[:MOST]
+    named = tuple(_sentence(records, *place) for place in most if shares[place].value > LEAST)
+    keys = result.of("keys_per_dimension", layer=most[0][0])
     return named or (
         "In these texts no head has any weight without effect: the values of the keys that a row "
-        f"sees are independent ({most[0].keys.value:.2f} keys for each dimension of a head).",
+        f"sees are independent ({keys.value:.2f} keys for each dimension of a head).",
     )
 
 
-def _sentence(head: HeadNullSpace, level: float) -> str:
-    share, ends = head.share, ""
-    if share.n > 1 and share.low == share.low:
+def _sentence(records: RunRecords, layer: int, head: int) -> str:
+    """The share of a head; in texts with no more keys than dimensions it may well be nothing."""
+    result = records.verdict.checks[NAME]
+    share = result.of("no_effect_share", layer=layer, head=head)
+    keys = result.of("keys_per_dimension", layer=layer)
+    ends = ""
+    if share.n > 1 and not isnan(share.low):
         low, high = (f"{100 * max(0.0, end):.1f}" for end in (share.low, share.high))
-        ends = f"{100 * level:g} % interval {low} to {high} %, "
+        ends = f"{100 * records.level:g} % interval {low} to {high} %, "
+    longer = records.column(NAME, "keys_per_dimension", layer=layer) > 1
+    there = records.column(NAME, "no_effect_share", layer=layer, head=head)[longer]
+    mean = float(there.mean()) if len(there) else 0.0
     return (
-        f"Layer {head.layer}, head {head.number}: {100 * share.value:.1f} % of this head's "
-        f"attention has no effect ({ends}n = {share.n}; {head.keys.value:.2f} keys for "
-        f"each dimension of a head; {100 * head.there:.1f} % in the {head.longer} texts with more "
-        "keys than dimensions)."
+        f"Layer {layer}, head {head}: {100 * share.value:.1f} % of this head's attention has no "
+        f"effect ({ends}n = {share.n}; {keys.value:.2f} keys for each dimension of a head; "
+        f"{100 * mean:.1f} % in the {len(there)} texts with more keys than dimensions)."
     )

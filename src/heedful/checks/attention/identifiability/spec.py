@@ -1,5 +1,6 @@
 """What `identifiability` asks and measures; it has no vote."""
 
+from heedful.checks.attention.identifiability.figures import build_figures
 from heedful.checks.attention.identifiability.sections import build_sections
 from heedful.checks.spec import CheckSpec, Measure, describe_only
 from heedful.core.records import CheckResult
@@ -60,5 +61,6 @@ SPEC = CheckSpec(
     leading=("no_effect_share", "token_identified"),
     rules=describe_only(NAME, describe),
     by_default=False,
+    figures=build_figures,
     sections=build_sections,
 )

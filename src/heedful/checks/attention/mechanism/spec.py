@@ -1,5 +1,6 @@
 """What `mechanism` asks and measures; it has no vote."""
 
+from heedful.checks.attention.mechanism.figures import build_figures
 from heedful.checks.spec import RANK, CheckSpec, Measure, VoteRule, always
 from heedful.core.records import CheckResult, Estimate
 
@@ -79,4 +80,5 @@ SPEC = CheckSpec(
     title="Where agreement is lost",
     leading=("tau_weighting", "tau_mixing"),
     rules=(VoteRule("no vote", always, lambda e: describe(e.results[NAME])),),
+    figures=build_figures,
 )

@@ -1,7 +1,10 @@
 """What `permutation` asks, measures and concludes."""
 
+from functools import partial
+
 from heedful.checks.spec import CheckSpec, ClaimVote, Evidence, Measure, VoteRule, always
 from heedful.core.records import Estimate
+from heedful.results.figure_data import FigureWords, densities_by_weight
 
 NAME = "permutation"
 
@@ -99,4 +102,17 @@ SPEC = CheckSpec(
         ),
     ),
     sliced=("median_tvd",),
+    figures=partial(
+        densities_by_weight,
+        check=NAME,
+        most=1.0,
+        words=(
+            FigureWords(
+                "median_tvd",
+                "Shuffling the weights",
+                "To the left: the output stays although the weights are shuffled.",
+                "median change of output (TVD)",
+            ),
+        ),
+    ),
 )

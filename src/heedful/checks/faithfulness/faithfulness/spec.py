@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from heedful.checks.faithfulness.faithfulness.figures import build_figures
 from heedful.checks.faithfulness.faithfulness.rules import WAYS, describe_faithfulness
 from heedful.checks.spec import (
     RANK,
@@ -118,4 +119,5 @@ SPEC = CheckSpec(
     place=PlaceSpec(ATTENTION, RANDOM, LEAVE_ONE_OUT),
     by_default=False,
     takes_methods="always",
+    figures=build_figures,
 )

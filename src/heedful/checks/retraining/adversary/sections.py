@@ -24,7 +24,7 @@ REVERSED = SCALES.replace("KL(own ‖ base)", "KL(base ‖ own)").replace(
 def _describe(records: RunRecords, result: CheckResult) -> Content:
     base = estimate_row("the model under audit", NO_ESTIMATE, NO_ESTIMATE, result.of("score_base"))
     rows = (*weight_rows(result, MEASURES), base)
-    scales = REVERSED if records.setting("adversary", "reverse") is True else SCALES
+    scales = REVERSED if records.settings("adversary").get("reverse") is True else SCALES
     return (scales,), (Table(("model", "JSD", "TVD", "accuracy"), rows),)
 
 

@@ -1,5 +1,6 @@
 """What `adversary` asks, measures and describes."""
 
+from heedful.checks.retraining.adversary.figures import build_figures
 from heedful.checks.retraining.adversary.sections import build_sections
 from heedful.checks.spec import JSD, CheckSpec, Measure, describe_only
 from heedful.core.records import CheckResult
@@ -41,5 +42,6 @@ SPEC = CheckSpec(
     rules=describe_only(NAME, _describe),
     quick={"weights": 2, "epochs": 24, "patience": 6},
     retrains=True,
+    figures=build_figures,
     sections=build_sections,
 )

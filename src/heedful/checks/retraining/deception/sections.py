@@ -47,7 +47,7 @@ def _hidden(records: RunRecords) -> Iterator[str]:
     for name in [name for name in names if name.startswith(WITHOUT)][:1]:
         yield f"Hidden are {name.removeprefix(WITHOUT).rsplit(', seed ', 1)[0]}."
     if read_audited_attention(records.manifest) is not None:
-        yield UNBLOCKED if records.setting("deception", "blocked") is False else BLOCKED
+        yield UNBLOCKED if records.settings("deception").get("blocked") is False else BLOCKED
 
 
 build_sections = frame_section("deception", _describe)

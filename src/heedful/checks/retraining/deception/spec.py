@@ -1,5 +1,6 @@
 """What `deception` asks, measures and concludes."""
 
+from heedful.checks.retraining.deception.figures import build_figures
 from heedful.checks.retraining.deception.sections import build_sections
 from heedful.checks.spec import (
     GAIN,
@@ -105,5 +106,6 @@ SPEC = CheckSpec(
     votes=(ClaimVote("robust", "deception", _lost, _margin, RULES),),
     quick={"epochs": 8, "patience": 3},
     retrains=True,
+    figures=build_figures,
     sections=build_sections,
 )

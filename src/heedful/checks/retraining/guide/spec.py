@@ -1,8 +1,11 @@
 """What `guide` asks, measures and describes."""
 
+from functools import partial
+
 from heedful.checks.retraining.guide.sections import build_sections
 from heedful.checks.spec import GAIN, CheckSpec, Measure, describe_only
 from heedful.core.records import CheckResult, Series
+from heedful.results.figure_data import FigureWords, arm_figures
 
 NAME = "guide"
 GUIDES = ("uniform", "own", "base", "adversary")
@@ -51,5 +54,26 @@ SPEC = CheckSpec(
     retrains=True,
     over_seeds={f"score_{one}": "mean" for one in GUIDES},
     differences=DIFFERENCES,
+    figures=partial(
+        arm_figures,
+        words=FigureWords(
+            NAME,
+            "Models guided by given weights",
+            "Accuracy of a model that sees each word on its own, by the weights that guide it: "
+            "every seed (faint), mean and interval over seeds and texts; below, paired "
+            "differences.",
+        ),
+        arms={
+            "score_uniform": "uniform weights",
+            "score_own": "weights it learns itself",
+            "score_base": "audited attention",
+            "score_adversary": "adversary's attention",
+        },
+        differences={
+            "base_minus_uniform": "audited − uniform",
+            "base_minus_own": "audited − learned itself",
+            "base_minus_adversary": "audited − adversary's",
+        },
+    ),
     sections=build_sections,
 )

@@ -12,7 +12,7 @@ TWO_QUESTIONS = (
 
 
 def _describe(records: RunRecords, result: CheckResult) -> Content:
-    margin = records.number("necessity", "margin")
+    margin = records.number_setting("necessity", "margin")
     counts = "" if margin is None else f" A difference of less than {margin:g} counts as none."
     used = (
         "Used as it is: uniform weights imposed on the audited model move its output by "

@@ -1,5 +1,7 @@
 """What `necessity` asks, measures and concludes."""
 
+from functools import partial
+
 from heedful.checks.retraining.necessity.sections import build_sections
 from heedful.checks.spec import (
     GAIN,
@@ -12,6 +14,7 @@ from heedful.checks.spec import (
     not_run,
 )
 from heedful.core.records import Estimate, Series
+from heedful.results.figure_data import FigureWords, arm_figures
 
 NAME = "necessity"
 ALPHA = 0.05  # of each of the two one-sided tests
@@ -143,5 +146,16 @@ SPEC = CheckSpec(
     retrains=True,
     over_seeds={"score_trained": "mean", "score_uniform": "mean"},
     differences={"gain": (Series("score_trained"), Series("score_uniform"))},
+    figures=partial(
+        arm_figures,
+        words=FigureWords(
+            NAME,
+            "Trained with learned and with uniform attention",
+            "Accuracy of every seed (faint) and mean with its interval over seeds and texts; "
+            "below, the difference of the two.",
+        ),
+        arms={"score_trained": "learned attention", "score_uniform": "uniform attention"},
+        differences={"gain": "learned − uniform"},
+    ),
     sections=build_sections,
 )

@@ -1,5 +1,8 @@
 """What `off_manifold` asks, measures and describes."""
 
+from functools import partial
+
+from heedful.checks.faithfulness.faithfulness.figures import removal_figures
 from heedful.checks.faithfulness.faithfulness.rules import describe_masked_copy
 from heedful.checks.faithfulness.faithfulness.spec import P_BEYOND_RANDOM, REMOVAL_MEASURES
 from heedful.checks.retraining.off_manifold.sections import build_sections
@@ -23,5 +26,11 @@ SPEC = CheckSpec(
     rules=describe_only(NAME, describe_masked_copy),
     quick={"epochs": 8, "patience": 3},
     retrains=True,
+    figures=partial(
+        removal_figures,
+        check=NAME,
+        title="The same for a copy trained on masked texts",
+        way="masking, in the copy",
+    ),
     sections=build_sections,
 )

@@ -1,5 +1,6 @@
 """What `roar` asks, measures and describes."""
 
+from heedful.checks.retraining.roar.figures import build_figures
 from heedful.checks.retraining.roar.sections import build_sections
 from heedful.checks.spec import GAIN, CheckSpec, Evidence, Measure, VoteRule, always, not_run
 from heedful.core.records import Series
@@ -59,5 +60,6 @@ SPEC = CheckSpec(
     over_seeds={"score_whole": "mean", "score": "mean"},
     differences={"beyond_random": (Series("score", "random"), Series("score"))},
     takes_methods="named",
+    figures=build_figures,
     sections=build_sections,
 )

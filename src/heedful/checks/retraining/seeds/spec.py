@@ -1,5 +1,6 @@
 """What `seeds` asks, measures and concludes."""
 
+from heedful.checks.retraining.seeds.figures import build_figures
 from heedful.checks.retraining.seeds.sections import build_sections
 from heedful.checks.spec import (
     JSD,
@@ -82,5 +83,6 @@ SPEC = CheckSpec(
     retrains=True,
     over_seeds={"jsd_seeds": "median"},
     differences={"jsd_adversary_beyond_seeds": (Series("jsd_adversary"), Series("jsd_seeds"))},
+    figures=build_figures,
     sections=build_sections,
 )
