@@ -367,7 +367,7 @@ def test_means_are_drawn_beside_the_published_ones():
     ]
     (found,) = build_study_figures(study_of(claim()), {}, [], numbers)
     told = [(row["group"], row["class"], row["value"], row["certain"]) for row in found.rows]
-    name = found.rows[0]["measure"].split(",")[0]
+    name = found.rows[0]["group"].split(",")[0]
     assert told == [
         (f"{name}, bilstm additive", "here", 0.3, True),  # filled: the published lies within
         (f"{name}, bilstm additive", "published", 0.25, False),
