@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isnan, nan
 from pathlib import Path
 
@@ -73,27 +73,14 @@ class PublishedNumbers:
         path, ours = PUBLISHED_FOLDER / f"{study}.csv", renamed or {}
         if not path.exists():
             return cls({})
+        found = {}
         with path.open(encoding="utf-8", newline="") as file:
-            read = [(_key(row), _published_number(row)) for row in csv.DictReader(file)]
-        return cls({replace(key, model=ours.get(key.model, key.model)): one for key, one in read})
-
-    def classes(self, texts: str, model: ModelSpec, measure: str) -> list[str]:
-        """The classes that numbers of a measure are given for, all texts first."""
-        found = {
-            key.of_class: None
-            for key in self.figures
-            if (key.texts, key.model, key.measure) == (texts, model, measure)
-        }
-        return sorted(found, key=lambda one: (one != "all", one))
-
-
-def _key(row: Mapping[str, str]) -> NumberKey:
-    model = row["encoder"], row["attention"]
-    return NumberKey(row["set"], model, row["measure"], row["statistic"], row["class"])
-
-
-def _published_number(row: Mapping[str, str]) -> PublishedNumber:
-    return PublishedNumber(float(row["value"]), row["source"])
+            for row in csv.DictReader(file):
+                model = row["encoder"], row["attention"]
+                names = (row["measure"], row["statistic"], row["class"])
+                key = NumberKey(row["set"], ours.get(model, model), *names)
+                found[key] = PublishedNumber(float(row["value"]), row["source"])
+        return cls(found)
 
 
 SIGNIFICANCE_MEASURES = {  # the measure for the share of texts with a significant τ

@@ -42,12 +42,8 @@ def print_comparison(
         out.print(_sides(compared))
     else:
         one = compared.sides[0]
-        out.print(
-            Text(
-                f"Methods of {escape_control_characters(one.folder)}, {one.texts} texts",
-                style="bold",
-            )
-        )
+        title = f"Methods of {escape_control_characters(one.folder)}, {one.texts} texts"
+        out.print(Text(title, style="bold"))
     for pair in compared.pairs:
         _print_pair(out, compared, pair)
     out.print()
@@ -57,9 +53,8 @@ def print_comparison(
     for line in (legend, describe_intervals(compared), describe_correction(compared)):
         out.print(Text(line, style="dim"))
     for gate in required:
-        out.print(
-            Text(escape_control_characters(str(gate)), style="green" if gate.met else "bold red")
-        )
+        style = "green" if gate.met else "bold red"
+        out.print(Text(escape_control_characters(str(gate)), style=style))
 
 
 def _sides(compared: ComparisonRecord) -> Table:
@@ -67,15 +62,18 @@ def _sides(compared: ComparisonRecord) -> Table:
     shown = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
     table = build_side_table(compared)
     for name in table.head:
-        shown.add_column(Text(name), overflow="fold")
+        shown.add_column(Text(escape_control_characters(name)), overflow="fold")
     for first, *cells in table.rows:
         if first != "attention" or len(set(cells)) > 1:
-            shown.add_row(Text(str(first)), *map(_cell_text, cells))
+            shown.add_row(*map(_cell_text, (first, *cells)))
     return shown
 
 
 def _cell_text(cell: str | Cell) -> Text:
-    return Text(cell) if isinstance(cell, str) else Text(cell.answer, COLOURS.get(cell.answer, ""))
+    text, style = (
+        (cell, "") if isinstance(cell, str) else (cell.answer, COLOURS.get(cell.answer, ""))
+    )
+    return Text(escape_control_characters(text), style)
 
 
 def _print_pair(out: Console, compared: ComparisonRecord, pair: SidePair) -> None:
