@@ -9,10 +9,10 @@ from math import nan
 import numpy as np
 import pyarrow.compute as pc
 import pytest
-from heedful.checks.attention.agreement.layers import build_layers, summarise_layers
 from heedful.report.figures.layers import build_layer_figures
 from rich.console import Console
 
+from heedful.checks.attention.agreement.layers import build_layers, summarise_layers
 from heedful.report.figures.draw import build_chart, render_svg, write_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
 from heedful.report.pages.run_html import render_html

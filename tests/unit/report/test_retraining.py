@@ -6,7 +6,6 @@ from io import StringIO
 from math import isnan, nan
 
 import pytest
-from heedful.report.sections.retraining import CHECKS, read_retrained_checks
 from rich.console import Console
 
 from heedful.checks.retraining.adversary.sections import SCALES
@@ -16,6 +15,7 @@ from heedful.core.records import CheckResult, Estimate
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
 from heedful.report.sections.retrained_models import describe_models, read_retrained_models
+from heedful.report.sections.retraining import CHECKS, read_retrained_checks
 from heedful.report.terminal.verdict_card import print_card
 from support.html_page import PageReader
 from support.records import NASTY, records, transformer

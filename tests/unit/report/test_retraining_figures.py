@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from heedful.report.figures.faithfulness import COPIED
 from heedful.report.figures.retraining import CELLS, EVERYONE, around, build_retraining_figures
-from heedful.report.sections.retraining import read_retrained_checks
 
 from heedful.report.figures.draw import build_chart, render_svg, write_figures
 from heedful.report.figures.theme import GRID, INK, QUIET, SERIES
+from heedful.report.sections.retraining import read_retrained_checks
 from support.records import NASTY
 from support.retrained_records import N, retrained
 
