@@ -20,18 +20,18 @@ from heedful.data.cleaning.steps import Cleaning
 from heedful.data.read import read
 from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
 from heedful.models.recurrent.word_vectors import load_word_vectors
-from heedful.studies.find_data import find_data
-from heedful.studies.page.page_parts import format_estimate, three_decimals
-from heedful.studies.published_numbers import NumberKey, PublishedNumbers
-from heedful.studies.results.cell_results import CellResults, collect_results
-from heedful.studies.results.estimates import (
+from heedful.report.pages.section_render import three_decimals
+from heedful.results.document import format_estimate
+from heedful.studies.cell_results import CellResults, collect_results
+from heedful.studies.estimates import (
     UNIT_RANGE,
     estimate_statistic,
     mean,
     t_interval_over_seeds,
 )
-from heedful.studies.run.grid import StudyCell, StudyRequest, build_cells
-from heedful.studies.run.run_grid import run_cells
+from heedful.studies.find_data import find_data
+from heedful.studies.grid import StudyCell, StudyRequest, build_cells, run_cells
+from heedful.studies.published_numbers import NumberKey, PublishedNumbers
 from heedful.studies.study import Study
 
 STUDY = "jain-wallace-2019"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from heedful.report.pages.explanation_html import (
+from heedful.report.pages.explanation import (
     render_explanation_fragment,
     render_explanation_html,
 )

@@ -3,7 +3,7 @@
 import pytest
 
 import heedful
-from heedful.report.pages.review_render import render_review_html
+from heedful.report.pages.review import render_review_html
 from support.browser import COLOURS, contrast, made_up, started, visits
 from support.records import NASTY
 from support.run_folders import taus, write_run

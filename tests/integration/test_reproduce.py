@@ -15,11 +15,10 @@ from heedful.cli.reproduce import _claim_lines as told_claims
 from heedful.cli.reproduce import reproduce as command
 from heedful.core.errors import ConfigError, DataError
 from heedful.core.records import Estimate
-from heedful.studies import published_numbers, reproduce, study
+from heedful.studies import grid, published_numbers, reproduce, run_cell, study
+from heedful.studies.claims import ClaimFinding
 from heedful.studies.find_data import find_data
-from heedful.studies.results.claims import ClaimFinding
-from heedful.studies.run import run_cell, run_grid
-from heedful.studies.run.grid import StudyCell, StudyRequest, build_cells
+from heedful.studies.grid import StudyCell, StudyRequest, build_cells
 from heedful.studies.study import Study, StudyClaim
 from support import pretrained_encoder, processes
 
@@ -175,7 +174,7 @@ def test_processes_make_cells_and_failures_are_told(tiny, tmp_path):
     (cell,) = _cells(tiny, encoders=["mlp"])
     bad = StudyCell(**{**asdict(cell), "data": str(tmp_path / "nowhere"), "texts": "bad"})
     told = []
-    failed = run_grid.run_cells(
+    failed = grid.run_cells(
         [cell, bad], tmp_path / "out", workers=2, progress=lambda *one: told.append(one)
     )
     assert cell.done(tmp_path / "out")
@@ -189,8 +188,7 @@ def test_a_worker_ends_with_its_study(tiny, tmp_path):
     long = StudyCell(**{**asdict(cell), "recipe": {**cell.recipe, "epochs": 100_000}})
     code = (
         "import sys; from pathlib import Path\n"
-        "from heedful.studies.run.grid import StudyCell\n"
-        "from heedful.studies.run.run_grid import run_cells\n"
+        "from heedful.studies.grid import StudyCell, run_cells\n"
         "from heedful.core import process_pool\n"
         "start = process_pool.Worker.__post_init__\n"
         "def shown(worker): start(worker); print(worker.process.pid, flush=True)\n"

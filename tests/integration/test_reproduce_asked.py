@@ -10,8 +10,7 @@ import pytest
 import heedful
 from heedful.core.errors import ConfigError, UnknownName
 from heedful.studies.find_data import find_data
-from heedful.studies.run.grid import StudyRequest, build_cells
-from heedful.studies.run.run_grid import run_cells
+from heedful.studies.grid import StudyRequest, build_cells, run_cells
 from heedful.studies.study import Study
 
 JAIN = "jain-wallace-2019"

@@ -39,12 +39,12 @@ class Explanations:
 
     def to_html(self, path: str | Path) -> Path:
         """Write one page that opens offline; gives its path."""
-        from heedful.report.pages.explanation_html import render_explanation_html
+        from heedful.report.pages.explanation import render_explanation_html
 
         write_atomic(Path(path), render_explanation_html(self.record, model=self.model))
         return Path(path)
 
     def _repr_html_(self) -> str:
-        from heedful.report.pages.explanation_html import render_explanation_fragment
+        from heedful.report.pages.explanation import render_explanation_fragment
 
         return render_explanation_fragment(self.record, model=self.model)

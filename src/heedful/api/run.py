@@ -93,7 +93,7 @@ class Run:
 
         Its ending says whether it is HTML (.html) or Markdown (.md).
         """
-        from heedful.report.pages.review_render import render_review_html, render_review_markdown
+        from heedful.report.pages.review import render_review_html, render_review_markdown
 
         target, kinds = Path(path), {".html": render_review_html, ".md": render_review_markdown}
         if target.suffix not in kinds:

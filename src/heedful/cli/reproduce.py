@@ -11,7 +11,7 @@ from heedful.cli.options import QuietOption, progress_bar, split_names
 from heedful.core.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
-    from heedful.studies.results.claims import ClaimFinding
+    from heedful.studies.claims import ClaimFinding
 
 StudyArgument = Annotated[str, Argument(metavar="STUDY", help="See `heedful list studies`.")]
 DataRootOption = Annotated[Path, Option(help="The folder of data sets, under their usual names.")]
@@ -53,7 +53,7 @@ def reproduce(
 ) -> None:
     """Rerun a published study on every data set found, and write its page."""
     from heedful.report.escaping import escape_control_characters
-    from heedful.studies.page.page_parts import pluralise
+    from heedful.studies.page import pluralise
     from heedful.studies.reproduce import reproduce as rerun_study
 
     def announce(line: str) -> None:

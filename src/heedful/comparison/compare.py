@@ -20,12 +20,12 @@ from heedful.comparison.records import (
     ComparisonRecord,
     Correction,
     Difference,
+    Pairing,
     SidePair,
 )
 from heedful.comparison.sides import (
     ComparedRun,
     Side,
-    make_pairing,
     method_sides,
     note_differences,
     run_sides,
@@ -96,8 +96,9 @@ def compare_records(
 
 def _pair(first: Side, second: Side, draw: ResamplingSettings, pairs: int) -> SidePair:
     shared = shared_texts(first, second, paired=draw.paired)
-    pairing = make_pairing(first, second, shared, paired=draw.paired)
     one, other = first.columns, second.columns
+    alone = (len(one.instances) - len(shared), len(other.instances) - len(shared))
+    pairing = Pairing(draw.paired, len(shared), *alone)
     if draw.paired:
         one, other = one.at(shared), other.at(shared)
     plain, by_setting = _keys(first, second)
@@ -105,57 +106,42 @@ def _pair(first: Side, second: Side, draw: ResamplingSettings, pairs: int) -> Si
     plain = [key for key in plain if key not in whole]
     asked = Counter(key.check for key in by_setting) + Counter({DEGREE_KEY.check: 1 + len(plain)})
     seeded = seeded_keys(one, other) & set(plain)
-    found = _seed_differences(
-        one, other, seeded, _with_enough_draws(draw, pairs * asked[DEGREE_KEY.check])
-    )
+    # p-values of retrained measures come from the resamples themselves
+    many = _with_enough_draws(draw, pairs * asked[DEGREE_KEY.check])
+    many = replace(many, resamples=many.permutations)
+    found = {key: seeded_difference(one, other, key, many) for key in seeded}
     draw = _with_enough_draws(draw, pairs * max(asked.values()))
     rest = [key for key in (*plain, *by_setting) if key not in seeded]
     found |= {row.key: row for row in mean_differences(one, other, rest, draw)}
     rows = [found[key] for key in (*plain, *by_setting)]
     lacking = _only_one(first, second)
     lacking |= dict.fromkeys(map(str, whole), "it depends on all texts of a run, and these differ")
-    degree = _degree_difference(one, other, first, second, draw)
-    if isinstance(degree, Difference):
-        rows = [degree, *rows]
-    elif degree:
-        lacking[str(DEGREE_KEY)] = degree
-    return SidePair(
-        first.name, second.name, pairing, tuple(rows), lacking, note_differences(first, second)
-    )
+    if first.record is not second.record:  # methods of one run share its degree
+        degree, reason = _compare_degrees(first, second, (one, other), draw)
+        rows = [degree, *rows] if degree else rows
+        lacking |= {str(DEGREE_KEY): reason} if reason else {}
+    notes = tuple(note_differences(first.record, second.record))
+    return SidePair(first.name, second.name, pairing, tuple(rows), lacking, notes)
 
 
 def _with_enough_draws(draw: ResamplingSettings, questions: int) -> ResamplingSettings:
     return replace(draw, permutations=max(draw.resamples, DRAWS_PER_TEST * questions))
 
 
-def _seed_differences(
-    one: MeasurementColumns,
-    other: MeasurementColumns,
-    keys: set[MeasureKey],
-    draw: ResamplingSettings,
-) -> dict[MeasureKey, Difference]:
-    more = replace(draw, resamples=draw.permutations)  # p-values come from the resamples themselves
-    return {key: seeded_difference(one, other, key, more) for key in keys}
-
-
-def _degree_difference(
-    one: MeasurementColumns,
-    other: MeasurementColumns,
+def _compare_degrees(
     first: Side,
     second: Side,
+    columns: tuple[MeasurementColumns, MeasurementColumns],
     draw: ResamplingSettings,
-) -> Difference | str:
-    if first.record is second.record:  # methods of one run
-        return ""
-    kinds = [
-        side.record.verdict.degree and side.record.verdict.degree.of for side in (first, second)
-    ]
-    if all(kinds) and kinds[0] != kinds[1]:
-        return f"one is a degree of {kinds[0]}, the other of {kinds[1]}"
-    if not (has_degree(one) and has_degree(other)):
-        return "agreement was not run on both"
-    found, reason = degree_difference(one, other, draw)
-    return found or reason
+) -> tuple[Difference | None, str]:
+    """The difference of the degrees, or why there is none."""
+    degrees = [side.record.verdict.degree for side in (first, second)]
+    kinds = [one.of for one in degrees if one]
+    if len(set(kinds)) > 1:
+        return None, f"one is a degree of {kinds[0]}, the other of {kinds[1]}"
+    if not all(map(has_degree, columns)):
+        return None, "agreement was not run on both"
+    return degree_difference(*columns, draw)
 
 
 def _keys(first: Side, second: Side) -> tuple[list[MeasureKey], list[MeasureKey]]:
@@ -171,12 +157,12 @@ def _keys(first: Side, second: Side) -> tuple[list[MeasureKey], list[MeasureKey]
 
 def _only_one(first: Side, second: Side) -> dict[str, str]:
     """Measures that only one of them has, and which."""
-    found: dict[str, str] = {}
-    for side, other in ((first, second), (second, first)):
-        found |= {
-            str(key): f"only in {side.name}" for key in side.averaged if key not in other.averaged
-        }
-    return found
+    return {
+        str(key): f"only in {side.name}"
+        for side, other in ((first, second), (second, first))
+        for key in side.averaged
+        if key not in other.averaged
+    }
 
 
 def _correct_p_values(

@@ -1,7 +1,7 @@
 """Differences between two sides: of means, of degrees, and of means over seeds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -9,10 +9,12 @@ from jaxtyping import Bool, Float64
 
 from heedful.checks import checks
 from heedful.comparison.records import DEGREE_KEY, OVER_SEEDS, Difference
-from heedful.core.records import Estimate, MeasureKey, Series
+from heedful.core.records import Estimate, MeasureKey
 from heedful.numerics.stats.bootstrap import (
     RESAMPLES,
     bootstrap_means,
+    divide_defined,
+    make_estimate,
     percentile_interval,
     place_and_gap,
 )
@@ -47,9 +49,9 @@ class ResamplingSettings:
     seed: int = 0
 
     @property
-    def other(self) -> int:
-        """The seed of the second of two independent samples; no run has it, seeds begin at 0."""
-        return -1 - self.seed
+    def seeds(self) -> tuple[int, int]:
+        """The seeds of both samples; that of a second, independent one is below 0, as no run's."""
+        return self.seed, self.seed if self.paired else -1 - self.seed
 
 
 def mean_differences(
@@ -76,7 +78,7 @@ def mean_differences(
     apart = _estimates(means[1] - means[0], draws[1] - draws[0], total, draw.level)
     if not draw.paired:  # one text on either side says nothing of how others vary
         apart = [
-            _without_interval(one) if min(few) < 2 else one
+            replace(one, low=float("nan"), high=float("nan")) if min(few) < 2 else one
             for one, *few in zip(apart, *n, strict=True)
         ]
     rows = zip(keys, *sides, apart, p.tolist(), *gone, strict=True)
@@ -93,10 +95,11 @@ def _draws(
         both = bootstrap_means(np.hstack((one, other)), resamples=draw.resamples, seed=draw.seed)
         first, second = np.split(both, 2, axis=1)
         return first, second
-    return (
-        bootstrap_means(one, resamples=draw.resamples, seed=draw.seed),
-        bootstrap_means(other, resamples=draw.resamples, seed=draw.other),
+    first, second = (
+        bootstrap_means(side, resamples=draw.resamples, seed=seed)
+        for side, seed in zip((one, other), draw.seeds, strict=True)
     )
+    return first, second
 
 
 def _p(one: TextColumns, other: TextColumns, draw: ResamplingSettings) -> MeasureMeans:
@@ -107,25 +110,36 @@ def _p(one: TextColumns, other: TextColumns, draw: ResamplingSettings) -> Measur
 
 
 def _means(values: TextColumns) -> MeasureMeans:
-    defined = (~np.isnan(values)).sum(0)
-    found = np.full(values.shape[1], np.nan)
-    np.divide(np.nansum(values, axis=0), defined, out=found, where=defined > 0)
-    return found
+    return divide_defined(np.nansum(values, axis=0), (~np.isnan(values)).sum(0).astype(float))
 
 
 def _estimates(
     means: MeasureMeans, draws: ResampledMeans, n: np.ndarray, level: float
 ) -> list[Estimate]:
     low, high = percentile_interval(draws, level, n=n)
-    found = [
-        Estimate(float(value), float(a), float(b), int(count))
+    return [
+        make_estimate(value, a, b, int(count))
         for value, a, b, count in zip(means, low, high, n, strict=True)
     ]
-    return [_without_interval(one) if one.n < 2 else one for one in found]
 
 
-def _without_interval(one: Estimate) -> Estimate:
-    return Estimate(one.value, float("nan"), float("nan"), one.n)
+@dataclass(frozen=True, slots=True, eq=False)
+class ResampledValue:
+    """One side's value, and what it becomes in each resample."""
+
+    value: float
+    draws: Float64[np.ndarray, "R"]
+    n: int
+
+    def estimate(self, level: float) -> Estimate:
+        """With its interval."""
+        return estimate_from_draws(self.value, self.draws, n=self.n, level=level)
+
+
+def _subtract(first: ResampledValue, second: ResampledValue, *, paired: bool) -> ResampledValue:
+    few = min(first.n, second.n)
+    n = few if paired or few < 2 else first.n + second.n
+    return ResampledValue(second.value - first.value, second.draws - first.draws, n)
 
 
 DEGREE_MEASURES = tuple(
@@ -160,50 +174,39 @@ def degree_difference(
     one, other = one[kept[0]], other[kept[1]]
     if min(len(one), len(other)) < 2:
         return None, "too few texts have a degree on both sides"
-    sides = [
-        _resample_places(values, seed, draw)
-        for values, seed in zip((one, other), _side_seeds(draw), strict=True)
+    resampled = [
+        _resample_degree(values, seed, draw)
+        for values, seed in zip((one, other), draw.seeds, strict=True)
     ]
-    counts = len(one), len(other)
-    for which, (_, gap), n in zip(("first", "second"), sides, counts, strict=True):
-        if not percentile_interval(gap[1:, None], draw.level, n=n)[0][0] > 0:
+    for which, (side, gap) in zip(("first", "second"), resampled, strict=True):
+        if not percentile_interval(gap[:, None], draw.level, n=side.n)[0][0] > 0:
             return None, (
                 f"in the {which} gradient and leave-one-out agree no better than chance, so its "
                 "degree means nothing"
             )
-    apart = sides[1][0] - sides[0][0]
-    n = len(one) if draw.paired else len(one) + len(other)
-    return (
-        Difference(
-            DEGREE_KEY,
-            _estimate_place(sides[0][0], len(one), draw),
-            _estimate_place(sides[1][0], len(other), draw),
-            _estimate_place(apart, n, draw),
-            p=_place_p(one, other, float(apart[0]), draw),
-            undefined=(int(gone[0].sum()), int(gone[1].sum())),
-        ),
-        "",
+    first_degree, second_degree = (side for side, _ in resampled)
+    apart = _subtract(first_degree, second_degree, paired=draw.paired)
+    found = Difference(
+        DEGREE_KEY,
+        first_degree.estimate(draw.level),
+        second_degree.estimate(draw.level),
+        apart.estimate(draw.level),
+        p=_degree_p(one, other, apart.value, draw),
+        undefined=(int(gone[0].sum()), int(gone[1].sum())),
     )
+    return found, ""
 
 
-def _side_seeds(draw: ResamplingSettings) -> tuple[int, int]:
-    return draw.seed, draw.seed if draw.paired else draw.other
-
-
-def _resample_places(
+def _resample_degree(
     values: TauColumns, seed: int, draw: ResamplingSettings
-) -> tuple[np.ndarray, np.ndarray]:
-    """Places and gaps: of the sample itself first, then of its resamples."""
+) -> tuple[ResampledValue, Float64[np.ndarray, "R"]]:
+    """The degree, and the gap between its ends in each resample."""
     drawn = bootstrap_means(values, resamples=draw.resamples, seed=seed)
     found = place_and_gap(np.vstack((values.mean(0, keepdims=True), drawn)))
-    return found[:, 0], found[:, 1]
+    return ResampledValue(float(found[0, 0]), found[1:, 0], len(values)), found[1:, 1]
 
 
-def _estimate_place(found: np.ndarray, n: int, draw: ResamplingSettings) -> Estimate:
-    return estimate_from_draws(float(found[0]), found[1:], n=n, level=draw.level)
-
-
-def _place_p(one: TauColumns, other: TauColumns, own: float, draw: ResamplingSettings) -> float:
+def _degree_p(one: TauColumns, other: TauColumns, own: float, draw: ResamplingSettings) -> float:
     exchanged = swapped_means if draw.paired else relabelled_means
     first, second = exchanged(one, other, resamples=draw.permutations, seed=draw.seed)
     apart = place_and_gap(second)[:, :1] - place_and_gap(first)[:, :1]
@@ -212,17 +215,13 @@ def _place_p(one: TauColumns, other: TauColumns, own: float, draw: ResamplingSet
 
 def difference_parts(key: MeasureKey) -> tuple[MeasureKey, MeasureKey] | None:
     """The two keys that a difference over seeds is taken of; None for other measures."""
-    pair = _spec_differences(key.check).get(key.measure)
+    pair = checks.spec(key.check).differences.get(key.measure) if key.check in checks else None
     if pair is None:
         return None
     one, other = (
         key._replace(measure=side.measure, method=side.method or key.method) for side in pair
     )
     return one, other
-
-
-def _spec_differences(check: str) -> Mapping[str, tuple[Series, Series]]:
-    return checks.spec(check).differences if check in checks else {}
 
 
 def _is_median(key: MeasureKey) -> bool:
@@ -252,36 +251,20 @@ def seeded_difference(
     tables = [_tables(side, key) for side in (first, second)]
     gone = [_undefined(one) for one in tables]
     lost = [gone[0] | gone[1]] * 2 if draw.paired else gone
-    seeds = (draw.seed, draw.seed if draw.paired else draw.other)
-    sides = [
-        _resample_value(_without(one, out), key, seed=seed, draw=draw)
-        for one, out, seed in zip(tables, lost, seeds, strict=True)
-    ]
-    value, apart = sides[1].value - sides[0].value, sides[1].draws - sides[0].draws
-    few = min(one.n for one in sides)
-    n = few if draw.paired or few < 2 else sides[0].n + sides[1].n
+    one, other = (
+        _resample_value({part: table[:, ~out] for part, table in side.items()}, key, seed, draw)
+        for side, out, seed in zip(tables, lost, draw.seeds, strict=True)
+    )
+    apart = _subtract(one, other, paired=draw.paired)
     return Difference(
         key,
-        first=sides[0].estimate(draw.level),
-        second=sides[1].estimate(draw.level),
-        difference=estimate_from_draws(value, apart, n=n, level=draw.level),
-        p=float(two_sided_p(np.array([value]), (apart - value)[:, None])[0]),
+        one.estimate(draw.level),
+        other.estimate(draw.level),
+        apart.estimate(draw.level),
+        p=float(two_sided_p(np.array([apart.value]), (apart.draws - apart.value)[:, None])[0]),
         over=OVER_SEEDS,
         undefined=(int(gone[0].sum()), int(gone[1].sum())),
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ResampledValue:
-    """One side's value, and what it becomes in each resample."""
-
-    value: float
-    draws: Float64[np.ndarray, "R"]
-    n: int
-
-    def estimate(self, level: float) -> Estimate:
-        """With its interval."""
-        return estimate_from_draws(self.value, self.draws, n=self.n, level=level)
 
 
 def _tables(side: MeasurementColumns, key: MeasureKey) -> dict[MeasureKey, SeedTable]:
@@ -297,24 +280,15 @@ def _undefined(tables: Mapping[MeasureKey, SeedTable]) -> Bool[np.ndarray, "n"]:
     return np.asarray(np.any([np.isnan(one).any(0) for one in tables.values()], axis=0))
 
 
-def _without(
-    tables: Mapping[MeasureKey, SeedTable], gone: Bool[np.ndarray, "n"]
-) -> dict[MeasureKey, SeedTable]:
-    return {key: one[:, ~gone] for key, one in tables.items()}
-
-
 def _resample_value(
-    tables: Mapping[MeasureKey, SeedTable], key: MeasureKey, *, seed: int, draw: ResamplingSettings
+    tables: Mapping[MeasureKey, SeedTable], key: MeasureKey, seed: int, draw: ResamplingSettings
 ) -> ResampledValue:
-    values, draws = [], []
+    found = []
     for part, table in tables.items():
         centre = median_over_seeds if _is_median(part) else mean_over_seeds
         # keyed by the values, so that the same models are drawn alike on both sides
         name = blake2b(np.ascontiguousarray(table).tobytes(), digest_size=16).hexdigest()
-        found = resample_crossed({name: table}, centre=centre, resamples=draw.resamples, seed=seed)
-        values.append(float(centre(table).mean()) if table.shape[1] else float("nan"))
-        draws.append(found[name])
-    n = next(iter(tables.values())).shape[1]
-    if difference_parts(key):
-        return ResampledValue(values[0] - values[1], draws[0] - draws[1], n)
-    return ResampledValue(values[0], draws[0], n)
+        drawn = resample_crossed({name: table}, centre=centre, resamples=draw.resamples, seed=seed)
+        value = float(centre(table).mean()) if table.shape[1] else float("nan")
+        found.append(ResampledValue(value, drawn[name], table.shape[1]))
+    return _subtract(found[1], found[0], paired=True) if difference_parts(key) else found[0]

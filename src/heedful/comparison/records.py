@@ -1,6 +1,5 @@
 """The record of a comparison: differences with intervals and p-values; versioned JSON."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
@@ -142,14 +141,16 @@ class ComparisonRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as `heedful compare --json` prints it; what does not exist is null."""
-        settings = ("level", "correction", "resamples", "seed")
-        content: dict[str, Any] = {"schema": SCHEMA, "kind": self.kind}
-        content |= {name: getattr(self, name) for name in settings}
-        content["sides"] = [asdict(one) for one in self.sides]
-        content["pairs"] = [one.to_dict() for one in self.pairs]
-        found: dict[str, Any] = finite_or_none(content)
-        return found
-
-    def to_json(self) -> str:
-        """The same as text."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False)
+        content: dict[str, Any] = finite_or_none(
+            {
+                "schema": SCHEMA,
+                "kind": self.kind,
+                "level": self.level,
+                "correction": self.correction,
+                "resamples": self.resamples,
+                "seed": self.seed,
+                "sides": [asdict(one) for one in self.sides],
+                "pairs": [one.to_dict() for one in self.pairs],
+            }
+        )
+        return content

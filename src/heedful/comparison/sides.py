@@ -1,5 +1,6 @@
 """What is compared: runs, or methods of one run, and whether they are on the same texts."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64
 
-from heedful.comparison.records import Pairing, SideSummary
+from heedful.comparison.records import SideSummary
 from heedful.core.errors import ConfigError
 from heedful.core.records import MeasureKey, Verdict
 from heedful.results.tables import MeasurementColumns
@@ -85,10 +86,10 @@ def _averaged_keys(record: ComparedRun) -> tuple[MeasureKey, ...]:
 def _names(folders: Sequence[str]) -> list[str]:
     last = [one.rstrip("/").rpartition("/")[2] or one for one in folders]
     chosen = last if len(set(last)) == len(last) else folders
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     found = []
     for name in chosen:
-        seen[name] = seen.get(name, 0) + 1
+        seen[name] += 1
         found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return found
 
@@ -170,24 +171,8 @@ def _describe_data(data: dict[str, Any]) -> str:
     return f"{data.get('name')} ({data.get('split')}, sha256 {str(data['sha256'])[:12]})"
 
 
-def make_pairing(
-    first: Side, second: Side, shared: Int64[np.ndarray, "m"], *, paired: bool
-) -> Pairing:
-    """How many texts are shared, and how many stand alone."""
-    one, other = len(first.columns.instances), len(second.columns.instances)
-    return Pairing(paired, len(shared), one - len(shared), other - len(shared))
-
-
-def note_differences(first: Side, second: Side) -> tuple[str, ...]:
-    """What else is different, and may be the reason of a difference."""
-    return (
-        ()
-        if first.record is second.record
-        else tuple(_setting_differences(first.record, second.record))
-    )
-
-
-def _setting_differences(one: ComparedRun, other: ComparedRun) -> Iterator[str]:
+def note_differences(one: ComparedRun, other: ComparedRun) -> Iterator[str]:
+    """What else differs between two runs, and may be the reason of a difference."""
     settings = [_settings(side.plan) for side in (one, other)]
     for check in [name for name in settings[0] if name in settings[1]]:
         mine, theirs = settings[0][check], settings[1][check]
@@ -196,19 +181,21 @@ def _setting_differences(one: ComparedRun, other: ComparedRun) -> Iterator[str]:
         )
         if names:
             yield f"{check} was run with other settings: {', '.join(names)}."
-    lines = [_epsilon(side.plan) for side in (one, other)]
-    if lines[0] != lines[1]:
-        yield f"epsilon is {lines[0]} in one, {lines[1]} in the other."
-    cleanings = [side.plan.get("cleaning") for side in (one, other)]
-    if cleanings[0] != cleanings[1]:
-        yield f"Texts were cleaned by {cleanings[0]} in one, by {cleanings[1]} in the other."
-    for what in ("level", "dtype"):
-        mine, theirs = (side.manifest.get(what) for side in (one, other))
-        if mine != theirs:
-            yield f"{what} is {mine} in one, {theirs} in the other."
-    versions = [(side.manifest.get("versions") or {}).get("heedful") for side in (one, other)]
-    if versions[0] != versions[1]:
-        yield f"Written by heedful {versions[0]} and {versions[1]}."
+    theirs = _noted_settings(other)
+    for sentence, value in _noted_settings(one).items():
+        if value != theirs[sentence]:
+            yield sentence.format(value, theirs[sentence])
+
+
+def _noted_settings(run: ComparedRun) -> dict[str, Any]:
+    """The settings that a difference may come from, by the sentence that reports them."""
+    return {
+        "epsilon is {} in one, {} in the other.": _epsilon(run.plan),
+        "Texts were cleaned by {} in one, by {} in the other.": run.plan.get("cleaning"),
+        "level is {} in one, {} in the other.": run.manifest.get("level"),
+        "dtype is {} in one, {} in the other.": run.manifest.get("dtype"),
+        "Written by heedful {} and {}.": (run.manifest.get("versions") or {}).get("heedful"),
+    }
 
 
 def _settings(plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,27 @@
-"""Published numbers, read from CSV files that give the source of each."""
+"""Published numbers, from CSV files that give the source of each, and ours beside them."""
 
 import csv
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isnan, nan
 from pathlib import Path
 
+import numpy as np
+from jaxtyping import Float64
+
+from heedful.core.records import Estimate
+from heedful.studies.cell_results import CellResults, SeedTable, StudyResults
+from heedful.studies.estimates import (
+    STATISTICS,
+    UNIT_RANGE,
+    WEIGHT_BINS,
+    estimate_if_defined,
+    join_run_estimates,
+    t_interval_over_seeds,
+    value_range,
+)
+from heedful.studies.grid import OWN_ATTENTION, describe_model
 from heedful.studies.study import ModelSpec
 
 PUBLISHED_FOLDER = Path(__file__).parent / "published"
@@ -56,24 +73,136 @@ class PublishedNumbers:
         path, ours = PUBLISHED_FOLDER / f"{study}.csv", renamed or {}
         if not path.exists():
             return cls({})
+        found = {}
         with path.open(encoding="utf-8", newline="") as file:
-            read = [(_key(row), _published_number(row)) for row in csv.DictReader(file)]
-        return cls({replace(key, model=ours.get(key.model, key.model)): one for key, one in read})
-
-    def classes(self, texts: str, model: ModelSpec, measure: str) -> list[str]:
-        """The classes that numbers of a measure are given for, all texts first."""
-        found = {
-            key.of_class: None
-            for key in self.figures
-            if (key.texts, key.model, key.measure) == (texts, model, measure)
-        }
-        return sorted(found, key=lambda one: (one != "all", one))
+            for row in csv.DictReader(file):
+                model = row["encoder"], row["attention"]
+                names = (row["measure"], row["statistic"], row["class"])
+                key = NumberKey(row["set"], ours.get(model, model), *names)
+                found[key] = PublishedNumber(float(row["value"]), row["source"])
+        return cls(found)
 
 
-def _key(row: Mapping[str, str]) -> NumberKey:
-    model = row["encoder"], row["attention"]
-    return NumberKey(row["set"], model, row["measure"], row["statistic"], row["class"])
+SIGNIFICANCE_MEASURES = {  # the measure for the share of texts with a significant τ
+    "agreement.tau_gradient": "agreement.significant_gradient",
+    "agreement.tau_leave_one_out": "agreement.significant_leave_one_out",
+    "agreement.tau_gradient_leave_one_out": "agreement.significant_gradient_leave_one_out",
+}
+CSV_COLUMNS = (
+    *("set", "model", "class", "class_name", "measure", "statistic"),
+    *("ours", "low", "high", "n", "interval_over", "published", "source", "difference"),
+)
 
 
-def _published_number(row: Mapping[str, str]) -> PublishedNumber:
-    return PublishedNumber(float(row["value"]), row["source"])
+@dataclass(frozen=True)
+class ReplicatedNumber:
+    """One number, ours and the published one; either may be missing."""
+
+    key: NumberKey
+    ours: Estimate | None
+    over: str
+    published: PublishedNumber | None = None
+    of_class: str = "all"  # the name of the class; `key` has the paper's number
+
+    @property
+    def difference(self) -> float:
+        """Ours minus published."""
+        if self.ours is None or self.published is None:
+            return nan
+        return self.ours.value - self.published.value
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the published number lies in our interval; None if either is missing."""
+        if self.ours is None or self.published is None or isnan(self.ours.low):
+            return None
+        return self.ours.low <= self.published.value <= self.ours.high
+
+
+def compare_numbers(results: StudyResults, published: PublishedNumbers) -> list[ReplicatedNumber]:
+    """A row for every published number of each model that was run, then our other numbers."""
+    rows = []
+    for (texts, model), cells in results.items():
+        keys = [key for key in published.figures if (key.texts, key.model) == (texts, model)]
+        keys += _unpublished_keys(texts, model, published, {*keys})
+        for key in keys:
+            ours = estimate_number(key, cells)
+            if ours is not None or key in published.figures:
+                over = "seeds" if len(cells.seeds) > 1 else "texts"
+                name = cells.class_names.get(key.of_class, (key.of_class,))[-1]
+                rows.append(ReplicatedNumber(key, ours, over, published.figures.get(key), name))
+    return rows
+
+
+def _unpublished_keys(
+    texts: str, model: ModelSpec, published: PublishedNumbers, known: set[NumberKey]
+) -> Iterator[NumberKey]:
+    """The paper's measures and statistics, for a model without published numbers."""
+    kinds = {
+        (key.measure, key.statistic): None
+        for key in published.figures
+        if key.of_class == "all" and key.measure != "performance.table_1"
+    }
+    for measure, statistic in kinds:
+        key = NumberKey(texts, model, measure, statistic)
+        if key not in known and (model[1] == OWN_ATTENTION or not statistic.startswith("median ")):
+            yield key
+
+
+def estimate_number(key: NumberKey, cells: CellResults) -> Estimate | None:
+    """Our number; None if it was not measured."""
+    kind, name = key.measure.split(".", 1)
+    if kind == "performance":
+        score = t_interval_over_seeds(_performance(cells, name), UNIT_RANGE)
+        return None if isnan(score.value) else score
+    if key.statistic == "significant":
+        if key.measure not in SIGNIFICANCE_MEASURES:
+            return None
+        shares = cells.table(SIGNIFICANCE_MEASURES[key.measure], key.of_class)
+        return estimate_if_defined(shares, STATISTICS["mean"], UNIT_RANGE)
+    table, statistic = cells.table(key.measure, key.of_class), key.statistic
+    if np.isnan(table).all():
+        of_runs = cells.verdict_estimates(key.measure) if key.of_class == "all" else ()
+        return join_run_estimates(of_runs, value_range(key.measure))
+    if statistic.startswith("median "):
+        table = _in_bin(table, cells, statistic.removeprefix("median "))
+        statistic = "median"
+    return estimate_if_defined(table, STATISTICS[statistic], value_range(key.measure, statistic))
+
+
+def _performance(cells: CellResults, name: str) -> Float64[np.ndarray, "S"]:
+    """A score per seed; "table_1" is F1 for two classes and accuracy otherwise, as in the paper."""
+    if name != "table_1":
+        return cells.performance(name)
+    f1 = cells.performance("f1")
+    return cells.performance("accuracy") if np.isnan(f1).all() else f1
+
+
+def _in_bin(table: SeedTable, cells: CellResults, name: str) -> SeedTable:
+    """The values of texts whose largest weight lies in the bin; NaN for the others."""
+    low, high = WEIGHT_BINS[name]
+    height = cells.table("permutation.max_attention")
+    return np.where((height >= low) & (height < high), table, np.nan)
+
+
+def render_csv(rows: list[ReplicatedNumber]) -> str:
+    """All rows as CSV; missing values are empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for row in rows:
+        key, ours, theirs = row.key, row.ours, row.published
+        numbers = (ours.value, ours.low, ours.high, ours.n) if ours else (nan, nan, nan, 0)
+        writer.writerow(
+            (key.texts, describe_model(key.model), key.of_class, row.of_class)
+            + (key.measure, key.statistic)
+            + tuple(map(_format_value, numbers[:3]))
+            + (numbers[3], row.over if ours else "")
+            + ((_format_value(theirs.value), theirs.source) if theirs else ("", ""))
+            + (_format_value(row.difference),)
+        )
+    return text.getvalue()
+
+
+def _format_value(value: float) -> str:
+    return "" if isnan(value) else f"{value:.6g}"

@@ -8,22 +8,27 @@ from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import ConfigError, DataError
 from heedful.core.timing import Progress, no_progress
 from heedful.pipeline.audit.run_lock import lock_folder
+from heedful.report.figures.draw import render_svg
+from heedful.report.pages.section_page import render_page_html, render_page_markdown
+from heedful.results.document import FigureData
+from heedful.studies.cell_results import StudyResults, collect_results
+from heedful.studies.claims import ClaimFinding, evaluate_claims
+from heedful.studies.figures import build_study_figures
 from heedful.studies.find_data import find_data
-from heedful.studies.page.figures import build_study_figures
-from heedful.studies.page.page_parts import StudyOutcome, pluralise
-from heedful.studies.page.render import (
-    StudyHeading,
-    render_study_html,
-    render_study_markdown,
-    write_svgs,
+from heedful.studies.grid import (
+    OWN_ATTENTION,
+    StudyRequest,
+    build_cells,
+    describe_model,
+    run_cells,
 )
-from heedful.studies.page.sections import build_sections
-from heedful.studies.published_numbers import PublishedNumbers
-from heedful.studies.results.cell_results import StudyResults, collect_results
-from heedful.studies.results.claims import ClaimFinding, evaluate_claims
-from heedful.studies.results.comparison_table import ReplicatedNumber, compare_numbers, render_csv
-from heedful.studies.run.grid import OWN_ATTENTION, StudyRequest, build_cells, describe_model
-from heedful.studies.run.run_grid import run_cells
+from heedful.studies.page import StudyOutcome, build_heading, build_sections, pluralise
+from heedful.studies.published_numbers import (
+    PublishedNumbers,
+    ReplicatedNumber,
+    compare_numbers,
+    render_csv,
+)
 from heedful.studies.study import Study, select_known
 
 PAGE, MARKDOWN, NUMBERS, FIGURES = "study.html", "study.md", "study.csv", "figures"
@@ -95,9 +100,10 @@ def reproduce(
         failed = run_cells(to_run, folder, workers=workers, progress=progress)
         results = collect_results(cells, folder, read.sets)
         missing = tuple(one.name for one in cells if not one.done(folder))
-        outcome = _collect_outcome(read, results, {**found.absent, **left_out})
-        outcome = replace(outcome, failed=failed, quick=quick, missing=missing)
-        return _write_outputs(outcome, folder)
+        outcome = StudyOutcome(
+            read, results, *_evaluate(read, results), {**found.absent, **left_out}, failed
+        )
+        return _write_outputs(replace(outcome, quick=quick, missing=missing), folder)
 
 
 def _require_valid(
@@ -122,56 +128,26 @@ def _require_valid(
         )
 
 
-def _collect_outcome(
-    study: Study, results: StudyResults, absent: Mapping[str, str]
-) -> StudyOutcome:
+def _evaluate(
+    study: Study, results: StudyResults
+) -> tuple[list[ReplicatedNumber], list[ClaimFinding], list[FigureData]]:
     """Numbers, claims and figures of the finished cells."""
     renamed = {} if study.published_as is None else {study.published_as: study.main}
     known = PublishedNumbers.of(study.name, renamed)
     rows, claims = compare_numbers(results, known), evaluate_claims(study, results, known)
-    figures = build_study_figures(study, results, claims, rows)
-    return StudyOutcome(study, results, rows, claims, figures, absent)
+    return rows, claims, build_study_figures(study, results, claims, rows)
 
 
 def _write_outputs(outcome: StudyOutcome, folder: Path) -> Reproduction:
-    """Write page, Markdown, CSV and figures."""
-    rows, sections = list(outcome.rows), build_sections(outcome)
-    heading = StudyHeading(outcome.study, _provenance_line(outcome), _warnings(outcome))
+    """Write page, Markdown, CSV and figures; delete the figures of an earlier page."""
+    rows, heading, sections = list(outcome.rows), build_heading(outcome), build_sections(outcome)
     write_atomic(folder / NUMBERS, render_csv(rows))
-    write_svgs(sections, folder / FIGURES)
-    write_atomic(folder / MARKDOWN, render_study_markdown(heading, sections, figures=FIGURES))
-    write_atomic(folder / PAGE, render_study_html(heading, sections))
+    (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+    for old in (folder / FIGURES).glob("*.svg"):
+        old.unlink()
+    for figure in outcome.figures:
+        path = folder / FIGURES / f"{figure.name}.svg"
+        path.write_text(render_svg(figure), encoding="utf-8")
+    write_atomic(folder / MARKDOWN, render_page_markdown(heading, sections, figures=FIGURES))
+    write_atomic(folder / PAGE, render_page_html(heading, sections, kind="reproduced"))
     return Reproduction(folder, rows, outcome.claims, outcome.absent, outcome.failed)
-
-
-def _provenance_line(outcome: StudyOutcome) -> str:
-    """Dates, versions and number of seeds of the finished cells."""
-    summaries = [one for cells in outcome.results.values() for one in cells.summaries]
-    if not summaries:
-        return "No cell is finished yet."
-    days = sorted({one["finished"][:10] for one in summaries})
-    parts = [days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"]
-    for name in ("heedful", "torch", "python"):
-        versions = sorted({one["versions"][name] for one in summaries})
-        parts.append(f"{name.replace('python', 'Python')} {' and '.join(versions)}")
-    counts = {model: len(one.seeds) for (_, model), one in outcome.results.items()}
-    main = max((n for model, n in counts.items() if model == outcome.study.main), default=0)
-    others = max((n for model, n in counts.items() if model != outcome.study.main), default=main)
-    seeds = "one seed" if others == 1 else f"{others} seeds"
-    if main > others:
-        seeds += f", of the main model {main}"
-    return f"{', '.join(parts)}; {seeds}."
-
-
-def _warnings(outcome: StudyOutcome) -> tuple[str, ...]:
-    warnings = []
-    if outcome.quick:
-        warnings.append(
-            "A quick run: models are trained on samples for a few epochs and audited on a few "
-            "texts. Its numbers show that everything runs, not what the paper found."
-        )
-    if outcome.failed:
-        warnings.append(f"{pluralise(len(outcome.failed), 'cells')} failed; see Set-up for why.")
-    if not_run := [one for one in outcome.missing if one not in outcome.failed]:
-        warnings.append(f"Not run yet: {pluralise(len(not_run), 'cells')}: {', '.join(not_run)}.")
-    return tuple(warnings)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.style import Style
 
 from heedful.report.escaping import escape_control_characters
-from heedful.report.pages.explanation_content import KINDS
+from heedful.report.pages.explanation import KINDS
 from heedful.report.terminal.coloured_words import (
     AGAINST,
     FOR,

@@ -12,10 +12,14 @@ from rich.console import Console
 
 import heedful
 from heedful.core.records import KEY_COLUMNS, MeasureKey
-from heedful.report.figures.comparison import MOST, build_forest_figures
-from heedful.report.pages.comparison_html import render_comparison_html
-from heedful.report.pages.comparison_markdown import render_comparison_markdown
-from heedful.report.pages.comparison_rows import COMPARISON_COLUMNS, render_csv
+from heedful.report.pages.comparison import (
+    COMPARISON_COLUMNS,
+    MOST_ROWS,
+    build_forest_figures,
+    render_comparison_html,
+    render_comparison_markdown,
+    render_csv,
+)
 from heedful.report.terminal.comparison import print_comparison
 from support.html_page import LOADING, PageReader
 from support.records import NASTY
@@ -82,12 +86,10 @@ def test_the_terminal_shows_answers_differences_and_how(plain):
 def test_markdown_has_every_row_that_is_shown(plain):
     text = render_comparison_markdown(plain.record, plain.required)
     assert "| answer | unfaithful | unfaithful |" in text
-    assert (
-        r"| ● | permutation | median change of output when weights are shuffled: median\_tvd ↑"
-        in text
-    )
-    assert r"(5, 5 undefined)" in text
-    assert "- met: required degree\\>=-1; found" in text
+    assert r"| median change of output when weights are shuffled ↑: median\_tvd | ● |" in text
+    assert "(5, 5 undefined)" in text
+    assert r"| degree\>=-1 | met | two − one" in text
+    assert "<details><summary>agreement: 30 more by setting" in text
 
 
 def test_csv_can_be_read_back_in_full(plain):
@@ -151,7 +153,10 @@ def test_figures_hold_what_can_be_read(plain):
     assert high > max(row["high"] for row in permutation.rows)
     (pair,) = plain.record.pairs
     row = pair.differences[1]
-    many = tuple(replace(row, key=MeasureKey("c", f"m{i}")) for i in range(MOST + 5))
+    many = tuple(replace(row, key=MeasureKey("c", f"m{i}")) for i in range(MOST_ROWS + 5))
     big = replace(plain.record, pairs=(replace(pair, differences=many),))
-    assert len(build_forest_figures(big)[0].rows) == MOST
-    assert f"The first {MOST} of {MOST + 5} are drawn." in build_forest_figures(big)[0].caption
+    assert len(build_forest_figures(big)[0].rows) == MOST_ROWS
+    assert (
+        f"The first {MOST_ROWS} of {MOST_ROWS + 5} are drawn."
+        in build_forest_figures(big)[0].caption
+    )

@@ -5,9 +5,11 @@ from math import nan
 import pytest
 
 from heedful.core.records import CLAIMS, ClaimResult, Estimate
-from heedful.report.pages.review_content import DECISIONS, FIELDS, build_review
-from heedful.report.pages.review_render import (
+from heedful.report.pages.review import (
     CONDITIONS,
+    DECISIONS,
+    FIELDS,
+    build_review,
     render_review_html,
     render_review_markdown,
 )
@@ -52,11 +54,11 @@ def test_it_tells_all_that_is_signed_for(render):
 
 
 def test_every_estimate_has_its_row():
-    review = build_review(records())
-    rows = [row.name for check, _ in review.checks for row in check.rows]
+    *_, results, _ = build_review(records())
+    rows = [row[0].note or row[0].text for part in results.parts for row in part.tables[0].rows]
     assert rows == [one for measures in MEASURES.values() for one in measures]
+    assert len(results.tables[0].rows) == len(CLAIMS)
     found = PageReader(render_review_html(records())).elements
-    assert found["tr"] == len(rows) + len(MEASURES) + len(CLAIMS) + 1
     assert found["input"] == len(FIELDS) + len(DECISIONS) + CONDITIONS + 1
 
 
@@ -98,6 +100,6 @@ def test_it_asks_nothing_of_anyone_and_has_no_script():
 
 
 def test_of_many_classes_some_are_named():
-    review = build_review(records(20, manifest_changes={"labels": [f"l{i}" for i in range(500)]}))
-    labels = dict(review.facts[0].rows)["labels"]
-    assert labels.endswith("l19, and 480 more")
+    changes = {"labels": [f"l{i}" for i in range(500)]}
+    _, method, *_ = build_review(records(20, manifest_changes=changes))
+    assert dict(method.tables[0].rows)["labels"].endswith("l19, and 480 more")

@@ -8,27 +8,10 @@ import pytest
 from scipy import stats
 
 from heedful.core.records import Estimate
-from heedful.studies.page.figures import build_study_figures
-from heedful.studies.page.page_parts import (
-    PageTable,
-    Section,
-    StudyOutcome,
-    format_estimate,
-    format_sample_size,
-    three_decimals,
-)
-from heedful.studies.page.render import StudyHeading, render_study_html, render_study_markdown
-from heedful.studies.page.sections import build_cost_section
-from heedful.studies.published_numbers import NumberKey, PublishedNumber, PublishedNumbers
-from heedful.studies.results.cell_results import CellResults
-from heedful.studies.results.claims import ClaimFinding, evaluate_claims
-from heedful.studies.results.comparison_table import (
-    ReplicatedNumber,
-    compare_numbers,
-    estimate_number,
-    render_csv,
-)
-from heedful.studies.results.estimates import (
+from heedful.report.pages.section_page import render_page_html, render_page_markdown
+from heedful.studies.cell_results import CellResults
+from heedful.studies.claims import ClaimFinding, evaluate_claims
+from heedful.studies.estimates import (
     STATISTICS,
     UNIT_RANGE,
     estimate_statistic,
@@ -36,7 +19,24 @@ from heedful.studies.results.estimates import (
     t_interval_over_seeds,
     value_range,
 )
-from heedful.studies.study import QuickSettings, Study, StudyClaim, StudyDataset
+from heedful.studies.figures import build_study_figures
+from heedful.studies.page import (
+    StudyOutcome,
+    build_cost_section,
+    build_heading,
+    build_sections,
+    format_sample_size,
+)
+from heedful.studies.published_numbers import (
+    NumberKey,
+    PublishedNumber,
+    PublishedNumbers,
+    ReplicatedNumber,
+    compare_numbers,
+    estimate_number,
+    render_csv,
+)
+from heedful.studies.study import QuickSettings, SetupDifference, Study, StudyClaim, StudyDataset
 
 MAIN, OTHER = ("bilstm", "additive"), ("bilstm", "dot")
 TAU, REFERENCE = "agreement.tau_leave_one_out", "agreement.tau_gradient_leave_one_out"
@@ -298,24 +298,40 @@ def test_a_published_number_inside_our_interval_is_said():
     )
 
 
-def test_numbers_are_told_with_a_true_minus_and_dashes():
-    assert format_estimate(Estimate(-0.1, -0.2, 0.0, 3)) == "−0.100 [−0.200, 0.000]"
-    assert format_estimate(Estimate(0.5, nan, nan, 1)) == "0.500"
-    assert format_estimate(None) == three_decimals(nan) == three_decimals(None) == "–"
-    assert three_decimals(0.25, "+") == "+0.250"
-
-
 def test_pages_escape_every_word():
-    heading = StudyHeading(study_of(), "2026, <script>alert(1)</script>", ("<i>odd</i>",))
-    table = PageTable(("a|b", "<u>"), (("x|y", "✓ held"), ("<img src=x>", "–")), "cap <b>")
-    sections = [Section("claims", "Cl<a>ims", ("<p>",), (table,), (), (("more <x>", table),))]
-    page = render_study_html(heading, sections)
-    for bad in ("<script>alert", "<i>odd", "<img src", "<b>title", "Cl<a>ims", "more <x>"):
+    study = replace(study_of(), differs=(SetupDifference("a|b <u>", "x|y", "<img src=x>"),))
+    cells = [f"<i>odd</i> {number}" for number in range(2)]
+    outcome = StudyOutcome(study, {}, (), (), (), {"sst": "<p>"}, {cells[0]: "<b>"}, missing=cells)
+    heading, sections = build_heading(outcome), build_sections(outcome)
+    page = render_page_html(heading, sections, kind="reproduced")
+    text = render_page_markdown(heading, sections)
+    for bad in ("<i>odd", "<img src", "<b>title", "<u>", "<p>,"):
         assert bad not in page
-    assert 'class="held">✓ held' in page
-    text = render_study_markdown(heading, sections)
+        assert bad not in text.replace("\\<", "")
     assert "x\\|y" in text
-    assert "<img" not in text
+    for said in ("1 cell failed; see Set-up for why.", "Not run yet: 1 cell: "):
+        assert said in page
+        assert said in text
+
+
+def test_the_page_shows_answers_and_numbers_by_class():
+    claims = [claim(than=REFERENCE), claim("share", line=0.5)]
+    found = [
+        ClaimFinding(claims[0], "sst", "held", Estimate(0.3, 0.2, 0.4, 3), 0.1, "seeds"),
+        ClaimFinding(claims[0], "snli", "not examined", why="not measured"),
+    ]
+    keys = [NumberKey("sst", MAIN, TAU, "mean", one) for one in ("all", "1")]
+    rows = [ReplicatedNumber(key, Estimate(-0.3, -0.4, 0.1, 9), "texts") for key in keys]
+    outcome = StudyOutcome(study_of(*claims), {}, rows, found, (), {})
+    heading, sections = build_heading(outcome), build_sections(outcome)
+    page = render_page_html(heading, sections, kind="reproduced")
+    assert '<span class="answer did-not-hold">' not in page
+    assert '<span class="answer held">held</span>' in page
+    assert "τ of attention and leave-one-out, by predicted class" in page
+    text = render_page_markdown(heading, sections)
+    assert r"| SST | held | 0.300 \[0.200, 0.400\] | 3 seeds | 0.100 | yes |" in text
+    assert "| SNLI | not examined: not measured | – |" in text
+    assert r"−0.300 \[−0.400, 0.100\] | 9 texts | – | – |" in text
 
 
 def test_the_cost_of_a_study_adds_up():

@@ -1,14 +1,21 @@
-"""A model card's section on attention, for people who were not there; and its block of figures."""
+"""A model card's section on attention, below a YAML block with its figures.
 
-from collections.abc import Iterator, Mapping
-from math import isnan
+The block has the schema in which model cards keep evaluations (`model-index`). Every string in it
+stands in double quotes on one line, so no text can end the block, begin a tag or become a number.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite, isnan
+from pathlib import PurePath
 from typing import Any
 
+from heedful.core.errors import ShapeError
 from heedful.core.records import Estimate, Verdict
-from heedful.report.pages.model_index import model_index, model_name
-from heedful.report.pages.section_render import escape_markdown, format_interval
-from heedful.report.pages.yaml_block import front_matter
-from heedful.report.sections.claims import ClaimRow, EvidenceRow, build_claims
+from heedful.report.check_specs import find_spec
+from heedful.report.pages.section_render import escape_markdown, three_decimals
+from heedful.report.sections.claims import EvidenceRow, build_claims, leading_figures
 from heedful.report.sections.provenance import list_limits
 from heedful.report.sections.retrained_models import describe_models
 from heedful.results.audited_attention import read_audited_attention
@@ -31,6 +38,12 @@ USES = {
     "other ones, settle it.",
 }
 UNMEASURED = "Not measured: agreement with deletion was not examined, or is undefined."
+MANY = 1000  # more classes than this are the words of a language model
+DIGITS = 6
+DEGREE = "Attention between shuffled attention (0) and the gradient (1)"
+ANSWER = "Does attention rank words by their influence?"
+SOURCE = "heedful"
+KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 INSTEAD = (
     "Do not show attention as the reason of a prediction. Of the methods that were tried, one "
     "ranks words certainly more as deleting them does:"
@@ -52,13 +65,13 @@ def _lines(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[str]:
     if (audited := read_audited_attention(manifest)) is not None:
         yield f"{_shown(audited.sentence)}\n"
     degree = verdict.degree.estimate if verdict.degree else None
-    yield f"**Degree.** {describe_degree(degree, level)}\n"
-    yield f"**What to use.** {describe_use(verdict)}\n"
+    yield f"**Degree.** {_shown(describe_degree(degree, level))}\n"
+    yield f"**What to use.** {_describe_use(verdict)}\n"
     yield "### What was found\n"
     yield "| claim | found | in words | rests on |\n| --- | --- | --- | --- |"
     for claim in build_claims(verdict, manifest):
         found = "; ".join(_format_evidence(one) for one in claim.evidence) or "–"
-        yield f"| {_shown(claim.name)} | {_shown(claim.answer)} | {_words(claim)} | {found} |"
+        yield f"| {_shown(claim.name)} | {_shown(claim.answer)} | {_shown(claim.words)} | {found} |"
     yield f"\nFigures are means over texts with {100 * level:g} % intervals.\n"
     yield "### Data and method\n"
     yield from (f"- {line}" for line in _data(manifest))
@@ -70,33 +83,38 @@ def _shown(text: str) -> str:
     return escape_markdown(sanitise_text(text))
 
 
-def _words(claim: ClaimRow) -> str:
-    return _shown(claim.words)
-
-
 def _format_evidence(one: EvidenceRow) -> str:
-    figures = [
-        f"{_shown(figure.measure.label or figure.name)} {format_interval(figure.estimate)}"
+    figures = ", ".join(
+        f"{figure.measure.label or figure.name} {_interval(figure.estimate)}"
         for figure in one.figures
-    ]
-    if figures:
-        return f"{_shown(one.check)}: {', '.join(figures)}"
-    return _shown(f"{one.check}: {one.missing}" if one.missing else one.check)
+    )
+    found = figures or one.missing
+    return _shown(f"{one.check}: {found}" if found else one.check)
+
+
+def _interval(estimate: Estimate) -> str:
+    value, *ends = map(three_decimals, (estimate.value, estimate.low, estimate.high))
+    return value if _alone(estimate) else f"{value} [{', '.join(ends)}]"
+
+
+def _alone(estimate: Estimate) -> bool:
+    """Whether it has no interval."""
+    return estimate.n < 2 or isnan(estimate.low)
 
 
 def describe_degree(degree: Estimate | None, level: float) -> str:
     """The degree in a sentence, or that there is none."""
     if degree is None or not degree.n or isnan(degree.value):
         return UNMEASURED
-    ends = f"{100 * level:g} % interval, " if degree.n > 1 and not isnan(degree.low) else ""
+    ends = "" if _alone(degree) else f"{100 * level:g} % interval, "
     return (
         "On a scale from attention shuffled among the words (0) to the gradient (1), by agreement "
-        f"with what deleting words does, it stands at {format_interval(degree)} "
+        f"with what deleting words does, it stands at {_interval(degree)} "
         f"({ends}n = {degree.n} texts)."
     )
 
 
-def describe_use(verdict: Verdict) -> str:
+def _describe_use(verdict: Verdict) -> str:
     """What may be shown to people, given this verdict."""
     if verdict.answer == "unfaithful" and verdict.instead is not None:
         return f"{INSTEAD} {_shown(str(verdict.instead))}"
@@ -129,3 +147,151 @@ def _data(manifest: Mapping[str, Any]) -> Iterator[str]:
 def _digest(value: Any) -> str:
     """A fingerprint as it may stand between backticks."""
     return "".join(sign for sign in str(value or "none") if sign.isalnum() or sign in "-._:")
+
+
+def model_index(verdict: Verdict, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The block for the top of a card: one result, a metric for each leading figure.
+
+    A metric's interval, level and number of texts stand in its `args`.
+    """
+    result = {
+        "task": _task(manifest),
+        "dataset": _dataset(manifest["data"]),
+        "metrics": list(_metrics(verdict, manifest)),
+    }
+    return {
+        "tags": ["attention", "explainability", SOURCE],
+        "model-index": [{"name": model_name(manifest), "results": [result]}],
+    }
+
+
+def model_name(manifest: Mapping[str, Any]) -> str:
+    """The model as the run calls it; of a place on someone's disk only the last part.
+
+    >>> model_name({"model": {"name": "/home/me/models/mine"}})
+    'mine'
+    """
+    name = str(manifest["model"]["name"])
+    return sanitise_text(PurePath(name).name or name if name.startswith(("/", "~", ".")) else name)
+
+
+def _task(manifest: Mapping[str, Any]) -> dict[str, str]:
+    if len(manifest.get("labels", ())) > MANY:
+        return {"type": "text-generation", "name": "Text generation"}
+    return {"type": "text-classification", "name": "Text classification"}
+
+
+def _dataset(data: Mapping[str, Any]) -> dict[str, Any]:
+    name = sanitise_text(str(data["name"]))
+    kind, config = name, ""
+    if name.startswith("hf:"):
+        kind, _, config = name.removeprefix("hf:").partition("@")
+    return {
+        "type": kind,
+        "name": name,
+        **({"config": config} if config else {}),
+        "split": sanitise_text(str(data["split"])),
+        "args": {
+            "sha256": sanitise_text(str(data.get("sha256") or "")),
+            "texts": data.get("texts"),
+        },
+    }
+
+
+def _metrics(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    level = manifest.get("level", 0.95)
+    version = sanitise_text(str((manifest.get("versions") or {}).get("heedful", "")))
+    answer, args = sanitise_text(verdict.answer), {"version": version}
+    yield {"type": f"{SOURCE}_answer", "value": answer, "name": ANSWER, "args": args}
+    for claim, found in verdict.claims.items():
+        kind, name = sanitise_text(f"{SOURCE}_claim_{claim}"), sanitise_text(f"Claim: {claim}")
+        yield {"type": kind, "value": sanitise_text(found.answer), "name": name}
+    if verdict.degree is not None and not isnan(verdict.degree.estimate.value):
+        yield _metric(f"{SOURCE}_degree", DEGREE, verdict.degree.estimate, level)
+    for check, result in verdict.checks.items():
+        spec = find_spec(check, manifest)
+        for one in leading_figures(spec, result):
+            if not isnan(one.estimate.value):
+                name = f"{check}.{one.name}"
+                label = f"{one.measure.label} ({name})" if one.measure.label else name
+                kind = f"{SOURCE}_{check}_{one.name}".replace(" (", "_").replace(")", "")
+                yield _metric(sanitise_text(kind), sanitise_text(label), one.estimate, level)
+
+
+def _metric(kind: str, name: str, estimate: Estimate, level: float) -> dict[str, Any]:
+    args: dict[str, Any] = {"n": estimate.n}
+    if not _alone(estimate):
+        ends = {"low": _rounded(estimate.low), "high": _rounded(estimate.high)}
+        args = {**ends, "level": level, **args}
+    return {"type": kind, "value": _rounded(estimate.value), "name": name, "args": args}
+
+
+def _rounded(value: float) -> float:
+    return round(value, DIGITS) + 0.0
+
+
+def front_matter(values: Mapping[str, Any]) -> str:
+    """The block at the top of a model card, between its two lines of dashes.
+
+    >>> print(front_matter({"tags": ["a: b"], "value": 1e-7}), end="")
+    ---
+    tags:
+    - "a: b"
+    value: 1.0e-07
+    ---
+    """
+    return "\n".join(("---", *_block(values, 0), "---")) + "\n"
+
+
+def _block(value: Any, depth: int) -> Iterator[str]:
+    """The lines of a table or a list; the items of a list are as deep as their key."""
+    space = "  " * depth
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if not KEY.fullmatch(key):
+                raise ShapeError(f"A key of the block must be a plain name, not {key!r}.")
+            if _nested(item):
+                yield f"{space}{key}:"
+                yield from _block(item, depth + isinstance(item, Mapping))
+            else:
+                yield f"{space}{key}: {_scalar(item)}"
+        return
+    for item in value:
+        first, *rest = _block(item, depth + 1) if _nested(item) else (_scalar(item),)
+        yield f"{space}- {first.strip()}"
+        yield from rest
+
+
+def _nested(value: Any) -> bool:
+    return bool(value) and isinstance(value, Mapping | Sequence) and not isinstance(value, str)
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{"".join(map(_sign, value))}"'
+    if isinstance(value, float):
+        return _number(value)
+    if value is None or isinstance(value, int | Mapping | Sequence):  # empty ones
+        return json.dumps(value)  # true, null, {} and [] are the same in JSON
+    raise ShapeError(f"The block holds text, numbers, lists and tables, not {value!r}.")
+
+
+def _sign(sign: str) -> str:
+    if sign in '"\\':
+        return f"\\{sign}"
+    if sign.isprintable():
+        return sign
+    code = ord(sign)
+    if 0xD800 <= code <= 0xDFFF:  # half a sign, which no file can hold
+        return "\N{REPLACEMENT CHARACTER}"
+    wide = 2 if code < 0x100 else 4 if code < 0x10000 else 8
+    return f"\\{dict(zip((2, 4, 8), 'xuU', strict=True))[wide]}{code:0{wide}x}"
+
+
+def _number(value: float) -> str:
+    """Older readers take 1e-7 for text: a number has a point."""
+    if not isfinite(value):
+        return "null"
+    text = repr(value)
+    whole, e, power = text.partition("e")
+    return f"{whole if '.' in whole else f'{whole}.0'}{e}{power}"

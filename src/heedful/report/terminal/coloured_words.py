@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.report.escaping import escape_control_characters
-from heedful.report.pages.explanation_content import (
+from heedful.report.pages.explanation import (
     MethodView,
     describe_prediction,
     describe_question,

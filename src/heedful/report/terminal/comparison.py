@@ -6,24 +6,28 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from heedful.comparison.records import OVER_SEEDS, ComparisonRecord, Difference, SidePair
+from heedful.comparison.records import ComparisonRecord, Difference, SidePair
 from heedful.comparison.requirements import RequirementResult
-from heedful.core.records import Estimate
 from heedful.report.escaping import escape_control_characters
-from heedful.report.pages.comparison_rows import (
+from heedful.report.pages.comparison import (
+    CERTAIN,
+    build_side_table,
     describe_correction,
     describe_intervals,
     describe_missing,
+    describe_texts,
     display_name,
     find_measure,
+    format_difference,
     format_p_value,
     group_differences,
 )
+from heedful.report.pages.section_render import three_decimals
 from heedful.report.sections.check_measures import ARROWS
 from heedful.report.terminal.verdict_card import COLOURS
+from heedful.results.document import Cell
 
-CERTAIN = "●"
-LONGEST = 18  # signs of a name at the head of a column
+LONGEST = 18  # characters of a name at the head of a column
 
 
 def print_comparison(
@@ -38,12 +42,8 @@ def print_comparison(
         out.print(_sides(compared))
     else:
         one = compared.sides[0]
-        out.print(
-            Text(
-                f"Methods of {escape_control_characters(one.folder)}, {one.texts} texts",
-                style="bold",
-            )
-        )
+        title = f"Methods of {escape_control_characters(one.folder)}, {one.texts} texts"
+        out.print(Text(title, style="bold"))
     for pair in compared.pairs:
         _print_pair(out, compared, pair)
     out.print()
@@ -53,36 +53,27 @@ def print_comparison(
     for line in (legend, describe_intervals(compared), describe_correction(compared)):
         out.print(Text(line, style="dim"))
     for gate in required:
-        out.print(
-            Text(escape_control_characters(str(gate)), style="green" if gate.met else "bold red")
-        )
+        style = "green" if gate.met else "bold red"
+        out.print(Text(escape_control_characters(str(gate)), style=style))
 
 
 def _sides(compared: ComparisonRecord) -> Table:
-    """A column for each run: model, data, answer, degree, claims."""
-    table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
-    table.add_column("")
-    for side in compared.sides:
-        table.add_column(Text(escape_control_characters(side.name)), overflow="fold")
-    sides = compared.sides
-    table.add_row("model", *(Text(escape_control_characters(one.model)) for one in sides))
-    if len({one.attention for one in sides}) > 1:
-        table.add_row(
-            "attention", *(Text(escape_control_characters(one.attention)) for one in sides)
-        )
-    table.add_row(
-        "texts", *(Text(f"{one.texts} of {escape_control_characters(one.data)}") for one in sides)
+    """A column for each run; attention has a row where it is not the same in all."""
+    shown = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
+    table = build_side_table(compared)
+    for name in table.head:
+        shown.add_column(Text(escape_control_characters(name)), overflow="fold")
+    for first, *cells in table.rows:
+        if first != "attention" or len(set(cells)) > 1:
+            shown.add_row(*map(_cell_text, (first, *cells)))
+    return shown
+
+
+def _cell_text(cell: str | Cell) -> Text:
+    text, style = (
+        (cell, "") if isinstance(cell, str) else (cell.answer, COLOURS.get(cell.answer, ""))
     )
-    table.add_row("answer", *(_answer(one.answer) for one in sides))
-    table.add_row("degree", *(Text(str(one.degree) if one.degree else "–") for one in sides))
-    for claim in dict.fromkeys(name for one in sides for name in one.claims):
-        cells = (_answer(one.claims.get(claim, "–")) for one in sides)
-        table.add_row(Text(f"  {escape_control_characters(claim)}"), *cells)
-    return table
-
-
-def _answer(answer: str) -> Text:
-    return Text(escape_control_characters(answer), style=COLOURS.get(answer, ""))
+    return Text(escape_control_characters(text), style)
 
 
 def _print_pair(out: Console, compared: ComparisonRecord, pair: SidePair) -> None:
@@ -118,38 +109,19 @@ def _differences(compared: ComparisonRecord, pair: SidePair) -> Table:
 def _add(table: Table, one: Difference, kind: str) -> None:
     measure = find_measure(one.key, kind)
     name = Text(escape_control_characters(display_name(one.key)))
-    if any(one.undefined):
-        first, second = one.undefined
-        name.append(f" ({first}, {second} undefined)", style="dim")
-    if one.over == OVER_SEEDS:
-        name.append(" (over seeds too)", style="dim")
+    for note in describe_texts(one):
+        name.append(f" {note}", style="dim")
     table.add_row(
         Text(CERTAIN if one.certain else "", style="bold cyan"),
         name,
         ARROWS[measure.direction],
-        *(_value(side) for side in (one.first, one.second)),
-        Text(format_signed(one.difference), style="bold" if one.certain else ""),
+        three_decimals(one.first.value),
+        three_decimals(one.second.value),
+        Text(format_difference(one.difference), style="bold" if one.certain else ""),
         format_p_value(one.corrected),
         str(one.difference.n),
         style="dim" if measure.role == "control" else "",
     )
-
-
-def _value(estimate: Estimate) -> str:
-    return "–" if estimate.value != estimate.value else f"{estimate.value:z.3f}"
-
-
-def format_signed(estimate: Estimate) -> str:
-    """A difference with its sign and interval.
-
-    >>> signed(Estimate(0.25, 0.1, 0.4, 9)), signed(Estimate(0.25, 0.1, 0.4, 1))
-    ('+0.250 [+0.100, +0.400]', '+0.250')
-    """
-    if estimate.value != estimate.value:
-        return "–"
-    if estimate.low != estimate.low or estimate.n < 2:
-        return f"{estimate.value:+z.3f}"
-    return f"{estimate.value:+z.3f} [{estimate.low:+z.3f}, {estimate.high:+z.3f}]"
 
 
 def _short(name: str) -> str:

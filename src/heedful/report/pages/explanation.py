@@ -1,10 +1,17 @@
-"""An explanation → what is shown of it, in words and numbers; how it looks is decided elsewhere."""
+"""An explanation of one text: what is shown of it, as a page and as a piece of a notebook.
 
-from collections.abc import Sequence
+The terminal prints the same words (`report.terminal.coloured_words`).
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import floor, log10
+from typing import Any
 
+from heedful.report.pages.section_render import heat_class
+from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
 from heedful.results.explanation import MethodScores, TextExplanation
+from heedful.results.run_records import sanitise_text
 
 KINDS = {
     "attention": "Where the model looks, whatever the output then makes of it.",
@@ -12,25 +19,29 @@ KINDS = {
     "saliency": "What each word, as it stands here, adds to this output or takes from it.",
     "control": "Knows nothing of model or meaning: what the others must differ from.",
 }
+MOST_WORDS = 500  # on a page; a browser can hardly hold more
 LONGEST = 40  # characters of a word in a sentence
 LONGEST_QUESTION = 1000
 SMALLEST, LARGEST = 0.01, 1000.0  # outside of which numbers are shown in powers of ten
-LEAST = -300  # a power of ten that is a number still
+LEAST = -300  # the smallest power of ten that is a normal number
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, slots=True)
 class MethodView:
-    """One method: what it says of itself, its scores, and the power of ten to show them in."""
+    """One method: its name, its scores, and the power of ten to show them in.
+
+    `strongest` is the place of the largest score, whatever its sign; None if all are 0.
+    """
 
     name: str
     scores: MethodScores
-    strongest: int | None  # the place of the largest score, whatever its sign; None if all are 0
+    strongest: int | None
     power: int
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Whether it has a sign, what is explained, and every setting that is not the usual one."""
+        """Whether it has a sign, what is explained, and every setting that is not the default."""
         one = self.scores
         facts = ["signed"] if one.signed else []
         facts += [f"of {one.of}"] if one.of else []
@@ -48,9 +59,25 @@ class MethodView:
 
     def number(self, score: float) -> str:
         """A score as it stands in the method's column: three decimals, a sign where it has one."""
+        text = self._format(score / 10.0**self.power, ".3f")
+        return "0.000" if text[1:] == "0.000" else text
+
+    def exact(self, score: float) -> str:
+        """A score with three significant digits."""
+        return self._format(score, ".3g")
+
+    def _format(self, score: float, digits: str) -> str:
         sign = "+" if self.scores.signed else ""
-        text = f"{score / 10.0**self.power:{sign}.3f}"
-        return "0.000" if text.strip("+-") == "0.000" else text.replace("-", "\u2212")
+        return f"{score:{sign}{digits}}".replace("-", "\u2212")
+
+    def describe(self, token: str, score: float) -> str:
+        """A word with its score, and how that compares with the strongest."""
+        share = abs(score) / self.largest
+        return f"{shorten_word(token)}: {self.exact(score)}, {share:.0%} of the strongest"
+
+    def colour(self, score: float) -> str:
+        """The class of a word's colour."""
+        return heat_class(score, self.largest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,30 +105,29 @@ def build_method_view(name: str, scores: MethodScores) -> MethodView:
 
 
 def describe_strongest(tokens: Sequence[str], shown: MethodView) -> str:
-    """The strongest word with its score, in words: for who sees no colour.
+    """The strongest word with its score, in words: colour alone cannot be read by everyone.
 
-    >>> scores = MethodScores("saliency", True, (0.1, -0.25))
-    >>> strongest_told(("fine", "but"), shown_of("leave_one_out", scores))
+    >>> view = build_method_view("leave_one_out", MethodScores("saliency", True, (0.1, -0.25)))
+    >>> describe_strongest(("fine", "but"), view)
     'strongest: “but” −0.25'
     """
     if shown.strongest is None:
         return "every word has a score of 0"
-    sign = "+" if shown.scores.signed else ""
-    score = f"{shown.scores.scores[shown.strongest]:{sign}.3g}".replace("-", "\u2212")
+    score = shown.exact(shown.scores.scores[shown.strongest])
     return f"strongest: “{shorten_word(tokens[shown.strongest])}” {score}"
 
 
 def shorten_word(word: str, most: int = LONGEST) -> str:
-    """A word that is no word but a page of letters, cut.
+    """A word, cut where it is very long.
 
-    >>> shortened("incomprehensible", 8)
+    >>> shorten_word("incomprehensible", 8)
     'incompr…'
     """
     return word if len(word) <= most else f"{word[: most - 1]}…"
 
 
 def describe_question(question: str) -> str:
-    """What was read beside the text; its beginning, where it is very long."""
+    """What the model read with the text; its beginning, where it is very long."""
     return f"beside the text: {question[:LONGEST_QUESTION]}"
 
 
@@ -131,3 +157,51 @@ def _power(largest: float) -> int:
     if not largest or SMALLEST <= largest < LARGEST:
         return 0
     return max(LEAST, floor(log10(largest)))
+
+
+def render_explanation_html(explained: TextExplanation, *, model: str = "") -> str:
+    """One self-contained page: no request to anywhere, readable without its script."""
+    css, js = join_assets(("page", "explained"), "css"), join_assets(("theme", "explained"), "js")
+    assets = {"css": css, "js": js}
+    return _render("explained.html.j2", explained, model, assets, policy=policy(css=css, js=js))
+
+
+def render_explanation_fragment(explained: TextExplanation, *, model: str = "") -> str:
+    """A piece of a page that brings its own style, for notebooks."""
+    assets = {"css": join_assets(("notebook", "explained"), "css")}
+    return _render("explained_fragment.html.j2", explained, model, assets)
+
+
+def _render(
+    template: str, explained: TextExplanation, model: str, assets: dict[str, str], **values: Any
+) -> str:
+    environment = template_environment()
+    from markupsafe import Markup
+
+    groups = group_by_kind(explained)
+    methods = [one for group in groups for one in group.methods]
+    environment.filters["shown"] = sanitise_text  # every text from outside passes through it
+    return environment.get_template(template).render(
+        explained=explained,
+        model=model,
+        text=explained.text[: 20 * MOST_WORDS],
+        prediction=describe_prediction(explained),
+        notes=list(_notes(explained)),
+        groups=groups,
+        methods=methods,
+        signed=any(one.scores.signed for one in methods),
+        words=explained.tokens[:MOST_WORDS],
+        strongest=describe_strongest,
+        refused=[describe_refusal(*one) for one in explained.refused.items()],
+        **{name: Markup(asset) for name, asset in assets.items()},  # noqa: S704 - ours
+        **values,
+    )
+
+
+def _notes(explained: TextExplanation) -> Iterator[str]:
+    if explained.question is not None:
+        yield describe_question(explained.question)
+    if explained.truncated:
+        yield describe_truncation(explained)
+    if (more := len(explained.tokens) - MOST_WORDS) > 0:
+        yield (f"The first {MOST_WORDS} are shown; {more} more are in the JSON and the data frame.")

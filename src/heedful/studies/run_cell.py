@@ -29,7 +29,7 @@ from heedful.models.recurrent.model_folder import save_model
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.stats.classification_scores import accuracy, f1, roc_auc
 from heedful.pipeline.plan.plan import Plan
-from heedful.studies.run.grid import CELL_FILE, OWN_ATTENTION, StudyCell
+from heedful.studies.grid import CELL_FILE, OWN_ATTENTION, StudyCell
 from heedful.training.fit import fit
 from heedful.training.loop.predictions import predict_all
 from heedful.training.recipe import Recipe

@@ -16,7 +16,7 @@ from heedful.core.errors import RunError
 from heedful.core.records import Estimate
 from heedful.results.run_folder import RunFolder
 from heedful.results.tables import MeasurementColumns, gather_columns
-from heedful.studies.run.grid import CELL_FILE, StudyCell
+from heedful.studies.grid import CELL_FILE, StudyCell
 from heedful.studies.study import ModelSpec, StudyDataset
 
 SeedTable = Float64[np.ndarray, "S n"]  # one row per seed, one column per text

@@ -1,4 +1,4 @@
-"""The cells of a study: one model on one data set with one seed, each an independent job."""
+"""The cells of a study: one model, one data set, one seed each, run side by side in processes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,14 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from heedful.core.process_pool import ReportProgress, Worker, WorkerDied, run_tasks
+from heedful.core.timing import Progress
 from heedful.data.read import digest_data
 from heedful.studies.study import ModelSpec, Study, StudyDataset
 
 OWN_ATTENTION = "own"  # the attention of transformers
 CELL_FILE = "cell.json"
+LOG_TAIL = 2000  # characters at the end of a log that are searched for the last line
 
 
 @dataclass(frozen=True)
@@ -126,10 +129,11 @@ def _build_cell(
     for split, most in request.limits.items():
         if texts.name in most:
             limits[split] = min(most[texts.name], limits.get(split, most[texts.name]))
-    settings = {name: dict(study.settings.get(name, {})) for name in study.checks}
-    if request.quick:
-        for name, own in study.quick.settings.items():
-            settings[name] = {**settings.get(name, {}), **own}
+    quick = study.quick.settings if request.quick else {}
+    settings = {
+        name: {**study.settings.get(name, {}), **quick.get(name, {})}
+        for name in dict.fromkeys((*study.checks, *quick))
+    }
     return StudyCell(
         study.name,
         texts.name,
@@ -163,3 +167,53 @@ def _transformer_recipe(
     own = dict(study.transformers["quick"] if request.quick else study.transformers["whole"])
     limits = {split: own.pop(split) for split in ("train", "dev", "test")}
     return own, limits
+
+
+@dataclass(eq=False)
+class _CellRunner:
+    """Runs cells by name, each in a new process: a crash harms no other cell."""
+
+    cells: dict[str, StudyCell]
+    out: Path
+    worker: Worker | None = None
+
+    def __call__(self, name: str, report_progress: ReportProgress) -> str | None:
+        folder = self.cells[name].place(self.out)
+        folder.mkdir(parents=True, exist_ok=True)
+        log = folder / "log.txt"
+        self.worker = Worker("heedful.studies.run_cell", [str(self.out)], log=log)
+        try:
+            return self.worker(asdict(self.cells[name]), report_progress)
+        except WorkerDied as error:
+            return _last_line(log) if self.worker.process.returncode > 0 else str(error)
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        """Kill the running process, if any."""
+        if self.worker is not None:
+            self.worker.end()
+
+
+def run_cells(
+    cells: Sequence[StudyCell], out: Path, *, workers: int, progress: Progress
+) -> dict[str, str]:
+    """Run the cells that are not done; return why some failed, by name."""
+    waiting = {cell.name: cell for cell in cells if not cell.done(out)}
+    done = len(cells) - len(waiting)
+    runners = [_CellRunner(waiting, out) for _ in range(min(workers, len(waiting)))]
+
+    def report(finished: int, total: int, message: str) -> None:  # noqa: ARG001
+        progress(done + finished, len(cells), message)
+
+    try:
+        return run_tasks(list(waiting), runners, report, title="cells")
+    finally:
+        for runner in runners:
+            runner.end()
+
+
+def _last_line(log: Path) -> str:
+    """The last line of the log of a failed cell."""
+    text = log.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace").strip()
+    return text.splitlines()[-1] if text else "its process ended without a message"

@@ -11,16 +11,16 @@ from typing import Literal
 import numpy as np
 
 from heedful.core.records import Estimate
-from heedful.studies.published_numbers import NumberKey, PublishedNumbers
-from heedful.studies.results.cell_results import CellResults, StudyResults
-from heedful.studies.results.estimates import (
+from heedful.studies.cell_results import CellResults, StudyResults
+from heedful.studies.estimates import (
     UNIT_RANGE,
     estimate_if_defined,
     join_run_estimates,
     mean,
     t_interval_over_seeds,
 )
-from heedful.studies.run.grid import OWN_ATTENTION, describe_model
+from heedful.studies.grid import OWN_ATTENTION, describe_model
+from heedful.studies.published_numbers import NumberKey, PublishedNumbers
 from heedful.studies.study import ModelSpec, Study, StudyClaim, StudyDataset
 
 ReplicationAnswer = Literal["held", "did not hold", "undecided", "not examined"]

@@ -8,16 +8,17 @@ each other than with attention, 5 the average encoder compared with the BiLSTM, 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isnan, nan
+from math import nan
 
 from heedful.api.run import Run
 from heedful.core.records import Estimate
 from heedful.report.sections.check_sections import list_figures
 from heedful.results.document import FigureData, FigureRow
-from heedful.studies.results.cell_results import CellResults, StudyResults
-from heedful.studies.results.claims import ClaimFinding
-from heedful.studies.results.comparison_table import ReplicatedNumber as Number
-from heedful.studies.run.grid import describe_model
+from heedful.results.figure_data import drop_empty, ends, interval_row
+from heedful.studies.cell_results import CellResults, StudyResults
+from heedful.studies.claims import ClaimFinding
+from heedful.studies.grid import describe_model
+from heedful.studies.published_numbers import ReplicatedNumber as Number
 from heedful.studies.study import Study
 
 DISTRIBUTION_FIGURES = {
@@ -40,9 +41,8 @@ def build_study_figures(
     numbers: Sequence[Number],
 ) -> list[FigureData]:
     """Differences first, then means, then the distributions of the main model on every set."""
-    forests = [_differences(study, name, claims) for name in CLAIM_FIGURES]
-    forests += [_means(study, measure, numbers) for measure in MEAN_FIGURES]
-    figures = [one for one in forests if one is not None]
+    figures = [one for name in CLAIM_FIGURES for one in _differences(study, name, claims)]
+    figures += [one for measure in MEAN_FIGURES for one in _means(study, measure, numbers)]
     for measure, number in DISTRIBUTION_FIGURES.items():
         for texts in study.sets:
             if (cells := results.get((texts.name, study.main))) is not None:
@@ -50,7 +50,7 @@ def build_study_figures(
     return figures
 
 
-def _means(study: Study, measure: str, numbers: Sequence[Number]) -> FigureData | None:
+def _means(study: Study, measure: str, numbers: Sequence[Number]) -> list[FigureData]:
     """The mean τ of every model on every set with its interval, and the published mean."""
     rows: list[FigureRow] = []
     for texts in study.sets:
@@ -68,32 +68,19 @@ def _means(study: Study, measure: str, numbers: Sequence[Number]) -> FigureData 
         "published mean lies within."
     )
     name = measure.replace(".", "-")
-    return _forest(name, MEAN_FIGURES[measure], caption, "Kendall's τ", rows)
+    return _forest(name, MEAN_FIGURES[measure], caption, rows)
 
 
 def _dot(name: str, whose: str, estimate: Estimate, *, certain: bool = False) -> FigureRow:
-    low, high = (estimate.value if isnan(x) else x for x in (estimate.low, estimate.high))
-    row = {"group": name, "class": whose, "value": estimate.value}
-    return row | {"low": low, "high": high, "certain": certain}
+    return interval_row(estimate, **{"group": name, "class": whose, "certain": certain})
 
 
-def _forest(
-    name: str, title: str, caption: str, x: str, rows: Sequence[FigureRow]
-) -> FigureData | None:
-    """A forest plot of ours and published; its span includes zero. None without rows."""
-    if not rows:
-        return None
-    ends = [row[end] for row in rows for end in ("low", "high")]
-    span = min(0.0, *ends) - 0.05, max(0.0, *ends) + 0.05
-    return FigureData(
-        name=name,
-        kind="intervals",
-        title=title,
-        caption=caption,
-        x=x,
-        span=span,
-        classes=(OURS, THEIRS),
-        rows=tuple(rows),
+def _forest(name: str, title: str, caption: str, rows: Sequence[FigureRow]) -> list[FigureData]:
+    """Intervals of ours and the published values; the axis includes zero. Empty without rows."""
+    span = min((0.0, *ends(rows))) - 0.05, max((0.0, *ends(rows))) + 0.05
+    x = "difference of Kendall's τ" if name in CLAIM_FIGURES else "Kendall's τ"
+    return drop_empty(
+        [FigureData(name, "intervals", title, caption, x, span, (OURS, THEIRS), tuple(rows))]
     )
 
 
@@ -113,7 +100,7 @@ def _distribution(cells: CellResults, measure: str, title: str, name: str) -> li
     ]
 
 
-def _differences(study: Study, name: str, claims: Sequence[ClaimFinding]) -> FigureData | None:
+def _differences(study: Study, name: str, claims: Sequence[ClaimFinding]) -> list[FigureData]:
     """Our difference with its interval and the published one, on each set."""
     titles = {one.name: one.title for one in study.sets}
     rows: list[FigureRow] = []
@@ -127,4 +114,4 @@ def _differences(study: Study, name: str, claims: Sequence[ClaimFinding]) -> Fig
         if one.published is not None:
             rows.append(_dot(where, THEIRS, Estimate(one.published, nan, nan, 1)))
     caption = "Difference of means with its 95 % interval; right of zero the claim holds."
-    return _forest(name, title, caption, "difference of Kendall's τ", rows)
+    return _forest(name, title, caption, rows)

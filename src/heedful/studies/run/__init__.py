@@ -1,1 +1,0 @@
-"""Running the cells of a study."""
