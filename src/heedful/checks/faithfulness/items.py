@@ -16,9 +16,8 @@ from heedful.checks.requested_methods import (
     registry_order,
     score_with_method,
 )
-from heedful.methods.base import Join
+from heedful.methods.base import Join, ready_methods
 from heedful.methods.erasure.coalitions import player_index
-from heedful.methods.prerequisites import ready_methods
 from heedful.models.batch_context import BatchContext
 
 CONTROLS = ("uniform", "random")  # always measured, whether requested or not

@@ -13,8 +13,7 @@ from torch import Tensor
 from heedful.checks.faithfulness.items import ItemView
 from heedful.core.records import Series
 from heedful.models.batch_context import BatchContext, OutputFunction, VariantLogits
-from heedful.models.perturbed.delete_words import run_without_tokens
-from heedful.models.perturbed.mask_words import run_with_masked_tokens
+from heedful.models.perturbed.erased_words import run_with_masked_tokens, run_without_tokens
 from heedful.numerics.stats.multiple_testing import holm_adjusted
 from heedful.numerics.stats.permutation_tests import one_sided_sign_flip_p
 from heedful.numerics.tensor import erasure_metrics
@@ -167,8 +166,8 @@ class RemovalMetrics:
             "infidelity_scaled": erasure_metrics.infidelity(self.scores, *drops, scaled=True),
             "normalised_comprehensiveness": less,
             "normalised_sufficiency": more,
-            "violation": erasure_metrics.sign_violations(
-                self.scores, effects, self.removals.items.real
+            "violation": erasure_metrics.sign_agreement(
+                self.scores, -effects, negligible=erasure_metrics.EQUAL_PROBABILITY
             ),
         }
 

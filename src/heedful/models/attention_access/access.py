@@ -4,7 +4,8 @@ transformers 5 computes attention in fused kernels that never form the weights, 
 empty tuple when weights are requested. Two paths reach them. *interface*: our attention function,
 registered with transformers, calls the family's own eager implementation, so that soft-caps,
 position biases, sinks, grouped queries and windows are preserved. *tap*: for families outside that
-registry, softmax is intercepted (see `softmax_hook`). Models that neither path serves are refused.
+registry, softmax is intercepted while an attention module runs; weights are visible, values are
+not. Models that neither path serves are refused.
 """
 
 import sys
@@ -18,26 +19,22 @@ from weakref import finalize
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from heedful.core.errors import AttentionUnavailable
+from heedful.models.attention_access.layer_hooks import forward_hooks
 from heedful.models.attention_access.recorder import (
+    AttentionCall,
     AttentionRecorder,
     Edit,
     HeadOutput,
     active_recorder,
 )
-from heedful.models.attention_access.softmax_hook import FusedAttentionDetector, softmax_hooked
+from heedful.models.attention_access.supported_families import ATTENTION_ARGUMENTS, ATTENTION_CLASS
 
 ATTENTION_NAME = "heedful"
 ACCESS_PATHS: tuple[Literal["interface", "tap"], ...] = ("interface", "tap")
-KNOWN_ARGUMENTS = {
-    *("dropout", "scaling", "sliding_window", "softcap", "position_bias", "s_aux", "is_causal"),
-    *("position_ids", "position_embeddings", "token_type_ids", "past_key_values", "use_cache"),
-    *("cache_position", "deterministic", "output_attentions", "output_hidden_states"),
-    *("output_router_logits", "return_dict", "num_items_in_batch", "logits_to_keep"),
-    *("encoder_hidden_states", "encoder_attention_mask"),
-}
-"""Arguments of attention functions that the eager implementations handle or may ignore."""
+SOFTMAX_FUNCTIONS = (torch.softmax, torch.nn.functional.softmax, Tensor.softmax)
 # Largest allowed difference from the unmodified model's logits, relative to the largest logit. It
 # covers rounding by another order of summation; a lost mask moves logits by their own size.
 PARITY_TOLERANCE, HALF_PRECISION_PARITY_TOLERANCE = 1e-4, 0.05
@@ -79,11 +76,14 @@ class AttentionAccess:
             )
         names = {id(module): name for name, module in self.model.named_modules()}
         recorder = AttentionRecorder(names, edit, keep)
-        tap = softmax_hooked(self.model, recorder) if self.path == "tap" else nullcontext()
+        interface = self.path == "interface"
         with model_lock(self.model):
-            token = active_recorder.set(recorder if self.path == "interface" else None)
+            token = active_recorder.set(recorder if interface else None)
             try:
-                with self._implementation_switched(), tap:
+                with (
+                    _attention_implementation(self.model, ATTENTION_NAME if interface else "eager"),
+                    nullcontext() if interface else _softmax_recorded(self.model, recorder),
+                ):
                     yield recorder
             finally:
                 active_recorder.reset(token)
@@ -92,21 +92,6 @@ class AttentionAccess:
                 f"A pass computed {recorder.count} attentions where {self.calls} were expected; "
                 "some of them were not recorded."
             )
-
-    @contextmanager
-    def _implementation_switched(self) -> Iterator[None]:
-        """Switch the configs to our attention function (interface) or to eager attention (tap)."""
-        configs = _configs(self.model)
-        before = [one._attn_implementation_internal for one in configs]
-        try:
-            for one in configs:
-                one._attn_implementation_internal = (
-                    ATTENTION_NAME if self.path == "interface" else "eager"
-                )
-            yield
-        finally:
-            for one, old in zip(configs, before, strict=True):
-                one._attn_implementation_internal = old
 
 
 def find_attention_access(
@@ -139,17 +124,16 @@ def _check_access(
         before = run()
     nudges: list[Tensor] = []
 
-    def nudge(call: Any) -> Tensor:
+    def nudge(call: AttentionCall) -> Tensor:
         nudges.append(torch.zeros_like(call.weights).requires_grad_())
-        weights: Tensor = call.weights + nudges[-1]
-        return weights
+        return call.weights + nudges[-1]
 
-    watch = FusedAttentionDetector()
-    with access.patched(nudge) as recorder, torch.enable_grad(), watch:
+    detector = _FusedAttentionDetector()
+    with access.patched(nudge) as recorder, torch.enable_grad(), detector:
         after = run()
         if not recorder.count:
             raise AttentionUnavailable("no attention was recorded.")
-        if watch.seen:
+        if detector.calls:
             raise AttentionUnavailable(
                 "some attention is computed by a fused kernel, which cannot be read."
             )
@@ -160,25 +144,20 @@ def _check_access(
         _require_weights(call.module, call.weights.detach())
     parity = float((after.detach() - before).abs().max())
     exact = before.dtype in (torch.float32, torch.float64)
-    if not parity <= (PARITY_TOLERANCE if exact else HALF_PRECISION_PARITY_TOLERANCE) * max(
-        1.0, float(before.abs().max())
-    ):
+    tolerance = PARITY_TOLERANCE if exact else HALF_PRECISION_PARITY_TOLERANCE
+    if not parity <= tolerance * max(1.0, float(before.abs().max())):
         raise AttentionUnavailable(
             f"the logits differ from the unmodified model's by {parity:.2g}."
         )
     modules = tuple(call.module for call in recorder.calls)
-    return AttentionAccess(access.model, access.path, parity, modules, _tokens_first(recorder))
+    tokens_first = _has_tokens_first(recorder.calls[0])
+    return AttentionAccess(access.model, access.path, parity, modules, tokens_first)
 
 
-def _tokens_first(recorder: AttentionRecorder) -> bool:
-    """Whether the first attention module receives (T, B, …) states, as in XLNet."""
-    call = recorder.calls[0]
-    texts, keys = call.weights.shape[0], call.weights.shape[-1]
-    return (
-        call.module_input is not None
-        and texts != keys
-        and call.module_input.shape[:2] == (keys, texts)
-    )
+def _has_tokens_first(call: AttentionCall) -> bool:
+    """Whether an attention module receives (T, B, …) states, as in XLNet."""
+    texts, keys, states = call.weights.shape[0], call.weights.shape[-1], call.module_input
+    return states is not None and texts != keys and states.shape[:2] == (keys, texts)
 
 
 def _require_weights(module: str, weights: Tensor) -> None:
@@ -195,7 +174,8 @@ def _attention_forward(
     own = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
     if own is None:
         raise AttentionUnavailable(f"the family of {type(module).__name__} has no eager attention.")
-    if unknown := sorted(name for name in more.keys() - KNOWN_ARGUMENTS if more[name] is not None):
+    given = {name for name, one in more.items() if one is not None}
+    if unknown := sorted(given - ATTENTION_ARGUMENTS):
         raise AttentionUnavailable(
             f"{type(module).__name__} passes its attention {unknown[0]!r}, which heedful does not "
             "know; an edit could be wrong where this matters."
@@ -223,14 +203,69 @@ def model_lock(model: nn.Module) -> RLock:
     return _locks.setdefault(id(config), RLock())
 
 
-def _configs(model: nn.Module) -> list[Any]:
-    """Every config that selects the attention implementation of some part of the model."""
-    configs: dict[int, Any] = {}
-    for module in model.modules():
-        config = getattr(module, "config", None)
-        if hasattr(config, "_attn_implementation_internal"):
-            configs[id(config)] = config
-    return list(configs.values())
+@contextmanager
+def _attention_implementation(model: nn.Module, name: str) -> Iterator[None]:
+    """Select an attention function in every config of a part of the model."""
+    attribute = "_attn_implementation_internal"
+    parts = (getattr(module, "config", None) for module in model.modules())
+    configs = {id(one): one for one in parts if hasattr(one, attribute)}
+    before = {key: getattr(one, attribute) for key, one in configs.items()}
+    try:
+        for one in configs.values():
+            setattr(one, attribute, name)
+        yield
+    finally:
+        for key, one in configs.items():
+            setattr(one, attribute, before[key])
+
+
+class _SoftmaxRecorder(TorchFunctionMode):
+    """Records and edits softmax calls made inside an attention module."""
+
+    def __init__(self, recorder: AttentionRecorder, inside: list[tuple[nn.Module, Tensor]]) -> None:
+        super().__init__()
+        self.recorder, self.inside = recorder, inside
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if func not in SOFTMAX_FUNCTIONS or not self.inside:
+            return result
+        module, states = self.inside[-1]
+        # some families keep heads and texts on one axis
+        weights = result.unflatten(0, (len(states), -1)) if result.dim() == 3 else result
+        new = self.recorder.record(module, weights, module_input=states)
+        if isinstance(new, HeadOutput):
+            raise AttentionUnavailable(
+                "The tap path sees weights only; it cannot replace the output of heads."
+            )
+        return result if new is None else new.reshape(result.shape).to(result.dtype).contiguous()
+
+
+class _FusedAttentionDetector(TorchFunctionMode):
+    """Counts calls of the fused attention kernel, whose weights cannot be read."""
+
+    calls = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.calls += func is torch.nn.functional.scaled_dot_product_attention
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def _softmax_recorded(model: nn.Module, recorder: AttentionRecorder) -> Iterator[None]:
+    """Record every softmax of the model's attention modules inside the block."""
+    inside: list[tuple[nn.Module, Tensor]] = []
+
+    def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        first = next(one for one in (*args, *kwargs.values()) if isinstance(one, Tensor))
+        inside.append((module, first))
+
+    def leave(*_: object) -> None:
+        inside.pop()
+
+    attentions = [one for one in model.modules() if ATTENTION_CLASS in type(one).__name__]
+    with forward_hooks(attentions, enter, leave), _SoftmaxRecorder(recorder, inside):
+        yield
 
 
 def _register() -> None:

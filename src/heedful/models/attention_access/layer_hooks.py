@@ -1,4 +1,4 @@
-"""Hooks on layers, and where a layer keeps its hidden states among inputs and outputs.
+"""Hooks on modules, and where a layer keeps its hidden states among inputs and outputs.
 
 Hidden states are the first argument or `hidden_states`, and the first output. This is a convention
 of transformers, not of one family; callers check the shapes.
@@ -11,47 +11,38 @@ from typing import Any
 
 from torch import Tensor, nn
 
-LayerPreHook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], Any]
-LayerPostHook = Callable[[nn.Module, Any], None]
+EnterHook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], Any]
+LeaveHook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any], Any], Any]
 
 
-def input_states(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The hidden states among a layer's inputs, or None."""
-    return args[0] if args else kwargs.get("hidden_states")
+@contextmanager
+def forward_hooks(
+    modules: Iterable[nn.Module], enter: EnterHook | None = None, leave: LeaveHook | None = None
+) -> Iterator[None]:
+    """Call `enter` before and `leave` after each module inside the block.
 
-
-def replace_input_states(
-    args: tuple[Any, ...], kwargs: dict[str, Any], states: Tensor
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A layer's inputs with other hidden states."""
-    if args:
-        return (states, *args[1:]), kwargs
-    return args, {**kwargs, "hidden_states": states}
-
-
-def output_states(output: Any) -> Any:
-    """The hidden states among a layer's outputs."""
-    return output[0] if isinstance(output, tuple) else output
-
-
-def output_count(output: Any) -> int:
-    """Length of a layer's output tuple; 0 for a bare tensor."""
-    return len(output) if isinstance(output, tuple) else 0
-
-
-def identity_forward(count: int, own: Callable[..., Any]) -> Any:
-    """A forward function that returns its input states, in a tuple of `count` (0: bare).
-
-    Another thread than this one gets the layer's own forward.
+    As in torch, `enter` may return other inputs and `leave` another output. Both are called for
+    this thread only: other threads may use the model unmodified.
     """
-    mine = get_ident()
+    thread = get_ident()
 
-    def forward(hidden_states: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if get_ident() != mine:
-            return own(hidden_states, *args, **kwargs)
-        return hidden_states if count == 0 else (hidden_states, *[None] * (count - 1))
+    def before(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return enter(module, args, kwargs) if enter and get_ident() == thread else None
 
-    return forward
+    def after(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        return leave(module, args, kwargs, output) if leave and get_ident() == thread else None
+
+    handles: list[Any] = []
+    try:
+        for one in dict.fromkeys(modules):
+            if enter is not None:
+                handles.append(one.register_forward_pre_hook(before, with_kwargs=True))
+            if leave is not None:
+                handles.append(one.register_forward_hook(after, with_kwargs=True))
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 @contextmanager
@@ -74,35 +65,38 @@ def skipped_layers(layers: Mapping[nn.Module, int]) -> Iterator[None]:
                 one.forward = forward
 
 
-@contextmanager
-def removing_hooks(handles: list[Any]) -> Iterator[None]:
-    """Remove the hooks after the block."""
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+def identity_forward(count: int, own: Callable[..., Any]) -> Any:
+    """A forward function that returns its input states, in a tuple of `count` (0: bare).
 
-
-@contextmanager
-def layer_hooks(
-    layers: Iterable[nn.Module], enter: LayerPreHook, leave: LayerPostHook | None = None
-) -> Iterator[None]:
-    """Call `enter` and `leave` around each layer inside the block; `enter` may change the inputs.
-
-    Only for calls of this thread: others may use the model unmodified.
+    Another thread than this one gets the layer's own forward.
     """
     thread = get_ident()
 
-    def before(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return enter(module, args, kwargs) if get_ident() == thread else None
+    def forward(hidden_states: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if get_ident() != thread:
+            return own(hidden_states, *args, **kwargs)
+        return hidden_states if count == 0 else (hidden_states, *[None] * (count - 1))
 
-    def after(module: nn.Module, _: object, output: Any) -> None:
-        if leave is not None and get_ident() == thread:
-            leave(module, output)
+    return forward
 
-    each = dict.fromkeys(layers)
-    handles: list[Any] = [one.register_forward_pre_hook(before, with_kwargs=True) for one in each]
-    handles += [one.register_forward_hook(after) for one in each]
-    with removing_hooks(handles):
-        yield
+
+def input_states(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The hidden states among a layer's inputs, or None."""
+    return args[0] if args else kwargs.get("hidden_states")
+
+
+def replace_input_states(
+    args: tuple[Any, ...], kwargs: dict[str, Any], states: Tensor
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A layer's inputs with other hidden states."""
+    return ((states, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": states})
+
+
+def output_states(output: Any) -> Any:
+    """The hidden states among a layer's outputs."""
+    return output[0] if isinstance(output, tuple) else output
+
+
+def output_count(output: Any) -> int:
+    """Length of a layer's output tuple; 0 for a bare tensor."""
+    return len(output) if isinstance(output, tuple) else 0

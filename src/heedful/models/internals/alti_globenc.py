@@ -11,9 +11,8 @@ that matches no such structure is refused.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from threading import get_ident
 from typing import Any, Literal
 
 import torch
@@ -23,8 +22,9 @@ from torch import Tensor, nn
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
 from heedful.models.attention_access.access import model_lock
-from heedful.models.attention_access.layer_hooks import layer_hooks, removing_hooks
+from heedful.models.attention_access.layer_hooks import forward_hooks
 from heedful.models.attention_access.recorder import AttentionCall
+from heedful.models.attention_access.supported_families import NORM_EPSILONS
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.attention_blocks import (
     AttentionBlock,
@@ -32,12 +32,10 @@ from heedful.models.internals.attention_blocks import (
     match_attention_block,
 )
 from heedful.models.internals.closeness import is_close, require_close
-from heedful.models.internals.hidden_states import find_attention_layers
+from heedful.models.internals.hidden_states import find_attention_layers, require_states
 from heedful.models.perturbed.perturbed_embeddings import unwrap_perturbed
 from heedful.models.transformer.subject import TransformerSubject
 from heedful.numerics.tensor.vector_parts import VectorParts
-
-EPSILON_ATTRIBUTES = ("eps", "variance_epsilon", "epsilon")
 
 ContributionMethod = Literal["alti", "globenc"]
 
@@ -69,33 +67,28 @@ class ContributionsComputation:
             return recorder.run(context.embedded.detach())
 
 
-@dataclass(eq=False)
 class _ContributionRecorder:
     """What is recorded of the running layer, and the contributions of the layers before it."""
 
-    method: ContributionMethod
-    subject: TransformerSubject
-    batch: Batch
-    budget: int
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self, method: ContributionMethod, subject: TransformerSubject, batch: Batch, budget: int
+    ) -> None:
+        self.method, self.subject, self.batch, self.budget = method, subject, batch, budget
         self.contributions: list[Float[Tensor, "B T T"]] = []
         self.steps: list[ModuleCall] = []
         self.call: AttentionCall | None = None
         self.block: AttentionBlock | None = None
         self.layer_input: Tensor | None = None
         self.last_output: Tensor | None = None
-        self.thread = get_ident()  # other threads may use the model unmodified
 
     def run(self, vectors: Float[Tensor, "B T E"]) -> list[Float[Tensor, "B T T"]]:
         """Run one pass with hooks on all layers and their modules."""
-        layers = dict.fromkeys(find_attention_layers(self.subject, self.method))
+        layers = find_attention_layers(self.subject, self.method)
         inside = [one for layer in layers for one in layer.modules() if one is not layer]
-        steps = [one.register_forward_hook(self._step, with_kwargs=True) for one in inside]
         with (
             model_lock(self.subject.model),
-            removing_hooks(steps),
-            layer_hooks(layers, self._enter, self._leave),
+            forward_hooks(inside, leave=self._step),
+            forward_hooks(layers, self._enter, self._leave),
             torch.no_grad(),
         ):
             self.subject.run(self.batch, self._record_attention, embedded=vectors, keep=False)
@@ -110,21 +103,17 @@ class _ContributionRecorder:
 
     def _enter(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         states = _first_tensor((*args, *kwargs.values()))
-        if states is None or states.shape[:2] != self.batch.ids.shape:
-            raise NotApplicable(f"{self.method} needs layers that are given one state per token.")
+        states = require_states(states, self.batch, self.method)
         if self.last_output is not None:
+            message = f"{self.method} is refused: states change between two layers"
             present = self.batch.present
-            require_close(
-                self.last_output[present],
-                states[present],
-                f"{self.method} is refused: states change between two layers",
-            )
+            require_close(self.last_output[present], states[present], message)
         self.layer_input, self.steps, self.call, self.block = states, [], None, None
 
     def _step(self, module: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> None:
         given, gave = _first_tensor((*args, *kwargs.values())), _first_tensor(output)
         layer_input = self.layer_input
-        if layer_input is None or given is None or gave is None or get_ident() != self.thread:
+        if layer_input is None or given is None or gave is None:
             return
         if self.block is None and self.call is not None and is_linear_map(module):
             self.block = match_attention_block(self.call, module, given, gave)
@@ -133,7 +122,7 @@ class _ContributionRecorder:
             states = given.reshape(layer_input.shape) if same else None
             self.steps.append(ModuleCall(module, states, gave.reshape(layer_input.shape)))
 
-    def _leave(self, layer: nn.Module, output: Any) -> None:
+    def _leave(self, layer: nn.Module, _: object, __: object, output: Any) -> None:
         left, entered = _first_tensor(output), self.layer_input
         name = f"layer {len(self.contributions)} ({type(layer).__name__})"
         if self.block is None or entered is None or left is None or left.shape != entered.shape:
@@ -144,16 +133,15 @@ class _ContributionRecorder:
         self.layer_input = None  # module calls from here on are not steps of the layer
         structure = LayerStructure(name, entered, left, self.block, self.steps, self.batch.present)
         try:
-            self.contributions.append(self._contributions(structure))
+            if self.method == "globenc":
+                contributions = structure.layer_parts().norms()
+            else:
+                parts, whole = structure.attention_parts()
+                contributions = parts.nearness(whole, vectors=self.budget)
         except NotApplicable as reason:
             raise NotApplicable(f"{self.method} is refused: {reason}") from None
+        self.contributions.append(contributions)
         self.last_output, self.steps = left, []
-
-    def _contributions(self, structure: "LayerStructure") -> Float[Tensor, "B T T"]:
-        if self.method == "globenc":
-            return structure.layer_parts().norms()
-        parts, whole = structure.attention_parts()
-        return parts.nearness(whole, vectors=self.budget)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,14 +199,11 @@ class LayerStructure:
     def attention_parts(self) -> tuple[VectorParts, Float[Tensor, "B T D"]]:
         """The states behind attention, as parts and whole; behind its norm if post-norm."""
         added, norms, whole = self._residual_structure
-        parts = VectorParts(added.weights, added.added, self.layer_input, added.bias)
+        parts = replace(added, residual=self.layer_input)
         for norm in norms[:1]:
             parts = norm.apply(parts)
-        require_close(
-            parts.total()[self.present],
-            whole[self.present],
-            f"the parts of {self.name} and its biases do not add up to its states",
-        )
+        message = f"the parts of {self.name} and its biases do not add up to its states"
+        require_close(parts.total()[self.present], whole[self.present], message)
         return parts, whole
 
     def layer_parts(self) -> VectorParts:
@@ -244,12 +229,12 @@ class LayerStructure:
             whole = self.layer_input + output
             if self._adds(whole, self.layer_output):
                 return added, (), whole
-            for first, step in self._norms(whole):
+            for first, step in self._norms_of(whole):
                 if self._near(step.output, self.layer_output):
                     return added, (first,), step.output
-                ends = [one for one in self.steps if self._near(one.output, self.layer_output)]
-                for last, end in self._norms(among=ends):
-                    if self._adds(step.output, end.given):
+                for last, end in self._norms:
+                    ends = self._near(end.output, self.layer_output)
+                    if ends and self._adds(step.output, end.given):
                         return added, (first, last), step.output
         raise NotApplicable(
             f"the structure of {self.name} is not recognised: neither sums alone nor sums behind "
@@ -263,28 +248,28 @@ class LayerStructure:
         nothing = torch.zeros_like(output)
         parts = VectorParts(self.block.call.weights, added, nothing, bias.expand_as(output))
         yield parts, output
-        for norm, step in self._norms(output):
+        for norm, step in self._norms_of(output):
             yield norm.apply(parts), step.output
 
-    def _norms(
-        self, given: Tensor | None = None, *, among: Sequence[ModuleCall] | None = None
-    ) -> Iterator[tuple[LinearisedNorm, ModuleCall]]:
-        """The steps that are norms, of the given states or of any."""
-        for step in self.steps if among is None else among:
-            if step.given is None or not (given is None or self._near(step.given, given)):
-                continue
-            norm = self._norm(step, step.given)
-            if norm is not None:
-                yield norm, step
+    def _norms_of(self, states: Tensor) -> Iterator[tuple[LinearisedNorm, ModuleCall]]:
+        """The norms of these states."""
+        return ((norm, step) for norm, step in self._norms if self._near(step.given, states))
 
-    def _norm(self, step: ModuleCall, given: Float[Tensor, "B T D"]) -> LinearisedNorm | None:
-        """The step as a norm, if one of the usual formulas reproduces its output."""
-        module = step.module
-        eps = next((getattr(module, a) for a in EPSILON_ATTRIBUTES if hasattr(module, a)), None)
-        if eps is None:
+    @cached_property
+    def _norms(self) -> list[tuple[LinearisedNorm, ModuleCall]]:
+        """The steps that are norms: one of the usual formulas reproduces their output."""
+        found = ((self._norm(step), step) for step in self.steps)
+        return [(norm, step) for norm, step in found if norm is not None]
+
+    def _norm(self, step: ModuleCall) -> LinearisedNorm | None:
+        module, given = step.module, step.given
+        eps = next((getattr(module, a) for a in NORM_EPSILONS if hasattr(module, a)), None)
+        if eps is None or given is None:
             return None
         weight, bias = (getattr(module, name, None) for name in ("weight", "bias"))
         gain = torch.ones_like(given[0, 0]) if weight is None else weight.detach()
+        if gain.shape != given.shape[-1:]:  # a norm of each head
+            return None
         shift = 0.0 if bias is None else bias.detach()
         for centred in (True, False):
             mean = given.mean(-1, keepdim=True) if centred else 0.0
@@ -304,9 +289,9 @@ class LayerStructure:
         rest = total - states
         return any(self._near(step.output, rest, scale=total) for step in self.steps)
 
-    def _near(self, made: Tensor, wanted: Tensor, *, scale: Tensor | None = None) -> bool:
+    def _near(self, made: Tensor | None, wanted: Tensor, *, scale: Tensor | None = None) -> bool:
         """Whether both are equal up to rounding, except at padding."""
-        if made.shape != wanted.shape:
+        if made is None or made.shape != wanted.shape:
             return False
         scale = wanted if scale is None else scale
         first = self.present[0].int().argmax()

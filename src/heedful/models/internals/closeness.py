@@ -7,11 +7,6 @@ from heedful.core.errors import NotApplicable
 TOLERANCE = 1e-4  # largest difference, relative to the largest magnitude
 
 
-def max_difference(made: Tensor, wanted: Tensor) -> float:
-    """max|made − wanted|; NaN if either holds NaN."""
-    return float((made - wanted).abs().max())
-
-
 def is_close(
     made: Tensor,
     wanted: Tensor,
@@ -28,7 +23,7 @@ def is_close(
     False
     """
     size = float((wanted if scale is None else scale).abs().max())
-    return max_difference(made, wanted) <= tolerance * max(floor, size)
+    return float((made - wanted).abs().max()) <= tolerance * max(floor, size)
 
 
 def require_close(
@@ -42,4 +37,4 @@ def require_close(
 ) -> None:
     """Raise NotApplicable unless `is_close`; `what` is the message, without its full stop."""
     if not is_close(made, wanted, tolerance=tolerance, scale=scale, floor=floor):
-        raise NotApplicable(f"{what} (largest difference {max_difference(made, wanted):.2g}).")
+        raise NotApplicable(f"{what} (largest difference {(made - wanted).abs().max():.2g}).")

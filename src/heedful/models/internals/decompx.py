@@ -21,27 +21,21 @@ from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable, is_out_of_memory
 from heedful.models.attention_access.access import AttentionAccess, model_lock
 from heedful.models.attention_access.layer_hooks import (
+    forward_hooks,
     input_states,
-    layer_hooks,
     output_count,
     output_states,
     replace_input_states,
     skipped_layers,
 )
-from heedful.models.attention_access.recorder import AttentionCall
+from heedful.models.attention_access.recorder import AttentionCall, freeze_attention
 from heedful.models.internals.closeness import require_close
 from heedful.models.internals.hidden_states import find_attention_layers, require_states
-from heedful.models.internals.linearised import (
-    LinearisedModel,
-    freeze_attention,
-    linearised,
-    replay_attention,
-)
+from heedful.models.internals.linearised import LinearisedModel, linearised, replay_attention
 from heedful.models.transformer.subject import TransformerSubject
 
 METHOD = "decompx"
-SIZES = re.compile(r"\b(sizes?|shapes?)\b", re.IGNORECASE)
-"""Words in the errors that torch raises for tensors of unequal size."""
+SIZES = re.compile(r"\b(sizes?|shapes?)\b", re.IGNORECASE)  # in torch's errors of unequal sizes
 MAX_ELEMENTS = 2**27  # of the parts of one text: half a gigabyte in single precision
 
 
@@ -55,8 +49,8 @@ class _RecordedLayer:
     begin: int
     end: int = 0
     returns: int = 0
-    output: Tensor = field(default_factory=lambda: torch.empty(0))
-    weights: Tensor = field(default_factory=lambda: torch.empty(0))
+    output: Tensor = field(init=False)
+    weights: Tensor = field(init=False)
 
     def attend(self, call: AttentionCall) -> Tensor:
         """An edit that keeps the layer's own weights for every variant of its states."""
@@ -93,12 +87,12 @@ class LinearisedPass:
                 calls.append(_RecordedLayer(module, *_detach_inputs(args, kwargs), begin=begin))
                 require_states(calls[-1].layer_input, single, METHOD)
 
-            def leave(_: object, output: Any) -> None:
+            def leave(_: nn.Module, __: object, ___: object, output: Any) -> None:
                 calls[-1].end = len(parts.linear_parts)
                 calls[-1].output = output_states(output).detach()
                 calls[-1].returns = output_count(output)
 
-            with layer_hooks(find_attention_layers(subject, METHOD), enter, leave):
+            with forward_hooks(find_attention_layers(subject, METHOD), enter, leave):
                 logits, recorder = subject.run(single, freeze_attention, embedded=vectors)
         if len(recorder.calls) != len(calls):
             raise NotApplicable("decompx needs one attention in every layer.")
@@ -157,13 +151,10 @@ class LinearisedPass:
                 ) from reason
         return torch.cat([self._run(layer, one) for one in torch.split(states, 1)])
 
-    def _at_once(
-        self, layer: _RecordedLayer, states: Float[Tensor, "N T D"]
-    ) -> Float[Tensor, "N T D"]:
+    def _at_once(self, layer: _RecordedLayer, states: Tensor) -> Float[Tensor, "N T D"]:
         args, kwargs = replace_input_states(layer.args, layer.kwargs, states)
-        parts = LinearisedModel(
-            layer.module, self.linear_model.linear_parts[layer.begin : layer.end]
-        )
+        inside = self.linear_model.linear_parts[layer.begin : layer.end]
+        parts = LinearisedModel(layer.module, inside)
         access = AttentionAccess(self.subject.model, self.subject.access.path)
         with (
             torch.no_grad(),
@@ -193,7 +184,7 @@ class LinearisedPass:
         skipped = {layer.module: layer.returns for layer in self.layers}
         with (
             model_lock(self.subject.model),
-            layer_hooks([self.layers[0].module], enter),
+            forward_hooks([self.layers[0].module], enter),
             skipped_layers(skipped),
         ):
             yield head
@@ -229,22 +220,21 @@ def decompose_with_separate_bias(
     zeros: list[Tensor] = []
 
     def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        states = input_states(args, kwargs)
-        require_states(states, batch, METHOD)
-        inputs.append(states)  # a module may serve as several layers: only the first call counts
+        # a module may serve as several layers: only the first call counts
+        inputs.append(require_states(input_states(args, kwargs), batch, METHOD))
         return replace_input_states(args, kwargs, zeros.pop()) if zeros else None
 
+    layers = find_attention_layers(subject, METHOD)
     vectors = vectors.detach().clone().requires_grad_()
-    with model_lock(subject.model), layer_hooks(find_attention_layers(subject, METHOD)[:1], enter):
+    with model_lock(subject.model), forward_hooks(layers[:1], enter):
         with linearised(subject.model) as parts:
             logits, recorder = subject.run(batch, freeze_attention, embedded=vectors)
         weights = weighted(logits.detach())  # outside the block, which would linearise its products
         (gradient,) = torch.autograd.grad(logits, inputs[0], weights)
         zeros.append(torch.zeros_like(inputs[0].detach()))
         with torch.no_grad(), parts.replayed():
-            at_zeros, _ = subject.run(
-                batch, replay_attention(recorder.calls), embedded=vectors.detach()
-            )
+            frozen = replay_attention(recorder.calls)
+            at_zeros, _ = subject.run(batch, frozen, embedded=vectors.detach())
     bias = (at_zeros * weights).sum(-1)
     scores = (inputs[0].detach() * gradient).sum(-1)
     _require_sum(scores.sum(-1) + bias, (logits.detach() * weights).sum(-1), "the logits")
@@ -252,10 +242,8 @@ def decompose_with_separate_bias(
 
 
 def _require_sum(made: Tensor, wanted: Tensor, what: str) -> None:
-    message = (
-        f"decompx is refused: some part is not linearised, as the parts do not add up to {what}"
-    )
-    require_close(made, wanted, message)
+    why = "some part is not linearised, as the parts do not add up to"
+    require_close(made, wanted, f"{METHOD} is refused: {why} {what}")
 
 
 def _detach_inputs(

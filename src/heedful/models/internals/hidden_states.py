@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from typing import Any
 
 from jaxtyping import Float
@@ -10,8 +11,8 @@ from torch import Tensor, nn
 from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
 from heedful.models.attention_access.layer_hooks import (
+    forward_hooks,
     input_states,
-    layer_hooks,
     output_states,
     replace_input_states,
 )
@@ -31,14 +32,19 @@ def read_hidden_states(
     return forward.logits, [embedded, forward.states]
 
 
-def find_enclosing_layer(model: nn.Module, name: str) -> str | None:
-    """The innermost element of a ModuleList that contains the module, or None."""
-    parts = name.split(".")
-    for depth in range(len(parts), 0, -1):
-        around = ".".join(parts[:depth])
-        if isinstance(model.get_submodule(around.rpartition(".")[0]), nn.ModuleList):
-            return around
-    return None
+def find_layers(model: nn.Module, attentions: Iterable[str]) -> list[nn.Module]:
+    """The innermost elements of ModuleLists that contain the attentions, in order, each once."""
+    layers: dict[nn.Module, None] = {}
+    for name in attentions:
+        parts = name.split(".")
+        modules = [model.get_submodule(".".join(parts[:depth])) for depth in range(len(parts) + 1)]
+        inside = [one for around, one in pairwise(modules) if isinstance(around, nn.ModuleList)]
+        if not inside:
+            raise NotApplicable(
+                f"The layers of this model are not found: {name} is in no ModuleList."
+            )
+        layers[inside[-1]] = None
+    return list(layers)
 
 
 def find_attention_layers(
@@ -50,33 +56,14 @@ def find_attention_layers(
     """
     if subject.access.tokens_first and not turned:
         raise NotApplicable(f"{method} needs layers that are given one state per token.")
-    layers: dict[str, str] = {}
-    for name in dict.fromkeys(subject.access.modules):
-        around = find_enclosing_layer(subject.model, name)
-        if around is None or around in layers:
-            raise NotApplicable(
-                f"{method} needs layers of one attention each, in a ModuleList; "
-                f"{name} is in none, or shares its layer with another attention."
-            )
-        layers[around] = name
-    return [subject.model.get_submodule(layer) for layer in layers]
-
-
-def find_text_layers(
-    model: nn.Module, attentions: tuple[str, ...], encoder: nn.Module
-) -> list[nn.Module]:
-    """The layers that contain the attentions inside `encoder`, each once."""
-    inside = {id(module) for module in encoder.modules()}
-    layers: dict[str, None] = {}
-    for name in attentions:
-        if id(model.get_submodule(name)) in inside:
-            around = find_enclosing_layer(model, name)
-            if around is None:
-                raise NotApplicable(
-                    f"The layers of this model are not found: {name} is in no ModuleList."
-                )
-            layers[around] = None
-    return [model.get_submodule(layer) for layer in layers]
+    attentions = set(subject.access.modules)  # a layer may be applied several times
+    layers = find_layers(subject.model, subject.access.modules)
+    if len(layers) != len(attentions):
+        raise NotApplicable(
+            f"{method} needs layers of one attention each; {len(layers)} layers of this model hold "
+            f"{len(attentions)} attentions."
+        )
+    return layers
 
 
 class StateRecorder:
@@ -106,7 +93,7 @@ class StateRecorder:
 
     def recording(self, layers: Iterable[nn.Module]) -> AbstractContextManager[None]:
         """Record these layers inside the block."""
-        return layer_hooks(layers, self._enter, self._leave)
+        return forward_hooks(layers, self._enter, self._leave)
 
     def _enter(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.layer_inputs.append(self._state_per_token(input_states(args, kwargs)))
@@ -114,7 +101,7 @@ class StateRecorder:
             return None
         return replace_input_states(args, kwargs, self.given[len(self.layer_inputs) - 1])
 
-    def _leave(self, _: nn.Module, output: Any) -> None:
+    def _leave(self, _: nn.Module, __: object, ___: object, output: Any) -> None:
         self.layer_outputs.append(self._state_per_token(output_states(output)))
 
     def _state_per_token(self, states: Any) -> Tensor:

@@ -7,7 +7,6 @@ of the head; this is checked at run time.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Float64, Int
@@ -72,7 +71,10 @@ class EffectiveAttentionComputation:
         block, batch = context.cached(AttentionBlocksComputation())[self.layer], context.batch
         subject = context.subject
         where = subject.position(batch) if isinstance(subject, HasAttentionCalls) else None
-        weights, values, matrix = _values_and_output_map(block, batch)
+        weights, values = block.call.weights.detach().double(), block.values.detach().double()
+        matrix, bias = block.output_map(torch.float64)
+        whole = torch.einsum("bhqk,bhkd,hde->bqe", weights, values, matrix) + bias
+        block.require_reconstruction(whole.to(block.output), batch, METHOD)
         reduced = torch.linalg.qr(matrix.mT).R.mT  # equal inner products, fewer dimensions
         tolerance = rank_tolerance(block.output)
         effective = torch.zeros_like(weights)
@@ -96,26 +98,6 @@ class EffectiveAttentionComputation:
 def rank_tolerance(computed: Tensor) -> float:
     """The relative rank tolerance for tensors of this precision."""
     return DOUBLE_RANK_TOLERANCE if computed.dtype == torch.float64 else SINGLE_RANK_TOLERANCE
-
-
-def _values_and_output_map(
-    block: AttentionBlock, batch: Batch
-) -> tuple[Tensor, Tensor, Float64[Tensor, "H d D"]]:
-    """Weights, values and each head's output projection, in float64."""
-    output_projection: Any = block.output_projection
-    values = block.call.values
-    if values is None:
-        raise RuntimeError("An attention block needs the values of its heads.")
-    heads, width = values.shape[1], values.shape[3]
-    with torch.no_grad():
-        each = torch.eye(heads * width).to(output_projection.weight)
-        bias = output_projection(torch.zeros_like(each[None, :1]))[0, 0].double()
-        matrix = output_projection(each[None])[0].double() - bias
-    matrix, weights = matrix.unflatten(0, (heads, width)), block.call.weights.detach().double()
-    values = values.detach().double()
-    whole = torch.einsum("bhqk,bhkd,hde->bqe", weights, values, matrix) + bias
-    block.require_reconstruction(whole.to(block.output), batch, METHOD)
-    return weights, values, matrix
 
 
 def _group_queries_by_keys(

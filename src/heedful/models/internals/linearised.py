@@ -13,7 +13,6 @@ the model is then affine in its input. Each map is exact at the point where it i
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import get_ident
 from typing import Any
 
 import torch
@@ -23,10 +22,14 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from heedful.core.errors import NotApplicable
-from heedful.models.attention_access.access import model_lock
-from heedful.models.attention_access.layer_hooks import removing_hooks
+from heedful.models.attention_access.access import SOFTMAX_FUNCTIONS, model_lock
+from heedful.models.attention_access.layer_hooks import forward_hooks
 from heedful.models.attention_access.recorder import AttentionCall, Edit
-from heedful.models.attention_access.softmax_hook import SOFTMAX_FUNCTIONS
+from heedful.models.attention_access.supported_families import (
+    ACTIVATION_ENDINGS,
+    ACTIVATION_PACKAGES,
+    NORM_CLASS,
+)
 from heedful.models.internals.closeness import TOLERANCE, require_close
 
 Nonlinearity = Callable[..., Any]
@@ -48,8 +51,6 @@ MIXING_MODULES = (
     *(nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU, nn.MultiheadAttention),
 )
 BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)  # affine in evaluation mode
-ACTIVATION_PACKAGES = ("torch.nn.modules.activation", "transformers.activations")
-ACTIVATION_NAME_ENDINGS = ("gelu", "relu", "silu", "activation")
 HALF_PRECISION_TOLERANCE = 0.05  # of norms in float16 and bfloat16
 OTHER_PARTS_MESSAGE = (
     "The model ran other non-linear parts than those that were recorded: which of them run depends "
@@ -96,11 +97,6 @@ def linearised(model: nn.Module) -> Iterator[LinearisedModel]:
         yield linearised_model
 
 
-def freeze_attention(call: AttentionCall) -> Tensor:
-    """An edit that makes attention constant."""
-    return call.weights.detach()
-
-
 def replay_attention(calls: list[AttentionCall]) -> Edit:
     """An edit that uses the attention of an earlier pass."""
 
@@ -136,12 +132,10 @@ class _FreezeMode(TorchFunctionMode):
         value = func(*args, **more)
         if self.inside or not isinstance(value, Tensor):
             return value
-        if func in ACTIVATIONS:
-            return self._activation(func, args, more, value)
-        if func in SOFTMAX_FUNCTIONS:
-            return self._softmax(func, args, more, value)
         if func in PRODUCTS:
             return self._product(func, args, more, value)
+        if func in ACTIVATIONS or func in SOFTMAX_FUNCTIONS:
+            return self._function_of_one(func, args, more, value)
         return value
 
     def module(self, module: nn.Module, entered: Tensor, left: Tensor) -> Tensor:
@@ -150,30 +144,26 @@ class _FreezeMode(TorchFunctionMode):
         affine = make(module.forward, entered, left) if self._is_new(entered) else None
         return self._record_or_replay((module, affine), left, entered)
 
-    def _activation(self, func: Any, args: Any, more: Any, value: Tensor) -> Tensor:
-        entered = args[0] if args else more["input"]
-        rest = {name: one for name, one in more.items() if name not in ("input", "inplace")}
-
-        def part(x: Tensor) -> Any:
-            return func(x, *args[1:], **rest)
-
-        affine = linearise_activation(part, entered, value) if self._is_new(entered) else None
-        return self._record_or_replay((func, affine), value, entered)
-
-    def _softmax(self, func: Any, args: Any, more: Any, value: Tensor) -> Tensor:
-        entered = args[0] if args else more["input"]
-        axis = more["dim"] if "dim" in more else args[1]
-        affine = linearise_softmax(entered, value, axis) if self._is_new(entered) else None
+    def _function_of_one(self, func: Any, args: Any, more: Any, value: Tensor) -> Tensor:
+        """The output of an activation function or softmax."""
+        settings = {name: one for name, one in more.items() if name not in ("input", "inplace")}
+        entered, *rest = args or (more["input"],)
+        affine = None
+        if self._is_new(entered):
+            if func in SOFTMAX_FUNCTIONS:
+                axis = settings["dim"] if "dim" in settings else rest[0]
+                affine = linearise_softmax(entered, value, axis)
+            else:
+                affine = linearise_activation(lambda x: func(x, *rest, **settings), entered, value)
         return self._record_or_replay((func, affine), value, entered)
 
     def _product(self, func: Any, args: Any, more: Any, value: Tensor) -> Tensor:
+        """The output of a product, which is not linear if two factors depend on the input."""
         given: dict[int | str, Any] = {**dict(enumerate(args)), **more}
-        added = (0, "input") if func in PRODUCTS_WITH_ADDEND else ()
-        varying = {
-            at: one
-            for at, one in given.items()
-            if isinstance(one, Tensor) and self._is_new(one) and at not in added
-        }
+        if func in PRODUCTS_WITH_ADDEND:
+            given = {at: one for at, one in given.items() if at not in (0, "input")}
+        tensors = {at: one for at, one in given.items() if isinstance(one, Tensor)}
+        varying = {at: one for at, one in tensors.items() if self._is_new(one)}
         affine = linearise_product(func, varying) if len(varying) == 2 else None
         return self._record_or_replay((func, affine), value, *args, **more)
 
@@ -217,14 +207,11 @@ def _parameters_frozen(model: nn.Module) -> Iterator[None]:
 @contextmanager
 def _nonlinearities_hooked(model: nn.Module, mode: _FreezeMode) -> Iterator[None]:
     """Pass the outputs of norms and activations to the mode, and hide their inner parts."""
-    thread = get_ident()  # other threads may use the model unmodified
 
     def enter(*_: object) -> None:
-        mode.inside += get_ident() == thread
+        mode.inside += 1
 
     def leave(module: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> Any:
-        if get_ident() != thread:
-            return None
         try:
             entered = [one for one in (*args, *kwargs.values()) if isinstance(one, Tensor)]
             if mode.inside > 1 or not isinstance(output, Tensor):
@@ -239,22 +226,20 @@ def _nonlinearities_hooked(model: nn.Module, mode: _FreezeMode) -> Iterator[None
             mode.inside -= 1
 
     parts = [one for one in model.modules() if _is_norm(one) or _is_activation(one)]
-    handles = [one.register_forward_pre_hook(enter) for one in parts]
-    handles += [one.register_forward_hook(leave, with_kwargs=True) for one in parts]
-    with removing_hooks(handles):
+    with forward_hooks(parts, enter, leave):
         yield
 
 
 def _is_norm(module: nn.Module) -> bool:
-    alone = next(module.children(), None) is None
-    return alone and "Norm" in type(module).__name__ and not isinstance(module, BATCH_NORMS)
+    named = NORM_CLASS in type(module).__name__ and not isinstance(module, BATCH_NORMS)
+    return named and next(module.children(), None) is None
 
 
 def _is_activation(module: nn.Module) -> bool:
     package, name = type(module).__module__, type(module).__name__.lower()
-    if package not in ACTIVATION_PACKAGES and not name.endswith(ACTIVATION_NAME_ENDINGS):
-        return False
-    return not isinstance(module, MIXING_MODULES) and next(module.children(), None) is None
+    named = package in ACTIVATION_PACKAGES or name.endswith(ACTIVATION_ENDINGS)
+    mixing = isinstance(module, MIXING_MODULES)
+    return named and not mixing and next(module.children(), None) is None
 
 
 def linearise_activation(part: Nonlinearity, entered: Tensor, left: Tensor) -> AffineMap:

@@ -12,23 +12,25 @@ otherwise some part is not linear, and the model is refused.
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, autograd
 
 from heedful.core.errors import NotApplicable
-from heedful.models.attention_access.edits import detach_as_leaf
-from heedful.models.attention_access.recorder import AttentionCall
+from heedful.models.attention_access.recorder import (
+    AttentionCall,
+    detach_as_leaf,
+    freeze_attention,
+)
 from heedful.models.batch_context import BatchContext
-from heedful.models.internals.linearised import freeze_attention, linearised, replay_attention
+from heedful.models.internals.linearised import linearised, replay_attention
 from heedful.models.perturbed.perturbed_embeddings import unwrap_perturbed
 from heedful.models.transformer.subject import TransformerSubject
 from heedful.numerics.tensor.target import LinearTargetValue, logit_direction
 
 LRPRule = Literal["cp", "attn"]
-LRP_RULES: tuple[LRPRule, ...] = get_args(LRPRule)
 CONSERVATION_TOLERANCE = 1e-3  # largest share of all relevance lost to rounding
 SMALLEST_TOTAL = 1e-9
 

@@ -4,24 +4,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from threading import get_ident
-from typing import Any, Literal
+from itertools import count
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.core.batch import Batch
 from heedful.core.errors import AttentionUnavailable, ModelError
 from heedful.models.attention_access.access import AttentionAccess, model_lock
+from heedful.models.attention_access.layer_hooks import forward_hooks
 from heedful.models.attention_access.recorder import AttentionRecorder, Edit
-from heedful.models.internals.hidden_states import LogitsAndStates, StateRecorder, find_text_layers
+from heedful.models.attention_access.supported_families import Task
+from heedful.models.internals.hidden_states import LogitsAndStates, StateRecorder, find_layers
 from heedful.models.transformer.last_layer import FirstPositionOnly
 
 NEAR_TIE_MARGIN = 0.1  # difference in probability of the two likeliest classes
 BFLOAT16_TOLERANCE = 0.05  # largest difference of logits computed twice in bfloat16
-
-Task = Literal["classification", "next token", "next target token"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,35 +75,24 @@ class TransformerRunner:
         keep: bool = True,
     ) -> tuple[Float[Tensor, "B C"], AttentionRecorder]:
         """One pass, with every attention recorded and optionally edited."""
-        with (
-            model_lock(self.model),
-            self._replace_embeddings(embedded, batch),
-            self.access.patched(edit, keep=keep) as recorder,
-            torch.autocast(self.device.type, torch.bfloat16, enabled=self.bfloat16),
-        ):
+        with self._prepared(batch, embedded), self.access.patched(edit, keep=keep) as recorder:
             logits = self.logits(batch)
         if recorder.count != self.access.calls:
             raise AttentionUnavailable(
                 f"The model computed {recorder.count} attentions where {self.access.calls} were "
                 "expected; some were not recorded."
             )
-        if self.bfloat16:
-            logits = logits.float()
-            if edit is None and embedded is None:
-                logits = self._recompute_near_ties(batch, logits)
+        logits = logits.float() if self.bfloat16 else logits
+        if self.bfloat16 and edit is None and embedded is None:
+            logits = self._recompute_near_ties(batch, logits)
         return logits, recorder
 
     def run_logits(
         self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None
     ) -> Float[Tensor, "B C"]:
         """The logits of `run` by the model's own, possibly fused, attention, unrecorded."""
-        half = torch.autocast(self.device.type, torch.bfloat16, enabled=self.bfloat16)
-        short = (
-            nullcontext()
-            if self.first_position_only is None
-            else self.first_position_only.applied()
-        )
-        with model_lock(self.model), self._replace_embeddings(embedded, batch), short, half:
+        shortcut = self.first_position_only
+        with self._prepared(batch, embedded), shortcut.applied() if shortcut else nullcontext():
             logits = self.logits(batch)
         return logits.float() if self.bfloat16 else logits
 
@@ -112,14 +101,10 @@ class TransformerRunner:
     ) -> LogitsAndStates:
         """The logits of `run_logits`, the input of the first layer, and each layer's output."""
         watch = StateRecorder(batch, "diffmask", tokens_first=self.access.tokens_first)
-        layers = find_text_layers(self.model, self.access.modules, self._text_encoder)
-        half = torch.autocast(self.device.type, torch.bfloat16, enabled=self.bfloat16)
-        with (
-            model_lock(self.model),
-            watch.recording(layers),
-            self._replace_embeddings(embedded, batch),
-            half,
-        ):
+        inside = set(self._text_encoder.modules())
+        names = [name for name in self.access.modules if self.model.get_submodule(name) in inside]
+        layers = find_layers(self.model, names)
+        with self._prepared(batch, embedded), watch.recording(layers):
             logits = self.logits(batch)
         states = [one.detach() for one in (watch.layer_inputs[0], *watch.layer_outputs)]
         return (logits.float() if self.bfloat16 else logits), states
@@ -130,49 +115,39 @@ class TransformerRunner:
         if not len(rows):
             raise ModelError("The batch holds no word, so that none can be deleted.")
         size = max(1, max_batch_tokens // batch.ids.shape[1])
-        parts = [
-            self._run_distinct(batch.delete_tokens(*some))
-            for some in zip(torch.split(rows, size), torch.split(positions, size), strict=True)
-        ]
+        parts = []
+        for some in zip(torch.split(rows, size), torch.split(positions, size), strict=True):
+            shorter = batch.delete_tokens(*some)
+            first, place = shorter.distinct_texts()
+            parts.append(self.run(shorter.select(first), keep=False)[0][place])
         logits = torch.cat(parts)
         result = logits.new_zeros(*batch.mask.shape, logits.shape[-1])
         result[rows, positions] = logits
         return result
 
-    def _run_distinct(self, batch: Batch) -> Float[Tensor, "N C"]:
-        first, place = batch.distinct_texts()
-        return self.run(batch.select(first), keep=False)[0][place]
-
     def logits(self, batch: Batch) -> Float[Tensor, "B C"]:
         """The model's logits for the classes, with the current attention implementation."""
-        inputs = {"input_ids": batch.ids, "attention_mask": batch.present.long()}
+        inputs: dict[str, Any] = {"input_ids": batch.ids, "attention_mask": batch.present.long()}
         if batch.types is not None:
             inputs["token_type_ids"] = batch.types
         if self.task == "next target token":
-            prefix = torch.tensor(self.prefix).expand(len(batch), -1)
-            inputs["decoder_input_ids"] = prefix
+            inputs["decoder_input_ids"] = torch.tensor(self.prefix).expand(len(batch), -1)
         inputs = {name: one.to(self.device) for name, one in inputs.items()}
+        if self.task != "classification":  # classifiers do not accept it
+            inputs["use_cache"] = False
         with (
             model_lock(self.model),
             self._last_position_only(batch),
             self._unused_padding_id(inputs, batch),
         ):
-            output = (
-                self.model(**inputs, use_cache=False)
-                if self._accepts_use_cache
-                else self.model(**inputs)
-            )
+            output = self.model(**inputs)
         logits: Tensor = output.logits if output.logits.dim() == 2 else output.logits[:, -1]
         return logits if self.answers is None else logits[:, list(self.answers)]
 
-    @property
-    def _accepts_use_cache(self) -> bool:
-        return self.task != "classification"
-
     @cached_property
-    def embedding(self) -> torch.nn.Module:
+    def embedding(self) -> nn.Module:
         """The embedding table of the text's tokens."""
-        table: torch.nn.Module = self._text_encoder.get_input_embeddings()
+        table: nn.Module = self._text_encoder.get_input_embeddings()
         return table
 
     @property
@@ -192,30 +167,31 @@ class TransformerRunner:
         return logits.index_copy(0, near, exact.to(logits))
 
     @contextmanager
-    def _replace_embeddings(
-        self, embedded: Float[Tensor, "B T E"] | None, batch: Batch
-    ) -> Iterator[None]:
-        """Use the given vectors instead of the embeddings the model looks up for its text."""
-        if embedded is None:
+    def _prepared(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None) -> Iterator[None]:
+        """Hold the model's lock, in the wanted precision, with these embeddings for its text."""
+        with (
+            model_lock(self.model),
+            nullcontext() if embedded is None else self._replace_embeddings(embedded, batch),
+            torch.autocast(self.device.type, torch.bfloat16, enabled=self.bfloat16),
+        ):
             yield
-            return
-        used = []
-        thread = get_ident()  # another thread may use the model unmodified
 
-        def put(_: object, args: tuple[Tensor, ...], looked_up: Tensor) -> Tensor:
-            if get_ident() != thread:
-                return looked_up
-            for ids, vectors in ((args[0], embedded), (args[0].T, embedded.transpose(0, 1))):
-                if _same_text(ids.cpu(), batch):  # not the decoder's tokens
+    @contextmanager
+    def _replace_embeddings(self, embedded: Float[Tensor, "B T E"], batch: Batch) -> Iterator[None]:
+        """Use the given vectors instead of the embeddings the model looks up for its text."""
+        used = []
+
+        def put(_: nn.Module, args: tuple[Tensor, ...], __: object, looked_up: Tensor) -> Any:
+            given = args[0].cpu()
+            for ids, vectors in ((given, embedded), (given.T, embedded.transpose(0, 1))):
+                same = ids.shape == batch.ids.shape and (ids == batch.ids)[batch.present].all()
+                if same:  # not the decoder's tokens
                     used.append(True)
                     return vectors.to(looked_up)
-            return looked_up
+            return None
 
-        handle = self.embedding.register_forward_hook(put)
-        try:
+        with forward_hooks([self.embedding], leave=put):
             yield
-        finally:
-            handle.remove()
         if not used:
             raise AttentionUnavailable(
                 "The model did not look its tokens up in get_input_embeddings(); gradients cannot "
@@ -226,26 +202,17 @@ class TransformerRunner:
     def _last_position_only(self, batch: Batch) -> Iterator[None]:
         """Compute the vocabulary-sized output for the last token of each text only."""
         head = None if self.task != "next token" else self.model.get_output_embeddings()
-        if head is None:
-            yield
-            return
-        last = last_positions(batch).to(self.device)
-        mine = get_ident()  # another thread may use the model as it is
 
-        def cut(_: object, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-            if get_ident() != mine:
-                return args
+        def cut(_: nn.Module, args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> Any:
             states, *rest = args
-            return (states[torch.arange(len(states)), last][:, None], *rest)
+            last = last_positions(batch).to(self.device)
+            return (states[torch.arange(len(states)), last][:, None], *rest), kwargs
 
-        handle = head.register_forward_pre_hook(cut)
-        try:
+        with forward_hooks([] if head is None else [head], cut):
             yield
-        finally:
-            handle.remove()
 
     @contextmanager
-    def _unused_padding_id(self, inputs: dict[str, Tensor], batch: Batch) -> Iterator[None]:
+    def _unused_padding_id(self, inputs: dict[str, Any], batch: Batch) -> Iterator[None]:
         """Pad with a token that no text of the batch holds.
 
         Classifiers that pool the last token find it by the padding id, which a text may contain.
@@ -256,8 +223,8 @@ class TransformerRunner:
         if self.task != "classification":
             yield
             return
-        before = config.pad_token_id
-        config.pad_token_id = _unused_token_id(set(batch.ids[batch.present].tolist()))
+        before, used = config.pad_token_id, set(batch.ids[batch.present].tolist())
+        config.pad_token_id = next(number for number in count() if number not in used)
         ids = torch.where(batch.present, batch.ids, config.pad_token_id)
         inputs["input_ids"] = ids.to(self.device)
         try:
@@ -270,11 +237,3 @@ def last_positions(batch: Batch) -> Int[Tensor, "B"]:
     """The last position of each text that is not padding."""
     places = torch.arange(batch.ids.shape[1])
     return torch.where(batch.present, places, -1).amax(-1)
-
-
-def _same_text(ids: Tensor, batch: Batch) -> bool:
-    return ids.shape == batch.ids.shape and bool((ids == batch.ids)[batch.present].all())
-
-
-def _unused_token_id(ids: set[int]) -> int:
-    return next(number for number in range(len(ids) + 1) if number not in ids)

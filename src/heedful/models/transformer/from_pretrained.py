@@ -14,6 +14,7 @@ from heedful.core.values import Example
 from heedful.models.attention_access.access import AttentionAccess, find_attention_access
 from heedful.models.attention_access.recorder import AttentionCall
 from heedful.models.attention_access.scope import Scope
+from heedful.models.attention_access.supported_families import AUTO_CLASSES
 from heedful.models.transformer.forward import last_positions
 from heedful.models.transformer.last_layer import find_first_position_only
 from heedful.models.transformer.model_info import (
@@ -32,11 +33,6 @@ from heedful.models.transformer.tokenization import SubwordTokenizer
 
 # of unequal length, so that a lost padding mask or a wrong pooled position is detected
 PROBE_TEXTS = ("a film that is so fine , and in places so very dull", "not so fine")
-AUTO_CLASSES = {
-    "classification": "AutoModelForSequenceClassification",
-    "next token": "AutoModelForCausalLM",
-    "next target token": "AutoModelForSeq2SeqLM",
-}
 
 
 def load_pretrained(
@@ -54,21 +50,15 @@ def load_pretrained(
     `from_model`.
     """
     wanted = torch.float32 if dtype in ("auto", "bfloat16") else _parse_dtype(dtype)
-    given = {"revision": revision} if revision else {}
+    given: dict[str, Any] = {"revision": revision} if revision else {}
     with loading_transformers(name) as transformers:
         config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False, **given)
-        kind = getattr(transformers, AUTO_CLASSES[detect_task(config, str(name))])
+        auto_class = getattr(transformers, AUTO_CLASSES[detect_task(config, str(name))])
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             name, trust_remote_code=False, **given
         )
-        model, info = kind.from_pretrained(
-            name,
-            trust_remote_code=False,
-            use_safetensors=True,
-            dtype=wanted,
-            output_loading_info=True,
-            **given,
-        )
+        given |= {"trust_remote_code": False, "use_safetensors": True, "dtype": wanted}
+        model, info = auto_class.from_pretrained(name, output_loading_info=True, **given)
     if untrained := sorted(info["missing_keys"]):
         raise ModelError(
             f"{name} has no weights for {untrained[0]}: this part of the model was never trained. "
@@ -126,19 +116,18 @@ def from_model(
         scope=scope or Scope(),
         chat=chat,
     )
-    with quiet_transformers():
-        return _check_and_resolve(subject)
+    return _check_and_resolve(subject)
 
 
 def replace_model(subject: TransformerSubject, model: Any) -> TransformerSubject:
     """The subject with another model of the same kind, whose attention access is checked."""
-    other = replace(
-        subject, model=model, access=AttentionAccess(model, "interface"), first_position_only=None
+    access = AttentionAccess(model, "interface")
+    return _check_and_resolve(
+        replace(subject, model=model, access=access, first_position_only=None)
     )
-    with quiet_transformers():
-        return _check_and_resolve(other)
 
 
+@quiet_transformers()
 def _check_and_resolve(subject: TransformerSubject) -> TransformerSubject:
     """Check the attention access of the subject and resolve its scope."""
     require_whole(subject.model)
@@ -147,9 +136,8 @@ def _check_and_resolve(subject: TransformerSubject) -> TransformerSubject:
     with torch.no_grad():
         if not bool(subject.logits(batch).isfinite().all()):
             raise ModelError(f"{subject.family} gives logits that are not finite.")
-    subject = replace(
-        subject, access=find_attention_access(subject.model, lambda: subject.logits(batch))
-    )
+    access = find_attention_access(subject.model, lambda: subject.logits(batch))
+    subject = replace(subject, access=access)
     with torch.no_grad():
         _, recorder = subject.run(batch)
     calls = [call for call in recorder.calls if subject.is_audited(call, batch)]
@@ -168,10 +156,8 @@ def _check_and_resolve(subject: TransformerSubject) -> TransformerSubject:
         padded_left = replace(subject, scope=replace(scope, position="last"), pad_left=True)
         return _check_and_resolve(padded_left)  # checked again, on texts padded on the other side
     if where == "first":
-        first_position_only = find_first_position_only(
-            subject.access, lambda: subject.logits(batch)
-        )
-        subject = replace(subject, first_position_only=first_position_only)
+        shortcut = find_first_position_only(access, lambda: subject.logits(batch))
+        subject = replace(subject, first_position_only=shortcut)
     return replace(subject, scope=replace(scope, position=where))
 
 
@@ -197,12 +183,15 @@ def _detect_position(
         scale = torch.arange(1, logits.shape[-1] + 1, device=logits.device).to(logits)
         (gradient,) = torch.autograd.grad((logits * scale).sum(), nudges)
     moved = (gradient.abs().sum((1, 3)) > 0).cpu()
-    first, last, end = (torch.zeros_like(moved) for _ in range(3))
-    first[:, 0], end[:, -1] = True, True
-    last[torch.arange(len(moved)), last_positions(batch)] = True
-    named = (("first", first), ("last", last), ("mean", batch.present), ("end", end))
-    for name, expected in named:
-        if bool((moved == expected).all()):
+    place = torch.arange(moved.shape[1])
+    rows_by_name = {
+        "first": place == 0,
+        "last": place == last_positions(batch)[:, None],
+        "mean": batch.present,
+        "end": place == place[-1],
+    }
+    for name, rows in rows_by_name.items():
+        if torch.equal(moved, rows.expand_as(moved)):
             return name
     raise ConfigError(
         f"The output of {subject.family} depends on the rows of neither one position nor all; "

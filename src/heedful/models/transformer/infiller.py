@@ -12,10 +12,10 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from heedful.core.errors import ConfigError, ModelError
+from heedful.models.transformer.model_info import find_max_length
 from heedful.models.transformer.quiet_loading import loading_transformers
 
 MAX_LOGITS_PER_PASS = 2**24  # one logit per token and vocabulary entry
-NO_LENGTH_LIMIT = 10**6  # positions, if the config sets no limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +53,8 @@ class Infiller:
             )
         if tokenizer.mask_token_id is None:
             raise ModelError(f"The tokenizer of {folder} has no mask token to fill.")
-        positions = getattr(model.config, "max_position_embeddings", NO_LENGTH_LIMIT)
-        offset = (model.config.pad_token_id or 0) + 1 if "roberta" in model.config.model_type else 0
-        max_tokens = min(positions - offset, tokenizer.model_max_length)
-        return cls(model.eval().requires_grad_(False), tokenizer, int(max_tokens))
+        max_tokens = find_max_length(model, tokenizer)
+        return cls(model.eval().requires_grad_(False), tokenizer, max_tokens)
 
     @cached_property
     def special_tokens_around(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -78,7 +76,7 @@ class Infiller:
         chosen = [
             number
             for number, (word, ids) in enumerate(zip(written, read["input_ids"], strict=True))
-            if word and number not in special and list(ids) == [number] and not _has_space(word)
+            if number not in special and list(ids) == [number] and len(word.split()) == 1
         ]
         if not chosen:
             raise ModelError("The infilling model has no token that is a whole word.")
@@ -96,7 +94,7 @@ class Infiller:
 
         All missing words of a text are drawn independently, given the words that are present.
         """
-        masked = [self._masked(gap) for gap in gaps]
+        masked = [self._mask_missing(gap) for gap in gaps]
         filled: list[list[dict[int, str]]] = [[{} for _ in gap.keys] for gap in gaps]
         tokens, written = self.candidates
         for rows, logits in self._logits([ids for ids, _ in masked]):
@@ -135,7 +133,7 @@ class Infiller:
         """The id of the mask token."""
         return int(self.tokenizer.mask_token_id)
 
-    def _masked(self, gap: InfillRequest) -> tuple[list[int], Mapping[int, int]]:
+    def _mask_missing(self, gap: InfillRequest) -> tuple[list[int], Mapping[int, int]]:
         """The token ids with a mask for each missing word, and the positions of these masks."""
         words = [None if place in gap.missing else word for place, word in enumerate(gap.words)]
         ids, spans = self._spell(words)
@@ -155,18 +153,15 @@ class Infiller:
 
     def _logits(self, texts: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Tensor]]:
         """Logits at every token, in batches of texts of equal length, with their row numbers."""
-        lengths = sorted({len(one) for one in texts})
-        for length in lengths:
+        for length in sorted({len(one) for one in texts}):
             same = [row for row, one in enumerate(texts) if len(one) == length]
             size = max(1, MAX_LOGITS_PER_PASS // (length * self.model.config.vocab_size))
             for start in range(0, len(same), size):
                 rows = same[start : start + size]
                 ids = torch.tensor([list(texts[row]) for row in rows])
                 with torch.no_grad():
-                    yield (
-                        rows,
-                        self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits,
-                    )
+                    logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+                yield rows, logits
 
 
 def require_model_folder(folder: str) -> None:
@@ -176,7 +171,3 @@ def require_model_folder(folder: str) -> None:
             f"infill must be the folder of a masked language model (with its config.json), not "
             f"{folder!r}."
         )
-
-
-def _has_space(word: str) -> bool:
-    return len(word.split()) != 1

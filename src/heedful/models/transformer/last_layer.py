@@ -10,10 +10,9 @@ block; with six layers, a tenth of the work.
 Neither is assumed for a family: a shortcut is used only if it reproduces the model's own logits.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import get_ident
 from typing import Any
 
 import torch
@@ -21,19 +20,20 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.core.batch import Batch
+from heedful.core.errors import NotApplicable
 from heedful.core.values import Forward
 from heedful.models.attention_access.access import AttentionAccess, model_lock
 from heedful.models.attention_access.layer_hooks import (
+    forward_hooks,
     input_states,
-    layer_hooks,
     output_count,
     output_states,
-    removing_hooks,
     replace_input_states,
     skipped_layers,
 )
-from heedful.models.attention_access.recorder import AttentionCall, HeadOutput
+from heedful.models.attention_access.recorder import HeadOutput
 from heedful.models.internals.closeness import is_close
+from heedful.models.internals.hidden_states import find_layers
 from heedful.models.protocols import HasAttentionCalls
 
 SHORTCUT_TOLERANCE = 1e-5  # largest difference of the logits, relative to the largest logit
@@ -44,10 +44,11 @@ class LastLayerReplay:
     """A decoder of the rows at the pooled position of the last layer."""
 
     subject: HasAttentionCalls
-    layers: nn.ModuleList
-    returns: tuple[int, ...]  # length of each layer's output tuple; 0 for a bare tensor
+    last: nn.Module
+    skipped: dict[nn.Module, int]  # the layers before, with the lengths of their outputs
     state: Float[Tensor, "B D"]  # input of the last layer at the position
-    call: AttentionCall  # the attention of the last layer
+    weights: Float[Tensor, "B H T"]  # of the position, in the last layer
+    values: Float[Tensor, "B H T d"]
     single: Batch  # only the token at the position
 
     @classmethod
@@ -55,14 +56,13 @@ class LastLayerReplay:
         cls, subject: HasAttentionCalls, batch: Batch, forward: Forward
     ) -> "LastLayerReplay | None":
         """Return the replay if it applies to this model and is exact, else None."""
-        position = subject.position(batch)
-        last = subject.scope.layer == len(forward.maps) - 1
-        if subject.access.path != "interface" or position is None or not last or not forward.maps:
+        position, count = subject.position(batch), len(forward.maps)
+        if subject.access.path != "interface" or position is None or forward.rows is None:
             return None
-        if subject.access.calls != len(forward.maps):  # encoder–decoder
+        if subject.scope.layer != count - 1 or subject.access.calls != count:  # encoder–decoder
             return None
         replay = _record_last_layer(subject, batch, position)
-        if replay is None or forward.rows is None:
+        if replay is None:
             return None
         with torch.no_grad():
             replayed = replay(forward.rows.detach())
@@ -80,11 +80,15 @@ class LastLayerReplay:
         batch = self.single.repeat_texts(len(rows))
         states = self.state.expand(len(rows), -1, -1).flatten(0, 1)[:, None]
         access = AttentionAccess(self.subject.model, "interface")
-        autocast = torch.autocast(states.device.type, torch.bfloat16, enabled=self.subject.bfloat16)
+
+        def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return replace_input_states(args, kwargs, states)
+
         with (
             access.patched(lambda _: HeadOutput(mixed), keep=False) as recorder,
-            self._only_last_layer(states),
-            autocast,
+            forward_hooks([self.last], enter),
+            skipped_layers(self.skipped),
+            torch.autocast(states.device.type, torch.bfloat16, enabled=self.subject.bfloat16),
         ):
             logits = self.subject.logits(batch).to(rows.dtype)
         if recorder.count != 1:
@@ -92,82 +96,56 @@ class LastLayerReplay:
         return logits.reshape(len(rows), len(self.single), -1)
 
     def _head_outputs(self, rows: Float[Tensor, "K B R T"]) -> Float[Tensor, "K B H D"]:
-        values, head = self.call.values, self.subject.scope.head
-        if values is None:
-            raise RuntimeError("A replay needs the values of its attention.")
+        values, head = self.values, self.subject.scope.head
         rows = rows.to(values)
         if head is None:
             return torch.einsum("kbht,bhtd->kbhd", rows, values)
-        own = self.call.weights.to(values)  # heads that are not edited keep their rows
-        mixed = torch.einsum("bht,bhtd->bhd", own[:, :, 0], values).expand(len(rows), -1, -1, -1)
+        own = self.weights.to(values)  # heads that are not edited keep their rows
+        mixed = torch.einsum("bht,bhtd->bhd", own, values).expand(len(rows), -1, -1, -1)
         edited = torch.einsum("kbt,btd->kbd", rows[:, :, 0], values[:, head])
         which = torch.arange(values.shape[1], device=values.device) == head
         return torch.where(which[:, None], edited[:, :, None], mixed)
-
-    @contextmanager
-    def _only_last_layer(self, states: Float[Tensor, "N 1 D"]) -> Iterator[None]:
-        """Skip all layers but the last, and give that one the states."""
-
-        def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return replace_input_states(args, kwargs, states)
-
-        before = dict(zip(list(self.layers)[:-1], self.returns, strict=False))
-        with layer_hooks(list(self.layers)[-1:], enter), skipped_layers(before):
-            yield
 
 
 def _record_last_layer(
     subject: HasAttentionCalls, batch: Batch, position: Int[Tensor, "B"]
 ) -> LastLayerReplay | None:
     """Record the input and the attention of the last layer in one pass."""
-    recorded: dict[str, Any] = {}
-    returns: list[int] = []
-    layers = find_layer_list(subject.model, subject.access.modules)
+    layers = _distinct_layers(subject.access)
     if layers is None:
         return None
+    entered: list[Any] = []
+    counts: dict[nn.Module, int] = {}
 
-    def enter(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if layer is layers[-1]:
-            recorded["states"] = input_states(args, kwargs)
+    def enter(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        entered.append(input_states(args, kwargs))
 
-    def leave(_: object, output: Any) -> None:
-        returns.append(output_count(output))
+    def leave(layer: nn.Module, _: object, __: object, output: Any) -> None:
+        counts[layer] = output_count(output)
 
-    with model_lock(subject.model), layer_hooks(layers, enter, leave), torch.no_grad():
+    with (
+        model_lock(subject.model),
+        forward_hooks(layers[-1:], enter),
+        forward_hooks(layers[:-1], leave=leave),
+        torch.no_grad(),
+    ):
         _, recorder = subject.run(batch)
-    states, call = recorded.get("states"), recorder.calls[-1]
+    states, call = entered[0], recorder.calls[-1]
     if not isinstance(states, Tensor) or states.shape[:2] != batch.ids.shape or call.values is None:
         return None
     texts = torch.arange(len(batch))
-    own = call.weights[texts, :, position][:, :, None]
-    call = AttentionCall(call.module, call.order, own, call.values)
-    return LastLayerReplay(
-        subject,
-        layers,
-        tuple(returns),
-        states[texts, position],
-        call,
-        _single_token_batch(batch, position),
-    )
+    state, weights = states[texts, position], call.weights[texts, :, position]
+    single = batch.keep_tokens(texts, torch.arange(batch.ids.shape[1]) == position[:, None])
+    return LastLayerReplay(subject, layers[-1], counts, state, weights, call.values, single)
 
 
-def find_layer_list(model: nn.Module, modules: Sequence[str]) -> nn.ModuleList | None:
-    """The module list of layers that hold one attention each, in order; None if there is none."""
-    if len(set(modules)) != len(modules):  # one layer is applied several times
+def _distinct_layers(access: AttentionAccess) -> list[nn.Module] | None:
+    """The layers in order if each attention has one of its own, else None."""
+    try:
+        layers = find_layers(access.model, access.modules)
+    except NotApplicable:
         return None
-    parts = modules[-1].split(".")
-    for depth in range(len(parts)):
-        module = model.get_submodule(".".join(parts[:depth]))
-        if isinstance(module, nn.ModuleList) and len(module) == len(modules):
-            return module
-    return None
-
-
-def _single_token_batch(batch: Batch, position: Int[Tensor, "B"]) -> Batch:
-    place = position[:, None]
-    ones = torch.ones_like(place, dtype=torch.bool)
-    types = None if batch.types is None else batch.types.gather(1, place)
-    return Batch(batch.ids.gather(1, place), ones, ones, batch.instances, types)
+    return layers if len(layers) == len(access.modules) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,21 +159,15 @@ class FirstPositionOnly:
     def applied(self) -> Iterator[None]:
         """Compute only the first position behind the block, in this thread's passes."""
         width: list[int] = []
-        thread = get_ident()
 
-        def cut(_: object, __: object, output: Any) -> Any:
-            if get_ident() != thread:
-                return output
+        def cut(_: nn.Module, __: object, ___: object, output: Any) -> Any:
             width.append(output_states(output).shape[1])
             return _with_changed_states(output, lambda states: states[:, :1])
 
-        def widen(_: object, __: object, output: Any) -> Any:
-            if get_ident() != thread:
-                return output
+        def widen(_: nn.Module, __: object, ___: object, output: Any) -> Any:
             return _with_changed_states(output, lambda states: states.expand(-1, width.pop(), -1))
 
-        handles = [self.block.register_forward_hook(cut), self.layer.register_forward_hook(widen)]
-        with removing_hooks(handles):
+        with forward_hooks([self.block], leave=cut), forward_hooks([self.layer], leave=widen):
             yield
 
 
@@ -206,7 +178,7 @@ def find_first_position_only(
 
     `run` passes texts of several tokens through the model and returns their logits.
     """
-    layers = find_layer_list(access.model, access.modules)
+    layers = _distinct_layers(access)
     if layers is None or access.tokens_first:
         return None
     attention = access.model.get_submodule(access.modules[-1])

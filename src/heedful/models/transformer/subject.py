@@ -14,17 +14,18 @@ from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.errors import AttentionUnavailable
 from heedful.core.values import Decoder, Example, Forward, MaskEmbedding
 from heedful.models.attention_access.access import model_lock
-from heedful.models.attention_access.edits import (
-    RowLocation,
+from heedful.models.attention_access.recorder import (
+    AttentionCall,
+    Edit,
     RowPlacement,
     detach_as_leaf,
-    is_cross_attention,
-    place_frozen,
 )
-from heedful.models.attention_access.recorder import AttentionCall, Edit
 from heedful.models.attention_access.scope import Scope
-from heedful.models.internals.attention_blocks import find_attention_blocks
-from heedful.models.internals.value_zeroing import compute_value_zeroing
+from heedful.models.attention_access.supported_families import is_cross_attention
+from heedful.models.internals.attention_blocks import (
+    compute_value_zeroing,
+    find_attention_blocks,
+)
 from heedful.models.protocols import add_tensors
 from heedful.models.transformer.forward import TransformerRunner, last_positions
 from heedful.models.transformer.last_layer import LastLayerReplay
@@ -128,7 +129,7 @@ class TransformerSubject(TransformerRunner):
         calls = [call for call in recorder.calls if self.is_audited(call, batch)]
         maps = tuple(one.weights for one in calls)  # not copied: gradients are taken at them
         rows = self.select_rows(batch, maps).to(logits.dtype)
-        call = [call for layer, call in enumerate(calls) if self.scope.includes_layer(layer)][-1]
+        call = calls[-1 if self.scope.layer == "all" else self.scope.layer]
         states = call.states
         if states is not None and call.values is None and self.access.tokens_first:
             states = states.transpose(0, 1)
@@ -155,12 +156,7 @@ class TransformerSubject(TransformerRunner):
 
     def layer_rows(self, batch: Batch, forward: Forward) -> tuple[Float[Tensor, "B H T"], ...]:
         """For each layer, every head's row at the audited position, or the mean over all."""
-        where = self.position(batch)
-        if where is not None:
-            return tuple(take_rows(one, batch.present, where) for one in forward.maps)
-        inside = batch.present[:, None, :, None]
-        count = batch.present.sum(-1)[:, None, None]
-        return tuple((one * inside).sum(2) / count for one in forward.maps)
+        return tuple(self.row_at_position(batch, one) for one in forward.maps)
 
     def select_rows(
         self, batch: Batch, maps: Sequence[Float[Tensor, "B H Q K"]]
@@ -168,17 +164,18 @@ class TransformerSubject(TransformerRunner):
         """The audited rows of attention maps, or of other tensors of the same shape."""
         where, head = self.position(batch), self.scope.head
         included = [one for layer, one in enumerate(maps) if self.scope.includes_layer(layer)]
-        return torch.cat(
-            [take_rows(one, batch.present, where, head=head) for one in included], dim=1
-        )
+        rows = [take_rows(one, batch.present, where, head=head) for one in included]
+        return torch.cat(rows, dim=1)
 
-    def row_at_position(self, batch: Batch, matrix: Float[Tensor, "B Q K"]) -> Float[Tensor, "B K"]:
+    def row_at_position(
+        self, batch: Batch, matrix: Float[Tensor, "B *H Q K"]
+    ) -> Float[Tensor, "B *H K"]:
         """The row at the audited position, or the mean over all but padding."""
-        where = self.position(batch)
+        where, rows = self.position(batch), matrix.movedim(-2, 1)
         if where is not None:
-            return matrix[torch.arange(len(matrix)), where]
-        inside = batch.present[:, :, None].to(matrix)
-        return (matrix * inside).sum(1) / inside.sum(1)
+            return rows[torch.arange(len(rows)), where]
+        inside = batch.present.to(rows).view(*batch.present.shape, *[1] * (rows.dim() - 2))
+        return (rows * inside).sum(1) / inside.sum(1)
 
     def contribution_norms(self, batch: Batch) -> list[Float[Tensor, "B Q K"]]:
         """‖α f(x)‖ of each key for each query, in the audited layers."""
@@ -209,9 +206,8 @@ class TransformerSubject(TransformerRunner):
     def head_values(self, batch: Batch, forward: Forward) -> Float[Tensor, "B T D"] | None:  # noqa: ARG002
         """Values of the audited head; None if several are audited, or on the tap path."""
         head, layer = self.scope.head, self.scope.layer
-        if head is None or layer == "all" or self.scope.position == "mean":
-            return None
-        if self.access.path != "interface":
+        hidden = self.scope.position == "mean" or self.access.path != "interface"
+        if head is None or layer == "all" or hidden:
             return None
         width = forward.states.shape[-1] // forward.maps[layer].shape[1]
         return forward.states[..., head * width : (head + 1) * width]
@@ -221,14 +217,20 @@ class TransformerSubject(TransformerRunner):
     ) -> tuple[Float[Tensor, "B R T"], Decoder]:
         """The rows of a layer at one position per text, and a decoder that replaces them."""
         rows = take_rows(forward.maps[layer], batch.present, position)
-        return rows, self.full_decoder(batch, RowLocation(layer, position))
+        here = replace(self.audited_rows(batch), scope=Scope(layer), position=position)
+        return rows, self.full_decoder(batch, here)
 
     def logits_with_frozen_attention(
         self, batch: Batch, embedded: Float[Tensor, "B T E"], rows: Float[Tensor, "B R T"]
     ) -> Float[Tensor, "B C"]:
         """Logits with constant attention, the audited rows as given."""
-        place = self._row_placement(batch).edit(rows)
-        return self.run(batch, lambda call: place_frozen(call, place), embedded=embedded)[0]
+        place = self.audited_rows(batch).edit(rows)
+
+        def freeze(call: AttentionCall) -> Tensor:
+            placed = place(call)
+            return (placed if isinstance(placed, Tensor) else call.weights).detach()
+
+        return self.run(batch, freeze, embedded=embedded)[0]
 
     def position(self, batch: Batch) -> Int[Tensor, "B"] | None:
         """The position whose row is read in each text; None for the mean over all."""
@@ -242,31 +244,30 @@ class TransformerSubject(TransformerRunner):
 
     def is_audited(self, call: AttentionCall, batch: Batch) -> bool:
         """Whether a call attends to the text; in an encoder–decoder, cross-attention only."""
-        queries = batch.ids.shape[1] if self.task != "next target token" else len(self.prefix)
-        if self.task == "next target token" and queries == batch.ids.shape[1]:
+        length = batch.ids.shape[1]
+        queries = len(self.prefix) if self.task == "next target token" else length
+        if self.task == "next target token" and queries == length:
             return is_cross_attention(call.module)
-        return call.weights.shape[-2:] == (queries, batch.ids.shape[1])
+        return call.weights.shape[-2:] == (queries, length)
 
-    def _row_placement(self, batch: Batch, elsewhere: RowLocation | None = None) -> RowPlacement:
-        def is_audited(call: AttentionCall) -> bool:
-            return self.is_audited(call, batch)
+    def audited_rows(self, batch: Batch) -> RowPlacement:
+        """The place of the audited rows."""
+        return RowPlacement(
+            batch, lambda call: self.is_audited(call, batch), self.scope, self.position(batch)
+        )
 
-        if elsewhere is None:
-            return RowPlacement(batch, is_audited, self.scope, self.position(batch))
-        position = elsewhere.position.repeat(len(batch) // len(elsewhere.position))
-        return RowPlacement(batch, is_audited, Scope(elsewhere.layer), position)
-
-    def full_decoder(self, batch: Batch, elsewhere: RowLocation | None = None) -> Decoder:
-        """Logits under other rows, by the whole model; rows `elsewhere` need not be audited."""
+    def full_decoder(self, batch: Batch, rows: RowPlacement | None = None) -> Decoder:
+        """Logits under other rows, by the whole model; by default the audited ones."""
+        placement = rows or self.audited_rows(batch)
 
         def decode(weights: Tensor) -> Tensor:
             many = weights.reshape(-1, *weights.shape[-3:])
             size = max(1, self.max_batch_tokens // batch.ids.numel())
             decoded = []
             for some in torch.split(many, size):
-                repeated = batch.repeat_texts(len(some))
-                edit = self._row_placement(repeated, elsewhere).edit(some.flatten(0, 1))
-                logits = self.run(repeated, edit, keep=False)[0]
+                here = placement.repeat_texts(len(some))
+                edit = here.edit(some.flatten(0, 1))
+                logits = self.run(here.batch, edit, keep=False)[0]
                 decoded.append(logits.reshape(len(some), len(batch), -1))
             return torch.cat(decoded).reshape(*weights.shape[:-3], len(batch), -1)
 

@@ -4,6 +4,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from heedful.core.batch import Encoded
@@ -50,19 +51,14 @@ class SubwordTokenizer:
         The template contains the special tokens, so none are added.
         """
         text = self.template(example.text)
-        messages, end = [], 0
+        spans, end = list[tuple[int, int]](), 0
         for turn in json.loads(example.text):
             content = turn["content"].strip()
             start = text.find(content, end)
             if start < 0:
                 raise DataError("The chat template changes the messages; use plain texts instead.")
+            spans += [(start + a, start + b) for a, b in WORD_SPLITTER.spans(content)]
             end = start + len(content)
-            messages.append((start, end))
-        spans = [
-            (start + a, start + b)
-            for start, end in messages
-            for a, b in WORD_SPLITTER.spans(text[start:end])
-        ]
         parts = [([text[a:b] for a, b in spans], spans)]
         return self._encoded(example, parts, text=text, add_special_tokens=False)
 
@@ -76,10 +72,8 @@ class SubwordTokenizer:
             raise DataError("messages must be a JSON list of role and content, both strings.")
         if not self.tokenizer.chat_template:
             raise ModelError("The tokenizer has no chat template; use texts instead of messages.")
-        text: str = self.tokenizer.apply_chat_template(
-            turns, tokenize=False, add_generation_prompt=True
-        )
-        return text
+        settings = {"tokenize": False, "add_generation_prompt": True}
+        return str(self.tokenizer.apply_chat_template(turns, **settings))
 
     def _encoded(
         self,
@@ -100,11 +94,8 @@ class SubwordTokenizer:
         offsets = [0, len(parts[0][0])]
         word = []
         for span, sequence in zip(first.offsets, first.sequence_ids, strict=True):
-            if sequence is None:
-                word.append(-1)
-            else:
-                at = _word_at(span, parts[sequence][1])
-                word.append(-1 if at is None else offsets[sequence] + at)
+            at = None if sequence is None else _word_at(span, parts[sequence][1])
+            word.append(-1 if at is None else offsets[sequence] + at)
         words = [one for part, _ in parts for one in part]
         return Encoded(
             example.index,
@@ -140,11 +131,5 @@ def _split_words(
 def _word_at(token: tuple[int, int], spans: Sequence[tuple[int, int]]) -> int | None:
     """The first word that a token overlaps; None for a token of spaces only."""
     start, end = token
-    at = max(0, bisect_right(spans, (start, float("inf"))) - 1)
-    for number in range(at, len(spans)):
-        begins, ends = spans[number]
-        if begins >= end:
-            return None
-        if ends > start:
-            return number
-    return None
+    at = bisect_right(spans, start, key=itemgetter(1))
+    return at if at < len(spans) and spans[at][0] < end else None
