@@ -6,7 +6,7 @@ import torch
 from scipy.stats import kendalltau
 
 from heedful.checks import checks
-from heedful.checks.attention.mechanism import layer_contributions
+from heedful.checks.attention.mechanism import check
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.methods.attention.vector_based import value_zeroing_changes
@@ -115,7 +115,7 @@ def test_where_both_are_refused_both_reasons_are_told(monkeypatch):
     def refuse(context):
         raise NotApplicable("value_zeroing is refused: so.")
 
-    monkeypatch.setattr(layer_contributions, "value_zeroing_changes", refuse)
+    monkeypatch.setattr(check, "value_zeroing_changes", refuse)
     _, missing = found(sat("deberta"))
     assert missing["tau_mixing"].startswith("alti needs ")
     assert missing["tau_mixing"].endswith(". value_zeroing is refused: so.")
