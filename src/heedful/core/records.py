@@ -330,7 +330,7 @@ class Verdict:
                 {name: _check(one) for name, one in raw["checks"].items()},
                 tuple(raw.get("multiverse", ())),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RunError(f"verdict.json is incomplete or damaged: {error!r}.") from error
 
 

@@ -116,7 +116,7 @@ def read_verdict(text: str) -> Verdict:
         )
     try:
         return Verdict.from_dict(_upgrade(raw))
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"verdict.json is incomplete or damaged: {error!r}.") from error
 
 
