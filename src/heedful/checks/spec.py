@@ -188,6 +188,8 @@ class CheckSpec:
             `named` rather than part of `all`, because each method is expensive.
         sections: Makes the sections of the page that are the check's own.
         figures: Makes its figures.
+        summary: A sentence on the card that sums up the measures of `summed_up`, which are not
+            listed there; empty where they were not taken.
     """
 
     name: str
@@ -210,6 +212,8 @@ class CheckSpec:
     takes_methods: Literal["always", "named", "never"] = "never"
     sections: "Callable[[RunRecords], Sequence[Section]] | None" = None
     figures: "Callable[[RunRecords], Sequence[FigureData]] | None" = None
+    summary: Callable[[CheckResult], str] | None = None
+    summed_up: tuple[str, ...] = ()
 
     def load(self) -> Any:
         """The class of the check; its module is imported on first use."""

@@ -61,63 +61,52 @@ def judged(results, place=None, epsilon=0.05, places=None, powers=None, instead=
 VOTES = {"supports": "supported", "refutes": "refuted", "undecided": "undecided"}
 
 
-# leverage, median TVD, answer, which rule, words of the sentence
+# leverage, median TVD, answer
 PERMUTATION = [
-    (around(0.01, 0.04), around(0.01, 0.02), "refutes", 0, "No attention at all changes"),
-    (around(0.01, 0.04), NOTHING, "refutes", 0, "0.025 [0.010, 0.040]."),
-    (around(0.01, 0.05), around(0.01, 0.02), "refutes", 2, "less than the 0.05 that counts"),
-    (around(0.20, 0.40), around(0.01, 0.04), "refutes", 2, "at most possible: 0.300 [0.200"),
-    (NOTHING, around(0.01, 0.04), "refutes", 2, "at most possible: nan"),
-    (
-        around(0.20, 0.40),
-        around(0.06, 0.20),
-        "supports",
-        1,
-        "0.130 [0.060, 0.200], more than",
-    ),
-    (NOTHING, around(0.06, 0.20), "supports", 1, "more than the 0.05"),
-    (around(0.20, 0.40), around(0.04, 0.06), "undecided", 3, "the interval contains 0.05."),
-    (around(0.20, 0.40), around(0.01, 0.05), "undecided", 3, "the interval contains"),
-    (around(0.20, 0.40), around(0.05, 0.20), "undecided", 3, "the interval contains"),
-    (NOTHING, NOTHING, "undecided", 3, "nan"),
-    (ALONE, ALONE, "undecided", 3, "0.900 (n = 1, no interval)"),
+    (around(0.01, 0.04), around(0.01, 0.02), "refutes"),
+    (around(0.01, 0.04), NOTHING, "refutes"),
+    (around(0.01, 0.05), around(0.01, 0.02), "refutes"),
+    (around(0.20, 0.40), around(0.01, 0.04), "refutes"),
+    (NOTHING, around(0.01, 0.04), "refutes"),
+    (around(0.20, 0.40), around(0.06, 0.20), "supports"),
+    (NOTHING, around(0.06, 0.20), "supports"),
+    (around(0.20, 0.40), around(0.04, 0.06), "undecided"),
+    (around(0.20, 0.40), around(0.01, 0.05), "undecided"),
+    (around(0.20, 0.40), around(0.05, 0.20), "undecided"),
+    (NOTHING, NOTHING, "undecided"),
+    (ALONE, ALONE, "undecided"),
 ]
-# place, gap, answer, which rule, words of the sentence
+# place, gap, answer
 AGREEMENT = [
-    (around(0.8, 0.9), around(-0.1, 0.3), "undecided", 1, "do not agree with each other beyond"),
-    (around(0.8, 0.9), around(0.0, 0.3), "undecided", 1, "(by 0.150 [0.000, 0.300])"),
-    (around(0.8, 0.9), NOTHING, "undecided", 1, "no reference"),
-    (around(0.8, 0.9), ALONE, "undecided", 1, "(by 0.900 (n = 1, no interval))"),
-    (around(0.6, 0.8), around(0.5, 0.7), "supports", 6, "0.700 [0.600, 0.800] of the way"),
-    (around(0.8, 0.95), around(0.5, 0.7), "supports", 6, "nearer to the gradient."),
-    (
-        around(1.1, 1.3),
-        around(0.5, 0.7),
-        "supports",
-        5,
-        "weak reference",
-    ),
-    (around(0.2, 0.4), around(0.5, 0.7), "refutes", 7, "nearer to chance."),
-    (around(-0.4, -0.2), around(0.5, 0.7), "refutes", 7, "-0.300 [-0.400, -0.200] of the way"),
-    (around(0.4, 0.6), around(0.5, 0.7), "undecided", 8, "the interval contains the middle."),
-    (around(0.5, 0.6), around(0.5, 0.7), "undecided", 8, "the interval contains"),
-    (around(0.4, 0.5), around(0.5, 0.7), "undecided", 8, "the interval contains"),
-    (NOTHING, around(0.5, 0.7), "undecided", 8, "the interval contains"),
+    (around(0.8, 0.9), around(-0.1, 0.3), "undecided"),
+    (around(0.8, 0.9), around(0.0, 0.3), "undecided"),
+    (around(0.8, 0.9), NOTHING, "undecided"),
+    (around(0.8, 0.9), ALONE, "undecided"),
+    (around(0.6, 0.8), around(0.5, 0.7), "supports"),
+    (around(0.8, 0.95), around(0.5, 0.7), "supports"),
+    (around(1.1, 1.3), around(0.5, 0.7), "supports"),
+    (around(0.2, 0.4), around(0.5, 0.7), "refutes"),
+    (around(-0.4, -0.2), around(0.5, 0.7), "refutes"),
+    (around(0.4, 0.6), around(0.5, 0.7), "undecided"),
+    (around(0.5, 0.6), around(0.5, 0.7), "undecided"),
+    (around(0.4, 0.5), around(0.5, 0.7), "undecided"),
+    (NOTHING, around(0.5, 0.7), "undecided"),
 ]
 
 
-def rule_of(check, evidence):
-    return next(n for n, rule in enumerate(checks.spec(check).rules) if rule.when(evidence))
+def names_one(sentence, *estimates):
+    """Whether a sentence names one of the figures it may rest on, with its interval."""
+    return any(str(one) in sentence for one in estimates)
 
 
-@pytest.mark.parametrize(("leverage", "median", "answer", "rule", "words"), PERMUTATION)
-def test_permutation(leverage, median, answer, rule, words):
-    results = {"permutation": result(leverage=leverage, median_tvd=median)}
-    found = judged(results)
-    assert rule_of("permutation", evidence_of(results)) == rule
-    assert found.checks["permutation"].answer == answer
+@pytest.mark.parametrize(("leverage", "median", "answer"), PERMUTATION)
+def test_permutation(leverage, median, answer):
+    found = judged({"permutation": result(leverage=leverage, median_tvd=median)})
+    check = found.checks["permutation"]
+    assert check.answer == answer
     assert found.claims["used"].answer == VOTES[answer]
-    assert words in found.checks["permutation"].why == found.claims["used"].why
+    assert check.why == found.claims["used"].why
+    assert names_one(check.why, leverage, median)
 
 
 def test_the_line_is_epsilon_of_the_plan():
@@ -142,49 +131,63 @@ def test_a_check_without_a_figure_is_undecided_and_says_why(check):
 ANSWERS = {"supports": "faithful", "refutes": "unfaithful", "undecided": "undecided"}
 
 
-@pytest.mark.parametrize(("place", "gap", "answer", "rule", "words"), AGREEMENT)
-def test_agreement_and_the_answer(place, gap, answer, rule, words):
+@pytest.mark.parametrize(("place", "gap", "answer"), AGREEMENT)
+def test_agreement_and_the_answer(place, gap, answer):
     found = judged({"agreement": TAUS}, Place(place, gap))
-    assert rule_of("agreement", evidence_of({"agreement": TAUS}, Place(place, gap))) == rule
-    assert found.checks["agreement"].answer == answer
+    check = found.checks["agreement"]
+    assert check.answer == answer
     assert found.claims["ranks"].answer == VOTES[answer]
     assert found.answer == ANSWERS[answer]
-    assert words in found.why == found.claims["ranks"].why == found.checks["agreement"].why
+    assert found.why == found.claims["ranks"].why == check.why
+    assert names_one(check.why, place, gap)
     assert found.degree == Degree("agreement", place)
 
 
+TOP_WORDS = [
+    (around(0.6, 0.9), "faithful"),
+    (around(0.0, 0.1), "unfaithful"),
+    (around(0.4, 0.6), "undecided"),
+    (NOTHING, "undecided"),
+]
+WEAK = Place(around(0.7, 0.9), around(0.1, 0.3))  # attention may come near so poor a reference
+
+
+def weakly_referenced(top):
+    return {"agreement": result(**TAUS.estimates, top1_leave_one_out=top)}
+
+
 def test_every_rule_is_reached():
-    rules = {name: len(checks.spec(name).rules) for name in ("permutation", "agreement")}
-    assert {rule for *_, rule, _ in PERMUTATION} == set(range(rules["permutation"]))
-    # those of agreement for equal weights and for a weak reference have tests of their own
-    assert {rule for *_, rule, _ in AGREEMENT} == set(range(rules["agreement"])) - {0, 2, 3, 4}
+    """A rule that no case reaches would be untested, wherever it stands among the others."""
+    cases = {
+        "permutation": [
+            evidence_of({"permutation": result(leverage=one, median_tvd=two)})
+            for one, two, _ in PERMUTATION
+        ],
+        "agreement": [
+            *(evidence_of({"agreement": TAUS}, Place(one, two)) for one, two, _ in AGREEMENT),
+            *(evidence_of(weakly_referenced(top), WEAK) for top, _ in TOP_WORDS),
+            evidence_of({"agreement": EQUAL_WEIGHTS}, Place(NOTHING, NOTHING)),
+        ],
+    }
+    for name, several in cases.items():
+        rules = checks.spec(name).rules
+        first = [next(i for i, rule in enumerate(rules) if rule.when(one)) for one in several]
+        assert set(first) == set(range(len(rules)))
 
 
-@pytest.mark.parametrize(
-    ("top", "answer", "rule"),
-    [
-        (around(0.6, 0.9), "faithful", 2),
-        (around(0.0, 0.1), "unfaithful", 3),
-        (around(0.4, 0.6), "undecided", 4),
-        (NOTHING, "undecided", 4),
-    ],
-)
-def test_with_a_weak_reference_the_word_that_counts_decides(top, answer, rule):
-    """Attention may come near a gradient that itself finds next to nothing."""
-    place = Place(around(0.7, 0.9), around(0.1, 0.3))
-    results = {"agreement": result(**TAUS.estimates, top1_leave_one_out=top)}
-    found = judged(results, place)
-    assert rule_of("agreement", evidence_of(results, place)) == rule
+@pytest.mark.parametrize(("top", "answer"), TOP_WORDS)
+def test_with_a_weak_reference_the_word_that_counts_decides(top, answer):
+    found = judged(weakly_referenced(top), WEAK)
     assert found.answer == answer
-    assert f"output most in {top} of the texts" in found.why
-    assert "too weak a reference" in found.why
+    assert str(top) in found.why
+
+
+EQUAL_WEIGHTS = result(tau_gradient_leave_one_out=around(0.5, 0.7))
 
 
 def test_equal_weights_rank_nothing():
-    known = around(0.5, 0.7)
-    found = judged({"agreement": result(tau_gradient_leave_one_out=known)}, Place(NOTHING, NOTHING))
+    found = judged({"agreement": EQUAL_WEIGHTS}, Place(NOTHING, NOTHING))
     assert found.answer == "unfaithful"
-    assert "the same weight" in found.why
     assert judged({"agreement": result()}, Place(NOTHING, NOTHING)).answer == "undecided"
 
 

@@ -1,6 +1,6 @@
 """The verdict card in the terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console, Group
@@ -33,7 +33,6 @@ HEADLINES = {
     "unfaithful": "NOT FAITHFUL: attention does not rank the words by their influence.",
     "undecided": "UNDECIDED: this data does not settle whether attention ranks words by influence.",
 }
-METHOD_AGREEMENT = ("tau_references", "tau_attention_references", "references_gap")
 WIDTH = 41
 
 
@@ -60,7 +59,7 @@ def build_card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
             Text(f"Instead: {escape_control_characters(str(verdict.instead))}\n", style="bold")
         )
     parts += [_claims(verdict), Text()]
-    parts += [_checks(verdict, manifest), *_methods(verdict), *_missing(verdict)]
+    parts += [_checks(verdict, manifest), *_summaries(verdict, manifest), *_missing(verdict)]
     for check, result in verdict.checks.items():
         if words := find_spec(check, manifest).title:
             parts += [Text(), Text(f"{words}: {escape_control_characters(result.why)}")]
@@ -123,7 +122,7 @@ def _checks(verdict: Verdict, manifest: Mapping[str, Any]) -> Table:
 
 def _add_measures(table: Table, spec: CheckSpec, result: CheckResult, classes: list[str]) -> None:
     for measure, estimate in result.estimates.items():
-        if measure in METHOD_AGREEMENT:  # one sentence sums them up
+        if measure in spec.summed_up:
             continue
         style = "dim" if spec.measure(measure).role == "control" else ""
         value = str(estimate)
@@ -135,17 +134,12 @@ def _add_measures(table: Table, spec: CheckSpec, result: CheckResult, classes: l
         table.add_row(Text(f" {name}"), Text(value), *map(Text, cells), style=style)
 
 
-def _methods(verdict: Verdict) -> list[Text]:
-    """Whether the further methods agree with each other, in one line."""
-    check = verdict.checks.get("agreement")
-    if check is None or not {*METHOD_AGREEMENT[:2]} <= check.estimates.keys():
-        return []
-    among, attention = (check.of(one) for one in METHOD_AGREEMENT[:2])
-    sentence = (
-        f"Methods that erase words and methods that follow gradients agree at τ {among}, attention "
-        f"with both at τ {attention}; the report has every pair of methods."
-    )
-    return [Text(), Text(sentence)]
+def _summaries(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[Text]:
+    """The sentences that sum up measures which the table leaves out."""
+    for check, result in verdict.checks.items():
+        summary = find_spec(check, manifest).summary
+        if summary is not None and (sentence := summary(result)):
+            yield from (Text(), Text(sentence))
 
 
 def _missing(verdict: Verdict) -> list[Text]:

@@ -15,7 +15,7 @@ from heedful.checks.spec import (
     halfway,
     rules_by_interval,
 )
-from heedful.core.records import Estimate, Series
+from heedful.core.records import CheckResult, Estimate, Series
 
 NAME = "agreement"
 OWN, CONTROL, REFERENCE = (
@@ -115,6 +115,18 @@ RULES = (
 _tau = partial(Measure, range=RANK)
 _control = partial(_tau, role="control")
 
+
+def _methods_agreement(result: CheckResult) -> str:
+    """Whether the further methods agree with each other; empty where there were none."""
+    if "tau_references" not in result.estimates:
+        return ""
+    return (
+        "Methods that erase words and methods that follow gradients agree at τ "
+        f"{result.of('tau_references')}, attention with both at τ "
+        f"{result.of('tau_attention_references')}; the report has every pair of methods."
+    )
+
+
 SPEC = CheckSpec(
     NAME,
     "Do attention and feature importance rank words alike?",
@@ -164,4 +176,6 @@ SPEC = CheckSpec(
     takes_methods="always",
     figures=build_figures,
     sections=build_sections,
+    summary=_methods_agreement,
+    summed_up=("tau_references", "tau_attention_references", "references_gap"),
 )
