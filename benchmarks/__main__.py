@@ -21,14 +21,15 @@ from heedful.checks.interventions.simple import Permute
 from heedful.core.batch import Batch
 from heedful.core.values import Example
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
-from heedful.methods.gradient.one_hot_gradient import OneHotGradient
+from heedful.methods.gradient.gradient import OneHotGradient
 from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.classifier import AttentionClassifier, Shape
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary, WordTokenizer
 from heedful.numerics.tensor.distributions import tvd
-from heedful.training.loop.recurrent_trainable import SparseStep
-from heedful.training.recipe import Recipe, build_recurrent_optimiser, loss_for
+from heedful.training.loop.trainables import SparseStep, build_recurrent_optimiser
+from heedful.training.objectives import loss_for
+from heedful.training.recipe import Recipe
 
 WORDS = tuple(f"w{n}" for n in range(2000))
 OURS = 4 * plain.BATCH  # texts at once, as an audit batches them

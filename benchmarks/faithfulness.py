@@ -26,7 +26,7 @@ CLOSE = 1e-5
 
 
 def contexts(one, encoded):
-    """Sittings on the texts as an audit batches them, with the scores of the words."""
+    """Contexts of the texts as an audit batches them, with the scores of the words."""
     check, found = Faithfulness(methods=NAMES), []
     for rows in batches(encoded, max_batch_tokens=one.max_batch_tokens):
         context = BatchContext(one, one.batch([encoded[row] for row in rows]))

@@ -20,7 +20,7 @@ from heedful.core.records import CheckResult
 from heedful.models.recurrent.model_folder import save_model
 from heedful.numerics.stats.bootstrap import estimate_means
 from heedful.numerics.tensor.erasure_metrics import diagnosticity
-from heedful.training.finetune import finetune
+from heedful.training.fit import finetune
 from heedful.training.recipe import FineTuning
 
 METHODS = ("gradient", "input_x_gradient", "integrated_gradients", "leave_one_out")

@@ -33,7 +33,7 @@ def study(job):
 
     import heedful
     from heedful.numerics.stats.classification_scores import accuracy
-    from heedful.training.loop.dev_scores import predict_probabilities
+    from heedful.training.loop.predictions import predict_all
 
     torch.set_num_threads(1)
     attention, embeddings, _ = SETUPS[name]
@@ -43,7 +43,7 @@ def study(job):
     subject = heedful.fit(train, dev, recipe)
     subject.network.double()
     texts = [one for one in map(subject.encode, test) if one.explained_tokens >= 6]
-    outputs = predict_probabilities(subject, texts).numpy()
+    outputs = predict_all(subject, texts).probabilities.numpy()
     gold = np.array([one.label for one in texts])
     run = heedful.audit(subject, test, checks=["agreement", "permutation"], min_words=6)
     checks = run.verdict.checks

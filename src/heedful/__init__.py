@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from heedful.pipeline.plan.plan import Plan as Plan
     from heedful.studies.reproduce import Reproduction as Reproduction
     from heedful.studies.reproduce import reproduce as reproduce
-    from heedful.training.finetune import finetune as finetune
+    from heedful.training.fit import finetune as finetune
     from heedful.training.fit import fit as fit
     from heedful.training.fit_diffmask import Masking as Masking
     from heedful.training.fit_diffmask import fit_diffmask as fit_diffmask
@@ -60,8 +60,7 @@ _HOMES = {
     "heedful.api.comparison": ("Comparison", "compare"),
     "heedful.api.run": ("Run",),
     "heedful.training.fit_diffmask": ("Masking", "fit_diffmask"),
-    "heedful.training.finetune": ("finetune",),
-    "heedful.training.fit": ("fit",),
+    "heedful.training.fit": ("finetune", "fit"),
     "heedful.training.recipe": ("FineTuning", "Recipe"),
 }
 _ROOMS = ("planted",)  # public packages

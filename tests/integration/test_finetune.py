@@ -14,8 +14,8 @@ from heedful.cli import demo
 from heedful.data.corpora.word_lists import FILLERS, NEGATIVE, POSITIVE
 from heedful.models.transformer import bundled_encoders
 from heedful.numerics.stats.classification_scores import accuracy
-from heedful.training.loop.checkpoint import CHECKPOINT_FILE
-from heedful.training.loop.dev_scores import predict_probabilities
+from heedful.training.loop.epochs import CHECKPOINT_FILE
+from heedful.training.loop.predictions import predict_all
 from support.pretrained_encoder import write_encoder
 
 SIZES = {"train": 1000, "dev": 60, "test": 60}
@@ -51,7 +51,7 @@ def test_from_an_encoder_to_a_verdict(run, data, encoder, tmp_path):
     subject = heedful.load(model)
     assert subject.labels == ("negative", "positive")
     encoded = [subject.encode(one) for one in heedful.read(data, labels=subject.labels)]
-    outputs = predict_probabilities(subject, encoded).numpy()
+    outputs = predict_all(subject, encoded).probabilities.numpy()
     gold = np.array([one.label for one in encoded])
     assert accuracy(outputs.argmax(1), gold) > 0.95
     code, out, err = run("audit", model, data, "--limit", "10", "--checks", "agreement",

@@ -8,7 +8,7 @@ import pytest
 import heedful
 from heedful.checks.requested_methods import rankable_methods
 from heedful.core.errors import ConfigError
-from heedful.methods.prerequisites import warn_left_out
+from heedful.methods.base import warn_left_out
 from heedful.models.recurrent.model_folder import save_model
 from support import subjects, tiny_models
 

@@ -51,7 +51,7 @@ def test_used_and_needed_are_two_claims(truth):
     ).verdict
     assert verdict.claims["used"].answer == truth.used
     assert verdict.claims["needed"].answer == truth.needed
-    assert "Uniform attention imposed" in verdict.claims["used"].why
+    assert "Imposing uniform attention" in verdict.claims["used"].why
     gain = verdict.checks["necessity"].estimates["gain"]
     assert (gain.value > 0.1) == (truth.needed == YES)
 

@@ -4,7 +4,7 @@ import pytest
 
 import heedful
 from heedful.numerics.stats.classification_scores import accuracy
-from heedful.training.loop.dev_scores import predict_probabilities
+from heedful.training.loop.predictions import predict_all
 
 OTHERS = ("bilstm", "cnn", "mlp")
 
@@ -15,7 +15,7 @@ def held_out_accuracy(data, epochs=4, **choices):
     recipe = heedful.Recipe(embedding=32, hidden=32, epochs=epochs, **choices)
     subject = heedful.fit(train, dev, recipe)
     encoded = [subject.encode(one) for one in test]
-    outputs = predict_probabilities(subject, encoded).numpy()
+    outputs = predict_all(subject, encoded).probabilities.numpy()
     import numpy as np
 
     return accuracy(outputs.argmax(1), np.array([one.label for one in encoded]))

@@ -140,8 +140,8 @@ far = (top[:, 0] - top[:, 1]) > 0.12
 assert (a.logits[far] - b.logits[far]).abs().max() < 0.2 if far.any() else True
 print(int(near.sum()), float((a.logits - raw).abs().max()) > 0,
       float((a.logits[near] - b.logits[near]).abs().sum()))
-from heedful.models.batch_context import Sitting
-print(Sitting(coarse, batch).parity < 0.05)
+from heedful.models.batch_context import BatchContext
+print(BatchContext(coarse, batch).parity < 0.05)
 import heedful.models.transformer.forward as t
 t.NEAR = 2.0
 with torch.no_grad():

@@ -17,7 +17,7 @@ from heedful.core.records import Series
 from heedful.core.rng import generator
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
-from heedful.models.perturbed.mask_words import get_mask_embedding
+from heedful.models.perturbed.erased_words import get_mask_embedding
 from heedful.numerics.stats.multiple_testing import holm_adjusted
 from heedful.numerics.stats.permutation_tests import one_sided_sign_flip_p
 from heedful.numerics.tensor.erasure_metrics import bin_sizes, grid_sizes

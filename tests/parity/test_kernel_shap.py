@@ -9,8 +9,8 @@ import torch
 from torch.testing import assert_close as close
 
 from heedful.methods.erasure import coalitions
+from heedful.methods.erasure.additive import constrained_least_squares, shapley_mass
 from heedful.methods.erasure.coalitions import CoalitionValues, pairs_by_size, sample_coalitions
-from heedful.methods.erasure.kernel_shap import constrained_least_squares, shapley_mass
 from heedful.models.batch_context import BatchContext
 from support import reference_removal, subjects
 

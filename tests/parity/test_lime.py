@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
+from heedful.methods.erasure.additive import lime_mass, weighted_ridge
 from heedful.methods.erasure.coalitions import Coalitions, sample_coalitions
-from heedful.methods.erasure.lime import lime_mass, weighted_ridge
 from heedful.models.batch_context import BatchContext
 from support import reference_removal, subjects
 

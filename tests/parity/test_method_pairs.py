@@ -20,11 +20,10 @@ from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, NotApplicable, UnknownName
 from heedful.core.values import Example
 from heedful.methods import methods
+from heedful.methods.base import ready_methods, warn_left_out
 from heedful.methods.diffmask import NO_EXPLAINER, DiffMask
-from heedful.methods.erasure.kernel_shap import KernelShap
+from heedful.methods.erasure.additive import KernelShap, Lime
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
-from heedful.methods.erasure.lime import Lime
-from heedful.methods.prerequisites import ready_methods, warn_left_out
 from heedful.models.batch_context import BatchContext
 from heedful.pipeline.audit.job import run_job
 from support import measured_values, subjects

@@ -9,7 +9,7 @@ from heedful.core.errors import ConfigError
 from heedful.core.values import Example
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
-from heedful.models.perturbed.mask_words import get_mask_embedding
+from heedful.models.perturbed.erased_words import get_mask_embedding
 from support import reference_removal
 
 NAMES = ("bilstm", "cnn", "bert", "gpt2")

@@ -15,11 +15,12 @@ from heedful.checks.interventions.gradient_search import AdversarialSearch
 from heedful.checks.interventions.simple import Permute
 from heedful.core.rng import normal_keys
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
-from heedful.methods.gradient.one_hot_gradient import OneHotGradient
+from heedful.methods.gradient.gradient import OneHotGradient
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, tvd
-from heedful.training.loop.recurrent_trainable import SparseStep
-from heedful.training.recipe import Recipe, build_recurrent_optimiser, loss_for
+from heedful.training.loop.trainables import SparseStep, build_recurrent_optimiser
+from heedful.training.objectives import loss_for
+from heedful.training.recipe import Recipe
 from support import subjects
 
 LENGTHS = [2, 3, 5, 8, 12, 9, 4, 12]  # the published deletion needs a word to be left

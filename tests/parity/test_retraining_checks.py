@@ -20,22 +20,22 @@ from heedful.core.errors import ConfigError
 from heedful.core.rng import generator
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
-from heedful.models.perturbed.mask_words import get_mask_embedding
+from heedful.models.perturbed.erased_words import get_mask_embedding
+from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.loop.predictions import predict_all
-from heedful.training.objectives import BatchOutput
-from heedful.training.variants.context import EncodedTexts, TrainedVariant
-from heedful.training.variants.hidden_words import HiddenWords
-from heedful.training.variants.masked_copy import (
-    DistillationObjective,
+from heedful.training.objectives import BatchOutput, DistillationObjective
+from heedful.training.variants.texts import (
+    EncodedTexts,
+    HiddenWords,
     RandomMasks,
     mask_random_words,
     masking_token_id,
 )
 from heedful.training.variants.variants import (
     AdversaryVariant,
-    EarlyStopping,
     RetrainedVariant,
     ShuffledLabelsVariant,
+    TrainedVariant,
     WithoutWordsVariant,
     variant_from_dict,
     variant_to_dict,
@@ -361,20 +361,20 @@ def test_scores_are_asked_for_once_however_many_shares(trial):
         asked.append(given[0].share)
         return mark_hidden_words(*given)
 
-    texts = replace(trial.texts, mark=counted, kept={}, scored={})
+    texts = replace(trial.texts, mark=counted, hidden_cache={}, score_cache={})
     marks = [texts.hidden(HiddenWords("saliency", share=share)) for share in (0.1, 0.5, 0.1)]
     assert asked == [0.1, 0.5]
-    assert list(texts.scored) == [("leave_one_out", ())]
+    assert list(texts.score_cache) == [("leave_one_out", ())]
     assert all((few <= many).all() for few, many in zip(marks[0], marks[1], strict=True))
 
 
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"shares": ()}, "shares must lie between 0 and 1"),
-        ({"shares": (0.5, 1.0)}, "shares must lie between 0 and 1"),
+        ({"shares": ()}, "shares must be a list of numbers above 0 and below 1, at least one"),
+        ({"shares": (0.5, 1.0)}, "shares must be a list of numbers above 0 and below 1"),
         ({"shares": (0.5, 0.5)}, "shares must differ"),
-        ({"seeds": 1}, "seeds must be at least 2"),
+        ({"seeds": 1}, "seeds must be a whole number of at least 2"),
         ({"methods": ("nobody",)}, "No method is named 'nobody'"),
         ({"epochs": 0}, "epochs"),
     ],
@@ -454,10 +454,10 @@ def test_holes_are_of_every_size_and_belong_to_seed_copy_and_text(trial):
     for number in range(30):
         ids = mask_random_words(pieced, 0, number, 1).ids
         assert (ids[1] == 1) == (ids[2] == 1)  # the pieces of a word go together
-    texts = RandomMasks(0, 2).texts(trial.texts.encoded, 0)
+    texts = RandomMasks(0, 2).masked_texts(trial.texts.encoded, 0)
     assert texts[: len(trial.texts.encoded)] == trial.texts.encoded
     assert len(texts) == 3 * len(trial.texts.encoded)
-    with pytest.raises(ConfigError, match="copies must be at least 1"):
+    with pytest.raises(ConfigError, match="copies must be a whole number of at least 1"):
         RandomMasks(copies=0)
 
 

@@ -13,7 +13,7 @@ from heedful.methods import methods
 from heedful.methods.base import join_pieces
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
-from heedful.models.perturbed.mask_words import get_mask_embedding
+from heedful.models.perturbed.erased_words import get_mask_embedding
 from support import attention_families, reference_removal, subjects, tiny_models
 
 captum = pytest.importorskip("captum.attr")

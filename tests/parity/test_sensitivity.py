@@ -113,6 +113,19 @@ def test_larger_steps_move_scores_farther_and_tiny_ones_hardly():
     assert (large[name] > small[name]).all()
 
 
+def test_passes_without_attention_read_the_perturbed_vectors_too():
+    one = subject("bert")
+    batch = one.batch(texts_of("bert"))
+    vectors = 1.5 * one.embed(batch).detach()
+    moved = PerturbedSubject(one, batch, vectors)
+    found, wanted = moved.run_logits(batch), one.run_logits(batch, vectors)
+    torch.testing.assert_close(found, wanted)
+    assert not torch.equal(found, one.run_logits(batch))
+    shorter = batch.delete_tokens(torch.tensor([0]), torch.tensor([1]))
+    with pytest.raises(NotApplicable, match=IGNORES_EMBEDDINGS):
+        moved.run_logits(shorter)
+
+
 def test_what_reads_the_words_says_that_it_cannot():
     context = BatchContext(
         subject("bilstm"), subject("bilstm").batch(texts_of("bilstm")), seed=SEED

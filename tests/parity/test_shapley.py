@@ -9,7 +9,7 @@ from torch.testing import assert_close as close
 
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
-from heedful.methods.erasure import shapley
+from heedful.methods.erasure import additive
 from heedful.methods.erasure.coalitions import Coalitions
 from heedful.models.batch_context import BatchContext
 from support import reference_removal, subjects
@@ -18,7 +18,7 @@ NAMES = ("bilstm", "bert", "gpt2")
 
 
 def test_documentation():
-    assert doctest.testmod(shapley, extraglobs={"torch": torch}).failed == 0
+    assert doctest.testmod(additive, extraglobs={"torch": torch}).failed == 0
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,7 +15,7 @@ from heedful.core.errors import NotApplicable
 from heedful.core.rng import generator
 from heedful.core.values import Example, MaskEmbedding
 from heedful.models.batch_context import BatchContext
-from heedful.models.perturbed.mask_words import get_mask_embedding
+from heedful.models.perturbed.erased_words import get_mask_embedding
 from heedful.numerics.tensor.erasure_metrics import nearest_distance, share_nearer
 from support import measured_values, subjects
 from support.reference_removal import members, subject

@@ -6,9 +6,10 @@ import torch
 from scipy.stats import kendalltau
 
 from heedful.checks import checks
+from heedful.checks.attention.mechanism import layer_contributions
 from heedful.core.errors import NotApplicable
 from heedful.methods import methods
-from heedful.methods.attention.block_methods import ValueZeroingChanges
+from heedful.methods.attention.vector_based import value_zeroing_changes
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
 from support import attention_families, measured_values, reference_decomposition
@@ -86,7 +87,7 @@ def test_where_alti_is_refused_value_zeroing_tells():
     context = sat("deberta")
     columns, missing = found(context)
     assert not missing
-    layers = context.cached(ValueZeroingChanges())
+    layers = context.cached(value_zeroing_changes)
     matrices = [
         [one[row][present][:, present].double() for one in layers]
         for row, present in enumerate(context.batch.present)
@@ -111,10 +112,10 @@ def test_an_encoder_with_a_decoder_has_a_reason_too():
 
 
 def test_where_both_are_refused_both_reasons_are_told(monkeypatch):
-    def refuse(self, context):
+    def refuse(context):
         raise NotApplicable("value_zeroing is refused: so.")
 
-    monkeypatch.setattr(ValueZeroingChanges, "__call__", refuse)
+    monkeypatch.setattr(layer_contributions, "value_zeroing_changes", refuse)
     _, missing = found(sat("deberta"))
     assert missing["tau_mixing"].startswith("alti needs ")
     assert missing["tau_mixing"].endswith(". value_zeroing is refused: so.")

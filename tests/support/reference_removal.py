@@ -10,7 +10,7 @@ from heedful.core.batch import Batch, collate
 from heedful.core.values import Example, Forward, LinearDecoder
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
-from heedful.models.perturbed.mask_words import get_mask_embedding
+from heedful.models.perturbed.erased_words import get_mask_embedding
 from heedful.models.transformer.from_pretrained import from_model
 from support import subjects, tiny_models, tiny_tokenizers
 

@@ -8,7 +8,7 @@ from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
 from heedful.data.read import read
 from heedful.training.fit import fit
 from heedful.training.recipe import Recipe
-from heedful.training.variants.context import EncodedTexts
+from heedful.training.variants.texts import EncodedTexts
 from heedful.training.variants.variant_store import VariantStore
 
 RECIPE = Recipe(hidden=8, embedding=12, epochs=3, batch=16, rate=0.02)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from heedful.core.errors import NotApplicable
 from heedful.methods import Method, methods
-from heedful.methods.prerequisites import ready_methods, warn_left_out
+from heedful.methods.base import ready_methods, warn_left_out
 from heedful.models.batch_context import BatchContext
 
 MethodOrName = str | Method

@@ -1,26 +1,31 @@
 """Checks that retrain the model and see all texts at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
+from annotated_types import Ge
 from jaxtyping import Float
 from torch import Tensor
 
 from heedful.checks.base import Findings
 from heedful.core.cache import LRUCache
-from heedful.core.errors import ConfigError, NotApplicable
+from heedful.core.errors import NotApplicable
+from heedful.core.records import Measurement
 from heedful.core.timing import Clock
 from heedful.models.protocols import Subject
 from heedful.numerics.tensor.distributions import jsd
 from heedful.results.tables import TextValues
+from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.loop.predictions import Predictions
-from heedful.training.variants.context import EncodedTexts, TrainedVariant
-from heedful.training.variants.variants import Variant
+from heedful.training.variants.texts import EncodedTexts
+from heedful.training.variants.variants import TrainedVariant, Variant
 
+SeedCount = Annotated[int, Ge(2)]  # an interval takes two
 PREDICTIONS = 8  # retrained models whose outputs and attention on all texts are kept
+VariantT = TypeVar("VariantT", bound=Variant)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +58,10 @@ class RetrainingContext:
         """The distance of its attention from the base model's, in JSD."""
         return jsd(self.predict(variant).padded(), self.texts.base_predictions.padded())
 
+    def score(self, variant: Variant) -> TextValues:
+        """1 where a retrained model predicts the label of an audited text, else 0."""
+        return self.correct(self.predict(variant).probabilities)
+
     def correct(self, outputs: Float[Tensor, "n C"]) -> TextValues:
         """1 where the most probable class is the label, else 0."""
         gold = torch.tensor([one.label for one in self.texts.encoded])
@@ -75,7 +84,35 @@ class RetrainingCheck(Protocol):
         ...
 
 
-def require_seeds(seeds: int, *, least: int = 2) -> None:
-    """Refuse too few seeds for an interval."""
-    if seeds < least:
-        raise ConfigError(f"seeds must be at least {least}, not {seeds}.")
+class Paced:
+    """A check with settings for when training stops."""
+
+    epochs: int
+    patience: int
+
+    @property
+    def pace(self) -> EarlyStopping:
+        """When training stops."""
+        return EarlyStopping(self.epochs, self.patience)
+
+
+def to_findings(measured: Iterable[Measurement], columns: Mapping[str, TextValues]) -> Findings:
+    """Measurements with a setting or a seed, then the columns that have neither."""
+    return Findings((*measured, *(Measurement(*one) for one in columns.items())))
+
+
+def choose_within(
+    variants: Sequence[VariantT],
+    costs: Sequence[float],
+    *,
+    limit: float,
+    losses: Sequence[float],
+) -> VariantT:
+    """The variant with the least loss among those whose cost is within the limit.
+
+    Where no cost is within the limit, the variant with the least cost.
+    """
+    within = [place for place, cost in enumerate(costs) if cost <= limit]
+    if not within:
+        return variants[int(np.argmin(costs))]
+    return variants[min(within, key=losses.__getitem__)]

@@ -155,7 +155,7 @@ def _train_model(
         save_model(fitted, out)
         return fitted, fitted.history
     from heedful.pipeline.audit.run_lock import lock_folder
-    from heedful.training.finetune import HISTORY_FILE, finetune
+    from heedful.training.fit import HISTORY_FILE, finetune
 
     with lock_folder(out):  # two processes must not continue one training
         subject = finetune(known, dev, recipe, out=out, progress=progress)

@@ -12,8 +12,9 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -93,12 +94,9 @@ class Worker:
         """Kill the process."""
         self.process.kill()
         self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                try:
-                    pipe.close()
-                except OSError:  # unwritten data has no reader any more
-                    continue
+        for pipe in filter(None, (self.process.stdin, self.process.stdout)):
+            with suppress(OSError):  # unwritten data has no reader any more
+                pipe.close()
 
     def _died(self) -> WorkerDied:
         code = self.process.wait()
@@ -178,15 +176,20 @@ def run_tasks(
     waiting, idle, refused = list(tasks), list(runners), dict[Task, str]()
     running: dict[Future[str | None], tuple[Task, RunTask[Task]]] = {}
     messages: dict[Task, str] = {}
+
+    def report(task: Task, message: str) -> None:
+        messages[task] = f"{task}, {message}"
+
     pool = ThreadPoolExecutor(max(1, len(runners)))
     try:
         while waiting or running:
-            for task in _ready(waiting, needs, {one for one, _ in running.values()}):
+            unfinished = {*waiting, *(task for task, _ in running.values())}
+            for task in [one for one in waiting if unfinished.isdisjoint(needs(one))]:
                 if why := _refused_need(task, needs, refused):
                     refused[task] = why
                 elif idle:
                     messages[task], runner = str(task), idle.pop()
-                    future = pool.submit(runner, task, partial(_report, messages, task))
+                    future = pool.submit(runner, task, partial(report, task))
                     running[future] = task, runner
                 else:
                     continue
@@ -205,22 +208,10 @@ def run_tasks(
     return refused
 
 
-def _ready(
-    waiting: Sequence[Task], needs: Callable[[Task], Sequence[Task]], running: Collection[Task]
-) -> list[Task]:
-    """The waiting tasks whose needs neither wait nor run."""
-    unfinished = {*waiting, *running}
-    return [task for task in waiting if unfinished.isdisjoint(needs(task))]
-
-
 def _refused_need(
     task: Task, needs: Callable[[Task], Sequence[Task]], refused: Mapping[Task, str]
 ) -> str | None:
     return next((refused[one] for one in needs(task) if one in refused), None)
-
-
-def _report(messages: dict[Task, str], task: Task, message: str) -> None:
-    messages[task] = f"{task}, {message}"
 
 
 def run_tasks_here(
@@ -233,12 +224,12 @@ def run_tasks_here(
 ) -> dict[Task, str]:
     """Run all tasks in the order given, in this thread, where an interrupt ends the task itself."""
     refused: dict[Task, str] = {}
+
+    def report(done: int, task: Task, message: str) -> None:
+        progress(done, len(tasks), f"{title}: {task}, {message}")
+
     for done, task in enumerate(tasks):
-
-        def report_progress(message: str, done: int = done, task: Task = task) -> None:
-            progress(done, len(tasks), f"{title}: {task}, {message}")
-
-        why = _refused_need(task, needs, refused) or run_task(task, report_progress)
+        why = _refused_need(task, needs, refused) or run_task(task, partial(report, done, task))
         if why is not None:
             refused[task] = why
     progress(len(tasks), len(tasks), title)

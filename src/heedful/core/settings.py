@@ -14,7 +14,7 @@ from functools import cache, wraps
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import ConfigDict, InstanceOf, TypeAdapter, ValidationError
 
 from heedful.core.errors import ConfigError
@@ -90,7 +90,8 @@ def describe_type(hint: Any) -> str:
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return f"{describe_type(arguments[0])}{_describe_range(arguments[1:])}"
+        filled = ", at least one" if MinLen(1) in arguments else ""
+        return f"{describe_type(arguments[0])}{_describe_range(arguments[1:])}{filled}"
     if origin is Literal:
         *first, last = map(str, arguments)
         return f"{', '.join(first)} or {last}" if first else last

@@ -2,12 +2,9 @@
 
 # ruff: noqa: F401 - importing a module registers its methods, listed in this order
 # isort: off
-from heedful.methods.attention import attention, rollout, flow, gradient_rollout
-from heedful.methods.attention import relevance_rollout, block_methods
-from heedful.methods.attention import effective_attention, decomposed
-from heedful.methods.gradient import gradient, one_hot_gradient, smoothgrad, integrated_gradients
-from heedful.methods.gradient import lrp, decompx
-from heedful.methods.erasure import leave_one_out, occlusion, lime, kernel_shap, shapley
+from heedful.methods.attention import attention, rollout, vector_based
+from heedful.methods.gradient import gradient, integrated_gradients, relevance_propagation
+from heedful.methods.erasure import leave_one_out, additive
 from heedful.methods import diffmask, baselines
 
 # isort: on

@@ -76,9 +76,10 @@ class MethodRegistry(Registry):
         erases: compares outputs with `one` player removed at a time, or with `many`.
         quick: upper bounds of settings for `--quick`.
         """
-        declared: dict[str, object] = {} if kind is None else {"kind": kind}
-        declared |= {"join": join, "signed": signed, "slow": slow, "patented": patented}
-        declared |= {"tied": tied, "erases": erases, "quick": quick or {}}
+        declared: dict[str, object] = {"join": join, "signed": signed, "slow": slow}
+        declared |= {"patented": patented, "tied": tied, "erases": erases, "quick": quick or {}}
+        if kind is not None:
+            declared["kind"] = kind
 
         def declare(part: PartT) -> PartT:
             for key, value in declared.items():
@@ -125,3 +126,29 @@ def join_pieces(
 def warn_patent() -> None:
     """Log the notice on patents as a warning, once per process."""
     logging.getLogger("heedful").warning(PATENT_NOTICE)
+
+
+@runtime_checkable
+class HasPrerequisite(Protocol):
+    """A method that applies to no model until something is made for it, such as an explainer."""
+
+    @property
+    def prerequisite_message(self) -> str | None: ...
+
+
+def missing_prerequisite(part: object) -> str | None:
+    """What must be made before a method can be used, and how; None where nothing is missing."""
+    return part.prerequisite_message if isinstance(part, HasPrerequisite) else None
+
+
+def ready_methods() -> tuple[str, ...]:
+    """The names of all methods that can be used with their default settings."""
+    return tuple(name for name in methods if missing_prerequisite(methods.build(name)) is None)
+
+
+@cache
+def warn_left_out(name: str) -> None:
+    """Log a warning that "all" does not include a method, and why; once per process."""
+    logging.getLogger("heedful").warning(
+        "%s is left out of all methods. %s", name, missing_prerequisite(methods.build(name))
+    )

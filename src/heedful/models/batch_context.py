@@ -14,7 +14,6 @@ from heedful.core.errors import AttentionUnavailable
 from heedful.core.rationales import WordAnnotations
 from heedful.core.timing import Clock
 from heedful.core.values import Decoder, Forward
-from heedful.models.perturbed.attended_state import compute_attended_state
 from heedful.models.protocols import (
     CanFreezeAttention,
     HasFastDeletion,
@@ -39,10 +38,10 @@ class Computation(Hashable, Protocol[Result_co]):
     def __call__(self, context: "BatchContext") -> Result_co: ...
 
 
-def token_budget(subject: Subject, max_batch_tokens: int) -> int:
-    """Tokens per forward pass: the given number, or the subject's own where that is smaller."""
-    own: int = getattr(subject, "max_batch_tokens", max_batch_tokens)
-    return min(max_batch_tokens, own)
+def attended_state(batch: Batch, forward: Forward) -> Float64[Tensor, "B D"]:
+    """Σ_t α_t h_t over the words of each text."""
+    weights = forward.attention.masked_fill(~batch.mask, 0.0)
+    return torch.einsum("bt,btd->bd", weights, forward.states).double().cpu()
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +82,9 @@ class BatchContext:
 
     @property
     def budget(self) -> int:
-        """Upper bound on the tokens of one forward pass; see `token_budget`."""
-        return token_budget(self.subject, self.max_batch_tokens)
+        """Tokens per forward pass: `max_batch_tokens`, or the subject's own limit if smaller."""
+        own: int = getattr(self.subject, "max_batch_tokens", self.max_batch_tokens)
+        return min(self.max_batch_tokens, own)
 
     def split_by_budget(self, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
         """Split tensors of one row per variant of a text into chunks that fit in one pass."""
@@ -103,7 +103,7 @@ class BatchContext:
         self, batch: Batch, embedded: Float[Tensor, "N T E"] | None = None
     ) -> Float64[Tensor, "N D"]:
         """The attention-weighted state of any batch, to use in place of its logits."""
-        return compute_attended_state(self.subject, batch, embedded)
+        return attended_state(batch, self.subject.forward(batch, embedded))
 
     @cached_property
     def embedded(self) -> Float[Tensor, "B T E"]:
@@ -187,7 +187,8 @@ class BatchContext:
                 f"The decoder of {self.subject.family} gives the same logits under any attention; "
                 "decoder() must use the attention it is given, in a way autograd can follow."
             )
-        gap = self._gap(decode)
+        with torch.no_grad():
+            gap = float((decode(self.rows) - self.forward.logits).abs().max())
         if not gap <= getattr(self.subject, "tolerance", DECODER_TOLERANCE):
             raise AttentionUnavailable(
                 f"Decoding {self.subject.family} under its own attention gives other logits than "
@@ -243,10 +244,6 @@ class BatchContext:
                 return False
             (gradient,) = autograd.grad(logits.sum(), leaf, allow_unused=True)
         return gradient is not None
-
-    def _gap(self, decode: Decoder) -> float:
-        with torch.no_grad():
-            return float((decode(self.rows) - self.forward.logits).abs().max())
 
 
 OutputFunction = Callable[

@@ -3,12 +3,16 @@
 De Cao et al. (2020). For each layer a small network reads a token's input embedding and its state
 in that layer, and predicts whether the token can be masked. A token is open at a layer if the gates
 of all layers up to that one are open, so that deeper layers mask more.
+
+A gate has the hard concrete distribution (Louizos et al., 2018): a sigmoid of noisy logits,
+stretched to (−0.2, 1) and clipped at 0. It has mass at exactly 0 and none at exactly 1.
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,16 +21,16 @@ from weakref import WeakKeyDictionary
 import torch
 from jaxtyping import Float
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from heedful.core.atomic_files import remove_file, save_atomic, write_atomic
+from heedful.core.atomic_files import remove_file, write_atomic
 from heedful.core.batch import Batch
 from heedful.core.errors import ConfigError, ModelError, NotApplicable
 from heedful.models.internals.hidden_states import read_hidden_states
 from heedful.models.protocols import HasFingerprint, Subject
-from heedful.numerics.tensor.hard_concrete import log_open_probability
+from heedful.models.recurrent.model_folder import save_tensors
 
 LOGIT_SCALE, INITIAL_LOGIT = 10.0, 5.0  # logits are initial ± scale: nearly all gates start open
 MIN_PROBE_WIDTH = 16
@@ -34,7 +38,43 @@ EXPLAINER_WEIGHTS_FILE, EXPLAINER_SETTINGS_FILE = "explainer.safetensors", "expl
 EXPLAINER_KIND, EXPLAINER_SCHEMA = "diffmask", 1
 TRAIN_COMMAND = "heedful diffmask MODEL DATA --out DIR"
 
+TEMPERATURE = 0.2
+LOW, HIGH = -0.2, 1.0
+SHIFT = TEMPERATURE * math.log(-LOW / HIGH)
+
 _weight_digests: WeakKeyDictionary[nn.Module, tuple[tuple[int, ...], str]] = WeakKeyDictionary()
+
+
+def hard_concrete(logits: Float[Tensor, "*K"], uniform: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
+    """Gates sampled from uniform numbers in (0, 1), differentiable in the logits.
+
+    >>> hard_concrete(torch.tensor([-5.0, 0.0, 5.0]), torch.full((3,), 0.5))
+    tensor([0.0000, 0.4000, 1.0000])
+    """
+    soft = ((uniform.logit() + logits) / TEMPERATURE).sigmoid()
+    return (LOW + (HIGH - LOW) * soft).clamp(min=0.0, max=1.0)
+
+
+def log_open_probability(logits: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
+    """log P(g > 0) = log σ(logit − τ log(−low/high)), in (−∞, 0).
+
+    >>> log_open_probability(torch.tensor([0.0])).exp()
+    tensor([0.5798])
+    """
+    return torch.nn.functional.logsigmoid(logits - SHIFT)
+
+
+def blend_with_blank(
+    vectors: Float[Tensor, "*K T E"], gates: Float[Tensor, "*K T"], blank: Float[Tensor, "E"]
+) -> Float[Tensor, "*K T E"]:
+    """g · x + (1 − g) · b: the vector where the gate is 1, the mask embedding where it is 0.
+
+    >>> vectors, blank = torch.tensor([[4.0], [4.0]]), torch.tensor([0.0])
+    >>> blend_with_blank(vectors, torch.tensor([1.0, 0.25]), blank)
+    tensor([[4.],
+            [1.]])
+    """
+    return gates[..., None] * vectors + (1 - gates[..., None]) * blank
 
 
 class GateNetwork(nn.Module):
@@ -113,9 +153,8 @@ class Explainer:
 
 def save_explainer(explainer: Explainer, folder: Path) -> None:
     """Write the folder, settings last: an interruption never leaves a mixture of two explainers."""
-    weights = {
-        name: one.detach().float().clone() for name, one in explainer.gates.state_dict().items()
-    }
+    gates = explainer.gates.state_dict()
+    weights = {name: one.detach().float().clone() for name, one in gates.items()}
     settings = {
         "schema": EXPLAINER_SCHEMA,
         "kind": EXPLAINER_KIND,
@@ -125,7 +164,7 @@ def save_explainer(explainer: Explainer, folder: Path) -> None:
         "history": explainer.history,
     }
     remove_file(folder / EXPLAINER_SETTINGS_FILE)
-    save_atomic(folder / EXPLAINER_WEIGHTS_FILE, partial(_save, weights))
+    save_tensors(folder / EXPLAINER_WEIGHTS_FILE, weights)
     write_atomic(folder / EXPLAINER_SETTINGS_FILE, json.dumps(settings, indent=1))
 
 
@@ -170,9 +209,9 @@ def model_identity(subject: Subject) -> str:
     """
     for name in ("network", "model"):
         if isinstance(module := getattr(subject, name, None), nn.Module):
-            return _sha256_hex(repr(subject.labels).encode(), _digest_weights(module).encode())
+            return sha256((repr(subject.labels) + _digest_weights(module)).encode()).hexdigest()
     own = subject.fingerprint() if isinstance(subject, HasFingerprint) else subject.family
-    return _sha256_hex(repr((own, subject.labels)).encode())
+    return sha256(repr((own, subject.labels)).encode()).hexdigest()
 
 
 def _digest_weights(module: nn.Module) -> str:
@@ -180,24 +219,9 @@ def _digest_weights(module: nn.Module) -> str:
     weights = module.state_dict()
     versions = tuple(one._version for one in weights.values())
     if module not in _weight_digests or _weight_digests[module][0] != versions:
-        parts = (
-            part
-            for name, one in sorted(weights.items())
-            for part in (name.encode(), one.detach().float().cpu().contiguous().numpy().tobytes())
-        )
-        _weight_digests[module] = versions, _sha256_hex(*parts)
+        digest = sha256()
+        for name, one in sorted(weights.items()):
+            digest.update(name.encode())
+            digest.update(one.detach().float().cpu().contiguous().numpy().tobytes())
+        _weight_digests[module] = versions, digest.hexdigest()
     return _weight_digests[module][1]
-
-
-def _sha256_hex(*parts: bytes) -> str:
-    digest = sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()
-
-
-def _save(weights: dict[str, Tensor], draft: str) -> None:
-    try:
-        save_file(weights, draft)
-    except SafetensorError as error:  # also raised for a full disk
-        raise OSError(str(error)) from error

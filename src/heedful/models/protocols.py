@@ -186,15 +186,14 @@ class HasEditableRows(Protocol):
 
 @runtime_checkable
 class HasArchitecture(Protocol):
-    """A subject of a kind that the power of the checks was measured on.
+    """A subject of a kind for which the power of the checks was measured.
 
-    The package's own subjects are; any other goes without, and no check has a vote on it.
+    Those of the package are; on any other kind no check has a vote.
     """
 
     @property
     def architecture(self) -> str:
-        """The kind as the table of powers names it, one of `auditing.power.ARCHITECTURES`."""
-        ...
+        """The kind: one of `ARCHITECTURES` in `pipeline.verdict.check_power`."""
 
 
 @runtime_checkable
@@ -203,7 +202,6 @@ class HasFingerprint(Protocol):
 
     def fingerprint(self) -> str:
         """A digest that is equal for equal models of equal precision only."""
-        ...
 
 
 def add_tensors(digest: Any, tensors: Mapping[str, Tensor]) -> None:

@@ -105,17 +105,24 @@ kinds = Registry("planted kind")
 
 
 def register_kind(
-    name: str, *, used: bool | None, ranks: bool | None, exclusive: bool | None
-) -> Callable[[BuildSubject], BuildSubject]:
-    """Register a way to build subjects together with its truth."""
+    name: str,
+    *,
+    used: bool | None,
+    ranks: bool | None,
+    exclusive: bool | None,
+    why: str | None = None,
+) -> Callable[[BuildSubject], PlantedKind]:
+    """Register a way to build subjects with its truth; `why` is its docstring by default."""
 
-    def register(plant: BuildSubject) -> BuildSubject:
+    def register(plant: BuildSubject) -> PlantedKind:
+        kind = PlantedKind(make_truth(used=used, ranks=ranks, exclusive=exclusive), plant)
+
         def build_kind() -> PlantedKind:
-            return PlantedKind(make_truth(used=used, ranks=ranks, exclusive=exclusive), plant)
+            return kind
 
-        build_kind.__doc__ = plant.__doc__
+        build_kind.__doc__ = why or plant.__doc__
         kinds.register(name)(build_kind)
-        return plant
+        return kind
 
     return register
 

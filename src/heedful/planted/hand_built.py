@@ -13,7 +13,6 @@ reads Σ u, which is equal at every position of a text, so the output is the sam
 | inert-proportional: attention in proportion to what a word adds | no | yes |
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -23,19 +22,19 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from heedful.core.batch import Batch, Encoded, collate
+from heedful.core.batch import Batch, collate
 from heedful.core.registry import Registry
 from heedful.core.rng import generator
-from heedful.core.values import Example, Forward, LinearDecoder
+from heedful.core.values import Example
 from heedful.models.protocols import add_tensors
-from heedful.numerics.tensor.distributions import masked_softmax
-from heedful.planted.texts import CUE_WORDS, VOCABULARY_SIZE, draw_text, encode_word_ids
+from heedful.planted.texts import CUE_WORDS, VOCABULARY_SIZE, draw_text
+from heedful.planted.word_subject import WordSubject
 
 hand_built_subjects = Registry("planted subject")
 
 
 @dataclass(frozen=True, eq=False)
-class HandBuiltSubject:
+class HandBuiltSubject(WordSubject):
     """A hand-built subject: row w of `table` holds (a, s, u) of word w."""
 
     kind: str
@@ -43,7 +42,6 @@ class HandBuiltSubject:
     inert: bool
     cues: int = 0
     labels: tuple[str, ...] = ("negative", "positive")
-    architecture = "recurrent"
 
     @property
     def family(self) -> str:
@@ -56,37 +54,11 @@ class HandBuiltSubject:
         add_tensors(digest, {"table": self.table})
         return digest.hexdigest()
 
-    def encode(self, example: Example) -> Encoded:
-        """Encode words by their number: w7 has id 7."""
-        return encode_word_ids(example)
-
-    def batch(self, encoded: Sequence[Encoded]) -> Batch:
-        """Pad with word 0, masked out."""
-        return collate(encoded)
-
-    def embed(self, batch: Batch) -> Float[Tensor, "B T E"]:
-        """The three numbers of each word."""
-        return self.table[batch.ids]
-
-    def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
-        """States are [score, log-odds]; attention is the softmax of the scores."""
-        vectors = self.embed(batch) if embedded is None else embedded
+    def states(self, batch: Batch, vectors: Float[Tensor, "B T E"]) -> Float[Tensor, "B T 2"]:
+        """[score, log-odds], where the log-odds are the word's own or the sum over the text."""
         a, s, u = vectors.unbind(-1)
         whole = (u * batch.mask).sum(-1, keepdim=True).expand_as(u)
-        states = torch.stack([a, whole if self.inert else s], dim=-1)
-        weights = masked_softmax(a, batch.mask)
-        return Forward(log_odds_decoder(states)(weights), weights, states)
-
-    def decoder(self, batch: Batch, forward: Forward) -> LinearDecoder:  # noqa: ARG002
-        """Log-odds are the second number of the state."""
-        return log_odds_decoder(forward.states)
-
-
-def log_odds_decoder(states: Float[Tensor, "B T D"]) -> LinearDecoder:
-    """Logits (0, z), where z is the second number of the attended state."""
-    log_odds = states[..., 1]
-    contributions = torch.stack([torch.zeros_like(log_odds), log_odds], dim=-1)
-    return LinearDecoder(contributions, states.new_zeros(2))
+        return torch.stack([a, whole if self.inert else s], dim=-1)
 
 
 def draw_texts(

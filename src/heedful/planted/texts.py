@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from heedful.core.batch import Encoded
 from heedful.core.values import Example
 from heedful.models.protocols import Subject
 
@@ -37,13 +36,6 @@ class PlantedSubject:
     times: int = 1
     bound: float = float("inf")
     questions: int = 0
-
-
-def encode_word_ids(example: Example) -> Encoded:
-    """Encode words w0, w1, … by their number: w7 has id 7."""
-    words = tuple(example.text.split())
-    ids = tuple(int(word.removeprefix("w")) for word in words)
-    return Encoded(example.index, example.label, ids, tuple(range(len(ids))), words)
 
 
 def draw_text(draw: np.random.Generator, mean: int, *, cues: int = 0, times: int = 1) -> str:

@@ -1,9 +1,15 @@
-"""Train an attention classifier as in Jain & Wallace (2019), seeded and selected on dev data."""
+"""Train a classifier on data, seeded and selected on dev data: `fit` and `finetune`.
 
+`fit` trains an attention classifier as in Jain & Wallace (2019), `finetune` a pretrained
+transformer.
+"""
+
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from hashlib import blake2b
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +25,16 @@ from heedful.models.recurrent.classifier import AttentionClassifier, Shape
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
 from heedful.models.recurrent.word_vectors import load_word_vectors
-from heedful.training.loop.checkpoint import TrainingIdentity, delete_checkpoint
-from heedful.training.loop.epochs import CheckpointFolder, EarlyStopping
-from heedful.training.loop.recurrent_trainable import RecurrentTrainable
-from heedful.training.loop.trainer import Trainer
-from heedful.training.recipe import Recipe
+from heedful.models.transformer.new_classifier import new_classifier, save_classifier
+from heedful.models.transformer.subject import TransformerSubject
+from heedful.training.loop.epochs import Checkpoint, EarlyStopping, TrainingIdentity
+from heedful.training.loop.predictions import require_dev
+from heedful.training.loop.trainables import RecurrentTrainable, TransformerTrainable
+from heedful.training.loop.trainer import Trainable, Trainer
+from heedful.training.recipe import FineTuning, Recipe
+
+HISTORY_FILE = "training.json"
+IDENTITY_PACKAGES = ("heedful", "torch", "transformers", "tokenizers")
 
 
 def fit(
@@ -42,31 +53,25 @@ def fit(
     `kept` a checkpoint is written there after each epoch, and the same call resumes from it.
     """
     started = time.process_time()
-    dev = align_dev_labels(train, dev)
-    train_examples, dev_examples = split_dev(train, dev)
-    subject, found = _init_from_texts(train_examples, train.labels, recipe)
-    train_texts = _encode(subject, train_examples, recipe)
-    dev_texts = _encode(subject, dev_examples, recipe)
-    require_every_class(train_texts, train.labels)
+    dev = _align_dev_labels(train, dev)
+    examples = split_dev(train, dev)
+    subject, found = _init_from_texts(examples[0], train.labels, recipe)
+    texts = [_encode(subject, some, recipe.min_words) for some in examples]
     checkpoint = None
     if kept is not None:
         details = {"model": subject.fingerprint(), "torch": torch.__version__}
-        checkpoint = CheckpointFolder(Path(kept), training_identity(recipe, train, dev, **details))
-    trainable = RecurrentTrainable(subject, recipe)
-    objectives = trainable.task_objective(train_texts), trainable.task_objective(dev_texts)
+        checkpoint = Checkpoint(Path(kept), training_identity(recipe, train, dev, **details))
     stopping = EarlyStopping(recipe.epochs, recipe.patience, ceiling=1.0)
-    trainer = Trainer(trainable, train_texts, dev_texts, *objectives, stopping)
+    trainer = _build_trainer(RecurrentTrainable(subject, recipe), texts, stopping)
     state = trainer.train(checkpoint=checkpoint, progress=progress)
-    if kept is not None:
-        delete_checkpoint(Path(kept))
+    if checkpoint is not None:
+        checkpoint.delete()
+    left_out = (len(all_) - len(some) for all_, some in zip(examples, texts, strict=True))
     subject.history.update(
         recipe=asdict(recipe),
-        data=describe_data(train, len(train_texts)),
-        dev=describe_dev(dev, len(dev_texts)),
-        left_out={
-            "train": len(train_examples) - len(train_texts),
-            "dev": len(dev_examples) - len(dev_texts),
-        },
+        data=describe_data(train, len(texts[0])),
+        dev=_describe_dev(dev, len(texts[1])),
+        left_out=dict(zip(("train", "dev"), left_out, strict=True)),
         vectors_found=found,
         dev_scores=state.scores,
         best_epoch=state.best_epoch + 1,
@@ -74,6 +79,61 @@ def fit(
         torch=torch.__version__,
     )
     return subject
+
+
+def finetune(
+    train: Dataset,
+    dev: Dataset | None,
+    recipe: FineTuning,
+    *,
+    out: str | Path,
+    progress: Progress = no_progress,
+) -> TransformerSubject:
+    """Fine-tune, write the model folder `out`, and return the subject of the best epoch (float32).
+
+    Dev data and score are those of `fit`. A checkpoint is written to `out` after each epoch; the
+    same call resumes from it to the same weights. Only one process may use `out` at a time.
+    """
+    started = time.process_time()
+    dev = _align_dev_labels(train, dev)
+    examples = split_dev(train, dev)
+    subject, new_weights = new_classifier(
+        recipe.encoder, train.labels, seed=recipe.seed, max_tokens=recipe.max_tokens
+    )
+    texts = [_encode(subject, some) for some in examples]
+    trainable = TransformerTrainable(subject, recipe)
+    trainer = _build_trainer(trainable, texts, EarlyStopping(recipe.epochs))
+    versions = {name: version(name) for name in IDENTITY_PACKAGES}
+    identity = training_identity(
+        recipe, train, dev, labels=list(train.labels), model=subject.fingerprint(), **versions
+    )
+    checkpoint = Checkpoint(Path(out), identity)
+    seconds = time.process_time() - started
+    state = trainer.train(checkpoint=checkpoint, progress=progress, seconds=seconds)
+    truncated = (sum(one.truncated for one in some) for some in texts)
+    history = {
+        "recipe": asdict(recipe),
+        "data": describe_data(train, len(texts[0])),
+        "dev": _describe_dev(dev, len(texts[1])),
+        "labels": list(train.labels),
+        "truncated": dict(zip(("train", "dev"), truncated, strict=True)),
+        "new_weights": list(new_weights),
+        "versions": versions,
+        **state.summary(),
+    }
+    save_classifier(subject, Path(out), extra_files={HISTORY_FILE: json.dumps(history, indent=1)})
+    checkpoint.delete()
+    return subject
+
+
+def _build_trainer(
+    trainable: Trainable, texts: Sequence[Sequence[Encoded]], stopping: EarlyStopping
+) -> Trainer:
+    """A trainer on the labels; errors in the data are raised here, before the first step."""
+    labels = trainable.subject.labels
+    require_every_class(texts[0], labels)
+    require_dev(texts[1], len(labels))
+    return Trainer(trainable, trainable.task(texts[0]), trainable.task(texts[1]), stopping)
 
 
 def describe_data(train: Dataset, texts: int) -> dict[str, Any]:
@@ -84,7 +144,7 @@ def describe_data(train: Dataset, texts: int) -> dict[str, Any]:
     return description | ({"rows_left_out": str(train.left_out)} if train.left_out.total else {})
 
 
-def describe_dev(dev: Dataset | None, texts: int) -> dict[str, Any]:
+def _describe_dev(dev: Dataset | None, texts: int) -> dict[str, Any]:
     """The dev data as recorded in a model's history."""
     return {
         "texts": texts,
@@ -104,7 +164,7 @@ def training_identity(
     }
 
 
-def align_dev_labels(train: Dataset, dev: Dataset | None) -> Dataset | None:
+def _align_dev_labels(train: Dataset, dev: Dataset | None) -> Dataset | None:
     """The dev data with the class names of the training data, which must have two or more."""
     if len(train.labels) < 2:
         raise DataError(
@@ -171,9 +231,11 @@ def init_recurrent_subject(
     return RecurrentSubject(network, vocabulary, recipe.tokenizer, labels, recipe.max_words), found
 
 
-def _encode(subject: RecurrentSubject, texts: Sequence[Example], recipe: Recipe) -> list[Encoded]:
-    encoded = (subject.encode(example) for example in texts)
-    return [one for one in encoded if one.explained_tokens >= recipe.min_words]
+def _encode(
+    subject: RecurrentSubject | TransformerSubject, texts: Sequence[Example], min_words: int = 0
+) -> list[Encoded]:
+    encoded = (subject.encode(one) for one in texts)
+    return [one for one in encoded if one.explained_tokens >= min_words]
 
 
 def require_every_class(encoded: Sequence[Encoded], labels: tuple[str, ...]) -> None:

@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from annotated_types import Gt, Le
 from jaxtyping import Bool, Float
 from torch import Tensor, autograd, nn
 
 from heedful.core.batch import Batch, Encoded
-from heedful.core.errors import ConfigError, DataError, ModelError
+from heedful.core.errors import DataError, ModelError
 from heedful.core.rng import generator, uniform_keys
+from heedful.core.settings import PositiveFloat, PositiveInt, check_on_init
 from heedful.core.timing import Progress, no_progress
 from heedful.core.values import Example
 from heedful.data.batching import batches_for
@@ -22,7 +24,10 @@ from heedful.data.dataset import Dataset
 from heedful.models.diffmask import (
     Explainer,
     GateNetwork,
+    blend_with_blank,
+    hard_concrete,
     load_explainer,
+    log_open_probability,
     model_identity,
     save_explainer,
 )
@@ -30,20 +35,16 @@ from heedful.models.internals.hidden_states import read_hidden_states
 from heedful.models.protocols import HasLogitsOnly, HasMaskEmbedding, Subject
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import kl_of_logits, positions_first
-from heedful.numerics.tensor.hard_concrete import (
-    blend_with_blank,
-    hard_concrete,
-    log_open_probability,
-)
 from heedful.training.fit import describe_data, split_dev, training_identity
-from heedful.training.loop.checkpoint import TrainingState, delete_checkpoint
 from heedful.training.loop.epochs import (
-    CheckpointFolder,
+    Checkpoint,
     EarlyStopping,
+    TrainingState,
     require_finite,
     run_epochs,
+    shuffled_batches,
 )
-from heedful.training.recipe import shuffled_batches
+from heedful.training.recipe import NonNegativeFloat
 
 MAX_MULTIPLIER = 200.0
 FEW_LAYERS = 3  # up to this many layers the published initialisation of multipliers works
@@ -52,6 +53,7 @@ NOISE_MARGIN = 1e-6  # uniform draws keep this distance from 0 and 1
 OPEN_GATE_TOLERANCE = 1e-4  # KL between the model and itself with every gate open
 
 
+@check_on_init
 @dataclass(frozen=True)
 class Masking:
     """How gates are trained; `epsilon` is the KL by which the output may change.
@@ -68,25 +70,15 @@ class Masking:
     learning rate is multiplied by `layers` / 2.
     """
 
-    epochs: int = 10
-    batch: int = 32
-    epsilon: float = 0.1
-    rate: float = 1e-3
-    blank_rate: float = 1e-3
-    multiplier_rate: float = 1.0
-    warmup: int = 100
-    aim: float = 0.7
+    epochs: PositiveInt = 10
+    batch: PositiveInt = 32
+    epsilon: PositiveFloat = 0.1
+    rate: NonNegativeFloat = 1e-3
+    blank_rate: NonNegativeFloat = 1e-3
+    multiplier_rate: NonNegativeFloat = 1.0
+    warmup: PositiveInt = 100
+    aim: Annotated[float, Gt(0), Le(1)] = 0.7
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if min(self.epochs, self.batch, self.warmup) < 1:
-            raise ConfigError(f"epochs, batch and warmup must be at least 1; got {self}.")
-        if not self.epsilon > 0:
-            raise ConfigError(f"epsilon must be above 0, not {self.epsilon}.")
-        if not 0 < self.aim <= 1:
-            raise ConfigError(f"aim is a share of epsilon, above 0 and at most 1, not {self.aim}.")
-        if not min(self.rate, self.blank_rate, self.multiplier_rate) >= 0:
-            raise ConfigError(f"Learning rates must not be negative; got {self}.")
 
     @property
     def budget(self) -> float:
@@ -119,24 +111,16 @@ def fit_diffmask(
     after each epoch, and the same call resumes from it to the same weights. Only one process may
     use `out` at a time.
     """
-    started, folder = time.process_time(), Path(out)
-    recipe = recipe or Masking()
+    started, recipe = time.process_time(), recipe or Masking()
     trainer = _start_training(subject, split_dev(train, dev), recipe)
-    state = TrainingState(
-        trainer.lagrangian,
-        build_diffmask_optimiser(trainer.lagrangian, recipe),
-        seconds=time.process_time() - started,
-    )
+    lagrangian, stopping = trainer.lagrangian, EarlyStopping(recipe.epochs)
+    optimiser, seconds = build_diffmask_optimiser(lagrangian, recipe), time.process_time() - started
+    state = TrainingState(lagrangian, optimiser, seconds=seconds)
     versions = {name: version(name) for name in ("heedful", "torch")}
     identity = training_identity(recipe, train, dev, model=model_identity(subject), **versions)
-    run_epochs(
-        trainer,
-        state,
-        EarlyStopping(recipe.epochs),
-        checkpoint=CheckpointFolder(folder, identity),
-        progress=progress,
-    )
-    trainer.lagrangian.load_state_dict(state.best)
+    checkpoint = Checkpoint(Path(out), identity)
+    run_epochs(trainer.epoch, state, stopping, checkpoint=checkpoint, progress=progress)
+    lagrangian.load_state_dict(state.best)
     record = {
         "recipe": asdict(recipe),
         "data": describe_data(train, len(trainer.train_texts)),
@@ -146,10 +130,10 @@ def fit_diffmask(
         },
         **_outcome(trainer, state),
     }
-    explainer = Explainer(trainer.lagrangian.gates, model_identity(subject), subject.family, record)
-    save_explainer(explainer, folder)
-    delete_checkpoint(folder)
-    return load_explainer(folder)
+    explainer = Explainer(lagrangian.gates, model_identity(subject), subject.family, record)
+    save_explainer(explainer, Path(out))
+    checkpoint.delete()
+    return load_explainer(Path(out))
 
 
 def evaluate_gates(
@@ -189,15 +173,6 @@ def build_diffmask_optimiser(lagrangian: LagrangianGates, recipe: Masking) -> to
     return torch.optim.RMSprop(groups, alpha=RMSPROP_ALPHA, centered=True)
 
 
-def logits_without_attention(
-    subject: Subject, batch: Batch, embedded: Float[Tensor, "B T E"]
-) -> Float[Tensor, "B C"]:
-    """The logits, by a pass without attention recording where the subject has one."""
-    if isinstance(subject, HasLogitsOnly):
-        return subject.run_logits(batch, embedded)
-    return subject.forward(batch, embedded).logits
-
-
 @dataclass(frozen=True, eq=False)
 class FrozenPass:
     """A batch run through the frozen subject: its logits and the hidden states of each layer."""
@@ -223,7 +198,10 @@ class FrozenPass:
         mask = self.batch.mask.to(gates.device)
         full = torch.where(mask, gates, 1.0).to(self.embedded)
         gated = blend_with_blank(self.embedded, full, blank.to(self.embedded))
-        logits = logits_without_attention(self.subject, self.batch, gated)
+        if isinstance(self.subject, HasLogitsOnly):
+            logits = self.subject.run_logits(self.batch, gated)
+        else:
+            logits = self.subject.forward(self.batch, gated).logits
         return kl_of_logits(self.logits, logits).float()
 
 
@@ -294,12 +272,9 @@ class DiffMaskTrainer:
                 drawn = hard_concrete(logits, self._noise(frozen.batch).to(logits)).cumprod(0)
                 probability = log_open_probability(logits).cumsum(0).exp()
                 for layer in range(layers):
-                    kl[layer] += frozen.kl_under_gates(
-                        drawn[layer], self.lagrangian.gates.blank
-                    ).sum()
-                    share_open[layer] += _mean_over_words(
-                        probability[layer], frozen.batch.mask
-                    ).sum()
+                    blank, mask = self.lagrangian.gates.blank, frozen.batch.mask
+                    kl[layer] += frozen.kl_under_gates(drawn[layer], blank).sum()
+                    share_open[layer] += _mean_over_words(probability[layer], mask).sum()
         return (kl / len(self.dev_texts)).tolist(), (share_open / len(self.dev_texts)).tolist()
 
     def _dev_passes(self) -> Iterator[FrozenPass]:

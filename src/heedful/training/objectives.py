@@ -8,16 +8,14 @@ that their weight λ is 2λ here. KL is in nats.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.core.batch import Batch, Encoded
+from heedful.core.batch import Batch
 from heedful.core.values import Decoder
 from heedful.numerics.tensor.distributions import tvd
-from heedful.training.recipe import loss_for
 
 TokenWeights = Sequence[Float[Tensor, "_"]]
 """One vector per text, one value per token."""
@@ -38,21 +36,20 @@ class BatchOutput:
     decode_under: Decoder
 
 
-@runtime_checkable
-class Objective(Protocol):
+class Objective(ABC):
     """A loss to minimise, logits to score, and perhaps text scores to select an epoch by."""
 
+    @abstractmethod
     def loss(self, output: BatchOutput, rows: Sequence[int]) -> Float[Tensor, ""]:
         """The loss that a training step minimises."""
-        ...
 
-    def logits(self, output: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B C"]:
-        """The logits that dev scores are computed from."""
-        ...
+    def logits(self, output: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B C"]:  # noqa: ARG002
+        """The logits that dev scores are computed from: the model's own, by default."""
+        return output.logits
 
-    def text_scores(self, output: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B"] | None:
+    def text_scores(self, output: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B"] | None:  # noqa: ARG002
         """A score for each text, higher is better; None where the task's own score selects."""
-        ...
+        return None
 
 
 def pad_to_batch(vectors: Sequence[Tensor], rows: Sequence[int], batch: Batch) -> Tensor:
@@ -64,31 +61,16 @@ def pad_to_batch(vectors: Sequence[Tensor], rows: Sequence[int], batch: Batch) -
 
 
 @dataclass(frozen=True, eq=False)
-class TaskObjective:
+class TaskObjective(Objective):
     """Predict the labels."""
 
     gold: Sequence[int]
     criterion: nn.Module = field(repr=False)
 
-    @classmethod
-    def with_published_loss(cls, texts: Sequence[Encoded], classes: int) -> "TaskObjective":
-        """The labels of these texts, with the loss of Jain & Wallace (2019)."""
-        gold = [one.label for one in texts]
-        query = any(one.query is not None for one in texts)
-        return cls(gold, loss_for(gold, classes, query=query))
-
     def loss(self, output: BatchOutput, rows: Sequence[int]) -> Float[Tensor, ""]:
         """The criterion on the logits."""
         loss: Tensor = self.criterion(self.logits(output, rows), self.labels(rows))
         return loss
-
-    def logits(self, output: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B C"]:  # noqa: ARG002
-        """The model's own logits."""
-        return output.logits
-
-    def text_scores(self, output: BatchOutput, rows: Sequence[int]) -> None:  # noqa: ARG002
-        """The task's own score selects."""
-        return
 
     def labels(self, rows: Sequence[int]) -> Tensor:
         """The labels of some texts."""
@@ -107,16 +89,12 @@ class GuidedObjective(TaskObjective):
         return output.decode_under(given.to(output.logits))
 
 
-class _TextLoss(ABC):
+class TextLossObjective(Objective):
     """An objective on the model's own logits whose loss is a mean over texts."""
 
     def loss(self, output: BatchOutput, rows: Sequence[int]) -> Float[Tensor, ""]:
         """The mean over the texts."""
         return self.text_losses(output, rows).mean()
-
-    def logits(self, output: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B C"]:  # noqa: ARG002
-        """The model's own logits."""
-        return output.logits
 
     def text_scores(self, output: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B"]:
         """The negative loss of each text."""
@@ -128,7 +106,7 @@ class _TextLoss(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class AdversaryObjective(_TextLoss):
+class AdversaryObjective(TextLossObjective):
     """Predict what the base model predicts, with attention far from the base model's."""
 
     outputs: Float[Tensor, "n C"]
@@ -150,7 +128,7 @@ class AdversaryObjective(_TextLoss):
 
 
 @dataclass(frozen=True, eq=False)
-class DistillationObjective(_TextLoss):
+class DistillationObjective(TextLossObjective):
     """Cross-entropy with the given outputs, those of the base model on whole texts.
 
     On a text with masked words the optimum is the mean output of the whole texts that match it.
@@ -179,7 +157,7 @@ class DeceptionObjective(TaskObjective):
             task = task / len(rows)
         return task + self.weight * self._penalty(output, rows).mean()
 
-    def text_scores(self, output: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B"]:  # type: ignore[override]
+    def text_scores(self, output: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B"]:
         """The negative sum of cross-entropy and penalty; all texts have equal weight."""
         task = nn.functional.cross_entropy(output.logits, self.labels(rows), reduction="none")
         return -(task + self.weight * self._penalty(output, rows))
@@ -187,6 +165,29 @@ class DeceptionObjective(TaskObjective):
     def _penalty(self, output: BatchOutput, rows: Sequence[int]) -> Float[Tensor, "B"]:
         hidden = pad_to_batch(self.hidden, rows, output.batch)
         return hiding_penalty(output.rows, hidden, worst=self.worst)
+
+
+def loss_for(gold: Sequence[int], classes: int, *, query: bool = False) -> nn.Module:
+    """A loss with balanced classes: as published for two, by inverse frequency for more.
+
+    With a query every text has equal weight, as published.
+    """
+    if query:
+        return nn.CrossEntropyLoss()
+    counts = torch.bincount(torch.tensor(gold), minlength=classes)
+    if classes == 2:
+        return _BinaryLoss(pos_weight=counts[0] / counts[1])
+    return nn.CrossEntropyLoss(weight=len(gold) / (classes * counts.float()))
+
+
+class _BinaryLoss(nn.BCEWithLogitsLoss):
+    """Binary cross-entropy of z, where (0, z) are the two logits, summed over the batch."""
+
+    def __init__(self, pos_weight: Tensor) -> None:
+        super().__init__(reduction="sum", pos_weight=pos_weight)
+
+    def forward(self, logits: Tensor, gold: Tensor) -> Tensor:
+        return super().forward(logits[:, 1] - logits[:, 0], gold.to(logits.dtype))
 
 
 def attention_kl(

@@ -6,8 +6,8 @@ import pytest
 
 from heedful.checks.requested_methods import rankable_methods
 from heedful.core.errors import ConfigError
-from heedful.methods.erasure.lime import Lime
-from heedful.methods.prerequisites import ready_methods
+from heedful.methods.base import ready_methods
+from heedful.methods.erasure.additive import Lime
 from heedful.pipeline.audit.run_store import make_jobs
 from heedful.pipeline.plan.method_settings import describe_method_cost, describe_methods
 from heedful.pipeline.plan.plan import Plan

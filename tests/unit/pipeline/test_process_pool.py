@@ -12,9 +12,9 @@ from safetensors.torch import load_file
 from heedful.core.errors import ConfigError, ModelError, RunError
 from heedful.core.process_pool import Worker, available_cores, run_tasks, run_tasks_here
 from heedful.pipeline.retrain.worker import read_worker_input, write_worker_input
+from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.variants.variants import (
     AdversaryVariant,
-    EarlyStopping,
     GuidedVariant,
     RetrainedVariant,
     variant_to_dict,

@@ -21,7 +21,7 @@ def recipe(encoder):
 @pytest.fixture(scope="session")
 def whole(recipe, tmp_path_factory):
     """The folder of an undisturbed run."""
-    from heedful.training.finetune import finetune
+    from heedful.training.fit import finetune
     from support.pretrained_encoder import DEV, TRAIN
 
     folder = tmp_path_factory.mktemp("whole") / "model"

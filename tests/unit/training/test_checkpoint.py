@@ -9,8 +9,8 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from heedful.core.errors import RunError
-from heedful.training.finetune import finetune
-from heedful.training.loop.checkpoint import CHECKPOINT_FILE
+from heedful.training.fit import finetune
+from heedful.training.loop.epochs import CHECKPOINT_FILE
 from heedful.training.loop.trainer import Trainer
 from support.pretrained_encoder import DEV, TRAIN, told, weights
 

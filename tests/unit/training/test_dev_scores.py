@@ -5,8 +5,9 @@ import torch
 
 from heedful.core.batch import Encoded, collate
 from heedful.core.errors import DataError
-from heedful.training.loop.dev_scores import dev_score, predict_probabilities
+from heedful.training.loop.predictions import predict_all
 from support import subjects
+from support.dev_scores import dev_score
 
 
 def texts(subject, gold):
@@ -22,7 +23,7 @@ def texts(subject, gold):
 def test_outputs_come_in_the_order_of_the_texts(budget):
     subject = subjects.subject(classes=3)
     known = texts(subject, [0] * 9)
-    found = predict_probabilities(subject, known, max_batch_tokens=budget)
+    found = predict_all(subject, known, max_batch_tokens=budget).probabilities
     for row, one in enumerate(known):
         alone = subject.forward(collate([one])).probabilities[0]
         torch.testing.assert_close(found[row], alone)
@@ -31,7 +32,7 @@ def test_outputs_come_in_the_order_of_the_texts(budget):
 def test_two_classes_are_scored_by_pairs_in_the_right_order():
     subject, gold = subjects.subject(), [0, 1, 1, 0, 1, 0, 0, 1]
     known = texts(subject, gold)
-    p = predict_probabilities(subject, known)[:, 1].tolist()
+    p = predict_all(subject, known).probabilities[:, 1].tolist()
     pairs = [
         (a, b)
         for a, y in zip(p, gold, strict=True)
@@ -46,7 +47,7 @@ def test_two_classes_are_scored_by_pairs_in_the_right_order():
 def test_more_classes_are_scored_by_how_many_are_right():
     subject, gold = subjects.subject(classes=4), [0, 1, 2, 3, 0, 1, 2, 3]
     known = texts(subject, gold)
-    guessed = predict_probabilities(subject, known).argmax(-1).tolist()
+    guessed = predict_all(subject, known).probabilities.argmax(-1).tolist()
     assert dev_score(subject, known) == sum(map(int.__eq__, guessed, gold)) / 8
 
 

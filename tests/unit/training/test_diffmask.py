@@ -19,7 +19,7 @@ from heedful.training.fit_diffmask import (
     build_diffmask_optimiser,
     fit_diffmask,
 )
-from heedful.training.loop.checkpoint import CHECKPOINT_FILE, TrainingState
+from heedful.training.loop.epochs import CHECKPOINT_FILE, TrainingState
 from support import subjects, tiny_models
 
 SMALL = Masking(epochs=2, batch=4, rate=1e-2)
@@ -189,10 +189,10 @@ def test_the_epoch_kept_is_within_the_budget_if_one_is(monkeypatch, tmp_path):
     [
         ({"epochs": 0}, "at least 1"),
         ({"warmup": 0}, "at least 1"),
-        ({"epsilon": 0.0}, "epsilon must be above 0, not 0.0"),
-        ({"epsilon": float("nan")}, "epsilon must be above 0"),
-        ({"rate": -1.0}, "must not be negative"),
-        ({"aim": 0.0}, "aim is a share of epsilon"),
+        ({"epsilon": 0.0}, "epsilon must be a number above 0, not 0.0"),
+        ({"epsilon": float("nan")}, "epsilon must be a number above 0"),
+        ({"rate": -1.0}, "rate must be a number of at least 0"),
+        ({"aim": 0.0}, "aim must be a number above 0 and of at most 1"),
     ],
 )
 def test_recipes_that_make_no_sense_are_refused(wrong, told):

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from heedful.training.loop.checkpoint import TrainingState
-from heedful.training.loop.epochs import EarlyStopping
+from heedful.training.loop.epochs import EarlyStopping, TrainingState
 
 
 def state(scores, accuracies):

@@ -6,13 +6,7 @@ from torch import nn
 
 from heedful.core.errors import ConfigError, RunError
 from heedful.core.timing import no_progress
-from heedful.training.loop.checkpoint import TrainingState
-from heedful.training.loop.epochs import (
-    CheckpointFolder,
-    EarlyStopping,
-    run_epochs,
-    summarise_training,
-)
+from heedful.training.loop.epochs import Checkpoint, EarlyStopping, TrainingState, run_epochs
 
 
 class Rising:
@@ -38,10 +32,10 @@ def state():
 
 def test_it_stops_when_nothing_better_came_for_so_long():
     course, found, stopping = Rising([0.1, 0.5, 0.4, 0.5, 0.3, 0.9]), state(), EarlyStopping(9, 3)
-    run_epochs(course, found, stopping, checkpoint=None, progress=no_progress)
+    run_epochs(course.epoch, found, stopping, checkpoint=None, progress=no_progress)
     assert course.seen == [0, 1, 2, 3, 4]  # an equal score is not better
-    told = summarise_training(found, stopping)
-    assert (told["epochs"], told["best_epoch"], told["plateau"]) == (5, 2, True)
+    assert (len(found.scores), found.summary()["best_epoch"]) == (5, 2)
+    assert stopping.has_plateaued(found)
     assert float(found.best["weight"]) == 2.0
 
 
@@ -56,20 +50,22 @@ def test_of_equal_scores_the_more_accurate_is_better():
 
 def test_it_says_where_it_was_stopped_by_the_limit():
     course, found, stopping = Rising([0.1, 0.2, 0.3]), state(), EarlyStopping(3, 2)
-    run_epochs(course, found, stopping, checkpoint=None, progress=no_progress)
-    assert summarise_training(found, stopping)["plateau"] is False
+    run_epochs(course.epoch, found, stopping, checkpoint=None, progress=no_progress)
+    assert not stopping.has_plateaued(found)
 
 
 @pytest.mark.parametrize("stop", [0, 1, 3])
 def test_after_an_interruption_it_goes_on_to_the_same_end(tmp_path, stop):
     scores, stopping = [0.1, 0.5, 0.4, 0.3, 0.2], EarlyStopping(9, 3)
     whole = state()
-    run_epochs(Rising(scores), whole, stopping, checkpoint=None, progress=no_progress)
-    kept = CheckpointFolder(tmp_path, {"lesson": "x"})
+    run_epochs(Rising(scores).epoch, whole, stopping, checkpoint=None, progress=no_progress)
+    kept = Checkpoint(tmp_path, {"lesson": "x"})
     with pytest.raises(KeyboardInterrupt):
-        run_epochs(Rising(scores, stop), state(), stopping, checkpoint=kept, progress=no_progress)
+        run_epochs(
+            Rising(scores, stop).epoch, state(), stopping, checkpoint=kept, progress=no_progress
+        )
     again, course = state(), Rising(scores)
-    run_epochs(course, again, stopping, checkpoint=kept, progress=no_progress)
+    run_epochs(course.epoch, again, stopping, checkpoint=kept, progress=no_progress)
     assert course.seen == [0, 1, 2, 3, 4][stop:]
     assert again.scores == whole.scores
     assert torch.equal(again.best["weight"], whole.best["weight"])
@@ -80,28 +76,28 @@ def test_a_finished_training_is_not_run_again(tmp_path):
     scores, stopping, kept = (
         [0.5, 0.4, 0.3],
         EarlyStopping(9, 2),
-        CheckpointFolder(tmp_path, {"lesson": "x"}),
+        Checkpoint(tmp_path, {"lesson": "x"}),
     )
-    run_epochs(Rising(scores), state(), stopping, checkpoint=kept, progress=no_progress)
+    run_epochs(Rising(scores).epoch, state(), stopping, checkpoint=kept, progress=no_progress)
     course = Rising(scores)
-    run_epochs(course, state(), stopping, checkpoint=kept, progress=no_progress)
+    run_epochs(course.epoch, state(), stopping, checkpoint=kept, progress=no_progress)
     assert course.seen == []
 
 
 def test_another_trainings_checkpoint_is_refused(tmp_path):
     run_epochs(
-        Rising([0.5]),
+        Rising([0.5]).epoch,
         state(),
         EarlyStopping(1),
-        checkpoint=CheckpointFolder(tmp_path, {"a": 1}),
+        checkpoint=Checkpoint(tmp_path, {"a": 1}),
         progress=no_progress,
     )
     with pytest.raises(RunError, match="belongs to another training run"):
         run_epochs(
-            Rising([0.5]),
+            Rising([0.5]).epoch,
             state(),
             EarlyStopping(1),
-            checkpoint=CheckpointFolder(tmp_path, {"a": 2}),
+            checkpoint=Checkpoint(tmp_path, {"a": 2}),
             progress=no_progress,
         )
 

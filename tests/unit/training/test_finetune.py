@@ -12,14 +12,11 @@ from safetensors.torch import load_file
 
 import heedful
 from heedful.core.errors import ConfigError, DataError, ModelError
-from heedful.training.finetune import finetune
-from heedful.training.loop.dev_scores import dev_score
+from heedful.training.fit import finetune
+from heedful.training.loop.trainables import build_transformer_optimiser, learning_rate_at
 from heedful.training.loop.trainer import Trainer
-from heedful.training.loop.transformer_trainable import (
-    build_transformer_optimiser,
-    learning_rate_at,
-)
 from heedful.training.recipe import FineTuning
+from support.dev_scores import dev_score
 from support.pretrained_encoder import DEV, TRAIN, WORDS, rows, told, weights, write_encoder
 
 
@@ -271,5 +268,5 @@ WRONG = [("epochs", 0), ("batch", 0), ("max_tokens", 4), ("rate", -1.0), ("rate"
     ("name", "value"), [*WRONG, ("decay", -1.0), ("clip", 0.0), ("warmup", 2.0)]
 )
 def test_settings_out_of_range(name, value):
-    with pytest.raises(ConfigError, match=f"{name}.*; got FineTuning"):
+    with pytest.raises(ConfigError, match=f"{name} must be a .*, not {value}"):
         FineTuning("e", **{name: value})

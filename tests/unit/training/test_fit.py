@@ -13,7 +13,7 @@ from heedful import Recipe, fit
 from heedful.cli.train import train_and_save
 from heedful.core.errors import ConfigError, DataError
 from heedful.core.rng import generator
-from heedful.training.loop.dev_scores import dev_score
+from support.dev_scores import dev_score
 
 RECIPE = Recipe(epochs=2, hidden=8, embedding=6, batch=8, rate=0.01)
 
@@ -185,7 +185,7 @@ def test_dev_labels_of_another_order_are_refused():
 
 @pytest.mark.parametrize("name", ["epochs", "batch", "min_df", "min_words"])
 def test_counts_of_a_recipe_start_at_one(name):
-    with pytest.raises(ConfigError, match=r"must be at least 1; got"):
+    with pytest.raises(ConfigError, match=f"{name} must be a whole number of at least 1, not 0"):
         Recipe(**{name: 0})
 
 
@@ -245,5 +245,5 @@ def test_patience_ends_a_training_that_has_stopped_rising():
     scores = found.history["dev_scores"]
     assert len(scores) < 12
     assert scores[-1] <= max(scores[:-1])
-    with pytest.raises(ConfigError, match="patience must be at least 1"):
+    with pytest.raises(ConfigError, match="patience must be a whole number of at least 1"):
         replace(RECIPE, patience=0)

@@ -13,9 +13,9 @@ from heedful.core.errors import DataError
 from heedful.core.rng import generator
 from heedful.models.recurrent.classifier import QueryOutput
 from heedful.models.recurrent.model_folder import load_model, save_model
-from heedful.training.loop.dev_scores import require_dev, selection_score
-from heedful.training.loop.recurrent_trainable import SparseStep
-from heedful.training.recipe import build_recurrent_optimiser, loss_for
+from heedful.training.loop.predictions import require_dev, selection_score
+from heedful.training.loop.trainables import SparseStep, build_recurrent_optimiser
+from heedful.training.objectives import loss_for
 from support import question_subjects
 
 RECIPE = Recipe("cnn", "dot", epochs=4, hidden=16, embedding=16, batch=16, rate=0.02)

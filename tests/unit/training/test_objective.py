@@ -6,7 +6,10 @@ import pytest
 import torch
 
 from heedful.core.batch import Encoded
-from heedful.training.recipe import Recipe, build_recurrent_optimiser, loss_for, shuffled_batches
+from heedful.training.loop.epochs import shuffled_batches
+from heedful.training.loop.trainables import build_recurrent_optimiser
+from heedful.training.objectives import loss_for
+from heedful.training.recipe import Recipe
 from support import subjects
 
 

@@ -4,8 +4,9 @@ import torch
 
 from heedful.core.batch import Batch
 from heedful.models.recurrent.classifier import AttentionClassifier, Shape
-from heedful.training.loop.recurrent_trainable import SparseStep
-from heedful.training.recipe import Recipe, build_recurrent_optimiser, loss_for
+from heedful.training.loop.trainables import SparseStep, build_recurrent_optimiser
+from heedful.training.objectives import loss_for
+from heedful.training.recipe import Recipe
 
 WORDS = 30
 

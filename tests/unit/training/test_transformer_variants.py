@@ -11,27 +11,22 @@ from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
 from heedful.core.errors import NotApplicable
 from heedful.models.attention_access.scope import Scope
 from heedful.models.transformer.from_pretrained import from_model
-from heedful.training.finetune import finetune
+from heedful.training.fit import finetune
+from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.loop.predictions import predict_all
 from heedful.training.objectives import DistillationObjective
-from heedful.training.variants.context import EncodedTexts
-from heedful.training.variants.hidden_words import HiddenWords
-from heedful.training.variants.masked_copy import (
-    RandomMasks,
-    masking_token_id,
-)
-from heedful.training.variants.transformer_variants import (
+from heedful.training.variants.models import (
     BlockedTransformer,
     UniformTransformer,
     block_hidden_words,
     convert_subject,
-    copied_transformer,
 )
+from heedful.training.variants.models import copied_model as copied_transformer
+from heedful.training.variants.texts import EncodedTexts, HiddenWords, RandomMasks, masking_token_id
 from heedful.training.variants.variant_store import VariantStore
 from heedful.training.variants.variants import (
     AdversaryVariant,
     DeceptiveVariant,
-    EarlyStopping,
     GuidedVariant,
     MaskedVariant,
     RetrainedVariant,
@@ -113,7 +108,7 @@ def test_uniform_rows_let_gradients_through(here):
 
 
 def context(variant_store):
-    from heedful.training.variants.context import TrainingContext
+    from heedful.training.variants.models import TrainingContext
 
     return TrainingContext(
         variant_store.base,
@@ -186,7 +181,7 @@ def test_without_blocking_the_other_words_know(here):
 
 def test_without_the_words_a_model_guesses(here):
     subject = trained(here, WithoutWordsVariant(CUES)).subject
-    from heedful.training.variants.hidden_words import placeholder_id
+    from heedful.training.variants.texts import placeholder_id
 
     seen = predict_all(subject, here.dev.without(CUES, placeholder_id(subject)))
     assert accuracy(here, seen) < 0.8
@@ -223,7 +218,7 @@ def test_models_that_pool_all_tokens_cannot_be_blocked(here):
 
 
 def test_a_recipe_that_cannot_be_followed_is_said(here):
-    from heedful.training.variants.new_models import fresh_model
+    from heedful.training.variants.models import fresh_model
 
     for tuning in ({}, {"encoder": "x", "colour": "red"}, {"encoder": "x", "epochs": 0}):
         with pytest.raises(NotApplicable, match="cannot be followed"):

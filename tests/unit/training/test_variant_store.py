@@ -13,20 +13,19 @@ from heedful.core.batch import collate
 from heedful.core.errors import ConfigError, NotApplicable, RunError
 from heedful.numerics.tensor.distributions import jsd, tvd
 from heedful.training.fit import fit
+from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.loop.predictions import predict_all
-from heedful.training.variants.context import read_recipe
 from heedful.training.variants.guided_model import (
     encode_seen_words,
     predict_under_weights,
     word_weights,
 )
-from heedful.training.variants.hidden_words import HiddenWords, delete_hidden
-from heedful.training.variants.masked_copy import RandomMasks
+from heedful.training.variants.models import read_recipe
+from heedful.training.variants.texts import HiddenWords, RandomMasks, delete_hidden
 from heedful.training.variants.variant_store import VARIANT_FILE, dependency_order
 from heedful.training.variants.variants import (
     AdversaryVariant,
     DeceptiveVariant,
-    EarlyStopping,
     GuidedVariant,
     MaskedVariant,
     RetrainedVariant,
@@ -285,8 +284,10 @@ def test_few_models_are_in_memory_at_once_and_their_outputs_no_longer_than_they(
     gc.collect()
     assert [one() is not None for one in kept] == [False, False, True, True]
     assert len(trained.loaded) == school_module.MODELS_IN_MEMORY == 2
-    assert sum(one in trained.dev.seen for one in (base(), *(one() for one in kept[2:]))) >= 2
-    assert len(trained.dev.seen) <= 3
+    assert (
+        sum(one in trained.dev.predictions for one in (base(), *(one() for one in kept[2:]))) >= 2
+    )
+    assert len(trained.dev.predictions) <= 3
 
 
 @pytest.mark.parametrize(

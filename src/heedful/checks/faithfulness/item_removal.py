@@ -11,8 +11,7 @@ from torch import Tensor
 
 from heedful.checks.faithfulness.items import ItemView
 from heedful.models.batch_context import BatchContext, OutputFunction, VariantLogits
-from heedful.models.perturbed.delete_words import run_without_tokens
-from heedful.models.perturbed.mask_words import run_with_masked_tokens
+from heedful.models.perturbed.erased_words import run_with_masked_tokens, run_without_tokens
 from heedful.numerics.tensor.erasure_metrics import grid_sizes
 
 

@@ -15,7 +15,7 @@ from heedful.checks.requested_methods import (
     score_with_method,
 )
 from heedful.core.rng import uniform_keys
-from heedful.methods.prerequisites import ready_methods
+from heedful.methods.base import ready_methods
 
 CONTROLS = ("uniform", "random")  # always measured, whether requested or not
 DEFAULT_METHODS = ("attention", "input_x_gradient", "one_hot_gradient", "leave_one_out")

@@ -13,7 +13,7 @@ from heedful.core.batch import Encoded
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Example
 from heedful.data.batching import batches_for
-from heedful.models.perturbed.attended_state import compute_attended_state
+from heedful.models.batch_context import attended_state
 from heedful.models.protocols import Subject
 from heedful.numerics.tensor.erasure_metrics import nearest_distance, share_nearer
 
@@ -70,7 +70,8 @@ class ReferenceSample:
         with torch.no_grad():
             for rows in batches_for(self.subject, self.encoded):
                 batch = self.subject.batch([self.encoded[row] for row in rows])
-                found |= dict(zip(rows, compute_attended_state(self.subject, batch), strict=True))
+                states = attended_state(batch, self.subject.forward(batch))
+                found |= dict(zip(rows, states, strict=True))
         return torch.stack([found[row] for row in range(len(found))])
 
     @cached_property

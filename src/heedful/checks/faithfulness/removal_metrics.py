@@ -52,8 +52,8 @@ class RemovalMetrics:
             "infidelity_scaled": erasure_metrics.infidelity(self.scores, *drops, scaled=True),
             "normalised_comprehensiveness": less,
             "normalised_sufficiency": more,
-            "violation": erasure_metrics.sign_violations(
-                self.scores, effects, self.removals.items.real
+            "violation": erasure_metrics.sign_agreement(
+                self.scores, -effects, negligible=erasure_metrics.EQUAL_PROBABILITY
             ),
         }
 

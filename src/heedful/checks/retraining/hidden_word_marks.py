@@ -17,7 +17,7 @@ from heedful.methods.base import join_pieces
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.training.variants.hidden_words import HiddenWords, ScoreCache
+from heedful.training.variants.texts import HiddenWords, ScoreCache
 
 
 def mark_hidden_words(

@@ -9,15 +9,16 @@ from torch import Tensor, autograd
 from heedful.core.values import Explanation
 from heedful.methods.attention.layer_stack import (
     HeadReduction,
+    layer_and_head,
     read_row,
     reduce_heads,
-    require_index,
     require_layers,
 )
 from heedful.methods.base import explanation_from_scores, methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.gradients import compute_gradients
 from heedful.models.protocols import HasLayers
+from heedful.numerics.tensor.distributions import normalise_weights
 from heedful.numerics.tensor.target import TargetValue, target_value
 
 
@@ -39,17 +40,10 @@ class Attention:
             return explanation_from_scores("attention", context, context.forward.attention)
         require_layers(context, "attention of a chosen layer or head")
         maps = context.forward.maps
-        layer = require_index("layer", -1 if self.layer is None else self.layer, len(maps))
-        weights = maps[layer]
-        if self.head is not None:
-            head = require_index("head", self.head, weights.shape[1])
-            weights = weights[:, head : head + 1]
-        row = read_row(context, "attention", reduce_heads(weights, self.heads))
-        row = row * context.batch.mask
-        total = row.sum(-1, keepdim=True)
-        return explanation_from_scores(
-            "attention", context, row / torch.where(total > 0, total, 1.0)
-        )
+        layer, head = layer_and_head(maps, self.layer, self.head)
+        row = read_row(context, "attention", reduce_heads(maps[layer], self.heads, head=head))
+        weights = normalise_weights(row * context.batch.mask)
+        return explanation_from_scores("attention", context, weights)
 
 
 @methods.register("attention_x_gradient", kind="attention", signed=True)
@@ -63,11 +57,10 @@ class AttentionXGradient:
     of: TargetValue = "probability"
 
     def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
-        rows = context.rows
-        scores = rows * self._slope(context, target)
-        return explanation_from_scores(
-            "attention_x_gradient", context, scores if rows.dim() == 2 else scores.sum(1)
-        )
+        scores = context.rows * self._slope(context, target)
+        if scores.dim() == 3:
+            scores = scores.sum(1)
+        return explanation_from_scores("attention_x_gradient", context, scores)
 
     def _slope(self, context: BatchContext, target: Int[Tensor, "B"]) -> Float[Tensor, "B *R T"]:
         if isinstance(context.subject, HasLayers) and context.forward.maps:

@@ -1,9 +1,9 @@
 """What methods over several layers share: one matrix per layer, and the row under audit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -61,8 +61,26 @@ def require_layers(context: BatchContext, method: str) -> HasLayers:
     return context.subject
 
 
-def reduce_heads(weights: Float[Tensor, "B H Q K"], heads: HeadReduction) -> Float[Tensor, "B Q K"]:
-    """Reduce the heads of a layer to one map."""
+def layer_and_head(
+    maps: Sequence[Float[Tensor, "B H Q K"]], layer: int | None, head: int | None
+) -> tuple[int, int | None]:
+    """The index of a layer, by default the last, and of a head if one is chosen."""
+    index = _require_index("layer", -1 if layer is None else layer, len(maps))
+    return index, None if head is None else _require_index("head", head, maps[index].shape[1])
+
+
+def _require_index(name: str, number: int, count: int) -> int:
+    if not -count <= number < count:
+        raise ConfigError(f"{name} must lie between {-count} and {count - 1}, not {number}.")
+    return number % count
+
+
+def reduce_heads(
+    weights: Float[Tensor, "B H Q K"], heads: HeadReduction, *, head: int | None = None
+) -> Float[Tensor, "B Q K"]:
+    """Reduce the heads of a layer to one map, or take the map of one head."""
+    if head is not None:
+        return weights[:, head]
     return weights.mean(1) if heads == "mean" else getattr(weights, f"a{heads}")(1)
 
 
@@ -79,15 +97,3 @@ def explanation_from_row(
     """The row of the position under audit as scores of words."""
     row = read_row(context, method, matrix)
     return explanation_from_scores(method, context, row.to(context.forward.logits.dtype))
-
-
-def without_identity(matrix: Float[Tensor, "B T T"]) -> Float[Tensor, "B T T"]:
-    """The matrix minus the identity."""
-    return matrix - torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
-
-
-def require_index(name: str, number: int, count: int) -> int:
-    """The index of a layer or head, counted from the first; ConfigError where there is none."""
-    if not -count <= number < count:
-        raise ConfigError(f"{name} must lie between {-count} and {count - 1}, not {number}.")
-    return number % count

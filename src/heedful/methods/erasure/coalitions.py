@@ -22,15 +22,13 @@ from heedful.core.rng import generator
 from heedful.core.values import Explanation
 from heedful.methods.base import explanation_from_scores
 from heedful.models.batch_context import BatchContext
-from heedful.models.perturbed.delete_words import same_word_mask
-from heedful.models.perturbed.mask_words import logits_with_masked_tokens
+from heedful.models.perturbed.erased_words import logits_with_masked_tokens, same_word_mask
 from heedful.numerics.tensor.target import TargetValue, target_value
 
 Players = Literal["tokens", "words"]
 Samples = Annotated[int, Ge(4)]  # at least the whole text, nothing of it, and one pair between
 CoalitionMasks = NDArray[np.bool_]
 
-FEW_SAMPLES = {"samples": 200}  # for --quick
 MAX_NUMBERS_PER_PASS = 2**22  # logits or masked tokens: large where the classes are a vocabulary
 MAX_LISTED = 5_000  # sizes with at most so many coalitions are sampled without replacement
 
@@ -142,7 +140,11 @@ class Coalitions:
                 torch.from_numpy(sample_coalitions(count, self.samples, context.seed, instance))
                 for count, instance in zip(player_counts(token_player), instances, strict=True)
             ]
-            hidden = list(map(_masked_tokens, visible, token_player))
+            # token_player is −1 outside of players, which takes the added last column
+            hidden = [
+                torch.nn.functional.pad(~each, (0, 1))[:, player]
+                for each, player in zip(visible, token_player, strict=True)
+            ]
             lengths = list(map(len, visible))
             rows = torch.arange(len(token_player)).repeat_interleave(torch.tensor(lengths))
             target_and_rest = target_and_rest_logits(
@@ -161,13 +163,6 @@ def explain_by_coalitions(
     texts, empty = context.cached(coalitions), torch.zeros(0, dtype=torch.float64)
     scores = [solve(values) if values.players else empty for values in texts]
     return spread_scores(name, context, player_index(context.batch, coalitions.players), scores)
-
-
-def _masked_tokens(visible: Bool[Tensor, "N M"], player: Int[Tensor, "T"]) -> Bool[Tensor, "N T"]:
-    """The tokens of the players that are not visible."""
-    masked = torch.zeros(len(visible), len(player), dtype=torch.bool)
-    masked[:, player >= 0] = ~visible[:, player[player >= 0]]
-    return masked
 
 
 def sample_coalitions(players: int, samples: int, seed: int, instance: int) -> CoalitionMasks:

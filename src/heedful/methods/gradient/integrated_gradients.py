@@ -1,10 +1,22 @@
-"""Integrated gradients (Sundararajan et al., 2017), with adaptive quadrature."""
+"""Integrated gradients (Sundararajan et al., 2017), with adaptive quadrature.
+
+The integrand changes fast near the start of the path. Clenshaw–Curtis nodes u, all of which remain
+when their number doubles, are mapped twice. The series of arcsin spreads the nodes that cluster at
+the ends (Hale & Trefethen, 2008), and a sinh gathers them where the integrand changes fastest (Tee
+& Trefethen, 2006): where words stop being blank. On the benchmark's MiniLM, from [MASK], 25 such
+nodes are about as accurate as 50 of Gauss–Legendre; on one trained longer, or from zeros, it takes
+33 to 49.
+"""
 
 from dataclasses import dataclass
+from functools import cache
+from math import comb
 from typing import Literal
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.core.errors import NotApplicable
@@ -12,14 +24,46 @@ from heedful.core.settings import PositiveFloat
 from heedful.core.values import Explanation
 from heedful.methods.base import explanation_from_scores, methods
 from heedful.models.batch_context import BatchContext
-from heedful.models.perturbed.mask_words import get_mask_embedding
-from heedful.models.perturbed.path_gradients import StraightPath
-from heedful.numerics.tensor.quadrature import clenshaw_curtis, warped_clenshaw_curtis
+from heedful.models.perturbed.erased_words import get_mask_embedding
+from heedful.models.perturbed.gradients import gradients_at
 from heedful.numerics.tensor.target import TargetValue
 
 STEPS = (12, 24, 48)  # of the nested rules for the whole path
 PART, DEEPEST = 16, 20  # steps in a part of the path, and how often a part may be halved
 SHARE = 16  # a part is done when its error is at most tolerance / SHARE
+TERMS = 9  # of the series of arcsin
+FASTEST, WIDTH = 0.19, 0.1  # where the nodes are densest, and how far to both sides
+# chosen on 24 short and 4 long texts of the benchmark; from zeros the fastest is nearer 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class StraightPath:
+    """The straight path from start vectors to the word vectors of the texts."""
+
+    context: BatchContext
+    start_vectors: Float[Tensor, "B T E"]
+    target: Int[Tensor, "B"]
+    of: TargetValue
+
+    def at(
+        self, rows: Int[Tensor, "K N"], steps: Float[Tensor, "K N"]
+    ) -> tuple[Float[Tensor, "K N T"], Float[Tensor, "K N"]]:
+        """⟨path, ∂f/∂x⟩ of each token of texts `rows` at `steps` of the path, and f there."""
+        parts, values = [], []
+        for some, step in self.context.split_by_budget(rows.flatten(), steps.flatten()):
+            start = self.start_vectors[some]
+            path = self.context.embedded.detach()[some] - start
+            here = start + step[:, None, None] * path
+            slope, value = gradients_at(self.context, some, here, self.target, self.of)
+            parts.append((path * slope).sum(-1))
+            values.append(value)
+        return torch.cat(parts).reshape(*rows.shape, -1), torch.cat(values).reshape(rows.shape)
+
+    def at_all(
+        self, nodes: Float[Tensor, "N"], texts: Int[Tensor, "M"]
+    ) -> tuple[Float[Tensor, "N M T"], Float[Tensor, "N M"]]:
+        """As `at`, for every node in every text."""
+        return self.at(texts.expand(len(nodes), -1), nodes[:, None].expand(-1, len(texts)))
 
 
 @methods.register("integrated_gradients", kind="saliency", signed=True)
@@ -55,12 +99,12 @@ class IntegratedGradients:
         """Integrate the whole path by nested rules; also return the texts left over."""
         scores = path.start_vectors.new_zeros(path.start_vectors.shape[:2])
         left = torch.arange(len(scores))
-        parts, values = path.grid(left, _tensor(warped_clenshaw_curtis(STEPS[0])[0], scores))
+        parts, values = path.at_all(_tensor(warped_clenshaw_curtis(STEPS[0])[0], scores), left)
         for steps in STEPS:
             nodes, weights = (_tensor(one, scores) for one in warped_clenshaw_curtis(steps))
             if len(parts) < len(nodes):
                 parts, values = _between(parts), _between(values)
-                parts[1::2], values[1::2] = path.grid(left, nodes[1::2])
+                parts[1::2], values[1::2] = path.at_all(nodes[1::2], left)
             whole = torch.tensordot(weights, parts, 1)
             done = (whole.sum(-1) - (values[-1] - values[0])).abs() <= self.tolerance
             scores[left[done]] = whole[done]
@@ -79,10 +123,8 @@ class IntegratedGradients:
         owner, low = torch.arange(len(texts)).repeat(2), _tensor([0.0, 0.5], scores)
         low, width = low.repeat_interleave(len(texts)), 0.5
         for _ in range(DEEPEST):
-            steps = (low[:, None] + width * nodes).flatten()
-            parts, values = path.at(texts[owner].repeat_interleave(len(nodes)), steps)
-            parts = parts.reshape(len(low), len(nodes), -1)
-            values = values.reshape(len(low), len(nodes))
+            rows = texts[owner][:, None].expand(-1, len(nodes))
+            parts, values = path.at(rows, low[:, None] + width * nodes)
             integral = width * torch.einsum("n,pnt->pt", weights, parts)
             gap = (integral.sum(-1) - (values[:, -1] - values[:, 0])).abs()
             done = gap <= self.tolerance / SHARE
@@ -106,3 +148,50 @@ def _between(kept: Float[Tensor, "N *K"]) -> Float[Tensor, "M *K"]:
     wide = kept.new_zeros(2 * len(kept) - 1, *kept.shape[1:])
     wide[::2] = kept
     return wide
+
+
+@cache
+def warped_clenshaw_curtis(steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`steps` + 1 nodes for an even number of steps, including 0 and 1, and their weights.
+
+    >>> nodes, weights = warped_clenshaw_curtis(48)
+    >>> bool(abs((weights * np.cos(nodes)).sum() - np.sin(1)) < 1e-9)
+    True
+    """
+    angle = np.pi * np.arange(steps + 1) / steps
+    spread, steep = _arcsin_map(-np.cos(angle))
+    first, last = np.arcsinh((np.array([0.0, 1.0]) - FASTEST) / WIDTH)
+    moved = first + (last - first) * (1 + spread) / 2
+    nodes = FASTEST + WIDTH * np.sinh(moved)
+    nodes[0], nodes[-1] = 0.0, 1.0
+    weights = _clenshaw_curtis_weights(steps) * steep * np.cosh(moved)
+    return nodes, weights / weights.sum()  # constants are integrated exactly
+
+
+@cache
+def clenshaw_curtis(steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The same number of unmapped Clenshaw–Curtis nodes, for a part of the path."""
+    angle = np.pi * np.arange(steps + 1) / steps
+    return (1 - np.cos(angle)) / 2, _clenshaw_curtis_weights(steps) / 2
+
+
+def _clenshaw_curtis_weights(count: int) -> NDArray[np.float64]:
+    """Weights on [−1, 1] of an even number of steps."""
+    angle = np.pi * np.arange(count + 1) / count
+    weights = np.ones(count + 1)
+    for k in range(1, count // 2 + 1):
+        share = 1.0 if 2 * k == count else 2.0
+        weights -= share * np.cos(2 * k * angle) / (4 * k * k - 1)
+    weights *= 2.0 / count
+    weights[[0, -1]] /= 2.0
+    return weights
+
+
+def _arcsin_map(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The first terms of the arcsin series on [−1, 1], scaled to reach ±1, and its slope."""
+    terms = np.array([comb(2 * k, k) / (4**k * (2 * k + 1)) for k in range(TERMS)])
+    terms /= terms.sum()
+    powers = 2 * np.arange(TERMS) + 1
+    value = (terms * u[:, None] ** powers).sum(-1)
+    slope = (terms * powers * u[:, None] ** (powers - 1)).sum(-1)
+    return value, slope

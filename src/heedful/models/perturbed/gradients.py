@@ -1,4 +1,4 @@
-"""One backward pass for all methods that need gradients: at the input and at every attention."""
+"""Gradients of the target's value: at the inputs and attention maps, or at other word vectors."""
 
 from dataclasses import dataclass
 
@@ -49,7 +49,7 @@ class GradientsComputation:
         target = torch.tensor(self.target)
         if self.of == "probability":
             shared = context.cached(GradientsComputation(self.target, "log_odds", self.maps))
-            return shared.scaled_by(log_odds_slope(context.logits.detach(), target, "probability"))
+            return shared.scaled_by(log_odds_slope(context.logits.detach(), target))
         found: tuple[tuple[Tensor, ...], ...] = ()
         logits, kept = _logits_and_retain(context, maps=self.maps)
         if self.maps:
@@ -90,6 +90,25 @@ def input_gradient(
     context: BatchContext, target: Int[Tensor, "B"], of: TargetValue
 ) -> Float[Tensor, "B T E"]:
     """The gradient at the word vectors, from the same pass unless the context is logits-only."""
-    return context.cached(
-        GradientsComputation(tuple(target.tolist()), of, maps=not context.logits_only)
-    ).inputs
+    maps = not context.logits_only
+    return context.cached(GradientsComputation(tuple(target.tolist()), of, maps)).inputs
+
+
+def gradients_at(
+    context: BatchContext,
+    rows: Int[Tensor, "N"],
+    vectors: Float[Tensor, "N T E"],
+    target: Int[Tensor, "B"],
+    of: TargetValue,
+) -> tuple[Float[Tensor, "N T E"], Float[Tensor, "N"]]:
+    """∂f/∂x of texts rows[n] at vectors[n], and f there."""
+    slopes: list[Tensor] = []
+    values: list[Tensor] = []
+    for some, here in context.split_by_budget(rows, vectors):
+        with torch.enable_grad():
+            leaf = here.detach().requires_grad_()
+            logits = context.run_logits(context.batch.select(some), leaf)
+            value = target_value(logits, target[some].to(logits.device), of)
+            slopes += autograd.grad(value.sum(), leaf)
+        values.append(value.detach())
+    return torch.cat(slopes), torch.cat(values)

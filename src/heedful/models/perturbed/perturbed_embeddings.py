@@ -73,13 +73,13 @@ class PerturbedSubject:
         capability = getattr(self.inner, name)
         if name in READS_TOKEN_IDS:
             return _refuse
-        return self._outputs(capability) if name == "outputs" else capability
+        return self._with_vectors(capability) if name == "run_logits" else capability
 
-    def _outputs(self, found: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        def outputs(batch: Batch, embedded: Tensor | None = None) -> Tensor:
-            return found(batch, self.embed(batch) if embedded is None else embedded)
+    def _with_vectors(self, run: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def run_logits(batch: Batch, embedded: Tensor | None = None) -> Tensor:
+            return run(batch, self.embed(batch) if embedded is None else embedded)
 
-        return outputs
+        return run_logits
 
 
 def unwrap_perturbed(subject: Subject) -> Subject:

@@ -22,13 +22,10 @@ HEAD, EMBEDDINGS = "head", "embeddings"
 
 def group_recurrent_weights(network: AttentionClassifier) -> WeightGroups:
     """Output layer, attention, encoders, word vectors; parts without weights are left out."""
-    question = ("question",) if network.shape.query else ()
-    parts = ("decoder", "attention", "encoder", *question, "embedding")
-    named = {
-        part: tuple(f"{part}.{name}" for name, _ in getattr(network, part).named_parameters())
-        for part in parts
-    }
-    return {part: names for part, names in named.items() if names}
+    parts = ("decoder", "attention", "encoder", "question", "embedding")
+    names = [name for name, _ in network.named_parameters()]
+    groups = {part: tuple(one for one in names if one.startswith(f"{part}.")) for part in parts}
+    return {part: group for part, group in groups.items() if group}
 
 
 def group_transformer_weights(model: nn.Module, attentions: Sequence[str]) -> WeightGroups:
@@ -116,11 +113,10 @@ def randomisable_copy(subject: Subject, *, seed: int) -> RandomisableCopy:
     number = int(generator(seed, "weights drawn anew").integers(2**63))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(number)
-        copied = (
-            _copy_recurrent(subject)
-            if isinstance(subject, RecurrentSubject)
-            else _copy_transformer(subject)
-        )
+        if isinstance(subject, RecurrentSubject):
+            copied = _copy_recurrent(subject)
+        else:
+            copied = _copy_transformer(subject)
     _copy_cache[subject] = seed, copied
     return copied
 
@@ -164,8 +160,8 @@ def _copy_transformer(subject: Subject) -> RandomisableCopy:
 def _match_parameters(fresh: nn.Module, own: nn.Module) -> dict[str, Tensor]:
     """The fresh weights, with the dtype and device of the weights that they may replace."""
     drawn, wanted = dict(fresh.named_parameters()), dict(own.named_parameters())
-    shapes = [{name: weight.shape for name, weight in each.items()} for each in (drawn, wanted)]
-    if shapes[0] != shapes[1]:
+    shapes, needed = ({name: one.shape for name, one in each.items()} for each in (drawn, wanted))
+    if shapes != needed:
         raise NotApplicable(f"a fresh {type(own).__name__} has other weights than this one")
     return {name: drawn[name].detach().to(weight) for name, weight in wanted.items()}
 

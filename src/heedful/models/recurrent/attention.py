@@ -35,11 +35,6 @@ class AdditiveAttention(nn.Module):
         """Weight and bias of the linear map of a state."""
         return self.hidden.weight, self.hidden.bias
 
-    def project(self, states: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch A"]:
-        """The linear map of the states."""
-        projected: Tensor = self.hidden(states)
-        return projected
-
     def project_question(self, question: Question) -> Float[Tensor, "B A"] | None:
         """The term of the question inside the tanh."""
         return None if self.question is None else self.question(question)
@@ -65,16 +60,10 @@ class DotAttention(nn.Module):
 
     def projection(self) -> LinearMap:
         """w / √D, or the identity where a question takes the place of w; the bias is zero."""
-        weight = (
-            self.identity
-            if self.query is None
-            else self.query.weight / math.sqrt(self.query.in_features)
-        )
+        weight = self.identity
+        if self.query is not None:
+            weight = self.query.weight / math.sqrt(self.query.in_features)
         return weight, weight.new_zeros(len(weight))
-
-    def project(self, states: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch A"]:
-        """The linear map of the states."""
-        return states if self.query is None else nn.functional.linear(states, *self.projection())
 
     def project_question(self, question: Question) -> Float[Tensor, "B A"] | None:
         """q / √D."""
@@ -100,18 +89,12 @@ class UniformAttention(nn.Module):
         """A linear map to nothing."""
         return self.empty, self.empty.new_zeros(0)
 
-    def project(self, states: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch A"]:
-        """An empty vector for each state."""
-        return states[..., :0]
-
     def project_question(self, question: Question) -> Float[Tensor, "B A"] | None:
         """An empty vector for each question."""
         return None if question is None else question[:, :0]
 
     def score(
-        self,
-        projected: Float[Tensor, "*batch A"],
-        question: Float[Tensor, "*#batch A"] | None,  # noqa: ARG002 - common signature
+        self, projected: Float[Tensor, "*batch A"], _question: Float[Tensor, "*#batch A"] | None
     ) -> Float[Tensor, "*batch"]:
         """Zero for every state."""
         return projected.sum(-1)

@@ -99,16 +99,10 @@ class AttentionClassifier(nn.Module):
         self, states: Float[Tensor, "B T D"], question: Float[Tensor, "B D"] | None
     ) -> Float[Tensor, "B T"]:
         """Attention scores before the softmax."""
-        projected = self.attention.project_question(question)
-        scores: Tensor = self.attention.score(
-            self.attention.project(states), None if projected is None else projected[:, None]
-        )
+        projected = nn.functional.linear(states, *self.attention.projection())
+        asked = self.attention.project_question(question)
+        scores: Tensor = self.attention.score(projected, None if asked is None else asked[:, None])
         return scores
-
-    def prepare_decoder(self, batch: Batch, forward: Forward) -> LinearDecoder | QueryDecoder:
-        """The output layer as a function of attention alone."""
-        question = self.encode_question(batch) if forward.question is None else forward.question
-        return self.decoder.prepare(forward.states, question, batch.allowed)
 
 
 class LinearOutput(nn.Linear):
@@ -135,8 +129,8 @@ class LinearOutput(nn.Linear):
     def prepare(
         self,
         states: Float[Tensor, "B T D"],
-        question: Float[Tensor, "B D"] | None = None,  # noqa: ARG002 - as with a query
-        allowed: Bool[Tensor, "B C"] | None = None,  # noqa: ARG002
+        _question: Float[Tensor, "B D"] | None = None,
+        _allowed: Bool[Tensor, "B C"] | None = None,
     ) -> LinearDecoder:
         """The contribution of each state to the logits, computed once for any attention."""
         weight, bias = self.class_weights()

@@ -81,9 +81,7 @@ class Average(nn.Module):
         self.project = nn.Linear(embedding, hidden)
 
     def forward(
-        self,
-        embedded: Float[Tensor, "B T E"],
-        present: Bool[Tensor, "B T"],  # noqa: ARG002 - common signature
+        self, embedded: Float[Tensor, "B T E"], _present: Bool[Tensor, "B T"]
     ) -> Float[Tensor, "B T D"]:
         states: Tensor = self.project(embedded).tanh()
         return states
@@ -103,9 +101,7 @@ class MLP(nn.Module):
         )
 
     def forward(
-        self,
-        embedded: Float[Tensor, "B T E"],
-        present: Bool[Tensor, "B T"],  # noqa: ARG002 - common signature
+        self, embedded: Float[Tensor, "B T E"], _present: Bool[Tensor, "B T"]
     ) -> Float[Tensor, "B T D"]:
         states: Tensor = self.layers(embedded)
         return states

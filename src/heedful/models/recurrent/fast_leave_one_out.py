@@ -13,7 +13,7 @@ recurrent product alone. Each half is projected as soon as it is computed and ad
 projection of the other half, so the states of a variant are never stored.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,12 +69,7 @@ def split_deletions(
 
 @dataclass(frozen=True, eq=False)
 class _Variants:
-    """The variants first … last − 1 of some texts.
-
-    `weight` and `bias` are all linear maps of a state that the network needs, as one. The first
-    `split` rows are the attention's. The others are the output layer's, without its bias, which is
-    added once, also where no token is left to attend to.
-    """
+    """The variants first … last − 1 of some texts."""
 
     network: AttentionClassifier
     batch: Batch
@@ -85,21 +80,23 @@ class _Variants:
 
     @cached_property
     def split(self) -> int:
+        """How many rows of `weight` are the attention's; the others are the output layer's."""
         return len(self.network.attention.projection()[0])
 
     @cached_property
     def weight(self) -> Float[Tensor, "R D"]:
+        """All linear maps of a state that the network needs, as one."""
         weight = self.network.attention.projection()[0]
         return torch.cat([weight, self.network.decoder.state_weight()])
 
     @cached_property
     def bias(self) -> Float[Tensor, "R"]:
+        """Without that of the output layer, which is added once, also where no token is left."""
         bias = self.network.attention.projection()[1]
         return torch.cat([bias, bias.new_zeros(len(self.weight) - self.split)])
 
     @cached_property
     def projected_question(self) -> Float[Tensor, "B A"] | None:
-        """The projected questions, if any."""
         projected: Tensor | None = self.network.attention.project_question(self.question)
         return projected
 
@@ -107,24 +104,13 @@ class _Variants:
         """The logits of every variant."""
         no_states = self.embedded.new_zeros(len(self.batch), 0, self.weight.shape[1])
         decoder = self.network.decoder.prepare(no_states, self.question, self.batch.allowed)
-        return decoder.output(self._mixed()).transpose(0, 1)
+        bilstm = isinstance(self.network.encoder, BiLSTM)
+        return decoder.output(self._mixed_online() if bilstm else self._mixed()).transpose(0, 1)
 
     def _mixed(self) -> Float[Tensor, "V B O"]:
         """The projected states of the output layer, weighted by attention."""
-        if self.question is not None and isinstance(self.network.encoder, BiLSTM):
-            return self._mixed_online()
-        scores, values = self._scores_and_values()
-        positions = torch.arange(self.batch.mask.shape[1], device=scores.device)
-        deleted = torch.arange(self.first, self.last, device=scores.device)[:, None] == positions
-        weights = masked_softmax(scores, self.batch.mask[:, None] & ~deleted)
-        return torch.einsum("bvt,bvto->vbo", weights, values)
-
-    def _scores_and_values(self) -> tuple[Float[Tensor, "B V T"], Float[Tensor, "B V T O"]]:
-        """Attention score and projected state of every token."""
-        encoder, present = self.network.encoder, self.batch.present
-        if isinstance(encoder, BiLSTM):
-            return self._bilstm_scores_and_values()
-        states = encoder(self.embedded, present)
+        encoder = self.network.encoder
+        states = encoder(self.embedded, self.batch.present)
         base = nn.functional.linear(states, self.weight, self.bias)
         projected = base[:, None].expand(-1, self.last - self.first, -1, -1)
         if isinstance(encoder, CNN):
@@ -132,7 +118,10 @@ class _Variants:
         question = self.projected_question
         question = None if question is None else question[:, None, None]
         scores = self.network.attention.score(projected[..., : self.split], question)
-        return scores, projected[..., self.split :]
+        positions = torch.arange(self.batch.mask.shape[1], device=scores.device)
+        deleted = torch.arange(self.first, self.last, device=scores.device)[:, None] == positions
+        weights = masked_softmax(scores, self.batch.mask[:, None] & ~deleted)
+        return torch.einsum("bvt,bvto->vbo", weights, projected[..., self.split :])
 
     def _recompute_windows(
         self, encoder: CNN, projected: Float[Tensor, "B V T R"]
@@ -153,37 +142,31 @@ class _Variants:
         index = (deleted[:, None] + near + reach)[None, :, :, None].expand(B, V, len(near), R)
         return roomy.scatter(2, index, changed)[:, :, reach:-reach]
 
-    def _bilstm_scores_and_values(
-        self,
-    ) -> tuple[Float[Tensor, "B V T"], Float[Tensor, "B V T O"]]:
-        (B, T, _), V = self.embedded.shape, self.last - self.first
-        scores = self.embedded.new_zeros(V, T, B)
-        values = self.embedded.new_zeros(V, T, B, len(self.weight) - self.split)
-
-        def store(token: int, here: slice, projected: Float[Tensor, "V B R"]) -> None:
-            projected = projected + self.bias
-            scores[here, token] = self.network.attention.score(projected[..., : self.split], None)
-            values[here, token] = projected[..., self.split :]
-
-        self._run_bilstm(store)
-        return scores.permute(2, 0, 1), values.permute(2, 0, 1, 3)
-
     def _mixed_online(self) -> Float[Tensor, "V B O"]:
-        """As `_mixed`, token by token: the values are too wide to be stored for every token."""
-        size = self.last - self.first, len(self.batch), len(self.weight) - self.split
-        total = OnlineSoftmaxSum.start(self.embedded.new_zeros(size))
+        """As `_mixed`, token by token: with a question values are too wide to store for all.
 
-        def add(token: int, here: slice, projected: Float[Tensor, "V B R"]) -> None:
+        Sums are kept relative to the largest score so far, so that none overflows.
+        """
+        (B, _, _), V = self.embedded.shape, self.last - self.first
+        mixed = self.embedded.new_zeros(V, B, len(self.weight) - self.split)
+        total, limits = torch.zeros_like(mixed[..., 0]), torch.finfo(mixed.dtype)
+        top = torch.full_like(total, limits.min)
+        for token, here, projected in self._run_bilstm():
+            counted = self.batch.mask[:, token]
             scores = self.network.attention.score(
                 (projected + self.bias)[..., : self.split], self.projected_question
             )
-            total.add(here, scores, projected[..., self.split :], self.batch.mask[:, token])
+            highest = torch.where(counted, torch.maximum(top[here], scores), top[here])
+            shrink = (top[here] - highest).exp()
+            weight = torch.where(counted, (scores - highest).exp(), 0.0)
+            top[here] = highest
+            total[here] = total[here] * shrink + weight
+            values = projected[..., self.split :] * weight[..., None]
+            mixed[here] = mixed[here] * shrink[..., None] + values
+        return mixed / total.clamp(min=limits.tiny)[..., None]
 
-        self._run_bilstm(add)
-        return total.mean()
-
-    def _run_bilstm(self, receive: Callable[[int, slice, Float[Tensor, "V B R"]], None]) -> None:
-        """Give `receive` each token, the variants it is in, and its projected state in them."""
+    def _run_bilstm(self) -> Iterator[tuple[int, slice, Float[Tensor, "V B R"]]]:
+        """Each token with the variants it is in, and its projected state in them."""
         encoder, present = self.network.encoder, self.batch.present
         H, T = encoder.ahead.hidden_size, self.embedded.shape[1]
         ahead = _prepare_direction(encoder.ahead, self.embedded, present, self.weight[:, :H])
@@ -193,50 +176,12 @@ class _Variants:
         unchanged_ahead = ahead.hidden[1:] @ ahead.projection
         unchanged_behind = (behind.hidden[1:] @ behind.projection).flip(0)
         for step, changed in _run_direction(ahead, self.first, self.last):
-            receive(step, slice(0, len(changed)), changed + unchanged_behind[step])
+            yield step, slice(0, len(changed)), changed + unchanged_behind[step]
         V = self.last - self.first
         for step, changed in _run_direction(behind, T - self.last, T - self.first):
             token = T - 1 - step
             here = slice(V - len(changed), V)
-            receive(token, here, changed.flip(0) + unchanged_ahead[token])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OnlineSoftmaxSum:
-    """Σ softmax(score) · value where scores and values come one token at a time.
-
-    Sums are kept relative to the largest score so far, so that none overflows.
-    """
-
-    top: Float[Tensor, "V B"]
-    total: Float[Tensor, "V B"]
-    mixed: Float[Tensor, "V B O"]
-
-    @classmethod
-    def start(cls, mixed: Float[Tensor, "V B O"]) -> "OnlineSoftmaxSum":
-        """Start from a tensor of zeros, which becomes the sum."""
-        lowest = torch.full_like(mixed[..., 0], torch.finfo(mixed.dtype).min)
-        return cls(lowest, torch.zeros_like(lowest), mixed)
-
-    def add(
-        self,
-        here: slice,
-        scores: Float[Tensor, "V B"],
-        values: Float[Tensor, "V B O"],
-        counted: Bool[Tensor, "B"],
-    ) -> None:
-        """Add one token to the variants `here`, in the texts where it counts."""
-        before = self.top[here]
-        top = torch.where(counted, torch.maximum(before, scores), before)
-        shrink = (before - top).exp()
-        weight = torch.where(counted, (scores - top).exp(), 0.0)
-        self.top[here] = top
-        self.total[here] = self.total[here] * shrink + weight
-        self.mixed[here] = self.mixed[here] * shrink[..., None] + values * weight[..., None]
-
-    def mean(self) -> Float[Tensor, "V B O"]:
-        """The weighted sum of the values; zero where no token counted."""
-        return self.mixed / self.total.clamp(min=torch.finfo(self.total.dtype).tiny)[..., None]
+            yield token, here, changed.flip(0) + unchanged_ahead[token]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,7 +203,11 @@ def _prepare_direction(
     projection: Float[Tensor, "R H"],
 ) -> _Direction:
     """Project the inputs once and run the whole text, keeping its states."""
-    own = {name: _out_before_candidate(weight) for name, weight in lstm.named_parameters()}
+    # torch stacks (in, forget, candidate, out); with out third, one sigmoid serves three gates
+    own = {
+        name: torch.cat([weight.chunk(4)[gate] for gate in (0, 1, 3, 2)])
+        for name, weight in lstm.named_parameters()
+    }
     weight, bias = own["weight_ih_l0"], own["bias_ih_l0"] + own["bias_hh_l0"]
     recurrent = own["weight_hh_l0"].T.contiguous()
     inputs = nn.functional.linear(embedded, weight, bias).transpose(0, 1).contiguous()
@@ -270,12 +219,6 @@ def _prepare_direction(
         gates = torch.addmm(inputs[step], hidden[step], recurrent)
         hidden[step + 1], cell[step + 1] = _lstm_step(gates, cell[step], alive[step])
     return _Direction(inputs, recurrent, projection.T.contiguous(), alive, hidden, cell)
-
-
-def _out_before_candidate(weight: Float[Tensor, "G *E"]) -> Float[Tensor, "G *E"]:
-    """torch stacks (in, forget, candidate, out); with out third, one sigmoid serves three gates."""
-    enter, forget, candidate, leave = weight.chunk(4)
-    return torch.cat([enter, forget, leave, candidate])
 
 
 def _run_direction(

@@ -9,16 +9,17 @@ The share of b and ε is lost, or spread evenly over all inputs by `bias_factor`
 what is lost.
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
 from heedful.core.values import Forward
+from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.classifier import AttentionClassifier, QueryOutput
 from heedful.models.recurrent.encoders import CNN, MLP, Average, BiLSTM, reverse_texts
 
@@ -77,42 +78,34 @@ class RelevanceLedger:
         return self.bias_factor * spare / units
 
 
-@dataclass(frozen=True, eq=False)
-class RecurrentPass:
-    """Texts, the vectors of their words, and the forward pass on them."""
-
-    batch: Batch
-    vectors: Float[Tensor, "B T E"]
-    forward: Forward
-
-
 def word_relevance(
     network: AttentionClassifier,
-    run: RecurrentPass,
+    context: BatchContext,
     *,
     start: Float[Tensor, "B C"],
     ledger: RelevanceLedger,
 ) -> Float[Tensor, "B T E"]:
     """Relevance of each component of the word vectors; `start` is the relevance of the logits."""
-    batch, vectors, forward = run.batch, run.vectors, run.forward
+    if network.embedding.weight.dtype != torch.float64:
+        network = copy.deepcopy(network).double()
+    vectors, forward, present = context.embedded.double(), context.forward, context.batch.present
     states, weights = forward.states.double(), forward.attention.double()
     pooled = torch.einsum("bt,btd->bd", weights, states)
     if isinstance(network.decoder, QueryOutput):
         down = _through_question(network.decoder, pooled, forward, start, ledger)
     else:
-        weight, bias = (parameter.double() for parameter in network.decoder.class_weights())
+        weight, bias = network.decoder.class_weights()
         (down,) = ledger.through_linear([(pooled, weight)], bias, start)
-    relevance = ledger.through_mixture(weights, states, down)
-    encoder = network.encoder
+    relevance, encoder = ledger.through_mixture(weights, states, down), network.encoder
     if isinstance(encoder, BiLSTM):
-        return _through_lstms(encoder, vectors, batch, relevance, ledger)
+        ahead, behind = relevance.chunk(2, dim=-1)
+        to_words = _through_lstm(encoder.ahead, vectors, ahead, ledger)
+        back = reverse_texts(vectors, present), reverse_texts(behind, present)
+        return to_words + reverse_texts(_through_lstm(encoder.behind, *back, ledger), present)
     if isinstance(encoder, CNN):
-        return _through_cnn(encoder, vectors, batch, relevance, ledger)
-    if isinstance(encoder, Average):
-        return _through_layers([encoder.project], vectors, relevance, ledger)
-    if isinstance(encoder, MLP):
-        linear = [layer for layer in encoder.layers if isinstance(layer, nn.Linear)]
-        return _through_layers(linear, vectors, relevance, ledger)
+        return _through_cnn(encoder, vectors, present, relevance, ledger)
+    if isinstance(encoder, Average | MLP):
+        return _through_layers(encoder, vectors, relevance, ledger)
     raise NotApplicable(f"lrp has no rules for the encoder {type(encoder).__name__}.")
 
 
@@ -122,42 +115,43 @@ def _through_question(
     """Propagate from the logits to the attended state; the share of the question is lost."""
     if forward.question is None:
         raise RuntimeError("The pass of a model with a query must keep the encoded question.")
-    question = forward.question.double()
-    parts = [(pooled, output.text.weight.double()), (question, output.question.weight.double())]
-    bias = (output.text.bias + output.question.bias).double()
+    parts = [(pooled, output.text.weight), (forward.question.double(), output.question.weight)]
+    bias = output.text.bias + output.question.bias
     inner = sum((x @ weight.T for x, weight in parts), start=bias).tanh()
-    last = output.out
-    (down,) = ledger.through_linear([(inner, last.weight.double())], last.bias.double(), start)
+    (down,) = ledger.through_linear([(inner, output.out.weight)], output.out.bias, start)
     to_text, to_question = ledger.through_linear(parts, bias, down)
     ledger.add_rest(to_question)
     return to_text
 
 
 def _through_layers(
-    layers: Sequence[nn.Linear], vectors: Tensor, relevance: Tensor, ledger: RelevanceLedger
+    encoder: Average | MLP, vectors: Tensor, relevance: Tensor, ledger: RelevanceLedger
 ) -> Float[Tensor, "B T E"]:
     """Propagate word by word through linear maps, each followed by tanh."""
+    layers = [layer for layer in encoder.modules() if isinstance(layer, nn.Linear)]
     entered = [vectors]
     for layer in layers[:-1]:
-        entered.append((entered[-1] @ layer.weight.double().T + layer.bias.double()).tanh())
+        entered.append((entered[-1] @ layer.weight.T + layer.bias).tanh())
     for layer, x in zip(reversed(layers), reversed(entered), strict=True):
-        (relevance,) = ledger.through_linear(
-            [(x, layer.weight.double())], layer.bias.double(), relevance
-        )
+        (relevance,) = ledger.through_linear([(x, layer.weight)], layer.bias, relevance)
     return relevance
 
 
 def _through_cnn(
-    encoder: CNN, vectors: Tensor, batch: Batch, relevance: Tensor, ledger: RelevanceLedger
+    encoder: CNN,
+    vectors: Tensor,
+    present: Bool[Tensor, "B T"],
+    relevance: Tensor,
+    ledger: RelevanceLedger,
 ) -> Float[Tensor, "B T E"]:
     """Each convolution is a linear map of its window; relevance outside the text is lost."""
     length, most = vectors.shape[1], max(encoder.kernels) // 2
-    inside = batch.present[..., None].to(vectors)
+    inside = present[..., None].to(vectors)
     wide = nn.functional.pad(vectors * inside, (0, 0, most, most))
     relevance_at = torch.zeros_like(wide)
     each = relevance.chunk(len(encoder.kernels), dim=-1)
     for width, layer, down in zip(encoder.kernels, encoder.convolutions, each, strict=True):
-        own = {name: weight.double() for name, weight in layer.named_parameters()}
+        own = dict(layer.named_parameters())
         first = most - width // 2
         places = [slice(first + step, first + step + length) for step in range(width)]
         maps = own["weight"].unbind(-1)
@@ -171,16 +165,6 @@ def _through_cnn(
     return words
 
 
-def _through_lstms(
-    encoder: BiLSTM, vectors: Tensor, batch: Batch, relevance: Tensor, ledger: RelevanceLedger
-) -> Float[Tensor, "B T E"]:
-    """Both directions, the second on reversed texts."""
-    ahead, behind = relevance.chunk(2, dim=-1)
-    first = _through_lstm(encoder.ahead, vectors, ahead, ledger)
-    back = reverse_texts(vectors, batch.present), reverse_texts(behind, batch.present)
-    return first + reverse_texts(_through_lstm(encoder.behind, *back, ledger), batch.present)
-
-
 def _through_lstm(
     lstm: nn.LSTM,
     vectors: Float[Tensor, "B T E"],
@@ -188,39 +172,26 @@ def _through_lstm(
     ledger: RelevanceLedger,
 ) -> Float[Tensor, "B T E"]:
     """Propagate from states to words, from the last step to the first."""
-    own = {name: weight.detach().double() for name, weight in lstm.named_parameters()}
+    own = dict(lstm.named_parameters())
+    state = cell = vectors.new_zeros(len(vectors), lstm.hidden_size)
+    read = vectors @ own["weight_ih_l0"].T + own["bias_ih_l0"] + own["bias_hh_l0"]
+    steps = []  # the state before each step, and the two parts of the cell after it
+    for each in read.unbind(1):
+        enter, forget, candidate, leave = (each + state @ own["weight_hh_l0"].T).chunk(4, dim=-1)
+        kept, added = forget.sigmoid() * cell, enter.sigmoid() * candidate.tanh()
+        steps.append((state, kept, added))
+        cell = kept + added
+        state = leave.sigmoid() * cell.tanh()
+    # torch stacks in, forget, candidate, out; only the candidate passes relevance on
     inward, recurrent = own["weight_ih_l0"].chunk(4)[2], own["weight_hh_l0"].chunk(4)[2]
-    bias = (own["bias_ih_l0"] + own["bias_hh_l0"]).chunk(4)[2]  # in, forget, candidate, out
-    steps = _lstm_steps(own, vectors)
+    bias = (own["bias_ih_l0"] + own["bias_hh_l0"]).chunk(4)[2]
     to_state = to_cell = torch.zeros_like(relevance[:, 0])
     to_words = torch.zeros_like(vectors)
-    for place in reversed(range(vectors.shape[1])):
-        step = steps[place]
+    for place in reversed(range(len(steps))):
+        before, kept, added = steps[place]
         to_cell = to_cell + to_state + relevance[:, place]
-        to_cell, to_candidate = ledger.through_sum([step.kept, step.added], to_cell)
-        parts = [(vectors[:, place], inward), (step.before, recurrent)]
+        to_cell, to_candidate = ledger.through_sum([kept, added], to_cell)
+        parts = [(vectors[:, place], inward), (before, recurrent)]
         to_words[:, place], to_state = ledger.through_linear(parts, bias, to_candidate)
     ledger.add_rest(to_state + to_cell)  # the share of the initial state
     return to_words
-
-
-@dataclass(frozen=True, eq=False)
-class _LSTMStep:
-    """The state before a step, and the two parts of the cell after it."""
-
-    before: Float[Tensor, "B H"]
-    kept: Float[Tensor, "B H"]
-    added: Float[Tensor, "B H"]
-
-
-def _lstm_steps(own: dict[str, Tensor], vectors: Float[Tensor, "B T E"]) -> list[_LSTMStep]:
-    state = cell = vectors.new_zeros(len(vectors), own["weight_hh_l0"].shape[1])
-    read = vectors @ own["weight_ih_l0"].T + own["bias_ih_l0"] + own["bias_hh_l0"]
-    steps = []
-    for each in read.unbind(1):
-        enter, forget, candidate, leave = (each + state @ own["weight_hh_l0"].T).chunk(4, dim=-1)
-        step = _LSTMStep(state, forget.sigmoid() * cell, enter.sigmoid() * candidate.tanh())
-        cell = step.kept + step.added
-        state = leave.sigmoid() * cell.tanh()
-        steps.append(step)
-    return steps

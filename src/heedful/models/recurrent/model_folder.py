@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ MODEL_SCHEMA, QUERY_MODEL_SCHEMA = 1, 2  # models with a query need a newer read
 FLOAT_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # no 8-bit floats
 MODEL_WEIGHTS_FILE, MODEL_SETTINGS_FILE = "model.safetensors", "heedful.json"
 VOCABULARY_FILE = "vocabulary.json"
+SETTING_TYPES = {"labels": list, "max_words": int | None, "history": dict}
 
 
 def save_model(subject: RecurrentSubject, folder: Path) -> None:
@@ -38,7 +38,7 @@ def save_model(subject: RecurrentSubject, folder: Path) -> None:
     }
     # settings go first and come back last: an interrupted save never mixes an old and a new model
     remove_file(folder / MODEL_SETTINGS_FILE)
-    save_atomic(folder / MODEL_WEIGHTS_FILE, partial(_save_weights, weights))
+    save_tensors(folder / MODEL_WEIGHTS_FILE, weights)
     write_atomic(folder / VOCABULARY_FILE, json.dumps(subject.vocabulary.words, indent=0))
     write_atomic(folder / MODEL_SETTINGS_FILE, json.dumps(settings, indent=1))
 
@@ -50,11 +50,16 @@ def _as_kept(weight: Tensor) -> Tensor:
     return single if torch.equal(single.to(own.dtype), own) else own
 
 
-def _save_weights(weights: dict[str, Tensor], draft: str) -> None:
-    try:
-        save_file(weights, draft)
-    except SafetensorError as error:  # raised for a full disk, too
-        raise OSError(str(error)) from error
+def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write a safetensors file atomically."""
+
+    def save(draft: str) -> None:
+        try:
+            save_file(tensors, draft)
+        except SafetensorError as error:  # raised for a full disk, too
+            raise OSError(str(error)) from error
+
+    save_atomic(path, save)
 
 
 def load_model(folder: Path, *, dtype: torch.dtype = torch.float64) -> RecurrentSubject:
@@ -73,13 +78,14 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float64) -> Recurrent
         shape = Shape(**settings["shape"])
         vocabulary = Vocabulary(tuple(map(str, _read_json(folder / VOCABULARY_FILE, kind=list))))
         tokenizer = WordTokenizer(**settings["tokenizer"])
-        labels = tuple(map(str, _require_type(settings, "labels", list)))
-        limit, history = settings["max_words"], _require_type(settings, "history", dict)
-        if limit is not None:
-            limit = _require_type(settings, "max_words", int)
+        for key, kind in SETTING_TYPES.items():
+            if not isinstance(settings[key], kind):
+                raise TypeError(f"{key} must be of type {kind}, not {settings[key]!r}")
+        labels = tuple(map(str, settings["labels"]))
         weights = _read_weights(shape, folder / MODEL_WEIGHTS_FILE)
         network = AttentionClassifier(shape).to(dtype)  # at once: a copy in float32 would round
         network.load_state_dict(weights)
+        limit, history = settings["max_words"], settings["history"]
         subject = RecurrentSubject(network, vocabulary, tokenizer, labels, limit, history)
     except (KeyError, TypeError) as error:
         raise ModelError(
@@ -123,12 +129,6 @@ def _read_weights(shape: Shape, path: Path) -> dict[str, Tensor]:
         if not bool(tensor.isfinite().all()):
             raise ModelError(f"{path}: {name} holds values that are not finite.")
     return weights
-
-
-def _require_type(settings: dict[str, Any], key: str, kind: type) -> Any:
-    if not isinstance(settings[key], kind):
-        raise TypeError(f"{key} must be a {kind.__name__}, not {settings[key]!r}")
-    return settings[key]
 
 
 def _read_json(path: Path, *, kind: type) -> Any:

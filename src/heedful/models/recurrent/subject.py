@@ -128,7 +128,10 @@ class RecurrentSubject:
 
     def decoder(self, batch: Batch, forward: Forward) -> LinearDecoder | QueryDecoder:
         """The output layer: linear in the attended states without a question, tanh with one."""
-        return self.network.prepare_decoder(batch, forward)
+        question = forward.question
+        if question is None:
+            question = self.network.encode_question(batch)
+        return self.network.decoder.prepare(forward.states, question, batch.allowed)
 
     def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
         """Logits with each token deleted, by the short cut of the encoder."""

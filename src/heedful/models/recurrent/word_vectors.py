@@ -23,21 +23,16 @@ def load_word_vectors(source: str, vocabulary: Vocabulary) -> tuple[Float[Tensor
     """
     table: Float[Tensor, "V E"] | None = None
     known = set()
-    for word, vector in _read_vectors(source):
+    for word, vector in _read_package() if source == "glove" else _read_file(Path(source)):
         number = vocabulary.numbers.get(word, 0)
         if table is None:
             table = torch.zeros(len(vocabulary), len(vector))
-        if number < len(SPECIAL_TOKENS):
-            continue
-        known.add(number)
-        table[number] = torch.from_numpy(vector)
+        if number >= len(SPECIAL_TOKENS):
+            known.add(number)
+            table[number] = torch.from_numpy(vector)
     if table is None or not known:
         raise DataError(f"{source} holds no vector for any word of the training texts.")
     return table, len(known)
-
-
-def _read_vectors(source: str) -> Iterator[WordVector]:
-    return _read_package() if source == "glove" else _read_file(Path(source))
 
 
 def _read_package() -> Iterator[WordVector]:
@@ -76,6 +71,6 @@ def _parse_vector(parts: list[str], place: str) -> NDArray[np.float32]:
         vector = np.array(parts, dtype=np.float32)
     except ValueError:
         raise DataError(f"{place}: expected a word and numbers, got {parts[:3]}.") from None
-    if not vector.size or not np.isfinite(vector).all():
+    if not np.isfinite(vector).all():
         raise DataError(f"{place}: the vector is empty or not finite.")
     return vector

@@ -7,7 +7,6 @@ any bootstrap of few.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -18,23 +17,6 @@ from heedful.numerics.stats.bootstrap import RESAMPLES, make_estimate, percentil
 
 SeedTable = Float64[np.ndarray, "S n"]  # one row per seed, one column per text
 SeedAverage = Callable[[SeedTable], Float64[np.ndarray, "n"]]
-
-
-@dataclass(frozen=True, slots=True)
-class Equivalence:
-    """Two one-sided tests of a difference against a margin (Schuirmann, 1987).
-
-    `not_more` is the p-value of "it is at least the margin", `not_less` of "it is at most minus the
-    margin"; if both are small, the difference lies within the margin.
-    """
-
-    not_more: float
-    not_less: float
-
-    @property
-    def p(self) -> float:
-        """The p-value of "it lies outside the margin"."""
-        return max(self.not_more, self.not_less)
 
 
 def mean_over_seeds(table: SeedTable) -> Float64[np.ndarray, "n"]:
@@ -99,20 +81,18 @@ def estimate_from_draws(
     return make_estimate(value, low[0], high[0], n)
 
 
-def equivalence(draws: Float64[np.ndarray, "R"], margin: float, *, n: int) -> Equivalence:
-    """The two one-sided tests of a difference of accuracies, from its resamples over n texts.
+def below_margin_p(draws: Float64[np.ndarray, "R"], margin: float, *, n: int) -> float:
+    """The p-value of "the difference is at least the margin", from its resamples over n texts.
 
-    A p-value is (1 + draws beyond) / (1 + draws), so none is zero; an undefined draw counts as
-    beyond. If all texts agree, resamples do not vary; yet n texts may by chance miss a share
-    `margin` of texts that differ, so p is at least (1 − margin)ⁿ.
+    (1 + draws beyond) / (1 + draws), so it is never 0; an undefined draw counts as beyond. If all
+    texts agree, resamples do not vary; yet n texts may by chance miss a share `margin` of texts
+    that differ, so p is at least (1 − margin)ⁿ. The larger of this for the draws and for −draws
+    tests equivalence (Schuirmann, 1987).
 
-    >>> equivalence(np.zeros(99), 0.01, n=1000).p
+    >>> below_margin_p(np.zeros(99), 0.01, n=1000)
     0.01
-    >>> round(equivalence(np.zeros(99), 0.01, n=100).p, 2)
+    >>> round(below_margin_p(np.zeros(99), 0.01, n=100), 2)
     0.37
     """
-    count, least = len(draws) + 1, (1.0 - margin) ** n
-    return Equivalence(
-        not_more=max(least, (1 + int((~(draws < margin)).sum())) / count),
-        not_less=max(least, (1 + int((~(draws > -margin)).sum())) / count),
-    )
+    beyond = int((~(draws < margin)).sum())
+    return max((1.0 - margin) ** n, (1 + beyond) / (len(draws) + 1))

@@ -67,14 +67,16 @@ def detection_rates(trials: Sequence[KnownTruthAnswers], *, seed: int = 0) -> De
     own = [np.mean([_shares(np.array([kind.answers])) for kind in kinds], axis=0) for kinds in both]
     statistics = [np.stack(_statistics(*parts)) for parts in (own, drawn)]
     low, high = percentile_interval(statistics[1].T)
-    skill, *shares = (
+    skill, miss, false_alarm, undecided = (
         Estimate(float(value), float(least), float(most), n)
         for (value,), least, most in zip(statistics[0], low, high, strict=True)
     )
-    cases = [sum(len(kind.answers) for kind in kinds) for kinds in both]
+    true, false = (sum(len(kind.answers) for kind in kinds) for kinds in both)
     return DetectionRates(
         skill,
-        *(_widen_to_exact(share, few) for share, few in zip(shares, (*cases, n), strict=True)),
+        _widen_to_exact(miss, true),
+        _widen_to_exact(false_alarm, false),
+        _widen_to_exact(undecided, n),
     )
 
 
@@ -93,16 +95,14 @@ def _resample_kinds(
     kinds: Sequence[KnownTruthAnswers], random: np.random.Generator
 ) -> Float64[np.ndarray, "R 2"]:
     """The same in resamples of kinds, and of the subjects of each."""
-    each = np.stack([_shares(_resampled(np.array(kind.answers), random)) for kind in kinds])
+    each = []
+    for kind in kinds:
+        answers = np.array(kind.answers)
+        places = random.integers(len(answers), size=(POWER_RESAMPLES, len(answers)))
+        each.append(_shares(answers[places]))
     chosen = random.integers(len(kinds), size=(len(kinds), POWER_RESAMPLES))
-    drawn: Float64[np.ndarray, "R 2"] = each[chosen, np.arange(POWER_RESAMPLES)].mean(0)
+    drawn: Float64[np.ndarray, "R 2"] = np.stack(each)[chosen, np.arange(POWER_RESAMPLES)].mean(0)
     return drawn
-
-
-def _resampled(
-    answers: Int64[np.ndarray, "n"], random: np.random.Generator
-) -> Int64[np.ndarray, "R n"]:
-    return answers[random.integers(len(answers), size=(POWER_RESAMPLES, len(answers)))]
 
 
 def _statistics(

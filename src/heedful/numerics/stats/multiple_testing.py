@@ -3,33 +3,22 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 from scipy import stats
 
 PValues = Float64[np.ndarray, "m"]
 
 
-def benjamini_hochberg(
-    p: Float64[np.ndarray, "*shape"], level: float = 0.05
-) -> Bool[np.ndarray, "*shape"]:
-    """Which p-values are significant with a false discovery rate of at most `level`.
-
-    The largest i with p₍ᵢ₎ ≤ i · level / m rejects the i smallest (Benjamini & Hochberg, 1995).
-
-    >>> benjamini_hochberg(np.array([0.01, 0.03, np.nan, 0.5]))
-    array([ True,  True, False, False])
-    """
-    return _adjust_defined(p, stats.false_discovery_control) <= level
-
-
 def benjamini_hochberg_adjusted(p: Sequence[float]) -> list[float]:
     """Benjamini and Hochberg's adjusted p-values, to be compared with a level directly.
+
+    The largest i with p₍ᵢ₎ ≤ i · level / m rejects the i smallest: the false discovery rate is at
+    most the level (Benjamini & Hochberg, 1995).
 
     >>> [round(one, 3) for one in benjamini_hochberg_adjusted([0.01, 0.03, float("nan"), 0.5])]
     [0.03, 0.045, nan, 0.5]
     """
-    adjusted = _adjust_defined(np.array(p, dtype=np.float64), stats.false_discovery_control)
-    return [float(value) for value in adjusted]
+    return _adjust_defined(p, stats.false_discovery_control)
 
 
 def holm_adjusted(p: Sequence[float]) -> list[float]:
@@ -49,13 +38,12 @@ def holm_adjusted(p: Sequence[float]) -> list[float]:
         adjusted[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
         return adjusted
 
-    return [float(value) for value in _adjust_defined(np.array(p, dtype=np.float64), adjust)]
+    return _adjust_defined(p, adjust)
 
 
-def _adjust_defined(
-    p: Float64[np.ndarray, "*shape"], adjust: Callable[[PValues], PValues]
-) -> Float64[np.ndarray, "*shape"]:
-    adjusted, defined = p.copy(), ~np.isnan(p)
+def _adjust_defined(p: Sequence[float], adjust: Callable[[PValues], PValues]) -> list[float]:
+    adjusted = np.array(p, dtype=np.float64)
+    defined = ~np.isnan(adjusted)
     if defined.any():  # scipy refuses an empty list of tests
-        adjusted[defined] = adjust(p[defined])
-    return adjusted
+        adjusted[defined] = adjust(adjusted[defined])
+    return [float(value) for value in adjusted]

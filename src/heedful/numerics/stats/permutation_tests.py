@@ -1,7 +1,5 @@
 """Permutation tests: sign flips of paired differences (Fisher, 1935), swaps and relabellings."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from jaxtyping import Float64
 
@@ -32,7 +30,7 @@ def one_sided_sign_flip_p(
     random, own, reached = generator(seed, "signs"), defined.sum(), 1
     for _ in range(resamples):  # one at a time, so memory does not grow with their number
         signs = 2.0 * random.integers(2, size=len(defined)) - 1.0
-        reached += bool(signs @ defined >= own - 1e-12 * np.abs(defined).sum())
+        reached += bool(signs @ defined >= own - EQUAL_WITHIN * np.abs(defined).sum())
     return reached / (resamples + 1)
 
 
@@ -47,7 +45,7 @@ def two_sided_sign_flip_p(
     array([ True, False])
     """
     known = np.nan_to_num(values)
-    own, slack = np.abs(known.sum(0)), 1e-12 * np.abs(known).sum(0)
+    own, slack = np.abs(known.sum(0)), EQUAL_WITHIN * np.abs(known).sum(0)
     random, reached = generator(seed, "signs, two-sided"), np.ones(values.shape[1])
     for start in range(0, resamples, DRAWS_PER_BLOCK):
         rows = min(DRAWS_PER_BLOCK, resamples - start)
@@ -71,7 +69,8 @@ def swapped_means(
     """
     n, apart, random = len(first), second - first, generator(seed, "swaps")
     moved = np.empty((resamples, first.shape[1]))
-    for rows in _blocks(moved):
+    for start in range(0, resamples, DRAWS_PER_BLOCK):
+        rows = moved[start : start + DRAWS_PER_BLOCK]
         swaps = random.integers(2, size=(len(rows), n), dtype=np.int8)
         rows[:] = swaps.astype(np.float64) @ apart
     return first.mean(0) + moved / n, second.mean(0) - moved / n
@@ -93,23 +92,17 @@ def relabelled_means(
     sums = np.hstack((np.where(defined, both, 0.0), defined))
     total, random = sums.sum(0), generator(seed, "deals")
     dealt = np.empty((resamples, sums.shape[1]))
-    for rows in _blocks(dealt):
+    for start in range(0, resamples, DRAWS_PER_BLOCK):
+        rows = dealt[start : start + DRAWS_PER_BLOCK]
         chosen = np.zeros((len(rows), len(both)))
         for row in chosen:
             row[random.permutation(len(both))[: len(first)]] = 1.0
         rows[:] = chosen @ sums
-    return _means(dealt), _means(total - dealt)
-
-
-def _blocks(draws: ExchangedMeans) -> Iterator[ExchangedMeans]:
-    return (
-        draws[start : start + DRAWS_PER_BLOCK] for start in range(0, len(draws), DRAWS_PER_BLOCK)
+    columns = both.shape[1]
+    one, other = (
+        divide_defined(each[:, :columns], each[:, columns:]) for each in (dealt, total - dealt)
     )
-
-
-def _means(sums: Float64[np.ndarray, "R _"]) -> ExchangedMeans:
-    total, count = np.split(sums, 2, axis=1)
-    return divide_defined(total, count)
+    return one, other
 
 
 def two_sided_p(own: Float64[np.ndarray, "K"], draws: ExchangedMeans) -> Float64[np.ndarray, "K"]:

@@ -30,9 +30,8 @@ def take_rows(
     """
     chosen = weights if head is None else weights[:, head : head + 1]
     if position is not None:
-        return chosen[
-            torch.arange(len(chosen), device=chosen.device), :, position.to(chosen.device)
-        ]
+        texts = torch.arange(len(chosen), device=chosen.device)
+        return chosen[texts, :, position.to(chosen.device)]
     inside = present.to(chosen.device)[:, None, :, None]
     return (chosen * inside).flatten(1, 2)
 
@@ -46,14 +45,12 @@ def place_rows(
     head: int | None = None,
 ) -> Float[Tensor, "B H Q K"]:
     """The map with the given rows at the places that `take_rows` reads; all else is unchanged."""
-    count = weights.shape[1] if head is None else 1
     if position is not None:
-        here = torch.zeros(len(weights), weights.shape[2], dtype=torch.bool, device=weights.device)
-        here[torch.arange(len(weights)), position] = True
-        spread = rows[:, :, None, :]
+        queries = torch.arange(weights.shape[2], device=weights.device)
+        here, spread = queries == position.to(weights.device)[:, None], rows[:, :, None, :]
     else:
         here = present.to(weights.device)
-        spread = rows.reshape(len(rows), count, *weights.shape[2:])
+        spread = rows.reshape(len(rows), -1, *weights.shape[2:])
     chosen = here[:, None, :, None]
     if head is not None:
         which = torch.arange(weights.shape[1], device=weights.device) == head

@@ -103,20 +103,17 @@ def diagnosticity(
     return share.masked_fill(own.isnan() | chance.isnan().any(0), torch.nan)
 
 
-def sign_violations(
-    scores: Float64[Tensor, "K B W"], effects: Float64[Tensor, "B W"], real: Bool[Tensor, "B W"]
+def sign_agreement(
+    scores: Float64[Tensor, "K B W"], effects: Float64[Tensor, "B W"], *, negligible: float = 0.0
 ) -> Float64[Tensor, "K B"]:
-    """The share of words whose score and effect of removal have different signs.
+    """The share of words whose score has the sign of their effect, or of a human score.
 
-    Only words with a score and an effect other than 0 count; NaN if there are none.
+    Only words count whose score is not 0 and whose effect is above `negligible`; NaN if none does.
     """
-    least = (
-        RELATIVE_TOLERANCE * scores.abs().masked_fill(~real, 0.0).amax(-1, keepdim=True)
-        + ABSOLUTE_TOLERANCE
-    )
-    counted = (scores.abs() > least) & (effects.abs() > EQUAL_PROBABILITY) & real
-    against = counted & ((scores > 0) != (effects > 0))
-    return against.sum(-1).double() / counted.sum(-1)
+    least = RELATIVE_TOLERANCE * scores.abs().amax(-1, keepdim=True) + ABSOLUTE_TOLERANCE
+    counted = (scores.abs() > least) & (effects.abs() > negligible)
+    same = counted & ((scores > 0) == (effects > 0))
+    return same.sum(-1).double() / counted.sum(-1)
 
 
 def infidelity(

@@ -33,24 +33,6 @@ class LinearProgram:
     slope: Float64[ndarray, "T C"]
     room: Float64[ndarray, "C"]
 
-    @property
-    def costs(self) -> Float64[ndarray, "TC"]:
-        """Coefficients of the weights, then of the rise of each class."""
-        return np.concatenate([-self.goal, np.zeros(len(self.room))])
-
-    @property
-    def bounds(self) -> Float64[ndarray, "C1 TC"]:
-        """The rise of each class above its room, and the sum of all."""
-        T, C = self.slope.shape
-        rises = np.hstack([self.slope.T, -np.eye(C)])
-        return np.vstack([rises, np.concatenate([np.zeros(T), np.ones(C)])])
-
-    @property
-    def whole(self) -> Float64[ndarray, "1 TC"]:
-        """The variables that must sum to 1."""
-        T, C = self.slope.shape
-        return np.concatenate([np.ones(T), np.zeros(C)])[None]
-
 
 def solve_in_balls(
     programs: Sequence[LinearProgram], *, epsilon: float
@@ -71,11 +53,17 @@ def solve_in_balls(
 def _solve_together(
     programs: Sequence[LinearProgram], epsilon: float
 ) -> list[Float64[ndarray, "_"] | None]:
-    """Solve all as blocks of one program; if one is infeasible, split into halves."""
-    below: Any = block_diag([each.bounds for each in programs], format="csc")
-    equal: Any = block_diag([each.whole for each in programs], format="csc")
+    """Solve all as blocks of one program; if one is infeasible, split into halves.
+
+    The variables of a program are its T weights, then the rise of each class above its room.
+    """
+    rises = [np.hstack([each.slope.T, -np.eye(len(each.room))]) for each in programs]
+    is_rise = [np.repeat([0.0, 1.0], each.slope.shape) for each in programs]
+    bounds = [np.vstack([rise, which]) for rise, which in zip(rises, is_rise, strict=True)]
+    below: Any = block_diag(bounds, format="csc")
+    equal: Any = block_diag([1.0 - which[None] for which in is_rise], format="csc")
     answer = linprog(
-        np.concatenate([each.costs for each in programs]),
+        np.concatenate([[*-each.goal, *np.zeros_like(each.room)] for each in programs]),
         A_ub=below,
         b_ub=np.concatenate([[*each.room, epsilon] for each in programs]),
         A_eq=equal,
@@ -88,14 +76,12 @@ def _solve_together(
             return [None]
         half = len(programs) // 2
         return _solve_together(programs[:half], epsilon) + _solve_together(programs[half:], epsilon)
-    ends = np.cumsum([len(each.costs) for each in programs])[:-1]
-    parts = zip(programs, np.split(answer.x, ends), strict=True)
-    return [_normal(part[: len(each.goal)]) for each, part in parts]
-
-
-def _normal(weights: Float64[ndarray, "T"]) -> Float64[ndarray, "T"]:
-    positive = np.maximum(weights, 0.0)
-    return np.asarray(positive / positive.sum())
+    best, start = [], 0
+    for each in programs:
+        weights = np.maximum(answer.x[start : start + len(each.goal)], 0.0)
+        best.append(weights / weights.sum())
+        start += len(each.goal) + len(each.room)
+    return best
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,8 +138,8 @@ def farthest_in_slab(
             break
         for face in (low, high):
             _try_edges(best, rows, lighter, q[rows], s[rows], length[rows], face[rows])
-    restore = (order.gather(-1, best.one[:, None]), order.gather(-1, best.other[:, None]))
-    return FarthestWeights(restore[0].squeeze(-1), restore[1].squeeze(-1), best.share, best.jsd)
+    one, other = (order.gather(-1, at[:, None]).squeeze(-1) for at in (best.one, best.other))
+    return FarthestWeights(one, other, best.share, best.jsd)
 
 
 def _best_point(
@@ -166,10 +152,9 @@ def _best_point(
     """The lightest single token inside the slab; JSD −1 where there is none."""
     inside = (s >= low[:, None]) & (s <= high[:, None])
     inside &= torch.arange(q.shape[1], device=q.device) < length[:, None]
-    found = inside.any(-1)
     first = inside.int().argmax(-1)  # tokens are sorted by q, so the first is the farthest
     away = jsd_to_point(q.gather(-1, first[:, None]).squeeze(-1).clamp(max=1.0))
-    away = torch.where(found, away, torch.full_like(away, -1.0))
+    away = away.masked_fill(~inside.any(-1), -1.0)
     return FarthestWeights(first, first.clone(), torch.ones_like(away), away)
 
 

@@ -67,7 +67,7 @@ def kendall(ranks: Int[Tensor, "B K T"], mask: Bool[Tensor, "B T"]) -> Concordan
     0.333
     """
     ranks = ranks.masked_fill(~mask[:, None], -1)
-    n, size = mask.sum(-1), _group_sizes(ranks)
+    n, size = mask.sum(-1), group_sizes(ranks)
     tie_pairs = (size * (size - 1) // 2).sum(-1)
     balance = _balance(ranks, n)
     untied = ((n * (n - 1) // 2)[:, None] - tie_pairs).double().sqrt()
@@ -168,7 +168,7 @@ def _pair_signs(
             yield rows, (ranks[rows, :, None] - others).clamp_(-1.0, 1.0).flatten(2)
 
 
-def _group_sizes(ranks: Int[Tensor, "*batch T"]) -> Int64[Tensor, "*batch T"]:
+def group_sizes(ranks: Int[Tensor, "*batch T"]) -> Int64[Tensor, "*batch T"]:
     """How many tokens have rank 0, 1, …, T − 1."""
     index = ranks.long() + 1  # −1, outside the mask, is counted first and dropped
     sizes = index.new_zeros(*index.shape[:-1], index.shape[-1] + 1)
@@ -179,7 +179,7 @@ def _centred_ranks(
     ranks: Int[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"]
 ) -> Float64[Tensor, "*batch T"]:
     """Average ranks 1 … n minus their mean (n + 1)/2; 0 outside the mask."""
-    sizes = _group_sizes(ranks)
+    sizes = group_sizes(ranks)
     average = sizes.cumsum(-1) - (sizes - 1) / 2.0
     middle = (mask.sum(-1, keepdim=True) + 1) / 2.0
     return (average.gather(-1, ranks.clamp(min=0)) - middle).masked_fill(~mask, 0.0).double()
@@ -189,7 +189,7 @@ def top_k_places(
     ranks: Int[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"], *, k: int | Int[Tensor, "..."]
 ) -> Float64[Tensor, "*batch T"]:
     """The share of each token in the k top places; tied tokens divide the free places evenly."""
-    sizes = _group_sizes(ranks)
+    sizes = group_sizes(ranks)
     above = mask.sum(-1, keepdim=True) - sizes.cumsum(-1)
     share = ((k - above).double() / sizes.clamp(min=1)).clamp(0.0, 1.0)
     return share.gather(-1, ranks.clamp(min=0)).masked_fill(~mask, 0.0)

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from heedful.numerics.tensor.ranking import ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE, top_k_places
+from heedful.numerics.tensor.ranking import group_sizes, top_k_places
 
 
 def average_precision(
@@ -24,10 +24,9 @@ def average_precision(
     >>> round(average_precision(ranks, marked).item(), 3)
     0.833
     """
-    spread = marked.expand_as(ranks)
-    words, hits = (_by_rank(ranks, counted) for counted in (ranks >= 0, spread))
+    words, hits = (group_sizes(each).double() for each in (ranks, ranks.masked_fill(~marked, -1)))
     passed, correct = (counts.flip(-1).cumsum(-1).flip(-1) for counts in (words, hits))
-    total = spread.sum(-1, keepdim=True)
+    total = marked.sum(-1, keepdim=True)
     return (hits * correct / passed.clamp(min=1.0) / total).sum(-1)
 
 
@@ -76,19 +75,6 @@ def span_f1(
     return (2 * right / spans.double()).masked_fill(~marked.any(-1), torch.nan)
 
 
-def sign_agreement(
-    scores: Float64[Tensor, "K B W"], human_scores: Float64[Tensor, "B W"]
-) -> Float64[Tensor, "K B"]:
-    """The share of words whose score has the sign of the human score; NaN if no word counts.
-
-    Only words count whose score and human score are not 0.
-    """
-    least = RELATIVE_TOLERANCE * scores.abs().amax(-1, keepdim=True) + ABSOLUTE_TOLERANCE
-    counted = (scores.abs() > least) & (human_scores != 0)
-    same = counted & ((scores > 0) == (human_scores > 0))
-    return same.sum(-1).double() / counted.sum(-1)
-
-
 def words_in_share(words: Int[Tensor, "B"], share: float) -> Int[Tensor, "B"]:
     """The number of words in a share, rounded half up, at least one and at most all.
 
@@ -99,12 +85,6 @@ def words_in_share(words: Int[Tensor, "B"], share: float) -> Int[Tensor, "B"]:
     return torch.minimum(near.clamp(min=1), words)
 
 
-def _by_rank(ranks: Int[Tensor, "K B W"], counted: Bool[Tensor, "K B W"]) -> Float64[Tensor, "..."]:
-    """How many of the counted words have rank 0, 1, …"""
-    counts = torch.zeros(*ranks.shape[:-1], ranks.shape[-1] + 1, dtype=torch.float64)
-    return counts.scatter_add(-1, ranks + 1, counted.double())[..., 1:]
-
-
 def _starts(here: Bool[Tensor, "*K W"]) -> Bool[Tensor, "*K W"]:
     """True at the first word of each span."""
     return here & ~pad(here, (1, 0))[..., :-1]
@@ -112,7 +92,5 @@ def _starts(here: Bool[Tensor, "*K W"]) -> Bool[Tensor, "*K W"]:
 
 def _run_sizes(here: Bool[Tensor, "*K W"]) -> Int[Tensor, "*K W"]:
     """For each word the length of its span; 0 outside of spans."""
-    number = _starts(here).long().cumsum(-1).masked_fill(~here, 0)
-    counts = torch.zeros(*here.shape[:-1], here.shape[-1] + 1, dtype=torch.long)
-    counts = counts.scatter_add(-1, number, here.long())
-    return counts.gather(-1, number).masked_fill(~here, 0)
+    number = _starts(here).long().cumsum(-1).masked_fill(~here, 0) - 1
+    return group_sizes(number).gather(-1, number.clamp(min=0)).masked_fill(~here, 0)

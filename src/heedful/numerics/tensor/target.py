@@ -1,6 +1,6 @@
 """The explained value of an output: probability, log-odds or logit of the target class."""
 
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -9,10 +9,8 @@ from torch import Tensor
 TargetValue = Literal["probability", "log_odds", "logit"]
 """Logits are defined up to a constant that all classes share, and a model of two classes may fix
 one of them at 0. Probability and log-odds do not depend on it."""
-TARGET_VALUES: tuple[TargetValue, ...] = get_args(TargetValue)
 LinearTargetValue = Literal["log_odds", "logit"]
 """The values that are weighted sums of the logits; the probability is not."""
-LINEAR_TARGET_VALUES: tuple[LinearTargetValue, ...] = get_args(LinearTargetValue)
 
 
 def target_value(
@@ -50,14 +48,10 @@ def logit_direction(
     return chosen - rivals
 
 
-def log_odds_slope(
-    logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"], of: TargetValue
-) -> Float[Tensor, "*K"]:
-    """The derivative of the value by the log-odds: p(1 − p) for the probability, 1 for log-odds.
+def log_odds_slope(logits: Float[Tensor, "*K C"], target: Int[Tensor, "*K"]) -> Float[Tensor, "*K"]:
+    """The derivative p(1 − p) of the probability by the log-odds.
 
     So the gradient of the probability is that of the log-odds times one factor per text.
     """
     odds = target_value(logits, target, "log_odds")
-    if of == "probability":
-        return odds.sigmoid() * (-odds).sigmoid()
-    return torch.ones_like(odds)
+    return odds.sigmoid() * (-odds).sigmoid()

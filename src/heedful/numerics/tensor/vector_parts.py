@@ -12,6 +12,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from heedful.numerics.tensor.distributions import normalise_weights
+
 
 @dataclass(frozen=True, eq=False)
 class VectorParts:
@@ -31,8 +33,7 @@ class VectorParts:
     def key_parts(self, size: int) -> Iterator[Float[Tensor, "B S Q D"]]:
         """The parts of every position, for `size` tokens at a time."""
         weights = self.weights.permute(0, 3, 2, 1).contiguous()
-        places = torch.arange(weights.shape[1])
-        for some in torch.split(places, size):
+        for some in torch.split(torch.arange(weights.shape[1]), size):
             parts = weights[:, some] @ self.added[:, some]
             parts[:, some - some[0], some] += self.residual[:, some]
             yield parts
@@ -70,6 +71,6 @@ def normalise_rows(contributions: Float[Tensor, "B Q K"]) -> Float[Tensor, "B Q 
     tensor([[[0.2500, 0.7500],
              [0.0000, 1.0000]]])
     """
-    total = contributions.sum(-1, keepdim=True)
     own = torch.eye(contributions.shape[-1]).to(contributions)
-    return torch.where(total > 0, contributions / torch.where(total > 0, total, 1.0), own)
+    defined = contributions.sum(-1, keepdim=True) > 0
+    return torch.where(defined, normalise_weights(contributions), own)

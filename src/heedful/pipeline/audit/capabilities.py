@@ -15,7 +15,7 @@ from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.pipeline.audit.job import run_job
-from heedful.training.variants.context import read_recipe
+from heedful.training.variants.models import read_recipe
 
 PROBE_TEXT = (
     "a film that is so fine , and in places so very dull , that nobody could say why it works"

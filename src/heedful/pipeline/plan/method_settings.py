@@ -13,7 +13,7 @@ from heedful.checks.requested_methods import (
 )
 from heedful.core.errors import ConfigError
 from heedful.methods import methods
-from heedful.methods.prerequisites import missing_prerequisite, ready_methods
+from heedful.methods.base import missing_prerequisite, ready_methods
 from heedful.pipeline.explain.request import resolve_methods
 
 SettingsTables = Mapping[str, Mapping[str, Any]]

@@ -1,7 +1,7 @@
 """Retraining in an audit: train the variants that checks request, then run the checks."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import blake2b
@@ -40,7 +40,8 @@ from heedful.pipeline.retrain.training_data import (
 )
 from heedful.pipeline.retrain.worker import new_variant_store, train_or_refuse, write_worker_input
 from heedful.training.fit import split_dev
-from heedful.training.variants.context import EncodedTexts, read_recipe
+from heedful.training.variants.models import read_recipe
+from heedful.training.variants.texts import EncodedTexts
 from heedful.training.variants.variant_store import VariantStore, dependency_order
 from heedful.training.variants.variants import GuidedVariant, Variant, variant_to_dict
 
@@ -93,58 +94,46 @@ def run_retraining(
     store: RunStore, jobs: Sequence[AnyJob], audit: AuditInputs, callbacks: Callbacks
 ) -> None:
     """Train the variants that the checks of unfinished jobs request, and run these checks."""
-    todo = [job for job in jobs if isinstance(job, DatasetJob) and not store.done(job)]
-    if not todo:
-        return
-    plan, checks, labels = audit.plan, retraining_checks(audit.plan), audit.subject.labels
+    todo = {job.check: job for job in jobs if isinstance(job, DatasetJob) and not store.done(job)}
+    if todo:
+        for name, result in _run_checks(list(todo), audit, callbacks):
+            store.put_dataset_job(todo[name], result, audit.subject.labels)
+
+
+def _run_checks(
+    names: Sequence[str], audit: AuditInputs, callbacks: Callbacks
+) -> Iterator[tuple[str, JobResult]]:
     try:
         variant_store, base_seed = _open_variant_store(audit)
     except NotApplicable as reason:
-        for job in todo:
-            result = _refused_result(job.check, str(reason))
-            store.put_dataset_job(job, result, labels)
+        yield from ((name, _refused_result(name, str(reason))) for name in names)
         return
-    texts = EncodedTexts(audit.subject, list(audit.data), plan.min_words, mark_hidden_words)
+    plan, checks = audit.plan, retraining_checks(audit.plan)
     context = RetrainingContext(
         audit.subject,
-        texts,
+        EncodedTexts(audit.subject, list(audit.data), plan.min_words, mark_hidden_words),
         variant_store.dev,
         variant_store.trained,
         plan.seed,
         plan.max_batch_tokens,
         base_seed=base_seed,
     )
-    requested, refused = _requested_variants(
-        {job.check: checks[job.check] for job in todo}, context
-    )
-    ordered = dependency_order([one for many in requested.values() for one in many])
-    impossible = _train_missing(variant_store, ordered, audit, callbacks)
-    for name, variants in requested.items():
-        if why := next((impossible[one] for one in variants if one in impossible), None):
-            refused[name] = why
-    for job in todo:
-        check = checks[job.check]
-        if job.check in refused:
-            result = _refused_result(job.check, refused[job.check])
-        else:
-            callbacks.progress(0, 1, f"evaluating retrained models: {job.check}")
-            records = [variant_store.record(one) for one in dependency_order(requested[job.check])]
-            result = _run_check(job.check, check, context, records)
-        store.put_dataset_job(job, result, labels)
-
-
-def _requested_variants(
-    checks: Mapping[str, RetrainingCheck], context: RetrainingContext
-) -> tuple[dict[str, Sequence[Variant]], dict[str, str]]:
-    """The variants that each check requests, and why some checks cannot be run."""
-    requested: dict[str, Sequence[Variant]] = {}
-    refused: dict[str, str] = {}
-    for name, check in checks.items():
+    requested, refused = dict[str, list[Variant]](), dict[str, str]()
+    for name in names:
         try:
-            requested[name] = check.variants(context)
+            requested[name] = dependency_order(checks[name].variants(context))
         except NotApplicable as reason:
             refused[name] = str(reason)
-    return requested, refused
+    every = dependency_order([one for many in requested.values() for one in many])
+    untrained = _train_missing(variant_store, every, audit, callbacks)
+    for name in names:
+        reasons = (untrained[one] for one in requested.get(name, ()) if one in untrained)
+        if why := refused.get(name) or next(reasons, None):
+            yield name, _refused_result(name, why)
+        else:
+            callbacks.progress(0, 1, f"evaluating retrained models: {name}")
+            records = map(variant_store.record, requested[name])
+            yield name, _run_check(name, checks[name], context, list(records))
 
 
 def _open_variant_store(audit: AuditInputs) -> tuple[VariantStore, int]:
@@ -195,10 +184,10 @@ def _train_missing(
         raise ConfigError(
             f"--retrained and --out are both {variant_store.folder}; they must differ."
         )
+    workers = RetrainingSettings.of(audit.plan.retraining).workers or available_cores()
     with lock_folder(variant_store.folder, "--retrained"):
         # checked again under the lock: another process may have trained some
         todo = [one for one in variants if not variant_store.done(one)]
-        workers = RetrainingSettings.of(audit.plan.retraining).workers or available_cores()
         workers = min(workers, len(todo))
         callbacks.announce(
             describe_retraining_cost(variant_store, todo, len(variants) - len(todo), workers)

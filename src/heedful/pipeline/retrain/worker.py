@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from heedful.models.load import load_subject
 from heedful.models.protocols import HasFingerprint, Subject
 from heedful.models.recurrent.model_folder import load_model, save_model
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.training.variants.context import EncodedTexts
+from heedful.training.variants.texts import EncodedTexts
 from heedful.training.variants.variant_store import VariantStore
 from heedful.training.variants.variants import Variant, variant_from_dict
 
@@ -106,24 +106,22 @@ def _write_examples(examples: Sequence[Example], draft: str) -> None:
 
 
 def _read_examples(path: Path) -> list[Example]:
-    examples = []
     with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            raw = json.loads(line)
-            for name in ("tokens", "rationale", "word_scores", "candidates"):
-                raw[name] = None if raw[name] is None else tuple(raw[name])
-            examples.append(Example(**raw))
-    return examples
+        return [Example(**_with_tuples(json.loads(line))) for line in lines]
+
+
+def _with_tuples(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with tuples, which JSON writes as lists."""
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in row.items()}
 
 
 def open_worker(input_file: str) -> TaskFunction:
     """The function that trains one variant in a worker process."""
-    variant_store: VariantStore | None = None
+    open_store = cache(partial(read_worker_input, Path(input_file)))
 
     def train(raw: dict[str, Any], report_progress: ReportProgress) -> str | None:
-        nonlocal variant_store
         try:
-            variant_store = variant_store or read_worker_input(Path(input_file))
+            variant_store = open_store()
         except REFUSALS as reason:
             return str(reason)
         return train_or_refuse(variant_store, variant_from_dict(raw), report_progress)

@@ -21,7 +21,7 @@ from heedful.core.records import (
 )
 from heedful.numerics.stats.bootstrap import Place, estimate_means, estimate_place
 from heedful.numerics.stats.crossed_bootstrap import (
-    equivalence,
+    below_margin_p,
     estimate_from_draws,
     mean_over_seeds,
     median_over_seeds,
@@ -199,9 +199,10 @@ class _CheckEstimates:
         gain, margin = MeasureKey(self.spec.name, "gain"), getattr(self.check, "margin", None)
         if margin is not None and gain in draws:
             n = found[gain].n
-            tests = equivalence(draws[gain], margin, n=n)
-            found[gain._replace(measure="p_not_worse")] = Estimate(tests.not_more, NAN, NAN, n)
-            found[gain._replace(measure="p_equivalent")] = Estimate(tests.p, NAN, NAN, n)
+            gains = draws[gain], -draws[gain]
+            p, p_other = (below_margin_p(one, margin, n=n) for one in gains)
+            found[gain._replace(measure="p_not_worse")] = Estimate(p, NAN, NAN, n)
+            found[gain._replace(measure="p_equivalent")] = Estimate(max(p, p_other), NAN, NAN, n)
         return found
 
     def _draws(

@@ -1,7 +1,7 @@
 """Subjects built from a table of numbers per word, without and with a question."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -11,13 +11,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.core.batch import Batch, Encoded, collate
+from heedful.core.batch import Batch, Encoded
 from heedful.core.errors import DataError
-from heedful.core.values import Decoder, Example, Forward, QueryDecoder
-from heedful.numerics.tensor.distributions import masked_softmax
+from heedful.core.values import Decoder, Example, QueryDecoder
 from heedful.planted.case import Setting, WordNumbers
-from heedful.planted.hand_built import log_odds_decoder
-from heedful.planted.texts import QUESTION_WORD_SHIFT, QUESTIONS, TONES, encode_word_ids
+from heedful.planted.texts import QUESTION_WORD_SHIFT, QUESTIONS, TONES
+from heedful.planted.word_subject import WordSubject, log_odds_decoder
 
 StateReader = Callable[[Float[Tensor, "B T K"], Bool[Tensor, "B T"]], Float[Tensor, "B T D"]]
 """From the words' numbers to states: [score, log-odds, log-odds that bypass attention if any]."""
@@ -27,14 +26,13 @@ ANSWER_MARGIN = 3.0  # half the distance in logits from a question's answers to 
 
 
 @dataclass(frozen=True, eq=False)
-class ComposedSubject:
+class ComposedSubject(WordSubject):
     """Logits (0, z): z is the attended log-odds of the states plus those that bypass attention."""
 
     setting: Setting
     table: Float[Tensor, "V K"]
     read: StateReader
     labels: tuple[str, ...] = ("negative", "positive")
-    architecture = "recurrent"
 
     @property
     def family(self) -> str:
@@ -45,32 +43,14 @@ class ComposedSubject:
         """sha256 over the setting and the table."""
         return sha256(f"{self.setting}".encode() + self.table.numpy().tobytes()).hexdigest()
 
-    def encode(self, example: Example) -> Encoded:
-        """Encode words by their number: w7 has id 7."""
-        return encode_word_ids(example)
+    def states(self, batch: Batch, vectors: Float[Tensor, "B T K"]) -> Float[Tensor, "B T D"]:
+        """The states as `read` computes them."""
+        return self.read(vectors, batch.mask)
 
-    def batch(self, encoded: Sequence[Encoded]) -> Batch:
-        """Pad with word 0, masked out."""
-        return collate(encoded)
-
-    def embed(self, batch: Batch) -> Float[Tensor, "B T K"]:
-        """The numbers of each word."""
-        return self.table[batch.ids]
-
-    def forward(self, batch: Batch, embedded: Float[Tensor, "B T K"] | None = None) -> Forward:
-        """Read the states; attention is the softmax of their first number."""
-        vectors = self.embed(batch) if embedded is None else embedded
-        states = self.read(vectors, batch.mask)
-        weights = masked_softmax(states[..., 0], batch.mask)
-        return Forward(_decoder(states)(weights), weights, states)
-
-    def decoder(self, batch: Batch, forward: Forward) -> Decoder:  # noqa: ARG002
-        """Linear in the attended state, plus the log-odds that bypass attention."""
-        return _decoder(forward.states)
-
-
-def _decoder(states: Float[Tensor, "B T D"]) -> Decoder:
-    return log_odds_decoder(states) if states.shape[-1] == 2 else BypassDecoder(states)
+    def state_decoder(self, batch: Batch, states: Float[Tensor, "B T D"]) -> Decoder:
+        """Linear in the attended state, plus the log-odds that bypass attention if any."""
+        bypasses = states.shape[-1] > 2
+        return BypassDecoder(states) if bypasses else super().state_decoder(batch, states)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +98,7 @@ def sum_neighbours(values: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> F
 
 
 @dataclass(frozen=True, eq=False)
-class QuestionSubject:
+class QuestionSubject(WordSubject):
     """A subject that reads a question with each text; the role of a word depends on the question.
 
     For every question it is one of `parts`, under the decoder of the question-answering model of
@@ -153,7 +133,7 @@ class QuestionSubject:
         return digest.hexdigest()
 
     @cached_property
-    def table(self) -> Float[Tensor, "V _"]:
+    def table(self) -> Float[Tensor, "V _"]:  # type: ignore[override]
         """The numbers of every word under each question, concatenated."""
         parts = enumerate(self.parts)
         return torch.cat([one.table.roll(-QUESTION_WORD_SHIFT * k, 0) for k, one in parts], dim=1)
@@ -167,33 +147,19 @@ class QuestionSubject:
                 f"t{TONES - 1}; row {example.index} has {example.pair!r}."
             )
         query = 1 + int(match[1]), 1 + int(match[2])  # 0 is padding
-        return replace(encode_word_ids(example), query=query, question=example.pair)
+        return replace(super().encode(example), query=query, question=example.pair)
 
-    def batch(self, encoded: Sequence[Encoded]) -> Batch:
-        """Pad with word 0, masked out."""
-        return collate(encoded)
-
-    def embed(self, batch: Batch) -> Float[Tensor, "B T E"]:
-        """The numbers of each word, under all questions."""
-        return self.table[batch.ids]
-
-    def forward(self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None) -> Forward:
-        """Read the states for the question; attention is the softmax of their first number."""
-        vectors = self.embed(batch) if embedded is None else embedded
-        one_hot = self._question_one_hot(batch)
+    def states(self, batch: Batch, vectors: Float[Tensor, "B T E"]) -> Float[Tensor, "B T D"]:
+        """The states of the part that the question selects."""
         by_question = vectors.reshape(*batch.ids.shape, len(self.parts), -1)
-        states = self.parts[0].read(torch.einsum("btkc,bk->btc", by_question, one_hot), batch.mask)
-        weights = masked_softmax(states[..., 0], batch.mask)
-        return Forward(self._decoder(batch, states)(weights), weights, states)
-
-    def decoder(self, batch: Batch, forward: Forward) -> QueryDecoder:
-        """Not linear: f(z) between the question's two answers, all others far below."""
-        return self._decoder(batch, forward.states)
+        one_hot = self._question_one_hot(batch)
+        return self.parts[0].read(torch.einsum("btkc,bk->btc", by_question, one_hot), batch.mask)
 
     def _question_one_hot(self, batch: Batch) -> Float[Tensor, "B K"]:
         return torch.eye(len(self.parts), dtype=self.table.dtype)[_query(batch)[:, 0] - 1]
 
-    def _decoder(self, batch: Batch, states: Float[Tensor, "B T D"]) -> QueryDecoder:
+    def state_decoder(self, batch: Batch, states: Float[Tensor, "B T D"]) -> QueryDecoder:
+        """Not linear: f(z) between the question's two answers, all others far below."""
         one_hot = self._question_one_hot(batch)
         log_odds = states[..., 1, None] * one_hot[:, None] / self.scale
         tone = self.tones[_query(batch)[:, 1] - 1, None] * one_hot / self.scale

@@ -4,9 +4,8 @@ For word-wise states, z = Σ αₜ·sₜ with learnt weights: deleting word t mo
 αₜ / (1 − αₜ) · |sₜ − z|.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -51,8 +50,7 @@ class TrainedKind:
     train: TrainSubject
 
 
-_KINDS: dict[str, TrainedKind] = {}
-TRAINED_KINDS: Mapping[str, TrainedKind] = MappingProxyType(_KINDS)
+TRAINED_KINDS: dict[str, TrainedKind] = {}
 
 
 def _trained_kind(
@@ -62,7 +60,7 @@ def _trained_kind(
 
     def add(train: TrainSubject) -> TrainSubject:
         truth = make_truth(used=used, ranks=ranks, exclusive=exclusive)
-        _KINDS[name] = TrainedKind(truth, train)
+        TRAINED_KINDS[name] = TrainedKind(truth, train)
         return train
 
     return add

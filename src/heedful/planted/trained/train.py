@@ -17,7 +17,7 @@ from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary
 from heedful.planted.texts import CUE_WORDS, VOCABULARY_SIZE, WORDS, draw_text
 from heedful.training.fit import init_recurrent_subject
 from heedful.training.recipe import Recipe
-from heedful.training.variants.context import single_thread
+from heedful.training.variants.variants import single_thread
 
 TRAINED_VERSION = 1  # raise it with every change of a kind, a text or a truth
 TRAINED_LENGTHS = (10, 20)  # mean number of words that a small BiLSTM learns in a second

@@ -31,7 +31,7 @@ from heedful.numerics.stats.classification_scores import accuracy, f1, roc_auc
 from heedful.pipeline.plan.plan import Plan
 from heedful.studies.run.grid import CELL_FILE, OWN_ATTENTION, StudyCell
 from heedful.training.fit import fit
-from heedful.training.loop.dev_scores import predict_probabilities
+from heedful.training.loop.predictions import predict_all
 from heedful.training.recipe import Recipe
 
 MODEL, RUN, TRAINED = "model", "run", "trained.json"
@@ -125,7 +125,7 @@ def _fit(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Map
 
 
 def _tune(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
-    from heedful.training.finetune import HISTORY_FILE, finetune
+    from heedful.training.fit import HISTORY_FILE, finetune
     from heedful.training.recipe import FineTuning
 
     finetune(train, dev, FineTuning(cell.encoder, seed=cell.seed, **cell.recipe), out=out)
@@ -135,7 +135,7 @@ def _tune(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Ma
 
 def _performance(subject: Subject, texts: Sequence[Encoded]) -> dict[str, float]:
     """Accuracy, and for two classes F1 of the second class and ROC-AUC."""
-    outputs = predict_probabilities(subject, texts).numpy()
+    outputs = predict_all(subject, texts).probabilities.numpy()
     gold = np.array([one.label for one in texts])
     scores = {"accuracy": accuracy(outputs.argmax(1), gold)}
     if outputs.shape[1] == 2:

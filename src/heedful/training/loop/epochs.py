@@ -1,23 +1,78 @@
 """The epoch loop: early stopping, and a checkpoint after each epoch to resume from."""
 
+import json
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from torch import Tensor
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
 
-from heedful.core.atomic_files import remove_drafts
-from heedful.core.errors import ConfigError
+from heedful.core.atomic_files import remove_drafts, remove_file, save_atomic
+from heedful.core.batch import Encoded
+from heedful.core.errors import ConfigError, RunError
+from heedful.core.rng import generator
+from heedful.core.settings import PositiveInt, check_on_init
 from heedful.core.timing import Progress
-from heedful.training.loop.checkpoint import (
-    TrainingIdentity,
-    TrainingState,
-    load_checkpoint,
-    save_checkpoint,
-)
+
+CHECKPOINT_FILE = "checkpoint.safetensors"
+CHECKPOINT_SCHEMA = 1
+TrainingIdentity = Mapping[str, Any]  # everything that the result depends on, as JSON
 
 
+@dataclass(eq=False)
+class TrainingState:
+    """Everything that training changes; random draws are not part of it: seed and epoch fix them.
+
+    `sessions` counts the processes that worked on this run: 1 plus the number of resumptions.
+    """
+
+    model: nn.Module
+    optimiser: torch.optim.Optimizer
+    scores: list[float] = field(default_factory=list)
+    accuracies: list[float] = field(default_factory=list)
+    best: dict[str, Tensor] = field(default_factory=dict)
+    seconds: float = 0.0
+    sessions: int = 1
+
+    @property
+    def selection_keys(self) -> list[tuple[float, float]]:
+        """The keys that epochs are compared by: score, then accuracy to break ties.
+
+        ROC-AUC reaches 1 once the classes are separated, long before the accuracy does.
+        """
+        return list(zip(self.scores, self.accuracies, strict=True))
+
+    @property
+    def best_epoch(self) -> int:
+        """The first of the best epochs, counted from 0."""
+        return self.selection_keys.index(max(self.selection_keys))
+
+    def summary(self) -> dict[str, Any]:
+        """Scores and cost, as recorded in a model's history."""
+        return {
+            "dev_scores": list(self.scores),
+            "dev_accuracies": list(self.accuracies),
+            "best_epoch": self.best_epoch + 1,
+            "cpu_seconds": round(self.seconds, 1),
+            "sittings": self.sessions,
+        }
+
+    def record_epoch(self, score: float, accuracy: float) -> None:
+        """Append the scores of a finished epoch; copy its weights if it is the best so far."""
+        self.scores.append(score)
+        self.accuracies.append(accuracy)
+        if self.best_epoch == len(self.scores) - 1:
+            self.best = _copy_weights(self.model)
+
+
+@check_on_init
 @dataclass(frozen=True)
 class EarlyStopping:
     """Stop after `epochs`, or after `patience` epochs without a better dev score.
@@ -26,13 +81,9 @@ class EarlyStopping:
     training, since no later epoch can be better. Without `patience` all epochs run.
     """
 
-    epochs: int
-    patience: int | None = None
+    epochs: PositiveInt
+    patience: PositiveInt | None = None
     ceiling: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.epochs < 1 or (self.patience is not None and self.patience < 1):
-            raise ConfigError(f"epochs and patience must be at least 1; got {self}.")
 
     @property
     def doubled(self) -> "EarlyStopping":
@@ -58,42 +109,134 @@ class EarlyStopping:
         return len(state.scores) >= self.epochs or self.has_plateaued(state)
 
 
-@runtime_checkable
-class EpochTrainer(Protocol):
-    """Runs single epochs."""
-
-    def epoch(self, number: int, state: TrainingState, progress: Progress) -> None:
-        """Visit every training text once, then record the dev score in the state."""
-        ...
-
-
 @dataclass(frozen=True)
-class CheckpointFolder:
-    """Where checkpoints are written, and the identity of the training run they belong to."""
+class Checkpoint:
+    """A file that an interrupted training run resumes from, with the identity of that run."""
 
     folder: Path
     identity: TrainingIdentity
 
+    @property
+    def path(self) -> Path:
+        """The checkpoint file."""
+        return self.folder / CHECKPOINT_FILE
+
+    def save(self, state: TrainingState) -> None:
+        """Write the state atomically: the previous file stays until the new one is complete."""
+        tensors = {f"model.{name}": one for name, one in _copy_weights(state.model).items()}
+        if state.best_epoch != len(state.scores) - 1:
+            tensors |= {f"best.{name}": one for name, one in state.best.items()}
+        for number, own in state.optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser.{number}.{name}": one.clone() for name, one in own.items()}
+        header = {
+            "schema": CHECKPOINT_SCHEMA,
+            "identity": self.identity,
+            "scores": state.scores,
+            "accuracies": state.accuracies,
+            "seconds": state.seconds,
+            "sittings": state.sessions,
+        }
+        save_atomic(self.path, partial(_write_safetensors, tensors, json.dumps(header)))
+
+    def restore(self, state: TrainingState) -> None:
+        """Restore the state from the file, if there is one."""
+        if not self.path.exists():
+            return
+        try:
+            with safe_open(self.path, framework="pt") as file:
+                header = json.loads(file.metadata()["training"])
+                if header["schema"] != CHECKPOINT_SCHEMA:
+                    raise ValueError(f"its schema is {header['schema']!r}, not {CHECKPOINT_SCHEMA}")
+                self._require_same_run(header["identity"])
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            _restore_state(state, header, tensors)
+        except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+            raise RunError(
+                f"Training cannot resume from {self.path}: {error}. Remove the file to start again."
+            ) from error
+
+    def delete(self) -> None:
+        """Remove the file of a finished training run."""
+        remove_file(self.path)
+
+    def _require_same_run(self, saved: TrainingIdentity) -> None:
+        expected = json.loads(json.dumps(self.identity))
+        differing = [
+            key for key in dict.fromkeys((*expected, *saved)) if saved.get(key) != expected.get(key)
+        ]
+        if differing:
+            raise RunError(
+                f"{self.path} belongs to another training run: it differs in "
+                f"{', '.join(differing)}. Give the same settings to resume that run, choose "
+                "another --out, or remove the file."
+            )
+
+
+def _restore_state(
+    state: TrainingState, header: Mapping[str, Any], tensors: Mapping[str, Tensor]
+) -> None:
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimiser": {}}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition(".")
+        parts[part][rest] = tensor
+    state.model.load_state_dict(parts["model"])
+    own: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in parts["optimiser"].items():
+        number, _, rest = name.partition(".")
+        own.setdefault(int(number), {})[rest] = tensor
+    groups = state.optimiser.state_dict()["param_groups"]
+    state.optimiser.load_state_dict({"state": own, "param_groups": groups})
+    state.scores, state.accuracies = list(header["scores"]), list(header["accuracies"])
+    state.best = parts["best"] or _copy_weights(state.model)
+    state.seconds, state.sessions = float(header["seconds"]), int(header["sittings"]) + 1
+
+
+def _copy_weights(model: nn.Module) -> dict[str, Tensor]:
+    """Copies, because safetensors refuses two tensors that share memory."""
+    return {name: one.detach().clone() for name, one in model.state_dict().items()}
+
+
+def _write_safetensors(tensors: dict[str, Tensor], header: str, draft: str) -> None:
+    try:
+        save_file(tensors, draft, metadata={"training": header})
+    except SafetensorError as error:  # safetensors raises this for a full disk, too
+        raise OSError(str(error)) from error
+
 
 def run_epochs(
-    trainer: EpochTrainer,
+    epoch: Callable[[int, TrainingState, Progress], None],
     state: TrainingState,
     stopping: EarlyStopping,
     *,
-    checkpoint: CheckpointFolder | None,
+    checkpoint: Checkpoint | None,
     progress: Progress,
 ) -> None:
-    """Train until `stopping` ends it; with `checkpoint`, resume and save after each epoch."""
+    """Train until `stopping` ends it; with `checkpoint`, resume and save after each epoch.
+
+    `epoch` visits every training text once, then records the dev score in the state.
+    """
     started = time.process_time()
     if checkpoint is not None:
         remove_drafts(checkpoint.folder)
-        load_checkpoint(state, checkpoint.folder, checkpoint.identity)
+        checkpoint.restore(state)
     while not stopping.should_stop(state):
-        trainer.epoch(len(state.scores), state, progress)
+        epoch(len(state.scores), state, progress)
         now = time.process_time()
         state.seconds, started = state.seconds + now - started, now
         if checkpoint is not None:
-            save_checkpoint(state, checkpoint.folder, checkpoint.identity)
+            checkpoint.save(state)
+
+
+def shuffled_batches(
+    encoded: Sequence[Encoded], epoch: int, *, batch: int, seed: int
+) -> Iterator[list[int]]:
+    """Batches of similar length: texts sorted with ± 10 % noise on lengths, batches shuffled."""
+    draw = generator(seed, f"training epoch {epoch}")
+    lengths = np.array([len(one.ids) for one in encoded])
+    order = np.argsort(lengths * draw.uniform(0.9, 1.1, len(encoded)), kind="stable")
+    cuts = [order[at : at + batch] for at in range(0, len(order), batch)]
+    for index in draw.permutation(len(cuts)):
+        yield cuts[index].tolist()
 
 
 def require_finite(value: Tensor, name: str, *, rate: float) -> None:
@@ -102,16 +245,3 @@ def require_finite(value: Tensor, name: str, *, rate: float) -> None:
         raise ConfigError(
             f"Training diverged: {name} is not finite. Choose a learning rate below {rate:g}."
         )
-
-
-def summarise_training(state: TrainingState, stopping: EarlyStopping) -> dict[str, Any]:
-    """The history of a training run; `plateau` is None where no early stopping was asked for."""
-    return {
-        "dev_scores": list(state.scores),
-        "dev_accuracies": list(state.accuracies),
-        "best_epoch": state.best_epoch + 1,
-        "epochs": len(state.scores),
-        "plateau": None if stopping.patience is None else stopping.has_plateaued(state),
-        "cpu_seconds": round(state.seconds, 1),
-        "sittings": state.sessions,
-    }

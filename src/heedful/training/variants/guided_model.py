@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float
@@ -15,12 +16,15 @@ from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import Vocabulary
 from heedful.training.fit import init_recurrent_subject
 from heedful.training.loop.predictions import Predictions
-from heedful.training.loop.recurrent_trainable import RecurrentTrainable
-from heedful.training.objectives import GuidedObjective, Objective, TokenWeights, pad_to_batch
+from heedful.training.loop.trainables import RecurrentTrainable
+from heedful.training.loop.trainer import Task
+from heedful.training.objectives import GuidedObjective, TokenWeights, pad_to_batch
 from heedful.training.recipe import Recipe
-from heedful.training.variants.context import EncodedTexts, TrainingContext
+from heedful.training.variants.models import TrainingContext
+from heedful.training.variants.texts import EncodedTexts
 
-GUIDES = ("uniform", "own", "base", "adversary")
+GuideName = Literal["uniform", "own", "base", "adversary"]
+GUIDES: tuple[GuideName, ...] = get_args(GuideName)
 
 
 def new_guided_model(
@@ -45,9 +49,7 @@ def new_guided_model(
     return RecurrentTrainable(subject, recipe)
 
 
-def guided_objective(
-    trainable: RecurrentTrainable, texts: EncodedTexts, source: Subject | None
-) -> tuple[list[Encoded], Objective]:
+def guided_task(trainable: RecurrentTrainable, texts: EncodedTexts, source: Subject | None) -> Task:
     """The texts as a word-wise model reads them, and the task under the weights of `source`."""
     encoded = encode_seen_words(trainable.subject, texts.encoded)
     task = trainable.task_objective(encoded)
@@ -62,23 +64,12 @@ def encode_seen_words(subject: RecurrentSubject, encoded: Sequence[Encoded]) -> 
 
     Questions are copied as they are: a guided model with questions has the other's vocabulary.
     """
-    return [
-        replace(
-            subject.encode(
-                Example(
-                    one.index,
-                    "",
-                    one.label,
-                    one.seen_words,
-                    pair=None if one.query is None else "",
-                )
-            ),
-            query=one.query,
-            question=one.question,
-            allowed=one.allowed,
-        )
-        for one in encoded
-    ]
+    read = []
+    for one in encoded:
+        pair = None if one.query is None else ""
+        words = subject.encode(Example(one.index, "", one.label, one.seen_words, pair=pair))
+        read.append(replace(words, query=one.query, question=one.question, allowed=one.allowed))
+    return read
 
 
 def word_weights(encoded: Sequence[Encoded], predictions: Predictions) -> TokenWeights:

@@ -16,15 +16,18 @@ from heedful.core.timing import Progress, no_progress
 from heedful.models.protocols import Subject
 from heedful.models.recurrent.model_folder import load_model, save_model
 from heedful.models.recurrent.subject import RecurrentSubject
-from heedful.training.loop.checkpoint import delete_checkpoint
-from heedful.training.loop.epochs import CheckpointFolder
-from heedful.training.variants.context import (
-    EncodedTexts,
+from heedful.models.transformer.from_pretrained import load_pretrained
+from heedful.models.transformer.new_classifier import save_classifier
+from heedful.models.transformer.subject import TransformerSubject
+from heedful.training.loop.epochs import Checkpoint
+from heedful.training.variants.models import TrainingContext, UniformTransformer, convert_subject
+from heedful.training.variants.texts import EncodedTexts
+from heedful.training.variants.variants import (
     TrainedVariant,
-    TrainingContext,
-    single_thread,
+    Variant,
+    train_variant,
+    variant_to_dict,
 )
-from heedful.training.variants.variants import Variant, variant_to_dict
 
 VARIANT_FILE = "lesson.json"  # written last: a folder with this file holds a finished model
 MODELS_IN_MEMORY = 2  # most are used one at a time, guided models with their source
@@ -67,26 +70,22 @@ class VariantStore:
     def train_variant(self, variant: Variant, progress: Progress = no_progress) -> None:
         """Train the variant in this process, or resume its training."""
         key, folder = self.key(variant), self.variant_folder(variant)
+        checkpoint = Checkpoint(folder, {"lesson": key})
         context = TrainingContext(
             self.base,
             self.train,
             self.dev,
             lambda one: self.trained(one).subject,
             self.tuning,
-            CheckpointFolder(folder, {"lesson": key}),
+            checkpoint,
             progress,
         )
-        with single_thread():
-            trained = variant.train_variant(context)
+        trained = train_variant(variant, context)
         _save_variant(trained, folder)
-        record = {
-            "key": key,
-            "name": str(variant),
-            "lesson": variant_to_dict(variant),
-            **trained.record,
-        }
-        write_atomic(folder / VARIANT_FILE, json.dumps(record, indent=1))
-        delete_checkpoint(folder)
+        named = {"key": key, "name": str(variant), "lesson": variant_to_dict(variant)}
+        record = json.dumps({**named, **trained.record}, indent=1)
+        write_atomic(folder / VARIANT_FILE, record)
+        checkpoint.delete()
 
     def trained(self, variant: Variant) -> TrainedVariant:
         """The trained variant, loaded from its folder; the last few are kept in memory."""
@@ -117,10 +116,9 @@ def _save_variant(trained: TrainedVariant, folder: Path) -> None:
     if isinstance(trained.subject, RecurrentSubject):
         trained.subject.history.update(trained.record)
         save_model(trained.subject, folder)
-        return
-    from heedful.training.variants.transformer_variants import save_finetuned
-
-    save_finetuned(trained.subject, folder)
+    else:
+        assert isinstance(trained.subject, TransformerSubject)  # noqa: S101 - the only other kind
+        save_classifier(trained.subject, folder, extra_files={})
 
 
 def _read_record(folder: Path) -> dict[str, Any]:
@@ -135,10 +133,14 @@ def _read_record(folder: Path) -> dict[str, Any]:
 
 
 def _load_variant(folder: Path, base: Subject) -> TrainedVariant:
+    """Load a trained variant; a transformer with the precision and scope of the base model."""
     record = _read_record(folder)
     if (folder / "heedful.json").exists():
         return TrainedVariant(load_model(folder), record)
-    from heedful.training.variants.transformer_variants import load_finetuned
-
+    assert isinstance(base, TransformerSubject)  # noqa: S101 - the only other kind
     gc.collect()  # a transformers model has reference cycles: frees the one dropped before
-    return TrainedVariant(load_finetuned(folder, record["lesson"], base), record)
+    dtype = str(base.model.dtype).removeprefix("torch.")
+    subject = load_pretrained(folder, dtype=dtype, scope=base.scope)
+    if record["lesson"].get("attention") == "uniform":
+        subject = convert_subject(subject, UniformTransformer)
+    return TrainedVariant(subject, record)

@@ -4,203 +4,195 @@ A variant is data: equal variants of equal texts give equal models. Its JSON is 
 its folder, so that its field names must not change.
 """
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, get_args
 
 import torch
 
-from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError
 from heedful.core.registry import Registry
+from heedful.core.settings import check_on_init
+from heedful.models.protocols import Subject
 from heedful.training.fit import require_every_class
-from heedful.training.loop.epochs import EarlyStopping as EarlyStopping  # noqa: PLC0414 - for checks
-from heedful.training.loop.epochs import summarise_training
-from heedful.training.loop.trainer import Trainable, Trainer
+from heedful.training.loop.epochs import EarlyStopping
+from heedful.training.loop.trainer import Task, Trainable, Trainer
 from heedful.training.objectives import AdversaryObjective, DeceptionObjective, Objective
-from heedful.training.variants.context import EncodedTexts, TrainedVariant, TrainingContext
-from heedful.training.variants.guided_model import GUIDES, guided_objective, new_guided_model
-from heedful.training.variants.hidden_words import HiddenWords, placeholder_id
-from heedful.training.variants.masked_copy import RandomMasks, masking_token_id
-from heedful.training.variants.new_models import copied_model, fresh_model, with_blocked_words
+from heedful.training.recipe import NonNegativeFloat
+from heedful.training.variants.guided_model import GuideName, guided_task, new_guided_model
+from heedful.training.variants.models import (
+    TrainingContext,
+    copied_model,
+    fresh_model,
+    with_blocked_words,
+)
+from heedful.training.variants.texts import (
+    EncodedTexts,
+    HiddenWords,
+    RandomMasks,
+    masking_token_id,
+    placeholder_id,
+)
 
 variants = Registry("variant")
-STARTS = ("scratch", "base")
+Start = Literal["scratch", "base"]
+STARTS: tuple[Start, ...] = get_args(Start)
 RETRAINED_PACE = EarlyStopping(40, 5)
 ADVERSARY_PACE = EarlyStopping(80, 10)
 COPY_PACE = EarlyStopping(20, 5)
+Training = tuple[Trainable, Sequence[Task]]
+"""A model in training, with its training task and its dev task."""
 
 
-@runtime_checkable
-class Variant(Protocol):
-    """How to train a model; `needs` are the variants that it is trained from."""
+class Variant(ABC):
+    """How to train a model; the limits of `pace` do not bind a fine-tuning schedule."""
+
+    pace: EarlyStopping
 
     @property
-    def needs(self) -> tuple["Variant", ...]: ...
+    def needs(self) -> "tuple[Variant, ...]":
+        """The variants that it is trained from."""
+        return ()
 
-    @property
-    def pace(self) -> EarlyStopping: ...
-
-    def train_variant(self, context: TrainingContext) -> TrainedVariant: ...
-
-    def __str__(self) -> str: ...
-
-
-def _require_valid(start: str, weight: float) -> None:
-    if start not in STARTS:
-        raise ConfigError(f"start must be {' or '.join(STARTS)}, not {start!r}.")
-    if not weight >= 0:
-        raise ConfigError(f"weight must not be negative; got {weight}.")
+    @abstractmethod
+    def prepare(self, context: TrainingContext) -> Training:
+        """The model to train, with the texts and objectives of training and dev."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Training:
-    """The training of one variant: its model, its texts and its limits."""
+class TrainedVariant:
+    """A trained subject and the record of its training."""
 
-    trainable: Trainable
-    context: TrainingContext
-    pace: EarlyStopping
+    subject: Subject
+    record: dict[str, Any]
 
-    def on_task(self) -> TrainedVariant:
-        """Train on the labels of the texts of the context."""
-        return self.on_context(lambda texts: self.trainable.task_objective(texts.encoded))
 
-    def on_context(self, objective_for: Callable[[EncodedTexts], Objective]) -> TrainedVariant:
-        """Train on the texts of the context."""
-        return self.on([(texts.encoded, objective_for(texts)) for texts in self.context.splits])
-
-    def on(self, splits: Sequence[tuple[Sequence[Encoded], Objective]]) -> TrainedVariant:
-        """Train on the first texts, select on the second, each with its objective."""
-        (train_texts, train_objective), (dev_texts, dev_objective) = splits
-        subject, stopping = self.trainable.subject, self.trainable.limits(self.pace)
-        require_every_class(train_texts, subject.labels)
-        trainer = Trainer(
-            self.trainable, train_texts, dev_texts, train_objective, dev_objective, stopping
+def train_variant(variant: Variant, context: TrainingContext) -> TrainedVariant:
+    """Train on one thread; `plateau` in the record is None where no early stopping was asked."""
+    with single_thread():
+        trainable, (train, dev) = variant.prepare(context)
+        stopping = trainable.limits(variant.pace)
+        require_every_class(train[0], trainable.subject.labels)
+        state = Trainer(trainable, train, dev, stopping).train(
+            checkpoint=context.checkpoint, progress=context.progress
         )
-        state = trainer.train(checkpoint=self.context.checkpoint, progress=self.context.progress)
-        record = {**summarise_training(state, stopping), "torch": torch.__version__}
-        return TrainedVariant(subject, record)
+    plateau = None if stopping.patience is None else stopping.has_plateaued(state)
+    record = {**state.summary(), "epochs": len(state.scores), "plateau": plateau}
+    return TrainedVariant(trainable.subject, {**record, "torch": torch.__version__})
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Run torch on one thread: another order of sums would train another model."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @variants.register("retrained")
+@check_on_init
 @dataclass(frozen=True)
-class RetrainedVariant:
+class RetrainedVariant(Variant):
     """The base model's recipe with another seed, with its own or with uniform attention."""
 
     seed: int
-    attention: str = "own"
+    attention: Literal["own", "uniform"] = "own"
     pace: EarlyStopping = RETRAINED_PACE
-    needs = ()
 
-    def __post_init__(self) -> None:
-        if self.attention not in ("own", "uniform"):
-            raise ConfigError(f"attention must be own or uniform, not {self.attention!r}.")
-
-    def train_variant(self, context: TrainingContext) -> TrainedVariant:
-        """Train on the task."""
+    def prepare(self, context: TrainingContext) -> Training:
         model = fresh_model(context, self.seed, uniform=self.attention == "uniform")
-        return _Training(model, context, self.pace).on_task()
+        return model, _on_labels(model, context)
 
     def __str__(self) -> str:
         return f"{self.attention} attention, seed {self.seed}"
 
 
 @variants.register("adversary")
+@check_on_init
 @dataclass(frozen=True)
-class AdversaryVariant:
+class AdversaryVariant(Variant):
     """A model with the base model's predictions and attention as far from it as possible.
 
     `weight` is λ of the distance between the attentions.
     """
 
-    weight: float
-    start: str = "scratch"
+    weight: NonNegativeFloat
+    start: Start = "scratch"
     reverse: bool = False
     seed: int = 0
     pace: EarlyStopping = ADVERSARY_PACE
-    needs = ()
 
-    def __post_init__(self) -> None:
-        _require_valid(self.start, self.weight)
-
-    def train_variant(self, context: TrainingContext) -> TrainedVariant:
-        """Train on the base model's outputs and away from its attention."""
-        from_base = self.start == "base"
-        model = (
-            copied_model(context, perturb_seed=self.seed)
-            if from_base
-            else fresh_model(context, self.seed)
-        )
+    def prepare(self, context: TrainingContext) -> Training:
+        if self.start == "base":
+            model = copied_model(context, perturb_seed=self.seed)
+        else:
+            model = fresh_model(context, self.seed)
 
         def objective_for(texts: EncodedTexts) -> Objective:
             base = texts.base_predictions
             return AdversaryObjective(base.probabilities, base.attention, self.weight, self.reverse)
 
-        return _Training(model, context, self.pace).on_context(objective_for)
+        return model, _with_objective(objective_for, context)
 
     def __str__(self) -> str:
         return f"λ {self.weight:g} from {self.start}{', KL reversed' if self.reverse else ''}"
 
 
 @variants.register("guided")
+@check_on_init
 @dataclass(frozen=True)
-class GuidedVariant:
+class GuidedVariant(Variant):
     """A word-wise model with uniform attention, its own, the base model's or an adversary's."""
 
     seed: int
-    by: str
+    by: GuideName
     adversary: AdversaryVariant | None = None
     encoder: str = "average"
     pace: EarlyStopping = RETRAINED_PACE
 
     def __post_init__(self) -> None:
-        if self.by not in GUIDES:
-            raise ConfigError(f"by must be one of {', '.join(GUIDES)}, not {self.by!r}.")
         if (self.by == "adversary") != (self.adversary is not None):
             raise ConfigError("Give an adversary with by = adversary, and only with it.")
 
     @property
     def needs(self) -> tuple[Variant, ...]:
-        """The adversary whose attention is used."""
         return () if self.adversary is None else (self.adversary,)
 
-    def train_variant(self, context: TrainingContext) -> TrainedVariant:
-        """Train on the task under the given weights."""
+    def prepare(self, context: TrainingContext) -> Training:
         source = context.base if self.by == "base" else None
         if self.adversary is not None:
             source = context.trained(self.adversary)
         model = new_guided_model(context, self.seed, encoder=self.encoder, by=self.by)
-        return _Training(model, context, self.pace).on(
-            [guided_objective(model, texts, source) for texts in context.splits]
-        )
+        return model, [guided_task(model, texts, source) for texts in context.splits]
 
     def __str__(self) -> str:
         return f"guided by {self.by}, seed {self.seed}"
 
 
 @variants.register("deceived")
+@check_on_init
 @dataclass(frozen=True)
-class DeceptiveVariant:
+class DeceptiveVariant(Variant):
     """A model trained to predict the labels without attention on the hidden words.
 
     `worst` penalises the head with most attention on them instead of the mean over heads. With
     `blocked`, only the pooled token of a transformer attends to hidden words.
     """
 
-    weight: float
+    weight: NonNegativeFloat
     hidden: HiddenWords
-    start: str = "base"
+    start: Start = "base"
     worst: bool = False
     blocked: bool = True
     seed: int = 0
     pace: EarlyStopping = COPY_PACE
-    needs = ()
 
-    def __post_init__(self) -> None:
-        _require_valid(self.start, self.weight)
-
-    def train_variant(self, context: TrainingContext) -> TrainedVariant:
-        """Train on the task with a penalty on attention to the hidden words."""
+    def prepare(self, context: TrainingContext) -> Training:
         model = copied_model(context) if self.start == "base" else fresh_model(context, self.seed)
         if self.blocked:
             model = with_blocked_words(model, context, self.hidden)
@@ -209,77 +201,82 @@ class DeceptiveVariant:
             task, hidden = model.task_objective(texts.encoded), texts.hidden(self.hidden)
             return DeceptionObjective(task.gold, task.criterion, hidden, self.weight, self.worst)
 
-        return _Training(model, context, self.pace).on_context(objective_for)
+        return model, _with_objective(objective_for, context)
 
     def __str__(self) -> str:
         return f"deceiving, λ {self.weight:g} from {self.start}"
 
 
 @variants.register("without_words")
+@check_on_init
 @dataclass(frozen=True)
-class WithoutWordsVariant:
+class WithoutWordsVariant(Variant):
     """The base model's recipe on texts from which the hidden words are deleted."""
 
     hidden: HiddenWords
     seed: int = 0
     pace: EarlyStopping = RETRAINED_PACE
-    needs = ()
 
-    def train_variant(self, context: TrainingContext) -> TrainedVariant:
-        """Train on the task without the words."""
+    def prepare(self, context: TrainingContext) -> Training:
         model = fresh_model(context, self.seed)
         blank = placeholder_id(model.subject)
-        shortened = [texts.without(self.hidden, blank) for texts in context.splits]
-        return _Training(model, context, self.pace).on(
-            [(texts, model.task_objective(texts)) for texts in shortened]
-        )
+        return model, [model.task(one.without(self.hidden, blank)) for one in context.splits]
 
     def __str__(self) -> str:
         return f"without {self.hidden}, seed {self.seed}"
 
 
 @variants.register("shuffled")
+@check_on_init
 @dataclass(frozen=True)
-class ShuffledLabelsVariant:
-    """The base model's recipe on texts with permuted labels."""
+class ShuffledLabelsVariant(Variant):
+    """The base model's recipe on texts with permuted labels.
+
+    The model is to memorise them: epochs are selected on the training texts themselves.
+    """
 
     seed: int
     pace: EarlyStopping = RETRAINED_PACE
-    needs = ()
 
-    def train_variant(self, context: TrainingContext) -> TrainedVariant:
-        """Train to memorise the labels: epochs are selected on the training texts themselves."""
+    def prepare(self, context: TrainingContext) -> Training:
         texts = context.train.shuffled(self.seed)
         shuffled = replace(context, train=texts, dev=texts)
         model = fresh_model(shuffled, self.seed)
-        return _Training(model, shuffled, self.pace).on_task()
+        return model, _on_labels(model, shuffled)
 
     def __str__(self) -> str:
         return f"shuffled labels, seed {self.seed}"
 
 
 @variants.register("masked")
+@check_on_init
 @dataclass(frozen=True)
-class MaskedVariant:
+class MaskedVariant(Variant):
     """A copy of the base model, distilled on texts with randomly masked words."""
 
     holes: RandomMasks
     pace: EarlyStopping = COPY_PACE
-    needs = ()
 
-    def train_variant(self, context: TrainingContext) -> TrainedVariant:
-        """Train on the base model's outputs for whole texts."""
+    def prepare(self, context: TrainingContext) -> Training:
         model = copied_model(context)
         blank = masking_token_id(model.subject)
-        return _Training(model, context, self.pace).on(
-            [
-                (self.holes.masked_texts(texts.encoded, blank), self.holes.objective(texts))
-                for texts in context.splits
-            ]
-        )
+        return model, [
+            (self.holes.masked_texts(texts.encoded, blank), self.holes.objective(texts))
+            for texts in context.splits
+        ]
 
     def __str__(self) -> str:
         return f"a copy tuned on texts with holes, seed {self.holes.seed}"
+
+
+def _on_labels(model: Trainable, context: TrainingContext) -> list[Task]:
+    return [model.task(texts.encoded) for texts in context.splits]
+
+
+def _with_objective(
+    objective_for: Callable[[EncodedTexts], Objective], context: TrainingContext
+) -> list[Task]:
+    return [(texts.encoded, objective_for(texts)) for texts in context.splits]
 
 
 NESTED_TYPES = {

@@ -5,7 +5,7 @@ import pytest
 
 from heedful.numerics.stats.bootstrap import bootstrap_means
 from heedful.numerics.stats.crossed_bootstrap import (
-    equivalence,
+    below_margin_p,
     estimate_from_draws,
     mean_over_seeds,
     median_over_seeds,
@@ -89,16 +89,13 @@ def test_coverage_of_the_mean_over_seeds_and_texts():
     assert 84 <= held <= 100
 
 
-def test_equivalence_needs_both_sides():
+def test_only_a_difference_below_the_margin_is_significant():
     inside = np.linspace(-0.005, 0.005, 999)
-    assert equivalence(inside, 0.01, n=2000).p == pytest.approx(0.001)
-    above = inside + 0.02
-    tests = equivalence(above, 0.01, n=2000)
-    assert tests.not_more == 1.0
-    assert tests.not_less == pytest.approx(0.001)
-    assert tests.p == 1.0
+    assert below_margin_p(inside, 0.01, n=2000) == pytest.approx(0.001)
+    assert below_margin_p(inside - 0.02, 0.01, n=2000) == pytest.approx(0.001)
+    assert below_margin_p(inside + 0.02, 0.01, n=2000) == 1.0
     wide = np.linspace(-0.05, 0.05, 999)  # no difference to be seen is no equivalence
-    assert equivalence(wide, 0.01, n=2000).p == pytest.approx(0.4, abs=0.01)
+    assert below_margin_p(wide, 0.01, n=2000) == pytest.approx(0.4, abs=0.01)
 
 
 def test_texts_that_are_all_alike_prove_little_when_few():
@@ -109,12 +106,12 @@ def test_texts_that_are_all_alike_prove_little_when_few():
         for study in range(60):
             gains = (draw.random(n) < 0.01).astype(float)  # 1 in 100 is right with attention alone
             draws = resample_crossed({"gain": gains[None]}, resamples=200, seed=study)["gain"]
-            wrong[n] += equivalence(draws, 0.01, n=n).not_more < 0.05
+            wrong[n] += below_margin_p(draws, 0.01, n=n) < 0.05
     assert max(wrong.values()) <= 7
 
 
 def test_undefined_draws_count_as_beyond():
-    assert equivalence(np.full(99, np.nan), 0.01, n=5000).p == 1.0
+    assert below_margin_p(np.full(99, np.nan), 0.01, n=5000) == 1.0
 
 
 def test_one_text_has_no_interval():

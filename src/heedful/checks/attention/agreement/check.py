@@ -24,10 +24,10 @@ from heedful.core.errors import ConfigError
 from heedful.core.records import Measurement, MissingMeasure, Series
 from heedful.methods import methods
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
-from heedful.methods.gradient.one_hot_gradient import OneHotGradient
+from heedful.methods.gradient.gradient import OneHotGradient
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.stats.kendall_test import Ties, kendall_p
-from heedful.numerics.stats.multiple_testing import benjamini_hochberg
+from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted
 from heedful.numerics.tensor.ranking import (
     Concordance,
     dense_ranks,
@@ -123,7 +123,7 @@ class Agreement:
         found = {}
         for name in CORRECTED:
             p = columns[Series(f"p_{name}")]
-            flags = benjamini_hochberg(p, self.level)
+            flags = np.array(benjamini_hochberg_adjusted(p.tolist())) <= self.level
             found[f"significant_{name}_bh"] = _where_defined(flags, p)
         return found
 

@@ -15,8 +15,8 @@ from torch import Tensor
 from heedful.checks.base import to_measurement
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Measurement
-from heedful.methods.attention.block_methods import ValueZeroingChanges
 from heedful.methods.attention.layer_stack import require_layers
+from heedful.methods.attention.vector_based import value_zeroing_changes
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.alti_globenc import ContributionsComputation
 from heedful.numerics.tensor.ranking import dense_ranks, kendall
@@ -36,7 +36,7 @@ def compute_contributions(context: BatchContext, *, zeroing: bool) -> list[Float
         if not zeroing or context.forward.decoder_maps:
             raise
         try:
-            return context.cached(ValueZeroingChanges())
+            return context.cached(value_zeroing_changes)
         except NotApplicable as other:
             raise NotApplicable(f"{reason} {other}") from None
 

@@ -12,8 +12,7 @@ from heedful.checks.faithfulness.item_removal import Removals
 from heedful.checks.faithfulness.removal_metrics import RemovalMetrics
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Measurement
-from heedful.models.batch_context import BatchContext
-from heedful.models.perturbed.attended_state import attended_state
+from heedful.models.batch_context import BatchContext, attended_state
 from heedful.models.protocols import ReferenceTexts
 from heedful.numerics.tensor.erasure_metrics import bin_sizes
 

@@ -1,26 +1,27 @@
 """Can a whole model learn a different attention with the same outputs? (Wiegreffe & Pinter, 4)"""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-import numpy as np
+from annotated_types import Gt, Le, MinLen
 
 from heedful.checks.base import Findings
-from heedful.checks.interventions.base import require_epsilon
-from heedful.checks.retraining_base import RetrainingContext
-from heedful.core.errors import ConfigError
+from heedful.checks.retraining_base import Paced, RetrainingContext, choose_within, to_findings
 from heedful.core.records import Measurement
+from heedful.core.settings import PositiveFloat, PositiveInt, check_on_init
 from heedful.numerics.tensor.distributions import jsd, tvd
 from heedful.training.variants.variants import (
     STARTS,
     AdversaryVariant,
-    EarlyStopping,
     RetrainedVariant,
+    Start,
     Variant,
 )
 
 
+@check_on_init
 @dataclass(frozen=True)
-class ModelAdversary:
+class ModelAdversary(Paced):
     """Can a whole model learn a different attention with the same outputs?
 
     For each λ in `weights` a model is trained to minimise TVD(output) − λ·KL(attention ‖ audited),
@@ -32,20 +33,12 @@ class ModelAdversary:
     vote: whether such models separate faithful from inert attention has not been measured.
     """
 
-    weights: tuple[float, ...] = (0.001, 0.0001, 0.0003, 0.01)
-    starts: tuple[str, ...] = ("scratch", "base")
-    epsilon: float = 0.05
+    weights: Annotated[tuple[PositiveFloat, ...], MinLen(1)] = (0.001, 0.0001, 0.0003, 0.01)
+    starts: Annotated[tuple[Start, ...], MinLen(1)] = STARTS
+    epsilon: Annotated[float, Gt(0), Le(1)] = 0.05
     reverse: bool = False
-    epochs: int = 80
-    patience: int = 10
-
-    def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
-        if not self.weights or any(not one > 0 for one in self.weights):
-            raise ConfigError(f"weights are numbers above 0, at least one; got {self.weights}.")
-        if not self.starts or set(self.starts) - set(STARTS):
-            raise ConfigError(f"starts are {' and '.join(STARTS)}, not {self.starts}.")
-        EarlyStopping(self.epochs, self.patience)  # raises on wrong settings before the work begins
+    epochs: PositiveInt = 80
+    patience: PositiveInt = 10
 
     def variants(self, retraining: RetrainingContext) -> list[Variant]:
         """Every λ from every start, and another seed for comparison."""
@@ -63,9 +56,9 @@ class ModelAdversary:
                 "jsd": retraining.attention_distance(variant).numpy(),
                 "score": retraining.correct(outputs),
             }
+            setting = f"λ {variant.weight:g}, {variant.start}"
             measured += [
-                Measurement(name, column, adversary_setting(variant))
-                for name, column in found[variant].items()
+                Measurement(name, column, setting) for name, column in found[variant].items()
             ]
         other = self._another_seed(retraining)
         columns = {
@@ -74,17 +67,14 @@ class ModelAdversary:
             "tvd_another_seed": tvd(retraining.predict(other).probabilities, base).numpy(),
             "jsd_another_seed": retraining.attention_distance(other).numpy(),
         }
-        return Findings((*measured, *(Measurement(*one) for one in columns.items())))
+        return to_findings(measured, columns)
 
     def _another_seed(self, retraining: RetrainingContext) -> RetrainedVariant:
-        return RetrainedVariant(
-            retraining.seeds(1)[0], pace=EarlyStopping(self.epochs, self.patience).halved
-        )
+        return RetrainedVariant(retraining.seeds(1)[0], pace=self.pace.halved)
 
     def _adversaries(self) -> list[AdversaryVariant]:
-        limits = EarlyStopping(self.epochs, self.patience)
         return [
-            AdversaryVariant(weight, start, self.reverse, pace=limits)
+            AdversaryVariant(weight, start, self.reverse, pace=self.pace)
             for start in self.starts
             for weight in self.weights
         ]
@@ -101,12 +91,5 @@ class ModelAdversary:
             changes.append(float(tvd(seen.probabilities, base.probabilities).mean()))
             distances.append(float(jsd(seen.padded(), base.padded()).mean()))
         limit = max(self.epsilon, changes.pop())
-        near = [place for place, one in enumerate(changes) if one <= limit]
-        if not near:
-            return adversaries[int(np.argmin(changes))]
-        return adversaries[max(near, key=lambda place: distances[place])]
-
-
-def adversary_setting(variant: AdversaryVariant) -> str:
-    """The setting of the rows of one adversary."""
-    return f"λ {variant.weight:g}, {variant.start}"
+        nearness = [-one for one in distances]
+        return choose_within(adversaries, changes, limit=limit, losses=nearness)

@@ -2,33 +2,39 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
+from annotated_types import Gt, Lt, MinLen
 from jaxtyping import Float
 from torch import Tensor
 
 from heedful.checks.base import Findings
-from heedful.checks.retraining_base import RetrainingContext
+from heedful.checks.retraining_base import Paced, RetrainingContext, choose_within, to_findings
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement
+from heedful.core.settings import PositiveFloat, PositiveInt, check_on_init
 from heedful.methods import methods
 from heedful.results.tables import TextValues
+from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.loop.predictions import Predictions, predict_all
-from heedful.training.variants.context import EncodedTexts
-from heedful.training.variants.hidden_words import HIDDEN_SOURCES, HiddenWords, placeholder_id
+from heedful.training.variants.models import block_hidden_words
+from heedful.training.variants.texts import EncodedTexts, HiddenSource, HiddenWords, placeholder_id
 from heedful.training.variants.variants import (
-    STARTS,
     DeceptiveVariant,
-    EarlyStopping,
+    Start,
     Variant,
     WithoutWordsVariant,
 )
 
+Share = Annotated[float, Gt(0), Lt(1)]
 
+
+@check_on_init
 @dataclass(frozen=True)
-class Deception:
+class Deception(Paced):
     """Can attention be trained to hide the decisive words?
 
     Training of the audited model is continued with a penalty −λ·log(1 − mass of the hidden words),
@@ -41,37 +47,30 @@ class Deception:
     """
 
     words: tuple[str, ...] = ()
-    source: str = "auto"
+    source: Literal["auto", HiddenSource] = "auto"
     method: str = "leave_one_out"
-    share: float = 0.1
-    weights: tuple[float, ...] = (0.1, 1.0)
-    start: str = "base"
-    heads: str = "mean"
+    share: Share = 0.1
+    weights: Annotated[tuple[PositiveFloat, ...], MinLen(1)] = (0.1, 1.0)
+    start: Start = "base"
+    heads: Literal["mean", "worst"] = "mean"
     blocked: bool = True
-    margin: float = 0.02
-    epochs: int = 20
-    patience: int = 5
+    margin: Share = 0.02
+    epochs: PositiveInt = 20
+    patience: PositiveInt = 5
 
     def __post_init__(self) -> None:
-        if self.source not in ("auto", *HIDDEN_SOURCES):
-            raise ConfigError(f"source is auto, {', '.join(HIDDEN_SOURCES)}, not {self.source!r}.")
         if self.source == "list" and not self.words:
             raise ConfigError('source is list, but no words are given: words = ["he", "she"].')
-        if not self.weights or any(not one > 0 for one in self.weights):
-            raise ConfigError(f"weights are numbers above 0, at least one; got {self.weights}.")
-        if self.start not in STARTS or self.heads not in ("mean", "worst"):
-            raise ConfigError("start is scratch or base, heads is mean or worst.")
-        if not 0.0 < self.margin < 1.0 or not 0.0 < self.share < 1.0:
-            raise ConfigError("margin and share must lie between 0 and 1.")
-        EarlyStopping(self.epochs, self.patience)  # raises on wrong settings before the work begins
         methods[self.method]
 
     def hidden(self, retraining: RetrainingContext) -> HiddenWords:
         """The words to hide."""
-        source = self.source
-        if source == "auto":
+        source: HiddenSource
+        if self.source == "auto":
             annotated = all(one.rationale is not None for one in retraining.texts.examples)
             source = "list" if self.words else "rationale" if annotated else "saliency"
+        else:
+            source = self.source
         words = self.words if source == "list" else ()
         return HiddenWords(source, words, self.method, self.share)
 
@@ -107,7 +106,7 @@ class Deception:
         }
         columns["score_lost"] = columns["score_before"] - columns["score_after"]
         columns["words_worth"] = columns["score_before"] - columns["score_without_words"]
-        return Findings((*measured, *(Measurement(*one) for one in columns.items())))
+        return to_findings(measured, columns)
 
     def _mass(self, seen: Predictions, marks: Sequence[Tensor], texts: EncodedTexts) -> TextValues:
         return attention_mass(seen, marks, texts, worst=self.heads == "worst")
@@ -117,9 +116,9 @@ class Deception:
         return WithoutWordsVariant(hidden, pace=limits)
 
     def _deceptive(self, hidden: HiddenWords) -> list[DeceptiveVariant]:
-        limits, worst = EarlyStopping(self.epochs, self.patience), self.heads == "worst"
+        worst, pace = self.heads == "worst", self.pace
         return [
-            DeceptiveVariant(weight, hidden, self.start, worst, self.blocked, pace=limits)
+            DeceptiveVariant(weight, hidden, self.start, worst, self.blocked, pace=pace)
             for weight in self.weights
         ]
 
@@ -132,16 +131,13 @@ class Deception:
         """The λ with the least mass that keeps the dev score; the best score where none does."""
         dev, variants = retraining.dev, self._deceptive(hidden)
         marks, gold = dev.hidden(hidden), [one.label for one in dev.encoded]
-        scores, masses = [], []
-        own = _accuracy(dev.base_predictions.probabilities, gold)
+        errors, masses = [], []
         for variant in variants:
             seen = predict_deceptive(retraining, variant, dev)
-            scores.append(_accuracy(seen.probabilities, gold))
+            errors.append(-_accuracy(seen.probabilities, gold))
             masses.append(_mean_mass(self._mass(seen, marks, dev)))
-        kept = [place for place, one in enumerate(scores) if one >= own - self.margin]
-        if not kept:
-            return variants[int(np.argmax(scores))]
-        return variants[min(kept, key=lambda place: masses[place])]
+        limit = -(_accuracy(dev.base_predictions.probabilities, gold) - self.margin)
+        return choose_within(variants, errors, limit=limit, losses=masses)
 
 
 def predict_deceptive(
@@ -150,8 +146,6 @@ def predict_deceptive(
     """Predictions of a deceptive model; a transformer's hidden words are blocked as in training."""
     subject = retraining.trained(variant).subject
     if variant.blocked and hasattr(subject, "subword_tokenizer"):
-        from heedful.training.variants.transformer_variants import block_hidden_words
-
         subject = block_hidden_words(subject, texts, variant.hidden)
     return predict_all(subject, texts.encoded, keep_rows=True)
 

@@ -1,37 +1,32 @@
 """Does the attention help a model without context? (Wiegreffe & Pinter, 2019, section 3.4)"""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from heedful.checks.base import Findings
 from heedful.checks.retraining.guide.spec import DIFFERENCES
-from heedful.checks.retraining_base import (
-    RetrainingContext,
-    require_seeds,
-)
+from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount, to_findings
 from heedful.core.errors import ConfigError
 from heedful.core.records import Measurement
+from heedful.core.settings import PositiveInt, check_on_init
 from heedful.models.recurrent.encoders import encoders
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.results.tables import TextValues
+from heedful.training.recipe import NonNegativeFloat
 from heedful.training.variants.guided_model import (
     GUIDES,
+    GuideName,
     encode_seen_words,
     predict_under_weights,
     word_weights,
 )
-from heedful.training.variants.variants import (
-    AdversaryVariant,
-    EarlyStopping,
-    GuidedVariant,
-    Variant,
-)
+from heedful.training.variants.variants import AdversaryVariant, GuidedVariant, Variant
 
 
+@check_on_init
 @dataclass(frozen=True)
-class Guide:
+class Guide(Paced):
     """Does the attention help a model without context?
 
     A model that sees each word on its own (`encoder`) is trained with four attentions: uniform
@@ -40,16 +35,13 @@ class Guide:
     informative help a model that cannot learn this from context.
     """
 
-    seeds: int = 3
+    seeds: SeedCount = 3
     encoder: str = "average"
-    adversary: float = 0.001
-    epochs: int = 40
-    patience: int = 5
+    adversary: NonNegativeFloat = 0.001
+    epochs: PositiveInt = 40
+    patience: PositiveInt = 5
 
     def __post_init__(self) -> None:
-        require_seeds(self.seeds)
-        EarlyStopping(self.epochs, self.patience)  # raises on wrong settings before the work begins
-        AdversaryVariant(self.adversary)
         known = [name for name in encoders if getattr(encoders[name], "word_wise", False)]
         if self.encoder not in known:
             raise ConfigError(
@@ -65,23 +57,22 @@ class Guide:
         """Accuracy with every attention."""
         measured, means = [], dict[str, TextValues]()
         for by in GUIDES:
-            each = []
-            for variant in self._guided(by):
-                correct = self._correct(retraining, variant)
-                measured.append(Measurement(f"score_{by}", correct, seed=variant.seed))
-                each.append(correct)
-            means[f"score_{by}"] = np.mean(each, axis=0)
+            each = {one.seed: self._correct(retraining, one) for one in self._guided(by)}
+            name = f"score_{by}"
+            measured += [Measurement(name, column, seed=seed) for seed, column in each.items()]
+            means[name] = np.mean(list(each.values()), axis=0)
         for difference, (one, other) in DIFFERENCES.items():
             means[difference] = means[one.measure] - means[other.measure]
-        return Findings((*measured, *(Measurement(*one) for one in means.items())))
+        return to_findings(measured, means)
 
-    def _guided(self, by: str) -> Iterator[GuidedVariant]:
-        limits = EarlyStopping(self.epochs, self.patience)
+    def _guided(self, by: GuideName) -> list[GuidedVariant]:
         source = None
         if by == "adversary":
-            source = AdversaryVariant(self.adversary, pace=limits.doubled)
-        for seed in range(1, self.seeds + 1):
-            yield GuidedVariant(seed, by, source, self.encoder, limits)
+            source = AdversaryVariant(self.adversary, pace=self.pace.doubled)
+        return [
+            GuidedVariant(seed, by, source, self.encoder, self.pace)
+            for seed in range(1, self.seeds + 1)
+        ]
 
     def _correct(self, retraining: RetrainingContext, variant: GuidedVariant) -> TextValues:
         subject = retraining.trained(variant).subject

@@ -1,30 +1,34 @@
 """Does learned attention beat uniform attention? (Wiegreffe & Pinter, 2019, section 3.2)"""
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
+from annotated_types import Gt, Lt
 
 from heedful.checks.base import Findings
 from heedful.checks.interventions.simple import UniformWeights
-from heedful.checks.retraining_base import (
-    RetrainingContext,
-    require_seeds,
-)
-from heedful.core.errors import ConfigError, NotApplicable
+from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount, to_findings
+from heedful.core.errors import NotApplicable
 from heedful.core.records import Measurement
+from heedful.core.settings import PositiveInt, check_on_init
 from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import tvd
 from heedful.results.tables import TextValues
-from heedful.training.variants.variants import EarlyStopping, RetrainedVariant
+from heedful.training.variants.variants import RetrainedVariant
 
-ATTENTION_BY_MEASURE = {"score_trained": "own", "score_uniform": "uniform"}
+ATTENTION_BY_MEASURE: dict[str, Literal["own", "uniform"]] = {
+    "score_trained": "own",
+    "score_uniform": "uniform",
+}
 
 
+@check_on_init
 @dataclass(frozen=True)
-class Necessity:
+class Necessity(Paced):
     """Does learned attention beat uniform attention?
 
     The model is retrained by its own recipe, `seeds` times with learned attention and as often with
@@ -36,16 +40,10 @@ class Necessity:
     retrained models that do not reach it say nothing about it.
     """
 
-    seeds: int = 5
-    margin: float = 0.01
-    epochs: int = 40
-    patience: int = 5
-
-    def __post_init__(self) -> None:
-        require_seeds(self.seeds)
-        EarlyStopping(self.epochs, self.patience)  # raises on wrong settings before the work begins
-        if not 0.0 < self.margin < 1.0:
-            raise ConfigError(f"margin must lie between 0 and 1, not {self.margin}.")
+    seeds: SeedCount = 5
+    margin: Annotated[float, Gt(0), Lt(1)] = 0.01
+    epochs: PositiveInt = 40
+    patience: PositiveInt = 5
 
     def variants(self, retraining: RetrainingContext) -> list[RetrainedVariant]:
         """Learned and uniform attention, with every seed."""
@@ -60,26 +58,26 @@ class Necessity:
 
     def examine(self, retraining: RetrainingContext) -> Findings:
         """Accuracy with learned and with uniform attention, and the swap."""
-        measured, means = [], {}
-        for measure in ATTENTION_BY_MEASURE:
-            each = []
-            for seed in retraining.seeds(self.seeds):
-                seen = retraining.predict(self._variant(measure, seed))
-                correct = retraining.correct(seen.probabilities)
-                measured.append(Measurement(measure, correct, seed=seed))
-                each.append(correct)
-            means[measure] = np.mean(each, axis=0)
+        found = {
+            (measure, seed): retraining.score(self._variant(measure, seed))
+            for measure in ATTENTION_BY_MEASURE
+            for seed in retraining.seeds(self.seeds)
+        }
+        measured = (Measurement(name, one, seed=seed) for (name, seed), one in found.items())
+        means = {
+            name: np.mean([one for (other, _), one in found.items() if other == name], axis=0)
+            for name in ATTENTION_BY_MEASURE
+        }
         columns = {
             **means,
             "gain": means["score_trained"] - means["score_uniform"],
             "uniform_swap_tvd": uniform_swap(retraining),
             "score_base": retraining.correct(retraining.texts.base_predictions.probabilities),
         }
-        return Findings((*measured, *(Measurement(*one) for one in columns.items())))
+        return to_findings(measured, columns)
 
     def _variant(self, measure: str, seed: int) -> RetrainedVariant:
-        limits = EarlyStopping(self.epochs, self.patience)
-        return RetrainedVariant(seed, ATTENTION_BY_MEASURE[measure], limits)
+        return RetrainedVariant(seed, ATTENTION_BY_MEASURE[measure], self.pace)
 
 
 def uniform_swap(retraining: RetrainingContext) -> TextValues:

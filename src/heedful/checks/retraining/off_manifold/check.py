@@ -18,22 +18,24 @@ from heedful.checks.faithfulness.item_scores import DEFAULT_METHODS
 from heedful.checks.faithfulness.items import ItemView
 from heedful.checks.faithfulness.removal_metrics import RemovalMetrics, beyond_random_p_values
 from heedful.checks.requested_methods import MethodOrName
-from heedful.checks.retraining_base import RetrainingContext
+from heedful.checks.retraining_base import Paced, RetrainingContext
 from heedful.core.records import MeasureKey, Measurement, Series
+from heedful.core.settings import PositiveInt, check_on_init
 from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.numerics.tensor.distributions import tvd
 from heedful.results.tables import TextValues
-from heedful.training.variants.masked_copy import RandomMasks, masking_token_id
-from heedful.training.variants.variants import EarlyStopping, MaskedVariant
+from heedful.training.variants.texts import RandomMasks, masking_token_id
+from heedful.training.variants.variants import MaskedVariant
 
 MASKING = "masking"
 COPY_MEASURES = ("same_prediction", "copy_tvd")
 
 
+@check_on_init
 @dataclass(frozen=True)
-class OffManifold:
+class OffManifold(Paced):
     """Do deletion results hold for a copy trained on texts with masked words?
 
     Texts with words removed are unlike any the model was trained on, so that a loss may be due to
@@ -49,14 +51,12 @@ class OffManifold:
     bins: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
     orders: int = 5
     steps: int = 20
-    copies: int = 4
-    epochs: int = 20
-    patience: int = 5
+    copies: PositiveInt = 4
+    epochs: PositiveInt = 20
+    patience: PositiveInt = 5
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", self.removing.methods)
-        RandomMasks(copies=self.copies)  # raises on wrong settings before the work begins
-        EarlyStopping(self.epochs, self.patience)
 
     @property
     def removing(self) -> Faithfulness:
@@ -100,9 +100,7 @@ class OffManifold:
         return beyond_random_p_values(self.names, columns, resamples=resamples, seed=seed)
 
     def _copy(self, retraining: RetrainingContext) -> MaskedVariant:
-        return MaskedVariant(
-            RandomMasks(retraining.seed, self.copies), EarlyStopping(self.epochs, self.patience)
-        )
+        return MaskedVariant(RandomMasks(retraining.seed, self.copies), self.pace)
 
     def _measure_batch(
         self, base: BatchContext, copy: BatchContext

@@ -2,38 +2,34 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Gt, Lt, MinLen
 from jaxtyping import Float64
 
 from heedful.checks.base import Findings
 from heedful.checks.faithfulness.item_scores import with_attention
 from heedful.checks.requested_methods import MethodOrName, build_method, method_name
-from heedful.checks.retraining_base import (
-    RetrainingContext,
-    require_seeds,
-)
+from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement, MissingMeasure
+from heedful.core.settings import PositiveInt, check_on_init
 from heedful.methods import methods
 from heedful.results.tables import TextValues
 from heedful.training.loop.predictions import predict_all
-from heedful.training.variants.hidden_words import HiddenWords, placeholder_id
-from heedful.training.variants.variants import (
-    EarlyStopping,
-    RetrainedVariant,
-    Variant,
-    WithoutWordsVariant,
-)
+from heedful.training.variants.texts import HiddenWords, placeholder_id
+from heedful.training.variants.variants import RetrainedVariant, Variant, WithoutWordsVariant
 
 DEFAULT_ROAR_METHODS = ("attention", "input_x_gradient", "leave_one_out")
 RANDOM = "random"  # the control: as many words, drawn at random
+Share = Annotated[float, Gt(0), Lt(1)]
 SeedValues = Float64[np.ndarray, "seeds shares n"]
 
 
+@check_on_init
 @dataclass(frozen=True)
-class Roar:
+class Roar(Paced):
     """Does retraining without the top-ranked words hurt accuracy?
 
     In training, validation and test texts the words are removed that a method gives the largest
@@ -46,17 +42,13 @@ class Roar:
     """
 
     methods: tuple[MethodOrName, ...] = DEFAULT_ROAR_METHODS
-    shares: tuple[float, ...] = (0.1, 0.3, 0.5)
-    seeds: int = 3
-    epochs: int = 40
-    patience: int = 5
+    shares: Annotated[tuple[Share, ...], MinLen(1)] = (0.1, 0.3, 0.5)
+    seeds: SeedCount = 3
+    epochs: PositiveInt = 40
+    patience: PositiveInt = 5
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", with_attention(self.methods))
-        require_seeds(self.seeds)
-        EarlyStopping(self.epochs, self.patience)  # raises on wrong settings before the work begins
-        if not self.shares or not all(0.0 < share < 1.0 for share in self.shares):
-            raise ConfigError(f"shares must lie between 0 and 1, not {self.shares}.")
         if len(set(self.shares)) < len(self.shares):
             raise ConfigError(f"shares must differ from each other, not {self.shares}.")
 
@@ -82,10 +74,7 @@ class Roar:
     def examine(self, retraining: RetrainingContext) -> Findings:
         """Accuracy of all models, by share and by seed."""
         seeds, refused = retraining.seeds(self.seeds), self._refused(retraining)
-        whole = [
-            retraining.correct(retraining.predict(self._whole(seed)).probabilities)
-            for seed in seeds
-        ]
+        whole = [retraining.score(self._whole(seed)) for seed in seeds]
         measured = [*_by_seed("score_whole", np.array(whole)[:, None], seeds)]
         found: dict[str, SeedValues] = {}
         for name in (one for one in (*self.names, RANDOM) if one not in refused):
@@ -128,11 +117,10 @@ class Roar:
         return HiddenWords("saliency", method=name, share=share, settings=_changed_settings(chosen))
 
     def _without(self, name: str, share: float, seed: int) -> WithoutWordsVariant:
-        limits = EarlyStopping(self.epochs, self.patience)
-        return WithoutWordsVariant(self._hidden(name, share), seed, limits)
+        return WithoutWordsVariant(self._hidden(name, share), seed, self.pace)
 
     def _whole(self, seed: int) -> RetrainedVariant:
-        return RetrainedVariant(seed, "own", EarlyStopping(self.epochs, self.patience))
+        return RetrainedVariant(seed, "own", self.pace)
 
     def _correct(
         self, retraining: RetrainingContext, name: str, seeds: Sequence[int]

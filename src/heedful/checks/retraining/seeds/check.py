@@ -6,25 +6,19 @@ import numpy as np
 import torch
 
 from heedful.checks.base import Findings
-from heedful.checks.retraining_base import (
-    RetrainingContext,
-    require_seeds,
-)
-from heedful.core.errors import ConfigError
+from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount, to_findings
 from heedful.core.records import Measurement
 from heedful.core.rng import uniform_keys
+from heedful.core.settings import PositiveInt, check_on_init
 from heedful.numerics.tensor.distributions import jsd, permute_weights, tvd, uniform_weights
 from heedful.results.tables import TextValues
-from heedful.training.variants.variants import (
-    AdversaryVariant,
-    EarlyStopping,
-    RetrainedVariant,
-    Variant,
-)
+from heedful.training.recipe import NonNegativeFloat
+from heedful.training.variants.variants import AdversaryVariant, RetrainedVariant, Variant
 
 
+@check_on_init
 @dataclass(frozen=True)
-class Seeds:
+class Seeds(Paced):
     """How much does attention vary with the seed?
 
     The model is retrained by its own recipe with `seeds` seeds; `jsd_seeds` is each text's median
@@ -33,18 +27,11 @@ class Seeds:
     and uniform weights. Among flat attentions every distance is small.
     """
 
-    seeds: int = 5
-    adversary: float = 0.001
-    shuffles: int = 10
-    epochs: int = 40
-    patience: int = 5
-
-    def __post_init__(self) -> None:
-        require_seeds(self.seeds)
-        EarlyStopping(self.epochs, self.patience)  # raises on wrong settings before the work begins
-        AdversaryVariant(self.adversary)
-        if self.shuffles < 1:
-            raise ConfigError(f"shuffles must be at least 1, not {self.shuffles}.")
+    seeds: SeedCount = 5
+    adversary: NonNegativeFloat = 0.001
+    shuffles: PositiveInt = 10
+    epochs: PositiveInt = 40
+    patience: PositiveInt = 5
 
     def variants(self, retraining: RetrainingContext) -> list[Variant]:
         """The seeds and the adversary."""
@@ -72,16 +59,13 @@ class Seeds:
             "max_attention": base.padded().amax(-1).numpy(),
             "tvd_seeds": np.mean(changes, axis=0),
         }
-        return Findings((*measured, *(Measurement(*one) for one in columns.items())))
+        return to_findings(measured, columns)
 
     def _retrained(self, retraining: RetrainingContext) -> list[RetrainedVariant]:
-        limits = EarlyStopping(self.epochs, self.patience)
-        return [RetrainedVariant(seed, "own", limits) for seed in retraining.seeds(self.seeds)]
+        return [RetrainedVariant(seed, "own", self.pace) for seed in retraining.seeds(self.seeds)]
 
     def _adversary(self) -> AdversaryVariant:
-        return AdversaryVariant(
-            self.adversary, pace=EarlyStopping(self.epochs, self.patience).doubled
-        )
+        return AdversaryVariant(self.adversary, pace=self.pace.doubled)
 
     def _controls(self, retraining: RetrainingContext) -> dict[str, TextValues]:
         """The distances of shuffled and of uniform weights from the model's own."""

@@ -11,29 +11,23 @@ from heedful.checks.base import Findings
 from heedful.checks.faithfulness.item_scores import DEFAULT_METHODS, score_items, with_attention
 from heedful.checks.faithfulness.items import ItemView
 from heedful.checks.requested_methods import MethodOrName, method_name
-from heedful.checks.retraining_base import (
-    RetrainingContext,
-    require_seeds,
-)
+from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount
 from heedful.checks.sanity.randomisation.check import RANK_CORRELATION, score_correlation
 from heedful.core.records import Measurement, MissingMeasure
+from heedful.core.settings import PositiveInt, check_on_init
 from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
-from heedful.training.variants.variants import (
-    EarlyStopping,
-    RetrainedVariant,
-    ShuffledLabelsVariant,
-    Variant,
-)
+from heedful.training.variants.variants import RetrainedVariant, ShuffledLabelsVariant, Variant
 
 WITH_LABELS, LEARNED = "with_labels", "learned"
 OwnScores = tuple[list[Float64[Tensor, "B W"]], Int[Tensor, "B"]]
 """Of a batch: every method's scores in the base model, and the class they are for."""
 
 
+@check_on_init
 @dataclass(frozen=True)
-class Labels:
+class Labels(Paced):
     """Does the explanation depend on the training labels?
 
     The model is retrained with `seeds` seeds on shuffled labels until it has memorised them: such a
@@ -44,14 +38,12 @@ class Labels:
     """
 
     methods: tuple[MethodOrName, ...] = DEFAULT_METHODS
-    seeds: int = 3
-    epochs: int = 40
-    patience: int = 5
+    seeds: SeedCount = 3
+    epochs: PositiveInt = 40
+    patience: PositiveInt = 5
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", with_attention(self.methods))
-        require_seeds(self.seeds)
-        EarlyStopping(self.epochs, self.patience)  # refuses wrong settings early
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,7 +57,7 @@ class Labels:
     def _arms(
         self, retraining: RetrainingContext
     ) -> dict[str, list[ShuffledLabelsVariant | RetrainedVariant]]:
-        pace, seeds = EarlyStopping(self.epochs, self.patience), retraining.seeds(self.seeds)
+        pace, seeds = self.pace, retraining.seeds(self.seeds)
         return {
             RANK_CORRELATION: [ShuffledLabelsVariant(seed, pace) for seed in seeds],
             WITH_LABELS: [RetrainedVariant(seed, "own", pace) for seed in seeds],

@@ -23,7 +23,7 @@ from heedful.core.records import MissingMeasure
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor import rationale_metrics
-from heedful.numerics.tensor.erasure_metrics import removal_ranks
+from heedful.numerics.tensor.erasure_metrics import removal_ranks, sign_agreement
 from heedful.numerics.tensor.ranking import dense_ranks, kendall
 
 BEYOND_RANDOM = "beyond_random"
@@ -152,7 +152,7 @@ class Plausibility:
         context = annotations.words.context
         # methods score the predicted class, people the second class
         towards = torch.where(context.predicted.cpu() == 1, 1.0, -1.0)[:, None]
-        same = rationale_metrics.sign_agreement(scores.nan_to_num(0.0), towards * away)
+        same = sign_agreement(scores.nan_to_num(0.0), towards * away)
         if len(context.subject.labels) > 2:
             same = torch.full_like(same, torch.nan)
         found = {"rank_human": tau, "sign_human": same}

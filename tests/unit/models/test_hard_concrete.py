@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 
-from heedful.numerics.tensor.distributions import kl_of_logits
-from heedful.numerics.tensor.hard_concrete import (
+from heedful.models.diffmask import (
     blend_with_blank,
     hard_concrete,
     log_open_probability,
 )
+from heedful.numerics.tensor.distributions import kl_of_logits
 
 DRAWS = 200_000
 

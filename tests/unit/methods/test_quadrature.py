@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from heedful.numerics.tensor.quadrature import clenshaw_curtis, warped_clenshaw_curtis
+from heedful.methods.gradient.integrated_gradients import clenshaw_curtis, warped_clenshaw_curtis
 
 
 @pytest.mark.parametrize("make", [warped_clenshaw_curtis, clenshaw_curtis])
