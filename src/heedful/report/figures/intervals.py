@@ -129,7 +129,8 @@ def _channels(classes: Sequence[str], roles: list[str]) -> tuple[Any, dict[str, 
     legend: Any = None
     if len(roles) > 1:
         grey = {"symbolStrokeColor": QUIET, "symbolFillColor": QUIET} if len(classes) > 1 else {}
-        legend = alt.Legend.from_dict({"title": None, "orient": "top", **grey})
+        above = {"title": None, "orient": "top", "symbolOpacity": 0.9}
+        legend = alt.Legend.from_dict(above | grey)
     shapes = alt.Scale(domain=roles, range=list(SHAPES[: len(roles)]))
     greys = alt.Scale(domain=roles, range=[SERIES[0], *[QUIET] * (len(roles) - 1)])
 

@@ -85,8 +85,9 @@ def class_colour(names: Sequence[str], channel: Any = None, title: str | None = 
 def spread_labels(marks: Iterable[Mapping[str, Any]], gap: float) -> list[dict[str, Any]]:
     """Rules from the lowest up, each with a height for its label that leaves room for the next.
 
-    >>> [one["words_at"] for one in spread_labels([{"rule": r, "label": ""} for r in (2, 1)], 3)]
-    [1, 4]
+    >>> marks = [{"rule": rule, "label": ""} for rule in (2.0, 1.0)]
+    >>> [one["words_at"] for one in spread_labels(marks, 3.0)]
+    [1.0, 4.0]
     """
     placed: list[dict[str, Any]] = []
     for mark in sorted((one for one in marks if "rule" in one), key=lambda one: one["rule"]):
