@@ -46,7 +46,8 @@ def _sync_folder(folder: Path) -> None:
 def remove_file(path: Path) -> None:
     """Remove a file if it exists."""
     with file_errors(f"Cannot remove {path}"):
-        path.unlink(missing_ok=True)
+        if path.exists():  # not where a file stands in the place of its folder
+            path.unlink()
 
 
 def remove_drafts(folder: Path) -> None:

@@ -47,11 +47,18 @@ def check_setting(name: str, value: Any, hint: Any) -> Any:
     Traceback (most recent call last):
     heedful.core.errors.ConfigError: samples must be a whole number of at least 1, not 0.
     """
-    listed = get_origin(hint) is tuple and isinstance(value, list)
+    listed = isinstance(value, list) and _takes_tuple(hint)
     try:
         return _validator(hint)(tuple(value) if listed else value)
     except ValidationError:
         raise ConfigError(f"{name} must be {describe_type(hint)}, not {value!r}.") from None
+
+
+def _takes_tuple(hint: Any) -> bool:
+    origin = get_origin(hint)
+    if origin in (Annotated, Union, UnionType):
+        return any(map(_takes_tuple, get_args(hint)))
+    return origin is tuple
 
 
 def check_settings(part: Any, settings: Mapping[str, Any], *, prefix: str = "") -> dict[str, Any]:

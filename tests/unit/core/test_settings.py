@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from heedful.core import settings
 from heedful.core.errors import ConfigError
@@ -106,3 +106,15 @@ def test_a_part_may_check_itself_whenever_it_is_made():
     with pytest.raises(ConfigError, match=r"^own\.samples must be a whole number of at least 1"):
         Own(samples=0)
     assert check_on_init(int) is int
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        tuple[float, ...],
+        Annotated[tuple[float, ...], MinLen(1)],
+        tuple[float, ...] | None,
+    ],
+)
+def test_a_list_becomes_a_tuple_wherever_the_annotation_takes_one(hint):
+    assert check_setting("bins", [0.5, 1], hint) == (0.5, 1.0)

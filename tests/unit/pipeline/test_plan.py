@@ -140,7 +140,7 @@ def test_lists_of_numbers_are_settings_too():
     assert Plan.from_toml(plan.to_toml()) == plan
     assert plan.build_checks()["adversary"].weights == (0.5, 1)
     for wrong in (["a"], [True], 0.5, [[0.1]]):
-        with pytest.raises(ConfigError, match="must be like"):
+        with pytest.raises(ConfigError, match="must be a list of numbers"):
             Plan("m", "d", checks=("adversary",), settings={"adversary": {"weights": wrong}})
 
 
@@ -214,15 +214,18 @@ def test_an_unknown_method_is_told_before_the_work_begins():
         ("[settings]\nagreement = 3", "The settings of 'agreement' must be a table, not 3."),
         ('limit = "x"', "limit must be a whole number of at least 1, not 'x'."),
         ("min_words = 1.5", "min_words must be a whole number of at least 1, not 1.5."),
-        ("[settings.permutation]\ndraws = 1.5", "permutation.draws must be like 100, not 1.5."),
+        (
+            "[settings.permutation]\ndraws = 1.5",
+            "permutation.draws must be a whole number of at least 1, not 1.5.",
+        ),
         (
             '[settings.adversarial]\npenalty = "x"',
-            "adversarial.penalty must be like 500.0, not 'x'.",
+            "adversarial.penalty must be a number, not 'x'.",
         ),
         ('[settings.adversarial]\nepsilon = "x"', "epsilon must be a number, not 'x'."),
         ('epsilon = "x"', "epsilon must be a number, not 'x'."),
         ("epsilon = true", "epsilon must be a number, not True."),
-        ("epsilon = 0", "epsilon must be a number above 0 and of at most 1, not 0."),
+        ("epsilon = 0", "epsilon must be a number above 0 and of at most 1, not 0.0."),
         ("epsilon = nan", "epsilon must be a number above 0 and of at most 1, not nan."),
         ("epsilon = 1.5", "epsilon must be a number above 0 and of at most 1, not 1.5."),
     ],
@@ -252,7 +255,7 @@ def test_intervals_need_draws_and_a_level(settings):
 def test_shuffles_start_at_one():
     assert (
         told("[settings.agreement]\nshuffles = 0")
-        == "shuffles must be a whole number of at least 1, not 0."
+        == "agreement.shuffles must be a whole number of at least 1, not 0."
     )
 
 
