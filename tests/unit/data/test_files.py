@@ -8,7 +8,7 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.core.errors import DataError
@@ -80,6 +80,7 @@ def unfit(row):
     return isinstance(read_row(row, {f: f for f in ("text", "label", "rationale")}), BadLine)
 
 
+@settings(max_examples=15)
 @given(st.lists(st.binary().map(lambda line: line.replace(b"\n", b"?")) | json_lines, max_size=4))
 def test_any_lines_are_good_or_bad_or_too_bad(tmp_path_factory, lines):
     file = tmp_path_factory.mktemp("lines") / "rows.jsonl"
