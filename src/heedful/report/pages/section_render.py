@@ -173,7 +173,7 @@ def render_table_markdown(table: Table) -> str:
     """A table with its caption above it."""
     rules = ("---:" if right else "---" for _, right in align_heads(table))
     lines = [_line(table.head), f"| {' | '.join(rules)} |", *map(_line, table.rows)]
-    caption = f"{escape_markdown(table.caption)}\n\n" if table.caption else ""
+    caption = f"**{escape_markdown(table.caption)}**\n\n" if table.caption else ""
     return caption + "\n".join(lines)
 
 
