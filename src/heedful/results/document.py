@@ -33,6 +33,15 @@ def format_estimate(estimate: Estimate) -> str:
     return "–" if isnan(estimate.value) else str(estimate).replace("-", "\N{MINUS SIGN}")
 
 
+def note_texts(estimate: Estimate, n: int) -> str:
+    """The number of texts of an estimate, where it is not the `n` of its row or column.
+
+    >>> note_texts(Estimate(0.5, 0.4, 0.6, 3), 13), note_texts(Estimate(0.5, 0.4, 0.6, 13), 13)
+    ('n = 3', '')
+    """
+    return "" if estimate.n in (0, n) else f"n = {estimate.n}"
+
+
 @dataclass(frozen=True, slots=True)
 class FigureData:
     """One figure before it is drawn; `rows` are its bins or points, `marks` are drawn over them.

@@ -19,6 +19,7 @@ def test_the_section_tells_verdict_estimates_data_and_limits():
         "Means over texts with 90 % intervals.",
         r"| median change of output when weights are shuffled ↑: median\_tvd "
         r"| 0.410 \[0.360, 0.470\], 10 undefined | 90 |",
+        "| measure | mean | n |\n| --- | --- | ---: |",
         r"shuffled attention and leave-one-out, τ (control): tau\_shuffled\_leave\_one\_out",
         "| name | sample:movies |\n| split | test |\n| texts | 105 |\n| too short | 5 |",
         "### What this does not show",

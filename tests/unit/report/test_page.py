@@ -88,7 +88,7 @@ def test_every_check_has_its_measures_with_intervals_and_by_class():
     assert roles["tau_shuffled_leave_one_out"] == ("control", True)
     assert roles["tau_gradient_leave_one_out"] == ("reference", True)
     assert roles["tau_leave_one_out"] == ("", False)
-    assert classes.head == ("measure", "neg", "pos")
+    assert classes.head == ("measure", "neg, n = 90", "pos, n = 90")
 
 
 def with_texts(one, name, values):

@@ -249,9 +249,10 @@ def _difference_table(
 def _difference_row(one: Difference, kind: str) -> tuple[str | Cell, ...]:
     measure, name = find_measure(one.key, kind), display_name(one.key)
     muted = measure.role != "measure"
-    words = [measure.label or name, f"({measure.role})" if muted else "", ARROWS[measure.direction]]
+    words = [measure.label or name, f"({measure.role})" if muted else ""]
     small = [name if measure.label else "", *describe_texts(one)]
     label, note = (sanitise_text(" ".join(filter(None, some))) for some in (words, small))
+    label = f"{label}\N{NO-BREAK SPACE}{ARROWS[measure.direction]}".strip()
     difference = Cell(format_difference(one.difference), muted=muted, strong=one.certain)
     return (
         Cell(label, muted=muted, note=note),

@@ -171,9 +171,9 @@ def _figure(figure: FigureData, folder: str) -> str:
 
 def render_table_markdown(table: Table) -> str:
     """A table with its caption above it."""
-    lines = [_line(table.head), f"| {' | '.join(['---'] * len(table.head))} |"]
-    lines += map(_line, table.rows)
-    caption = f"{escape_markdown(table.caption)}\n\n" if table.caption else ""
+    rules = ("---:" if right else "---" for _, right in align_heads(table))
+    lines = [_line(table.head), f"| {' | '.join(rules)} |", *map(_line, table.rows)]
+    caption = f"**{escape_markdown(table.caption)}**\n\n" if table.caption else ""
     return caption + "\n".join(lines)
 
 

@@ -1,13 +1,13 @@
 """The measures of every check: one table each, with intervals, by class, and what is missing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from heedful.checks.spec import CheckSpec, Direction, Measure, Role, ValueRange, group_missing
 from heedful.core.records import CheckResult, Estimate, EstimateRow, Verdict, describe_key
 from heedful.report.check_specs import find_spec
 from heedful.report.sections.descriptive_checks import is_descriptive
-from heedful.results.document import Cell, Section, Table
+from heedful.results.document import Cell, Section, Table, note_texts
 from heedful.results.run_records import RunRecords, sanitise_text
 
 MOST_CLASSES = 4  # more columns than this would not be read
@@ -40,6 +40,11 @@ class MeasureRow:
     def cell(self, estimate: Estimate | None, note: str = "") -> Cell:
         """An estimate of this measure, drawn on its scale."""
         return Cell(estimate=estimate, span=self.span, muted=self.role != "measure", note=note)
+
+    def class_cells(self, most: Sequence[int]) -> Iterator[str | Cell]:
+        """Its estimates by class; `most` are the numbers of texts that the headings give."""
+        for one, n in zip(self.by_class, most, strict=True):
+            yield self.cell(one, note_texts(one, n)) if one else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +106,17 @@ def _folded(
     spec: CheckSpec, result: CheckResult, table: CheckTable, classes: tuple[str, ...]
 ) -> Iterator[Section]:
     """The measures by class; by layer, seed or setting where no section of the check has them."""
-    by_class = tuple(
-        (row.label, *(row.cell(one) if one else "" for one in row.by_class))
-        for row in table.rows
-        if any(row.by_class)
-    )
+    by_class = [row for row in table.rows if any(row.by_class)]
     if by_class:
-        head = ("measure", *map(sanitise_text, classes))
+        most = [
+            max(one.n if one else 0 for one in column)
+            for column in zip(*(row.by_class for row in by_class), strict=True)
+        ]
+        named = zip(map(sanitise_text, classes), most, strict=True)
+        head = ("measure", *(f"{one}, n = {n}" for one, n in named))
+        rows = tuple((row.label, *row.class_cells(most)) for row in by_class)
         name = f"check-{table.name}-classes"
-        yield Section(name, "By predicted class", tables=(Table(head, by_class),))
+        yield Section(name, "By predicted class", tables=(Table(head, rows),))
     keyed = [] if spec.sections else [row for row in result.by if _is_keyed(row)]
     if keyed:
         rows = tuple(_keyed_row(spec.measure(row.measure, row.method), row) for row in keyed)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from heedful.checks.spec import CONTROL_METHODS, CheckSpec, group_missing
 from heedful.core.records import CheckResult, Estimate, EstimateRow
 from heedful.report.check_specs import find_spec
-from heedful.results.document import Cell, Section, Table
+from heedful.results.document import Cell, Section, Span, Table, note_texts
 from heedful.results.run_records import RunRecords, sanitise_text
 
 
@@ -60,17 +60,24 @@ def _methods(spec: CheckSpec, result: CheckResult) -> Table:
         for name in sorted(names, key=lambda name: name in CONTROL_METHODS):
             muted = name in CONTROL_METHODS
             found = {one: column.get(name) for one, column in columns.items()}
+            n = max((one.n for one in found.values() if one), default=0)
             yield (
-                Cell(sanitise_text(name), muted=muted),
-                *(_cell(one, span.range, muted=muted) for span, one in found.items()),
-                str(max((one.n for one in found.values() if one), default=0)),
+                Cell(sanitise_text(name), muted=muted, answer="control" if muted else ""),
+                *(_cell(one, span.range, n, muted=muted) for span, one in found.items()),
+                str(n),
             )
 
     return Table(("method", *(one.short for one in columns), "n"), tuple(rows()))
 
 
-def _cell(estimate: Estimate | None, span: tuple[float, float], *, muted: bool) -> str | Cell:
-    return Cell(estimate=estimate, span=span, muted=muted) if estimate and estimate.n else "–"
+def _cell(
+    estimate: Estimate | None, span: Span, n: int | None = None, *, muted: bool = False
+) -> str | Cell:
+    """An estimate, with its number of texts where that is not `n`; a dash where there is none."""
+    if not estimate or not estimate.n:
+        return "–"
+    note = note_texts(estimate, estimate.n if n is None else n)
+    return Cell(estimate=estimate, span=span, muted=muted, note=note)
 
 
 def _settings(spec: CheckSpec, result: CheckResult) -> Table:
@@ -84,7 +91,7 @@ def _settings(spec: CheckSpec, result: CheckResult) -> Table:
     rows = tuple(
         (
             sanitise_text(name),
-            *(_cell(one.get(method), first.range, muted=False) for method in across),
+            *(_cell(one.get(method), first.range) for method in across),
         )
         for name, one in found.items()
     )

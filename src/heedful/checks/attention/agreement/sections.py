@@ -6,7 +6,7 @@ from math import isnan
 from heedful.checks.attention.agreement.compared_methods import build_methods_section
 from heedful.core.records import NO_ESTIMATE, Estimate
 from heedful.results.audited_attention import is_audited, read_audited_attention
-from heedful.results.document import Cell, Section, Table, format_estimate
+from heedful.results.document import Cell, Section, Table, format_estimate, note_texts
 from heedful.results.run_records import RunRecords
 
 LayerEstimates = Mapping[tuple[int, int | None], Estimate]
@@ -101,8 +101,9 @@ def _tabulate_layers(records: RunRecords, columns: Mapping[str, LayerEstimates])
     rows: list[tuple[str | Cell, ...]] = []
     for layer in layers:
         found = [column.get((layer, None), NO_ESTIMATE) for column in columns.values()]
-        texts = str(max(one.n for one in found))
-        rows.append((_name(records, layer), *(Cell(estimate=one) for one in found), texts))
+        n = max(one.n for one in found)
+        cells = (Cell(estimate=one, note=note_texts(one, n)) for one in found)
+        rows.append((_name(records, layer), *cells, str(n)))
     return Table(("layer", *columns, "n"), tuple(rows))
 
 
