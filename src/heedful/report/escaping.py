@@ -4,7 +4,7 @@
 def escape_control_characters(text: str) -> str:
     """Control characters could move the cursor or hide words; show that something was there.
 
-    >>> printable("a\\x1b[2Jb")
+    >>> escape_control_characters("a\\x1b[2Jb")
     'a\ufffd[2Jb'
     """
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)

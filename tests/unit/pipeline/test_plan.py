@@ -29,7 +29,12 @@ FULL = Plan(
 )
 
 
-@pytest.mark.parametrize("plan", [PLAN, FULL, PLAN.quick(), replace(FULL, limit=None)])
+EVERY = replace(PLAN, checks=("all",))
+
+
+@pytest.mark.parametrize(
+    "plan", [PLAN, FULL, PLAN.quick(), replace(FULL, limit=None), EVERY, EVERY.quick()]
+)
 def test_a_plan_comes_back_equal(plan):
     assert Plan.from_toml(plan.to_toml()) == plan
 
@@ -41,7 +46,7 @@ def test_any_name_and_number_comes_back(model, data, seed, level, column):
 
 
 def test_the_toml_is_complete():
-    raw = tomllib.loads(replace(PLAN, checks=("all",)).to_toml())
+    raw = tomllib.loads(EVERY.to_toml())
     assert raw.keys() == {one.name for one in fields(Plan)} - {"limit", "cleaning"}  # none was set
     assert raw["checks"] == list(checks) == list(raw["settings"])
     for name in checks:

@@ -86,17 +86,17 @@ def word_relevance(
     ledger: RelevanceLedger,
 ) -> Float[Tensor, "B T E"]:
     """Relevance of each component of the word vectors; `start` is the relevance of the logits."""
-    if network.embedding.weight.dtype != torch.float64:
-        network = copy.deepcopy(network).double()
+    # not the whole network: its word vectors can be large, and are not needed
+    encoder, decoder = (copy.deepcopy(one).double() for one in (network.encoder, network.decoder))
     vectors, forward, present = context.embedded.double(), context.forward, context.batch.present
     states, weights = forward.states.double(), forward.attention.double()
     pooled = torch.einsum("bt,btd->bd", weights, states)
-    if isinstance(network.decoder, QueryOutput):
-        down = _through_question(network.decoder, pooled, forward, start, ledger)
+    if isinstance(decoder, QueryOutput):
+        down = _through_question(decoder, pooled, forward, start, ledger)
     else:
-        weight, bias = network.decoder.class_weights()
+        weight, bias = decoder.class_weights()
         (down,) = ledger.through_linear([(pooled, weight)], bias, start)
-    relevance, encoder = ledger.through_mixture(weights, states, down), network.encoder
+    relevance = ledger.through_mixture(weights, states, down)
     if isinstance(encoder, BiLSTM):
         ahead, behind = relevance.chunk(2, dim=-1)
         to_words = _through_lstm(encoder.ahead, vectors, ahead, ledger)

@@ -20,9 +20,9 @@ def lock_folder(folder: Path, option: str = "--out") -> Iterator[None]:
 
     The kernel holds the lock, not the file: a process that is killed leaves none behind.
     """
-    if folder.is_file():
-        raise RunError(f"{folder} is a file; {option} must name a folder.")
     with file_errors(f"Cannot write to {folder}"):
+        if folder.is_file():
+            raise RunError(f"{folder} is a file; {option} must name a folder.")
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     try:

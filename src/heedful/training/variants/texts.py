@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Hashable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 from weakref import WeakKeyDictionary
 
 from annotated_types import Gt, Lt
@@ -20,7 +20,6 @@ from heedful.training.loop.predictions import Predictions, predict_all
 from heedful.training.objectives import DistillationObjective
 
 HiddenSource = Literal["list", "rationale", "saliency"]
-HIDDEN_SOURCES: tuple[str, ...] = get_args(HiddenSource)
 BLANK_PIECE = "…"  # the spelling of a blank token
 PADDING_ID = 0  # the padding word of an attention classifier; like a blank it has the vector zero
 UNKNOWN_ID = 1  # the id of the unknown word of an attention classifier
