@@ -6,16 +6,18 @@ from heedful.report.pages.section_render import (
     escape_markdown,
     format_interval,
     render_section_markdown,
+    render_table_markdown,
 )
 from heedful.report.sections.page import VerdictCard, build_sections, build_verdict_card
+from heedful.results.document import Table
 from heedful.results.run_records import RunRecords
 
 
 def render_markdown(records: RunRecords) -> str:
-    """The verdict and every section, as text for a model card."""
+    """The verdict and every section, as text for a model card; the page has the folded tables."""
     blocks = [*_verdict(build_verdict_card(records))]
     for section in build_sections(records):
-        blocks += render_section_markdown(section, depth=3)
+        blocks += render_section_markdown(section, depth=3, folded_tables=False)
     return "\n\n".join(blocks) + "\n"
 
 
@@ -29,3 +31,4 @@ def _verdict(card: VerdictCard) -> Iterator[str]:
         yield f"Degree, from shuffled attention (0) to the gradient (1): {degree}."
     if card.instead:
         yield f"Instead: {escape_markdown(card.instead)}"
+    yield render_table_markdown(Table(("claim", "answer", "meaning"), card.claims))

@@ -143,9 +143,14 @@ def script_json(value: Any) -> str:
 
 
 def render_section_markdown(
-    section: Section, *, figures: str = "", depth: int = 2
+    section: Section, *, figures: str = "", depth: int = 2, folded_tables: bool = True
 ) -> Iterator[str]:
-    """The blocks of a section; `figures` is the folder of its figures, seen from the page."""
+    """The blocks of a section.
+
+    `figures` is the folder of its figures, seen from the page. Without `folded_tables` the parts
+    that start closed are left out where they hold tables.
+    """
+    choices: dict[str, Any] = {"figures": figures, "folded_tables": folded_tables}
     answer = f" (**{escape_markdown(section.answer)}**)" if section.answer else ""
     yield f"{'#' * depth} {escape_markdown(section.title)}{answer}"
     yield from map(escape_markdown, section.words)
@@ -157,9 +162,11 @@ def render_section_markdown(
     if figures:
         yield from (_figure(one, figures) for one in section.figures)
     for part in section.parts:
-        yield from render_section_markdown(part, figures=figures, depth=depth + 1)
+        yield from render_section_markdown(part, depth=depth + 1, **choices)
     for part in section.folded:
-        inside = "\n\n".join([*render_section_markdown(part, figures=figures)][1:])
+        if part.tables and not folded_tables:
+            continue
+        inside = "\n\n".join([*render_section_markdown(part, **choices)][1:])
         title = escape_markdown(part.title)
         yield f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>"
 
