@@ -54,7 +54,7 @@ for case in cases(seed=0, count=9, kinds=ASKED_KINDS):
 | --- | --- | --- | --- | --- | --- |
 {table}
 
-[`test_asked_truth.py`](../tests/unit/models/test_asked_truth.py) proves it: that each question's
-part is the kind without questions, how little is bent, and each claim by trying all words. No
-trained model with a question is among them.
+[`test_planted_question_truth.py`](../tests/unit/models/test_planted_question_truth.py)
+proves it: that each question's part is the kind without questions, how little is bent, and each
+claim by trying all words. No trained model with a question is among them.
 """

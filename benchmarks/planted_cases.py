@@ -184,7 +184,7 @@ elsewhere; same: within 0.05 in probability). "·" is reported, not scored.
 Where attention is used, shuffling its weights moves the output of the median text by more than
 0.05, and some attention moves it by more than 0.2. "Unrelated" means drawn without looking: over
 400 words τ is 0 ± 0.033. The margins are those of the hardest level.
-[`test_planting_truth.py`](../tests/unit/models/test_planting_truth.py) proves them for every kind,
+[`test_planted_truth.py`](../tests/unit/models/test_planted_truth.py) proves them for every kind,
 difficulty and length, by closed form or by trying all; the docstrings in
 [`planted/closed_form/`](../src/heedful/planted/closed_form/) say why in full.
 """

@@ -2,7 +2,7 @@
 
 For each question such a subject is one without, its log-odds z bent to S·tanh(z/S); that is proved
 here, and so is how little is bent. What of z holds in the kind without questions is proved in
-`test_planting_truth.py`.
+`test_planted_truth.py`.
 """
 
 from functools import cache

@@ -1,7 +1,7 @@
 """Kinds whose truth is known in closed form; importing this package registers all of them.
 
 The docstring of every kind says why its truth holds, also at the hardest level, and
-`tests/unit/models/test_planting_truth.py` proves it.
+`tests/unit/models/test_planted_truth.py` proves it.
 """
 
 from heedful.planted.closed_form import classifier_kinds as classifier_kinds

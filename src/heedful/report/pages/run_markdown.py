@@ -14,10 +14,14 @@ from heedful.results.run_records import RunRecords
 
 
 def render_markdown(records: RunRecords) -> str:
-    """The verdict and every section, as text for a model card; the page has the folded tables."""
+    """The verdict and every section, as text for a model card.
+
+    Estimates of checks by class and by setting are left to the page.
+    """
     blocks = [*_verdict(build_verdict_card(records))]
     for section in build_sections(records):
-        blocks += render_section_markdown(section, depth=3, folded_tables=False)
+        whole = not section.name.startswith("check")
+        blocks += render_section_markdown(section, depth=3, folded_tables=whole)
     return "\n\n".join(blocks) + "\n"
 
 
