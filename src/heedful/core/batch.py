@@ -53,6 +53,9 @@ class Encoded:
 class Batch:
     """Several encoded texts, padded to one length.
 
+    An item is the unit that checks rank, and remove or keep as a whole. Here it is a word: one
+    token, or all pieces of the word; `same_item` and `item_index` alone decide this.
+
     `present` is False on padding. `mask` is True on the tokens of words, which an explanation
     ranks; special tokens are present and not in the mask. `word` is the index of the word that a
     token belongs to, −1 elsewhere; without it every token is a word. `query` is padded with 0, the
@@ -80,6 +83,24 @@ class Batch:
     def lengths(self) -> Int[Tensor, "B"]:
         """Number of explained tokens of each text."""
         return self.mask.sum(-1)
+
+    @property
+    def same_item(self) -> Bool[Tensor, "B T T"]:
+        """Which pairs of tokens belong to one item; special tokens belong to none."""
+        pairs = self.mask[:, :, None] & self.mask[:, None, :]
+        if self.word is None:
+            return pairs & torch.eye(self.ids.shape[1], dtype=torch.bool)
+        return pairs & (self.word[:, :, None] == self.word[:, None, :])
+
+    @property
+    def item_index(self) -> Int[Tensor, "B T"]:
+        """The index of each token's item, in the order of the text; −1 for none.
+
+        Words without tokens, such as truncated ones, are no items.
+        """
+        first = self.same_item.byte().argmax(-1)
+        heads = self.mask & (first == torch.arange(self.ids.shape[1]))
+        return torch.where(self.mask, (heads.cumsum(-1) - 1).gather(1, first), -1)
 
     def __len__(self) -> int:
         return len(self.instances)

@@ -77,3 +77,24 @@ def test_what_does_not_fit_is_refused():
     ids = torch.ones(1, 2, dtype=torch.long)
     with pytest.raises(ShapeError, match="allows a text no class at all"):
         Batch(ids, ids > 0, ids > 0, (0,), allowed=torch.zeros(1, 3, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("word", [None, [[0, 0, 1, -1, 3, 3], [-1, 2, 0, 0, 1, -1]]])
+def test_items_are_numbered_in_the_order_of_the_text(word):
+    """By a plain loop: a new item begins with each word that was not met before."""
+    mask = torch.tensor([[1, 1, 1, 0, 1, 1], [0, 1, 1, 1, 1, 0]], dtype=torch.bool)
+    numbers = None if word is None else torch.tensor(word)
+    batch = Batch(mask.long(), torch.ones_like(mask), mask, (0, 1), word=numbers)
+    for row in range(2):
+        met, wanted = [], []
+        for t in range(6):
+            name = t if word is None else word[row][t]
+            if not mask[row, t]:
+                wanted.append(-1)
+                continue
+            if name not in met:
+                met.append(name)
+            wanted.append(met.index(name))
+        assert batch.item_index[row].tolist() == wanted
+        same = [[a == b and a >= 0 for b in wanted] for a in wanted]
+        assert batch.same_item[row].tolist() == same

@@ -17,7 +17,6 @@ from heedful.checks.requested_methods import (
     score_with_method,
 )
 from heedful.methods.base import Join, ready_methods
-from heedful.methods.erasure.coalitions import player_index
 from heedful.models.batch_context import BatchContext
 
 CONTROLS = ("uniform", "random")  # always measured, whether requested or not
@@ -28,10 +27,8 @@ DEFAULT_METHODS = ("attention", "input_x_gradient", "one_hot_gradient", "leave_o
 class ItemView:
     """The items of each text of a batch, and the tokens they consist of.
 
-    An item is the unit that a method ranks and that a check removes or keeps as a whole. Here it is
-    a word: one token of a recurrent model, all pieces of the word in a transformer. `item_index`
-    alone decides this; another unit (a sentence, a column of a table) would only change it. Tensors
-    over items have I columns, as many as the longest text has items.
+    What an item is, the batch says. Tensors over items have I columns, as many as the longest text
+    has items.
     """
 
     context: BatchContext
@@ -39,7 +36,7 @@ class ItemView:
     @cached_property
     def item_index(self) -> Int[Tensor, "B T"]:
         """The index of the item that each token belongs to; −1 for none."""
-        return player_index(self.context.batch, "words")
+        return self.context.batch.item_index
 
     @cached_property
     def counts(self) -> Int[Tensor, "B"]:

@@ -22,7 +22,7 @@ from heedful.core.rng import generator
 from heedful.core.values import Explanation
 from heedful.methods.base import explanation_from_scores
 from heedful.models.batch_context import BatchContext
-from heedful.models.perturbed.erased_words import logits_with_masked_tokens, same_word_mask
+from heedful.models.perturbed.erased_words import logits_with_masked_tokens
 from heedful.numerics.tensor.target import TargetValue, target_value
 
 Players = Literal["tokens", "words"]
@@ -34,15 +34,10 @@ MAX_LISTED = 5_000  # sizes with at most so many coalitions are sampled without 
 
 
 def player_index(batch: Batch, players: Players) -> Int[Tensor, "B T"]:
-    """The index of each token's player, in the order of the text; −1 for none.
-
-    Words without tokens, such as truncated ones, are not players.
-    """
+    """The index of each token's player, in the order of the text; −1 for none."""
     if players == "tokens":
         return torch.where(batch.mask, batch.mask.cumsum(-1) - 1, -1)
-    first = same_word_mask(batch).byte().argmax(-1)
-    heads = batch.mask & (first == torch.arange(batch.ids.shape[1]))
-    return torch.where(batch.mask, (heads.cumsum(-1) - 1).gather(1, first), -1)
+    return batch.item_index
 
 
 def player_counts(token_player: Int[Tensor, "B T"]) -> list[int]:

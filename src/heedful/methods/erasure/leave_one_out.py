@@ -18,7 +18,7 @@ from heedful.methods.erasure.coalitions import (
     target_value_of_pairs,
 )
 from heedful.models.batch_context import BatchContext
-from heedful.models.perturbed.erased_words import logits_without_each_word, same_word_mask
+from heedful.models.perturbed.erased_words import logits_without_each_word
 from heedful.numerics.tensor.distributions import tvd
 from heedful.numerics.tensor.target import TargetValue, target_value
 
@@ -44,7 +44,7 @@ class LeaveOneOut:
     def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
         change = self._change(context, target)
         if self.players == "words":
-            change = change / same_word_mask(context.batch).sum(-1).clamp(min=1).to(change)
+            change = change / context.batch.same_item.sum(-1).clamp(min=1).to(change)
         return explanation_from_scores("leave_one_out", context, change)
 
     def _change(self, context: BatchContext, target: Int[Tensor, "B"]) -> Float[Tensor, "B T"]:

@@ -10,24 +10,15 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.core.batch import Batch
 from heedful.core.errors import NotApplicable
 from heedful.core.values import MaskEmbedding
 from heedful.models.batch_context import BatchContext, OutputFunction, VariantLogits
 from heedful.models.protocols import HasMaskEmbedding
 
 
-def same_word_mask(batch: Batch) -> Bool[Tensor, "B T T"]:
-    """Which pairs of tokens are pieces of one word; special tokens belong to none."""
-    pairs = batch.mask[:, :, None] & batch.mask[:, None, :]
-    if batch.word is None:
-        return pairs & torch.eye(batch.ids.shape[1], dtype=torch.bool)
-    return pairs & (batch.word[:, :, None] == batch.word[:, None, :])
-
-
 def logits_without_each_word(context: BatchContext) -> Float[Tensor, "B T C"]:
     """Logits with the whole word of token t deleted, for each t in the mask; zeros elsewhere."""
-    together, mask = same_word_mask(context.batch), context.batch.mask
+    together, mask = context.batch.same_item, context.batch.mask
     if int(together.sum()) == int(mask.sum()):  # every word is one token
         return context.without_each
     first = together.byte().argmax(-1)  # every piece of a word takes the result of the first one
