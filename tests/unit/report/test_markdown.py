@@ -5,6 +5,7 @@ from math import nan
 import pytest
 
 from heedful.core.records import Estimate
+from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
 from heedful.report.pages.section_render import escape_markdown
 from support.records import MEASURES, NASTY, manifest, records
@@ -26,6 +27,19 @@ def test_the_section_tells_verdict_estimates_data_and_limits():
         "- 5 texts were too short to be ranked and are left out.",
     ):
         assert part in text
+
+
+def test_claims_come_first_and_estimates_by_class_are_left_to_the_page():
+    made = records()
+    text = render_markdown(made)
+    head = text[: text.index("\n### ")]
+    assert [line for line in head.splitlines() if line.startswith("|")][:1] == [
+        "| claim | answer | meaning |"
+    ]
+    for name, claim in made.verdict.claims.items():
+        assert f"| {name} | {claim.answer} |" in head
+    assert "By predicted class" in render_html(made)
+    assert "By predicted class" not in text
 
 
 def with_text(text):
