@@ -1,0 +1,256 @@
+"""Test the truth of a planted case on sets of words, without any check, method or deletion score.
+
+Short texts are proved on every set of their words; longer ones on sets drawn uniformly in size.
+Each set is encoded anew as a text of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float64
+from numpy.typing import NDArray
+from torch import Tensor
+
+from heedful.core.rng import generator
+from heedful.core.values import Example
+from heedful.models.batch_context import BatchContext
+from heedful.models.protocols import Subject
+from heedful.planted.influence.kind import InfluenceCase, KnownText
+
+ENUMERATED_WORDS = 9  # texts of at most so many words are proved on every set of words
+DRAWN_SETS = 48  # sets of words of longer texts
+BATCH_TOKENS = 8_000
+NEVER_MATTERS, MATTERS = 0.02, 0.1  # changes of the output, in total variation distance
+UNUSED, USED = 0.02, 0.15
+Sets = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ProvedBound:
+    """A quantity of a case, and the line that it must be above or below."""
+
+    what: str
+    value: float
+    line: float
+    above: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether the value lies on the right side of the line; False for NaN."""
+        return self.value >= self.line if self.above else self.value <= self.line
+
+    def __str__(self) -> str:
+        side = "at least" if self.above else "at most"
+        return f"{self.what}: {self.value:.3g}, must be {side} {self.line:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class SetChanges:
+    """What adding each word to each set of the other words changes in the output of a text.
+
+    `changes[s, t]` is the total variation distance, NaN where the set is empty or has the word.
+    """
+
+    known: KnownText
+    changes: Float64[Tensor, "S T"]
+
+    @property
+    def largest(self) -> Float64[Tensor, "T"]:
+        """The largest change of each word."""
+        return self.changes.nan_to_num(0.0).amax(0)
+
+    @property
+    def in_order(self) -> tuple[int, int]:
+        """Of all sets and pairs of words of two tiers: how many agree with the tiers, of how many.
+
+        A pair agrees where adding the word of the earlier tier changes the output at least as much.
+        """
+        right = count = 0
+        for higher, lower in pairs_of_tiers(self.known):
+            both = self.changes[:, higher] - self.changes[:, lower]
+            both = both[~both.isnan()]
+            right += int((both >= -NEVER_MATTERS).sum())
+            count += len(both)
+        return right, count
+
+
+def pairs_of_tiers(known: KnownText) -> list[tuple[int, int]]:
+    """All pairs of words of which the first has more influence, those that never matter last."""
+    words = len(known.text.split())
+    never = tuple(position for position in range(words) if position not in known.decisive)
+    tiers = (*known.tiers, never)
+    return [
+        (a, b)
+        for i, tier in enumerate(tiers)
+        for later in tiers[i + 1 :]
+        for a in tier
+        for b in later
+    ]
+
+
+def prove(case: InfluenceCase, count: int = 24) -> list[ProvedBound]:
+    """Every bound of the truth of a case, on `count` of its texts and as many short ones."""
+    texts = case.known(count)
+    short = case.known(count, length=case.about.short) if case.about.short else []
+    return [*prove_sets(case, [*texts, *short]), *prove_attention(case, texts)]
+
+
+def prove_sets(case: InfluenceCase, texts: Sequence[KnownText]) -> list[ProvedBound]:
+    """Words said never to matter do not, the others do, and tiers are in order."""
+    found = [measure_sets(case.subject, one, seed=case.seed) for one in texts]
+    never, matter, right, pairs = 0.0, float("inf"), 0, 0
+    for one in found:
+        decisive = torch.zeros(len(one.largest), dtype=torch.bool)
+        decisive[list(one.known.decisive)] = True
+        never = max(never, float(one.largest[~decisive].max()) if (~decisive).any() else 0.0)
+        matter = min(matter, float(one.largest[decisive].min()) if decisive.any() else matter)
+        right, pairs = (a + b for a, b in zip((right, pairs), one.in_order, strict=True))
+    return [
+        ProvedBound(
+            "largest change by a word that never matters", never, NEVER_MATTERS, above=False
+        ),
+        ProvedBound("smallest largest change by a word that matters", matter, MATTERS, above=True),
+        ProvedBound(
+            "sets that order words as their tiers", right / max(1, pairs), 0.99, above=True
+        ),
+    ]
+
+
+def measure_sets(subject: Subject, known: KnownText, *, seed: int) -> SetChanges:
+    """Encode every set as a text; the empty text is left out."""
+    words = known.text.split()
+    sets = _all_sets(len(words)) if len(words) <= ENUMERATED_WORDS else _draw_sets(known, seed)
+    base = np.repeat(sets, len(words), axis=0)
+    more = base.copy()
+    added = np.tile(np.arange(len(words)), len(sets))
+    more[np.arange(len(more)), added] = True
+    known_sets, place = np.unique(np.concatenate([base, more]), axis=0, return_inverse=True)
+    outputs = run_sets(subject, known, known_sets)[torch.from_numpy(place.reshape(-1))]
+    before, after = outputs.split(len(base))
+    change = 0.5 * (after - before).abs().sum(-1)
+    unknown = base[np.arange(len(base)), added] | ~base.any(1)
+    change = change.masked_fill(torch.from_numpy(unknown), torch.nan)
+    return SetChanges(known, change.reshape(len(sets), len(words)))
+
+
+def run_sets(subject: Subject, known: KnownText, sets: Sets) -> Float64[Tensor, "S C"]:
+    """The output for the words of each set, in their order; NaN for the empty set."""
+    words = np.array(known.text.split(), dtype=object)
+    sizes = sets.sum(1)
+    order = np.argsort(sizes, kind="stable")
+    result = torch.full((len(sets), len(subject.labels)), torch.nan, dtype=torch.float64)
+    order = order[sizes[order] > 0]
+    step = max(1, BATCH_TOKENS // (len(words) + 2))
+    for start in range(0, len(order), step):
+        some = order[start : start + step]
+        encoded = [
+            subject.encode(Example(i, " ".join(words[sets[row]]), -1, pair=known.question))
+            for i, row in enumerate(some.tolist())
+        ]
+        with torch.no_grad():
+            logits = subject.forward(subject.batch(encoded)).logits
+        result[torch.from_numpy(some)] = logits.double().softmax(-1)
+    return result
+
+
+def _all_sets(count: int) -> Sets:
+    every: Sets = (np.arange(2**count)[:, None] >> np.arange(count)) % 2 == 1
+    return every
+
+
+def _draw_sets(known: KnownText, seed: int) -> Sets:
+    """Sets drawn uniformly in size: half of all words, half of those that matter and few others."""
+    count = len(known.text.split())
+    draw = generator(seed, f"sets {known.text}")
+    keys, sizes = draw.random((DRAWN_SETS, count)), draw.integers(1, count, DRAWN_SETS)
+    sets: Sets = keys.argsort(1).argsort(1) < sizes[:, None]
+    matter = np.zeros(count, dtype=bool)
+    matter[list(known.decisive)] = True
+    half = DRAWN_SETS // 2
+    inside = matter & (draw.random((half, count)) < draw.random((half, 1)))
+    outside = ~matter & (draw.random((half, count)) < 3.0 / count)
+    sets[:half] = inside | outside
+    return sets
+
+
+def prove_attention(case: InfluenceCase, texts: Sequence[KnownText]) -> list[ProvedBound]:
+    """Attention orders words as the truth says, and has an effect or none, as it says."""
+    mixture, truth = case.truth.mixture, case.truth
+    parts: list[tuple[bool | None, bool | None, str]] = [(truth.used, truth.ranks, "")]
+    if mixture is not None:
+        changed = {mixture.claim: True}, {mixture.claim: False}
+        parts = [
+            (one.get("used", truth.used), one.get("ranks", truth.ranks), part)
+            for one, part in zip(changed, (mixture.holds, mixture.fails), strict=True)
+        ]
+    bounds: list[ProvedBound] = []
+    for used, ranks, part in parts:
+        own = [one for one in texts if not part or one.part == part]
+        found = _attention_bounds(case.subject, own, used=used, ranks=ranks, seed=case.seed)
+        bounds += [replace(one, what=f"{part}: {one.what}" if part else one.what) for one in found]
+    return bounds
+
+
+def _attention_bounds(
+    subject: Subject,
+    texts: Sequence[KnownText],
+    *,
+    used: bool | None,
+    ranks: bool | None,
+    seed: int,
+) -> list[ProvedBound]:
+    measured = [measure_attention(subject, one, seed=seed) for one in texts]
+    if not measured:
+        return [ProvedBound("texts", 0, 1, above=True)]
+    pairs, tops, effects = (np.array(one, dtype=float) for one in zip(*measured, strict=True))
+    pairs = pairs[~np.isnan(pairs)]
+    bounds = []
+    if ranks is True:
+        bounds = [
+            ProvedBound("pairs of words in order, mean", float(pairs.mean()), 0.95, above=True),
+            ProvedBound("texts whose top word is of the first tier", tops.mean(), 0.95, above=True),
+        ]
+    elif ranks is False:
+        bounds = [
+            ProvedBound("pairs of words in order, mean", float(pairs.mean()), 0.6, above=False),
+            ProvedBound("texts whose top word is of the first tier", tops.mean(), 0.3, above=False),
+        ]
+    if used is True:
+        bounds.append(
+            ProvedBound("effect of other weights, least", effects.min(), USED, above=True)
+        )
+    elif used is False:
+        bounds.append(
+            ProvedBound("effect of other weights, most", effects.max(), UNUSED, above=False)
+        )
+    return bounds
+
+
+def measure_attention(
+    subject: Subject, known: KnownText, *, seed: int
+) -> tuple[float, bool, float]:
+    """Share of pairs in order by attention; top word of the first tier; largest effect of weights.
+
+    Ties count half. The weights tried give everything to one word, or are drawn at random.
+    """
+    batch = subject.batch([subject.encode(known.example(0))])
+    context = BatchContext(subject, batch)
+    with torch.no_grad():
+        forward = context.forward
+        weights = forward.attention[0][batch.mask[0]].double()
+        pairs = pairs_of_tiers(known)
+        signs = [float(torch.sign(weights[a] - weights[b])) for a, b in pairs]
+        share = float(np.mean(signs)) / 2 + 0.5 if signs else float("nan")
+        first = bool(known.tiers) and int(weights.argmax()) in known.tiers[0]
+        count = len(weights)
+        draw = generator(seed, f"weights {known.text}")
+        tried = torch.cat([torch.eye(count), torch.from_numpy(draw.dirichlet([0.3] * count, 32))])
+        full = torch.zeros(len(tried), 1, batch.ids.shape[1], dtype=weights.dtype)
+        full[:, 0, batch.mask[0]] = tried.to(weights)
+        if forward.rows is not None:
+            full = full[:, :, None].expand(-1, -1, forward.rows.shape[1], -1)
+        logits = context.decode(context.place_on_words(full.to(forward.attention)))
+        change = 0.5 * (logits.softmax(-1) - forward.probabilities).abs().sum(-1)
+    return share, first, float(change.max())
