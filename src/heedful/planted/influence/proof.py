@@ -128,7 +128,7 @@ def measure_sets(subject: Subject, known: KnownText, *, seed: int) -> SetChanges
     more[np.arange(len(more)), added] = True
     known_sets, place = np.unique(np.concatenate([base, more]), axis=0, return_inverse=True)
     outputs = run_sets(subject, known, known_sets)[torch.from_numpy(place.reshape(-1))]
-    before, after = outputs.split(len(base))
+    before, after = torch.split(outputs, len(base))
     change = 0.5 * (after - before).abs().sum(-1)
     unknown = base[np.arange(len(base)), added] | ~base.any(1)
     change = change.masked_fill(torch.from_numpy(unknown), torch.nan)
