@@ -1,0 +1,96 @@
+import doctest
+import tracemalloc
+from math import isnan, nan
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heedful.core.errors import ShapeError
+from heedful.core.rng import generator
+from heedful.numerics.stats import clusters, resampled_sums
+from heedful.numerics.stats.bootstrap import bootstrap_means
+from heedful.numerics.stats.resampled_sums import interval_of, resample_sums
+
+
+def ratio(rows):
+    return rows[:, 0] / rows[:, 1]
+
+
+def plain_sums(columns, ids, resamples, seed):
+    """One resample, one cluster and one text at a time."""
+    random, names = generator(seed, "bootstrap"), sorted(set(ids))
+    for _ in range(resamples):
+        drawn = [names[place] for place in random.integers(len(names), size=len(names))]
+        pairs = [
+            pair for name in drawn for pair in zip(columns, ids, strict=True) if pair[1] == name
+        ]
+        texts = [row for row, _ in pairs]
+        yield [sum(0.0 if isnan(v) else v for v in column) for column in zip(*texts, strict=True)]
+
+
+@given(st.integers(0, 999), st.integers(1, 30), st.integers(1, 8))
+@settings(max_examples=30)
+def test_sums_are_those_of_a_plain_loop(seed, n, count):
+    random = np.random.default_rng(seed)
+    columns = np.where(random.random((n, 3)) < 0.2, nan, random.normal(size=(n, 3)))
+    ids = random.integers(count, size=n)
+    sums = resample_sums(columns, ids, resamples=4, seed=seed)
+    wanted = list(plain_sums(columns.tolist(), ids.tolist(), 4, seed))
+    np.testing.assert_allclose(sums.draws, wanted, atol=1e-12)
+    np.testing.assert_allclose(sums.whole, np.nansum(columns, 0), atol=1e-12)
+
+
+def test_the_order_of_the_texts_changes_no_bit():
+    random = np.random.default_rng(0)
+    columns, ids = random.normal(size=(50, 2)), random.integers(20, size=50).astype(str)
+    order = random.permutation(50)
+    one, other = resample_sums(columns, ids), resample_sums(columns[order], ids[order])
+    assert (one.draws == other.draws).all()
+    assert (one.whole == other.whole).all()
+
+
+def test_draws_are_those_of_means_over_texts():
+    values = np.random.default_rng(0).normal(size=(30, 1))
+    sums = resample_sums(np.hstack((values, np.ones((30, 1)))), resamples=20, seed=3)
+    np.testing.assert_allclose(
+        ratio(sums.draws), bootstrap_means(values, resamples=20, seed=3)[:, 0], atol=1e-14
+    )
+
+
+def test_copies_do_not_narrow_an_interval():
+    columns = np.random.default_rng(0).exponential(size=(40, 2))
+    once = interval_of(resample_sums(columns, np.arange(40)), ratio, n=40)
+    copied = resample_sums(np.tile(columns, (5, 1)), np.tile(np.arange(40), 5))
+    assert copied.taking_part == 40
+    five = interval_of(copied, ratio, n=200)
+    assert (five.value, five.low, five.high) == pytest.approx((once.value, once.low, once.high))
+
+
+def test_memory_stays_small_with_many_texts():
+    columns = np.ones((100_000, 2))
+    tracemalloc.start()
+    resample_sums(columns, resamples=50)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64e6
+
+
+def test_ids_must_be_one_per_text():
+    with pytest.raises(ShapeError, match="3 texts need as many ids"):
+        resample_sums(np.ones((3, 1)), ["a", "b"])
+
+
+def test_no_texts_have_no_interval():
+    one = interval_of(resample_sums(np.ones((0, 2))), lambda rows: np.full(len(rows), nan), n=0)
+    assert one.n == 0
+    assert isnan(one.value)
+    assert isnan(one.low)
+
+
+@pytest.mark.parametrize("module", [clusters, resampled_sums])
+def test_examples_in_documentation(module):
+    found = doctest.testmod(module)
+    assert found.attempted
+    assert not found.failed
