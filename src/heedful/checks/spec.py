@@ -314,11 +314,6 @@ def rules_by_place(check: str, describe: Callable[[CheckResult], str]) -> tuple[
     )
 
 
-def vote_by_place(check: str, source: str, rules: tuple[VoteRule, ...]) -> ClaimVote:
-    """The vote on *ranks* of a check that places attention, with the line at the middle."""
-    return ClaimVote("ranks", source, lambda e: e.place(check).place, halfway, rules)
-
-
 def defined_by_method(result: CheckResult, measure: str) -> dict[str, Estimate]:
     """The estimates of a measure by method, without those that have no value."""
     return {name: one for name, one in result.by_method(measure).items() if one.n}

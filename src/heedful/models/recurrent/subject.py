@@ -11,10 +11,11 @@ from torch import Tensor
 
 from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.errors import ConfigError, DataError, ShapeError
-from heedful.core.values import Example, Forward, LinearDecoder, QueryDecoder
+from heedful.core.values import Example, Forward, LinearDecoder, MaskEmbedding, QueryDecoder
 from heedful.models.protocols import add_tensors
 from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.fast_leave_one_out import logits_without_each
+from heedful.models.recurrent.lean_pass import run_lean
 from heedful.models.recurrent.vocabulary import END, START, Vocabulary, WordTokenizer
 
 
@@ -125,6 +126,19 @@ class RecurrentSubject:
         """One pass of the network."""
         forward: Forward = self.network(batch, self.embed(batch) if embedded is None else embedded)
         return forward
+
+    def run_logits(
+        self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None
+    ) -> Float[Tensor, "B C"]:
+        """The logits of `forward`, with the input projection of each word computed once."""
+        if embedded is None and not self.reads_question and not torch.is_grad_enabled():
+            return run_lean(self.network, batch)
+        return self.forward(batch, embedded).logits
+
+    def mask_embedding(self) -> MaskEmbedding:
+        """The vector of padding, which is zero: it says nothing of a word."""
+        weight = self.network.embedding.weight
+        return MaskEmbedding("zero vector", weight.new_zeros(weight.shape[1]))
 
     def decoder(self, batch: Batch, forward: Forward) -> LinearDecoder | QueryDecoder:
         """The output layer: linear in the attended states without a question, tanh with one."""

@@ -62,7 +62,7 @@ def run_audit(
     Returns the folder of the run. Without `out` it is a temporary one, which the caller removes.
     """
     with _folder(out) as folder:
-        inputs = AuditInputs(subject, data, plan.fitted(data), training, folder)
+        inputs = AuditInputs(subject, data, plan.fitted(data, subject), training, folder)
         _Audit(inputs, RunStore(folder), callbacks).run()
     return folder
 

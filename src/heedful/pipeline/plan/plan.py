@@ -22,6 +22,7 @@ from heedful.core.settings import (
 from heedful.core.values import Example
 from heedful.data.cleaning.presets import get_cleaning
 from heedful.methods import Method, methods
+from heedful.models.protocols import Subject
 from heedful.pipeline.plan.method_settings import (
     complete_methods,
     expand_all_methods,
@@ -143,13 +144,13 @@ class Plan:
             retraining["limit"] = min(few, QUICK_TRAIN_LIMIT)
         return replace(self, limit=limit, settings=settings, methods=asked, retraining=retraining)
 
-    def fitted(self, examples: Iterable[Example]) -> "Plan":
-        """The same plan with the settings that are facts of the data."""
+    def fitted(self, examples: Iterable[Example], subject: Subject) -> "Plan":
+        """The same plan with the settings that are facts of data and model."""
         settings = dict(self.settings)
         for name, own in self.settings.items():
             check = _build(name, own)
             if isinstance(check, FitsData):
-                settings[name] = asdict(check.fitted(examples))
+                settings[name] = asdict(check.fitted(examples, subject))
         return replace(self, settings=settings)
 
     def differences(self, other: "Plan") -> list[str]:

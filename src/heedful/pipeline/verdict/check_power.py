@@ -22,6 +22,7 @@ MIN_SKILL = 0.5
 MIN_MEASURED_WORDS, MAX_MEASURED_WORDS = 5, 300  # words: the planted texts'
 NOT_MEASURED = "power not measured"
 ARCHITECTURES = ("recurrent", "recurrent with a question", "transformer")
+ANY = "any model"  # of rows that hold whatever the architecture and the texts
 UNKNOWN = "unknown"  # no architecture of the table: there is no power, so no check has a vote
 VOTE_SIGNS: Mapping[Vote, int] = {"supports": 1, "refutes": -1}
 
@@ -100,7 +101,13 @@ class PowerTable:
         return None if row is None else _power(row, left_out_kind=self.left_out_kind)
 
     def _nearest(self, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """Of the same architecture, the nearest length, and no more texts than there are."""
+        """Of the same architecture, the nearest length, and no more texts than there are.
+
+        A check whose power is measured over all kinds together has one row for any model.
+        """
+        for one in rows:
+            if one["architecture"] == ANY:
+                return one
         alike = [
             one
             for one in rows

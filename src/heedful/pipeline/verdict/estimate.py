@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.checks.base import Check, HasSignificanceTests, NeedsAllTexts
+from heedful.checks.base import (
+    Check,
+    HasSignificanceTests,
+    MakesEstimates,
+    NeedsAllTexts,
+    TextGroup,
+)
 from heedful.checks.registry import checks
 from heedful.checks.retraining_base import RetrainingCheck
 from heedful.checks.spec import CheckSpec, Evidence
@@ -46,6 +52,7 @@ class Bootstrap:
     resamples: int
     seed: int
     level: float
+    clusters: NDArray[Any] | None = None
 
     @classmethod
     def of(cls, plan: Plan) -> "Bootstrap":
@@ -61,20 +68,16 @@ class Bootstrap:
             columns, resamples=self.resamples, seed=self.seed, level=self.level, shares=named
         )
 
+    def accuracy(self, right: TextValues) -> Estimate:
+        """The share of texts that are right."""
+        key = MeasureKey("", "accuracy")
+        return self.means({key: right}, frozenset({key.measure}))[key]
+
     def place(self, own: TextValues, control: TextValues, reference: TextValues) -> Place:
         """Where the mean of `own` stands between those of control (0) and reference (1)."""
         return estimate_place(
             own, control, reference, resamples=self.resamples, seed=self.seed, level=self.level
         )
-
-
-@dataclass(frozen=True, eq=False)
-class TextGroup:
-    """The texts that some estimates are about: all, those of one predicted class, or a slice."""
-
-    texts: TextMask
-    predicted: str | None = None
-    slice: str | None = None
 
 
 def measure_dataset(plan: Plan, columns: MeasurementColumns) -> dict[MeasureKey, TextValues]:
@@ -108,7 +111,12 @@ def estimate_all(
     groups += _slices(columns, lengths)
     parts = {
         name: _CheckEstimates(
-            checks.spec(name), check, columns, Bootstrap.of(plan), missing.get(name, ())
+            checks.spec(name),
+            check,
+            columns,
+            Bootstrap.of(plan),
+            missing.get(name, ()),
+            plan.epsilon,
         )
         for name, check in plan.build_checks().items()
     }
@@ -140,10 +148,13 @@ class _CheckEstimates:
     columns: MeasurementColumns
     bootstrap: Bootstrap
     missing: tuple[MissingMeasure, ...]
+    epsilon: float
 
     def result(self, groups: Sequence[TextGroup]) -> CheckResult:
         chosen = self._averaged()
         rows = [row for group in groups for row in self._rows(chosen, group)]
+        if isinstance(self.check, MakesEstimates):
+            rows += self.check.estimate(self.columns, self.bootstrap, groups, epsilon=self.epsilon)
         plain = {row.measure: row for row in rows if _is_plain(row)}
         known = {(key.measure, key.method) for key in chosen}
         return CheckResult(

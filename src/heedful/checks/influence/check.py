@@ -1,0 +1,548 @@
+"""Does attention point at the words that the output rests on, alone or together?"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import torch
+from annotated_types import Ge, Le, MultipleOf
+from jaxtyping import Float64
+from numpy.typing import NDArray
+
+from heedful.checks.base import Findings, Resampling, TextGroup, to_measurement
+from heedful.checks.faithfulness.items import ItemView, methods_without_controls, score_items
+from heedful.checks.faithfulness.removal import Removals
+from heedful.checks.influence.estimates import estimate_influence
+from heedful.checks.influence.leverage import decodes_cheaply, leverage_among
+from heedful.checks.influence.names import (
+    BEST_SET,
+    CROSS_FITTED,
+    HALF,
+    INFLUENCE,
+    MASKING,
+    NEAR_FULL,
+    RANDOM,
+    SHUFFLED,
+)
+from heedful.checks.influence.orders import (
+    MOST_ENUMERATED,
+    Additions,
+    Amounts,
+    Influence,
+    Sets,
+    additions_in_orders,
+    additions_near_full,
+    draw_orders,
+    every_set,
+    exact_influence,
+    mean_of_top,
+    pair_agreement,
+    pair_stakes,
+    tied_ranks,
+    top_set,
+)
+from heedful.checks.influence.pilot import MOST_ORDERS, PILOT_ORDERS, PilotTexts, orders_needed
+from heedful.checks.requested_methods import MethodOrName, method_name, registry_order
+from heedful.core.errors import AttentionUnavailable, NotApplicable
+from heedful.core.records import EstimateRow, Measurement, MissingMeasure
+from heedful.core.rng import generator
+from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.values import Example
+from heedful.methods import methods
+from heedful.models.batch_context import BatchContext
+from heedful.models.protocols import HasMaskEmbedding, Subject
+from heedful.results.tables import MeasurementColumns
+
+LEAST_WORDS = 4  # shorter texts are counted, not judged
+PILOT_TEXTS = 40
+TOP_SHARES = (0.1, 0.2, 0.3, 0.5)
+FLIP_SHARE = 0.2
+SECOND_READINGS = (MASKING, NEAR_FULL)
+OTHER_METHODS = ("gradient", "input_x_gradient", "one_hot_gradient", "integrated_gradients")
+YARDSTICK_METHODS = ("leave_one_out",)  # kin of the yardstick, shown apart
+
+
+class ValueKey(NamedTuple):
+    """What tells the values of one text apart: measure, method, setting."""
+
+    measure: str
+    method: str | None = None
+    setting: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SetOutputs:
+    """p of the predicted class for sets of words, and whether another class is predicted."""
+
+    p: Float64[np.ndarray, "S"]
+    flipped: NDArray[np.bool_]
+
+
+def default_methods() -> tuple[str, ...]:
+    """Every attention-derived explanation that runs unasked, gradients, and leave-one-out."""
+    chosen = {*OTHER_METHODS, *YARDSTICK_METHODS}
+    return tuple(
+        name
+        for name in methods
+        if name in chosen or (methods.trait(name, "kind") == "attention" and not _only_named(name))
+    )
+
+
+def _only_named(name: str) -> bool:
+    return bool(methods.trait(name, "slow") or methods.trait(name, "patented"))
+
+
+@check_on_init
+@dataclass(frozen=True)
+class InfluenceCheck:
+    """Does attention point at the words that the output rests on, alone or together?
+
+    The influence m of a word is what it changes, on average, when words are added in random order
+    (`checks.influence.orders`); `orders` orders are drawn for each text. Attention and every
+    method are scored on it: `order` (pairs of words in the order of m), `top_set` (what goes
+    without their top words), `top_word`, and `flip_top` (does the prediction change without the
+    top fifth of the words?). Methods other than attention, a search for the words that matter
+    most, and two second readings of m (words masked instead of deleted; sets of nearly all words)
+    cost more: they are taken on the share `costly_share` of the texts, drawn by content, which is
+    found from the data so that about `costly_texts` are among them.
+    """
+
+    orders: Annotated[int, Ge(4), Le(MOST_ORDERS), MultipleOf(4)] | None = None
+    methods: tuple[MethodOrName, ...] = field(default_factory=default_methods)
+    costly_texts: PositiveInt = 200
+    costly_share: Annotated[float, Ge(0), Le(1)] = 1.0
+
+    def __post_init__(self) -> None:
+        chosen = registry_order(("attention", *self.methods), methods_without_controls)
+        object.__setattr__(self, "methods", chosen)
+
+    def fitted(self, examples: Iterable[Example], subject: Subject) -> "InfluenceCheck":
+        """With the number of orders that a pilot finds, and the share of texts for costly readings.
+
+        Spearman and Brown's formula says from four orders what more would give.
+        """
+        pilot = PilotTexts(PILOT_TEXTS)
+        for one in examples:
+            pilot.consider(one)
+        share = min(1.0, self.costly_texts / max(1, pilot.considered))
+        orders = self.orders or orders_needed(
+            replace(self, orders=PILOT_ORDERS), subject, pilot.chosen
+        )
+        return replace(self, costly_share=share, orders=orders)
+
+    def influence_of(self, context: BatchContext) -> list[Influence]:
+        """The influence of the words of the texts of a batch that have enough words."""
+        return [*InfluenceOfBatch(self, context).drawn_influence.values()]
+
+    def estimate(
+        self,
+        columns: MeasurementColumns,
+        resampling: Resampling,
+        groups: Sequence[TextGroup],
+        *,
+        epsilon: float,
+    ) -> tuple[EstimateRow, ...]:
+        """The places, by method, class and part of the texts."""
+        return estimate_influence(columns, resampling, groups, epsilon=epsilon)
+
+    def __call__(self, context: BatchContext) -> Findings:
+        with context.clock("influence"):
+            texts = InfluenceOfBatch(self, context)
+            values, missing = texts.values()
+        measured = list[Measurement]()
+        for key, column in values.items():
+            measured.append(
+                to_measurement(
+                    key.measure, torch.from_numpy(column), key.setting, method=key.method
+                )
+            )
+        return Findings(tuple(measured), missing)
+
+
+@dataclass(frozen=True, eq=False)
+class InfluenceOfBatch:
+    """The influence of the words of each text of a batch, and how scores stand to it."""
+
+    check: InfluenceCheck
+    context: BatchContext
+
+    @cached_property
+    def items(self) -> ItemView:
+        """The words of the texts."""
+        return ItemView(self.context)
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The number of words of each text."""
+        counts: list[int] = self.items.counts.tolist()
+        return counts
+
+    @cached_property
+    def judged(self) -> list[int]:
+        """The rows of the texts with enough words."""
+        return [row for row, count in enumerate(self.counts) if count >= LEAST_WORDS]
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """What the draws of each text are keyed by: everything that the model reads of it."""
+        batch = self.context.batch
+        return [
+            f"{batch.ids[row][batch.present[row]].tolist()}"
+            f"{'' if batch.query is None else batch.query[row][batch.query[row] != 0].tolist()}"
+            for row in range(len(batch))
+        ]
+
+    @cached_property
+    def costly(self) -> list[int]:
+        """The judged rows on which costly readings are taken."""
+        share, seed = self.check.costly_share, self.context.seed
+        return [
+            row
+            for row in self.judged
+            if generator(seed, f"costly readings {self.keys[row]}").random() < share
+        ]
+
+    @cached_property
+    def deletion(self) -> Removals:
+        """Outputs of texts with words deleted."""
+        return Removals(self.items, "deletion")
+
+    def draw(self, row: int, purpose: str) -> np.random.Generator:
+        """The random stream of a text for one purpose."""
+        return generator(self.context.seed, f"{purpose} {self.keys[row]}")
+
+    def run(self, removals: Removals, asked: Sequence[tuple[int, Sets]]) -> list[SetOutputs]:
+        """The outputs for the given sets of words of the given rows, all in few passes."""
+        if not asked:
+            return []
+        width, sizes = self.items.real.shape[1], [len(sets) for _, sets in asked]
+        gone = np.zeros((sum(sizes), width), dtype=bool)
+        for (row, sets), end in zip(asked, np.cumsum(sizes), strict=True):
+            gone[end - len(sets) : end, : self.counts[row]] = ~sets
+        rows = np.repeat([row for row, _ in asked], sizes)
+        found = removals(torch.from_numpy(rows), torch.from_numpy(gone))
+        p, flipped = (
+            np.split(one.numpy(), np.cumsum(sizes)[:-1]) for one in (found.p, found.flipped)
+        )
+        return [SetOutputs(*pair) for pair in zip(p, flipped, strict=True)]
+
+    @cached_property
+    def orders(self) -> dict[int, Additions]:
+        """The drawn orders of each text."""
+        seed, count = self.context.seed, self.check.orders or PILOT_ORDERS
+        return {
+            row: additions_in_orders(draw_orders(self.counts[row], count, seed, self.keys[row]))
+            for row in self.judged
+        }
+
+    @cached_property
+    def whole(self) -> dict[int, SetOutputs]:
+        """The output for the whole texts."""
+        asked = [(row, np.ones((1, self.counts[row]), dtype=bool)) for row in self.judged]
+        return dict(zip(self.judged, self.run(self.deletion, asked), strict=True))
+
+    @cached_property
+    def prefixes(self) -> dict[int, SetOutputs]:
+        """The outputs for the sets before each addition of the drawn orders."""
+        asked = [(row, self.orders[row].before) for row in self.judged]
+        return dict(zip(self.judged, self.run(self.deletion, asked), strict=True))
+
+    @cached_property
+    def drawn_influence(self) -> dict[int, Influence]:
+        """The influence of the words, from the drawn orders."""
+        after = [(row, self.orders[row].after) for row in self.judged]
+        return {
+            row: Influence.of(self.orders[row], self.prefixes[row].p, outputs.p)
+            for (row, _), outputs in zip(after, self.run(self.deletion, after), strict=True)
+        }
+
+    @cached_property
+    def influence(self) -> dict[int, Influence]:
+        """The influence of the words; exact where a text has few."""
+        found = dict(self.drawn_influence)
+        short = [row for row in self.judged if self.counts[row] <= MOST_ENUMERATED]
+        every = [(row, every_set(self.counts[row])) for row in short]
+        for (row, _), outputs in zip(every, self.run(self.deletion, every), strict=True):
+            exact = exact_influence(outputs.p, self.counts[row])
+            found[row] = replace(found[row], whole=exact, exact=True)
+        return found
+
+    def second_influence(self, reading: str) -> dict[int, Influence]:
+        """The influence by another reading, on the rows of the costly ones."""
+        if reading == NEAR_FULL:
+            seed = self.context.seed
+            removals, additions = (
+                self.deletion,
+                {
+                    row: additions_near_full(self.counts[row], seed, self.keys[row])
+                    for row in self.costly
+                },
+            )
+        else:
+            removals, additions = Removals(self.items, "masking"), self.orders
+        ends = ((row, sets) for row in self.costly for sets in _ends(additions[row]))
+        outputs = iter(self.run(removals, list(ends)))
+        return {
+            row: Influence.of(additions[row], next(outputs).p, next(outputs).p)
+            for row in self.costly
+        }
+
+    def values(self) -> tuple[dict[ValueKey, NDArray[np.float64]], tuple[MissingMeasure, ...]]:
+        """Every value per text; NaN where a text has none, and why some measures have none."""
+        values = _Columns(len(self.counts))
+        values.put("items", dict(enumerate(map(float, self.counts))))
+        ranks, missing = self.rankings()
+        self._put_influence(values)
+        for method, rows in ranks.items():
+            self._put_scores(values, method, rows)
+        self._put_top_sets(values, ranks)
+        self._put_second_readings(values, ranks["attention"])
+        missing += self._put_leverage(values)
+        return values.columns, missing
+
+    def rankings(self) -> tuple[dict[str, dict[int, Amounts]], tuple[MissingMeasure, ...]]:
+        """The ranks of the words by each method; attention on all texts, others on the costly."""
+        found, missing = (
+            {"attention": self._ranks(self.context, ("attention",), self.judged)[0]},
+            [],
+        )
+        others = tuple(one for one in self.check.methods if method_name(one) != "attention")
+        if not self.costly or not others:
+            return {"attention": found["attention"]["attention"]}, ()
+        every = self.costly == list(range(len(self.counts)))
+        context = self.context if every else _select(self.context, self.costly)
+        ranks, reasons = self._ranks(context, others, self.costly)
+        for name, reason in reasons.items():
+            missing += [MissingMeasure(one, reason, name) for one in METHOD_MEASURES]
+        return {"attention": found["attention"]["attention"], **ranks}, tuple(missing)
+
+    def _ranks(
+        self, context: BatchContext, asked: Sequence[MethodOrName], rows: Sequence[int]
+    ) -> tuple[dict[str, dict[int, Amounts]], dict[str, str]]:
+        """Ranks by |score| of the given rows; the batch of `context` is all rows or these."""
+        scores, reasons = score_items(ItemView(context), asked, context.predicted)
+        place = (
+            {row: row for row in rows}
+            if context is self.context
+            else dict(zip(rows, range(len(rows)), strict=True))
+        )
+        found: dict[str, dict[int, Amounts]] = {}
+        for one, table in zip(asked, scores, strict=True):
+            own = table.abs().numpy()
+            found[method_name(one)] = {
+                row: tied_ranks(own[place[row], : self.counts[row]])
+                for row in rows
+                if not np.isnan(own[place[row], : self.counts[row]]).any()
+            }
+        return found, reasons
+
+    def _put_influence(self, values: "_Columns") -> None:
+        influence = self.influence
+        values.put("order_weight", {row: pair_stakes(m.whole) for row, m in influence.items()})
+        values.put("exact", {row: float(m.exact) for row, m in influence.items()})
+        _put_halves(values, influence)
+        values.put("gain_most", {r: m.whole.max() - m.whole.mean() for r, m in influence.items()})
+        values.put(
+            "gain_most",
+            {row: float(np.mean([*_cross_gains(m)])) for row, m in influence.items()},
+            setting=CROSS_FITTED,
+        )
+        choice = {row: self.draw(row, "choice of a method").integers(2) for row in self.costly}
+        values.put("choice", {row: float(one) for row, one in choice.items()})
+        p = {row: float(one.p[0]) for row, one in self.whole.items()}
+        values.put("confidence", p)
+
+    def _put_scores(self, values: "_Columns", method: str, ranks: Mapping[int, Amounts]) -> None:
+        m = {row: self.influence[row].whole for row in ranks}
+        ways: dict[str | None, Mapping[int, Amounts]] = {None: ranks}
+        if method == "attention":
+            ways[SHUFFLED] = self.shuffled(ranks)
+        for setting, own in ways.items():
+            agreed = {row: pair_agreement(own[row], m[row]) for row in own}
+            gained = {row: mean_of_top(own[row], m[row]) - m[row].mean() for row in own}
+            values.put("order_sum", agreed, method, setting)
+            values.put("gain_top", gained, method, setting)
+
+    def shuffled(self, ranks: Mapping[int, Amounts]) -> dict[int, Amounts]:
+        """The same ranks on other words of each text."""
+        return {
+            row: self.draw(row, "shuffled attention of influence").permutation(own)
+            for row, own in ranks.items()
+        }
+
+    def _put_top_sets(self, values: "_Columns", ranks: Mapping[str, Mapping[int, Amounts]]) -> None:
+        """Change of output, and flips, without the top words of every ranking and at random."""
+        by_influence = {row: tied_ranks(m.whole) for row, m in self.influence.items()}
+        by_half = {row: tied_ranks(m.halves[0]) for row, m in self.influence.items()}
+        ranked: dict[tuple[str | None, str | None], Mapping[int, Amounts]] = {
+            **{(method, None): own for method, own in ranks.items()},
+            ("attention", SHUFFLED): self.shuffled(ranks["attention"]),
+            (None, INFLUENCE): by_influence,
+            (None, HALF): by_half,
+        }
+        asked = [(row, self._without_top(row, own[row])) for own in ranked.values() for row in own]
+        outputs = iter(self.run(self.deletion, asked))
+        best = dict.fromkeys(self.costly, False)
+        for (method, setting), own in ranked.items():
+            found = {row: next(outputs) for row in own}
+            changed = {row: self._mean_change(row, one.p) for row, one in found.items()}
+            flips = {row: float(one.flipped[FLIP_PLACE]) for row, one in found.items()}
+            values.put("change_top", changed, method, setting)
+            if setting is None:
+                values.put("flip_top", flips, method)
+            for row in best.keys() & found.keys():
+                best[row] |= bool(found[row].flipped[: FLIP_PLACE + 1].any())
+        values.put("flip_top", self.search(best), setting=BEST_SET)
+        self._put_random_sets(values)
+
+    def _without_top(self, row: int, ranks: Amounts) -> Sets:
+        """The text without the top words, for each share of them."""
+        ties = self.draw(row, "ties of influence").random(len(ranks))
+        sizes = (share_size(self.counts[row], share) for share in TOP_SHARES)
+        return np.stack([~top_set(ranks, size, ties) for size in sizes])
+
+    def _mean_change(self, row: int, p: Float64[np.ndarray, "S"]) -> float:
+        return float(np.abs(self.whole[row].p[0] - p).mean())
+
+    def _put_random_sets(self, values: "_Columns") -> None:
+        """The same without random words: the drawn orders hold such sets already."""
+        changes, flips = {}, {}
+        for row, outputs in self.prefixes.items():
+            words = self.counts[row]
+            p, flipped = (
+                one.reshape(-1, words - 1) for one in (outputs.p, outputs.flipped.astype(float))
+            )
+            left = [words - share_size(words, share) - 1 for share in TOP_SHARES]
+            changes[row] = self._mean_change(row, p[:, left])
+            flips[row] = float(flipped[:, left[FLIP_PLACE]].mean())
+        values.put("change_top", changes, RANDOM)
+        values.put("flip_top", flips, RANDOM)
+
+    def search(self, found: Mapping[int, bool]) -> dict[int, float]:
+        """Whether any set of a fifth of the words flips the prediction: those tried, or greedily.
+
+        Greedy: remove the word without which p is lowest, and so on.
+        """
+        flips = dict(found)
+        left = {
+            row: np.ones(self.counts[row], dtype=bool) for row, flip in flips.items() if not flip
+        }
+        for step in range(max((share_size(self.counts[r], FLIP_SHARE) for r in left), default=0)):
+            active = [
+                row
+                for row in left
+                if not flips[row] and step < share_size(self.counts[row], FLIP_SHARE)
+            ]
+            asked = [(row, _without_one_more(left[row])) for row in active]
+            for (row, sets), outputs in zip(asked, self.run(self.deletion, asked), strict=True):
+                flips[row] = bool(outputs.flipped.any())
+                left[row] = sets[int(outputs.p.argmin())]
+        return {row: float(flip) for row, flip in flips.items()}
+
+    def _put_second_readings(self, values: "_Columns", ranks: Mapping[int, Amounts]) -> None:
+        for reading in SECOND_READINGS:
+            if reading == MASKING and not isinstance(self.context.subject, HasMaskEmbedding):
+                continue
+            influence = self.second_influence(reading)
+            values.put(
+                "order_sum",
+                {row: pair_agreement(ranks[row], m.whole) for row, m in influence.items()},
+                "attention",
+                reading,
+            )
+            stakes = {row: pair_stakes(m.whole) for row, m in influence.items()}
+            values.put("order_weight", stakes, setting=reading)
+            _put_halves(values, influence, f" {reading}")
+
+    def _put_leverage(self, values: "_Columns") -> tuple[MissingMeasure, ...]:
+        """Leverage among the words in the upper half by influence."""
+        try:
+            cheap = decodes_cheaply(self.context)
+        except (AttentionUnavailable, NotApplicable) as reason:
+            return (MissingMeasure("leverage_top", str(reason)),)
+        rows = self.judged if cheap else self.costly
+        if not rows:
+            return ()
+        context = self.context if cheap else _select(self.context, rows)
+        chosen = torch.zeros(len(self.counts), self.items.real.shape[1], dtype=torch.bool)
+        for row in rows:
+            half = share_size(self.counts[row], 0.5)
+            ties = self.draw(row, "ties of influence").random(self.counts[row])
+            upper = top_set(tied_ranks(self.influence[row].whole), half, ties)
+            chosen[row, : self.counts[row]] = torch.from_numpy(upper)
+        tokens = self.items.tokens(torch.arange(len(chosen)), chosen)
+        found = leverage_among(context, tokens if cheap else tokens[rows]).tolist()
+        here = range(len(self.counts)) if cheap else rows
+        own = dict(zip(here, found, strict=True))
+        values.put("leverage_top", {row: own[row] for row in rows})
+        return ()
+
+
+METHOD_MEASURES = ("order", "top_set", "top_word", "flip_top")
+FLIP_PLACE = TOP_SHARES.index(FLIP_SHARE)
+
+
+def share_size(words: int, share: float) -> int:
+    """How many of the words a share is: rounded up, at least one, never all."""
+    return min(words - 1, max(1, int(np.ceil(share * words - 1e-9))))
+
+
+def _ends(additions: Additions) -> tuple[Sets, Sets]:
+    return additions.before, additions.after
+
+
+def _without_one_more(left: NDArray[np.bool_]) -> Sets:
+    """The set without each of its words."""
+    there = np.flatnonzero(left)
+    sets = np.repeat(left[None], len(there), axis=0)
+    sets[np.arange(len(there)), there] = False
+    return sets
+
+
+def _cross_gains(m: Influence) -> Iterator[float]:
+    """The influence of the top word of each half by the other half, above its mean."""
+    for one, other in (m.halves, m.halves[::-1]):
+        yield mean_of_top(tied_ranks(one), other) - float(other.mean())
+
+
+def _put_halves(values: "_Columns", influence: Mapping[int, Influence], reading: str = "") -> None:
+    """How one half of the draws orders the words by the other half."""
+    for which in (0, 1):
+        agreed, stakes = {}, {}
+        for row, m in influence.items():
+            ranked, scored = m.halves[1 - which], m.halves[which]
+            agreed[row] = pair_agreement(tied_ranks(ranked), scored)
+            stakes[row] = pair_stakes(scored)
+        values.put("half_sum", agreed, setting=f"{which + 1}{reading}")
+        values.put("half_weight", stakes, setting=f"{which + 1}{reading}")
+
+
+def _select(context: BatchContext, rows: Sequence[int]) -> BatchContext:
+    """The context of some texts of a batch."""
+    batch = context.batch.select(torch.tensor(rows))
+    return BatchContext(
+        context.subject, batch, context.seed, context.max_batch_tokens, context.clock
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """Values per text by key, NaN where a text has none."""
+
+    texts: int
+    columns: dict[ValueKey, NDArray[np.float64]] = field(default_factory=dict)
+
+    def put(
+        self,
+        measure: str,
+        rows: Mapping[int, float],
+        method: str | None = None,
+        setting: str | None = None,
+    ) -> None:
+        """Add a column from its values by row."""
+        column = np.full(self.texts, np.nan)
+        for row, value in rows.items():
+            column[row] = value
+        self.columns[ValueKey(measure, method, setting)] = column
