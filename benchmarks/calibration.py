@@ -28,22 +28,19 @@ import numpy as np
 import torch
 from scipy.stats import binomtest
 
+from benchmarks.audited import audit_examples
 from heedful.checks.attention.agreement.spec import RULES as AGREEMENT_RULES
 from heedful.checks.attention.permutation.spec import USED_RULES as PERMUTATION_RULES
-from heedful.checks.base import Check
 from heedful.checks.influence.check import InfluenceCheck
 from heedful.checks.influence.rules import RANKS_RULES, USED_RULES, mixed_answers, share_below
 from heedful.checks.spec import Evidence, VoteRule, apply_rules
 from heedful.core.records import Estimate
-from heedful.pipeline.audit.job import JobResult, run_job
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.verdict.check_power import VOTE_SIGNS
-from heedful.pipeline.verdict.estimate import estimate_all, measure_dataset
 from heedful.planted import row_to_example
 from heedful.planted.influence.kind import InfluenceCase, influence_cases, influence_kinds
-from heedful.results.tables import MeasurementColumns
 
-TEXTS, COSTLY_TEXTS, TOKENS = 120, 60, 20_000
+TEXTS, COSTLY_TEXTS = 120, 60
 ROUNDS = 2  # cases of each kind
 RIGHT, OPEN, OPEN_IN_FAMILY, WRONG_KINDS = 0.95, 0.35, 0.5, 1
 CLAIMS = ("ranks", "used")
@@ -153,14 +150,7 @@ def audit_case(case: InfluenceCase) -> CaseAnswers:
         for number, row in enumerate(rows)
     ]
     plan = PLAN.fitted(examples, subject)
-    parts = {name: one for name, one in plan.build_checks().items() if isinstance(one, Check)}
-    found = run_job(subject, examples, parts, seed=plan.seed, max_batch_tokens=TOKENS)
-    columns = _columns(found, subject.labels)
-    whole = measure_dataset(plan, columns)
-    columns = MeasurementColumns(
-        columns.instances, columns.predicted, columns.label, {**columns.values, **whole}
-    )
-    evidence = estimate_all(plan, columns, missing=found.summary.missing, labels=subject.labels)
+    evidence = audit_examples(subject, examples, plan)
     answers = {
         name: {claim: apply_rules(rules[claim], evidence) for claim in CLAIMS}
         for name, rules in RULES.items()
@@ -186,18 +176,6 @@ def audit_case(case: InfluenceCase) -> CaseAnswers:
         evidence.of("agreement", "tau_leave_one_out").value,
         _names_parts(case, evidence),
         perf_counter() - start,
-    )
-
-
-def _columns(found: JobResult, labels: Sequence[str]) -> MeasurementColumns:
-    """The values of all texts; every text is long enough to be measured."""
-    instances = np.arange(len(found.predicted))
-    predicted, label = (
-        np.array([labels[classes[n]] for n in instances.tolist()], dtype=object)
-        for classes in (found.predicted, found.label)
-    )
-    return MeasurementColumns(
-        instances, predicted, label, {one.key: one.values for one in found.columns}
     )
 
 

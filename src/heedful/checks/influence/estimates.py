@@ -3,10 +3,15 @@
 A place is 0 for chance and 1 for the best that a ranking can do. Sums are over texts, and each
 place is a ratio of sums that is recomputed, ceiling included, in every resample of the texts.
 
-- `order` = G / √R. G is the share of what pairs of words have at stake that a ranking gets right,
-  less what it gets wrong; R is the reliability of m, from halves of the orders that were drawn,
-  stepped up by Spearman and Brown's formula. For normal m a perfect ranking reaches √R. An m that
-  was enumerated has no noise: its ceiling is 1.
+- `order` = G / C. G is the share of what pairs of words have at stake that a ranking gets right,
+  less what it gets wrong; C is the ceiling, the share that the true ranking gets right of the
+  stakes as measured. Noise adds to the stakes W = Σ|m_i − m_j|: from k times as many orders, for
+  normal m and noise, W² falls by the k-th part of what noise added. So from halves of the orders,
+  W½, the true stakes are √(2W² − W½²) and C = √(2 − (W½/W)²), which for normal m is √R, R being
+  the reliability. Where m is skewed, or noisy only where it is large, C is nearer to the truth
+  than √R (`benchmarks.ceiling`). An m that was enumerated has no noise: its ceiling is 1.
+- `reliability` = R: how one half of the orders ranks the other half's m, stepped up by Spearman and
+  Brown's formula.
 - `top_set` = what goes without the top words by the ranking, between random words (0) and the top
   words by m (1).
 - `top_word` = the influence of the top word, between the mean word (0) and the word with most (1).
@@ -45,6 +50,7 @@ Draws = Float64[np.ndarray, "R"]
 Statistic = Callable[[Sums], Draws]
 """A statistic of sums over texts, for each resample of the texts."""
 TextMask = NDArray[np.bool_]
+HALVES = ("1", "2")  # settings of the halves of the drawn orders
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +125,7 @@ def step_up(half: Draws) -> Draws:
 
 @dataclass(frozen=True, eq=False)
 class Ceiling:
-    """The agreement that a perfect ranking reaches with m as measured, and the reliability of m.
+    """The agreement that the true ranking reaches with m as measured, and the reliability of m.
 
     `over_texts` takes means over texts instead of sums of what is at stake.
     """
@@ -129,24 +135,42 @@ class Ceiling:
     reading: str = DELETION
     over_texts: bool = False
 
-    def reliability(self, *, enumerated: bool = True) -> Statistic:
-        """R of m from drawn orders, on all texts or on those that were not enumerated."""
-        half = self.half(enumerated=enumerated)
+    def reliability(self) -> Statistic:
+        """R of m from drawn orders, also of texts that were enumerated."""
+        half = self.half()
         return lambda sums: step_up(half(sums))
 
-    def half(self, *, enumerated: bool = True) -> Statistic:
+    def half(self) -> Statistic:
         """The agreement of one half of the orders with the other, both ways averaged."""
-        known = self.texts if enumerated else self.texts & ~self.exact
-        ways = [self._half(part, known) for part in ("1", "2")]
+        ways = [self._half(part) for part in HALVES]
         return lambda sums: (ways[0](sums) + ways[1](sums)) / 2
 
-    def _half(self, part: str, texts: TextMask) -> Statistic:
-        setting = part if self.reading == DELETION else f"{part} {self.reading}"
-        read = self.reader.values
-        agreed, stakes = read("half_sum", None, setting), read("half_weight", None, setting)
+    def half_order(self) -> Statistic:
+        """`order` of the ranking by one half of the orders, scored on the other half."""
+        agreed = (self._read("half_sum", "1") + self._read("half_sum", "2")) / 2
+        stakes = self.stakes
         if self.over_texts:
-            return self.reader.mean(per_text(agreed, stakes), texts)
-        return self.reader.ratio(agreed, stakes, texts)
+            own = per_text(agreed, stakes)
+            found, ceiling = self.reader.mean(own, self.texts), self(np.where(own == own, 1.0, 0.0))
+        else:
+            found, ceiling = self.reader.ratio(agreed, stakes, self.texts), self(stakes)
+        return lambda sums: divide(found(sums), ceiling(sums))
+
+    def _half(self, part: str) -> Statistic:
+        agreed, stakes = self._read("half_sum", part), self._read("half_weight", part)
+        if self.over_texts:
+            return self.reader.mean(per_text(agreed, stakes), self.texts)
+        return self.reader.ratio(agreed, stakes, self.texts)
+
+    def _read(self, measure: str, part: str) -> TextValues:
+        setting = part if self.reading == DELETION else f"{part} {self.reading}"
+        return self.reader.values(measure, None, setting)
+
+    @property
+    def stakes(self) -> TextValues:
+        """What all pairs of words have at stake, by text."""
+        setting = None if self.reading == DELETION else self.reading
+        return self.reader.values("order_weight", None, setting)
 
     @property
     def exact(self) -> TextMask:
@@ -157,16 +181,30 @@ class Ceiling:
 
     def __call__(self, weight: TextValues) -> Statistic:
         """The ceiling where texts have a weight: that of their stakes, or 1."""
-        drawn = self.reliability(enumerated=False)
+        drawn = self._drawn()
         share = self.reader.ratio(np.where(self.exact, weight, 0.0), weight, self.texts)
 
         def ceiling(sums: Sums) -> Draws:
-            enumerated, reliability = share(sums), drawn(sums)
-            with np.errstate(invalid="ignore"):
-                root = np.sqrt(np.where(reliability > 0, reliability, np.nan))
+            enumerated, root = share(sums), drawn(sums)
             return enumerated + np.where(enumerated < 1, (1 - enumerated) * root, 0.0)
 
         return ceiling
+
+    def _drawn(self) -> Statistic:
+        """√(2 − (W½/W)²) of the texts that were not enumerated."""
+        halves, texts = sum(self._read("half_weight", part) for part in HALVES) / 2, self.texts
+        texts = texts & ~self.exact
+        if self.over_texts:
+            ratio = self.reader.mean(per_text(halves, self.stakes), texts)
+        else:
+            ratio = self.reader.ratio(halves, self.stakes, texts)
+
+        def root(sums: Sums) -> Draws:
+            left = 2 - ratio(sums) ** 2
+            with np.errstate(invalid="ignore"):
+                return np.sqrt(np.where(left > 0, left, np.nan))
+
+        return root
 
 
 def per_text(agreed: TextValues, stakes: TextValues) -> TextValues:
@@ -189,10 +227,8 @@ class Places:
         plain = reading == DELETION
         read, setting = self.reader.values, self.setting if plain else reading
         agreed = read("order_sum", self.method, setting)
-        stakes = np.where(
-            np.isnan(agreed), np.nan, read("order_weight", None, None if plain else reading)
-        )
         ceiling = Ceiling(self.reader, self.texts, reading, over_texts)
+        stakes = np.where(np.isnan(agreed), np.nan, ceiling.stakes)
         if over_texts:
             own = per_text(agreed, stakes)
             found = self.reader.mean(own, self.texts)
@@ -350,23 +386,12 @@ def _reliability_rows(
 def _control_rows(reader: Reader, texts: TextMask) -> Iterator[_Row]:
     """The places of m of one half of the orders, scored on the other half."""
     for setting, over_texts in ((HALF, False), (f"{HALF}, {MEAN}", True)):
-        half = Ceiling(reader, texts, over_texts=over_texts).half()
-        yield _Row("order", _root(half), texts, None, setting)
+        half = Ceiling(reader, texts, over_texts=over_texts).half_order()
+        yield _Row("order", half, texts, None, setting)
     places = Places(reader, texts, None, HALF)
     yield _Row("top_set", places.top_set(), texts, None, HALF)
     cross, most = reader.values("gain_most", None, CROSS_FITTED), reader.values("gain_most")
     yield _Row("top_word", reader.ratio(cross, most, texts), texts, None, HALF)
-
-
-def _root(half: Statistic) -> Statistic:
-    """G of a half by the other, divided by the root of its own reliability, which it is."""
-
-    def root(sums: Sums) -> Draws:
-        found = half(sums)
-        with np.errstate(invalid="ignore"):
-            return np.where(found > 0, np.sqrt(found), found)
-
-    return root
 
 
 def _described_rows(reader: Reader, stratum: TextStratum, judged: TextMask) -> Iterator[_Row]:

@@ -14,7 +14,7 @@ from math import log
 from typing import Any
 
 from heedful.core.records import Estimate, Vote
-from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_rates
+from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_rates, exact_rates
 
 # of the skill, at the lower end of its interval: right less wrong in half of the cases, which is
 # the skill of a check that is always right about one side and undecided about the other
@@ -52,6 +52,7 @@ class CheckPower:
     claim: str
     check: str
     like: str
+    kinds: int
     cases: int
     skill: Estimate
     miss: Estimate
@@ -68,7 +69,8 @@ class CheckPower:
         auc = "" if self.auc is None else f"ROC-AUC {self.auc}, "
         return (
             f"{auc}misses {self.miss.value:.0%}, false alarms {self.false_alarm.value:.0%}, "
-            f"undecided {self.undecided.value:.0%} ({self.cases} cases of known truth: {self.like})"
+            f"undecided {self.undecided.value:.0%} ({self.cases} cases of known truth, of "
+            f"{self.kinds} kinds: {self.like})"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,7 +78,7 @@ class CheckPower:
         named = {"miss": self.miss, "false_alarm": self.false_alarm, "undecided": self.undecided}
         shares = {name: [one.value, one.low, one.high] for name, one in named.items()}
         auc = self.auc and [self.auc.value, self.auc.low, self.auc.high]
-        known = {"auc": auc, **shares, "cases": self.cases, "like": self.like}
+        known = {"auc": auc, **shares, "kinds": self.kinds, "cases": self.cases, "like": self.like}
         return {**known, "weight": self.weight, "description": str(self)}
 
 
@@ -143,7 +145,8 @@ def _power(row: Mapping[str, Any], *, left_out_kind: str | None) -> CheckPower |
         for name, (truth, said_for, against, undecided) in row["kinds"].items()
         if name != left_out_kind
     ]
-    found = detection_rates(kinds)
+    over_all = row["architecture"] == ANY
+    found = exact_rates(kinds) if over_all else detection_rates(kinds)
     if found is None:
         return None
     cases = sum(len(one.answers) for one in kinds)
@@ -153,7 +156,7 @@ def _power(row: Mapping[str, Any], *, left_out_kind: str | None) -> CheckPower |
     words = "" if row["words"] is None else f" of about {row['words']} words"
     like = f"{row['architecture']}, {row['texts']} texts{words}"
     rates = found.skill, found.miss, found.false_alarm, found.undecided
-    return CheckPower(row["claim"], row["check"], like, cases, *rates, auc)
+    return CheckPower(row["claim"], row["check"], like, len(kinds), cases, *rates, auc)
 
 
 def describe_power(power: CheckPower | None) -> str:

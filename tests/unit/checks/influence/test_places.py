@@ -83,22 +83,48 @@ def test_a_perfect_ranking_of_normal_influence_reaches_one(noise):
     assert found == pytest.approx(true, abs=0.04)
 
 
-def test_order_is_a_ratio_of_sums_over_the_root_of_the_reliability():
+def test_order_is_a_ratio_of_sums_over_the_ceiling_from_shrinking_stakes():
     columns = measured(30, 8, noise=0.5, quality=0.6)
     read = lambda *key: columns.values[MeasureKey(NAME, key[0], key[1], setting=key[2])]  # noqa: E731
-    g = read("order_sum", "attention", None).sum() / read("order_weight", None, None).sum()
-    half = np.mean(
-        [read("half_sum", None, s).sum() / read("half_weight", None, s).sum() for s in ("1", "2")]
-    )
+    agreed, stakes = read("order_sum", "attention", None), read("order_weight", None, None)
+    halves = np.mean([read("half_weight", None, part) for part in ("1", "2")], axis=0)
+    true_stakes = np.sqrt(2 * stakes.sum() ** 2 - halves.sum() ** 2)
     assert value(columns, lambda r, t: Places(r, t).order()) == pytest.approx(
-        g / np.sqrt(2 * half / (1 + half))
+        agreed.sum() / true_stakes
     )
-    own = read("order_sum", "attention", None) / read("order_weight", None, None)
-    halves = [read("half_sum", None, s) / read("half_weight", None, s) for s in ("1", "2")]
-    mean = np.mean([one.mean() for one in halves])
+    half_agreed = np.mean([read("half_sum", None, part) for part in ("1", "2")], axis=0)
+    assert value(columns, lambda r, t: Ceiling(r, t).half_order()) == pytest.approx(
+        half_agreed.sum() / true_stakes
+    )
+    ceiling = np.sqrt(2 - np.mean(halves / stakes) ** 2)
     assert value(columns, lambda r, t: Places(r, t).order(over_texts=True)) == pytest.approx(
-        own.mean() / np.sqrt(2 * mean / (1 + mean))
+        np.mean(agreed / stakes) / ceiling
     )
+
+
+def test_the_ceiling_holds_where_words_matter_in_bursts():
+    """The root of the reliability would be off by a fifth here."""
+    draw, rows = np.random.default_rng(0), []
+    for _ in range(600):
+        m = np.where(np.arange(20) < 3, draw.uniform(0.5, 1.5, 20), draw.exponential(0.05, 20))
+        orders = np.where(draw.random((8, 20)) < 0.25, 4 * m, 0.0)
+        whole, halves = orders.mean(0), (orders[::2].mean(0), orders[1::2].mean(0))
+        rows.append(
+            {
+                ("order_sum", "attention", None): pair_agreement(tied_ranks(m), whole),
+                ("order_weight", None, None): pair_stakes(whole),
+                ("exact", None, None): 0.0,
+                **{("half_weight", None, str(k + 1)): pair_stakes(halves[k]) for k in (0, 1)},
+            }
+        )
+    keyed = {
+        MeasureKey(NAME, measure, method, setting=setting): np.array([one[key] for one in rows])
+        for key in rows[0]
+        for measure, method, setting in (key,)
+    }
+    predicted = np.array(["a"] * len(rows), dtype=object)
+    columns = MeasurementColumns(np.arange(len(rows)), predicted, predicted, keyed)
+    assert value(columns, lambda r, t: Places(r, t).order()) == pytest.approx(1.0, abs=0.03)
 
 
 def test_enumerated_influence_has_a_ceiling_of_one():
