@@ -34,8 +34,8 @@ def audit_examples(
 
 
 def columns_of(found: JobResult, labels: Sequence[str]) -> MeasurementColumns:
-    """The values of all texts; every text is long enough to be measured."""
-    instances = np.arange(len(found.predicted))
+    """The values of the texts that are long enough to be measured."""
+    instances = np.array(sorted(found.predicted))
     predicted, label = (
         np.array([labels[classes[n]] for n in instances.tolist()], dtype=object)
         for classes in (found.predicted, found.label)
