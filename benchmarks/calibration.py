@@ -34,13 +34,17 @@ from heedful.checks.attention.permutation.spec import USED_RULES as PERMUTATION_
 from heedful.checks.influence.check import InfluenceCheck
 from heedful.checks.influence.rules import RANKS_RULES, USED_RULES, mixed_answers, share_below
 from heedful.checks.spec import Evidence, VoteRule, apply_rules
+from heedful.core.atomic_files import write_atomic
 from heedful.core.records import Estimate
 from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.verdict.check_power import VOTE_SIGNS
+from heedful.pipeline.verdict.check_power import ANY, VOTE_SIGNS
 from heedful.planted import row_to_example
 from heedful.planted.influence.kind import InfluenceCase, influence_cases, influence_kinds
 
 TEXTS, COSTLY_TEXTS = 120, 60
+MOST_WORDS, LONG_TEXTS = 60, 40  # of longer texts fewer are audited
+POWERS = Path("src/heedful/pipeline/verdict/power.json")
+VOTE_PLACES = {1: 1, -1: 2, 0: 3}  # of a row's counts, after the truth
 ROUNDS = 2  # cases of each kind
 RIGHT, OPEN, OPEN_IN_FAMILY, WRONG_KINDS = 0.95, 0.35, 0.5, 1
 CLAIMS = ("ranks", "used")
@@ -113,6 +117,7 @@ def main() -> int:
     asked.add_argument("--kinds", nargs="*", help="kinds, or families; all by default")
     asked.add_argument("--workers", type=int, default=2)
     asked.add_argument("--out", type=Path, help="keep every answer in a JSON file")
+    asked.add_argument("--write-power", action="store_true", help="renew the powers that ship")
     given = asked.parse_args()
     kinds = [
         name
@@ -132,6 +137,8 @@ def main() -> int:
             text = json.dumps([asdict(answers) for answers in found], indent=1)
             given.out.write_text(text, "utf-8")
     found = _with_tau(found)
+    if given.write_power:
+        write_powers(found, given.seed)
     print(_table(found))
     return _conclude(found, perf_counter() - start)
 
@@ -144,7 +151,8 @@ def _audited(drawn: Sequence[InfluenceCase], workers: int) -> Iterator[CaseAnswe
 def audit_case(case: InfluenceCase) -> CaseAnswers:
     """Run the checks on one case and apply every rule."""
     torch.set_num_threads(1)
-    start, subject, rows = perf_counter(), case.subject, case.texts(TEXTS)
+    count = TEXTS if case.length <= MOST_WORDS else LONG_TEXTS
+    start, subject, rows = perf_counter(), case.subject, case.texts(count)
     examples = [
         row_to_example(row, number, subject.labels.index(row["label"]))
         for number, row in enumerate(rows)
@@ -207,6 +215,21 @@ def _with_tau(found: Sequence[CaseAnswers]) -> list[CaseAnswers]:
     return [*found]
 
 
+def write_powers(found: Sequence[CaseAnswers], seed: int) -> None:
+    """Renew the rows of `influence` in the table that ships: how it answered about each kind."""
+    table = json.loads(POWERS.read_text("utf-8"))
+    rows = [row for row in table["rows"] if row["check"] != "influence"]
+    for claim in CLAIMS:
+        kinds: dict[str, list[bool | int | None]] = {}
+        for one in found:
+            counts = kinds.setdefault(one.kind, [one.truth[claim], 0, 0, 0])
+            counts[VOTE_PLACES[one.said["heedful"][claim]]] += 1
+        about = {"claim": claim, "check": "influence", "architecture": ANY, "words": None}
+        rows.append({**about, "texts": TEXTS, "seed": seed, "auc": None, "kinds": kinds})
+    text = json.dumps({**table, "rows": rows}, separators=(",", ":"))
+    write_atomic(POWERS, text.replace('{"claim"', '\n{"claim"'))
+
+
 def kinds_among_decided(
     found: Sequence[CaseAnswers], mark: Callable[[CaseAnswers], int]
 ) -> dict[str, bool]:
@@ -240,24 +263,26 @@ def _counted(cases: Sequence[CaseAnswers], rule: str) -> str:
 
 def _conclude(found: Sequence[CaseAnswers], seconds: float) -> int:
     for rule, name in NAMES.items():
-        print(f"{name}: {_figures(found, rule)}")
+        print(f"{name}: {describe_figures(found, rule)}")
     for claim in CLAIMS:
         print(f"{claim} alone: {_claim_figures(found, claim)}")
     for label, part in (("architecture", "architecture"), ("words", "length")):
         for value in dict.fromkeys(getattr(one, part) for one in found):
             some = [one for one in found if getattr(one, part) == value]
-            print(f"{label} {value}: {_figures(some, 'heedful')}")
+            print(f"{label} {value}: {describe_figures(some, 'heedful')}")
     failures = [*_failures(found)]
     decided = kinds_among_decided(found, lambda one: one.mark("heedful"))
     print(
-        f"calibration: {_figures(found, 'heedful')}; {sum(decided.values())} of {len(decided)} "
-        f"decided kinds right; {len(found)} cases, {seconds / 60:.1f} minutes: "
+        f"calibration: {describe_figures(found, 'heedful')}; "
+        f"{sum(decided.values())} of {len(decided)} decided kinds right; "
+        f"{len(found)} cases, {seconds / 60:.1f} minutes: "
         f"{'falls short: ' + '; '.join(failures) if failures else 'holds'}"
     )
     return 1 if failures else 0
 
 
-def _figures(found: Sequence[CaseAnswers], rule: str) -> str:
+def describe_figures(found: Sequence[CaseAnswers], rule: str) -> str:
+    """How a rule did: right of the decided, with an exact interval over kinds, and undecided."""
     marks = Counter(one.mark(rule) for one in found)
     decided = marks[1] + marks[-1]
     unmixed = [one for one in found if one.explains is not None]
