@@ -111,7 +111,7 @@ def _answer(name: str, evidence: Evidence, powers: PowerTable) -> CheckResult:
     known = {vote.claim: powers.of(vote.claim, name) for vote in spec.votes}
     if spec.claim in known and result.measured and not _weight(known[spec.claim]):
         answer, why = "no vote", f"{why} {_explain_no_vote(known[spec.claim], powers)}"
-    elif spec.claim in EXPLAINS and spec.claim not in known:
+    elif spec.claim in EXPLAINS and spec.claim not in known and result.measured:
         answer = "no vote"  # published tests are shown beside these claims, and do not decide them
     kept = {str(claim): _power_record(power) for claim, power in known.items()}
     return replace(result, answer=answer, why=why, power=kept)
