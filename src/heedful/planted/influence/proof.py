@@ -39,7 +39,7 @@ class ProvedBound:
     @property
     def holds(self) -> bool:
         """Whether the value lies on the right side of the line; False for NaN."""
-        return self.value >= self.line if self.above else self.value <= self.line
+        return bool(self.value >= self.line if self.above else self.value <= self.line)
 
     def __str__(self) -> str:
         side = "at least" if self.above else "at most"
