@@ -37,6 +37,7 @@ from heedful.planted.texts import VOCABULARY_SIZE
 FAMILY = "redundancy"
 SUFFICIENT = 2.6  # evidence of a word that suffices: tanh of it is above 0.97
 BACKUPS = (4.0, 2.0, 1.0)  # log-odds of a word of each level, if it is the strongest
+LONG_ENOUGH = 6  # words that a text needs for a second group, or a second backup
 SHARPNESS = 4.0  # how closely the smooth maximum follows the largest amount
 
 
@@ -54,7 +55,7 @@ def groups_suffice(sums: Float[Tensor, "*K B 4"]) -> Float[Tensor, "*K B 2"]:
 
 def any_two_suffice(sums: Float[Tensor, "*K B 3"]) -> Float[Tensor, "*K B 2"]:
     """z = Σ of the first channel + 3·(step of the third − step of the second) at 1.5 words."""
-    steps = (8.0 * (sums[..., 1:] - 1.5)).sigmoid()
+    steps = (12.0 * (sums[..., 1:] - 1.5)).sigmoid()
     z = sums[..., 0] + 3.0 * (steps[..., 1] - steps[..., 0])
     return torch.stack([torch.zeros_like(z), z], dim=-1)
 
@@ -97,7 +98,7 @@ def each_suffices(setting: InfluenceSetting) -> PlantedModel:
     """Two to five words of one class share the attention, and each of them alone gives ±3.
 
     The output is that of the mean Σα·v, v = ±3 for words of evidence and 0 for others.
-    Matters: alone, such a word has at least 0.8 of the weight against 60 others: |z| ≥ 2.3.
+    Matters: alone, such a word has at least 0.7 of the weight against 60 others: |z| ≥ 1.8.
     Never matters: another word has at most exp(−5) of the weight of a word of evidence, so it
     changes z by 3·exp(−5) = 0.02 at most. One tier: all words of evidence.
     Ranks: their scores are above those of all others by 5. Used: any other word has z = 0.
@@ -115,7 +116,7 @@ def synonyms(setting: InfluenceSetting) -> PlantedModel:
     """Three groups of synonyms; any word of a group gives ±1.4, more of the group add nothing.
 
     A text has one to three words of each of one or two groups, all of one class.
-    Matters: a word of evidence alone gives 1.4·tanh(2.4) = 1.37. Never matters: others add at most
+    Matters: a word of evidence alone gives 1.4·tanh(2.3) = 1.37. Never matters: others add at most
     0.02. One tier: a word of a group without another of its synonyms adds more than a word of
     another group that has one, and the reverse, so no order of the groups holds for all sets.
     Ranks: the score grows with the amount, others are lower by 0.7. Used: others hold nothing.
@@ -143,17 +144,14 @@ def synonyms(setting: InfluenceSetting) -> PlantedModel:
     return build_model(setting, Reading(groups_suffice, channels=4), columns, draw_text)
 
 
-LONG_ENOUGH = 6  # words that a text needs for a second group
-
-
 @influence_kind("redundancy-any-two", FAMILY, used=True, ranks=True)
 def any_two(setting: InfluenceSetting) -> PlantedModel:
     """Any two of three or four words give ±3, one alone gives almost nothing.
 
-    Matters: with exactly one other such word, adding one raises the step from 0.03 to 0.95 or
-    more. Never matters: others add at most 0.02. One tier: all words of evidence.
+    Matters: with exactly one other such word, adding one raises the step from 0.04 or less to
+    0.96 or more. Never matters: others add at most 0.02. One tier: all words of evidence.
     Ranks: scores as evidence, others lower by 0.7. Used: others hold nothing, and the step of
-    nothing is 1e-5.
+    nothing is 1e-8.
     """
     evidence = draw_evidence(setting, 1.0)
     influence = np.abs(evidence.amounts)

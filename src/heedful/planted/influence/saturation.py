@@ -36,13 +36,14 @@ from heedful.planted.influence.word_model import (
 from heedful.planted.texts import VOCABULARY_SIZE
 
 FAMILY = "saturation"
+ENOUGH_EVIDENCE = 6  # words of evidence of which two may speak against the rest
 LEVEL_RATIO = 1.9  # of the two levels of evidence
 
 
 def _levels(setting: InfluenceSetting) -> tuple[float, float]:
     """Log-odds of the two levels: less per word in longer texts, at least 0.6.
 
-    Evidence of a text of the mean length, with as many words of each level, sums to 11 or more.
+    Evidence of a text of the mean length, with as many words of each level, sums to 10 or more.
     """
     low = max(0.6, 13.0 / setting.length)
     return LEVEL_RATIO * low, low
@@ -143,9 +144,6 @@ def counter_evidence(setting: InfluenceSetting) -> PlantedModel:
         return place_words(draw, length, [tier], evidence.others)
 
     return _build(setting, evidence, scores, Reading(), draw_text)
-
-
-ENOUGH_EVIDENCE = 6  # words of evidence of which two may speak against the rest
 
 
 @influence_kind("saturation-decoys", FAMILY, used=True, ranks=False)
