@@ -4,3 +4,9 @@ One module holds a family: kinds in which attention can go wrong, or right, for 
 The docstring of every kind says why its truth holds, and `heedful.planted.influence.proof` tests it
 on every set of words of short texts.
 """
+
+from heedful.planted.influence import interaction as interaction
+from heedful.planted.influence import mixtures as mixtures
+from heedful.planted.influence import redundancy as redundancy
+from heedful.planted.influence import saturation as saturation
+from heedful.planted.influence import tails as tails

@@ -39,7 +39,7 @@ class ProvedBound:
     @property
     def holds(self) -> bool:
         """Whether the value lies on the right side of the line; False for NaN."""
-        return self.value >= self.line if self.above else self.value <= self.line
+        return bool(self.value >= self.line if self.above else self.value <= self.line)
 
     def __str__(self) -> str:
         side = "at least" if self.above else "at most"
@@ -161,18 +161,37 @@ def _all_sets(count: int) -> Sets:
 
 
 def _draw_sets(known: KnownText, seed: int) -> Sets:
-    """Sets drawn uniformly in size: half of all words, half of those that matter and few others."""
+    """Half of the sets are drawn uniformly in size from all words.
+
+    The other half have few words that never matter, and of those that do: every set where they are
+    at most four, else none or one of them in a quarter each, and any number in the rest. A word
+    that matters only in the absence of others would hardly ever show in sets of uniform size.
+    """
     count = len(known.text.split())
     draw = generator(seed, f"sets {known.text}")
     keys, sizes = draw.random((DRAWN_SETS, count)), draw.integers(1, count, DRAWN_SETS)
     sets: Sets = keys.argsort(1).argsort(1) < sizes[:, None]
-    matter = np.zeros(count, dtype=bool)
-    matter[list(known.decisive)] = True
+    matter = sorted(known.decisive)
+    never = np.setdiff1d(np.arange(count), matter)
     half = DRAWN_SETS // 2
-    inside = matter & (draw.random((half, count)) < draw.random((half, 1)))
-    outside = ~matter & (draw.random((half, count)) < 3.0 / count)
-    sets[:half] = inside | outside
+    some = sets[:half]
+    some[:] = draw.random((half, count)) < 3.0 / count
+    some[:, matter] = _draw_inside(draw, half, len(matter))
+    if len(never):
+        some[np.arange(half), draw.choice(never, half)] = True
     return sets
+
+
+def _draw_inside(draw: np.random.Generator, rows: int, count: int) -> Sets:
+    """Sets of the words that matter; each size is as likely as any other where they are drawn."""
+    drawn: Sets = draw.random((rows, count)) < draw.random((rows, 1))
+    if 2**count <= rows:
+        drawn[: 2**count] = _all_sets(count)
+    elif count:
+        quarter = rows // 4
+        drawn[: 2 * quarter] = False
+        drawn[np.arange(quarter), draw.integers(count, size=quarter)] = True
+    return drawn
 
 
 def prove_attention(case: InfluenceCase, texts: Sequence[KnownText]) -> list[ProvedBound]:
