@@ -64,8 +64,8 @@ def contrast(setting: InfluenceSetting) -> PlantedModel:
     """Three classes; half of the texts have one weak word for another class than their own.
 
     Ranks: without the weak word its class has p′ ≤ p and p′ ≤ 1 − p, where p is that of the text's
-    class, so that the second inequality of `composed_model` holds; e⁻¹ + e⁰·⁴⁷ < 2. With it,
-    p ≥ p′/e⁰·⁴⁷, and words of the first two tiers change p itself.
+    class, so that the second inequality of `composed_model` holds; e^-1.05 + e^0.49 < 2. With it,
+    p ≥ p′/e^0.49, and words of the first two tiers change p itself.
     Used: without weight on words that matter all classes are equal.
     """
     roles = draw_roles(setting, CONTRAST, classes=CONTRAST_CLASSES)

@@ -14,7 +14,7 @@ amount d moves one logit by d, and the order of influence follows from two inequ
 Neutral words have evidence up to ±0.04: they move a probability by 0.01 at most.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -35,7 +35,7 @@ from heedful.planted.word_subject import WordSubject
 
 Levels = tuple[tuple[float, float], ...]  # amounts of each tier, strongest first
 TWO_CLASSES: Levels = ((2.0, 2.4), (1.35, 1.6), (0.9, 1.05))
-CONTRAST: Levels = ((2.0, 2.4), (1.0, 1.3), (0.43, 0.47))  # e⁻¹ + e⁰·⁴⁷ = 1.97
+CONTRAST: Levels = ((2.0, 2.4), (1.05, 1.3), (0.46, 0.49))  # e^-1.05 + e^0.49 = 1.98
 MANY_CLASSES: Levels = ((3.4, 4.2), (2.4, 2.8), (1.6, 1.8))
 NEUTRAL_EVIDENCE = 0.04
 LEAST_WORDS = 4
@@ -136,8 +136,7 @@ class TextPlan:
     Args:
         matter: The least and the most words that matter, if a text is long enough for them.
         contrast: Half of the texts have one word of the last tier for another class.
-        clear_first: No word that matters is the first.
-        until: The share of a text, from its beginning, that has the words that matter.
+        since, until: Where words that matter begin and end, as shares of the text.
         apart: No two words that matter are neighbours.
         lead: The words that matter come first, in the order of their amounts.
         most: The largest number of words, if not mean + mean/2.
@@ -145,7 +144,7 @@ class TextPlan:
 
     matter: tuple[int, int] = (2, 5)
     contrast: bool = False
-    clear_first: bool = False
+    since: float = 0.0
     until: float = 1.0
     apart: bool = False
     lead: bool = False
@@ -176,7 +175,8 @@ def _draw_places(plan: TextPlan, draw: np.random.Generator, count: int) -> NDArr
     low, high = plan.matter
     wanted = int(draw.integers(min(low, count // 2), min(high, count // 2) + 1))
     chosen: list[int] = []
-    for place in draw.permutation(np.arange(plan.clear_first, int(plan.until * count))).tolist():
+    first, end = int(np.ceil(plan.since * count)), int(plan.until * count)
+    for place in draw.permutation(np.arange(first, end)).tolist():
         near = plan.apart and {place - 1, place + 1} & set(chosen)
         if len(chosen) < wanted and not near:
             chosen.append(place)

@@ -156,7 +156,7 @@ def running_sum(setting: InfluenceSetting) -> PlantedModel:
     step = setting.draw("step").uniform(4.5, 5.5)
     read = ReadRunningSum(step)
     model = compose_model(setting, roles, weigh_in_order(setting, roles), read)
-    return PlantedModel(model, text_drawer(roles, TextPlan(clear_first=True, until=0.75)))
+    return PlantedModel(model, text_drawer(roles, TextPlan(since=0.01, until=0.75)))
 
 
 @influence_kind("encoders-text-sum", "encoders", used=False, ranks=True)

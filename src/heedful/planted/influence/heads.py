@@ -28,14 +28,14 @@ HEADS = 4
 INERT_VALUE = 0.002
 
 
-def _plant(
-    setting: InfluenceSetting, roles: WordRoles, *layers: list[WiredHead]
-) -> PlantedModel:
+def _plant(setting: InfluenceSetting, roles: WordRoles, *layers: list[WiredHead]) -> PlantedModel:
     plan = TextPlan(matter=(2, 5))
     return PlantedModel(wire_transformer(setting, layers), text_drawer(roles, plan))
 
 
-def _draw_decoy_weights(setting: InfluenceSetting, roles: WordRoles, *, purpose: str) -> WordNumbers:
+def _draw_decoy_weights(
+    setting: InfluenceSetting, roles: WordRoles, *, purpose: str
+) -> WordNumbers:
     """High for neutral words, from 0.3 to 1; low for words that matter, from 0.001 to 0.01."""
     draw = setting.draw(purpose)
     high = draw.uniform(0.3, 1.0, VOCABULARY_SIZE)

@@ -73,7 +73,7 @@ def short_graded(setting: InfluenceSetting) -> PlantedModel:
     """2 or 3 words of 4 to 7 matter; attention reads them, with weights in their order.
 
     Ranks: a word of amount d moves the logit by d, and weights rise with the amounts. A weak word
-    may be for the other class: e⁻¹ + e⁰·⁴⁷ < 2.
+    may be for the other class: e^-1.05 + e^0.49 < 2.
     Used: without weight on words that matter the output is even.
     """
     roles = draw_roles(setting, CONTRAST)

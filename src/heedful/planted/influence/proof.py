@@ -1,7 +1,9 @@
 """Test the truth of a planted case on sets of words, without any check, method or deletion score.
 
-Short texts are proved on every set of their words; longer ones on sets drawn uniformly in size.
-Each set is encoded anew as a text of its own.
+Short texts are proved on every set of their words; longer ones on sets drawn uniformly in size,
+and on sets without any word that matters, where weak words have most effect. To the sets of texts
+of more than 100 words, all words that matter and 24 others are added: which, is drawn. Each set is
+encoded anew as a text of its own.
 """
 
 from collections.abc import Sequence
@@ -21,6 +23,7 @@ from heedful.planted.influence.kind import InfluenceCase, KnownText
 
 ENUMERATED_WORDS = 9  # texts of at most so many words are proved on every set of words
 DRAWN_SETS = 48  # sets of words of longer texts
+LONG_TEXT, ADDED_WORDS = 100, 24  # of longer texts, as many words that never matter are added
 BATCH_TOKENS = 8_000
 NEVER_MATTERS, MATTERS = 0.02, 0.1  # changes of the output, in total variation distance
 UNUSED, USED = 0.02, 0.15
@@ -50,7 +53,8 @@ class ProvedBound:
 class SetChanges:
     """What adding each word to each set of the other words changes in the output of a text.
 
-    `changes[s, t]` is the total variation distance, NaN where the set is empty or has the word.
+    `changes[s, t]` is the total variation distance, NaN where the set is empty or has the word,
+    or the word was not added to any.
     """
 
     known: KnownText
@@ -122,17 +126,20 @@ def measure_sets(subject: Subject, known: KnownText, *, seed: int) -> SetChanges
     """Encode every set as a text; the empty text is left out."""
     words = known.text.split()
     sets = _all_sets(len(words)) if len(words) <= ENUMERATED_WORDS else _draw_sets(known, seed)
-    base = np.repeat(sets, len(words), axis=0)
+    tried = _words_to_add(known, seed)
+    base = np.repeat(sets, len(tried), axis=0)
     more = base.copy()
-    added = np.tile(np.arange(len(words)), len(sets))
+    added = np.tile(tried, len(sets))
     more[np.arange(len(more)), added] = True
     known_sets, place = np.unique(np.concatenate([base, more]), axis=0, return_inverse=True)
     outputs = run_sets(subject, known, known_sets)[torch.from_numpy(place.reshape(-1))]
     before, after = torch.split(outputs, len(base))
     change = 0.5 * (after - before).abs().sum(-1)
     unknown = base[np.arange(len(base)), added] | ~base.any(1)
-    change = change.masked_fill(torch.from_numpy(unknown), torch.nan)
-    return SetChanges(known, change.reshape(len(sets), len(words)))
+    changes = torch.full((len(sets), len(words)), torch.nan, dtype=torch.float64)
+    known_change = change.masked_fill(torch.from_numpy(unknown), torch.nan)
+    changes[:, torch.from_numpy(tried)] = known_change.reshape(len(sets), len(tried))
+    return SetChanges(known, changes)
 
 
 def run_sets(subject: Subject, known: KnownText, sets: Sets) -> Float64[Tensor, "S C"]:
@@ -155,13 +162,25 @@ def run_sets(subject: Subject, known: KnownText, sets: Sets) -> Float64[Tensor, 
     return result
 
 
+def _words_to_add(known: KnownText, seed: int) -> NDArray[np.int64]:
+    count = len(known.text.split())
+    if count <= LONG_TEXT:
+        return np.arange(count)
+    others = generator(seed, f"added {known.text}").permutation(count)
+    drawn = [place for place in others.tolist() if place not in known.decisive][:ADDED_WORDS]
+    return np.sort([*known.decisive, *drawn])
+
+
 def _all_sets(count: int) -> Sets:
     every: Sets = (np.arange(2**count)[:, None] >> np.arange(count)) % 2 == 1
     return every
 
 
 def _draw_sets(known: KnownText, seed: int) -> Sets:
-    """Sets drawn uniformly in size: half of all words, half of those that matter and few others."""
+    """Sets drawn uniformly in size: half of all words, half of those that matter and few others.
+
+    Of the second half the first two have no word that matters: all others, and one of them.
+    """
     count = len(known.text.split())
     draw = generator(seed, f"sets {known.text}")
     keys, sizes = draw.random((DRAWN_SETS, count)), draw.integers(1, count, DRAWN_SETS)
@@ -172,6 +191,9 @@ def _draw_sets(known: KnownText, seed: int) -> Sets:
     inside = matter & (draw.random((half, count)) < draw.random((half, 1)))
     outside = ~matter & (draw.random((half, count)) < 3.0 / count)
     sets[:half] = inside | outside
+    if not matter.all():
+        sets[:2] = ~matter
+        sets[1] &= np.arange(count) == np.flatnonzero(~matter)[0]
     return sets
 
 
