@@ -4,3 +4,10 @@ One module holds a family: kinds in which attention can go wrong, or right, for 
 The docstring of every kind says why its truth holds, and `heedful.planted.influence.proof` tests it
 on every set of words of short texts.
 """
+
+from heedful.planted.influence import classes as classes
+from heedful.planted.influence import encoders as encoders
+from heedful.planted.influence import heads as heads
+from heedful.planted.influence import lengths as lengths
+from heedful.planted.influence import positions as positions
+from heedful.planted.influence import questions as questions

@@ -99,7 +99,7 @@ def neutral(setting: InfluenceSetting) -> PlantedModel:
 def random_weights(setting: InfluenceSetting) -> PlantedModel:
     """3 to 7 classes; weights are random.
 
-    Ranks: weights are independent of the order of amounts, and lower by a factor of e for words
+    Ranks: weights are independent of the order of amounts, and lower by a factor of 4.5 for words
     that matter than for others.
     Used: attention reads the evidence, with other weights it is another.
     """

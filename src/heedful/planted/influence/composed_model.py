@@ -79,7 +79,7 @@ def draw_roles(
     """Divide the vocabulary: up to 20 words for each tier and class, and neutral ones."""
     draw = setting.draw(purpose)
     groups = len(levels) * classes
-    each = min(20, 240 // groups)
+    each = min(20, 240 // max(1, groups))
     order = draw.permutation(VOCABULARY_SIZE)
     tiers = np.full(VOCABULARY_SIZE, len(levels))
     sides = draw.integers(classes, size=VOCABULARY_SIZE)
@@ -111,9 +111,9 @@ def weigh_in_reverse(setting: InfluenceSetting, roles: WordRoles) -> WordNumbers
 
 
 def weigh_at_random(setting: InfluenceSetting, roles: WordRoles) -> WordNumbers:
-    """Log weights at random, from −2 to 1 for words that matter and from −1 to 2 for others."""
+    """Log weights at random, from −2.5 to 0.5 for words that matter, −1 to 2 for others."""
     drawn = setting.draw("weights at random").uniform(-1.0, 2.0, VOCABULARY_SIZE)
-    return np.where(roles.neutral, drawn, drawn - 1.0)
+    return np.where(roles.neutral, drawn, drawn - 1.5)
 
 
 def weigh_neutral(setting: InfluenceSetting, roles: WordRoles) -> WordNumbers:

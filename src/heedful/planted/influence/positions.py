@@ -34,7 +34,7 @@ from heedful.planted.texts import VOCABULARY_SIZE
 
 SLOPE = 0.1  # weights by position are between 1 + SLOPE and 1 − SLOPE
 LEAD_LEVELS = ((6.0, 7.0), (4.6, 5.4), (3.4, 4.0))
-LEAST_SCALE, MOST_SCALE = 0.08, 0.8
+LEAST_SCALE, MOST_SCALE = 0.05, 0.6
 
 
 @dataclass(frozen=True)

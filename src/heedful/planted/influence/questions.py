@@ -1,9 +1,10 @@
 """Models that read a question with each text: what a word adds depends on the question.
 
-There are three questions, each with roles of the words drawn separately, so that words that matter
-for one question are neutral for another. A question has a tone, which adds up to ±0.4 to the
-log-odds z; the output is S·tanh(z/S), which grows with z. As z moves by the amount of a word, in
-texts whose words speak for one class, the change of the output grows with the amount.
+There are three questions. Unless the kind says otherwise, a word matters for one of them, or for
+none; texts hold words that matter for the question asked, at least one that matters for the next
+question only, and others that matter for none. A question has a tone, which adds up to ±0.4 to the
+log-odds z; the output is S·tanh(z/S), which grows with z. As z moves by the amount of a word, in texts whose words speak for one class,
+the change of the output grows with the amount.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from hashlib import sha256
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.core.batch import Batch, Encoded
@@ -41,7 +43,7 @@ from heedful.planted.influence.kind import (
     PlantedModel,
     influence_kind,
 )
-from heedful.planted.texts import QUESTIONS, TONES
+from heedful.planted.texts import QUESTIONS, TONES, VOCABULARY_SIZE
 from heedful.planted.word_subject import WordSubject
 
 ASKED = "recurrent with a question"
@@ -123,6 +125,11 @@ class AskedRoles:
         drawn = self.setting.draw("tones").uniform(-TONE_SIZE, TONE_SIZE, TONES)
         return torch.from_numpy(drawn)
 
+    @cached_property
+    def matter_for_none(self) -> NDArray[np.bool_]:
+        """The words that matter for no question."""
+        return np.all([one.neutral for one in self.roles], axis=0)
+
     def weigh(self, weigh: WeighWords) -> list[WordNumbers]:
         """Log weights for each question."""
         return [
@@ -141,14 +148,30 @@ class AskedRoles:
         return PlantedModel(AskedModel(self.setting.kind, table, self.tones, read), self.draw_text)
 
     def draw_text(self, draw: np.random.Generator, mean: int) -> KnownText:
-        """A text for one question; words that matter for other questions are neutral in it."""
+        """A text for one question, with words that matter for the next one."""
         number, tone = int(draw.integers(QUESTIONS)), int(draw.integers(TONES))
         known = draw_known_text(self.roles[number], TextPlan(), draw, mean)
-        return replace(known, question=f"q{number} t{tone}")
+        words = known.text.split()
+        free = draw.permutation([at for at in range(len(words)) if at not in known.decisive])
+        here, after = self.roles[number], self.roles[(number + 1) % QUESTIONS]
+        of_next = np.flatnonzero(here.neutral & ~after.neutral)
+        count = int(draw.integers(1, max(1, len(free) // 3) + 1)) if len(of_next) else 0
+        for rank, at in enumerate(free.tolist()):
+            drawn = draw.choice(of_next if rank < count else np.flatnonzero(self.matter_for_none))
+            words[at] = f"w{drawn}"
+        return replace(known, text=" ".join(words), question=f"q{number} t{tone}")
 
 
 def _draw_asked_roles(setting: InfluenceSetting) -> AskedRoles:
-    roles = (draw_roles(setting, TWO_CLASSES, purpose=f"question {n}") for n in range(QUESTIONS))
+    """Roles of disjoint words for each question."""
+    drawn = draw_roles(setting, TWO_CLASSES, classes=2 * QUESTIONS)
+    neutral = draw_roles(setting, (), purpose="amounts of neutral words").amounts
+    roles = []
+    for number in range(QUESTIONS):
+        own = ~drawn.neutral & (drawn.sides // 2 == number)
+        tiers = np.where(own, drawn.tiers, len(TWO_CLASSES))
+        amounts = np.where(own, drawn.amounts, neutral)
+        roles.append(WordRoles(tiers, drawn.sides % 2, amounts, 2, TWO_CLASSES))
     return AskedRoles(setting, tuple(roles))
 
 
@@ -165,16 +188,14 @@ def asked(setting: InfluenceSetting) -> PlantedModel:
 
 @influence_kind("questions-same-order", "questions", used=True, ranks=True, architecture=ASKED)
 def same_order(setting: InfluenceSetting) -> PlantedModel:
-    """Attention ignores the question, and so does the influence: questions change signs only.
+    """Attention ignores the question, and so does the influence: questions differ in sign only.
 
+    The second asks for the opposite of the first and the third, as "is it bad" after "is it good".
     Ranks: a word moves z by its amount, the same for all questions, and weights rise with it.
-    Which class it speaks for depends on the question, in the same way for all words.
     Used: without weight on words that matter z is the tone alone.
     """
     one = draw_roles(setting, TWO_CLASSES)
-    turned = setting.draw("turned").permutation([True, False, bool(setting.seed % 2)])
-    roles = tuple(replace(one, sides=1 - one.sides) if turn else one for turn in turned)
-    drawn = AskedRoles(setting, roles)
+    drawn = AskedRoles(setting, (one, replace(one, sides=1 - one.sides), one))
     return drawn.model([weigh_in_order(setting, one)] * QUESTIONS, ReadOwn())
 
 
@@ -182,36 +203,35 @@ def same_order(setting: InfluenceSetting) -> PlantedModel:
 def ignored(setting: InfluenceSetting) -> PlantedModel:
     """Attention ignores the question, while what matters depends on it.
 
-    Weights are the largest that a word has for any question, times 1 to 3 for words that matter
-    for none, so that a text is attended to by what stands out, whatever is asked.
-    Ranks: words that matter for the question share their weights with those that matter for
-    others, and those that matter for none have more than either.
+    A word has the same weight whatever is asked: random for words that matter for some question,
+    and 2 to 6 times the largest of these for words that matter for none but stand out.
+    Ranks: words that matter for the question have less weight than all that matter for none, and
+    compare at random with those that matter for another question.
     Used: attention reads the evidence, with other weights it is another.
     """
     drawn = _draw_asked_roles(setting)
-    own = np.stack(drawn.weigh(weigh_in_order)).max(0)
-    none = np.all([one.neutral for one in drawn.roles], axis=0)
-    factor = setting.draw("stands out").uniform(1.0, 3.0, len(own))
-    return drawn.model([np.where(none, own.max() + np.log(factor), own)] * QUESTIONS, ReadOwn())
+    draw = setting.draw("weights for all questions")
+    some = draw.uniform(-2.0, 0.0, VOCABULARY_SIZE)
+    stand_out = np.log(draw.uniform(2.0, 6.0, VOCABULARY_SIZE))
+    weights = np.where(drawn.matter_for_none, stand_out, some)
+    return drawn.model([weights] * QUESTIONS, ReadOwn())
 
 
 @influence_kind("questions-other", "questions", used=True, ranks=False, architecture=ASKED)
 def other(setting: InfluenceSetting) -> PlantedModel:
     """Attention answers another question: it is on words that matter for the next one.
 
-    Ranks: words that matter for the question asked have, for the next one, the weights of neutral
-    words or, in texts as they are drawn, of those that matter as often as any other; they are
-    lowered by a factor of 4.
+    Ranks: every text has such a word, and it has at least twice the weight of any that matters for
+    the question asked. Those have random weights, a third of words that matter for no question.
     Used: attention reads the evidence, with other weights it is another.
     """
     drawn = _draw_asked_roles(setting)
     weights = drawn.weigh(weigh_in_order)
-    turned = [weights[(number + 1) % QUESTIONS] for number in range(QUESTIONS)]
-    lowered = [
-        np.where(one.neutral, own, own - np.log(4.0))
-        for own, one in zip(turned, drawn.roles, strict=True)
+    turned = [
+        weights[(number + 1) % QUESTIONS] - np.log(3.0) * ~own.neutral
+        for number, own in enumerate(drawn.roles)
     ]
-    return drawn.model(lowered, ReadOwn())
+    return drawn.model(turned, ReadOwn())
 
 
 @influence_kind("questions-reversed", "questions", used=True, ranks=False, architecture=ASKED)
