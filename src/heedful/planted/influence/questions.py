@@ -3,8 +3,8 @@
 There are three questions. Unless the kind says otherwise, a word matters for one of them, or for
 none; texts hold words that matter for the question asked, at least one that matters for the next
 question only, and others that matter for none. A question has a tone, which adds up to ±0.4 to the
-log-odds z; the output is S·tanh(z/S), which grows with z. As z moves by the amount of a word, in texts whose words speak for one class,
-the change of the output grows with the amount.
+log-odds z; the output is S·tanh(z/S), which grows with z. As z moves by the amount of a word, in
+texts whose words speak for one class, the change of the output grows with the amount.
 """
 
 from collections.abc import Callable
