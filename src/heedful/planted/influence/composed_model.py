@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -200,6 +200,7 @@ def _draw_words_that_matter(
     return np.array(chosen)
 
 
+@runtime_checkable
 class StateReader(Protocol):
     """Composes the states of texts; a frozen dataclass, so that its repr identifies it."""
 
