@@ -7,7 +7,7 @@ import pytest
 from heedful.planted.influence.kind import InfluenceCase, influence_kinds
 from heedful.planted.influence.proof import prove, prove_attention, prove_sets
 
-TEXTS, SEED = 8, 3
+TEXTS, SEED = 6, 3
 
 
 def kinds_of(family):
@@ -37,7 +37,7 @@ def failed_if_attention(case, *, used, ranks, count=TEXTS):
     return [one.what for one in bounds if not one.holds]
 
 
-def failed_if_tiers_reversed(case, count=2):
+def failed_if_tiers_reversed(case, count=3):
     """The bounds on sets that do not hold if the last tier is said to be the first."""
     texts = [replace(one, tiers=one.tiers[::-1]) for one in case.known(count)]
     return [one.what for one in prove_sets(case, texts) if not one.holds]
@@ -54,7 +54,7 @@ def assert_wrong_truths_fail(case):
     truth = case.truth
     assert failed_if_attention(case, used=not truth.used, ranks=truth.ranks)
     assert failed_if_attention(case, used=truth.used, ranks=not truth.ranks)
-    order = failed_if_tiers_reversed(case, count=TEXTS)
+    order = failed_if_tiers_reversed(case)
     assert "sets that order words as their tiers" in order
     never = failed_if_first_tier_never_matters(case)
     assert "largest change by a word that never matters" in never
