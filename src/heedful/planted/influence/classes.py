@@ -46,7 +46,7 @@ def few_graded(setting: InfluenceSetting) -> PlantedModel:
     """3 to 7 classes; attention reads each word's own state, with weights in the order of amounts.
 
     Ranks: the change of the output grows with the amount, and so does the weight.
-    Used: without weight on words that matter all classes are equal.
+    Used: without weight on words that matter all classes are nearly equal.
     """
     roles = _draw_class_roles(setting, FEW)
     return _plant(setting, roles, weigh_in_order(setting, roles), ReadOwn())
@@ -66,7 +66,7 @@ def contrast(setting: InfluenceSetting) -> PlantedModel:
     Ranks: without the weak word its class has p′ ≤ p and p′ ≤ 1 − p, where p is that of the text's
     class, so that the second inequality of `composed_model` holds; e^-1.05 + e^0.49 < 2. With it,
     p ≥ p′/e^0.49, and words of the first two tiers change p itself.
-    Used: without weight on words that matter all classes are equal.
+    Used: without weight on words that matter all classes are nearly equal.
     """
     roles = draw_roles(setting, CONTRAST, classes=CONTRAST_CLASSES)
     model = compose_model(setting, roles, weigh_in_order(setting, roles), ReadOwn())

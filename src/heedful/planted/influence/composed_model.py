@@ -11,11 +11,12 @@ amount d moves one logit by d, and the order of influence follows from two inequ
   p(1 − p)(1 − e⁻ᵃ), adding c to another class by at most p′(1 − p′)(eᶜ − 1). If e⁻ᵃ + eᶜ ≤ 2 and
   p′ ≤ min(p, 1 − p), or if there are two classes, the first is at least the second (`CONTRAST`).
 
-Neutral words have evidence up to ±0.04: they move a probability by 0.01 at most.
+Neutral words have evidence up to ±0.04: they move a probability by 0.01 at most. Where their weight
+is small it is less, so that all attention on one of them leaves the logits nearly even.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Protocol, runtime_checkable
@@ -38,6 +39,7 @@ TWO_CLASSES: Levels = ((2.0, 2.4), (1.35, 1.6), (0.9, 1.05))
 CONTRAST: Levels = ((2.0, 2.4), (1.05, 1.3), (0.46, 0.49))  # e^-1.05 + e^0.49 = 1.98
 MANY_CLASSES: Levels = ((3.4, 4.2), (2.4, 2.8), (1.6, 1.8))
 NEUTRAL_EVIDENCE = 0.04
+NEUTRAL_STATE = 0.2  # the logit of a neutral word with all attention, in a text of typical weight
 LEAST_WORDS = 4
 WordNumbers = NDArray[np.float64]
 Columns = tuple[Float[Tensor, "B T"], Float[Tensor, "B T C"], Float[Tensor, "B T C"]]
@@ -325,11 +327,23 @@ class AroundDecoder:
         return self.linear(attention) + self.around
 
 
+def fit_neutral_amounts(roles: WordRoles, log_weights: WordNumbers, *, longest: int) -> WordRoles:
+    """The roles with smaller amounts of neutral words, where their states would be large.
+
+    A state is e·Σw/w; for Σw that of a long text it is at most `NEUTRAL_STATE`.
+    """
+    weights = np.exp(log_weights)
+    total = longest * weights[roles.neutral].mean() + 5 * weights[~roles.neutral].mean()
+    share = np.minimum(1.0, NEUTRAL_STATE * weights / total / NEUTRAL_EVIDENCE)
+    return replace(roles, amounts=np.where(roles.neutral, share, 1.0) * roles.amounts)
+
+
 def compose_model(
     setting: InfluenceSetting, roles: WordRoles, log_weights: WordNumbers, read: StateReader
 ) -> ComposedModel:
     """The model of some roles, log weights and reader."""
-    table = torch.from_numpy(np.column_stack([log_weights, roles.evidence]))
+    fitted = fit_neutral_amounts(roles, log_weights, longest=setting.length * 3 // 2)
+    table = torch.from_numpy(np.column_stack([log_weights, fitted.evidence]))
     labels = tuple(f"class {number}" for number in range(roles.classes))
     if roles.classes == 2:
         labels = ("negative", "positive")

@@ -103,7 +103,7 @@ def mild_spread(setting: InfluenceSetting) -> PlantedModel:
     largest, and e·M/m ≤ 0.24. A state has (1 − e) of its word's weight, and at most e·M of its
     neighbours'. Weights of two tiers differ by 0.33·m or more, and 0.33·(1 − e) > 0.24. Neutral
     words have 0.5·m at most, so that their states stay below (1 − e)·m.
-    Used: without weight on words that matter the output is even, up to their neighbours' share.
+    Used: the last state holds neutral words only, since those that matter are in the first 60 %.
     """
     roles = draw_roles(setting, TWO_CLASSES)
     log_weights = weigh_in_order(setting, roles)
@@ -111,7 +111,7 @@ def mild_spread(setting: InfluenceSetting) -> PlantedModel:
     ratio = float(np.exp(matter.max() - matter.min()))
     share = setting.draw("spread").uniform(0.5, 1.0) * MOST_SPREAD / ratio
     model = compose_model(setting, roles, log_weights, ReadSpread(share))
-    return PlantedModel(model, text_drawer(roles))
+    return PlantedModel(model, text_drawer(roles, TextPlan(until=0.6)))
 
 
 @influence_kind("encoders-part-around", "encoders", used=True, ranks=True)
@@ -120,7 +120,7 @@ def part_around(setting: InfluenceSetting) -> PlantedModel:
 
     Ranks: a word of amount d moves the logit by d, on both paths together; weights rise with the
     amounts, and words of other tiers than the last are all for one class.
-    Used: without weight on words that matter z falls to 0.15 of its value.
+    Used: without weight on words that matter z falls to nearly 0.15 of its value.
     """
     roles = draw_roles(setting, CONTRAST)
     share = setting.draw("share").uniform(0.05, 0.15)
@@ -135,7 +135,7 @@ def previous_word(setting: InfluenceSetting) -> PlantedModel:
     Ranks: a word of amount d moves the logit by d. No two words that matter are neighbours, and
     none is the last: the state after each of them is that of a neutral word and has its weight,
     while its own has the weight of the neutral word before.
-    Used: away from the states after words that matter the output is even.
+    Used: away from the states after words that matter the output is nearly even.
     """
     roles = draw_roles(setting, TWO_CLASSES)
     model = compose_model(setting, roles, weigh_in_order(setting, roles), ReadPrevious())

@@ -41,7 +41,7 @@ def long_graded(setting: InfluenceSetting) -> PlantedModel:
 
     Ranks: a word of amount d moves the logit by d; weights rise with the amounts, and neutral
     words have at most half of the least. All of these together may have most of the weight.
-    Used: without weight on words that matter the output is even.
+    Used: without weight on words that matter the output is nearly even.
     """
     roles = draw_roles(setting, TWO_CLASSES)
     return _plant(setting, roles, weigh_in_order(setting, roles), ReadOwn())
@@ -74,7 +74,7 @@ def short_graded(setting: InfluenceSetting) -> PlantedModel:
 
     Ranks: a word of amount d moves the logit by d, and weights rise with the amounts. A weak word
     may be for the other class: e^-1.05 + e^0.49 < 2.
-    Used: without weight on words that matter the output is even.
+    Used: without weight on words that matter the output is nearly even.
     """
     roles = draw_roles(setting, CONTRAST)
     model = compose_model(setting, roles, weigh_in_order(setting, roles), ReadOwn())

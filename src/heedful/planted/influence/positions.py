@@ -184,7 +184,7 @@ def lead(setting: InfluenceSetting) -> PlantedModel:
     the words before it. For a later word of amount v′ ≤ v with m words between and rest T′, it is
     ρʳ⁺ᵐ(1 − ρ)(v′ − T′). As T ≤ (1 − ρᵐ)·v + ρᵐ·T′, the first is at least ρʳ⁺ᵐ(1 − ρ)(v − T′).
     Words behind all that matter change nothing but each other's ±0.04.
-    Used: without weight on words that matter the output is even.
+    Used: without weight on words that matter the output is nearly even.
     """
     roles = draw_roles(setting, LEAD_LEVELS)
     ratio = setting.draw("ratio").uniform(0.55, 0.65)

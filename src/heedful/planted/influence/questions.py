@@ -33,6 +33,7 @@ from heedful.planted.influence.composed_model import (
     WordRoles,
     draw_known_text,
     draw_roles,
+    fit_neutral_amounts,
     weigh_at_random,
     weigh_in_order,
     weigh_in_reverse,
@@ -139,11 +140,10 @@ class AskedRoles:
 
     def model(self, weights: list[WordNumbers], read: StateReader) -> PlantedModel:
         """The model with these log weights, and its texts."""
-        columns = [
-            column
-            for own, one in zip(weights, self.roles, strict=True)
-            for column in (own, one.amounts * (2.0 * one.sides - 1.0))
-        ]
+        longest, columns = self.setting.length * 3 // 2, []
+        for own, one in zip(weights, self.roles, strict=True):
+            amounts = fit_neutral_amounts(one, own, longest=longest).amounts
+            columns += [own, amounts * (2.0 * one.sides - 1.0)]
         table = torch.from_numpy(np.column_stack(columns))
         return PlantedModel(AskedModel(self.setting.kind, table, self.tones, read), self.draw_text)
 
@@ -180,7 +180,7 @@ def asked(setting: InfluenceSetting) -> PlantedModel:
     """Attention is conditioned on the question: weights are in the order of amounts for it.
 
     Ranks: a word moves z by its amount for the question that is asked, and weights rise with it.
-    Used: without weight on words that matter z is the tone alone.
+    Used: without weight on words that matter z is nearly the tone alone.
     """
     drawn = _draw_asked_roles(setting)
     return drawn.model(drawn.weigh(weigh_in_order), ReadOwn())
@@ -192,7 +192,7 @@ def same_order(setting: InfluenceSetting) -> PlantedModel:
 
     The second asks for the opposite of the first and the third, as "is it bad" after "is it good".
     Ranks: a word moves z by its amount, the same for all questions, and weights rise with it.
-    Used: without weight on words that matter z is the tone alone.
+    Used: without weight on words that matter z is nearly the tone alone.
     """
     one = draw_roles(setting, TWO_CLASSES)
     drawn = AskedRoles(setting, (one, replace(one, sides=1 - one.sides), one))

@@ -57,8 +57,17 @@ def test_logits_are_the_sum_of_evidence_wherever_attention_is(read, weigh):
     for row, text in enumerate(texts):
         wanted = np.zeros(3)
         for word in text.split():
-            wanted[roles.sides[int(word[1:])]] += roles.amounts[int(word[1:])]
+            wanted += model.table[int(word[1:]), 1:].numpy()
         np.testing.assert_allclose(logits[row].numpy(), wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("weigh", [weigh_in_order, weigh_in_reverse, weigh_neutral])
+def test_words_add_their_amounts_and_neutral_ones_no_more_than_theirs(weigh):
+    roles = draw_roles(SETTING, TWO_CLASSES, classes=3)
+    evidence = compose_model(SETTING, roles, weigh(SETTING, roles), ReadOwn()).table[:, 1:].numpy()
+    np.testing.assert_array_equal(evidence[~roles.neutral], roles.evidence[~roles.neutral])
+    assert (np.abs(evidence) <= np.abs(roles.evidence)).all()
+    assert (evidence[roles.neutral] != 0).any()
 
 
 @pytest.mark.parametrize("read", ADDITIVE, ids=repr)
