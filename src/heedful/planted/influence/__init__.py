@@ -5,8 +5,14 @@ The docstring of every kind says why its truth holds, and `heedful.planted.influ
 on every set of words of short texts.
 """
 
+from heedful.planted.influence import classes as classes
+from heedful.planted.influence import encoders as encoders
+from heedful.planted.influence import heads as heads
 from heedful.planted.influence import interaction as interaction
+from heedful.planted.influence import lengths as lengths
 from heedful.planted.influence import mixtures as mixtures
+from heedful.planted.influence import positions as positions
+from heedful.planted.influence import questions as questions
 from heedful.planted.influence import redundancy as redundancy
 from heedful.planted.influence import saturation as saturation
 from heedful.planted.influence import tails as tails

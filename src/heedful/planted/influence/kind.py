@@ -113,7 +113,8 @@ class InfluenceKind:
     """A way to build subjects, and their truth.
 
     `lengths` are mean numbers of words that its texts may have; `short`, if not 0, is one at which
-    all sets of words can be enumerated.
+    all sets of words can be enumerated. `trained`: its weights come from training, so that they
+    may differ between machines.
     """
 
     name: str
@@ -123,6 +124,7 @@ class InfluenceKind:
     lengths: tuple[int, ...]
     short: int
     build: BuildModel
+    trained: bool = False
 
     @property
     def why(self) -> str:
@@ -143,6 +145,7 @@ def influence_kind(
     architecture: str = "recurrent",
     lengths: tuple[int, ...] = (10, 20, 40),
     short: int = 7,
+    trained: bool = False,
 ) -> Callable[[BuildModel], BuildModel]:
     """Register a way to build subjects with its truth; its docstring says why the truth holds."""
 
@@ -150,7 +153,9 @@ def influence_kind(
         if name in _KINDS:
             raise ConfigError(f"Two planted kinds want the name {name!r}; choose another.")
         truth = InfluenceTruth(used, ranks, mixture)
-        _KINDS[name] = InfluenceKind(name, family, architecture, truth, lengths, short, build)
+        _KINDS[name] = InfluenceKind(
+            name, family, architecture, truth, lengths, short, build, trained
+        )
         return build
 
     return register

@@ -1,7 +1,9 @@
 """Test the truth of a planted case on sets of words, without any check, method or deletion score.
 
-Short texts are proved on every set of their words; longer ones on sets drawn uniformly in size.
-Each set is encoded anew as a text of its own.
+Short texts are proved on every set of their words; longer ones on sets drawn uniformly in size,
+and on sets without any word that matters, where weak words have most effect. In texts of more than
+100 words every word is added to four sets, two of them of the latter kind; to the others only words
+that matter and 24 drawn ones are. Each set is encoded anew as a text of its own.
 """
 
 from collections.abc import Sequence
@@ -21,6 +23,8 @@ from heedful.planted.influence.kind import InfluenceCase, KnownText
 
 ENUMERATED_WORDS = 9  # texts of at most so many words are proved on every set of words
 DRAWN_SETS = 48  # sets of words of longer texts
+LONG_TEXT = 100  # words; in longer texts not every word is added to every set
+WHOLE_SETS, ADDED_WORDS = 4, 24  # sets to which every word is, and words that are to every set
 BATCH_TOKENS = 8_000
 NEVER_MATTERS, MATTERS = 0.02, 0.1  # changes of the output, in total variation distance
 UNUSED, USED = 0.02, 0.15
@@ -50,7 +54,8 @@ class ProvedBound:
 class SetChanges:
     """What adding each word to each set of the other words changes in the output of a text.
 
-    `changes[s, t]` is the total variation distance, NaN where the set is empty or has the word.
+    `changes[s, t]` is the total variation distance, NaN where the set is empty or has the word,
+    or the word was not added to it.
     """
 
     known: KnownText
@@ -122,17 +127,16 @@ def measure_sets(subject: Subject, known: KnownText, *, seed: int) -> SetChanges
     """Encode every set as a text; the empty text is left out."""
     words = known.text.split()
     sets = _all_sets(len(words)) if len(words) <= ENUMERATED_WORDS else _draw_sets(known, seed)
-    base = np.repeat(sets, len(words), axis=0)
+    rows, added = _additions(known, sets, seed)
+    base = sets[rows]
     more = base.copy()
-    added = np.tile(np.arange(len(words)), len(sets))
     more[np.arange(len(more)), added] = True
     known_sets, place = np.unique(np.concatenate([base, more]), axis=0, return_inverse=True)
     outputs = run_sets(subject, known, known_sets)[torch.from_numpy(place.reshape(-1))]
     before, after = torch.split(outputs, len(base))
-    change = 0.5 * (after - before).abs().sum(-1)
-    unknown = base[np.arange(len(base)), added] | ~base.any(1)
-    change = change.masked_fill(torch.from_numpy(unknown), torch.nan)
-    return SetChanges(known, change.reshape(len(sets), len(words)))
+    changes = torch.full((len(sets), len(words)), torch.nan, dtype=torch.float64)
+    changes[torch.from_numpy(rows), torch.from_numpy(added)] = 0.5 * (after - before).abs().sum(-1)
+    return SetChanges(known, changes)
 
 
 def run_sets(subject: Subject, known: KnownText, sets: Sets) -> Float64[Tensor, "S C"]:
@@ -155,6 +159,20 @@ def run_sets(subject: Subject, known: KnownText, sets: Sets) -> Float64[Tensor, 
     return result
 
 
+def _additions(
+    known: KnownText, sets: Sets, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of a set and a word to add to it: the word is not in the set, which is not empty."""
+    count = sets.shape[1]
+    added = ~sets & sets.any(1, keepdims=True)
+    if count > LONG_TEXT:
+        order = generator(seed, f"added {known.text}").permutation(count).tolist()
+        others = [place for place in order if place not in known.decisive]
+        added[WHOLE_SETS:, others[ADDED_WORDS:]] = False
+    rows, words = np.nonzero(added)
+    return rows, words
+
+
 def _all_sets(count: int) -> Sets:
     every: Sets = (np.arange(2**count)[:, None] >> np.arange(count)) % 2 == 1
     return every
@@ -166,6 +184,7 @@ def _draw_sets(known: KnownText, seed: int) -> Sets:
     The other half have few words that never matter, and of those that do: every set where they are
     at most four, else none or one of them in a quarter each, and any number in the rest. A word
     that matters only in the absence of others would hardly ever show in sets of uniform size.
+    Of them the first two have no word that matters: all others, and one of them.
     """
     count = len(known.text.split())
     draw = generator(seed, f"sets {known.text}")
@@ -179,6 +198,8 @@ def _draw_sets(known: KnownText, seed: int) -> Sets:
     some[:, matter] = _draw_inside(draw, half, len(matter))
     if len(never):
         some[np.arange(half), draw.choice(never, half)] = True
+        sets[0] = ~np.isin(np.arange(count), matter)
+        sets[1] = np.arange(count) == never[0]
     return sets
 
 
@@ -229,20 +250,24 @@ def _attention_bounds(
     if ranks is True:
         bounds = [
             ProvedBound("pairs of words in order, mean", float(pairs.mean()), 0.95, above=True),
-            ProvedBound("texts whose top word is of the first tier", tops.mean(), 0.95, above=True),
+            ProvedBound(
+                "texts whose top word is of the first tier", float(tops.mean()), 0.95, above=True
+            ),
         ]
     elif ranks is False:
         bounds = [
             ProvedBound("pairs of words in order, mean", float(pairs.mean()), 0.6, above=False),
-            ProvedBound("texts whose top word is of the first tier", tops.mean(), 0.3, above=False),
+            ProvedBound(
+                "texts whose top word is of the first tier", float(tops.mean()), 0.3, above=False
+            ),
         ]
     if used is True:
         bounds.append(
-            ProvedBound("effect of other weights, least", effects.min(), USED, above=True)
+            ProvedBound("effect of other weights, least", float(effects.min()), USED, above=True)
         )
     elif used is False:
         bounds.append(
-            ProvedBound("effect of other weights, most", effects.max(), UNUSED, above=False)
+            ProvedBound("effect of other weights, most", float(effects.max()), UNUSED, above=False)
         )
     return bounds
 
