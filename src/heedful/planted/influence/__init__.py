@@ -4,3 +4,5 @@ One module holds a family: kinds in which attention can go wrong, or right, for 
 The docstring of every kind says why its truth holds, and `heedful.planted.influence.proof` tests it
 on every set of words of short texts.
 """
+
+from heedful.planted.influence import trained as trained
