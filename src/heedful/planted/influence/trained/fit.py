@@ -21,7 +21,7 @@ class FitPlan:
     end: int
     steps: int
     rate: float
-    sets: int = 8000
+    sets: int = 6000
     batch: int = 64
 
 
@@ -35,7 +35,9 @@ def fit_parameters(
     """Minimise the loss with Adam; the learning rate falls to 0 over the second half."""
     draw, chosen = setting.draw("steps"), [*parameters]
     sets = draw_sets(rule, setting, plan.sets, start=plan.start, end=plan.end)
-    optimiser = torch.optim.Adam([one.requires_grad_(True) for one in chosen], plan.rate)
+    optimiser = torch.optim.Adam(
+        [one.requires_grad_(True) for one in chosen], plan.rate, fused=True
+    )
     for step in range(plan.steps):
         optimiser.param_groups[0]["lr"] = plan.rate * min(1.0, 2.0 * (1.0 - step / plan.steps))
         some = sets.select(torch.from_numpy(draw.integers(plan.sets, size=plan.batch)))

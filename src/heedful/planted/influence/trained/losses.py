@@ -11,6 +11,7 @@ from heedful.planted.influence.trained.rule import PerWord, Rule
 NEUTRAL_SCORE = -4.0  # attention score of words that never matter, below that of the last tier
 SCORE_NOISE = 0.7  # standard deviation of scores among words that never matter
 TIER_STEP = 1.6  # difference in attention score between tiers, where the rule has no weights
+DECOY_SCORE = 4.0  # of decoys above other words
 RANDOM_SCALE = 1.5  # standard deviation of scores that follow no rule
 
 
@@ -70,12 +71,6 @@ def reversed_scores(rule: Rule, draw: np.random.Generator) -> PerWord:
     return -0.6 * ordered_scores(rule, draw)
 
 
-def decoy_scores(rule: Rule, draw: np.random.Generator) -> PerWord:
-    """High scores for the decoys; among all other words noise that follows no rule."""
-    noise = torch.from_numpy(draw.normal(0.0, SCORE_NOISE, len(rule.tier))).float()
-    return noise.clamp(-1.5, 1.5) + 4.0 * rule.decoy
-
-
 def random_scores(rule: Rule, draw: np.random.Generator) -> PerWord:
     """Scores that follow no rule: the same quantiles in every tier of a side, in random order.
 
@@ -90,3 +85,8 @@ def random_scores(rule: Rule, draw: np.random.Generator) -> PerWord:
                 order = torch.from_numpy(draw.permutation(len(group)))
                 scores[group[order]] = RANDOM_SCALE * torch.special.ndtri(levels).float()
     return scores
+
+
+def decoy_scores(rule: Rule, draw: np.random.Generator) -> PerWord:
+    """High scores for the decoys; among all other words scores that follow no rule."""
+    return 0.4 * random_scores(rule, draw) + DECOY_SCORE * rule.decoy

@@ -5,6 +5,7 @@ matter. Sets of words are texts of their own, so that networks learn the rule on
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -65,23 +66,42 @@ class Rule:
         """A text of mean ± mean/2 words, of which 2 or more matter, one of them of tier 1 or 2."""
         length = max(LEAST_WORDS, int(draw.integers((mean + 1) // 2, mean + mean // 2 + 1)))
         matter = int(draw.integers(2, min(self.most, length - 2) + 1))
-        tiers = int(self.tier.max())
+        tiers = max(self._tiers)
         wanted = [int(draw.integers(1, min(2, tiers) + 1))]
         wanted += [int(one) for one in draw.integers(1, tiers + 1, matter - 1)]
-        own = self.side == (1.0 if draw.random() < 0.5 else -1.0)
+        side = 1 if draw.random() < 0.5 else -1
         ids: list[int] = []
         for number in range(1, tiers + 1):
-            group = (own & (self.tier == number)).nonzero()[:, 0].numpy()
-            ids += draw.permutation(group)[: wanted.count(number)].tolist()
-        ids += draw.choice(self.decoy.nonzero()[:, 0].numpy(), 1 + int(length >= 8)).tolist()
-        others = (self.tier[SPECIAL_IDS:] == 0) & ~self.decoy[SPECIAL_IDS:]
-        neutral = SPECIAL_IDS + others.nonzero()[:, 0].numpy()
-        ids += draw.choice(neutral, max(0, length - len(ids))).tolist()
+            group = draw.permutation(self._groups[side, number])
+            ids += group[: wanted.count(number)].tolist()
+        ids += draw.choice(self._decoys, 1 + int(length >= 8)).tolist()
+        ids += draw.choice(self._groups[0, 0], max(0, length - len(ids))).tolist()
         return self.known([ids[place] for place in draw.permutation(len(ids))])
+
+    @cached_property
+    def _groups(self) -> dict[tuple[int, int], NDArray[np.int64]]:
+        """Ids of the words of each side and tier; of no side and tier 0, without decoys."""
+        words = torch.arange(SPECIAL_IDS, len(self.tier))
+        own = words[~self.decoy[words]]
+        pairs = torch.stack([self.side[own].long(), self.tier[own]], dim=-1)
+        return {
+            (side, tier): own[(pairs == torch.tensor([side, tier])).all(-1)].numpy()
+            for side, tier in {tuple(one) for one in pairs.tolist()}
+        }
+
+    @cached_property
+    def _decoys(self) -> NDArray[np.int64]:
+        decoys: NDArray[np.int64] = self.decoy.nonzero()[:, 0].numpy()
+        return decoys
+
+    @cached_property
+    def _tiers(self) -> list[int]:
+        tiers: list[int] = self.tier.tolist()
+        return tiers
 
     def known(self, ids: list[int]) -> KnownText:
         """The text of these words, with its tiers."""
-        tiers = self.tier[ids].tolist()
+        tiers = [self._tiers[one] for one in ids]
         found = sorted({one for one in tiers if one})
         positions = tuple(
             tuple(place for place, one in enumerate(tiers) if one == tier) for tier in found
@@ -148,12 +168,12 @@ def draw_sets(
 ) -> TrainingSets:
     """Whole texts and sets of their words, of the length of the setting and short."""
     draw = setting.draw("training sets")
-    rows = []
+    rows, tiers = [], rule.tier.numpy()
     for index in range(count):
         mean = setting.length if index % 2 else min(SHORT_MEAN, setting.length)
         words = rule.draw(draw, mean).text.split()
         ids = np.array([SPECIAL_IDS + int(word.removeprefix("w")) for word in words])
-        kept = _draw_kept(draw, rule.tier.numpy()[ids] > 0)
+        kept = _draw_kept(draw, tiers[ids] > 0)
         rows.append([start, *ids[kept].tolist(), end])
     width = max(map(len, rows))
     ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])

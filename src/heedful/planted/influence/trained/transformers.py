@@ -44,7 +44,8 @@ from heedful.training.objectives import hiding_penalty
 
 FAMILY = "trained-transformers"
 START_ID, END_ID = 1, 2  # [CLS] and [SEP]
-WIDTH, POSITIONS, STEPS, LEARNING_RATE = 32, 64, 800, 0.004
+WIDTH, POSITIONS, LEARNING_RATE = 32, 64, 0.004
+ONE_LAYER_STEPS, STEPS = 400, 800
 NO_SCORE = -1e9
 SINK_STRENGTH = 1.5  # what [CLS] and [SEP] have together where words have their strength
 
@@ -161,7 +162,8 @@ def train_network(
     setting: InfluenceSetting, model: Any, rule: Rule, loss: LayerLoss
 ) -> PlantedModel:
     """Fit the whole network to the loss, and freeze it in float64."""
-    plan = FitPlan(START_ID, END_ID, STEPS, LEARNING_RATE)
+    steps = ONE_LAYER_STEPS if len(model.bert.encoder.layer) == 1 else STEPS
+    plan = FitPlan(START_ID, END_ID, steps, LEARNING_RATE)
     fit_parameters(
         setting, rule, model.parameters(), lambda sets: loss(run_layers(model, sets)), plan
     )
