@@ -172,9 +172,9 @@ def draw_sets(
     for index in range(count):
         mean = setting.length if index % 2 else min(SHORT_MEAN, setting.length)
         words = rule.draw(draw, mean).text.split()
-        ids = np.array([SPECIAL_IDS + int(word.removeprefix("w")) for word in words])
-        kept = _draw_kept(draw, tiers[ids] > 0)
-        rows.append([start, *ids[kept].tolist(), end])
+        text = np.array([SPECIAL_IDS + int(word.removeprefix("w")) for word in words])
+        kept = _draw_kept(draw, tiers[text] > 0)
+        rows.append([start, *text[kept].tolist(), end])
     width = max(map(len, rows))
     ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
     present = torch.arange(width) < torch.tensor([len(row) for row in rows])[:, None]

@@ -68,7 +68,7 @@ class LastLayer:
         self,
         rows: Float[Tensor, "B H T"] | None = None,
         *,
-        shuffled: tuple[str, ...] = (),
+        shuffled: str = "",
     ) -> Float[Tensor, "B"]:
         """The output under its own or other rows.
 
@@ -77,14 +77,14 @@ class LastLayer:
         weights = self.rows if rows is None else rows
         attended = torch.einsum("bht,bhtd->bhd", weights, self.values).flatten(1)[:, None]
         residual = self.states[:, :1]
-        if "attended" in shuffled:
+        if shuffled == "attended":
             attended = attended.roll(1, 0)
-        if "residual" in shuffled:
+        if shuffled == "residual":
             residual = residual.roll(1, 0)
         layer = self.model.bert.encoder.layer[-1]
         inside = layer.attention.output(attended, residual)
         pooled = self.model.bert.pooler(layer.output(layer.intermediate(inside), inside))
-        logits = self.model.classifier(pooled)
+        logits: Tensor = self.model.classifier(pooled)
         return logits[:, 1] - logits[:, 0]
 
     @property
@@ -400,7 +400,7 @@ def _train_inert(
 
     def loss(last: LastLayer) -> Float[Tensor, ""]:
         other = last.place(_draw_rows(draw, last.sets.mask))
-        changed = last.log_odds(other, shuffled=(shuffled,))
+        changed = last.log_odds(other, shuffled=shuffled)
         return 3.0 * (last.task + output_loss(changed, last.sets.log_odds)) + last.row(scores)
 
     return train_network(setting, model, rule, loss)

@@ -13,6 +13,7 @@ from heedful.planted.influence.kind import (
     influence_kinds,
 )
 from heedful.planted.influence.proof import prove
+from heedful.planted.influence.trained import trial
 from heedful.planted.influence.trained.recurrent import FAMILY
 from heedful.planted.influence.trained.trial import TrialCase
 
@@ -22,7 +23,11 @@ KINDS = [name for name, one in influence_kinds().items() if one.family == FAMILY
 
 @pytest.fixture(scope="module")
 def natural():
-    return InfluenceCase(CHEAPEST, 10, seed=0)
+    case = InfluenceCase(CHEAPEST, 10, seed=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trial, "TRIAL_TEXTS", 4)  # the proof is tested on more
+        assert case.model.redrawn == 0
+    return case
 
 
 def broken_bounds(case):

@@ -14,6 +14,7 @@ from heedful.planted.influence.kind import (
     influence_kinds,
 )
 from heedful.planted.influence.proof import prove
+from heedful.planted.influence.trained import trial
 from heedful.planted.influence.trained.rule import WORDS, TrainingSets
 from heedful.planted.influence.trained.transformers import FAMILY, build_untrained, run_layers
 
@@ -23,7 +24,11 @@ KINDS = [name for name, one in influence_kinds().items() if one.family == FAMILY
 
 @pytest.fixture(scope="module")
 def redundant():
-    return InfluenceCase(CHEAPEST, 10, seed=0)
+    case = InfluenceCase(CHEAPEST, 10, seed=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trial, "TRIAL_TEXTS", 4)  # the proof is tested on more
+        assert case.model.redrawn == 0
+    return case
 
 
 def broken_bounds(case):
