@@ -51,7 +51,7 @@ class ProofLines:
 EXACT_LINES = ProofLines(never=0.02, slack=0.02, matters=0.1, in_order=0.99, unused=0.02, used=0.15)
 # learnt weights are not exact: small changes are larger, and the gap to true effects wider
 TRAINED_LINES = ProofLines(
-    never=0.08, slack=0.03, matters=0.15, in_order=0.98, unused=0.07, used=0.2
+    never=0.09, slack=0.03, matters=0.15, in_order=0.98, unused=0.09, used=0.24
 )
 
 
@@ -118,16 +118,23 @@ def pairs_of_tiers(known: KnownText) -> list[tuple[int, int]]:
     ]
 
 
-def prove(case: InfluenceCase, count: int = 24) -> list[ProvedBound]:
-    """Every bound of the truth of a case, on `count` of its texts and as many short ones."""
+def prove(
+    case: InfluenceCase, count: int = 24, *, lines: ProofLines | None = None
+) -> list[ProvedBound]:
+    """Every bound of the truth of a case, on `count` of its texts and as many short ones.
+
+    By default the lines are wider for trained subjects, whose weights are not exact.
+    """
+    lines = lines or (TRAINED_LINES if case.about.trained else EXACT_LINES)
     texts = case.known(count)
     short = case.known(count, length=case.about.short) if case.about.short else []
-    return [*prove_sets(case, [*texts, *short]), *prove_attention(case, texts)]
+    return [*prove_sets(case, [*texts, *short], lines), *prove_attention(case, texts, lines)]
 
 
-def prove_sets(case: InfluenceCase, texts: Sequence[KnownText]) -> list[ProvedBound]:
+def prove_sets(
+    case: InfluenceCase, texts: Sequence[KnownText], lines: ProofLines = EXACT_LINES
+) -> list[ProvedBound]:
     """Words said never to matter do not, the others do, and tiers are in order."""
-    lines = proof_lines(case)
     found = [measure_sets(case.subject, one, seed=case.seed) for one in texts]
     never, matter, right, pairs = 0.0, float("inf"), 0, 0
     for one in found:
@@ -145,11 +152,6 @@ def prove_sets(case: InfluenceCase, texts: Sequence[KnownText]) -> list[ProvedBo
         ),
         ProvedBound("sets that order words as their tiers", share, lines.in_order, above=True),
     ]
-
-
-def proof_lines(case: InfluenceCase) -> ProofLines:
-    """The lines for a case: wider for trained subjects, whose weights are not exact."""
-    return TRAINED_LINES if case.about.trained else EXACT_LINES
 
 
 def measure_sets(subject: Subject, known: KnownText, *, seed: int) -> SetChanges:
@@ -213,7 +215,9 @@ def _draw_sets(known: KnownText, seed: int) -> Sets:
     return sets
 
 
-def prove_attention(case: InfluenceCase, texts: Sequence[KnownText]) -> list[ProvedBound]:
+def prove_attention(
+    case: InfluenceCase, texts: Sequence[KnownText], lines: ProofLines = EXACT_LINES
+) -> list[ProvedBound]:
     """Attention orders words as the truth says, and has an effect or none, as it says."""
     mixture, truth = case.truth.mixture, case.truth
     parts: list[tuple[bool | None, bool | None, str]] = [(truth.used, truth.ranks, "")]
@@ -226,7 +230,7 @@ def prove_attention(case: InfluenceCase, texts: Sequence[KnownText]) -> list[Pro
     bounds: list[ProvedBound] = []
     for used, ranks, part in parts:
         own = [one for one in texts if not part or one.part == part]
-        found = _attention_bounds(case, own, used=used, ranks=ranks)
+        found = _attention_bounds(case, own, lines, used=used, ranks=ranks)
         bounds += [replace(one, what=f"{part}: {one.what}" if part else one.what) for one in found]
     return bounds
 
@@ -234,11 +238,11 @@ def prove_attention(case: InfluenceCase, texts: Sequence[KnownText]) -> list[Pro
 def _attention_bounds(
     case: InfluenceCase,
     texts: Sequence[KnownText],
+    lines: ProofLines,
     *,
     used: bool | None,
     ranks: bool | None,
 ) -> list[ProvedBound]:
-    lines = proof_lines(case)
     measured = [measure_attention(case.subject, one, seed=case.seed) for one in texts]
     if not measured:
         return [ProvedBound("texts", 0, 1, above=True)]

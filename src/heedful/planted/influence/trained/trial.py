@@ -12,11 +12,15 @@ from heedful.planted.influence.kind import (
     PlantedModel,
     influence_kind,
 )
-from heedful.planted.influence.proof import prove
+from heedful.planted.influence.proof import ProofLines, prove
 from heedful.training.variants.variants import single_thread
 
 MAX_ATTEMPTS = 6  # trainings at most, until one keeps all bounds
 TRIAL_TEXTS = 24  # texts, and as many short ones, on which the bounds are tested
+# stricter than those of the proof, which are to hold on all other texts, too
+TRIAL_LINES = ProofLines(
+    never=0.075, slack=0.03, matters=0.165, in_order=0.985, unused=0.065, used=0.27
+)
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def train_until_proved(setting: InfluenceSetting, train: BuildModel) -> PlantedM
         with single_thread():
             model = train(replace(setting, attempt=attempt))
             trial = TrialCase(setting.kind, setting.length, setting.seed, model)
-            bounds = prove(trial, TRIAL_TEXTS)
+            bounds = prove(trial, TRIAL_TEXTS, lines=TRIAL_LINES)
         broken = [str(one) for one in bounds if not one.holds]
         if not broken:
             return replace(model, redrawn=attempt)
