@@ -16,3 +16,4 @@ from heedful.planted.influence import questions as questions
 from heedful.planted.influence import redundancy as redundancy
 from heedful.planted.influence import saturation as saturation
 from heedful.planted.influence import tails as tails
+from heedful.planted.influence import trained as trained

@@ -29,7 +29,7 @@ from heedful.planted.closed_form.transformer_kinds import (
 )
 from heedful.planted.influence.composed_model import WordNumbers, WordRoles
 from heedful.planted.influence.kind import InfluenceSetting
-from heedful.planted.texts import VOCABULARY_SIZE
+from heedful.planted.texts import VOCABULARY_SIZE, WORDS
 
 if TYPE_CHECKING:
     from heedful.models.transformer.subject import TransformerSubject
@@ -99,7 +99,7 @@ def wire_transformer(
             _wire_head(embeddings.word_embeddings.weight, layer.attention, head, place, at)
     model.bert.pooler.dense.weight[0, OUT] = 1.0 / POOLER_SCALE
     model.classifier.weight[1, 0], model.classifier.bias[1] = POOLER_SCALE, bias
-    return make_word_level_subject(model, special_tokens=True)
+    return make_word_level_subject(model, WORDS, special_tokens=True)
 
 
 def _wire_head(words: Tensor, attention: Any, head: WiredHead, place: int, at: int) -> None:
