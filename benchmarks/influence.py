@@ -93,7 +93,9 @@ def main():
     print(
         f"{date.today().isoformat()}, {platform.machine()}, torch {torch.__version__}, one thread"
     )
-    print("| model | words | sets | plain, CPU s / 1 000 tokens | lean | ratio | largest difference |")
+    print(
+        "| model | words | sets | plain, CPU s / 1 000 tokens | lean | ratio | largest difference |"
+    )
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name, subject in subjects():
         for length, count in TEXTS[name].items():

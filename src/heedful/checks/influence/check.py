@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from heedful.checks.base import Findings, Resampling, TextGroup, to_measurement
 from heedful.checks.faithfulness.items import ItemView, methods_without_controls, score_items
 from heedful.checks.faithfulness.removal import MOST_MARKS, Removals
+from heedful.checks.influence.cost import describe_cost
 from heedful.checks.influence.estimates import estimate_influence
 from heedful.checks.influence.leverage import decodes_cheaply, leverage_among
 from heedful.checks.influence.names import (
@@ -27,7 +28,9 @@ from heedful.checks.influence.names import (
     SHUFFLED,
 )
 from heedful.checks.influence.orders import (
+    FLIP_SHARE,
     MOST_ENUMERATED,
+    TOP_SHARES,
     Additions,
     Amounts,
     Influence,
@@ -40,6 +43,7 @@ from heedful.checks.influence.orders import (
     mean_of_top,
     pair_agreement,
     pair_stakes,
+    share_size,
     tied_ranks,
     top_set,
 )
@@ -57,8 +61,7 @@ from heedful.results.tables import MeasurementColumns
 
 LEAST_WORDS = 4  # shorter texts are counted, not judged
 PILOT_TEXTS = 40
-TOP_SHARES = (0.1, 0.2, 0.3, 0.5)
-FLIP_SHARE = 0.2
+FEW_GONE = 4  # words: sets without so few are likely to be asked for by another ranking, too
 SECOND_READINGS = (MASKING, NEAR_FULL)
 OTHER_METHODS = ("gradient", "input_x_gradient", "one_hot_gradient", "integrated_gradients")
 YARDSTICK_METHODS = ("leave_one_out",)  # kin of the yardstick, shown apart
@@ -134,6 +137,15 @@ class InfluenceCheck:
             replace(self, orders=PILOT_ORDERS), subject, pilot.chosen
         )
         return replace(self, costly_share=share, orders=orders)
+
+    def describe_cost(self, texts: int) -> str:
+        """One line on the passes that so many texts will take."""
+        return describe_cost(
+            orders=self.orders or PILOT_ORDERS,
+            methods=len(self.methods) - 1,
+            texts=texts,
+            costly_share=self.costly_share,
+        )
 
     def influence_of(self, context: BatchContext) -> list[Influence]:
         """The influence of the words of the texts of a batch that have enough words."""
@@ -222,8 +234,8 @@ class InfluenceOfBatch:
         """The outputs for the given sets of words of the given rows, all in few passes.
 
         Sets are made as they are needed, so that those of long texts are never all there. Where
-        they will not be asked for again, only those are remembered that other questions may share:
-        without one word, or of a text short enough for enumeration.
+        they need not be asked for again, only those are remembered that others may equal: sets
+        without few words, and those of texts short enough for enumeration.
         """
         waiting, marks = list[Asked](), 0
         for one in asked:
@@ -246,7 +258,7 @@ class InfluenceOfBatch:
             gone[end - len(sets) : end, : self.counts[row]] = ~sets
         rows = np.repeat([row for row, _ in asked], sizes)
         short = np.array(self.counts)[rows] <= MOST_ENUMERATED
-        shared = remember | short | (gone.sum(1) < 2)
+        shared = remember | short | (gone.sum(1) <= FEW_GONE)
         found = removals(
             torch.from_numpy(rows), torch.from_numpy(gone), remember=torch.from_numpy(shared)
         )
@@ -505,11 +517,6 @@ class InfluenceOfBatch:
 
 METHOD_MEASURES = ("order", "top_set", "top_word", "flip_top")
 FLIP_PLACE = TOP_SHARES.index(FLIP_SHARE)
-
-
-def share_size(words: int, share: float) -> int:
-    """How many of the words a share is: rounded up, at least one, never all."""
-    return min(words - 1, max(1, int(np.ceil(share * words - 1e-9))))
 
 
 def _without_one_more(left: NDArray[np.bool_]) -> Sets:

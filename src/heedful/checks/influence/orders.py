@@ -23,6 +23,8 @@ from heedful.core.rng import generator
 
 MOST_ENUMERATED = 6  # texts of at most so many words: every set of words instead of drawn orders
 NEAR_FULL = 0.7  # of the words are left in the sets of the near-full reading, at least
+TOP_SHARES = (0.1, 0.2, 0.3, 0.5)  # of the words, whose removal is judged
+FLIP_SHARE = 0.2
 COVERAGES = 2  # how often the near-full reading adds each word
 Sets = Bool[np.ndarray, "S I"]
 Order = Int64[np.ndarray, "I"]
@@ -50,8 +52,7 @@ class Additions:
     def changes(self, p: Float64[np.ndarray, "S"], whole: float) -> Float64[np.ndarray, "A"]:
         """What each addition changes, from p of the sets and of the whole text."""
         every = np.append(p, whole)
-        changes: Float64[np.ndarray, "A"] = np.abs(every[self.after] - every[self.before])
-        return changes
+        return np.abs(every[self.after] - every[self.before])
 
     def mean_changes(self, changes: Float64[np.ndarray, "A"], half: int | None = None) -> Amounts:
         """The mean change by each word, over all additions or those of one half."""
@@ -93,10 +94,10 @@ def additions_near_full(words: int, seed: int, text: str) -> Additions:
     Every coverage cuts a random order into blocks and adds the words of each block last.
     """
     draw = generator(seed, f"near-full sets of influence {text}")
-    most = max(1, int(words - np.ceil(NEAR_FULL * words - 1e-9)))
+    ends = np.cumsum(near_full_blocks(words))[:-1]
     sets, after, added, half = [], [], [], []
     for coverage in range(COVERAGES):
-        for block in np.array_split(draw.permutation(words), -(-words // most)):
+        for block in np.split(draw.permutation(words), ends):
             left = np.ones(words, dtype=bool)
             left[block] = False
             for word in block.tolist():
@@ -107,6 +108,16 @@ def additions_near_full(words: int, seed: int, text: str) -> Additions:
                 after.append(WHOLE if left.all() else len(sets))
     before = np.arange(len(sets))
     return Additions(np.array(sets), before, np.array(after), np.array(added), np.array(half))
+
+
+def near_full_blocks(words: int) -> list[int]:
+    """The sizes of the blocks of words that the near-full reading adds last; as equal as can be.
+
+    >>> near_full_blocks(20)
+    [5, 5, 5, 5]
+    """
+    most = max(1, int(words - np.ceil(NEAR_FULL * words - 1e-9)))
+    return [len(block) for block in np.array_split(np.arange(words), -(-words // most))]
 
 
 def every_set(words: int) -> Sets:
@@ -143,7 +154,7 @@ class Influence:
 
     @classmethod
     def of(cls, additions: Additions, p: Float64[np.ndarray, "S"], whole: float) -> "Influence":
-        """From words added in orders, or to near-full sets; p of the sets, and of the whole text."""
+        """From words added in orders, or to near-full sets, and p of the sets and of all words."""
         changes = additions.changes(p, whole)
         first, second = (additions.mean_changes(changes, half) for half in (0, 1))
         return cls(additions.mean_changes(changes), (first, second))
@@ -188,6 +199,11 @@ def tied_ranks(scores: Amounts, *, relative: float = 1e-6, floor: float = 1e-12)
 def mean_of_top(ranks: Amounts, m: Amounts) -> float:
     """The influence of the top word; the mean over all that are tied for it."""
     return float(m[ranks == ranks.max()].mean())
+
+
+def share_size(words: int, share: float) -> int:
+    """How many of the words a share is: rounded up, at least one, never all."""
+    return min(words - 1, max(1, int(np.ceil(share * words - 1e-9))))
 
 
 def top_set(ranks: Amounts, size: int, ties: Amounts) -> NDArray[np.bool_]:
