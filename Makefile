@@ -27,6 +27,7 @@ slow: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.transformer
+	$(BIN)/python -m benchmarks.influence
 	$(BIN)/python -m benchmarks.methods
 	$(BIN)/python -m benchmarks.faithfulness
 

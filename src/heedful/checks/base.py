@@ -62,6 +62,15 @@ class FitsData(Protocol):
         ...
 
 
+@runtime_checkable
+class DescribesCost(Protocol):
+    """A check whose cost is said before the work begins."""
+
+    def describe_cost(self, texts: int) -> str:
+        """One line on what so many texts will take."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class TextGroup:
     """The texts that some estimates are about: all, those of one predicted class, or a slice."""

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from heedful.checks.base import Findings, Resampling, TextGroup, to_measurement
 from heedful.checks.faithfulness.items import ItemView, methods_without_controls, score_items
-from heedful.checks.faithfulness.removal import Removals
+from heedful.checks.faithfulness.removal import MOST_MARKS, Removals
+from heedful.checks.influence.cost import describe_cost
 from heedful.checks.influence.estimates import estimate_influence
 from heedful.checks.influence.leverage import decodes_cheaply, leverage_among
 from heedful.checks.influence.names import (
@@ -27,7 +28,9 @@ from heedful.checks.influence.names import (
     SHUFFLED,
 )
 from heedful.checks.influence.orders import (
+    FLIP_SHARE,
     MOST_ENUMERATED,
+    TOP_SHARES,
     Additions,
     Amounts,
     Influence,
@@ -40,6 +43,7 @@ from heedful.checks.influence.orders import (
     mean_of_top,
     pair_agreement,
     pair_stakes,
+    share_size,
     tied_ranks,
     top_set,
 )
@@ -57,11 +61,13 @@ from heedful.results.tables import MeasurementColumns
 
 LEAST_WORDS = 4  # shorter texts are counted, not judged
 PILOT_TEXTS = 40
-TOP_SHARES = (0.1, 0.2, 0.3, 0.5)
-FLIP_SHARE = 0.2
+FEW_GONE = 4  # words: sets without so few are likely to be asked for by another ranking, too
 SECOND_READINGS = (MASKING, NEAR_FULL)
 OTHER_METHODS = ("gradient", "input_x_gradient", "one_hot_gradient", "integrated_gradients")
 YARDSTICK_METHODS = ("leave_one_out",)  # kin of the yardstick, shown apart
+
+
+Asked = tuple[int, NDArray[np.bool_]]  # a row, and sets of its words
 
 
 class ValueKey(NamedTuple):
@@ -131,6 +137,15 @@ class InfluenceCheck:
             replace(self, orders=PILOT_ORDERS), subject, pilot.chosen
         )
         return replace(self, costly_share=share, orders=orders)
+
+    def describe_cost(self, texts: int) -> str:
+        """One line on the passes that so many texts will take."""
+        return describe_cost(
+            orders=self.orders or PILOT_ORDERS,
+            methods=len(self.methods) - 1,
+            texts=texts,
+            costly_share=self.costly_share,
+        )
 
     def influence_of(self, context: BatchContext) -> list[Influence]:
         """The influence of the words of the texts of a batch that have enough words."""
@@ -213,49 +228,74 @@ class InfluenceOfBatch:
         """The random stream of a text for one purpose."""
         return generator(self.context.seed, f"{purpose} {self.keys[row]}")
 
-    def run(self, removals: Removals, asked: Sequence[tuple[int, Sets]]) -> list[SetOutputs]:
-        """The outputs for the given sets of words of the given rows, all in few passes."""
+    def run(
+        self, removals: Removals, asked: Iterable[Asked], *, remember: bool = True
+    ) -> Iterator[SetOutputs]:
+        """The outputs for the given sets of words of the given rows, all in few passes.
+
+        Sets are made as they are needed, so that those of long texts are never all there. Where
+        they need not be asked for again, only those are remembered that others may equal: sets
+        without few words, and those of texts short enough for enumeration.
+        """
+        waiting, marks = list[Asked](), 0
+        for one in asked:
+            waiting.append(one)
+            marks += one[1].size
+            if marks >= MOST_MARKS:
+                yield from self._run_together(removals, waiting, remember=remember)
+                waiting, marks = [], 0
+        yield from self._run_together(removals, waiting, remember=remember)
+
+    def _run_together(
+        self, removals: Removals, asked: Sequence[Asked], *, remember: bool
+    ) -> Iterator[SetOutputs]:
         if not asked:
-            return []
+            return
         width, sizes = self.items.real.shape[1], [len(sets) for _, sets in asked]
-        gone = np.zeros((sum(sizes), width), dtype=bool)
-        for (row, sets), end in zip(asked, np.cumsum(sizes), strict=True):
+        ends = np.cumsum(sizes)
+        gone = np.zeros((ends[-1], width), dtype=bool)
+        for (row, sets), end in zip(asked, ends, strict=True):
             gone[end - len(sets) : end, : self.counts[row]] = ~sets
         rows = np.repeat([row for row, _ in asked], sizes)
-        found = removals(torch.from_numpy(rows), torch.from_numpy(gone))
-        p, flipped = (
-            np.split(one.numpy(), np.cumsum(sizes)[:-1]) for one in (found.p, found.flipped)
+        short = np.array(self.counts)[rows] <= MOST_ENUMERATED
+        shared = remember | short | (gone.sum(1) <= FEW_GONE)
+        found = removals(
+            torch.from_numpy(rows), torch.from_numpy(gone), remember=torch.from_numpy(shared)
         )
-        return [SetOutputs(*pair) for pair in zip(p, flipped, strict=True)]
+        p, flipped = (np.split(one.numpy(), ends[:-1]) for one in (found.p, found.flipped))
+        for pair in zip(p, flipped, strict=True):
+            yield SetOutputs(*pair)
+
+    def orders(self, row: int) -> Additions:
+        """The words of a text added in its drawn orders; made anew each time, as they are large."""
+        count, seed = self.check.orders or PILOT_ORDERS, self.context.seed
+        return additions_in_orders(draw_orders(self.counts[row], count, seed, self.keys[row]))
 
     @cached_property
-    def orders(self) -> dict[int, Additions]:
-        """The drawn orders of each text."""
-        seed, count = self.context.seed, self.check.orders or PILOT_ORDERS
-        return {
-            row: additions_in_orders(draw_orders(self.counts[row], count, seed, self.keys[row]))
-            for row in self.judged
-        }
-
-    @cached_property
-    def whole(self) -> dict[int, SetOutputs]:
-        """The output for the whole texts."""
-        asked = [(row, np.ones((1, self.counts[row]), dtype=bool)) for row in self.judged]
-        return dict(zip(self.judged, self.run(self.deletion, asked), strict=True))
+    def whole(self) -> dict[int, float]:
+        """p of the whole texts, from the forward pass that is there already."""
+        if getattr(self.context.subject, "bfloat16", False):  # that pass repeats near ties exactly
+            asked = [(row, np.ones((1, self.counts[row]), dtype=bool)) for row in self.judged]
+            outputs = self.run(self.deletion, asked)
+            return {row: float(one.p[0]) for row, one in zip(self.judged, outputs, strict=True)}
+        predicted = self.context.predicted[:, None]
+        p = self.context.logits.detach().double().softmax(-1).gather(-1, predicted)
+        found: list[float] = p.squeeze(-1).tolist()
+        return {row: found[row] for row in self.judged}
 
     @cached_property
     def prefixes(self) -> dict[int, SetOutputs]:
-        """The outputs for the sets before each addition of the drawn orders."""
-        asked = [(row, self.orders[row].before) for row in self.judged]
-        return dict(zip(self.judged, self.run(self.deletion, asked), strict=True))
+        """The outputs for the sets of the drawn orders."""
+        asked = ((row, self.orders(row).sets) for row in self.judged)
+        outputs = self.run(self.deletion, asked, remember=False)
+        return dict(zip(self.judged, outputs, strict=True))
 
     @cached_property
     def drawn_influence(self) -> dict[int, Influence]:
         """The influence of the words, from the drawn orders."""
-        after = [(row, self.orders[row].after) for row in self.judged]
         return {
-            row: Influence.of(self.orders[row], self.prefixes[row].p, outputs.p)
-            for (row, _), outputs in zip(after, self.run(self.deletion, after), strict=True)
+            row: Influence.of(self.orders(row), outputs.p, self.whole[row])
+            for row, outputs in self.prefixes.items()
         }
 
     @cached_property
@@ -271,23 +311,18 @@ class InfluenceOfBatch:
 
     def second_influence(self, reading: str) -> dict[int, Influence]:
         """The influence by another reading, on the rows of the costly ones."""
-        if reading == NEAR_FULL:
-            seed = self.context.seed
-            removals, additions = (
-                self.deletion,
-                {
-                    row: additions_near_full(self.counts[row], seed, self.keys[row])
-                    for row in self.costly
-                },
-            )
-        else:
-            removals, additions = Removals(self.items, "masking"), self.orders
-        ends = ((row, sets) for row in self.costly for sets in _ends(additions[row]))
-        outputs = iter(self.run(removals, list(ends)))
+        near = reading == NEAR_FULL
+        removals = self.deletion if near else Removals(self.items, "masking")
+        additions = self._near_full if near else self.orders
+        asked = ((row, additions(row).sets) for row in self.costly)
+        outputs = self.run(removals, asked, remember=False)
         return {
-            row: Influence.of(additions[row], next(outputs).p, next(outputs).p)
-            for row in self.costly
+            row: Influence.of(additions(row), one.p, self.whole[row])
+            for row, one in zip(self.costly, outputs, strict=True)
         }
+
+    def _near_full(self, row: int) -> Additions:
+        return additions_near_full(self.counts[row], self.context.seed, self.keys[row])
 
     def values(self) -> tuple[dict[ValueKey, NDArray[np.float64]], tuple[MissingMeasure, ...]]:
         """Every value per text; NaN where a text has none, and why some measures have none."""
@@ -351,8 +386,7 @@ class InfluenceOfBatch:
         )
         choice = {row: self.draw(row, "choice of a method").integers(2) for row in self.costly}
         values.put("choice", {row: float(one) for row, one in choice.items()})
-        p = {row: float(one.p[0]) for row, one in self.whole.items()}
-        values.put("confidence", p)
+        values.put("confidence", self.whole)
 
     def _put_scores(self, values: "_Columns", method: str, ranks: Mapping[int, Amounts]) -> None:
         m = {row: self.influence[row].whole for row in ranks}
@@ -382,8 +416,8 @@ class InfluenceOfBatch:
             (None, INFLUENCE): by_influence,
             (None, HALF): by_half,
         }
-        asked = [(row, self._without_top(row, own[row])) for own in ranked.values() for row in own]
-        outputs = iter(self.run(self.deletion, asked))
+        asked = ((row, self._without_top(row, own[row])) for own in ranked.values() for row in own)
+        outputs = self.run(self.deletion, asked)
         best = dict.fromkeys(self.costly, False)
         for (method, setting), own in ranked.items():
             found = {row: next(outputs) for row in own}
@@ -403,8 +437,8 @@ class InfluenceOfBatch:
         sizes = (share_size(self.counts[row], share) for share in TOP_SHARES)
         return np.stack([~top_set(ranks, size, ties) for size in sizes])
 
-    def _mean_change(self, row: int, p: Float64[np.ndarray, "S"]) -> float:
-        return float(np.abs(self.whole[row].p[0] - p).mean())
+    def _mean_change(self, row: int, p: Float64[np.ndarray, "*K S"]) -> float:
+        return float(np.abs(self.whole[row] - p).mean())
 
     def _put_random_sets(self, values: "_Columns") -> None:
         """The same without random words: the drawn orders hold such sets already."""
@@ -436,7 +470,8 @@ class InfluenceOfBatch:
                 if not flips[row] and step < share_size(self.counts[row], FLIP_SHARE)
             ]
             asked = [(row, _without_one_more(left[row])) for row in active]
-            for (row, sets), outputs in zip(asked, self.run(self.deletion, asked), strict=True):
+            outputs_of = self.run(self.deletion, asked, remember=False)
+            for (row, sets), outputs in zip(asked, outputs_of, strict=True):
                 flips[row] = bool(outputs.flipped.any())
                 left[row] = sets[int(outputs.p.argmin())]
         return {row: float(flip) for row, flip in flips.items()}
@@ -482,15 +517,6 @@ class InfluenceOfBatch:
 
 METHOD_MEASURES = ("order", "top_set", "top_word", "flip_top")
 FLIP_PLACE = TOP_SHARES.index(FLIP_SHARE)
-
-
-def share_size(words: int, share: float) -> int:
-    """How many of the words a share is: rounded up, at least one, never all."""
-    return min(words - 1, max(1, int(np.ceil(share * words - 1e-9))))
-
-
-def _ends(additions: Additions) -> tuple[Sets, Sets]:
-    return additions.before, additions.after
 
 
 def _without_one_more(left: NDArray[np.bool_]) -> Sets:

@@ -23,34 +23,41 @@ from heedful.core.rng import generator
 
 MOST_ENUMERATED = 6  # texts of at most so many words: every set of words instead of drawn orders
 NEAR_FULL = 0.7  # of the words are left in the sets of the near-full reading, at least
+TOP_SHARES = (0.1, 0.2, 0.3, 0.5)  # of the words, whose removal is judged
+FLIP_SHARE = 0.2
 COVERAGES = 2  # how often the near-full reading adds each word
 Sets = Bool[np.ndarray, "S I"]
 Order = Int64[np.ndarray, "I"]
 Amounts = Float64[np.ndarray, "I"]
 
 
+WHOLE = -1  # the number of the whole text among sets of words
+Numbers = Int64[np.ndarray, "A"]
+
+
 @dataclass(frozen=True, eq=False)
 class Additions:
-    """Words added to sets: `sets[s]` is the text before and `after[s]` with word `added[s]`.
+    """Words added to sets: word `added[a]` turns set number `before[a]` into number `after[a]`.
 
-    `half` is the half of the draws that an addition belongs to, 0 or 1.
+    The whole text is not among the sets. `half` is the half of the draws that an addition belongs
+    to, 0 or 1.
     """
 
-    before: Sets
-    added: Int64[np.ndarray, "S"]
-    half: Int64[np.ndarray, "S"]
+    sets: Sets
+    before: Numbers
+    after: Numbers
+    added: Numbers
+    half: Numbers
 
-    @property
-    def after(self) -> Sets:
-        """The sets with the word."""
-        sets = self.before.copy()
-        sets[np.arange(len(sets)), self.added] = True
-        return sets
+    def changes(self, p: Float64[np.ndarray, "S"], whole: float) -> Float64[np.ndarray, "A"]:
+        """What each addition changes, from p of the sets and of the whole text."""
+        every = np.append(p, whole)
+        return np.abs(every[self.after] - every[self.before])
 
-    def mean_changes(self, changes: Float64[np.ndarray, "S"], half: int | None = None) -> Amounts:
+    def mean_changes(self, changes: Float64[np.ndarray, "A"], half: int | None = None) -> Amounts:
         """The mean change by each word, over all additions or those of one half."""
         chosen = np.ones(len(changes), dtype=bool) if half is None else self.half == half
-        words = self.before.shape[1]
+        words = self.sets.shape[1]
         total = np.bincount(self.added[chosen], changes[chosen], minlength=words)
         count = np.bincount(self.added[chosen], minlength=words)
         mean: Amounts = total / np.where(count, count, np.nan)
@@ -74,11 +81,11 @@ def additions_in_orders(orders: Int64[np.ndarray, "K I"]) -> Additions:
     """Every word added in every order; the first of an order has no text before it."""
     count, words = orders.shape
     place = orders.argsort(1)  # place[k, t] of word t
-    before = place[:, None, :] < np.arange(1, words)[None, :, None]
-    half = np.arange(count) // 2 % 2
-    return Additions(
-        before.reshape(-1, words), orders[:, 1:].reshape(-1), np.repeat(half, words - 1)
-    )
+    sets = place[:, None, :] < np.arange(1, words)[None, :, None]
+    before = np.arange(count * (words - 1))
+    after = np.where((before + 1) % (words - 1), before + 1, WHOLE)
+    half = np.repeat(np.arange(count) // 2 % 2, words - 1)
+    return Additions(sets.reshape(-1, words), before, after, orders[:, 1:].reshape(-1), half)
 
 
 def additions_near_full(words: int, seed: int, text: str) -> Additions:
@@ -87,18 +94,30 @@ def additions_near_full(words: int, seed: int, text: str) -> Additions:
     Every coverage cuts a random order into blocks and adds the words of each block last.
     """
     draw = generator(seed, f"near-full sets of influence {text}")
-    most = max(1, int(words - np.ceil(NEAR_FULL * words - 1e-9)))
-    before, added, half = [], [], []
+    ends = np.cumsum(near_full_blocks(words))[:-1]
+    sets, after, added, half = [], [], [], []
     for coverage in range(COVERAGES):
-        for block in np.array_split(draw.permutation(words), -(-words // most)):
+        for block in np.split(draw.permutation(words), ends):
             left = np.ones(words, dtype=bool)
             left[block] = False
             for word in block.tolist():
-                before.append(left.copy())
+                sets.append(left.copy())
                 added.append(word)
                 half.append(coverage % 2)
                 left[word] = True
-    return Additions(np.array(before), np.array(added), np.array(half))
+                after.append(WHOLE if left.all() else len(sets))
+    before = np.arange(len(sets))
+    return Additions(np.array(sets), before, np.array(after), np.array(added), np.array(half))
+
+
+def near_full_blocks(words: int) -> list[int]:
+    """The sizes of the blocks of words that the near-full reading adds last; as equal as can be.
+
+    >>> near_full_blocks(20)
+    [5, 5, 5, 5]
+    """
+    most = max(1, int(words - np.ceil(NEAR_FULL * words - 1e-9)))
+    return [len(block) for block in np.array_split(np.arange(words), -(-words // most))]
 
 
 def every_set(words: int) -> Sets:
@@ -134,14 +153,9 @@ class Influence:
     exact: bool = False
 
     @classmethod
-    def of(
-        cls,
-        additions: Additions,
-        before: Float64[np.ndarray, "S"],
-        after: Float64[np.ndarray, "S"],
-    ) -> "Influence":
-        """From words added in orders, or to near-full sets, and p before and after."""
-        changes = np.abs(after - before)
+    def of(cls, additions: Additions, p: Float64[np.ndarray, "S"], whole: float) -> "Influence":
+        """From words added in orders, or to near-full sets, and p of the sets and of all words."""
+        changes = additions.changes(p, whole)
         first, second = (additions.mean_changes(changes, half) for half in (0, 1))
         return cls(additions.mean_changes(changes), (first, second))
 
@@ -185,6 +199,11 @@ def tied_ranks(scores: Amounts, *, relative: float = 1e-6, floor: float = 1e-12)
 def mean_of_top(ranks: Amounts, m: Amounts) -> float:
     """The influence of the top word; the mean over all that are tied for it."""
     return float(m[ranks == ranks.max()].mean())
+
+
+def share_size(words: int, share: float) -> int:
+    """How many of the words a share is: rounded up, at least one, never all."""
+    return min(words - 1, max(1, int(np.ceil(share * words - 1e-9))))
 
 
 def top_set(ranks: Amounts, size: int, ties: Amounts) -> NDArray[np.bool_]:

@@ -250,7 +250,7 @@ def _run_direction(
 
 
 def run_lstm_step(
-    gates: Float[Tensor, "*V B G"], c: Float[Tensor, "*V B H"], alive: Float[Tensor, "B 1"]
+    gates: Float[Tensor, "*V B G"], c: Float[Tensor, "*V B H"], alive: Float[Tensor, "#B 1"]
 ) -> tuple[Float[Tensor, "*V B H"], Float[Tensor, "*V B H"]]:
     """One LSTM step after its matrix products; overwrites the gates."""
     H = c.shape[-1]

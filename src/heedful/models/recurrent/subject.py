@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.core.batch import Batch, Encoded, collate
@@ -15,7 +15,7 @@ from heedful.core.values import Example, Forward, LinearDecoder, MaskEmbedding, 
 from heedful.models.protocols import add_tensors
 from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.fast_leave_one_out import logits_without_each
-from heedful.models.recurrent.lean_pass import run_lean
+from heedful.models.recurrent.lean_pass import run_variants
 from heedful.models.recurrent.vocabulary import END, START, Vocabulary, WordTokenizer
 
 
@@ -130,10 +130,21 @@ class RecurrentSubject:
     def run_logits(
         self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None
     ) -> Float[Tensor, "B C"]:
-        """The logits of `forward`, with the input projection of each word computed once."""
-        if embedded is None and not self.reads_question and not torch.is_grad_enabled():
-            return run_lean(self.network, batch)
+        """The logits of `forward`, with what the texts share computed once."""
+        if embedded is None and not torch.is_grad_enabled():
+            return run_variants(self.network, batch, torch.arange(len(batch)), batch.present)
         return self.forward(batch, embedded).logits
+
+    def logits_of_variants(
+        self,
+        batch: Batch,
+        rows: Int[Tensor, "N"],
+        kept: Bool[Tensor, "N T"],
+        masked: Bool[Tensor, "N T"] | None = None,
+    ) -> Float[Tensor, "N C"]:
+        """Logits of texts rows[n] with the tokens kept[n] only, of which masked[n] are masked."""
+        with torch.no_grad():
+            return run_variants(self.network, batch, rows, kept, masked)
 
     def mask_embedding(self) -> MaskEmbedding:
         """The vector of padding, which is zero: it says nothing of a word."""

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from heedful.checks import checks
-from heedful.checks.base import Check
+from heedful.checks.base import Check, DescribesCost
 from heedful.checks.faithfulness.off_distribution import ReferenceSample
 from heedful.core.errors import DataError, RunError
 from heedful.core.records import SCHEMA, Verdict
@@ -126,6 +126,9 @@ class _Audit:
         subject, data, plan = self.inputs.subject, self.inputs.data, self.inputs.plan
         reference = ReferenceSample(subject, lambda: data, plan.min_words)
         parts = {name: one for name, one in plan.build_checks().items() if isinstance(one, Check)}
+        for part in parts.values() if any(not self.store.done(job) for job in jobs) else ():
+            if isinstance(part, DescribesCost):
+                self.callbacks.announce(part.describe_cost(len(data)))
         before = self.store.dtype(jobs)
         for job, examples in _with_examples(jobs, data):
             if not self.store.done(job):

@@ -45,7 +45,8 @@ def influence_by_permutations(words):
 
 def drawn_influence(orders):
     additions = additions_in_orders(orders)
-    return Influence.of(additions, output(additions.before), output(additions.after))
+    whole = float(output(np.ones(orders.shape[1], dtype=bool)))
+    return Influence.of(additions, output(additions.sets), whole)
 
 
 @pytest.mark.parametrize("words", [4, 5, 6])
@@ -80,8 +81,11 @@ def test_more_orders_begin_with_the_same_ones():
 
 def test_near_full_sets_hold_most_words_and_add_every_word_as_often():
     additions = additions_near_full(17, 0, "text")
-    assert additions.before.sum(1).min() >= 0.7 * 17
-    assert not additions.before[np.arange(len(additions.added)), additions.added].any()
+    assert additions.sets.sum(1).min() >= 0.7 * 17
+    before = additions.sets[additions.before]
+    after = np.vstack([additions.sets, np.ones(17, dtype=bool)])[additions.after]
+    assert not before[np.arange(len(additions.added)), additions.added].any()
+    assert [*zip(*np.nonzero(after ^ before), strict=True)] == [*enumerate(additions.added)]
     assert set(np.bincount(additions.added)) == {2}
 
 
