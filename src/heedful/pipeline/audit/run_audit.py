@@ -128,6 +128,7 @@ class _Audit:
         parts = {name: one for name, one in plan.build_checks().items() if isinstance(one, Check)}
         before = self.store.dtype(jobs)
         for job, examples in _with_examples(jobs, data):
+            self.store.put_text_ids(job, examples)
             if not self.store.done(job):
                 result = run_job(
                     subject,
@@ -168,6 +169,7 @@ class _Audit:
             labels=subject.labels,
             missing=summary.missing,
             lengths=text_lengths(RunFolder(self.store.folder).texts(), columns.instances),
+            ids=self.store.text_ids(columns.instances),
         )
 
     def _manifest(self, summary: JobSummary) -> dict[str, Any]:

@@ -69,18 +69,18 @@ def test_memory_stays_small_with_many_instances():
 
 
 def test_the_interval_is_that_of_scipy_to_monte_carlo_error():
-    values = np.random.default_rng(0).exponential(size=80)
+    values = np.random.default_rng(0).exponential(size=200)
     ours = estimate_means({"x": values}, resamples=20_000)["x"]
     theirs = stats.bootstrap(
         (values,),
         np.mean,
         n_resamples=20_000,
         method="percentile",
-        confidence_level=1 - 2 * tails(80)[0],
+        confidence_level=1 - 2 * tails(200)[0],
         rng=np.random.default_rng(1),
     ).confidence_interval
     # the error of a 2.5 % quantile of R draws: √(p(1−p)/R) / density, about 2.7 σ/√R; five of it
-    within = 5 * sqrt(2) * 2.7 * values.std() / sqrt(80) / sqrt(20_000)
+    within = 5 * sqrt(2) * 2.7 * values.std() / sqrt(200) / sqrt(20_000)
     assert ours.low == pytest.approx(theirs.low, abs=within)
     assert ours.high == pytest.approx(theirs.high, abs=within)
 
