@@ -13,7 +13,7 @@ from heedful.core.text_ids import cluster_id, content_id
 from heedful.core.values import Example
 from heedful.results.tables import TEXT_ID_SCHEMA, PartitionedTable
 
-Ids = NDArray[np.str_]
+Ids = NDArray[Any]  # of strings
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,9 +45,9 @@ def test_an_estimate_is_the_mean_of_the_defined_values():
     assert estimates["median_of_leverage"].n == 3
 
 
-def test_intervals_lie_around_the_mean_and_within_the_data():
+def test_intervals_lie_around_the_mean():
     one = found(permutation()).estimates["median_tvd"]
-    assert MEDIAN.min() <= one.low < one.value < one.high <= MEDIAN.max()
+    assert one.low < one.value < one.high
     flat = found(permutation()).estimates["leverage"]
     assert (flat.low, flat.value, flat.high) == (0.5, 0.5, 0.5)
 

@@ -20,6 +20,7 @@ from heedful.numerics.stats.studentised import (
     probe_columns,
     studentise,
     used_columns,
+    weights_of,
 )
 
 
@@ -71,13 +72,13 @@ def resample_sums(
     defined = ~np.isnan(columns)
     by_cluster = sum_by_cluster(np.where(defined, columns, 0.0), clusters)
     present = sum_by_cluster(defined.astype(np.float64), clusters) > 0
-    draws, row = np.empty((resamples, columns.shape[1])), 0
-    if len(by_cluster):
+    draws, row = np.zeros((resamples, columns.shape[1])), 0
+    if len(by_cluster) < FEW:
+        draws = weights_of(len(by_cluster), resamples, seed) @ by_cluster
+    else:
         for weights in draw_weights(len(by_cluster), resamples=resamples, seed=seed):
             draws[row : row + len(weights)] = weights @ by_cluster
             row += len(weights)
-    else:
-        draws[:] = 0.0
     return ResampledSums(draws, by_cluster, present, seed)
 
 
