@@ -117,7 +117,11 @@ class HasSignificanceTests(Protocol):
     def test(
         self, columns: Mapping[Series, TextValues], *, resamples: int, seed: int
     ) -> dict[Series, float]:
-        """p-values, corrected for their number."""
+        """p-values, corrected for their number.
+
+        A column has one value for each text that is drawn on its own, and the sum of those that are
+        drawn together, such as copies.
+        """
         ...
 
 

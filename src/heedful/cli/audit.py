@@ -47,6 +47,13 @@ def audit(
     fields: FieldsOption = None,
     cleaning: CleaningOption = None,
     limit: LimitOption = None,
+    cluster: Annotated[
+        str | None,
+        Option(
+            metavar="COLUMN",
+            help="Draw texts with the same id here together: sentences of one document.",
+        ),
+    ] = None,
     seed: Annotated[int | None, Option(help="Seed of all random numbers.")] = None,
     min_words: MinWordsOption = None,
     max_batch_tokens: Annotated[
@@ -81,6 +88,7 @@ def audit(
         "cleaning": cleaning,
         "checks": split_names(checks) or None,
         "limit": limit,
+        "cluster": cluster,
         "seed": seed,
         "min_words": min_words,
         "max_batch_tokens": max_batch_tokens,

@@ -351,12 +351,15 @@ class ModelScore:
 class TextCounts:
     """How many texts were audited, and how many of them are distinct.
 
-    `seen_in_training` is None where the texts the model was trained on are not known.
+    `seen_in_training` is None where the texts the model was trained on are not known, `clusters`
+    where none were named. `note` is a sentence about intervals that rest on too few.
     """
 
     audited: int
     distinct: int
     seen_in_training: int | None = None
+    clusters: int | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

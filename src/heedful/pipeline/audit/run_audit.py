@@ -131,6 +131,7 @@ class _Audit:
                 self.callbacks.announce(part.describe_cost(len(data)))
         before = self.store.dtype(jobs)
         for job, examples in _with_examples(jobs, data):
+            self.store.put_text_ids(job, examples)
             if not self.store.done(job):
                 result = run_job(
                     subject,
@@ -171,6 +172,7 @@ class _Audit:
             labels=subject.labels,
             missing=summary.missing,
             lengths=text_lengths(RunFolder(self.store.folder).texts(), columns.instances),
+            ids=self.store.text_ids(columns.instances),
         )
 
     def _manifest(self, summary: JobSummary) -> dict[str, Any]:

@@ -75,10 +75,10 @@ class Plan:
     {"layer": -1, "dtype": "float32"}, see `heedful.load`. `settings` holds a table per check, such
     as {"adversarial": {"steps": 200}}, `methods` one per method that checks are asked to use,
     such as {"lime": {"samples": 200}}. `epsilon` is the change of output, in TVD, that counts as
-    none, for all checks and rules. `cleaning` names what a paper did to the texts. A plan is
-    complete: settings not given are filled in from the defaults of the parts. Without `checks`
-    those run that need no retraining and few passes; "all" are all. `retraining` is the table of
-    `RetrainingSettings`.
+    none, for all checks and rules. `cleaning` names what a paper did to the texts, `cluster` a
+    column of ids of texts that resamples draw together. A plan is complete: settings not given are
+    filled in from the defaults of the parts. Without `checks` those run that need no retraining and
+    few passes; "all" are all. `retraining` is the table of `RetrainingSettings`.
     """
 
     model: str
@@ -86,6 +86,7 @@ class Plan:
     split: str = "test"
     fields: Table = field(default_factory=dict)
     cleaning: str | None = None
+    cluster: str | None = None
     checks: tuple[str, ...] = ()
     limit: PositiveInt | None = None
     min_words: PositiveInt = 1

@@ -19,7 +19,6 @@ from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_
 # of the skill, at the lower end of its interval: right less wrong in half of the cases, which is
 # the skill of a check that is always right about one side and undecided about the other
 MIN_SKILL = 0.5
-MIN_MEASURED_WORDS, MAX_MEASURED_WORDS = 5, 300  # words: the planted texts'
 NOT_MEASURED = "power not measured"
 ARCHITECTURES = ("recurrent", "recurrent with a question", "transformer")
 ANY = "any model"  # of rows that hold whatever the architecture and the texts
@@ -105,7 +104,10 @@ class PowerTable:
     def _nearest(self, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         """Of the same architecture, the nearest length, and no more texts than there are.
 
-        A check whose power is measured over all kinds together has one row for any model.
+        Texts longer or shorter than all that were measured have the row of the nearest length: a
+        line between lengths that are close would take a vote away for a word more. What is printed
+        of a power names the length at which it was measured. A check whose power is measured over
+        all kinds together has one row for any model.
         """
         for one in rows:
             if one["architecture"] == ANY:
@@ -116,11 +118,10 @@ class PowerTable:
             if one["architecture"] == self.where.architecture and one["texts"] <= self.where.texts
         ]
         lengths = {one["words"] for one in alike} - {None}
-        if lengths and MIN_MEASURED_WORDS <= self.where.words <= MAX_MEASURED_WORDS:
-            nearest = min(lengths, key=lambda words: abs(log(words / self.where.words)))
+        if lengths:
+            here = max(self.where.words, 1.0)
+            nearest = min(lengths, key=lambda words: abs(log(words / here)))
             alike = [one for one in alike if one["words"] == nearest]
-        else:
-            alike = [one for one in alike if one["words"] is None]  # measured whatever the length
         return max(alike, key=lambda one: int(one["texts"]), default=None)
 
 

@@ -14,6 +14,9 @@ from heedful.pipeline.verdict.estimate import Bootstrap, estimate_all
 from heedful.pipeline.verdict.judge import judge
 from heedful.pipeline.verdict.multiverse import multiverse
 from heedful.results.tables import MeasurementColumns, TextValues
+from heedful.results.text_ids import TextIds
+
+FEW_UNITS = 10  # distinct texts or clusters; resamples of fewer say little of how others vary
 
 
 def reach_verdict(
@@ -24,10 +27,23 @@ def reach_verdict(
     labels: Sequence[str],
     missing: Mapping[str, tuple[MissingMeasure, ...]],
     lengths: TextValues | None = None,
+    ids: TextIds | None = None,
 ) -> Verdict:
-    """Estimate, judge, and repeat the judgement under other analysis choices."""
-    bootstrap, powers = Bootstrap.of(plan), powers_for(where)
-    evidence = estimate_all(plan, columns, missing=missing, labels=labels, lengths=lengths)
+    """Estimate, judge, and repeat the judgement under other analysis choices.
+
+    Args:
+        plan: The plan of the audit.
+        columns: The values of all texts.
+        where: What kind of subject is audited, on what texts.
+        labels: The class names of the model.
+        missing: By check, the measures that it could not take.
+        lengths: The number of words of each text.
+        ids: Which texts are copies, and which are drawn together. Without, each is drawn alone.
+    """
+    bootstrap, powers = Bootstrap.of(plan, ids and ids.drawn_together), powers_for(where)
+    evidence = estimate_all(
+        plan, columns, missing=missing, labels=labels, lengths=lengths, bootstrap=bootstrap
+    )
     others = multiverse(evidence, powers)
     verdict = judge(evidence, powers)
     if evidence.results.get(INFLUENCE) and evidence.results[INFLUENCE].measured:
@@ -37,15 +53,25 @@ def reach_verdict(
         verdict,
         multiverse=others,
         score=score_model(columns, bootstrap),
-        texts=TextCounts(len(columns.instances), count_distinct(columns, bootstrap)),
+        texts=count_texts(len(columns.instances), ids),
     )
 
 
-def count_distinct(columns: MeasurementColumns, bootstrap: Bootstrap) -> int:
-    """The number of distinct texts."""
-    if bootstrap.clusters is None:
-        return len(columns.instances)
-    return len(np.unique(bootstrap.clusters))
+def count_texts(audited: int, ids: TextIds | None) -> TextCounts:
+    """How many texts were audited, how many are distinct, and how many clusters they form."""
+    if ids is None:
+        return TextCounts(audited, audited)
+    units, what = ids.clusters, "clusters"
+    if units is None:
+        units, what = ids.distinct, "distinct texts"
+    note = None
+    if units < FEW_UNITS:
+        noun = what if units != 1 else what.removesuffix("s")
+        note = (
+            f"The texts form only {units} {noun}: the intervals cannot be trusted, since at least "
+            f"{FEW_UNITS} are needed to see how others would vary."
+        )
+    return TextCounts(audited, ids.distinct, clusters=ids.clusters, note=note)
 
 
 def score_model(columns: MeasurementColumns, bootstrap: Bootstrap) -> ModelScore | None:
