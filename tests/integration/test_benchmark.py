@@ -76,3 +76,24 @@ def test_a_narrow_terminal_shows_every_figure():
     assert all(len(line) <= 80 for line in lines)
     assert "…" not in shown.getvalue()
     assert any(line.startswith("attention") and "3/3" in line for line in lines)
+
+
+def test_the_page_is_written_from_the_json(run, tmp_path, capfd, monkeypatch):
+    from benchmarks import benchmark_page
+
+    _, out, _ = run("benchmark", "attention", "random", "rollout", "--json")
+    ours, peers = tmp_path / "ours.json", tmp_path / "peers.json"
+    ours.write_text(out)
+    peers.write_text(json.dumps({"libraries": {"inseq": "not there: why"}, **json.loads(out)}))
+    monkeypatch.setattr("sys.argv", ["benchmark_page", str(ours), str(peers)])
+    benchmark_page.main()
+    page = capfd.readouterr().out
+    lines = page.splitlines()
+    head = next(line for line in lines if line.startswith("| method"))
+    row = next(line for line in lines if line.startswith("| `attention`"))
+    assert head.count("|") == row.count("|")
+    assert (
+        "3 kinds of version 3 (1 where attention ranks words rightly, 1 wrongly, 1 mixed)" in page
+    )
+    assert "- `rollout`: 60 texts. rollout combines" in page
+    assert "- inseq: not there: why" in page

@@ -11,7 +11,7 @@ from heedful.core.records import Estimate
 from heedful.planted.scoring.result import BenchmarkResult, MethodScore
 from heedful.report.escaping import escape_control_characters
 
-WIDTH = 132  # columns where the output is not a terminal; in fewer, cells are folded
+WIDTH = 148  # columns where the output is not a terminal; in fewer, cells are folded
 HEAD = (
     *("method", "top set", "above chance", "att. right", "att. wrong", "top word", "order"),
     *("CPU ms", "passes", "kinds"),
