@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from datetime import date
 from pathlib import Path
+from statistics import mean
 
 HEAD = (
     *("method", "top set", "above chance", "top word", "order"),
@@ -41,10 +42,24 @@ def section(found):
     lines += ["| " + " | ".join(cells(name, one)) + " |" for name, one in served.items()]
     refusals = [line for name, one in methods.items() for line in refused(name, one)]
     libraries = [f"- {name}: {which}" for name, which in found.get("libraries", {}).items()]
-    parts = [title, about, "\n".join(lines)]
+    parts = [title, about, "\n".join(lines), FAMILIES, by_family(kinds, served)]
     parts += ["Refused:\n\n" + "\n".join(refusals)] if refusals else []
     parts += ["Libraries:\n\n" + "\n".join(libraries)] if libraries else []
     return "\n\n".join(parts)
+
+
+def by_family(kinds, methods):
+    """The mean top set over the kinds of each family."""
+    families = list(dict.fromkeys(one["family"] for one in kinds.values()))
+    lines = ["| method | " + " | ".join(families) + " |", "| --- |" + " ---: |" * len(families)]
+    for name, one in methods.items():
+        found = {family: [] for family in families}
+        for kind, own in one["by_kind"].items():
+            if own["top_set"] is not None:
+                found[kinds[kind]["family"]].append(own["top_set"])
+        means = [number(mean(own) if own else None) for own in found.values()]
+        lines.append(f"| `{name}` | " + " | ".join(means) + " |")
+    return "\n".join(lines)
 
 
 def cells(name, one):
@@ -89,7 +104,8 @@ INTRODUCTION = """# How often the top words of a method are the true ones
 
 Measured by `heedful benchmark` and `make peers` on {today}; written by
 `python -m benchmarks.benchmark_page`. [The benchmark](../benchmark.md) says what the columns mean.
-Intervals (95 %) are over kinds."""
+Intervals (95 %) are over kinds; a method is scored on the kinds that it serves."""
+FAMILIES = "Top set by family of kinds:"
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,8 @@
 """`heedful benchmark`: the table, the JSON, and the one clear line when the request is wrong."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -95,5 +97,21 @@ def test_the_page_is_written_from_the_json(run, tmp_path, capfd, monkeypatch):
     assert (
         "3 kinds of version 3 (1 where attention ranks words rightly, 1 wrongly, 1 mixed)" in page
     )
+    assert lines[lines.index("| method | plain | mixed |") + 2].startswith("| `attention` | 0.5")
     assert "- `rollout`: 60 texts. rollout combines" in page
     assert "- inseq: not there: why" in page
+
+
+@pytest.mark.parametrize(
+    ("page", "count", "printed"),
+    [("docs/benchmark.md", 2, "last word"), ("docs/planted.md", 1, "plain-right")],
+)
+def test_the_examples_of_the_pages_run(page, count, printed, capfd):
+    text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    chosen = [one for one in blocks if "score_methods" in one or "influence_cases" in one]
+    assert len(chosen) == count
+    space = {}
+    for block in chosen:
+        exec(compile(block, page, "exec"), space)
+    assert printed in capfd.readouterr().out

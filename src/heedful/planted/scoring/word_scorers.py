@@ -9,13 +9,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from heedful.core.batch import Encoded
-from heedful.core.errors import (
-    AttentionUnavailable,
-    ConfigError,
-    HeedfulError,
-    NotApplicable,
-    ShapeError,
-)
+from heedful.core.errors import ConfigError, HeedfulError, NotApplicable, ShapeError
 from heedful.core.settings import setting_types
 from heedful.core.values import Example
 from heedful.methods import Method, methods
@@ -24,7 +18,7 @@ from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 
 WordScorer = Callable[[Subject, Example], Sequence[float]]
-"""From a subject and a text to one finite score per word, in the order of `text.split()`.
+"""From a subject and a text to one score per word, in the order of `text.split()`.
 
 It raises `NotApplicable` with the reason where it does not apply. A question is in `Example.pair`;
 the prediction to explain is the subject's own.
@@ -90,26 +84,30 @@ class TimedScores:
 
 
 def run_scorer(name: str, scorer: WordScorer, subject: Subject, example: Example) -> TimedScores:
-    """One score for each word of the text; what follows them, as for a question, is left out."""
-    began = time.process_time()
+    """One score for each word of the text; what follows them, as for a question, is left out.
+
+    A text without scores has the reason, also where a score is not finite. Any other error ends the
+    benchmark.
+    """
+    words, began = len(example.text.split()), time.process_time()
     try:
         given = scorer(subject, example)
-    except (NotApplicable, AttentionUnavailable) as reason:
+    except HeedfulError as reason:
         return TimedScores(None, str(reason), time.process_time() - began)
     except Exception as error:
-        why = str(error) if isinstance(error, HeedfulError) else f"{type(error).__name__}: {error}"
         raise ConfigError(
-            f"{name} failed on a text of {subject.family} ({why.rstrip('.')}). A method that does "
-            "not apply to a model raises NotApplicable."
+            f"{name} failed on a text of {subject.family}: {type(error).__name__}: {error}. A "
+            "method that does not apply to a model raises NotApplicable."
         ) from error
     seconds = time.process_time() - began
-    words = len(example.text.split())
     scores = torch.tensor([float(one) for one in given], dtype=torch.float64)[:words]
-    if len(scores) < words or not bool(scores.isfinite().all()):
+    if len(scores) < words:
         raise ShapeError(
-            f"{name} must give one finite score for each of {words} words; it gave {len(scores)}, "
-            f"{int((~scores.isfinite()).sum())} of them not finite."
+            f"{name} must give one score for each word of a text; it gave {len(scores)} for "
+            f"{words} words."
         )
+    if not bool(scores.isfinite().all()):
+        return TimedScores(None, f"{name} gave a score that is not finite.", seconds)
     return TimedScores(scores, "", seconds)
 
 

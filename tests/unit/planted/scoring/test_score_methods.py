@@ -205,11 +205,16 @@ def test_an_unknown_name_is_named_before_any_work(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        (lambda *_: [1.0], ShapeError, "one finite score for each of"),
-        (lambda *_: [float("nan")] * 99, ShapeError, "not finite"),
-        (lambda *_: 1 / 0, ConfigError, "bad failed on a text of planted-test .ZeroDivisionError"),
+        (lambda *_: [1.0], ShapeError, "bad must give one score for each word of a text"),
+        (lambda *_: 1 / 0, ConfigError, "bad failed on a text of planted-test: ZeroDivisionError"),
     ],
 )
 def test_a_broken_method_is_named(given, error, message):
     with pytest.raises(error, match=message):
         scores_of("bad", given)
+
+
+def test_scores_that_are_not_finite_are_counted_as_refused():
+    found = scores_of("bad", lambda *_: [float("nan")] * 99)
+    assert found.refused == {"bad gave a score that is not finite.": 60}
+    assert found.served == (0, 0)
