@@ -11,10 +11,8 @@ def test_examples_in_the_docstring():
     assert found.attempted > 8
 
 
-def test_names_are_sorted_and_there():
-    assert planted.__all__ == sorted(planted.__all__)
-    assert all(hasattr(planted, name) for name in planted.__all__)
-    assert {"InfluenceCase", "KnownText", "influence_cases", "influence_kinds"} <= set(
-        planted.__all__
-    )
-    assert {"score_methods", "score_text"} <= set(planted.__all__)
+def test_both_benchmarks_are_there():
+    names = set(planted.__all__)
+    assert all(hasattr(planted, name) for name in names)
+    assert {"cases", "trained_cases", "InfluenceCase", "KnownText", "influence_cases"} <= names
+    assert {"influence_kinds", "score_methods", "score_text"} <= names
