@@ -57,6 +57,18 @@ def score_methods(
         raise ConfigError("No method was given; name one, or give others.")
     chosen = find_kinds(kinds)
     cases = influence_cases(seed, len(chosen), chosen)
+    found = _score_cases(cases, scorers, texts, progress)
+    scores = {name: MethodScore(name, own) for name, own in found.items()}
+    return BenchmarkResult(seed, texts, cases, scores)
+
+
+def _score_cases(
+    cases: Sequence[InfluenceCase],
+    scorers: Mapping[str, WordScorer],
+    texts: int,
+    progress: Progress,
+) -> dict[str, dict[str, list[ScoredText]]]:
+    """The scored texts of each kind, by method; the texts of a case are drawn once."""
     found: dict[str, dict[str, list[ScoredText]]] = {name: {} for name in scorers}
     total = len(cases) * len(scorers)
     for number, case in enumerate(cases):
@@ -66,8 +78,7 @@ def score_methods(
             own = [_score_text_of(case, *one, name=name, scorer=scorer) for one in known]
             found[name][case.kind] = own
     progress(total, total, "done")
-    scores = {name: MethodScore(name, own) for name, own in found.items()}
-    return BenchmarkResult(seed, texts, cases, scores)
+    return found
 
 
 def _score_text_of(
