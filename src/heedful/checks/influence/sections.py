@@ -184,7 +184,10 @@ class _InfluenceSection:
             )
         names = [one for one in attention if Ranking(self.evidence, one).supported]
         count = len(attention)
-        where = "certainly above the middle for the order of all words, the top words together and the top word"
+        where = (
+            "certainly above the middle in the order of all words, the top words together and the "
+            "top word"
+        )
         if not names:
             return (
                 f"None of the {count} explanations derived from attention explains this model: "
@@ -201,9 +204,7 @@ class _InfluenceSection:
         e = self.evidence
         reliable = self.result.of("reliability").low >= RELIABLE
         found = Ranking(e, None, HALF).certainly_above
-        return bool(
-            reliable and found and not Ranking(e, "attention", SHUFFLED).certainly_above
-        )
+        return bool(reliable and found and not Ranking(e, "attention", SHUFFLED).certainly_above)
 
     def _table(self, caption: str, methods: Sequence[str]) -> Table | None:
         """The places of some methods, best order first; attention leads its table."""
@@ -281,7 +282,14 @@ class _InfluenceSection:
         rows = [*self._stratum_rows()]
         if not rows:
             return None
-        head = ("by", "part", "share of the texts", "order of all words", "effect of attention", "n")
+        head = (
+            "by",
+            "part",
+            "share of the texts",
+            "order of all words",
+            "effect of attention",
+            "n",
+        )
         return Section(
             "influence-strata",
             "Does the answer hold for all kinds of texts?",

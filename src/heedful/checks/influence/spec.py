@@ -97,12 +97,12 @@ SPEC = CheckSpec(
         *(
             _kept(name, label)
             for name, label in (
-                ("order_sum", "differences of influence in pairs ranked right, minus those ranked wrong"),
+                ("order_sum", "differences of influence in pairs in order, minus others"),
                 ("order_weight", "differences of influence in all pairs of words"),
                 ("half_sum", "the first, for one half of the orders ranked by the other"),
                 ("half_weight", "the second, for one half of the orders"),
                 ("gain_top", "influence of the top word above that of the average word"),
-                ("gain_most", "influence of the most influential word above that of the average word"),
+                ("gain_most", "the same of the most influential word"),
                 ("change_top", "change of output without the top words"),
                 ("confidence", "probability of the predicted class"),
                 ("exact", "whether every set of the words was run (1) or orders were drawn (0)"),

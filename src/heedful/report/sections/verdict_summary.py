@@ -10,6 +10,7 @@ from heedful.core.records import Answer, Degree, Estimate, Flips, ModelScore, Ve
 from heedful.report.check_specs import find_spec
 from heedful.report.sections.claims import CLAIM_LABELS
 from heedful.results.audited_attention import read_audited_attention
+from heedful.results.document import Cell, Table
 from heedful.results.run_records import sanitise_text
 
 HEADLINES: Mapping[Answer, str] = {
@@ -266,3 +267,10 @@ def _seen(verdict: Verdict) -> str:
     verb = "was" if seen == 1 else "were"
     return f"{seen} of these {counts.audited} texts {verb} used in training."
 
+
+def places_table(card: VerdictCard) -> Table:
+    """The places with their intervals and numbers of texts."""
+    rows = tuple(
+        (one.name, Cell(estimate=one.estimate), str(one.estimate.n)) for one in card.places
+    )
+    return Table(("place", "estimate", "n"), rows)
