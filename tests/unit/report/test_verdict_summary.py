@@ -117,9 +117,15 @@ def test_accuracy_majority_and_classes():
     [
         (TextCounts(400, 400, 359), "359 of these 400 texts were used in training."),
         (TextCounts(400, 400, 0), "None of them was used in training."),
-        (TextCounts(400, 400), "400 texts of sample:movies (test), all distinct."),
-        (TextCounts(400, 390), "400 texts of sample:movies (test), 390 of them distinct."),
-        (None, "100 texts of sample:movies (test)."),
+        (
+            TextCounts(400, 400),
+            "400 texts of sample:movies (test), all distinct, 5 too short, 2 cut.",
+        ),
+        (
+            TextCounts(400, 390),
+            "400 texts of sample:movies (test), 390 of them distinct, 5 too short, 2 cut.",
+        ),
+        (None, "100 texts of sample:movies (test), 5 too short, 2 cut."),
     ],
 )
 def test_texts_are_counted(counts, words):

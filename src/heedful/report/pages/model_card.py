@@ -126,10 +126,7 @@ def describe_degree(verdict: Verdict, level: float) -> str:
 
 def _describe_use(card: VerdictCard) -> str:
     """What may be shown to people, given this verdict."""
-    parts = [USES[card.answer], _shown(card.instead)]
-    if card.command:
-        parts.append(f"`{card.command.replace('`', '')}`")
-    return " ".join(filter(None, parts))
+    return " ".join(filter(None, (USES[card.answer], _shown(card.instead), _shown(card.command))))
 
 
 def _data(manifest: Mapping[str, Any]) -> Iterator[str]:

@@ -44,7 +44,5 @@ def _verdict(card: VerdictCard) -> Iterator[str]:
         yield f"{OLDER_SCALE}: {format_interval(card.degree)}."
     yield from map(escape_markdown, filter(None, (card.flips, card.why, card.attention)))
     yield render_table_markdown(Table(("claim", "answer", "meaning"), card.claims))
-    yield from map(escape_markdown, filter(None, (card.scope, card.instead)))
-    if card.command:
-        yield f"    {card.command}"
-    yield from map(escape_markdown, filter(None, (card.score, card.texts)))
+    below = (card.scope, card.instead, card.command, card.score, card.texts)
+    yield from map(escape_markdown, filter(None, below))

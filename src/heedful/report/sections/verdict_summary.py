@@ -249,11 +249,23 @@ def describe_texts(verdict: Verdict, manifest: Mapping[str, Any]) -> str:
     data, counts = manifest["data"], verdict.texts
     number = data["texts"] - manifest.get("too_short", 0) if counts is None else counts.audited
     origin = sanitise_text(f"{number} texts of {data['name']} ({data['split']})")
+    lost = tuple(_left_out(manifest))
     if counts is None:
-        return f"{origin}."
+        return f"{', '.join((origin, *lost))}."
     same = counts.distinct == counts.audited
     distinct = "all distinct" if same else f"{counts.distinct} of them distinct"
-    return " ".join(filter(None, (f"{origin}, {distinct}.", _seen(verdict))))
+    return " ".join(filter(None, (f"{', '.join((origin, distinct, *lost))}.", _seen(verdict))))
+
+
+def _left_out(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Texts that were left out or cut, and bad rows, where there are any."""
+    if short := manifest.get("too_short"):
+        yield f"{short} too short"
+    if cut := manifest.get("truncated"):
+        yield f"{cut} cut"
+    rows = str(manifest["data"].get("bad_rows") or "")
+    if rows and not rows.startswith("no "):
+        yield sanitise_text(rows)
 
 
 def _seen(verdict: Verdict) -> str:
