@@ -160,7 +160,7 @@ def _compare_places(
         keys = {name: key._replace(method="attention") for name, key in keys.items()}
         keys["order"] = DEGREE_KEY
     if all(has_places(columns, method) for columns, method in zip(whole, methods, strict=True)):
-        sides = (place_columns(*pair) for pair in zip((one, other), methods, strict=True))
+        sides = place_columns(one, methods[0]), place_columns(other, methods[1])
         yield from place_differences(*sides, keys, draw)
 
 

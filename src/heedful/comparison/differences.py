@@ -306,4 +306,4 @@ def _resample_value(
         drawn = resample_crossed({name: table}, centre=centre, resamples=draw.resamples, seed=seed)
         value = float(centre(table).mean()) if table.shape[1] else float("nan")
         found.append(ResampledValue(value, drawn[name], table.shape[1]))
-    return _subtract(found[1], found[0], paired=True) if difference_parts(key) else found[0]
+    return subtract_values(found[1], found[0], paired=True) if difference_parts(key) else found[0]

@@ -1,7 +1,7 @@
 """The section of `influence`: places, which attention, flips, and parts of the texts."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
 from typing import Any
@@ -63,8 +63,8 @@ class _InfluenceSection:
     def evidence(self) -> Evidence:
         """What the rules of the check read."""
         epsilon = self.records.number_setting(NAME, "epsilon")
-        given = {} if epsilon is None else {"epsilon": epsilon}
-        return Evidence(self.records.verdict.checks, **given)
+        found = Evidence(self.records.verdict.checks)
+        return found if epsilon is None else replace(found, epsilon=epsilon)
 
     def build(self) -> Section:
         parts = (self._places(), self._methods(), self._flips(), self._strata())

@@ -111,8 +111,8 @@ def _folded(
     """The measures by class; by layer, seed or setting where no section of the check has them."""
     others = tuple(one.cells for one in table.rows if one.of_other_method)
     if others:
-        head, name = ("measure", "mean", "n"), f"check-{table.name}-methods"
-        yield Section(name, "Other methods", tables=(Table(head, others),))
+        listed = Table(("measure", "mean", "n"), others)
+        yield Section(f"check-{table.name}-methods", "Other methods", tables=(listed,))
     by_class = [row for row in table.rows if any(row.by_class) and not row.of_other_method]
     if by_class:
         most = [
@@ -121,9 +121,9 @@ def _folded(
         ]
         named = zip(map(sanitise_text, classes), most, strict=True)
         head = ("measure", *(f"{one}, n = {n}" for one, n in named))
-        rows = tuple((row.label, *row.class_cells(most)) for row in by_class)
+        cells = tuple((row.label, *row.class_cells(most)) for row in by_class)
         name = f"check-{table.name}-classes"
-        yield Section(name, "By predicted class", tables=(Table(head, rows),))
+        yield Section(name, "By predicted class", tables=(Table(head, cells),))
     keyed = [] if spec.sections else [row for row in result.by if _is_keyed(row)]
     if keyed:
         rows = tuple(_keyed_row(spec.measure(row.measure, row.method), row) for row in keyed)
