@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from typer import Option
 from heedful.cli.options import (
     CleaningOption,
     DataArgument,
+    DetailsOption,
     FieldsOption,
     LimitOption,
     MinWordsOption,
@@ -76,6 +78,7 @@ def audit(
     ] = False,
     engine: Annotated[str, Option(help="Where jobs run.")] = "local",
     require: Annotated[str | None, Option(help="Exit with 1 unless this is the verdict.")] = None,
+    details: DetailsOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Audit MODEL on DATA: run the checks, write the run folder, print the verdict."""
@@ -102,12 +105,13 @@ def audit(
     }
     given["retraining"] = {name: one for name, one in retraining.items() if one is not None}
     complete = _plan(model, data, plan, given, fields=fields, methods=split_names(methods))
-    run = audit_and_print(complete.quick() if quick else complete, out, quiet=quiet)
+    chosen = complete.quick() if quick else complete
+    run = audit_and_print(chosen, out, details=details, quiet=quiet)
     if require is not None and run.verdict.answer != require:
         raise typer.Exit(1)
 
 
-def audit_and_print(plan: "Plan", out: Path, *, quiet: bool) -> "Run":
+def audit_and_print(plan: "Plan", out: Path, *, details: bool = False, quiet: bool) -> "Run":
     """Run a plan with a progress bar and print the verdict card."""
     from heedful.api.functions import audit as audit_model
     from heedful.pipeline.plan.method_settings import describe_method_cost
@@ -121,8 +125,9 @@ def audit_and_print(plan: "Plan", out: Path, *, quiet: bool) -> "Run":
         )
     written = _write_report(run)
     if not quiet:
-        run.show()
-        typer.echo(f"Run: {out}\nReport: {written}")
+        run.show(details=details)
+        more = "" if details else f" (details: heedful report {quote(str(out))} --details)"
+        typer.echo(f"Run: {out}{more}\nReport: {written}")
     return run
 
 

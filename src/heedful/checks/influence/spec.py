@@ -2,13 +2,15 @@
 
 from functools import partial
 
-from heedful.checks.influence.names import NAME
+from heedful.checks.influence.figures import build_figures
+from heedful.checks.influence.names import NAME, SPLITS
 from heedful.checks.influence.rules import (
     RANKS_RULES,
     USED_RULES,
     leverage,
     order,
 )
+from heedful.checks.influence.sections import build_sections
 from heedful.checks.spec import RANK, CheckSpec, ClaimVote, Evidence, Measure, halfway
 
 BY_METHOD = ("method", "setting")
@@ -25,77 +27,87 @@ SPEC = CheckSpec(
     (
         Measure(
             "order",
-            "pairs of words in the order of their influence",
+            "order of all words (chance 0, best 1)",
             "up",
             range=RANK,
             by=BY_METHOD,
-            short="order",
-            label_by_method="{method}: pairs of words in the order of their influence",
+            short="order of all words",
+            label_by_method="{method}: order of all words (chance 0, best 1)",
         ),
         Measure(
             "top_set",
-            "what goes without the top words",
+            "change of the output without the top words (random words 0, most influential 1)",
             "up",
             by=BY_METHOD,
-            short="top words",
-            label_by_method="{method}: what goes without the top words",
+            short="top words together",
+            label_by_method="{method}: change of the output without its top words (random words 0, "
+            "most influential 1)",
         ),
         Measure(
             "top_word",
-            "influence of the top word",
+            "influence of the top word (average word 0, most influential 1)",
             "up",
             by=BY_METHOD,
             short="top word",
-            label_by_method="{method}: influence of the top word",
+            label_by_method="{method}: influence of its top word (average word 0, most influential "
+            "1)",
         ),
         Measure(
             "flip_top",
-            "prediction changes without the top fifth of the words",
+            "removing the top 20 % of the words changes the prediction",
             "up",
             kind="share",
             by=BY_METHOD,
-            short="flips",
-            label_by_method="{method}: prediction changes without the top fifth of the words",
+            short="predictions changed",
+            label_by_method="{method}: removing its top 20 % of the words changes the prediction",
         ),
         Measure(
             "reliability",
-            "agreement of two estimates of influence",
+            "reliability of the influence of words (agreement of two halves of the orders)",
             role="reference",
             by=("setting",),
         ),
-        Measure("leverage_top", "change by moving weight among the most influential words", "up"),
         Measure(
-            "share_below", "texts in which that is below ε", "down", kind="share", by=("setting",)
+            "leverage_top",
+            "largest change of the output when attention moves among the most influential words",
+            "up",
+        ),
+        Measure(
+            "share_below",
+            "texts in which moving attention changes the output by less than ε",
+            "down",
+            kind="share",
+            by=("setting",),
         ),
         Measure(
             "top_set_gap",
-            "change without the top words by influence, beyond random",
+            "change of the output without the most influential words, beyond random words",
             role="reference",
         ),
         Measure(
             "order_gain",
-            "order of {method} minus that of attention",
+            "order of all words by {method}, minus that by attention",
             "none",
             range=RANK,
             by=("method",),
         ),
         Measure("share", "share of the texts", role="control"),
-        Measure("p_above", "p-value: not above the middle", kind="p", by=("setting",)),
-        Measure("p_below", "p-value: not below the middle", kind="p", by=("setting",)),
+        Measure("p_above", "p-value of “not above ½”", kind="p", by=("setting",)),
+        Measure("p_below", "p-value of “not below ½”", kind="p", by=("setting",)),
         *(
             _kept(name, label)
             for name, label in (
-                ("order_sum", "stakes of pairs in order, less those out of order"),
-                ("order_weight", "stakes of all pairs"),
-                ("half_sum", "the first, one half of the orders by the other"),
-                ("half_weight", "the second, of one half of the orders"),
-                ("gain_top", "influence of the top word above the mean"),
-                ("gain_most", "influence of the most influential word above the mean"),
+                ("order_sum", "differences of influence in pairs in order, minus others"),
+                ("order_weight", "differences of influence in all pairs of words"),
+                ("half_sum", "the first, for one half of the orders ranked by the other"),
+                ("half_weight", "the second, for one half of the orders"),
+                ("gain_top", "influence of the top word above that of the average word"),
+                ("gain_most", "the same of the most influential word"),
                 ("change_top", "change of output without the top words"),
                 ("confidence", "probability of the predicted class"),
-                ("exact", "whether every set of words was run"),
+                ("exact", "whether every set of the words was run (1) or orders were drawn (0)"),
                 ("items", "number of words"),
-                ("choice", "half of the texts on which methods are chosen (0) or reported (1)"),
+                ("choice", "half of the texts: on which methods are chosen (0) or reported (1)"),
             )
         ),
     ),
@@ -112,4 +124,7 @@ SPEC = CheckSpec(
     ),
     quick={"costly_texts": 40},
     takes_methods="named",
+    figures=build_figures,
+    sections=build_sections,
+    splits=SPLITS,
 )

@@ -176,4 +176,5 @@ SPEC = CheckSpec(
     sections=build_sections,
     summary=_methods_agreement,
     summed_up=("tau_references", "tau_attention_references", "references_gap"),
+    published={OWN.measure: "with leave-one-out", "tau_gradient": "with the gradient"},
 )
