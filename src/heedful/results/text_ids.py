@@ -1,7 +1,12 @@
-"""Which texts of a run are copies, and which belong together, from ids alone: no words are kept."""
+"""Which texts of a run are copies, and which belong together, from ids alone: no words are kept.
 
+Ids are equal for texts that say the same, whatever their row, label and annotations.
+"""
+
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -9,11 +14,30 @@ import pyarrow as pa
 from jaxtyping import Int64
 from numpy.typing import NDArray
 
-from heedful.core.text_ids import cluster_id, content_id
 from heedful.core.values import Example
 from heedful.results.tables import TEXT_ID_SCHEMA, PartitionedTable
 
 Ids = NDArray[Any]  # of strings
+
+
+def content_id(example: Example) -> str:
+    """The digest of what a model reads of a text: its words, its question, its candidates.
+
+    >>> content_id(Example(0, "a fine  film", 1)) == content_id(Example(7, "a fine film", 0))
+    True
+    """
+    words = example.text.split() if example.tokens is None else list(example.tokens)
+    pair = None if example.pair is None else example.pair.split()
+    return _digest([words, pair, example.candidates])
+
+
+def cluster_id(example: Example) -> str | None:
+    """The digest of the name of the cluster, which may be private; None without a cluster."""
+    return None if example.cluster is None else _digest(example.cluster)
+
+
+def _digest(content: object) -> str:
+    return blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,16 +106,17 @@ class InfluenceCheck:
     """Does attention point at the words that the output rests on, alone or together?
 
     The influence m of a word is what it changes, on average, when words are added in random order
-    (`checks.influence.orders`); `orders` orders are drawn for each text. Attention and every
-    method are scored on it: `order` (pairs of words in the order of m), `top_set` (what goes
-    without their top words), `top_word`, and `flip_top` (does the prediction change without the
-    top fifth of the words?). Methods other than attention, a search for the words that matter
-    most, and two second readings of m (words masked instead of deleted; sets of nearly all words)
-    cost more: they are taken on the share `costly_share` of the texts, drawn by content, which is
-    found from the data so that about `costly_texts` are among them.
+    (`checks.influence.orders`). `orders` orders are drawn for each text; 0: as many as a pilot
+    finds to be needed. Attention and every method are scored on it: `order` (pairs of words in the
+    order of m), `top_set` (the change of output without their top words), `top_word`, and
+    `flip_top` (does the prediction change without the top fifth of the words?). Methods other than
+    attention, a search for the words that matter most, and two second readings of m (words masked
+    instead of deleted; sets of nearly all words) cost more: they are taken on the share
+    `costly_share` of the texts, drawn by content, which is found from the data so that about
+    `costly_texts` are among them.
     """
 
-    orders: Annotated[int, Ge(4), Le(MOST_ORDERS), MultipleOf(4)] | None = None
+    orders: Annotated[int, Ge(0), Le(MOST_ORDERS), MultipleOf(4)] = 0
     methods: tuple[MethodOrName, ...] = field(default_factory=default_methods)
     costly_texts: PositiveInt = 200
     costly_share: Annotated[float, Ge(0), Le(1)] = 1.0
@@ -339,19 +340,22 @@ class InfluenceOfBatch:
 
     def rankings(self) -> tuple[dict[str, dict[int, Amounts]], tuple[MissingMeasure, ...]]:
         """The ranks of the words by each method; attention on all texts, others on the costly."""
-        found, missing = (
-            {"attention": self._ranks(self.context, ("attention",), self.judged)[0]},
-            [],
-        )
+        own, _ = self._ranks(self.context, ("attention",), self.judged)
         others = tuple(one for one in self.check.methods if method_name(one) != "attention")
-        if not self.costly or not others:
-            return {"attention": found["attention"]["attention"]}, ()
-        every = self.costly == list(range(len(self.counts)))
+        if not others:
+            return own, ()
+        if self.judged and not self.costly:
+            return {**own, **{method_name(one): {} for one in others}}, ()
+        # where all texts are too short, methods are asked for the reasons of those that refuse
+        every = not self.costly or self.costly == list(range(len(self.counts)))
         context = self.context if every else _select(self.context, self.costly)
         ranks, reasons = self._ranks(context, others, self.costly)
-        for name, reason in reasons.items():
-            missing += [MissingMeasure(one, reason, name) for one in METHOD_MEASURES]
-        return {"attention": found["attention"]["attention"], **ranks}, tuple(missing)
+        missing = tuple(
+            MissingMeasure(one, reason, name)
+            for name, reason in reasons.items()
+            for one in METHOD_MEASURES
+        )
+        return {**own, **ranks}, missing
 
     def _ranks(
         self, context: BatchContext, asked: Sequence[MethodOrName], rows: Sequence[int]
@@ -499,6 +503,7 @@ class InfluenceOfBatch:
             return (MissingMeasure("leverage_top", str(reason)),)
         rows = self.judged if cheap else self.costly
         if not rows:
+            values.put("leverage_top", {})
             return ()
         context = self.context if cheap else _select(self.context, rows)
         chosen = torch.zeros(len(self.counts), self.items.real.shape[1], dtype=torch.bool)
