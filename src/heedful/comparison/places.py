@@ -21,10 +21,8 @@ from heedful.core.records import MeasureKey
 from heedful.numerics.stats.bootstrap import bootstrap_means, divide_defined, percentile_interval
 from heedful.results.tables import MeasurementColumns
 
-PlaceColumns = Float64[
-    np.ndarray, "_ 12"
-]  # texts of either side, which may be as many as they like
-Means = Float64[np.ndarray, "R 12"]
+PlaceColumns = Float64[np.ndarray, "_ 9"]  # texts of either side; they may differ in number
+Means = Float64[np.ndarray, "R 9"]
 Statistic = Callable[[Means], Float64[np.ndarray, "R"]]
 ABSTAINS = (
     "the most influential words, taken together, change the output no more than random words in "
@@ -35,25 +33,22 @@ ABSTAINS = (
 def place_columns(columns: MeasurementColumns, method: str) -> PlaceColumns:
     """The columns that the places of a method are made of; NaN where a text has no place.
 
-    In order: agreement and stakes of pairs; the same for either half of the orders ranked by the
-    other, where orders were drawn; stakes where every set was run; change of output without the top
-    words, random words, and the most influential ones; influence of the top word, and most of all.
+    In order: agreement of pairs; their stakes where orders were drawn, and from half of the orders;
+    stakes where every set was run; change of output without the top words, random words, and the
+    most influential ones; influence of the top word, and most of all.
     """
 
     def read(measure: str, method: str | None = None, setting: str | None = None) -> np.ndarray:
         return columns.column(NAME, measure, method=method, setting=setting)
 
     agreed, stakes, exact = read("order_sum", method), read("order_weight"), read("exact") > 0
-    halves = [
-        np.where(exact, 0.0, read(f"half_{part}", None, which))
-        for which in ("1", "2")
-        for part in ("sum", "weight")
-    ]
+    halves = (read("half_weight", None, "1") + read("half_weight", None, "2")) / 2
+    drawn = (np.where(exact, 0.0, one) for one in (stakes, halves))
     changes = (("change_top", method), ("change_top", RANDOM), ("change_top", None, INFLUENCE))
     gains = (("gain_top", method), ("gain_most",))
     found = np.stack(
         [
-            *(agreed, stakes, *halves, np.where(exact, stakes, 0.0)),
+            *(agreed, *drawn, np.where(exact, stakes, 0.0)),
             *(read(*one) for one in (*changes, *gains)),
         ],
         axis=1,
@@ -63,26 +58,26 @@ def place_columns(columns: MeasurementColumns, method: str) -> PlaceColumns:
 
 def _order(means: Means) -> Float64[np.ndarray, "R"]:
     """Agreement with the influence of words, divided by the most that a ranking can reach."""
-    half = (divide_defined(means[:, 2], means[:, 3]) + divide_defined(means[:, 4], means[:, 5])) / 2
-    exact = divide_defined(means[:, 6], means[:, 1])
+    agreed, drawn, half, exact = means[:, :4].T
+    left = 2 * drawn**2 - half**2  # the square of the true stakes where orders were drawn
     with np.errstate(invalid="ignore", divide="ignore"):
-        ceiling = exact + np.where(exact < 1, (1 - exact) * np.sqrt(2 * half / (1 + half)), 0.0)
-        found: np.ndarray = means[:, 0] / means[:, 1] / ceiling
+        true = np.where(drawn > 0, np.sqrt(np.where(left > 0, left, np.nan)), 0.0)
+        found: np.ndarray = agreed / (exact + true)
     return found
 
 
 def _gap(means: Means) -> Float64[np.ndarray, "R"]:
-    gap: np.ndarray = means[:, 9] - means[:, 8]
+    gap: np.ndarray = means[:, 6] - means[:, 5]
     return gap
 
 
 def _top_set(means: Means) -> Float64[np.ndarray, "R"]:
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(_gap(means) > 0, (means[:, 7] - means[:, 8]) / _gap(means), np.nan)
+        return np.where(_gap(means) > 0, (means[:, 4] - means[:, 5]) / _gap(means), np.nan)
 
 
 def _top_word(means: Means) -> Float64[np.ndarray, "R"]:
-    return divide_defined(means[:, 10], means[:, 11])
+    return divide_defined(means[:, 7], means[:, 8])
 
 
 STATISTICS: Mapping[str, Statistic] = dict(zip(PLACES, (_order, _top_set, _top_word), strict=True))

@@ -1,12 +1,6 @@
-"""Which texts of a run are copies, and which belong together, from ids alone: no words are kept.
+"""Which texts of a run are copies, and which belong together, from ids alone: no words are kept."""
 
-Ids are equal for texts that say the same, whatever their row, label and annotations.
-"""
-
-import json
-from collections.abc import Iterable
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -14,30 +8,9 @@ import pyarrow as pa
 from jaxtyping import Int64
 from numpy.typing import NDArray
 
-from heedful.core.values import Example
-from heedful.results.tables import TEXT_ID_SCHEMA, PartitionedTable
+from heedful.results.tables import PartitionedTable
 
 Ids = NDArray[Any]  # of strings
-
-
-def content_id(example: Example) -> str:
-    """The digest of what a model reads of a text: its words, its question, its candidates.
-
-    >>> content_id(Example(0, "a fine  film", 1)) == content_id(Example(7, "a fine film", 0))
-    True
-    """
-    words = example.text.split() if example.tokens is None else list(example.tokens)
-    pair = None if example.pair is None else example.pair.split()
-    return _digest([words, pair, example.candidates])
-
-
-def cluster_id(example: Example) -> str | None:
-    """The digest of the name of the cluster, which may be private; None without a cluster."""
-    return None if example.cluster is None else _digest(example.cluster)
-
-
-def _digest(content: object) -> str:
-    return blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,15 +34,6 @@ class TextIds:
     def clusters(self) -> int | None:
         """The number of clusters; None where the data has none."""
         return None if self.cluster is None else len(np.unique(self.cluster))
-
-
-def text_id_table(examples: Iterable[Example]) -> pa.Table:
-    """A row of `TEXT_ID_SCHEMA` for each text."""
-    rows = [
-        {"instance": one.index, "content": content_id(one), "cluster": cluster_id(one)}
-        for one in examples
-    ]
-    return pa.Table.from_pylist(rows, TEXT_ID_SCHEMA)
 
 
 def read_text_ids(

@@ -335,6 +335,8 @@ def _whole_rows(reader: Reader, texts: TextMask, epsilon: float) -> Iterator[_Ro
     for method in methods_of(reader.columns):
         known = texts & ~np.isnan(reader.values("order_sum", method))
         yield from _place_rows(reader, known, method)
+        if method != "attention" and known.any():
+            yield _Row("order_gain", _gain(reader, known, method), known, method)
     yield from _place_rows(reader, texts, "attention", SHUFFLED)
     yield from _reliability_rows(reader, texts)
     yield from _control_rows(reader, texts)
@@ -351,6 +353,12 @@ def _whole_rows(reader: Reader, texts: TextMask, epsilon: float) -> Iterator[_Ro
         if known.any():
             below = np.where(known, leverage < line, np.nan)
             yield _Row("share_below", reader.mean(below, known), known, None, f"{line:g}")
+
+
+def _gain(reader: Reader, texts: TextMask, method: str) -> Statistic:
+    """`order` of a method minus that of attention, on the same texts."""
+    own, attention = (Places(reader, texts, one).order() for one in (method, "attention"))
+    return lambda sums: own(sums) - attention(sums)
 
 
 def _place_rows(

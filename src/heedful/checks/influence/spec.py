@@ -14,7 +14,7 @@ from heedful.checks.influence.sections import build_sections
 from heedful.checks.spec import RANK, CheckSpec, ClaimVote, Evidence, Measure, halfway
 
 BY_METHOD = ("method", "setting")
-_kept = partial(Measure, averaged=False)  # per text, for sums over texts
+_kept = partial(Measure, averaged=False, by=BY_METHOD)  # per text, for sums over texts
 
 
 def _epsilon(e: Evidence) -> float:

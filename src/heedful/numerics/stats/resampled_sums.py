@@ -99,6 +99,8 @@ def interval_of(
     """
     value = float(statistic(sums.whole[None])[0])
     used = used_columns(statistic, value, sums.probes)
+    if not len(used) and np.isfinite(value):  # the same whatever the texts
+        return Estimate(value, value, value, n)
     part = sums.present[:, used].any(1)
     units = int(part.sum())
     if 2 <= units < FEW and np.isfinite(value):

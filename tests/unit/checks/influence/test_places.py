@@ -14,6 +14,7 @@ from heedful.checks.influence.estimates import (
 )
 from heedful.checks.influence.names import HALF, MEAN, NAME, SHUFFLED
 from heedful.checks.influence.orders import pair_agreement, pair_stakes, tied_ranks
+from heedful.checks.influence.spec import SPEC
 from heedful.core.records import MeasureKey
 from heedful.results.tables import MeasurementColumns
 
@@ -133,6 +134,18 @@ def test_enumerated_influence_has_a_ceiling_of_one():
     read = lambda name, method=None: columns.values[MeasureKey(NAME, name, method)]  # noqa: E731
     g = read("order_sum", "attention").sum() / read("order_weight").sum()
     assert value(columns, lambda r, t: Places(r, t).order()) == pytest.approx(g)
+
+
+def test_every_measure_of_the_description_is_estimated():
+    columns = measured(80, 10, noise=0.4)
+    for (_, name, method, *rest), values in [*columns.values.items()]:
+        if method == "attention" and rest[-1] is None:
+            columns.values[MeasureKey(NAME, name, "lime")] = values
+    found = {key[0] for key in rows_of(columns)}
+    kept = {"flip_top", "leverage_top"}  # means over texts, made as of any check
+    assert {one.name for one in SPEC.measures if one.averaged} <= found | kept
+    gain = rows_of(columns)["order_gain", "lime", None, None]
+    assert (gain.value, gain.low, gain.high) == (0.0, 0.0, 0.0)
 
 
 def test_chance_is_zero_and_controls_are_on_their_sides():
