@@ -63,12 +63,15 @@ class WordRoles:
     @property
     def neutral(self) -> NDArray[np.bool_]:
         """The words that never matter."""
-        return self.tiers == len(self.levels)
+        neutral: NDArray[np.bool_] = self.tiers == len(self.levels)
+        return neutral
 
     @property
-    def evidence(self) -> NDArray[np.float64]:
+    def evidence(self) -> WordNumbers:
         """(V, C): what each word adds to each logit."""
-        return self.amounts[:, None] * (self.sides[:, None] == np.arange(self.classes))
+        own = self.sides[:, None] == np.arange(self.classes)
+        evidence: WordNumbers = self.amounts[:, None] * own
+        return evidence
 
     def words(self, tier: int, side: int) -> NDArray[np.int64]:
         """The words of a tier that speak for a class."""

@@ -129,7 +129,8 @@ class AskedRoles:
     @cached_property
     def matter_for_none(self) -> NDArray[np.bool_]:
         """The words that matter for no question."""
-        return np.all([one.neutral for one in self.roles], axis=0)
+        for_none: NDArray[np.bool_] = np.all([one.neutral for one in self.roles], axis=0)
+        return for_none
 
     def weigh(self, weigh: WeighWords) -> list[WordNumbers]:
         """Log weights for each question."""
