@@ -16,7 +16,7 @@ RANDOM_SCALE = 1.5  # standard deviation of scores that follow no rule
 
 
 def output_loss(log_odds: Float[Tensor, "*B"], target: Float[Tensor, "*B"]) -> Float[Tensor, ""]:
-    """Cross-entropy with the target's probability, and a little squared error of the log-odds."""
+    """Cross-entropy with the target's probability, and errors of probability and log-odds."""
     return _output_losses(log_odds, target).mean()
 
 
@@ -35,7 +35,8 @@ def _output_losses(
     log_odds: Float[Tensor, "*B"], target: Float[Tensor, "*B"]
 ) -> Float[Tensor, "*B"]:
     crossed = binary_cross_entropy_with_logits(log_odds, target.sigmoid(), reduction="none")
-    return crossed + 0.1 * (log_odds - target).square()
+    moved = (log_odds.sigmoid() - target.sigmoid()).abs()  # what the proof measures
+    return crossed + 0.1 * (log_odds - target).square() + 0.5 * moved
 
 
 def row_loss(weights: Float[Tensor, "B T"], target: Float[Tensor, "B T"]) -> Float[Tensor, ""]:
