@@ -1,6 +1,5 @@
 """Which texts of a run are copies, and which belong together, from ids alone: no words are kept."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +8,7 @@ import pyarrow as pa
 from jaxtyping import Int64
 from numpy.typing import NDArray
 
-from heedful.core.text_ids import cluster_id, content_id
-from heedful.core.values import Example
-from heedful.results.tables import TEXT_ID_SCHEMA, PartitionedTable
+from heedful.results.tables import PartitionedTable
 
 Ids = NDArray[Any]  # of strings
 
@@ -37,15 +34,6 @@ class TextIds:
     def clusters(self) -> int | None:
         """The number of clusters; None where the data has none."""
         return None if self.cluster is None else len(np.unique(self.cluster))
-
-
-def text_id_table(examples: Iterable[Example]) -> pa.Table:
-    """A row of `TEXT_ID_SCHEMA` for each text."""
-    rows = [
-        {"instance": one.index, "content": content_id(one), "cluster": cluster_id(one)}
-        for one in examples
-    ]
-    return pa.Table.from_pylist(rows, TEXT_ID_SCHEMA)
 
 
 def read_text_ids(

@@ -5,8 +5,9 @@ import pyarrow as pa
 import pytest
 
 from heedful.core.values import Example
+from heedful.pipeline.audit.text_rows import text_id_table
 from heedful.results.tables import TEXT_ID_SCHEMA, PartitionedTable
-from heedful.results.text_ids import read_text_ids, text_id_table
+from heedful.results.text_ids import read_text_ids
 
 EXAMPLES = [
     Example(number, text, 0, cluster=f"document {number // 2}")
