@@ -10,8 +10,8 @@ from torch import Tensor
 from heedful.checks.base import Check, HasWordScores
 from heedful.core.batch import Encoded
 from heedful.core.records import WORD_SCORES
-from heedful.core.text_ids import cluster_id, content_id
 from heedful.core.values import Example
+from heedful.data.content_ids import cluster_id, content_id
 from heedful.models.batch_context import BatchContext
 from heedful.results.tables import TEXT_ID_SCHEMA
 
