@@ -106,11 +106,18 @@ def _covered(columns: dict[str, np.ndarray], audits: int) -> Iterator[tuple[str,
     whole = whole[:, ~np.isnan(whole).any(0)].mean(1)
     degree = float((whole[0] - whole[1]) / (whole[2] - whole[1]))
     names = [name for name in names if np.nanstd(columns[name]) > 0]  # of texts all alike: nothing
+    shares = {
+        name
+        for check, own in MEASURES.items()
+        for name in own
+        if checks.spec(check).measure(name).kind == "share"
+    }
     hits, draw = dict.fromkeys([*names, "degree"], 0), generator(0, "simulated audits")
     for audit in range(audits):
         here = draw.integers(POPULATION, size=TEXTS)
         usual = {"resamples": RESAMPLES, "seed": audit}
-        found = estimate_means({name: columns[name][here] for name in names}, **usual)
+        some = {name: columns[name][here] for name in names}
+        found = estimate_means(some, **usual, shares=shares)
         for name, one in found.items():
             hits[name] += one.low <= truth[name] <= one.high
         place = estimate_place(*(columns[name][here] for name in PLACE), **usual).place

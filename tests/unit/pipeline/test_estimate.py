@@ -319,3 +319,28 @@ def test_few_distinct_texts_are_said_not_to_be_trusted():
     assert judged(many(40), ids_of(["a"] * 40)).texts.note.startswith(
         "The texts form only 1 distinct text:"
     )
+
+
+def scored(right, wrong, unlabelled=0):
+    """Texts of which the model calls every one good."""
+    label = ["good"] * right + ["bad"] * wrong + [""] * unlabelled
+    n = len(label)
+    columns = columns_of(["good"] * n, {"permutation": {"leverage": np.ones(n)}}, label)
+    return judged(columns, ids_of([f"{number:03d}" for number in range(n)])).score
+
+
+def test_the_models_own_score_counts_texts_with_a_label():
+    score = scored(90, 10, unlabelled=7)
+    assert (score.accuracy.value, score.accuracy.n) == (0.9, 100)
+    assert (score.majority, score.n_by_class) == (0.9, {"bad": 10, "good": 90})
+    assert score.accuracy.low < 0.9 < score.accuracy.high
+    assert score.at_chance  # it names the most frequent class
+    assert scored(0, 0, unlabelled=3) is None
+
+
+def test_a_model_that_knows_its_classes_is_not_at_chance():
+    label = ["good", "bad"] * 50
+    columns = columns_of(label, {"permutation": {"leverage": np.ones(100)}}, label)
+    assert not judged(columns, ids_of([f"{number:03d}" for number in range(100)])).score.at_chance
+    copies = judged(columns, ids_of(["one", "other"] * 50)).score
+    assert copies.at_chance  # a hundred copies of two texts show nothing

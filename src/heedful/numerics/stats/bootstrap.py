@@ -157,7 +157,7 @@ def estimate_means(
     )
     texts, units = counts.sum(0), (counts > 0).sum(0)
     return {
-        name: make_estimate(means[k], *ends[:, k], n=int(texts[k]), units=int(units[k]))
+        name: make_estimate(means[k], ends[0, k], ends[1, k], int(texts[k]), units=int(units[k]))
         for k, name in enumerate(columns)
     }
 
@@ -209,19 +209,18 @@ def estimate_place(
         values[known], None if clusters is None else np.asarray(clusters)[known]
     )
     n, units = int(known.sum()), len(sums)
-    # row 0 is the sample itself, the rest are its resamples: one formula for both
-    means = divide_defined(sums.sum(0), counts.sum(0))[None]
-    found = place_and_gap(means)[0]
+    found = place_and_gap(divide_defined(sums.sum(0), counts.sum(0))[None])[0]
     if units >= FEW:
-        draws = _resample_means(sums, counts, resamples=resamples, seed=seed)
-        low, high = percentile_interval(place_and_gap(draws), level, n=units)
+        draws = place_and_gap(_resample_means(sums, counts, resamples=resamples, seed=seed))
+        ends = np.stack(percentile_interval(draws, level, n=units), axis=1)
     else:
         own, gap = sums[:, 0] - sums[:, 1], sums[:, 2] - sums[:, 1]
-        pairs = np.stack((own, gap), 1), np.stack((gap, counts[:, 0]), 1)
-        drawn = studentise_ratios(*pairs, resamples=resamples, seed=seed)
-        low, high = zip(*(one.interval(level) for one in drawn), strict=True)
+        above, below = np.stack((own, gap), axis=1), np.stack((gap, counts[:, 0]), axis=1)
+        drawn = studentise_ratios(above, below, resamples=resamples, seed=seed)
+        ends = np.array([one.interval(level) for one in drawn])
     place, gap_of_ends = (
-        make_estimate(found[k], low[k], high[k], n=n, units=units) for k in range(2)
+        make_estimate(value, low, high, n, units=units)
+        for value, (low, high) in zip(found, ends, strict=True)
     )
     return Place(place, gap_of_ends)
 

@@ -17,6 +17,7 @@ from heedful.core.errors import RunError
 from heedful.core.records import SCHEMA, MeasureKey
 from heedful.core.values import Example
 from heedful.pipeline.audit.job import JobResult, JobSummary
+from heedful.pipeline.audit.text_rows import text_id_table
 from heedful.pipeline.plan.plan import Plan
 from heedful.results.run_folder import (
     MAPS,
@@ -35,7 +36,7 @@ from heedful.results.tables import (
     TextValues,
     gather_columns,
 )
-from heedful.results.text_ids import TextIds, read_text_ids, text_id_table
+from heedful.results.text_ids import TextIds, read_text_ids
 
 DATASET_MEASURES = "whole"  # the file of measures that need all texts
 SUMMARY_KEY = b"heedful"  # Parquet metadata: the summary of a job

@@ -2,8 +2,8 @@
 
 import pytest
 
-from heedful.core.text_ids import cluster_id, content_id
 from heedful.core.values import Example
+from heedful.data.content_ids import cluster_id, content_id
 
 ONE = Example(0, "a fine film", 1)
 
