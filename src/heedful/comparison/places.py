@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.checks.influence.names import INFLUENCE, NAME, PLACES, RANDOM
+from heedful.checks.influence.noise import remove_noise
 from heedful.comparison.differences import (
     ResampledValue,
     ResamplingSettings,
@@ -21,8 +22,8 @@ from heedful.core.records import MeasureKey
 from heedful.numerics.stats.bootstrap import bootstrap_means, divide_defined, percentile_interval
 from heedful.results.tables import MeasurementColumns
 
-PlaceColumns = Float64[np.ndarray, "_ 9"]  # texts of either side; they may differ in number
-Means = Float64[np.ndarray, "R 9"]
+PlaceColumns = Float64[np.ndarray, "_ 11"]  # texts of either side; they may differ in number
+Means = Float64[np.ndarray, "R 11"]
 Statistic = Callable[[Means], Float64[np.ndarray, "R"]]
 ABSTAINS = (
     "the most influential words, taken together, change the output no more than random words in "
@@ -35,35 +36,48 @@ def place_columns(columns: MeasurementColumns, method: str) -> PlaceColumns:
 
     In order: agreement of pairs; their stakes where orders were drawn, and from half of the orders;
     stakes where every set was run; change of output without the top words, random words, and the
-    most influential ones; influence of the top word, and most of all.
+    most influential ones; influence of the top word; and of the most influential one where orders
+    were drawn, from half of the orders, and where every set was run.
     """
 
     def read(measure: str, method: str | None = None, setting: str | None = None) -> np.ndarray:
         return columns.column(NAME, measure, method=method, setting=setting)
 
-    agreed, stakes, exact = read("order_sum", method), read("order_weight"), read("exact") > 0
-    halves = (read("half_weight", None, "1") + read("half_weight", None, "2")) / 2
-    drawn = (np.where(exact, 0.0, one) for one in (stakes, halves))
+    agreed, stakes, most = read("order_sum", method), read("order_weight"), read("gain_most")
+    half_stakes, half_most = (
+        (read(name, None, "1") + read(name, None, "2")) / 2 for name in ("half_weight", "half_most")
+    )
+    exact = read("exact") > 0
     changes = (("change_top", method), ("change_top", RANDOM), ("change_top", None, INFLUENCE))
-    gains = (("gain_top", method), ("gain_most",))
     found = np.stack(
         [
-            *(agreed, *drawn, np.where(exact, stakes, 0.0)),
-            *(read(*one) for one in (*changes, *gains)),
+            *(agreed, *_by_drawing(stakes, half_stakes, exact)),
+            *(read(*one) for one in (*changes, ("gain_top", method))),
+            *_by_drawing(most, half_most, exact),
         ],
         axis=1,
     )
     return np.where(np.isnan(agreed)[:, None], np.nan, np.nan_to_num(found))
 
 
+def _by_drawing(
+    whole: np.ndarray, half: np.ndarray, exact: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values where orders were drawn, from all of them and from half; and where none were."""
+    drawn = (np.where(exact, 0.0, one) for one in (whole, half))
+    return (*drawn, np.where(exact, whole, 0.0))
+
+
 def _order(means: Means) -> Float64[np.ndarray, "R"]:
     """Agreement with the influence of words, divided by the most that a ranking can reach."""
-    agreed, drawn, half, exact = means[:, :4].T
-    left = 2 * drawn**2 - half**2  # the square of the true stakes where orders were drawn
-    with np.errstate(invalid="ignore", divide="ignore"):
-        true = np.where(drawn > 0, np.sqrt(np.where(left > 0, left, np.nan)), 0.0)
-        found: np.ndarray = agreed / (exact + true)
-    return found
+    return _by_most(*means[:, :4].T)
+
+
+def _by_most(
+    own: np.ndarray, drawn: np.ndarray, half: np.ndarray, exact: np.ndarray
+) -> Float64[np.ndarray, "R"]:
+    """A sum over what is possible, which is taken without noise where orders were drawn."""
+    return divide_defined(own, exact + remove_noise(drawn, half))
 
 
 def _gap(means: Means) -> Float64[np.ndarray, "R"]:
@@ -77,7 +91,7 @@ def _top_set(means: Means) -> Float64[np.ndarray, "R"]:
 
 
 def _top_word(means: Means) -> Float64[np.ndarray, "R"]:
-    return divide_defined(means[:, 7], means[:, 8])
+    return _by_most(*means[:, 7:].T)
 
 
 STATISTICS: Mapping[str, Statistic] = dict(zip(PLACES, (_order, _top_set, _top_word), strict=True))

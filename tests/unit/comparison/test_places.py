@@ -22,6 +22,7 @@ KEYS = (
     ("order_weight", None, None),
     *(("half_sum", None, part) for part in "12"),
     *(("half_weight", None, part) for part in "12"),
+    *(("half_most", None, part) for part in "12"),
     *(("change_top", method, None) for method in ("attention", "gradient", "random")),
     ("change_top", None, "influence"),
     *(("gain_top", method, None) for method in ("attention", "gradient")),

@@ -10,13 +10,14 @@ import torch
 from annotated_types import Ge, Le, MultipleOf
 from jaxtyping import Float64
 from numpy.typing import NDArray
+from torch import Tensor
 
 from heedful.checks.base import Findings, Resampling, TextGroup, to_measurement
 from heedful.checks.faithfulness.items import ItemView, methods_without_controls, score_items
 from heedful.checks.faithfulness.removal import MOST_MARKS, Removals
 from heedful.checks.influence.cost import describe_cost
 from heedful.checks.influence.estimates import estimate_influence
-from heedful.checks.influence.leverage import decodes_cheaply, leverage_among
+from heedful.checks.influence.leverage import decodes_cheaply, leverage_among, leverage_onto
 from heedful.checks.influence.names import (
     BEST_SET,
     CROSS_FITTED,
@@ -388,6 +389,10 @@ class InfluenceOfBatch:
             {row: float(np.mean([*_cross_gains(m)])) for row, m in influence.items()},
             setting=CROSS_FITTED,
         )
+        for half in (0, 1):
+            drawn = {row: m.halves[half] for row, m in influence.items()}
+            most = {row: m.max() - m.mean() for row, m in drawn.items()}
+            values.put("half_most", most, setting=f"{half + 1}")
         choice = {row: self.draw(row, "choice of a method").integers(2) for row in self.costly}
         values.put("choice", {row: float(one) for row, one in choice.items()})
         values.put("confidence", self.whole)
@@ -496,28 +501,46 @@ class InfluenceOfBatch:
             _put_halves(values, influence, f" {reading}")
 
     def _put_leverage(self, values: "_Columns") -> tuple[MissingMeasure, ...]:
-        """Leverage among the words in the upper half by influence."""
+        """How far other weights on the words of a text change its output, all others as they are.
+
+        `leverage_words`: by moving weight among all words. `leverage_top`: by moving it among the
+        words in the upper half by influence, or from them to the others in equal parts.
+        """
+        names = ("leverage_top", "leverage_words")
         try:
             cheap = decodes_cheaply(self.context)
         except (AttentionUnavailable, NotApplicable) as reason:
-            return (MissingMeasure("leverage_top", str(reason)),)
+            return tuple(MissingMeasure(name, str(reason)) for name in names)
         rows = self.judged if cheap else self.costly
-        if not rows:
-            values.put("leverage_top", {})
-            return ()
-        context = self.context if cheap else _select(self.context, rows)
-        chosen = torch.zeros(len(self.counts), self.items.real.shape[1], dtype=torch.bool)
-        for row in rows:
-            half = share_size(self.counts[row], 0.5)
-            ties = self.draw(row, "ties of influence").random(self.counts[row])
-            upper = top_set(tied_ranks(self.influence[row].whole), half, ties)
-            chosen[row, : self.counts[row]] = torch.from_numpy(upper)
-        tokens = self.items.tokens(torch.arange(len(chosen)), chosen)
-        found = leverage_among(context, tokens if cheap else tokens[rows]).tolist()
-        here = range(len(self.counts)) if cheap else rows
-        own = dict(zip(here, found, strict=True))
-        values.put("leverage_top", {row: own[row] for row in rows})
+        found: dict[str, dict[int, float]] = {name: {} for name in names}
+        if rows:
+            every = range(len(self.counts)) if cheap else rows
+            context = self.context if cheap else _select(self.context, rows)
+            upper, whole = (tokens[list(every)] for tokens in self._upper_half(rows))
+            among = leverage_among(context, upper)
+            onto = leverage_onto(context, upper, whole & ~upper)
+            tops = torch.fmax(among, onto).tolist()
+            words = torch.fmax(leverage_among(context, whole), onto).tolist()
+            for row, *both in zip(every, tops, words, strict=True):
+                if row in rows:
+                    for name, value in zip(names, both, strict=True):
+                        found[name][row] = value
+        for name, by_row in found.items():
+            values.put(name, by_row)
         return ()
+
+    def _upper_half(self, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """The tokens of the words in the upper half by influence, and of all words."""
+        upper = torch.zeros(len(self.counts), self.items.real.shape[1], dtype=torch.bool)
+        whole = torch.zeros_like(upper)
+        for row in rows:
+            count = self.counts[row]
+            ties = self.draw(row, "ties of influence").random(count)
+            chosen = top_set(tied_ranks(self.influence[row].whole), share_size(count, 0.5), ties)
+            upper[row, :count] = torch.from_numpy(chosen)
+            whole[row, :count] = True
+        texts = torch.arange(len(upper))
+        return self.items.tokens(texts, upper), self.items.tokens(texts, whole)
 
 
 METHOD_MEASURES = ("order", "top_set", "top_word", "flip_top")

@@ -15,6 +15,9 @@ place is a ratio of sums that is recomputed, ceiling included, in every resample
 - `top_set` = what goes without the top words by the ranking, between random words (0) and the top
   words by m (1).
 - `top_word` = the influence of the top word, between the mean word (0) and the word with most (1).
+  The largest of several noisy m is too large, so the most is taken without noise, as the stakes
+  are. Cross-fitted, which refutes, it is that of the word that one half of the orders chooses, by
+  the other half: never too large.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +43,7 @@ from heedful.checks.influence.names import (
     SHARE_EPSILONS,
     SHUFFLED,
 )
+from heedful.checks.influence.noise import remove_noise
 from heedful.checks.spec import HALFWAY
 from heedful.core.records import Estimate, EstimateRow
 from heedful.numerics.stats.resampled_sums import ResampledSums, interval_of, resample_sums
@@ -100,6 +104,11 @@ class Reader:
         """The ratio of two sums over some texts."""
         one, other = (self.table.add(np.where(texts, part, np.nan)) for part in (above, below))
         return lambda sums: divide(sums[:, one], sums[:, other])
+
+    def total(self, values: TextValues, texts: TextMask) -> Statistic:
+        """A sum over some texts."""
+        place = self.table.add(np.where(texts, values, np.nan))
+        return lambda sums: sums[:, place]
 
     def mean(self, values: TextValues, texts: TextMask) -> Statistic:
         """The mean of the values that some texts have."""
@@ -192,19 +201,13 @@ class Ceiling:
 
     def _drawn(self) -> Statistic:
         """√(2 − (W½/W)²) of the texts that were not enumerated."""
-        halves, texts = sum(self._read("half_weight", part) for part in HALVES) / 2, self.texts
-        texts = texts & ~self.exact
+        halves = (self._read("half_weight", "1") + self._read("half_weight", "2")) / 2
+        texts = self.texts & ~self.exact
         if self.over_texts:
             ratio = self.reader.mean(per_text(halves, self.stakes), texts)
         else:
             ratio = self.reader.ratio(halves, self.stakes, texts)
-
-        def root(sums: Sums) -> Draws:
-            left = 2 - ratio(sums) ** 2
-            with np.errstate(invalid="ignore"):
-                return np.sqrt(np.where(left > 0, left, np.nan))
-
-        return root
+        return lambda sums: remove_noise(np.ones(len(sums)), ratio(sums))
 
 
 def per_text(agreed: TextValues, stakes: TextValues) -> TextValues:
@@ -258,10 +261,30 @@ class Places:
 
     def top_word(self, *, cross_fitted: bool = False) -> Statistic:
         """`top_word`; cross-fitted, the best word is chosen on one half and scored on the other."""
-        read = self.reader.values
-        own = read("gain_top", self.method, self.setting)
-        most = read("gain_most", None, CROSS_FITTED if cross_fitted else None)
+        own = self.reader.values("gain_top", self.method, self.setting)
+        if not cross_fitted:
+            return self._by_most(own)
+        most = self.reader.values("gain_most", None, CROSS_FITTED)
         return self.reader.ratio(own, np.where(np.isnan(own), np.nan, most), self.texts)
+
+    def half_top_word(self) -> Statistic:
+        """`top_word` of the ranking by one half of the orders, scored on the other half."""
+        return self._by_most(self.reader.values("gain_most", None, CROSS_FITTED))
+
+    def _by_most(self, own: TextValues) -> Statistic:
+        """A gain of influence over that of the word with most, without noise."""
+        read, known = self.reader.values, self.texts & ~np.isnan(own)
+        most, exact = read("gain_most"), read("exact") > 0
+        halves = (read("half_most", None, "1") + read("half_most", None, "2")) / 2
+        above, counted = (
+            self.reader.total(part, known) for part in (own, np.where(exact, most, 0))
+        )
+        drawn, half = (
+            self.reader.total(np.where(exact, 0.0, part), known) for part in (most, halves)
+        )
+        return lambda sums: divide(
+            above(sums), counted(sums) + remove_noise(drawn(sums), half(sums))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,7 +370,7 @@ def _whole_rows(reader: Reader, texts: TextMask, epsilon: float) -> Iterator[_Ro
             yield _Row("order", places.order(reading), known, "attention", reading)
             reliability = Ceiling(reader, known, reading).reliability()
             yield _Row("reliability", reliability, known, None, reading)
-    leverage = reader.values("leverage_top")
+    leverage = reader.values("leverage_words")
     known = ~np.isnan(leverage)
     for line in sorted({*SHARE_EPSILONS, epsilon}):
         if known.any():
@@ -398,8 +421,7 @@ def _control_rows(reader: Reader, texts: TextMask) -> Iterator[_Row]:
         yield _Row("order", half, texts, None, setting)
     places = Places(reader, texts, None, HALF)
     yield _Row("top_set", places.top_set(), texts, None, HALF)
-    cross, most = reader.values("gain_most", None, CROSS_FITTED), reader.values("gain_most")
-    yield _Row("top_word", reader.ratio(cross, most, texts), texts, None, HALF)
+    yield _Row("top_word", places.half_top_word(), texts, None, HALF)
 
 
 def _described_rows(reader: Reader, stratum: TextStratum, judged: TextMask) -> Iterator[_Row]:
@@ -422,7 +444,7 @@ def tested_strata(columns: MeasurementColumns, epsilon: float) -> Iterator[TextS
     """
     reader = Reader(columns, SummedColumns())
     judged = reader.values("order_weight") >= 0
-    leverage = reader.values("leverage_top")
+    leverage = reader.values("leverage_words")
     known = judged & ~np.isnan(leverage)
     splits = {
         "class": [
@@ -464,21 +486,23 @@ def _tested_rows(reader: Reader, stratum: TextStratum) -> Iterator[_Row]:
     yield _Row("share", share, texts, None, None, stratum)
     yield _Row("order", Places(reader, texts).order(), texts, "attention", None, stratum)
     yield _Row("reliability", Ceiling(reader, texts).reliability(), texts, None, None, stratum)
-    leverage = reader.values("leverage_top")
-    known = texts & ~np.isnan(leverage)
-    if known.any():
-        yield _Row("leverage_top", reader.mean(leverage, known), known, None, None, stratum)
+    for name in ("leverage_top", "leverage_words"):
+        leverage = reader.values(name)
+        known = texts & ~np.isnan(leverage)
+        if known.any():
+            yield _Row(name, reader.mean(leverage, known), known, None, None, stratum)
 
 
 @dataclass(frozen=True, eq=False)
 class _Test:
-    """The test of a mean or a place of a stratum against a line, one-sided both ways.
+    """The test of figures of a stratum against a line: one above it, one (`most`) below it.
 
     It is made only where m is reliable in the stratum, if `reliability` is given.
     """
 
     measure: str
-    statistic: Statistic
+    least: Statistic
+    most: Statistic
     line: float
     stratum: TextStratum
     reliability: Statistic | None = None
@@ -490,10 +514,10 @@ class _Test:
             reliability = interval_of(sums, self.reliability, n=n, level=level)
             if not reliability.low >= RELIABLE:
                 return
-        draws = self.statistic(sums.draws)
-        draws = draws[~np.isnan(draws)]
-        for side, beyond in (("above", draws <= self.line), ("below", draws >= self.line)):
-            p = (1 + int(beyond.sum())) / (1 + len(draws))
+        for side, statistic, sign in (("above", self.least, 1), ("below", self.most, -1)):
+            draws = statistic(sums.draws)
+            draws = draws[~np.isnan(draws)]
+            p = (1 + int((sign * (draws - self.line) <= 0).sum())) / (1 + len(draws))
             yield EstimateRow(
                 f"p_{side}",
                 Estimate(p, np.nan, np.nan, n),
@@ -505,16 +529,17 @@ class _Test:
 def _tests(
     reader: Reader, stratum: TextStratum, resampling: Resampling, epsilon: float
 ) -> Iterator[_Test]:
-    """The tests of a stratum of enough distinct texts: of `order`, and of leverage."""
+    """The tests of a stratum of enough distinct texts: of `order`, and of both leverages."""
     texts = stratum.texts
     if count_distinct(resampling.clusters, texts) < MIN_STRATUM:
         return
-    reliability = Ceiling(reader, texts).reliability()
-    yield _Test("order", Places(reader, texts).order(), HALFWAY, stratum, reliability)
-    leverage = reader.values("leverage_top")
-    known = texts & ~np.isnan(leverage)
+    reliability, order = Ceiling(reader, texts).reliability(), Places(reader, texts).order()
+    yield _Test("order", order, order, HALFWAY, stratum, reliability)
+    top, words = (reader.values(name) for name in ("leverage_top", "leverage_words"))
+    known = texts & ~np.isnan(top)
     if stratum.split != "leverage" and known.any():  # leverage defines those strata
-        yield _Test("leverage_top", reader.mean(leverage, known), epsilon, stratum)
+        least, most = (reader.mean(one, known) for one in (top, words))
+        yield _Test("leverage_top", least, most, epsilon, stratum)
 
 
 def count_distinct(clusters: NDArray[Any] | None, texts: TextMask) -> int:

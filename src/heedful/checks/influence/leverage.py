@@ -34,6 +34,26 @@ def leverage_among(context: BatchContext, chosen: Bool[Tensor, "B T"]) -> Float6
     return torch.where(chosen.sum(-1) > 1, largest, torch.nan)
 
 
+def leverage_onto(
+    context: BatchContext, chosen: Bool[Tensor, "B T"], others: Bool[Tensor, "B T"]
+) -> Float64[Tensor, "B"]:
+    """The change of the output, in TVD, where others take the weight of the chosen tokens evenly.
+
+    All other weights stay, and so do rows that may attend to none of the others.
+    """
+    rows = context.rows
+    from_here, onto = (
+        one if rows.dim() == 2 else one[:, None] & context.attendable_words
+        for one in (chosen, others)
+    )
+    mass = rows.masked_fill(~from_here, 0.0).sum(-1, keepdim=True)
+    count = onto.sum(-1, keepdim=True)
+    moved = rows.masked_fill(from_here, 0.0) + onto * mass / count.clamp(min=1)
+    weights = torch.where(count > 0, moved, rows)
+    before = context.forward.probabilities
+    return tvd(context.decode(weights).softmax(-1), before).double().cpu()
+
+
 def _candidates(
     context: BatchContext, chosen: Bool[Tensor, "B T"]
 ) -> Iterator[Float[Tensor, "B *R T"]]:

@@ -148,6 +148,11 @@ def leverage(e: Evidence) -> Estimate:
     return find(e, "leverage_top")
 
 
+def leverage_words(e: Evidence) -> Estimate:
+    """The largest change of the output by moving weight among all words of a text."""
+    return find(e, "leverage_words")
+
+
 def share_below(e: Evidence) -> Estimate:
     """The share of the texts in which other weights change the output by less than ε."""
     return find(e, "share_below", None, f"{e.epsilon:g}")
@@ -288,14 +293,15 @@ def _mixed_use(e: Evidence) -> str:
         return f"Texts answer differently: that attention is used {mixture}."
     return (
         f"In {share.value:.0%} [{share.low:.0%}, {share.high:.0%}] of the texts no other weights "
-        f"on the most influential words change the output by {e.epsilon:g}, in the others some do."
+        f"on the words change the output by {e.epsilon:g}, in the others some do."
     )
 
 
 def _moving(e: Evidence) -> str:
     return (
-        "Moving attention among the words of most influence changes the output by up to "
-        f"{leverage(e)}"
+        f"Moving attention among the words of a text changes the output by up to "
+        f"{leverage_words(e)}; moving it among the words of most influence, or from them to the "
+        f"others, by up to {leverage(e)}"
     )
 
 
@@ -317,8 +323,12 @@ USED_RULES = (
     ),
     VoteRule(
         "refutes",
-        lambda e: leverage(e).high < e.epsilon,
+        lambda e: leverage_words(e).high < e.epsilon,
         lambda e: f"{_moving(e)}, less than the {e.epsilon:g} that counts as the same output.",
     ),
-    VoteRule("undecided", always, lambda e: f"{_moving(e)}; the interval contains {e.epsilon:g}."),
+    VoteRule(
+        "undecided",
+        always,
+        lambda e: f"{_moving(e)}; {e.epsilon:g} counts as the same output, which does not decide.",
+    ),
 )

@@ -73,6 +73,11 @@ SPEC = CheckSpec(
             "up",
         ),
         Measure(
+            "leverage_words",
+            "largest change of the output when attention moves among all words",
+            "up",
+        ),
+        Measure(
             "share_below",
             "texts in which moving attention changes the output by less than ε",
             "down",
@@ -103,6 +108,7 @@ SPEC = CheckSpec(
                 ("half_weight", "the second, for one half of the orders"),
                 ("gain_top", "influence of the top word above that of the average word"),
                 ("gain_most", "the same of the most influential word"),
+                ("half_most", "the same, for one half of the orders"),
                 ("change_top", "change of output without the top words"),
                 ("confidence", "probability of the predicted class"),
                 ("exact", "whether every set of the words was run (1) or orders were drawn (0)"),
@@ -119,7 +125,12 @@ SPEC = CheckSpec(
     votes=(
         ClaimVote("ranks", "influence", order, halfway, RANKS_RULES),
         ClaimVote(
-            "used", "other weights", leverage, _epsilon, USED_RULES, leading=("leverage_top",)
+            "used",
+            "other weights",
+            leverage,
+            _epsilon,
+            USED_RULES,
+            leading=("leverage_top", "leverage_words"),
         ),
     ),
     quick={"costly_texts": 40},

@@ -48,11 +48,13 @@ def measured(texts, words, *, noise, quality=1.0, draw=None, skew=False, effect=
             ("change_top", None, "influence"): 0.5,
             ("change_top", None, HALF): 0.45,
             ("leverage_top", None, None): draw.random() if effect is None else effect,
+            ("leverage_words", None, None): draw.random() if effect is None else effect,
         }
         for which in (0, 1):
             one, other_half = halves[1 - which], halves[which]
             values["half_sum", None, str(which + 1)] = pair_agreement(tied_ranks(one), other_half)
             values["half_weight", None, str(which + 1)] = pair_stakes(other_half)
+            values["half_most", None, str(which + 1)] = other_half.max() - other_half.mean()
         for key, value in values.items():
             columns.setdefault(key, []).append(value)
     keyed = {

@@ -50,8 +50,9 @@ def rows(order=ABOVE, mean=ABOVE, top_set=ABOVE, top_word=ABOVE, fair=None, **mo
     )
 
 
-def evidence(by=None, *, reliability=ABOVE, gap=ABOVE, leverage=ABOVE, missing=()):
+def evidence(by=None, *, reliability=ABOVE, gap=ABOVE, leverage=ABOVE, words=None, missing=()):
     estimates = {"reliability": reliability, "top_set_gap": gap, "leverage_top": leverage}
+    estimates["leverage_words"] = leverage if words is None else words
     result = CheckResult("undecided", "", estimates, rows() if by is None else by, missing=missing)
     return Evidence({NAME: result})
 
@@ -198,6 +199,10 @@ def test_attention_is_used_where_other_weights_change_the_output(leverage, answe
     found, why = used(leverage=leverage)
     assert found == answer
     assert str(leverage) in why
+
+
+def test_attention_that_only_moves_the_output_by_other_words_is_not_refuted():
+    assert used(leverage=LITTLE, words=MUCH)[0] == "undecided"
 
 
 def test_attention_that_matters_in_some_texts_only_is_undecided_and_the_share_is_named():
