@@ -99,7 +99,7 @@ class Removals:
         flipped = torch.zeros(len(rows), dtype=torch.bool)
         size = max(1, MOST_MARKS // context.batch.ids.shape[1])
         with context.clock(self.way):
-            for some in torch.arange(len(rows)).split(size):
+            for some in torch.split(torch.arange(len(rows)), size):
                 tokens = self.items.tokens(rows[some], gone[some])
                 for variants, which, logits in self._remover(context, rows[some], tokens):
                     # only these two are kept: with a vocabulary as classes logits are too large

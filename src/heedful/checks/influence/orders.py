@@ -52,7 +52,8 @@ class Additions:
     def changes(self, p: Float64[np.ndarray, "S"], whole: float) -> Float64[np.ndarray, "A"]:
         """What each addition changes, from p of the sets and of the whole text."""
         every = np.append(p, whole)
-        return np.abs(every[self.after] - every[self.before])
+        changes: Amounts = np.abs(every[self.after] - every[self.before])
+        return changes
 
     def mean_changes(self, changes: Float64[np.ndarray, "A"], half: int | None = None) -> Amounts:
         """The mean change by each word, over all additions or those of one half."""

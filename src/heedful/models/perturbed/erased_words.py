@@ -54,7 +54,7 @@ def run_without_tokens(
     """
     left = context.batch.present[rows] & ~deleted
     if output is BatchContext.run_logits and isinstance(context.subject, RunsVariants):
-        yield from _run_variants(context, rows, left)
+        yield from _run_variants(context, context.subject, rows, left)
         return
     lengths = left.sum(-1)
     for length in torch.unique(lengths[lengths > 0]).tolist():
@@ -71,12 +71,15 @@ def run_without_tokens(
 
 def _run_variants(
     context: BatchContext,
+    subject: RunsVariants,
     rows: Int[Tensor, "N"],
-    left: Bool[Tensor, "N T"],
+    left: Bool[Tensor, "N T"] | None = None,
+    *,
     hidden: Bool[Tensor, "N T"] | None = None,
 ) -> Iterator[VariantLogits]:
     """Variants text by text, in passes of the subject's own for them."""
-    subject, lengths = context.subject, left.sum(-1)
+    left = context.batch.present[rows] if left is None else left
+    lengths = left.sum(-1)
     variants = lengths.nonzero().squeeze(-1)
     variants = variants[rows[variants].argsort(stable=True)]
     ends = lengths[variants].cumsum(0)
@@ -113,7 +116,7 @@ def run_with_masked_tokens(
     if bool((hidden & ~context.batch.mask[rows]).any()):
         raise ValueError("Only words can be masked; got tokens outside the mask of the batch.")
     if output is BatchContext.run_logits and isinstance(context.subject, RunsVariants):
-        yield from _run_variants(context, rows, context.batch.present[rows], hidden)
+        yield from _run_variants(context, context.subject, rows, hidden=hidden)
         return
     both, which = torch.unique(
         torch.cat([rows[:, None], hidden.long()], dim=1), dim=0, return_inverse=True

@@ -158,7 +158,7 @@ class _Variants:
         variant, index = self.tokens.place
         around = torch.arange(len(distances))
         window = words[variant[:, None], index[:, None] + around] + around * len(self.vectors)
-        bias = torch.cat([layer.bias for layer in encoder.convolutions])
+        bias = torch.cat([layer.get_parameter("bias") for layer in encoder.convolutions])
         sums = nn.functional.embedding_bag(window, added.flatten(0, 1), mode="sum")
         return (sums + bias).relu_()
 
@@ -167,8 +167,8 @@ class _Variants:
         parts = []
         for kernel, layer in zip(encoder.kernels, encoder.convolutions, strict=True):
             near = abs(distance) <= kernel // 2
-            weight = layer.weight[:, :, distance + kernel // 2 if near else 0] * near
-            parts.append(self.vectors @ weight.T)
+            weight = layer.get_parameter("weight")[:, :, distance + kernel // 2 if near else 0]
+            parts.append(self.vectors @ weight.T * near)
         return torch.cat(parts, dim=1)
 
 
