@@ -127,17 +127,12 @@ class InfluenceCheck:
         object.__setattr__(self, "methods", chosen)
 
     def fitted(self, examples: Iterable[Example], subject: Subject) -> "InfluenceCheck":
-        """With the number of orders that a pilot finds, and the share of texts for costly readings.
-
-        Spearman and Brown's formula says from four orders what more would give.
-        """
+        """With the number of orders that a pilot finds, and the share of texts for costly readings."""
         pilot = PilotTexts(PILOT_TEXTS)
         for one in examples:
             pilot.consider(one)
         share = min(1.0, self.costly_texts / max(1, pilot.considered))
-        orders = self.orders or orders_needed(
-            replace(self, orders=PILOT_ORDERS), subject, pilot.chosen
-        )
+        orders = self.orders or orders_needed(self, subject, pilot.chosen, audited=pilot.considered)
         return replace(self, costly_share=share, orders=orders)
 
     def describe_cost(self, texts: int) -> str:
@@ -148,10 +143,6 @@ class InfluenceCheck:
             texts=texts,
             costly_share=self.costly_share,
         )
-
-    def influence_of(self, context: BatchContext) -> list[Influence]:
-        """The influence of the words of the texts of a batch that have enough words."""
-        return [*InfluenceOfBatch(self, context).drawn_influence.values()]
 
     def estimate(
         self,

@@ -195,6 +195,11 @@ def _unreliable(e: Evidence) -> bool:
     return not find(e, "reliability").low >= RELIABLE
 
 
+def has_yardstick(e: Evidence) -> bool:
+    """Whether influence is reliable, and an independent estimate of it is found to rank words."""
+    return not _unreliable(e) and Ranking(e, None, HALF).certainly_above
+
+
 def _failed_control(e: Evidence) -> str:
     """What a control shows that it must not; empty where both are as they must be."""
     if not Ranking(e, None, HALF).certainly_above:
