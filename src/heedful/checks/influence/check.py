@@ -127,7 +127,7 @@ class InfluenceCheck:
         object.__setattr__(self, "methods", chosen)
 
     def fitted(self, examples: Iterable[Example], subject: Subject) -> "InfluenceCheck":
-        """With the number of orders that a pilot finds, and the share of texts for costly readings."""
+        """With the orders that a pilot finds to be needed, and the share of costly texts."""
         pilot = PilotTexts(PILOT_TEXTS)
         for one in examples:
             pilot.consider(one)
