@@ -64,8 +64,8 @@ def _by_drawing(
     whole: np.ndarray, half: np.ndarray, exact: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values where orders were drawn, from all of them and from half; and where none were."""
-    drawn = (np.where(exact, 0.0, one) for one in (whole, half))
-    return (*drawn, np.where(exact, whole, 0.0))
+    drawn, from_half = (np.where(exact, 0.0, one) for one in (whole, half))
+    return drawn, from_half, np.where(exact, whole, 0.0)
 
 
 def _order(means: Means) -> Float64[np.ndarray, "R"]:

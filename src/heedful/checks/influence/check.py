@@ -44,6 +44,7 @@ from heedful.checks.influence.orders import (
     mean_of_top,
     pair_agreement,
     pair_stakes,
+    search_steps,
     share_size,
     tied_ranks,
     top_set,
@@ -457,23 +458,24 @@ class InfluenceOfBatch:
     def search(self, found: Mapping[int, bool]) -> dict[int, float]:
         """Whether any set of a fifth of the words flips the prediction: those tried, or greedily.
 
-        Greedy: remove the word without which p is lowest, and so on.
+        Greedy: remove the words without each of which p is lowest, in a few steps (`search_steps`),
+        so that the cost grows with the square of the length.
         """
         flips = dict(found)
-        left = {
-            row: np.ones(self.counts[row], dtype=bool) for row, flip in flips.items() if not flip
-        }
-        for step in range(max((share_size(self.counts[r], FLIP_SHARE) for r in left), default=0)):
-            active = [
-                row
-                for row in left
-                if not flips[row] and step < share_size(self.counts[row], FLIP_SHARE)
-            ]
+        steps = {row: search_steps(self.counts[row]) for row, flip in flips.items() if not flip}
+        left = {row: np.ones(self.counts[row], dtype=bool) for row in steps}
+        for step in range(max(map(len, steps.values()), default=0)):
+            active = [row for row in left if not flips[row] and step < len(steps[row])]
             asked = [(row, _without_one_more(left[row])) for row in active]
             outputs_of = self.run(self.deletion, asked, remember=False)
             for (row, sets), outputs in zip(asked, outputs_of, strict=True):
                 flips[row] = bool(outputs.flipped.any())
-                left[row] = sets[int(outputs.p.argmin())]
+                lowest = np.argsort(outputs.p, kind="stable")[: steps[row][step]]
+                left[row] = np.logical_and.reduce(sets[lowest])
+            several = [row for row in active if steps[row][step] > 1 and not flips[row]]
+            tried = self.run(self.deletion, [(row, left[row][None]) for row in several])
+            for row, outputs in zip(several, tried, strict=True):
+                flips[row] = bool(outputs.flipped.any())
         return {row: float(flip) for row, flip in flips.items()}
 
     def _put_second_readings(self, values: "_Columns", ranks: Mapping[int, Amounts]) -> None:

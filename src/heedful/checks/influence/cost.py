@@ -5,10 +5,10 @@ from math import comb
 
 from heedful.checks.influence.orders import (
     COVERAGES,
-    FLIP_SHARE,
     MOST_ENUMERATED,
     TOP_SHARES,
     near_full_blocks,
+    search_steps,
     share_size,
 )
 
@@ -43,7 +43,8 @@ def expected_passes(
     top = passes(words - share_size(words, share) for share in TOP_SHARES)
     sizes = range(1, words + 1) if words <= MOST_ENUMERATED else ()
     blocks = near_full_blocks(words)
-    steps = range(1, share_size(words, FLIP_SHARE) + 1)
+    steps = search_steps(words)
+    left = [words - sum(steps[:step]) for step in range(len(steps))]
     return {
         "budget": FEWEST_ORDERS * order + top,
         "controls": OTHER_RANKINGS * top,
@@ -52,7 +53,7 @@ def expected_passes(
         "near_full": COVERAGES * sum(passes(range(words - size, words)) for size in blocks),
         "masking": float(orders * (words - 1)),
         "methods": methods * top,
-        "search": sum((words - gone + 1) * passes([words - gone]) for gone in steps),
+        "search": sum(count * passes([count - 1]) for count in left),
     }
 
 

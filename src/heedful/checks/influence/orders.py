@@ -13,6 +13,7 @@ are keyed by the seed and the words of the text.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import comb
 
 import numpy as np
@@ -25,6 +26,7 @@ MOST_ENUMERATED = 6  # texts of at most so many words: every set of words instea
 NEAR_FULL = 0.7  # of the words are left in the sets of the near-full reading, at least
 TOP_SHARES = (0.1, 0.2, 0.3, 0.5)  # of the words, whose removal is judged
 FLIP_SHARE = 0.2
+SEARCH_STEPS = 10  # most, of the search for a set of words that flips the prediction
 COVERAGES = 2  # how often the near-full reading adds each word
 Sets = Bool[np.ndarray, "S I"]
 Order = Int64[np.ndarray, "I"]
@@ -205,6 +207,17 @@ def mean_of_top(ranks: Amounts, m: Amounts) -> float:
 def share_size(words: int, share: float) -> int:
     """How many of the words a share is: rounded up, at least one, never all."""
     return min(words - 1, max(1, int(np.ceil(share * words - 1e-9))))
+
+
+def search_steps(words: int) -> list[int]:
+    """How many words the search removes in each of its steps: a fifth of them, in ten at most.
+
+    >>> search_steps(20), sum(search_steps(150)), max(search_steps(150))
+    ([1, 1, 1, 1], 30, 3)
+    """
+    most = share_size(words, FLIP_SHARE)
+    ends = [step * most // SEARCH_STEPS for step in range(SEARCH_STEPS + 1)]
+    return [end - start for start, end in pairwise(ends) if end > start]
 
 
 def top_set(ranks: Amounts, size: int, ties: Amounts) -> NDArray[np.bool_]:

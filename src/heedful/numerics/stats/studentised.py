@@ -139,8 +139,8 @@ def studentise(
     """
     count, own = len(by_cluster), by_cluster[:, used]
     weights = np.vstack((np.ones((1, count)), weights_of(count, resamples, seed)))
-    # column-major zeros: columns that are not used take no memory and no time
-    rows = np.zeros((by_cluster.shape[1], len(weights))).T
+    # columns that make no difference keep their sums: a count above and below a line, say
+    rows = np.repeat(by_cluster.sum(0)[:, None], len(weights), axis=1).T
     rows[:, used] = weights @ own
     slopes = np.zeros((len(weights), len(used)))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -103,6 +103,20 @@ def test_memory_stays_small_with_many_texts():
     assert peak < 64e6
 
 
+def test_counts_that_cancel_do_not_make_an_interval_undefined():
+    random = np.random.default_rng(0)
+    columns = np.column_stack((random.random(40), random.random(40) + 1, np.ones(40)))
+    sums = resample_sums(columns)
+
+    def means(rows):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (rows[:, 0] / rows[:, 2]) / (rows[:, 1] / rows[:, 2])
+
+    one, other = (interval_of(sums, statistic, n=40) for statistic in (means, ratio))
+    assert (one.low, one.high) == pytest.approx((other.low, other.high))
+    assert interval_of(sums, lambda rows: rows[:, 0] / rows[:, 0], n=40).low == 1.0
+
+
 def test_ids_must_be_one_per_text():
     with pytest.raises(ShapeError, match="3 texts need as many ids"):
         resample_sums(np.ones((3, 1)), ["a", "b"])

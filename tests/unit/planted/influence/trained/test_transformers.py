@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from heedful.core.values import Example
-from heedful.planted.closed_form.transformer_kinds import word_level_subject
+from heedful.planted.closed_form.transformer_kinds import make_word_level_subject
 from heedful.planted.influence.kind import (
     InfluenceCase,
     InfluenceSetting,
@@ -75,7 +75,7 @@ def test_training_runs_the_network_that_is_audited(redundant):
 def test_other_rows_in_training_are_those_of_the_decoder():
     setting = InfluenceSetting("trained-transformers-two-layers", 10, seed=1)
     model = build_untrained(setting, layers=2, heads=2).double().eval()
-    subject = word_level_subject(model, WORDS, special_tokens=True)
+    subject = make_word_level_subject(model, WORDS, special_tokens=True)
     batch = subject.batch([subject.encode(Example(0, "w1 w2 w3 w4", -1))])
     sets = TrainingSets(batch.ids, batch.present, batch.mask, torch.zeros(1))
     last = run_layers(model, sets)
