@@ -26,7 +26,7 @@ from heedful.planted.influence.composed_model import (
     weigh_in_reverse,
     weigh_neutral,
 )
-from heedful.planted.influence.encoders import ReadPrevious, ReadSpread
+from heedful.planted.influence.families.encoders import ReadPrevious, ReadSpread
 from heedful.planted.influence.kind import InfluenceCase, InfluenceSetting, influence_kinds, predict
 
 SETTING = InfluenceSetting("for a test", 10, 4)
