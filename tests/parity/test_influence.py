@@ -1,6 +1,6 @@
 """Every value of `influence` by plain loops over texts and sets, from the formulas alone."""
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -94,7 +94,9 @@ def test_values_of_a_text(case, row):
     a, m, (one, other) = text.attention, text.whole, text.halves
     top = int(a.argmax())
     cross = [x[y.argmax()] - x.mean() for x, y in ((one, other), (other, one))]
+    shuffles = [agreement(np.array(one), m) for one in permutations(a)] if len(a) < 7 else []
     wanted = {
+        **({("order_chance", "attention", None): np.var(shuffles)} if shuffles else {}),
         ("order_sum", "attention", None): agreement(a, m),
         ("order_weight", None, None): stakes(m),
         ("half_sum", None, "1"): agreement(other, one),

@@ -38,6 +38,7 @@ from heedful.checks.influence.orders import (
     Sets,
     additions_in_orders,
     additions_near_full,
+    chance_variance,
     draw_orders,
     every_set,
     exact_influence,
@@ -399,6 +400,9 @@ class InfluenceOfBatch:
             gained = {row: mean_of_top(own[row], m[row]) - m[row].mean() for row in own}
             values.put("order_sum", agreed, method, setting)
             values.put("gain_top", gained, method, setting)
+        if method == "attention":
+            chance = {row: chance_variance(ranks[row], m[row]) for row in ranks}
+            values.put("order_chance", chance, method)
 
     def shuffled(self, ranks: Mapping[int, Amounts]) -> dict[int, Amounts]:
         """The same ranks on other words of each text."""

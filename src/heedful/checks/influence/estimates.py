@@ -240,6 +240,16 @@ class Places:
             found, top = self.reader.ratio(agreed, stakes, self.texts), ceiling(stakes)
         return lambda sums: divide(found(sums), top(sums))
 
+    def dispersion(self) -> Statistic:
+        """The variance of G over texts, relative to that of a random ranking of their words."""
+        stakes, read = Ceiling(self.reader, self.texts).stakes, self.reader.values
+        own = per_text(read("order_sum", self.method), stakes)
+        chance = per_text(read("order_chance", self.method), stakes**2)
+        first, second, expected = (
+            self.reader.mean(one, self.texts) for one in (own, own**2, chance)
+        )
+        return lambda sums: divide(second(sums) - first(sums) ** 2, expected(sums))
+
     def top_set(self) -> Statistic:
         """`top_set`."""
         own, random, best = self._changes()
@@ -410,8 +420,9 @@ def _reliability_rows(
     for setting, over_texts in ((None, False), (MEAN, True)):
         found = Ceiling(reader, texts, over_texts=over_texts).reliability()
         yield _Row("reliability", found, texts, None, setting, stratum)
-    gap = Places(reader, texts).top_set_gap()
-    yield _Row("top_set_gap", gap, texts, None, None, stratum)
+    places = Places(reader, texts)
+    yield _Row("top_set_gap", places.top_set_gap(), texts, None, None, stratum)
+    yield _Row("dispersion", places.dispersion(), texts, None, None, stratum)
 
 
 def _control_rows(reader: Reader, texts: TextMask) -> Iterator[_Row]:

@@ -175,6 +175,18 @@ def pair_agreement(ranked: Amounts, m: Amounts) -> float:
     return float((signs * (m[:, None] - m)).sum() / 2)
 
 
+def chance_variance(ranked: Amounts, m: Amounts) -> float:
+    """The variance of `pair_agreement` where the ranks are shuffled among the words.
+
+    The agreement is Σ c_i m_i, c_i being the words ranked below word i less those above it.
+
+    >>> chance_variance(np.array([1.0, 0.0]), np.array([0.3, 0.1])).__round__(3)
+    0.04
+    """
+    below = np.sign(ranked[:, None] - ranked).sum(1)
+    return float(((m - m.mean()) ** 2).sum() * (below**2).sum() / (len(m) - 1))
+
+
 def pair_stakes(m: Amounts) -> float:
     """Σ_{i<j} |m_i − m_j|: what all pairs have at stake.
 

@@ -3,8 +3,9 @@
 *ranks* is supported where four places are certainly above the middle between chance and the best:
 `order`, pooled and as a mean over texts, `top_set` and `top_word`. It is refuted where `order` and
 one of the others are certainly below, and none is above. Everything else is undecided, with the
-reason: no reliable yardstick, a control that fails, texts that answer differently, a second reading
-that says the opposite, or an interval that contains the middle.
+reason: no reliable yardstick, a control that fails, texts that answer differently (parts of them,
+or more than a random ranking would), a second reading that says the opposite, or an interval that
+contains the middle.
 """
 
 from collections.abc import Iterator
@@ -250,6 +251,15 @@ RANKS_RULES = (
         "undecided",
         lambda e: _one_mixture(e, "order") is not None,
         lambda e: f"Attention answers differently: that it ranks words {_one_mixture(e, 'order')}.",
+    ),
+    VoteRule(
+        "undecided",
+        lambda e: (Ranking(e).supported or Ranking(e).refuted) and find(e, "dispersion").low > 1,
+        lambda e: (
+            "Texts answer differently, and no split that was tried says which: order differs "
+            f"between texts {find(e, 'dispersion')} times as much as that of a random ranking "
+            f"would; over all texts {Ranking(e).order}."
+        ),
     ),
     VoteRule(
         "undecided",

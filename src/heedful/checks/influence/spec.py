@@ -90,6 +90,11 @@ SPEC = CheckSpec(
             role="reference",
         ),
         Measure(
+            "dispersion",
+            "variance of order over texts, relative to that of a random ranking",
+            role="control",
+        ),
+        Measure(
             "order_gain",
             "order of all words by {method}, minus that by attention",
             "none",
@@ -106,6 +111,7 @@ SPEC = CheckSpec(
                 ("order_weight", "differences of influence in all pairs of words"),
                 ("half_sum", "the first, for one half of the orders ranked by the other"),
                 ("half_weight", "the second, for one half of the orders"),
+                ("order_chance", "variance of the first if words are ranked at random"),
                 ("gain_top", "influence of the top word above that of the average word"),
                 ("gain_most", "the same of the most influential word"),
                 ("half_most", "the same, for one half of the orders"),

@@ -13,7 +13,7 @@ from heedful.checks.influence.estimates import (
     estimate_influence,
 )
 from heedful.checks.influence.names import HALF, MEAN, NAME, SHUFFLED
-from heedful.checks.influence.orders import pair_agreement, pair_stakes, tied_ranks
+from heedful.checks.influence.orders import chance_variance, pair_agreement, pair_stakes, tied_ranks
 from heedful.checks.influence.spec import SPEC
 from heedful.core.records import MeasureKey
 from heedful.results.tables import MeasurementColumns
@@ -34,6 +34,7 @@ def measured(texts, words, *, noise, quality=1.0, draw=None, skew=False, effect=
         values = {
             ("order_sum", "attention", None): pair_agreement(tied_ranks(ranked), whole),
             ("order_sum", "attention", SHUFFLED): pair_agreement(tied_ranks(other), whole),
+            ("order_chance", "attention", None): chance_variance(tied_ranks(ranked), whole),
             ("order_weight", None, None): pair_stakes(whole),
             ("exact", None, None): 0.0,
             ("items", None, None): words,
@@ -171,6 +172,21 @@ def test_a_place_of_a_class_that_answers_differently_has_small_p_values():
     assert rows["p_below", None, "order", names[1]].value < 0.01
     assert rows["p_below", None, "order", names[0]].value > 0.9
     assert rows["share", None, None, names[1]].value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("quality", "least", "most"), [(0.0, 0.7, 1.4), (1.0, 0.0, 0.3)])
+def test_order_of_one_kind_of_ranking_differs_between_texts_as_chance_or_less(quality, least, most):
+    found = value(
+        measured(300, 10, noise=0.4, quality=quality), lambda r, t: Places(r, t).dispersion()
+    )
+    assert least <= found <= most
+
+
+def test_order_that_is_right_in_some_texts_and_reversed_in_others_differs_more_than_chance():
+    columns = measured(300, 10, noise=0.4)
+    wrong = np.random.default_rng(1).random(300) < 0.5
+    columns.values[MeasureKey(NAME, "order_sum", "attention")][wrong] *= -1
+    assert rows_of(columns)["dispersion", None, None, None].low > 2
 
 
 def test_few_texts_are_not_tested_apart():

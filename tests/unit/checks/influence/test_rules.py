@@ -50,8 +50,11 @@ def rows(order=ABOVE, mean=ABOVE, top_set=ABOVE, top_word=ABOVE, fair=None, **mo
     )
 
 
-def evidence(by=None, *, reliability=ABOVE, gap=ABOVE, leverage=ABOVE, words=None, missing=()):
+def evidence(
+    by=None, *, reliability=ABOVE, gap=ABOVE, leverage=ABOVE, words=None, missing=(), spread=BELOW
+):
     estimates = {"reliability": reliability, "top_set_gap": gap, "leverage_top": leverage}
+    estimates["dispersion"] = spread
     estimates["leverage_words"] = leverage if words is None else words
     result = CheckResult("undecided", "", estimates, rows() if by is None else by, missing=missing)
     return Evidence({NAME: result})
@@ -178,6 +181,14 @@ def test_p_values_of_parts_are_corrected_for_their_number():
     assert ranks((*rows(), *parts, *many))[0] == "supports"
 
 
+def test_texts_that_differ_more_than_by_chance_leave_the_answer_open():
+    wide = Estimate(1.6, 1.2, 2.0, 100)
+    found, why = ranks(spread=wide)
+    assert found == "undecided"
+    assert str(wide) in why
+    assert ranks(spread=Estimate(1.1, 0.9, 1.3, 100))[0] == "supports"
+
+
 def test_equal_weights_rank_nothing():
     zero = Estimate(0.0, 0.0, 0.0, 100)
     found, why = ranks(rows(order=zero, mean=zero, top_set=zero, top_word=zero))
@@ -258,6 +269,7 @@ def test_every_rule_is_reached_first_by_some_evidence():
         evidence(reliability=UNDER),
         evidence(rows(places={("top_set", None, HALF): BELOW})),
         evidence((*rows(), *mixed)),
+        evidence(spread=Estimate(1.6, 1.2, 2.0, 100)),
         evidence(rows(places={("order", "attention", MASKING): BELOW})),
         evidence(),
         evidence(rows(zero, zero, zero, zero)),
