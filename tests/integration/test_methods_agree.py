@@ -102,7 +102,7 @@ def test_methods_reach_faithfulness(files, run, tmp_path, checks):
     [
         (("--methods", "rolout"), "No method is named 'rolout'. Did you mean 'rollout'?"),
         (("--methods", "random", "--plan", "PLAN"), "lime.samples was set, but lime is not among"),
-        (("--plan", "PLAN"), "no check uses methods; give --methods"),
+        (("--plan", "PLAN", "--checks", "permutation"), "no check uses methods; give --methods"),
         (("--checks", "permutation", "--methods", "all"), "not among the checks"),
     ],
 )

@@ -1,5 +1,6 @@
 """`heedful audit`: audit the attention of a model."""
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -119,7 +120,8 @@ def audit_and_print(plan: "Plan", out: Path, *, details: bool = False, quiet: bo
     if not quiet and (message := describe_method_cost(plan.methods)):
         typer.echo(message, err=True)
     with progress_bar("audit", quiet=quiet) as progress:
-        announce = (lambda _: None) if quiet else partial(typer.echo, err=True)
+        attended = not quiet and sys.stderr.isatty()
+        announce = partial(typer.echo, err=True) if attended else (lambda _: None)
         run = audit_model(
             plan.model, plan.data, plan=plan, out=out, progress=progress, announce=announce
         )

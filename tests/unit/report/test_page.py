@@ -39,7 +39,7 @@ def test_every_measure_and_check_that_exists_is_explained():
             assert one.range[0] < one.range[1]
             assert "{" not in one.of_method("lime").label
             assert ("{method}" in f"{one.label}{one.label_by_method}") <= ("method" in one.by)
-            if not one.label_by_method and "method" in one.by:
+            if not one.label_by_method and "method" in one.by and one.averaged:
                 assert "{method}" in one.label
 
 
