@@ -136,7 +136,7 @@ def main() -> int:
         if given.out:
             text = json.dumps([asdict(answers) for answers in found], indent=1)
             given.out.write_text(text, "utf-8")
-    found = _with_tau(found)
+    found = with_tau_answers(found)
     if given.write_power:
         write_powers(found, given.seed)
     print(_table(found))
@@ -200,7 +200,7 @@ def _names_parts(case: InfluenceCase, evidence: Evidence) -> bool:
     return mixture.claim == "used" and share.low > 0.1 and share.high < 0.9
 
 
-def _with_tau(found: Sequence[CaseAnswers]) -> list[CaseAnswers]:
+def with_tau_answers(found: Sequence[CaseAnswers]) -> list[CaseAnswers]:
     """With the answers by raw τ: above or below the line that parts the other families best."""
     for one in found:
         others = [o for o in found if o.family != one.family and o.explains is not None]

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.calibration import NAMES, CaseAnswers, describe_figures
+from benchmarks.calibration import NAMES, CaseAnswers, describe_figures, with_tau_answers
 
 ANSWERS = {1: "faithful", -1: "unfaithful", None: "mixed"}
 RULES = ("heedful", "before")
@@ -18,7 +18,8 @@ RULES = ("heedful", "before")
 
 def read_answers(path: Path) -> list[CaseAnswers]:
     """The answers that a calibration kept."""
-    return [CaseAnswers(**one) for one in json.loads(path.read_text("utf-8"))]
+    found = [CaseAnswers(**one) for one in json.loads(path.read_text("utf-8"))]
+    return with_tau_answers(found)
 
 
 def count_marks(found: Sequence[CaseAnswers], rule: str) -> str:
@@ -86,6 +87,21 @@ where it is answered.
 ## By family
 """
 KINDS = """
+Nothing in the rule is fitted to data, so leaving a family out while fitting would be vacuous. The
+kinds were written and proved by people who had not seen the rule, and committed before it was run
+on them.
+
+- The **first run** (seed 101, 114 cases), with the rule as it had been drafted, was right in 98.0 %
+  of 101 decided cases (99 of 101 kinds) and left 11 of 104 unmixed cases undecided. *Used* was
+  refuted for two saturated kinds whose influential words all say the same, and controls failed
+  where many words have equal influence.
+- After it three things were changed by argument: *used* is refuted only where no weights on any
+  words matter; the largest influence is taken without noise; and the pilot draws orders until the
+  controls would hold. A second run (seed 303, 228 cases) was right in 98.6 % of 216, wrong on three
+  cases of two mixed kinds that no split at hand divides.
+- For such mixtures the test of the dispersion of `order` between texts was added. The figures on
+  this page are those of the run after it, on new draws.
+
 ## By kind
 """
 

@@ -8,7 +8,7 @@ import pytest
 
 from heedful.core.records import MeasureKey, MissingMeasure
 from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.verdict.estimate import measure_dataset
+from heedful.pipeline.verdict.estimate import estimate_all, measure_dataset
 from heedful.pipeline.verdict.reach_verdict import reach_verdict
 from heedful.results.text_ids import TextIds
 from support.check_powers import WHERE
@@ -134,18 +134,19 @@ def test_level_and_seed_are_those_of_the_plan():
     assert found(permutation(), replace(PLAN, seed=1)).estimates["median_tvd"] != wide
 
 
-def test_epsilon_is_that_of_the_plan_with_and_without_the_adversarial_check():
+@pytest.mark.parametrize("epsilon", [0.05, 0.3])
+def test_epsilon_is_that_of_the_plan_with_and_without_the_adversarial_check(epsilon):
     columns = permutation(median_tvd=np.full(6, 0.2))
-    assert found(columns).answer == "supports"  # 0.05 by default
     adversarial = dict.fromkeys(
         ("epsilon_max_jsd", "certified_jsd", "bound_jsd", "of_bound", "output_tvd"), np.zeros(6)
     )
     more = columns_of(PREDICTED, {"adversarial": adversarial}).values
     both = replace(columns, values={**columns.values, **more})
-    for epsilon, answer in ((0.05, "supports"), (0.3, "refutes")):
-        alone = replace(PLAN, epsilon=epsilon)
-        assert found(columns, alone).answer == answer
-        assert found(both, replace(alone, checks=("permutation", "adversarial"))).answer == answer
+    alone = replace(PLAN, epsilon=epsilon)
+    side = "more" if epsilon < 0.2 else "less"
+    assert f"{side} than the {epsilon:g} that counts" in found(columns, alone).why
+    together = replace(alone, checks=("permutation", "adversarial"))
+    assert f"{side} than the {epsilon:g} that counts" in found(both, together).why
 
 
 TAUS = (
@@ -168,25 +169,15 @@ def agreement(attention, control, reference):
     return columns_of(["a"] * len(attention), {"agreement": values})
 
 
-def test_the_degree_is_the_place_between_control_and_reference():
-    verdict = concluded(RANKS, agreement([0.2] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"])
-    assert verdict.degree.of == "agreement"
-    assert verdict.degree.estimate.value == pytest.approx(0.25)
-    assert verdict.degree.estimate.n == 4
-    assert verdict.answer == "unfaithful"
-    high = concluded(RANKS, agreement([0.7] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"])
-    assert high.degree.estimate.value == pytest.approx(0.875)
-    assert high.answer == "faithful"
-
-
-def test_the_degree_counts_instances_where_all_three_exist():
+def test_agreement_has_a_place_between_control_and_reference():
     columns = agreement([0.2, 0.4, nan, 9.0], [0.0, 0.0, 0.0, nan], [0.8, 0.4, 0.8, 0.8])
-    degree = concluded(RANKS, columns, ["a", "b"]).degree.estimate
-    assert degree.value == pytest.approx((0.2 + 0.4) / (0.8 + 0.4))
-    assert degree.n == 2
+    place = estimate_all(RANKS, columns, missing={}, labels=["a", "b"]).place("agreement").place
+    assert place.value == pytest.approx((0.2 + 0.4) / (0.8 + 0.4))
+    assert place.n == 2
+    assert concluded(RANKS, columns, ["a", "b"]).degree is None
 
 
-def test_without_agreement_there_is_no_degree():
+def test_without_influence_there_is_no_degree():
     assert concluded(PLAN, permutation(), ["bad", "good"]).degree is None
 
 

@@ -22,6 +22,7 @@ from heedful.methods import methods
 from heedful.numerics.stats.resampled_sums import interval_of, resample_sums
 from heedful.results.tables import MeasurementColumns, TextValues
 
+ATTENTION = "attention"
 COVERED = 0.95  # of the texts: a method that ranks only some is not compared on all
 
 
@@ -54,25 +55,30 @@ class InfluenceSummary:
     def flips(self) -> Flips:
         """In which share of the texts the prediction changes without a fifth of the words."""
         read = self.reader.values
-        attention, random = read("flip_top", "attention"), read("flip_top", RANDOM)
+        attention, random = read("flip_top", ATTENTION), read("flip_top", RANDOM)
         best_set = read("flip_top", None, BEST_SET)
-        best = self._best_flipping()
+        best, own = self._best_flipping(), self._mean(attention)
+        reported = own if best == ATTENTION else self._mean(self._reported(best)) if best else None
         return Flips(
-            self._mean(attention),
+            own,
             self._mean(random),
             self._mean(attention - random),
             self._mean(best_set),
-            None if best is None else MethodEstimate(best, self._mean(self._reported(best))),
+            None if best is None or reported is None else MethodEstimate(best, reported),
         )
 
     def _reported(self, method: str) -> TextValues:
         return np.where(self._half(1), self.reader.values("flip_top", method), np.nan)
 
     def _best_flipping(self) -> str | None:
-        """The method without whose top words most predictions change, on one half of the texts."""
+        """The method without whose top words most predictions change, on one half of the texts.
+
+        Attention itself may be it.
+        """
+        others = [*self._candidates()]
         chosen = {
             name: float(np.nanmean(self.reader.values("flip_top", name)[self._half(0)]))
-            for name in self._candidates()
+            for name in (*others, *([ATTENTION] if others else []))
         }
         return max(chosen, key=lambda name: chosen[name], default=None)
 
@@ -83,7 +89,7 @@ class InfluenceSummary:
         if best is None:
             return None
         n = int(self._half(1).sum())
-        own, attention = self._order(best, 1), self._order("attention", 1)
+        own, attention = self._order(best, 1), self._order(ATTENTION, 1)
         gain = self._estimate(lambda sums: own(sums) - attention(sums), n)
         return BetterMethod(best, self._estimate(own, n)) if gain.low > 0 else None
 
@@ -95,7 +101,7 @@ class InfluenceSummary:
         for name in methods_of(self.reader.columns):
             known = ~np.isnan(self.reader.values("order_sum", name))
             covers = all(known[half].mean() >= COVERED for half in halves)
-            other = name != "attention" and method_kind(name) != "control"
+            other = name != ATTENTION and method_kind(name) != "control"
             if other and covers and not is_kin(name):
                 yield name
 

@@ -44,7 +44,7 @@ class StudentisedDraws:
 
     def interval(self, level: float) -> Interval:
         """The interval; NaN where more than 5 % of the draws are undefined."""
-        defined = ~np.isnan(self.draws)
+        defined = np.isfinite(self.draws) & np.isfinite(self.errors)
         few = defined.sum() < (1 - MAX_UNDEFINED_SHARE) * len(defined)
         if few or self.count < 2 or not np.isfinite(self.value):
             return NO_INTERVAL
@@ -62,7 +62,7 @@ class StudentisedDraws:
     def _cautious(self, level: float) -> Interval:
         """The wider ends of Student's interval and the percentiles, where errors are often 0."""
         wide = float(expanded_level(level, np.array([self.count]))[0])
-        draws = self.draws[~np.isnan(self.draws)]
+        draws = self.draws[np.isfinite(self.draws)]
         low, high = np.quantile(draws, ((1 - wide) / 2, (1 + wide) / 2))
         half = float(t.ppf((1 + level) / 2, self.count - 1)) * self.error
         if np.isnan(half):
