@@ -3,6 +3,7 @@
 from heedful.planted.influence.families import classes as classes
 from heedful.planted.influence.families import encoders as encoders
 from heedful.planted.influence.families import heads as heads
+from heedful.planted.influence.families import held_out as held_out
 from heedful.planted.influence.families import interaction as interaction
 from heedful.planted.influence.families import lengths as lengths
 from heedful.planted.influence.families import mixtures as mixtures
