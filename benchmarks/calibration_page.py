@@ -99,8 +99,11 @@ on them.
   words matter; the largest influence is taken without noise; and the pilot draws orders until the
   controls would hold. A second run (seed 303, 228 cases) was right in 98.6 % of 216, wrong on three
   cases of two mixed kinds that no split at hand divides.
-- For such mixtures the test of the dispersion of `order` between texts was added. The figures on
-  this page are those of the run after it, on new draws.
+- For such mixtures the test of the dispersion of `order` between texts was added. The figures above
+  are those of the run after it, on new draws (seed 404).
+- Then a family was written for the purpose by somebody who had not seen the rule (`held-out`, 14
+  kinds; seed 505, 42 cases): right in 100 % of 39 decided cases (13 of 13 kinds [0.75, 1.00]), 0 of
+  36 unmixed cases undecided; the rule before 80.5 % of 41. Nothing was changed after it.
 
 ## By kind
 """

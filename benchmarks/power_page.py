@@ -111,7 +111,8 @@ cores:
 
 Nothing is fitted, so leaving a family out while fitting would be vacuous. The
 [first run](verdict-failures.md#all-rules), before the rule had seen any kind, was right in 98.0 %
-of 101 decided. [Every kind](verdict-failures.md#by-kind) has its own line.
+of 101 decided, and the last, on a family of 14 kinds written after the rule, in 100 % of 39.
+[Every kind](verdict-failures.md#by-kind) has its own line.
 
 ## Titration: known doses on real models
 
