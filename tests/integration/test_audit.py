@@ -58,6 +58,7 @@ def test_same_plan_same_bytes(tmp_path):
 QUICK = {"adversarial": {"steps": 5}}
 BOTH = ("gradient", "leave_one_out")
 PROMISED = {
+    "influence": {"reliability", "top_set_gap", "dispersion", "leverage_top", "leverage_words"},
     "agreement": {
         *(f"{kind}_{one}" for kind in ("tau", "top1", "significant") for one in BOTH),
         *(f"significant_{one}_bh" for one in BOTH),
@@ -273,7 +274,9 @@ def test_a_decoder_that_hears_nothing_is_an_error_not_a_zero():
 
 
 def test_no_check_has_a_vote_on_a_kind_of_model_whose_power_was_not_measured():
-    inner, chosen = subjects.subject(), {"checks": ["agreement", "adversarial"]}
+    few = {"adversarial": {"steps": 20}}
+    inner = subjects.subject()
+    chosen = {"checks": ["agreement", "adversarial"], "settings": few}
     other = subjects.Adapter(inner)
     known, unknown = (heedful.audit(s, rows(40), **chosen).verdict for s in (inner, other))
     assert known.checks["adversarial"].answer in ("supports", "refutes")

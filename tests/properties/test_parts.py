@@ -34,7 +34,9 @@ QUICK |= {"plausibility": {"share": 0.3}}  # audits take it from the data
 QUICK |= {"influence": {"orders": 4}}  # audits take as many as a pilot finds
 QUICK |= {"lime": {"samples": 64}, "kernel_shap": {"samples": 64}}  # so few that they are drawn
 WHEN_ASKED = {  # of all texts, of methods that were asked for, of a transformer or language model
-    "influence": ("reliability", "top_set_gap", "share", "share_below", "order_gain"),
+    "influence": (
+        *("reliability", "dispersion", "top_set_gap", "share", "share_below", "order_gain"),
+    ),
     "permutation": ("median_tvd_all_keys", "median_tvd_random_rows"),
     "adversarial": ("nullspace_jsd", "tokens_per_dimension"),
     "mechanism": ("tau_unrolled",),
