@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo demo-transformer test slow bench studies calibration clean
+.PHONY: demo demo-transformer test slow bench studies calibration peers clean
 
 demo: $(VENV)/.demo
 	$(BIN)/heedful demo
@@ -27,6 +27,7 @@ slow: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.transformer
+	$(BIN)/python -m benchmarks.influence
 	$(BIN)/python -m benchmarks.methods
 	$(BIN)/python -m benchmarks.faithfulness
 
@@ -39,6 +40,21 @@ SEED ?= 1
 calibration: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.calibration --seed $(SEED)
 	$(BIN)/python -m benchmarks.intervals
+
+# Explanations by other libraries beside ours, on the planted kinds: make peers ARGS="--json"
+PEERS := .venv-peers
+peers: $(PEERS)/.installed
+	@$(PEERS)/bin/python -m benchmarks.peers $(ARGS)
+
+# In an environment of its own, so that no library holds back what the others are tested with
+$(PEERS)/.installed: pyproject.toml constraints.txt | $(PEERS)/bin/python
+	$(PEERS)/bin/python -m pip install --quiet -c constraints.txt -e '.[transformers]' captum shap lime
+	$(PEERS)/bin/python -m pip install --quiet -c constraints.txt inseq \
+		|| echo "inseq does not install here; the table says so and goes on without it"
+	touch $@
+
+$(PEERS)/bin/python:
+	$(PYTHON) -m venv $(PEERS)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) -e '.[samples]'
@@ -57,4 +73,4 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 clean:
-	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

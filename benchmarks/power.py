@@ -1,9 +1,9 @@
-"""Measure the power of every check over the planted benchmark, and write the table.
+"""Measure the power of the checks on *exclusive* over planted models, and write the table.
 
 python -m benchmarks.power [--seed N] [--out src/heedful/pipeline/verdict/power.json]
 
-Takes about half an hour on two cores. Rows of other checks and architectures are kept as they are;
-`python -m benchmarks.power_trained` measures those that need retraining.
+Rows of other checks and architectures are kept as they are: `python -m benchmarks.power_trained`
+measures those that need retraining, `python -m benchmarks.calibration --write-power` `influence`.
 """
 
 import argparse

@@ -203,7 +203,7 @@ def test_nothing_sticks_out_of_a_narrow_window(opened, width):
 
 def test_without_javascript_the_verdict_and_the_tables_are_there(opened):
     page = opened(java_script_enabled=False)
-    assert page.get_by_role("heading", name="Not faithful").is_visible()
+    assert page.get_by_role("heading", name="Attention does not explain this model.").is_visible()
     for one in ("#checks table", "#slices table", "figure svg", "#limits li"):
         assert page.locator(one).first.is_visible()
     assert page.locator("noscript p").is_visible()

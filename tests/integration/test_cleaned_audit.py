@@ -60,6 +60,8 @@ def test_train_and_audit_by_the_command_line(run, trees, tmp_path, monkeypatch):
              "--checks", "agreement")  # fmt: skip
     code, out, _ = run(*asked, "--cleaning", SST)
     assert code == 0
+    code, out, _ = run("report", tmp_path / "run", "--details")
+    assert code == 0
     flat = " ".join(out.replace("│", " ").split())
     assert f"cleaned as {SST}" in flat
     assert "4 of 5 words or fewer" in flat

@@ -44,7 +44,10 @@ def test_audit_prints_the_card_and_continues(run, trained, tmp_path):
     code, out, err = run(*words)
     assert (code, err) == (0, "")
     assert "Does attention explain" in out
-    assert "tau_gradient_leave_one_out" in out
+    assert "tau_gradient_leave_one_out" not in out
+    code, details, err = run("report", tmp_path / "run", "--details")
+    assert (code, err) == (0, "")
+    assert "tau_gradient_leave_one_out" in details
     before = (tmp_path / "run/verdict.json").read_bytes()
     assert run(*words)[0] == 0
     assert (tmp_path / "run/verdict.json").read_bytes() == before

@@ -31,8 +31,10 @@ def runs(tmp_path_factory):
         hand_built_subjects.build("inert-random"),
     )
     rows = [{"text": one.text, "label": one.label} for one in draw_texts(honest, 60)]
-    settings = {"checks": ("agreement", "permutation"), "resamples": 200}
-    faithful = {**settings, "checks": ("agreement", "faithfulness", "permutation")}
+    names = ("influence", "agreement", "permutation")
+    few = {"influence": {"methods": ("attention",), "costly_texts": 20}}
+    settings = {"checks": names, "settings": few, "resamples": 200}
+    faithful = {**settings, "checks": (*names, "faithfulness")}
     return (
         heedful.audit(honest, rows, out=out / "honest", **faithful).folder,
         heedful.audit(inert, rows, out=out / "inert", **settings).folder,

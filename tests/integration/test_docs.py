@@ -139,6 +139,7 @@ def test_every_check_and_measure_is_documented():
         ("docs/report.md", 6),
         ("docs/data.md", 4),
         ("docs/diffmask.md", 3),
+        ("docs/benchmark.md", 4),
     ],
 )
 def test_pages_name_commands_and_options_that_exist(page, least):

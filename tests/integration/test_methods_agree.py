@@ -53,6 +53,7 @@ def test_all_methods_from_the_command_line(files, run, tmp_path, caplog):
     left_out = [one for one in caplog.messages if "is left out of all methods" in one]
     assert len(left_out) == 1  # diffmask, which nothing was trained for
     assert "diffmask" not in (out / "plan.toml").read_text()
+    _, told, _ = run("report", out, "--details")
     assert "the report has every pair of methods" in " ".join(told.replace("│", " ").split())
     check = json.loads((out / "verdict.json").read_text())["checks"]["agreement"]
     assert [(one["measure"], one["method"]) for one in check["missing"]] == [
@@ -102,7 +103,7 @@ def test_methods_reach_faithfulness(files, run, tmp_path, checks):
     [
         (("--methods", "rolout"), "No method is named 'rolout'. Did you mean 'rollout'?"),
         (("--methods", "random", "--plan", "PLAN"), "lime.samples was set, but lime is not among"),
-        (("--plan", "PLAN"), "no check uses methods; give --methods"),
+        (("--plan", "PLAN", "--checks", "permutation"), "no check uses methods; give --methods"),
         (("--checks", "permutation", "--methods", "all"), "not among the checks"),
     ],
 )

@@ -11,7 +11,6 @@ from heedful.checks.faithfulness.soft_erasure import SoftErasureMetrics
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.stats.bootstrap import estimate_means
-from heedful.pipeline.verdict.check_power import AuditSetting, powers_for
 from heedful.planted.hand_built import draw_texts, hand_built_subjects
 
 # truth by construction: claim → answer
@@ -21,50 +20,32 @@ TRUTH = {
     "inert-random": {"used": "refuted", "ranks": "refuted"},
     "inert-proportional": {"used": "refuted", "ranks": "supported"},
 }
-VOTES = {"supported": "supports", "refuted": "refutes"}
-KNOWN = powers_for(AuditSetting("recurrent", 20.0, 200))
-VOTING = {
-    spec.name: spec.claim
-    for spec in checks.specs()
-    if spec.claim in ("used", "ranks")
-    and any(vote.claim == spec.claim for vote in spec.votes)
-    and KNOWN.of(spec.claim, spec.name).weight
+ANSWERS = {  # attention must rank words and be used
+    "honest-peaked": "faithful",
+    "honest-graded": "faithful",
+    "inert-random": "unfaithful",
+    "inert-proportional": "unfaithful",
 }
 
 
 def test_every_planted_kind_has_its_truth():
-    assert set(TRUTH) == set(hand_built_subjects)
-    assert VOTING == {"permutation": "used", "agreement": "ranks"}
+    assert set(TRUTH) == set(ANSWERS) == set(hand_built_subjects)
 
 
 @pytest.mark.parametrize("kind", TRUTH)
-@pytest.mark.parametrize("check", VOTING)
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_planted_subjects_get_their_verdict(kind, check, seed):
+@pytest.mark.parametrize("seed", [0, 1])
+def test_planted_subjects_get_their_verdict(kind, seed):
     subject = hand_built_subjects.build(kind) if seed == 0 else hand_built_subjects[kind](seed=seed)
     rows = [
         {"text": one.text, "label": subject.labels[one.label]}
-        for one in draw_texts(subject, 200, seed=seed)
+        for one in draw_texts(subject, 100, seed=seed)
     ]
-    verdict = heedful.audit(subject, rows, checks=[check], seed=seed).verdict
-    assert verdict.checks[check].answer == VOTES[TRUTH[kind][VOTING[check]]]
-    assert verdict.claims[VOTING[check]].answer == TRUTH[kind][VOTING[check]]
-
-
-def test_the_answer_follows_ranks():
-    answers = {}
-    for kind in TRUTH:
-        subject = hand_built_subjects.build(kind)
-        rows = [
-            {"text": e.text, "label": subject.labels[e.label]} for e in draw_texts(subject, 100)
-        ]
-        answers[kind] = heedful.audit(subject, rows, checks=["agreement"]).verdict.answer
-    assert answers == {
-        "honest-peaked": "faithful",
-        "honest-graded": "faithful",
-        "inert-random": "unfaithful",
-        "inert-proportional": "faithful",
-    }
+    settings = {"influence": {"methods": ["attention"]}}
+    verdict = heedful.audit(
+        subject, rows, checks=["influence"], settings=settings, seed=seed
+    ).verdict
+    assert {claim: verdict.claims[claim].answer for claim in TRUTH[kind]} == TRUTH[kind]
+    assert verdict.answer == ANSWERS[kind]
 
 
 def erasure(kind, seed=0):

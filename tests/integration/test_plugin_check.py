@@ -60,7 +60,8 @@ def test_its_records_are_keyed_and_described(runs):
 
 
 def test_the_card_shows_its_measures_and_sentence(runs):
-    _, card = runs
+    folder, _ = runs
+    card = run("report", "first", "--details", cwd=folder)
     assert "spread" in card
     assert "evenness" in card
 

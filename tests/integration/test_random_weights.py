@@ -130,7 +130,7 @@ def test_labels_that_taught_nothing_leave_what_reads_no_model(early):
 
 def card_text(run):
     console = Console(record=True, width=120, file=io.StringIO())
-    print_card(run.verdict, run.manifest, console=console)
+    print_card(run.verdict, run.manifest, details=True, console=console)
     return console.export_text()
 
 

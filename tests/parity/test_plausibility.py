@@ -245,11 +245,11 @@ def test_the_share_of_the_data_is_the_mean_of_those_that_have_one():
         Example(2, "a b", 0, rationale=()),
         Example(3, "a b", 0),
     ]
-    check = checks.build("plausibility")
-    assert check.fitted(rows).share == pytest.approx((1 / 4 + 1 / 2) / 2)
-    assert check.fitted(rows[2:]) == check
+    check, one = checks.build("plausibility"), subject("bilstm")
+    assert check.fitted(rows, one).share == pytest.approx((1 / 4 + 1 / 2) / 2)
+    assert check.fitted(rows[2:], one) == check
     given_one = checks.build("plausibility", share=0.1)
-    assert given_one.fitted(rows) is given_one
+    assert given_one.fitted(rows, one) is given_one
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,12 @@ PARTS = [
 ]
 QUICK = {"adversarial": {"steps": 20}, "leverage": {"rounds": 5}}  # promises hold for these too
 QUICK |= {"plausibility": {"share": 0.3}}  # audits take it from the data
+QUICK |= {"influence": {"orders": 4}}  # audits take as many as a pilot finds
 QUICK |= {"lime": {"samples": 64}, "kernel_shap": {"samples": 64}}  # so few that they are drawn
-WHEN_ASKED = {  # of methods that were asked for, of a transformer, of a language model
+WHEN_ASKED = {  # of all texts, of methods that were asked for, of a transformer or language model
+    "influence": (
+        *("reliability", "dispersion", "top_set_gap", "share", "share_below", "order_gain"),
+    ),
     "permutation": ("median_tvd_all_keys", "median_tvd_random_rows"),
     "adversarial": ("nullspace_jsd", "tokens_per_dimension"),
     "mechanism": ("tau_unrolled",),
@@ -306,8 +310,8 @@ def test_equal_settings_are_equal_parts(room, name):
     for key, value in written.items():
         assert type(part).__dataclass_params__.frozen
         if isinstance(value, int | float):
-            twice = value * 2 or type(value)(1)  # twice nothing is nothing
-            other = not value if isinstance(value, bool) else twice
+            most = value / 2 if isinstance(value, float) else value * 2  # shares end at 1
+            other = not value if isinstance(value, bool) else most or type(value)(1)
             assert registry.build(name, **{**written, key: other}) != part
 
 

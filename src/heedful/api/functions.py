@@ -68,17 +68,19 @@ def audit(
 ) -> Run:
     """Audit a model on data and return the run; a run interrupted in `out` is continued.
 
-    `settings` are those of `heedful.Plan` (limit, seed, split, max_batch_tokens, …). A plan given
-    whole is followed as it is. Without `out` the run is in a temporary folder, removed when the
-    run is no longer in use, or at exit: `Run.save` copies it, `Run.report(path)` writes elsewhere.
+    `settings` are those of `heedful.Plan` (limit, seed, split, max_batch_tokens, …);
+    `cluster="document"` names a column of ids of texts that are drawn together. A plan given whole
+    is followed as it is. Without `out` the run is in a temporary folder, removed when the run is no
+    longer in use, or at exit: `Run.save` copies it, `Run.report(path)` writes elsewhere.
     Checks that retrain models use `train` and `dev`, or the splits of that name that the data has;
     `announce` is called with a line on what that will cost.
     """
     chosen = plan.subject if plan else settings.get("subject", {})
     subject = load(model, **chosen)
     if plan is None:
-        if isinstance(data, Dataset):  # which says itself how it was cleaned
+        if isinstance(data, Dataset):  # which says itself how it was cleaned, and what is a cluster
             settings.setdefault("cleaning", data.cleaning)
+            settings.setdefault("cluster", data.cluster)
         plan = Plan(_name(model, subject), _data_name(data), checks=tuple(checks), **settings)
     elif checks or settings:
         raise ConfigError("Give a plan or settings, not both; dataclasses.replace changes a plan.")
@@ -90,6 +92,7 @@ def audit(
         limit=plan.limit,
         labelled=getattr(subject, "labelled", True),
         cleaning=plan.cleaning,
+        cluster=plan.cluster,
     )
     known = subject.labels if getattr(subject, "labelled", True) else ()  # a next token has none
     training = read_training_data(data, plan, known, train=train, dev=dev)

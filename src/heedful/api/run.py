@@ -43,9 +43,9 @@ class Run:
         frame: pd.DataFrame = RunFolder(self.folder).measurements().whole().to_pandas()
         return frame
 
-    def show(self) -> None:
-        """Print the verdict card."""
-        print_card(self.verdict, self.manifest)
+    def show(self, *, details: bool = False) -> None:
+        """Print the verdict on one screen; with `details`, also the estimates of every check."""
+        print_card(self.verdict, self.manifest, details=details)
 
     @property
     def records(self) -> RunRecords:

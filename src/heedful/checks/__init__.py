@@ -7,6 +7,7 @@ from heedful.checks.attention.identifiability.spec import SPEC as IDENTIFIABILIT
 from heedful.checks.attention.mechanism.spec import SPEC as MECHANISM
 from heedful.checks.attention.permutation.spec import SPEC as PERMUTATION
 from heedful.checks.faithfulness.spec import SPEC as FAITHFULNESS
+from heedful.checks.influence.spec import SPEC as INFLUENCE
 from heedful.checks.registry import checks, default_checks
 from heedful.checks.retraining.adversary.spec import SPEC as ADVERSARY
 from heedful.checks.retraining.deception.spec import SPEC as DECEPTION
@@ -21,7 +22,7 @@ from heedful.checks.sanity.randomisation.spec import SPEC as RANDOMISATION
 from heedful.checks.spec import CheckSpec, Measure
 
 BUILT_IN = (  # in the order in which they run and are shown
-    *(AGREEMENT, PERMUTATION, ADVERSARIAL, MECHANISM, ERASURE, FAITHFULNESS),
+    *(INFLUENCE, AGREEMENT, PERMUTATION, ADVERSARIAL, MECHANISM, ERASURE, FAITHFULNESS),
     *(PLAUSIBILITY, RANDOMISATION, IDENTIFIABILITY),
     *(NECESSITY, SEEDS, GUIDE, ADVERSARY, DECEPTION, LABELS, ROAR, OFF_MANIFOLD),
 )

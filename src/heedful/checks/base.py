@@ -4,15 +4,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 from jaxtyping import Bool, Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.core.errors import ConfigError
-from heedful.core.records import Measurement, MissingMeasure, Series
+from heedful.core.records import EstimateRow, Measurement, MissingMeasure, Series
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
+from heedful.models.protocols import Subject
 from heedful.numerics.tensor.ranking import dense_ranks, kendall
-from heedful.results.tables import TextValues
+from heedful.results.tables import MeasurementColumns, TextValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,56 @@ class NeedsAllTexts(Protocol):
 class FitsData(Protocol):
     """A check with a setting that depends on the data and is found before the work begins."""
 
-    def fitted(self, examples: Iterable[Example]) -> Any:
-        """The same check with the setting taken from the data, where it is not given."""
+    def fitted(self, examples: Iterable[Example], subject: Subject) -> Any:
+        """The same check with the setting taken from data and model, where it is not given."""
+        ...
+
+
+@runtime_checkable
+class DescribesCost(Protocol):
+    """A check whose cost is said before the work begins."""
+
+    def describe_cost(self, texts: int) -> str:
+        """One line on what so many texts will take."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class TextGroup:
+    """The texts that some estimates are about: all, those of one predicted class, or a slice."""
+
+    texts: NDArray[np.bool_]
+    predicted: str | None = None
+    slice: str | None = None
+
+
+@runtime_checkable
+class Resampling(Protocol):
+    """How the texts of an audit are resampled; `clusters` has an id per text."""
+
+    @property
+    def resamples(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def level(self) -> float: ...
+    @property
+    def clusters(self) -> NDArray[Any] | None: ...
+
+
+@runtime_checkable
+class MakesEstimates(Protocol):
+    """A check with estimates that are more than means of its measures: ratios of sums, say."""
+
+    def estimate(
+        self,
+        columns: MeasurementColumns,
+        resampling: Resampling,
+        groups: Sequence[TextGroup],
+        *,
+        epsilon: float,
+    ) -> tuple[EstimateRow, ...]:
+        """Further rows of estimates, computed from the columns of all texts."""
         ...
 
 
@@ -66,7 +117,11 @@ class HasSignificanceTests(Protocol):
     def test(
         self, columns: Mapping[Series, TextValues], *, resamples: int, seed: int
     ) -> dict[Series, float]:
-        """p-values, corrected for their number."""
+        """p-values, corrected for their number.
+
+        A column has one value for each text that is drawn on its own, and the sum of those that are
+        drawn together, such as copies.
+        """
         ...
 
 

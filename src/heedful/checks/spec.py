@@ -190,6 +190,9 @@ class CheckSpec:
         figures: Makes its figures.
         summary: A sentence on the card that sums up the measures of `summed_up`, which are not
             listed there; empty where they were not taken.
+        published: Statistics of the papers that stand beside the answer, with their names there.
+        splits: Divisions of the texts that the check makes and shows itself, beside the slices of
+            the audit.
     """
 
     name: str
@@ -214,6 +217,8 @@ class CheckSpec:
     figures: "Callable[[RunRecords], Sequence[FigureData]] | None" = None
     summary: Callable[[CheckResult], str] | None = None
     summed_up: tuple[str, ...] = ()
+    published: Mapping[str, str] = field(default_factory=dict)
+    splits: tuple[str, ...] = ()
 
     def load(self) -> Any:
         """The class of the check; its module is imported on first use."""
@@ -312,11 +317,6 @@ def rules_by_place(check: str, describe: Callable[[CheckResult], str]) -> tuple[
             lambda e: e.place(check).place, halfway, above=why, below=why, around=why
         ),
     )
-
-
-def vote_by_place(check: str, source: str, rules: tuple[VoteRule, ...]) -> ClaimVote:
-    """The vote on *ranks* of a check that places attention, with the line at the middle."""
-    return ClaimVote("ranks", source, lambda e: e.place(check).place, halfway, rules)
 
 
 def defined_by_method(result: CheckResult, measure: str) -> dict[str, Estimate]:

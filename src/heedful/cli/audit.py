@@ -1,8 +1,10 @@
 """`heedful audit`: audit the attention of a model."""
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +13,7 @@ from typer import Option
 from heedful.cli.options import (
     CleaningOption,
     DataArgument,
+    DetailsOption,
     FieldsOption,
     LimitOption,
     MinWordsOption,
@@ -47,6 +50,13 @@ def audit(
     fields: FieldsOption = None,
     cleaning: CleaningOption = None,
     limit: LimitOption = None,
+    cluster: Annotated[
+        str | None,
+        Option(
+            metavar="COLUMN",
+            help="Draw texts with the same id here together: sentences of one document.",
+        ),
+    ] = None,
     seed: Annotated[int | None, Option(help="Seed of all random numbers.")] = None,
     min_words: MinWordsOption = None,
     max_batch_tokens: Annotated[
@@ -69,6 +79,7 @@ def audit(
     ] = False,
     engine: Annotated[str, Option(help="Where jobs run.")] = "local",
     require: Annotated[str | None, Option(help="Exit with 1 unless this is the verdict.")] = None,
+    details: DetailsOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Audit MODEL on DATA: run the checks, write the run folder, print the verdict."""
@@ -81,6 +92,7 @@ def audit(
         "cleaning": cleaning,
         "checks": split_names(checks) or None,
         "limit": limit,
+        "cluster": cluster,
         "seed": seed,
         "min_words": min_words,
         "max_batch_tokens": max_batch_tokens,
@@ -94,12 +106,13 @@ def audit(
     }
     given["retraining"] = {name: one for name, one in retraining.items() if one is not None}
     complete = _plan(model, data, plan, given, fields=fields, methods=split_names(methods))
-    run = audit_and_print(complete.quick() if quick else complete, out, quiet=quiet)
+    chosen = complete.quick() if quick else complete
+    run = audit_and_print(chosen, out, details=details, quiet=quiet)
     if require is not None and run.verdict.answer != require:
         raise typer.Exit(1)
 
 
-def audit_and_print(plan: "Plan", out: Path, *, quiet: bool) -> "Run":
+def audit_and_print(plan: "Plan", out: Path, *, details: bool = False, quiet: bool) -> "Run":
     """Run a plan with a progress bar and print the verdict card."""
     from heedful.api.functions import audit as audit_model
     from heedful.pipeline.plan.method_settings import describe_method_cost
@@ -107,14 +120,16 @@ def audit_and_print(plan: "Plan", out: Path, *, quiet: bool) -> "Run":
     if not quiet and (message := describe_method_cost(plan.methods)):
         typer.echo(message, err=True)
     with progress_bar("audit", quiet=quiet) as progress:
-        announce = (lambda _: None) if quiet else partial(typer.echo, err=True)
+        attended = not quiet and sys.stderr.isatty()
+        announce = partial(typer.echo, err=True) if attended else (lambda _: None)
         run = audit_model(
             plan.model, plan.data, plan=plan, out=out, progress=progress, announce=announce
         )
     written = _write_report(run)
     if not quiet:
-        run.show()
-        typer.echo(f"Run: {out}\nReport: {written}")
+        run.show(details=details)
+        more = "" if details else f" (details: heedful report {quote(str(out))} --details)"
+        typer.echo(f"Run: {out}{more}\nReport: {written}")
     return run
 
 

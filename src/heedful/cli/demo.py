@@ -7,7 +7,7 @@ import typer
 from typer import Option
 
 from heedful.cli.audit import audit_and_print
-from heedful.cli.options import QuietOption
+from heedful.cli.options import DetailsOption, QuietOption
 from heedful.cli.train import train_and_save
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def demo(
     transformer: Annotated[
         bool, Option("--transformer", help="Fine-tune MiniLM instead of a BiLSTM.")
     ] = False,
+    details: DetailsOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Train a small attention model on movie reviews, audit it, print the verdict."""
@@ -35,7 +36,9 @@ def demo(
     if not transformer:
         message = "Training a BiLSTM with additive attention on 6 800 movie-review sentences …"
         recipe = Recipe(embeddings="glove", min_words=MIN_WORDS)
-        _train_and_audit(out or Path("runs/demo"), recipe, message=None if quiet else message)
+        _train_and_audit(
+            out or Path("runs/demo"), recipe, message=None if quiet else message, details=details
+        )
         return
     from heedful.models.transformer.new_classifier import MINILM
     from heedful.training.recipe import FineTuning
@@ -43,7 +46,9 @@ def demo(
     folder = out or Path("runs/demo-transformer")
     message = f"Fine-tuning MiniLM on {TRAIN_LIMIT} movie-review sentences …"
     tuning, few = FineTuning(MINILM, epochs=2), (TRAIN_LIMIT, AUDIT_LIMIT)
-    _train_and_audit(folder, tuning, message=None if quiet else message, limits=few)
+    _train_and_audit(
+        folder, tuning, message=None if quiet else message, details=details, limits=few
+    )
 
 
 def _train_and_audit(
@@ -51,6 +56,7 @@ def _train_and_audit(
     recipe: "Recipe | FineTuning",
     *,
     message: str | None,
+    details: bool,
     limits: tuple[int | None, int | None] = (None, None),
 ) -> None:
     """Train a model unless it exists, then audit it; print nothing if `message` is None."""
@@ -64,6 +70,6 @@ def _train_and_audit(
     if not trained:
         train_and_save(DATA, model, recipe, limit=limits[0], quiet=quiet)
     plan = Plan(str(model), DATA, checks=CHECKS, min_words=MIN_WORDS, limit=limits[1])
-    audit_and_print(plan, out, quiet=quiet)
+    audit_and_print(plan, out, details=details, quiet=quiet)
     if not quiet:
         typer.echo(f'Next: heedful explain {model} "a fine film, but far too long"')

@@ -8,6 +8,7 @@ from typer.exceptions import TyperException
 
 from heedful.cli import (
     audit,
+    benchmark,
     check,
     compare,
     demo,
@@ -45,6 +46,7 @@ app.command("check")(check.check)
 app.command("list")(list_parts.list_parts)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
+app.command("benchmark")(benchmark.benchmark)
 app.command("reproduce")(reproduce.reproduce)
 
 

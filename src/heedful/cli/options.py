@@ -22,6 +22,9 @@ HtmlOption = Annotated[Path | None, Option(help="Write a page that opens offline
 MinWordsOption = Annotated[int | None, Option(min=1, help="Leave out shorter texts.")]
 BatchOption = Annotated[int | None, Option(min=1, help="Batch size. [default: 32]")]
 QuietOption = Annotated[bool, Option("--quiet", help="Print no progress and no card.")]
+DetailsOption = Annotated[
+    bool, Option("--details", help="Print the estimates of every check below the verdict.")
+]
 SeedOption = Annotated[int, Option(help="Seed of all random numbers.")]
 FieldsOption = Annotated[str | None, Option(help="Columns, as text=review,label=stars.")]
 CleaningOption = Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from heedful.cli.options import QuietOption
+from heedful.cli.options import DetailsOption, QuietOption
 
 
 def report(
@@ -18,15 +18,21 @@ def report(
         Path | None, Option(help="Write text and figures for a model card here.")
     ] = None,
     reviewer: Annotated[Path | None, Option(help="Write a page to sign, as .html or .md.")] = None,
+    details: DetailsOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write the report of RUN to RUN/report.html, or the requested files; needs no model."""
+    """Write the report of RUN to RUN/report.html, or the requested files; needs no model.
+
+    With --details alone, print the verdict with the estimates of every check and write nothing.
+    """
     from heedful.api.run import Run
     from heedful.core.atomic_files import write_atomic
 
     found = Run(run)
     written = []
-    if html or not (markdown or figures or card or reviewer):
+    if details:
+        found.show(details=True)
+    if html or not (markdown or figures or card or reviewer or details):
         written.append(found.report(html))
     if markdown:
         write_atomic(markdown, found.markdown())

@@ -1,10 +1,15 @@
 """Compare two or more sides with the first: every measure both have, corrected together."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+import numpy as np
+from jaxtyping import Int64
+
+from heedful.checks.influence.names import NAME as INFLUENCE_CHECK
+from heedful.checks.influence.names import PLACES
 from heedful.comparison.differences import (
     ResamplingSettings,
     degree_difference,
@@ -13,6 +18,7 @@ from heedful.comparison.differences import (
     seeded_difference,
     seeded_keys,
 )
+from heedful.comparison.places import has_places, place_columns, place_differences
 from heedful.comparison.records import (
     CORRECTIONS,
     DEGREE_KEY,
@@ -26,6 +32,7 @@ from heedful.comparison.records import (
 from heedful.comparison.sides import (
     ComparedRun,
     Side,
+    has_mean,
     method_sides,
     note_differences,
     run_sides,
@@ -35,7 +42,6 @@ from heedful.core.errors import ConfigError
 from heedful.core.records import MeasureKey
 from heedful.numerics.stats.bootstrap import RESAMPLES
 from heedful.numerics.stats.multiple_testing import benjamini_hochberg_adjusted, holm_adjusted
-from heedful.results.tables import MeasurementColumns
 
 DRAWS_PER_TEST = 40  # draws for each test of a family: a corrected p can then fall to 1/40
 DATASET_SUFFIX = "_bh"  # ends the names of measures whose value on a text depends on all the others
@@ -104,7 +110,8 @@ def _pair(first: Side, second: Side, draw: ResamplingSettings, pairs: int) -> Si
     plain, by_setting = _keys(first, second)
     whole = [key for key in plain if key.measure.endswith(DATASET_SUFFIX) and pairing.apart]
     plain = [key for key in plain if key not in whole]
-    asked = Counter(key.check for key in by_setting) + Counter({DEGREE_KEY.check: 1 + len(plain)})
+    own = len(PLACES) + len(plain)  # the degree is one of the places
+    asked = Counter(key.check for key in by_setting) + Counter({DEGREE_KEY.check: own})
     seeded = seeded_keys(one, other) & set(plain)
     # p-values of retrained measures come from the resamples themselves
     many = _with_enough_draws(draw, pairs * asked[DEGREE_KEY.check])
@@ -116,10 +123,10 @@ def _pair(first: Side, second: Side, draw: ResamplingSettings, pairs: int) -> Si
     rows = [found[key] for key in (*plain, *by_setting)]
     lacking = _only_one(first, second)
     lacking |= dict.fromkeys(map(str, whole), "it depends on all texts of a run, and these differ")
-    if first.record is not second.record:  # methods of one run share its degree
-        degree, reason = _compare_degrees(first, second, (one, other), draw)
-        rows = [degree, *rows] if degree else rows
-        lacking |= {str(DEGREE_KEY): reason} if reason else {}
+    for key, row, reason in _compare_places(first, second, shared, draw):
+        rows = [*rows, row] if row else rows
+        lacking |= {str(key): reason} if reason else {}
+    rows.sort(key=lambda row: row.key != DEGREE_KEY)
     notes = tuple(note_differences(first.record, second.record))
     return SidePair(first.name, second.name, pairing, tuple(rows), lacking, notes)
 
@@ -128,20 +135,39 @@ def _with_enough_draws(draw: ResamplingSettings, questions: int) -> ResamplingSe
     return replace(draw, permutations=max(draw.resamples, DRAWS_PER_TEST * questions))
 
 
-def _compare_degrees(
-    first: Side,
-    second: Side,
-    columns: tuple[MeasurementColumns, MeasurementColumns],
-    draw: ResamplingSettings,
-) -> tuple[Difference | None, str]:
-    """The difference of the degrees, or why there is none."""
+def _compare_places(
+    first: Side, second: Side, shared: Int64[np.ndarray, "m"], draw: ResamplingSettings
+) -> Iterator[tuple[MeasureKey, Difference | None, str]]:
+    """The differences of the degrees and of the other places, or why there is none."""
+    of_methods = first.record is second.record
+    whole = [side.record.columns for side in (first, second)]
+    one, other = (columns.at(shared) if draw.paired else columns for columns in whole)
     degrees = [side.record.verdict.degree for side in (first, second)]
-    kinds = [one.of for one in degrees if one]
-    if len(set(kinds)) > 1:
-        return None, f"one is a degree of {kinds[0]}, the other of {kinds[1]}"
-    if not all(map(has_degree, columns)):
-        return None, "agreement was not run on both"
-    return degree_difference(*columns, draw)
+    kinds = [degree.of for degree in degrees if degree]
+    if not of_methods and len(set(kinds)) > 1:
+        names = " and ".join(f"{side.name} of {kind}" for side, kind in _kinds(first, second))
+        yield DEGREE_KEY, None, f"their degrees are of different kinds: {names}"
+        return
+    if not of_methods and "order" not in kinds:
+        if all(map(has_degree, (one, other))):
+            yield (DEGREE_KEY, *degree_difference(one, other, draw))
+        else:
+            yield DEGREE_KEY, None, "agreement was not run on both"
+        return
+    methods = (first.name, second.name) if of_methods else ("attention", "attention")
+    keys = {name: MeasureKey(INFLUENCE_CHECK, name) for name in PLACES}
+    if not of_methods:
+        keys = {name: key._replace(method="attention") for name, key in keys.items()}
+        keys["order"] = DEGREE_KEY
+    if all(has_places(columns, method) for columns, method in zip(whole, methods, strict=True)):
+        sides = place_columns(one, methods[0]), place_columns(other, methods[1])
+        yield from place_differences(*sides, keys, draw)
+
+
+def _kinds(first: Side, second: Side) -> Iterator[tuple[Side, str]]:
+    for side in (first, second):
+        degree = side.record.verdict.degree
+        yield side, degree.of if degree else "none"
 
 
 def _keys(first: Side, second: Side) -> tuple[list[MeasureKey], list[MeasureKey]]:
@@ -150,7 +176,10 @@ def _keys(first: Side, second: Side) -> tuple[list[MeasureKey], list[MeasureKey]
     by_setting = [
         key
         for key in first.columns.values
-        if not key._replace(method=None).plain and key.seed is None and key in second.columns.values
+        if not key._replace(method=None).plain
+        and key.seed is None
+        and key in second.columns.values
+        and has_mean(key)
     ]
     return plain, by_setting
 

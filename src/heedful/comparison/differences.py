@@ -1,6 +1,6 @@
 """Differences between two sides: of means, of degrees, and of means over seeds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
@@ -136,7 +136,10 @@ class ResampledValue:
         return estimate_from_draws(self.value, self.draws, n=self.n, level=level)
 
 
-def _subtract(first: ResampledValue, second: ResampledValue, *, paired: bool) -> ResampledValue:
+def subtract_values(
+    first: ResampledValue, second: ResampledValue, *, paired: bool
+) -> ResampledValue:
+    """The second less the first, in every resample."""
     few = min(first.n, second.n)
     n = few if paired or few < 2 else first.n + second.n
     return ResampledValue(second.value - first.value, second.draws - first.draws, n)
@@ -185,13 +188,13 @@ def degree_difference(
                 "degree means nothing"
             )
     first_degree, second_degree = (side for side, _ in resampled)
-    apart = _subtract(first_degree, second_degree, paired=draw.paired)
+    apart = subtract_values(first_degree, second_degree, paired=draw.paired)
     found = Difference(
         DEGREE_KEY,
         first_degree.estimate(draw.level),
         second_degree.estimate(draw.level),
         apart.estimate(draw.level),
-        p=_degree_p(one, other, apart.value, draw),
+        p=exchange_p(one, other, _degree, apart.value, draw),
         undefined=(int(gone[0].sum()), int(gone[1].sum())),
     )
     return found, ""
@@ -206,11 +209,23 @@ def _resample_degree(
     return ResampledValue(float(found[0, 0]), found[1:, 0], len(values)), found[1:, 1]
 
 
-def _degree_p(one: TauColumns, other: TauColumns, own: float, draw: ResamplingSettings) -> float:
+def _degree(means: Float64[np.ndarray, "R 3"]) -> Float64[np.ndarray, "R"]:
+    found: np.ndarray = place_and_gap(means)[:, 0]
+    return found
+
+
+def exchange_p(
+    one: TextColumns,
+    other: TextColumns,
+    statistic: Callable[[ResampledMeans], Float64[np.ndarray, "R"]],
+    own: float,
+    draw: ResamplingSettings,
+) -> float:
+    """Two-sided p-value of a difference of statistics of means: texts exchanged or relabelled."""
     exchanged = swapped_means if draw.paired else relabelled_means
     first, second = exchanged(one, other, resamples=draw.permutations, seed=draw.seed)
-    apart = place_and_gap(second)[:, :1] - place_and_gap(first)[:, :1]
-    return float(two_sided_p(np.array([own]), apart)[0])
+    apart = statistic(second) - statistic(first)
+    return float(two_sided_p(np.array([own]), apart[:, None])[0])
 
 
 def difference_parts(key: MeasureKey) -> tuple[MeasureKey, MeasureKey] | None:
@@ -255,7 +270,7 @@ def seeded_difference(
         _resample_value({part: table[:, ~out] for part, table in side.items()}, key, seed, draw)
         for side, out, seed in zip(tables, lost, draw.seeds, strict=True)
     )
-    apart = _subtract(one, other, paired=draw.paired)
+    apart = subtract_values(one, other, paired=draw.paired)
     return Difference(
         key,
         one.estimate(draw.level),
@@ -291,4 +306,4 @@ def _resample_value(
         drawn = resample_crossed({name: table}, centre=centre, resamples=draw.resamples, seed=seed)
         value = float(centre(table).mean()) if table.shape[1] else float("nan")
         found.append(ResampledValue(value, drawn[name], table.shape[1]))
-    return _subtract(found[1], found[0], paired=True) if difference_parts(key) else found[0]
+    return subtract_values(found[1], found[0], paired=True) if difference_parts(key) else found[0]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64
 
+from heedful.checks import checks
 from heedful.comparison.records import SideSummary
 from heedful.core.errors import ConfigError
 from heedful.core.records import MeasureKey, Verdict
@@ -118,8 +119,13 @@ def _method_side(record: ComparedRun, method: str) -> Side:
         method,
         record,
         replace(record.columns, values=values),
-        tuple(key for key in values if key.plain),
+        tuple(key for key in values if key.plain and has_mean(key)),
     )
+
+
+def has_mean(key: MeasureKey) -> bool:
+    """Whether the mean of a measure says something, as far as its check describes it."""
+    return key.check not in checks or checks.spec(key.check).measure(key.measure).averaged
 
 
 def _methods(keys: Iterable[MeasureKey]) -> set[str]:

@@ -255,26 +255,111 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
+class MethodEstimate:
+    """A method and an estimate of it."""
+
+    method: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class BetterMethod:
     """The method that explains the model better than attention.
 
-    `order` is its place between shuffled attention (0) and leave-one-out's own ranking (1).
+    `order` is its place between chance (0) and the measured ceiling (1) on the influence of words;
+    in runs of schema 1, between shuffled attention and leave-one-out's own ranking.
     """
 
     method: str
     order: Estimate
 
     def __str__(self) -> str:
-        ends = f" [{self.order.low:.0%}, {self.order.high:.0%}]" if self.order.n > 1 else ""
-        return f"{self.method} recovers {self.order.value:.0%}{ends} of the leave-one-out ranking."
+        return f"{self.method} ranks words certainly better than attention: order {self.order}."
 
 
 @dataclass(frozen=True, slots=True)
 class Degree:
-    """Graded faithfulness; `of` names the statistic: `agreement`, or `order` in later versions."""
+    """Graded faithfulness; `of` names the statistic: `order`, or `agreement` in older runs."""
 
     of: str
     estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """The share of the texts whose prediction changes without a fifth of their words.
+
+    Args:
+        attention: Without the words of the largest attention.
+        random: Without as many random words.
+        difference: The first minus the second, over the same texts.
+        best_set: Without the best set that a search finds; no method is expected to reach it.
+        best_method: Without the top words of the best method, chosen on other texts.
+    """
+
+    attention: Estimate
+    random: Estimate
+    difference: Estimate
+    best_set: Estimate = NO_ESTIMATE
+    best_method: MethodEstimate | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry of verdict.json."""
+        names = ("attention", "random", "difference", "best_set")
+        best = self.best_method
+        return {
+            **{name: asdict(getattr(self, name)) for name in names},
+            "best_method": best and {"method": best.method, **asdict(best.estimate)},
+        }
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> "Flips":
+        """Read the entry of verdict.json."""
+        best = raw["best_method"]
+        return cls(
+            _estimate(raw["attention"]),
+            _estimate(raw["random"]),
+            _estimate(raw["difference"]),
+            _estimate(raw["best_set"]),
+            best and MethodEstimate(best["method"], _estimate(best)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelScore:
+    """How well the model does on the audited texts that have a label.
+
+    `majority` is the accuracy of always naming the most frequent class.
+    """
+
+    accuracy: Estimate
+    majority: float
+    n_by_class: Mapping[str, int]
+
+    @property
+    def at_chance(self) -> bool:
+        """Whether the model is not certainly better than naming the most frequent class."""
+        return not self.accuracy.low > self.majority
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> "ModelScore":
+        """Read the entry of verdict.json."""
+        return cls(_estimate(raw["accuracy"]), raw["majority"], raw["n_by_class"])
+
+
+@dataclass(frozen=True, slots=True)
+class TextCounts:
+    """How many texts were audited, and how many of them are distinct.
+
+    `seen_in_training` is None where the texts the model was trained on are not known, `clusters`
+    where none were named. `note` is a sentence about intervals that rest on too few.
+    """
+
+    audited: int
+    distinct: int
+    seen_in_training: int | None = None
+    clusters: int | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +367,7 @@ class Verdict:
     """The answer of an audit, with the claims and estimates it rests on.
 
     `multiverse` has one row per alternative analysis choice, with the answer to each claim then.
+    `places` are those of attention between chance (0) and the measured ceiling (1), by measure.
     """
 
     answer: Answer
@@ -291,6 +377,10 @@ class Verdict:
     claims: Mapping[str, ClaimResult]
     checks: Mapping[str, CheckResult]
     multiverse: tuple[Mapping[str, str], ...] = ()
+    places: Mapping[str, Estimate] = field(default_factory=dict)
+    flips: Flips | None = None
+    score: ModelScore | None = None
+    texts: TextCounts | None = None
 
     def to_json(self) -> str:
         """The text of verdict.json; numbers that do not exist are null."""
@@ -300,7 +390,10 @@ class Verdict:
             "answer": self.answer,
             "why": self.why,
             "degree": degree,
-            **dict.fromkeys(("places", "flips", "score", "texts")),  # not measured yet
+            "places": {name: asdict(one) for name, one in self.places.items()} or None,
+            "flips": self.flips and self.flips.to_dict(),
+            "score": self.score and asdict(self.score),
+            "texts": self.texts and asdict(self.texts),
             "instead": self.instead and asdict(self.instead),
             "claims": {name: asdict(one) for name, one in self.claims.items()},
             "checks": {name: one.to_dict() for name, one in self.checks.items()},
@@ -329,6 +422,7 @@ class Verdict:
                 {name: _claim(one) for name, one in raw["claims"].items()},
                 {name: _check(one) for name, one in raw["checks"].items()},
                 tuple(raw.get("multiverse", ())),
+                **_measured_since(raw),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RunError(f"verdict.json is incomplete or damaged: {error!r}.") from error
@@ -363,6 +457,17 @@ def _estimate(raw: Mapping[str, Any]) -> Estimate:
         float("nan") if raw[k] is None else float(raw[k]) for k in ("value", "low", "high")
     )
     return Estimate(value, low, high, raw["n"])
+
+
+def _measured_since(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries that older runs do not have."""
+    flips, score, texts = (raw.get(name) for name in ("flips", "score", "texts"))
+    return {
+        "places": {name: _estimate(one) for name, one in (raw.get("places") or {}).items()},
+        "flips": flips and Flips.from_dict(flips),
+        "score": score and ModelScore.from_dict(score),
+        "texts": texts and TextCounts(**texts),
+    }
 
 
 def _claim(raw: Mapping[str, Any]) -> ClaimResult:

@@ -26,6 +26,7 @@ class Example:
     pair: str | None = None  # the second text of a pair: a hypothesis, or a question
     word_scores: tuple[float, ...] | None = None  # given by human annotators, one per token
     candidates: tuple[int, ...] | None = None  # the classes that may be right, if not all
+    cluster: str | None = None  # what is shared with texts of the same origin: their document
 
 
 @dataclass(frozen=True, slots=True, eq=False)

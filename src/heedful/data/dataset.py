@@ -16,7 +16,7 @@ from heedful.core.values import Example
 from heedful.data.cleaning.filters import Selection
 from heedful.data.columns import map_columns
 from heedful.data.labels import build_label_index, sort_labels
-from heedful.data.sources.row_schema import BadLine, LeftOut, read_row
+from heedful.data.sources.row_schema import BadLine, LeftOut, read_cluster, read_row
 from heedful.data.sources.validation import BadRows, LeftOutRows, Scan
 
 DEV_NAMES = ("dev", "validation", "valid", "val")
@@ -135,7 +135,8 @@ class Dataset:
     those the data set was built with. `bad` counts bad rows and `sha256` identifies the whole
     source; both stay the same in a sample. `whole` is the number of good rows, `size` the number of
     rows of this data set. A `selection` cleans rows and keeps those in `kept`; `left_out` counts
-    the others, and those that the reader left out.
+    the others, and those that the reader left out. `cluster` is the column that says which texts
+    belong together, such as sentences of one document.
     """
 
     source: Source
@@ -150,6 +151,7 @@ class Dataset:
     selection: Selection | None = None
     kept: Bool[np.ndarray, "whole"] | None = None
     left_out: LeftOutRows = field(default_factory=LeftOutRows)
+    cluster: str | None = None
 
     @classmethod
     def build(
@@ -161,6 +163,7 @@ class Dataset:
         labels: Sequence[str] | None = None,
         labelled: bool = True,
         selection: Selection | None = None,
+        cluster: str | None = None,
     ) -> "Dataset":
         """Scan the source once: count rows, collect labels, and raise DataError for unusable data.
 
@@ -171,13 +174,13 @@ class Dataset:
         columns = map_columns(fields)
         allowed = None if labels is None else tuple(labels)
         cleaning = None if selection is None else selection.cleaning
-        scan = Scan(source.name, columns, allowed, labelled, cleaning)
+        scan = Scan(source.name, columns, allowed, labelled, cleaning, cluster)
         for line, raw in source:
             scan.add(line, raw)
         bad = scan.finish()
         names = sort_labels(scan.labels) if labels is None else tuple(labels)
         whole = cls(source, split, columns, names, bad, "", scan.good, scan.good, labelled)
-        return whole._selected(selection, scan)
+        return replace(whole, cluster=cluster)._selected(selection, scan)
 
     def _selected(self, selection: Selection | None, scan: Scan) -> "Dataset":
         """Keep the rows of the selection; a part of a source has a digest of its own."""
@@ -234,7 +237,8 @@ class Dataset:
                 row = row if self.selection is None else self.selection.cleaning.clean_row(row)
                 optional = row.tokens, row.rationale, row.pair, row.word_scores
                 allowed = None if row.candidates is None else _label_indices(row.candidates, find)
-                yield Example(index, row.text, label, *optional, allowed)
+                cluster = read_cluster(raw, self.cluster)
+                yield Example(index, row.text, label, *optional, allowed, cluster)
             index += 1
             if index == self.whole:
                 return

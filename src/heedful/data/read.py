@@ -42,6 +42,7 @@ def read(
     limit: int | None = None,
     labelled: bool = True,
     cleaning: str | None = None,
+    cluster: str | None = None,
 ) -> Dataset:
     """Read data of any form; only counts and labels are kept in memory.
 
@@ -49,7 +50,8 @@ def read(
     (such as `sst:trees`), a DataFrame, an iterable of dicts, or a `Dataset` (which keeps its
     split). `fields` maps columns, `labels` are the class names of the model, `limit` is the size of
     a random sample, `labelled` is False for texts without labels. `cleaning` names the cleaning of
-    a paper (`heedful list cleanings`).
+    a paper (`heedful list cleanings`). `cluster` is a column of ids: texts with the same id belong
+    together, such as sentences of one document.
 
     >>> [e.label for e in read([{"text": "fine", "label": 1}, {"text": "dull", "label": 0}])]
     [1, 0]
@@ -57,7 +59,8 @@ def read(
     mapped = parse_fields(fields) if isinstance(fields, str) else fields
     if isinstance(data, Dataset):
         require_same_cleaning(cleaning, data.cleaning)
-        found = _reread(data, mapped, labels, labelled=labelled)
+        cluster = data.cluster if cluster is None else cluster
+        found = _reread(data, mapped, labels, labelled=labelled, cluster=cluster)
     else:
         source, selection = _cleaned_source(data, split, cleaning)
         found = Dataset.build(
@@ -67,6 +70,7 @@ def read(
             labels=labels,
             labelled=labelled,
             selection=selection,
+            cluster=cluster,
         )
     return found if limit is None else found.sample(limit)
 
@@ -103,11 +107,16 @@ def _splits(data: Any) -> tuple[str, ...]:
 
 
 def _reread(
-    data: Dataset, fields: Mapping[str, str] | None, labels: Sequence[str] | None, *, labelled: bool
+    data: Dataset,
+    fields: Mapping[str, str] | None,
+    labels: Sequence[str] | None,
+    *,
+    labelled: bool,
+    cluster: str | None,
 ) -> Dataset:
     """Read the same source with other columns or labels; a sample keeps its size."""
     same = labels is None or tuple(labels) == data.labels
-    if fields is None and same and labelled == data.labelled:
+    if fields is None and same and (labelled, cluster) == (data.labelled, data.cluster):
         return data
     whole = Dataset.build(
         data.source,
@@ -116,6 +125,7 @@ def _reread(
         labels=labels,
         labelled=labelled,
         selection=data.selection,
+        cluster=cluster,
     )
     return whole.sample(len(data))
 

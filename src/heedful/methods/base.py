@@ -146,6 +146,17 @@ def ready_methods() -> tuple[str, ...]:
     return tuple(name for name in methods if missing_prerequisite(methods.build(name)) is None)
 
 
+def default_methods() -> tuple[str, ...]:
+    """All methods except slow ones, patented ones and controls."""
+    return tuple(
+        name
+        for name in methods
+        if methods.trait(name, "kind") != "control"
+        and not methods.trait(name, "slow")
+        and not methods.trait(name, "patented")
+    )
+
+
 @cache
 def warn_left_out(name: str) -> None:
     """Log a warning that "all" does not include a method, and why; once per process."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Float64, Int
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from heedful.core.batch import Batch, Encoded
@@ -164,6 +164,20 @@ class HasLogitsOnly(Protocol):
         self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None
     ) -> Float[Tensor, "B C"]:
         """The logits of `forward`, and nothing else."""
+
+
+@runtime_checkable
+class RunsVariants(Protocol):
+    """A subject that runs many variants of texts at less cost than each as a text of its own."""
+
+    def logits_of_variants(
+        self,
+        batch: Batch,
+        rows: Int[Tensor, "N"],
+        kept: Bool[Tensor, "N T"],
+        masked: Bool[Tensor, "N T"] | None = None,
+    ) -> Float[Tensor, "N C"]:
+        """Logits of texts rows[n] with the tokens kept[n] only, of which masked[n] are masked."""
 
 
 @runtime_checkable

@@ -1,11 +1,26 @@
-"""The planted benchmark: models whose truth about attention is known by construction.
+"""The planted benchmarks: models whose truth about attention is known by construction.
 
-Each case is a small model, its texts, and the truth about three claims. *used*: the output depends
-on the attention. *ranks*: attention orders words as deleting them does. *exclusive*: no distant
-attention gives the same output. True and False are scored; None is reported, not scored. Any
-method that answers such questions can be scored on it:
+There are two. `influence_cases` (version 3) says of each word of each text whether it matters,
+alone or together with others: any method that gives scores to words can be scored on it. The older
+`cases` and `trained_cases` say which claims about attention hold.
 
+**Which words matter.** Truth is by sets of words: a word matters if adding it to some set of the
+other words changes the output. `KnownText.tiers` has the words that matter, those with the most
+influence first. `score_methods` draws a model of each kind and says how often the top words of a
+method are these; `heedful benchmark` prints it. `score_text` scores one text:
+
+>>> import torch
 >>> from heedful import planted
+>>> known = planted.KnownText("w7 w301 w12", tiers=((0,), (2,)))  # w301 never matters
+>>> found = planted.score_text(torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64), known)
+>>> found.top_word, found.top_set, round(found.order, 3)
+(1.0, 0.5, 0.667)
+
+**Which claims hold.** Each case is a small model, its texts, and the truth about three claims.
+*used*: the output depends on the attention. *ranks*: attention orders words as deleting them does.
+*exclusive*: no distant attention gives the same output. True and False are scored; None is
+reported, not scored. Any method that answers such questions can be scored on it:
+
 >>> def depends_on_attention(case):  # a toy: does the output change under equal weights?
 ...     rows = enumerate(case.texts(8))
 ...     encoded = [case.subject.encode(planted.row_to_example(row, i)) for i, row in rows]
@@ -24,7 +39,8 @@ method that answers such questions can be scored on it:
 For libraries that need a Transformers model, `case.subject.model` is one in the kinds whose name
 begins with "compiled". `trained_cases` draws networks that are trained instead of built by hand;
 the subjects of `ASKED_KINDS` read a question with each text. Subjects, texts and truths of a
-version do not change: a change of any raises `PLANTED_VERSION` or `TRAINED_VERSION`.
+version do not change: a change of any raises `PLANTED_VERSION`, `TRAINED_VERSION` or
+`INFLUENCE_VERSION`.
 """
 
 from heedful.planted import closed_form as closed_form
@@ -39,6 +55,20 @@ from heedful.planted.case import (
     cases,
     kinds,
 )
+from heedful.planted.influence.kind import (
+    INFLUENCE_VERSION,
+    InfluenceCase,
+    InfluenceKind,
+    InfluenceTruth,
+    KnownText,
+    Mixture,
+    influence_cases,
+    influence_kinds,
+)
+from heedful.planted.scoring.result import BenchmarkResult, MethodScore
+from heedful.planted.scoring.score_methods import score_methods
+from heedful.planted.scoring.text_score import TextScore, score_text
+from heedful.planted.scoring.word_scorers import WordScorer
 from heedful.planted.texts import row_to_example
 from heedful.planted.trained.case import TrainedCase, trained_cases
 from heedful.planted.trained.kinds import TRAINED_KINDS
@@ -47,18 +77,32 @@ from heedful.planted.trained.train import TRAINED_LENGTHS, TRAINED_VERSION
 __all__ = [
     "ASKED_KINDS",
     "DIFFICULTIES",
+    "INFLUENCE_VERSION",
     "KINDS",
     "LENGTHS",
     "PLANTED_VERSION",
     "TRAINED_KINDS",
     "TRAINED_LENGTHS",
     "TRAINED_VERSION",
+    "BenchmarkResult",
     "Case",
+    "InfluenceCase",
+    "InfluenceKind",
+    "InfluenceTruth",
+    "KnownText",
+    "MethodScore",
+    "Mixture",
+    "TextScore",
     "TrainedCase",
     "Truth",
+    "WordScorer",
     "cases",
+    "influence_cases",
+    "influence_kinds",
     "kinds",
     "row_to_example",
+    "score_methods",
+    "score_text",
     "trained_cases",
     "truths",
 ]

@@ -17,13 +17,14 @@ from heedful.results import schema1
 from heedful.results.tables import (
     MAP_SCHEMA,
     MEASUREMENT_SCHEMA,
+    TEXT_ID_SCHEMA,
     TEXT_SCHEMA,
     PartitionedTable,
     gather_columns,
 )
 
 PLAN, MANIFEST, VERDICT, REPORT = "plan.toml", "manifest.json", "verdict.json", "report.html"
-MEASUREMENTS, TEXTS, MAPS = "measurements", "texts", "maps"
+MEASUREMENTS, TEXTS, MAPS, TEXT_IDS = "measurements", "texts", "maps", "text_ids"
 
 
 MANIFEST_TYPES: dict[str, type] = {
@@ -100,6 +101,10 @@ class RunFolder:
     def texts(self) -> PartitionedTable | None:
         """The words and scores of every text, or None where the run kept none."""
         return self._read_all(TEXTS, TEXT_SCHEMA)
+
+    def text_ids(self) -> PartitionedTable | None:
+        """The ids of every text and its cluster, or None where the run kept none."""
+        return self._read_all(TEXT_IDS, TEXT_ID_SCHEMA)
 
     def maps(self) -> PartitionedTable | None:
         """Every layer's and head's attention of a few texts, or None where the run kept none."""

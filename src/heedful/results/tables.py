@@ -37,6 +37,9 @@ TEXT_SCHEMA = pa.schema(
         "question": pa.string(),  # null in runs that are older than this column
     }
 )
+TEXT_ID_SCHEMA = pa.schema(
+    {"instance": pa.int64(), **dict.fromkeys(("content", "cluster"), pa.string())}
+)
 MAP_SCHEMA = pa.schema(
     {
         **dict.fromkeys(("instance", "layer", "head"), pa.int64()),

@@ -124,21 +124,21 @@ def test_what_rounding_does_is_no_difference():
 
 
 def test_degrees_are_those_of_estimate_place_and_their_difference_of_a_plain_loop():
-    one, other = taus(70, seed=1), taus(70, seed=2, degree=0.8)
+    one, other = taus(130, seed=1), taus(130, seed=2, degree=0.8)
     one["agreement", TAUS[0]][:4] = nan
     found, reason = degree_difference(columns(one), columns(other), DRAW)
     assert (found.key, reason, found.undefined) == (DEGREE_KEY, "", (4, 0))
-    kept = np.arange(4, 70)
+    kept = np.arange(4, 130)
     for side, values in ((found.first, one), (found.second, other)):
         parts = [values["agreement", name][kept] for name in TAUS]
         assert side == estimate_place(*parts, resamples=400).place
     tables = [np.stack([v["agreement", name][kept] for name in TAUS], 1) for v in (one, other)]
     random, apart = generator(0, "bootstrap"), []
     for _ in range(400):
-        rows = random.integers(66, size=66)
+        rows = random.integers(126, size=126)
         a, b = (table[rows].mean(0) for table in tables)
         apart.append((b[0] - b[1]) / (b[2] - b[1]) - (a[0] - a[1]) / (a[2] - a[1]))
-    low, high = np.quantile(apart, tails(66))
+    low, high = np.quantile(apart, tails(126))
     assert (found.difference.low, found.difference.high) == pytest.approx((low, high))
     assert found.difference.value == pytest.approx(found.second.value - found.first.value)
 

@@ -6,6 +6,7 @@ import pytest
 
 from heedful.checks.attention.identifiability.check import NO_LAYERS
 from heedful.checks.base import Findings, missing_of
+from heedful.checks.influence.cost import expected_passes
 from heedful.models.batch_context import BatchContext
 from heedful.pipeline.audit import capabilities as room
 from heedful.pipeline.audit.capabilities import inspect_subject
@@ -51,3 +52,24 @@ def test_every_reason_is_given_once(monkeypatch):
 def test_weights_that_cannot_be_drawn_anew_are_no_success():
     why = shown(bare(subjects.subject()), "randomisation")
     assert "it cannot be randomised" in why
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        (subjects.subject, "shared states"),
+        (lambda: bare(subjects.subject()), "whole passes"),
+        (lambda: attention_families.subject("bert"), "own attention, last layer for one position"),
+        (lambda: attention_families.subject("gpt2"), "own attention"),
+    ],
+)
+def test_how_texts_without_words_are_run_is_said(made, wanted):
+    assert room._describe_variants(made()) == wanted
+
+
+def test_the_passes_of_influence_count_the_special_tokens_of_the_model():
+    subject = subjects.subject()
+    found = room._influence_passes(subject)
+    assert found["budget"] == round(expected_passes(20, special=2)["budget"], 1) < 60
+    assert found["methods"] > 0
+    assert "further_orders" not in found

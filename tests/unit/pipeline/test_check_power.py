@@ -35,8 +35,10 @@ ROWS = tuple(
         (AuditSetting("recurrent", 15.0, 25), "recurrent, 25 texts of about 20 words"),
         (AuditSetting("transformer", 300.0, 9999), "transformer, 25 texts of about 60 words"),
         (AuditSetting("recurrent", 5.0, 10), "recurrent, 10 texts of about 10 words"),
-        (AuditSetting("recurrent", 4.9, 10), None),
-        (AuditSetting("recurrent", 301.0, 10), None),
+        (AuditSetting("recurrent", 4.9, 10), "recurrent, 10 texts of about 10 words"),
+        (AuditSetting("recurrent", 0.0, 10), "recurrent, 10 texts of about 10 words"),
+        (AuditSetting("recurrent", 299.0, 10), "recurrent, 10 texts of about 60 words"),
+        (AuditSetting("recurrent", 301.0, 10), "recurrent, 10 texts of about 60 words"),
         (AuditSetting("recurrent", 20.0, 9), None),
         (AuditSetting("perceptron", 20.0, 100), None),
     ],
@@ -52,7 +54,7 @@ def test_without_power_it_says_so():
     known = trusted(row("ranks", "agreement", 8, 1, 1)).of("ranks", "agreement")
     assert describe_power(known) == (
         "misses 10%, false alarms 10%, undecided 10% "
-        "(20 cases of known truth: recurrent, 10 texts of about 20 words)"
+        "(20 cases of known truth, of 2 kinds: recurrent, 10 texts of about 20 words)"
     )
 
 
@@ -114,19 +116,20 @@ def test_the_shipped_table_is_of_this_benchmark_and_every_witness():
 def test_of_the_usual_checks_some_vote_on_used_and_ranks():
     for architecture in ("recurrent", "recurrent with a question", "transformer"):
         known = powers_for(AuditSetting(architecture, 20.0, 100))
-        assert known.of("used", "permutation").weight > 0.5
-        assert known.of("ranks", "agreement").weight > 0.5
+        assert known.of("used", "influence").weight > 0.5
+        assert known.of("ranks", "influence").weight > 0.5
+        assert known.of("used", "permutation") is known.of("ranks", "agreement") is None
     assert {check for _, check in VOTERS} <= set(checks)
-    assert {"agreement", "permutation"} <= set(default_checks())
+    assert {"influence", "agreement", "permutation"} <= set(default_checks())
 
 
-def test_the_published_search_for_another_attention_cannot_tell_honest_from_inert():
-    """Honest models of graded weights let attention go as far as inert ones do."""
-    known = powers_for(AuditSetting("recurrent", 20.0, 100))
-    assert known.of("used", "adversarial").weight == 0.0
-    assert known.of("used", "adversarial").miss.value > 0.3
-    assert known.of("ranks", "adversarial").weight == 0.0
-    assert known.of("exclusive", "adversarial").weight > 0.5  # that it can
+def test_influence_has_one_row_for_any_model():
+    rows = [
+        powers_for(AuditSetting(architecture, words, 100)).of("ranks", "influence")
+        for architecture, words in (("recurrent", 20.0), ("transformer", 400.0), ("unknown", 5.0))
+    ]
+    assert rows[0].like == rows[1].like == rows[2].like == "any model, 120 texts"
+    assert rows[0].kinds > 100
 
 
 @pytest.mark.parametrize(

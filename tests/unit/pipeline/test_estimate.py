@@ -8,8 +8,9 @@ import pytest
 
 from heedful.core.records import MeasureKey, MissingMeasure
 from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.verdict.estimate import measure_dataset
+from heedful.pipeline.verdict.estimate import estimate_all, measure_dataset
 from heedful.pipeline.verdict.reach_verdict import reach_verdict
+from heedful.results.text_ids import TextIds
 from support.check_powers import WHERE
 from support.columns import columns_of
 
@@ -45,9 +46,9 @@ def test_an_estimate_is_the_mean_of_the_defined_values():
     assert estimates["median_of_leverage"].n == 3
 
 
-def test_intervals_lie_around_the_mean_and_within_the_data():
+def test_intervals_lie_around_the_mean():
     one = found(permutation()).estimates["median_tvd"]
-    assert MEDIAN.min() <= one.low < one.value < one.high <= MEDIAN.max()
+    assert one.low < one.value < one.high
     flat = found(permutation()).estimates["leverage"]
     assert (flat.low, flat.value, flat.high) == (0.5, 0.5, 0.5)
 
@@ -133,18 +134,19 @@ def test_level_and_seed_are_those_of_the_plan():
     assert found(permutation(), replace(PLAN, seed=1)).estimates["median_tvd"] != wide
 
 
-def test_epsilon_is_that_of_the_plan_with_and_without_the_adversarial_check():
+@pytest.mark.parametrize("epsilon", [0.05, 0.3])
+def test_epsilon_is_that_of_the_plan_with_and_without_the_adversarial_check(epsilon):
     columns = permutation(median_tvd=np.full(6, 0.2))
-    assert found(columns).answer == "supports"  # 0.05 by default
     adversarial = dict.fromkeys(
         ("epsilon_max_jsd", "certified_jsd", "bound_jsd", "of_bound", "output_tvd"), np.zeros(6)
     )
     more = columns_of(PREDICTED, {"adversarial": adversarial}).values
     both = replace(columns, values={**columns.values, **more})
-    for epsilon, answer in ((0.05, "supports"), (0.3, "refutes")):
-        alone = replace(PLAN, epsilon=epsilon)
-        assert found(columns, alone).answer == answer
-        assert found(both, replace(alone, checks=("permutation", "adversarial"))).answer == answer
+    alone = replace(PLAN, epsilon=epsilon)
+    side = "more" if epsilon < 0.2 else "less"
+    assert f"{side} than the {epsilon:g} that counts" in found(columns, alone).why
+    together = replace(alone, checks=("permutation", "adversarial"))
+    assert f"{side} than the {epsilon:g} that counts" in found(both, together).why
 
 
 TAUS = (
@@ -167,25 +169,15 @@ def agreement(attention, control, reference):
     return columns_of(["a"] * len(attention), {"agreement": values})
 
 
-def test_the_degree_is_the_place_between_control_and_reference():
-    verdict = concluded(RANKS, agreement([0.2] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"])
-    assert verdict.degree.of == "agreement"
-    assert verdict.degree.estimate.value == pytest.approx(0.25)
-    assert verdict.degree.estimate.n == 4
-    assert verdict.answer == "unfaithful"
-    high = concluded(RANKS, agreement([0.7] * 4, [0.0] * 4, [0.8] * 4), ["a", "b"])
-    assert high.degree.estimate.value == pytest.approx(0.875)
-    assert high.answer == "faithful"
-
-
-def test_the_degree_counts_instances_where_all_three_exist():
+def test_agreement_has_a_place_between_control_and_reference():
     columns = agreement([0.2, 0.4, nan, 9.0], [0.0, 0.0, 0.0, nan], [0.8, 0.4, 0.8, 0.8])
-    degree = concluded(RANKS, columns, ["a", "b"]).degree.estimate
-    assert degree.value == pytest.approx((0.2 + 0.4) / (0.8 + 0.4))
-    assert degree.n == 2
+    place = estimate_all(RANKS, columns, missing={}, labels=["a", "b"]).place("agreement").place
+    assert place.value == pytest.approx((0.2 + 0.4) / (0.8 + 0.4))
+    assert place.n == 2
+    assert concluded(RANKS, columns, ["a", "b"]).degree is None
 
 
-def test_without_agreement_there_is_no_degree():
+def test_without_influence_there_is_no_degree():
     assert concluded(PLAN, permutation(), ["bad", "good"]).degree is None
 
 
@@ -215,3 +207,131 @@ def test_what_needs_all_instances_is_computed_from_all_of_them():
 
 def test_checks_that_see_one_batch_at_a_time_add_nothing():
     assert measure_dataset(PLAN, permutation()) == {}
+
+
+def ids_of(names, clusters=None):
+    return TextIds(np.array(names), None if clusters is None else np.array(clusters))
+
+
+def judged(columns, ids, plan=PLAN):
+    return reach_verdict(plan, columns, where=WHERE, labels=("bad", "good"), missing={}, ids=ids)
+
+
+def ends_of(result):
+    rows = [(name, one) for name, one in result.estimates.items()]
+    rows += [
+        ((row.measure, row.method, row.predicted, row.slice), row.estimate) for row in result.by
+    ]
+    return {name: (one.value, one.low, one.high) for name, one in rows}
+
+
+def many(n, seed=0):
+    """Columns of every kind: shares and means, with methods, classes and slices."""
+    random = np.random.default_rng(seed)
+    beyond = random.normal(0.12, 1.0, n)
+    values = {("beyond_random", "attention"): beyond, ("flip", "attention"): (beyond > 0) * 1.0}
+    label = np.where(random.random(n) < 0.8, "good", "bad")
+    return columns_of(
+        np.where(random.random(n) < 0.5, "good", "bad"),
+        {
+            "permutation": {
+                "median_tvd": random.random(n),
+                "leverage": random.random(n),
+                "median_of_leverage": np.where(random.random(n) < 0.2, nan, random.random(n)),
+            },
+            "faithfulness": values,
+        },
+        label,
+    )
+
+
+BOTH = Plan(
+    "m",
+    "d",
+    checks=("permutation", "faithfulness"),
+    resamples=200,
+    settings={"faithfulness": {"methods": ("attention",)}},
+)
+
+
+@pytest.mark.parametrize("n", [40, 120])
+def test_copies_of_every_text_change_no_interval_and_no_p_value(n):
+    columns, names = many(n), [f"{number:03d}" for number in range(n)]
+    once = judged(columns, ids_of(names), BOTH)
+    rows = np.tile(np.arange(n), 3)
+    copies = columns_of(
+        columns.predicted[rows],
+        {
+            check: {key[1:3]: one[rows] for key, one in columns.of_check(check).items()}
+            for check in BOTH.checks
+        },
+        columns.label[rows],
+    )
+    copied = judged(copies, ids_of(names * 3), BOTH)
+    for check in BOTH.checks:
+        one, other = (ends_of(each.checks[check]) for each in (once, copied))
+        assert one.keys() == other.keys()
+        for key, wanted in one.items():
+            assert other[key] == pytest.approx(wanted, nan_ok=True)
+    assert copied.texts == replace(once.texts, audited=3 * n)
+    assert copied.score.accuracy.low == pytest.approx(once.score.accuracy.low)
+    p = copied.checks["faithfulness"].of("p_beyond_random", method="attention")
+    alone = judged(copies, None, BOTH).checks["faithfulness"]
+    assert p.value > alone.of("p_beyond_random", method="attention").value
+
+
+@pytest.mark.parametrize("n", [40, 120])
+def test_the_order_of_the_texts_changes_no_bit(n):
+    columns, random = many(n, 1), np.random.default_rng(2)
+    names = np.array([f"{number:03d}" for number in random.integers(n // 2, size=n)])
+    order = random.permutation(n)
+    turned = replace(columns.at(order), instances=np.arange(n))
+    one = judged(columns, ids_of(names), BOTH)
+    other = judged(turned, ids_of(names[order]), BOTH)
+    assert one.to_json() == other.to_json()
+
+
+def test_clusters_are_drawn_and_counted():
+    names = [str(number) for number in range(40)]
+    wide, narrow = (
+        judged(many(40), ids_of(names, clusters)) for clusters in ([*"abcdefgh"] * 5, None)
+    )
+    assert (wide.texts.distinct, wide.texts.clusters) == (40, 8)
+    assert "8 clusters" in wide.texts.note
+    assert narrow.texts.clusters is narrow.texts.note is None
+    one, other = (each.checks["permutation"].of("leverage") for each in (wide, narrow))
+    assert one.n == other.n == 40
+    assert (one.low, one.high) != (other.low, other.high)
+
+
+def test_few_distinct_texts_are_said_not_to_be_trusted():
+    counts = judged(many(40), ids_of(["a", "b"] * 20)).texts
+    assert counts.note.startswith("The texts form only 2 distinct texts")
+    assert judged(many(40), ids_of(["a"] * 40)).texts.note.startswith(
+        "The texts form only 1 distinct text:"
+    )
+
+
+def scored(right, wrong, unlabelled=0):
+    """Texts of which the model calls every one good."""
+    label = ["good"] * right + ["bad"] * wrong + [""] * unlabelled
+    n = len(label)
+    columns = columns_of(["good"] * n, {"permutation": {"leverage": np.ones(n)}}, label)
+    return judged(columns, ids_of([f"{number:03d}" for number in range(n)])).score
+
+
+def test_the_models_own_score_counts_texts_with_a_label():
+    score = scored(90, 10, unlabelled=7)
+    assert (score.accuracy.value, score.accuracy.n) == (0.9, 100)
+    assert (score.majority, score.n_by_class) == (0.9, {"bad": 10, "good": 90})
+    assert score.accuracy.low < 0.9 < score.accuracy.high
+    assert score.at_chance  # it names the most frequent class
+    assert scored(0, 0, unlabelled=3) is None
+
+
+def test_a_model_that_knows_its_classes_is_not_at_chance():
+    label = ["good", "bad"] * 50
+    columns = columns_of(label, {"permutation": {"leverage": np.ones(100)}}, label)
+    assert not judged(columns, ids_of([f"{number:03d}" for number in range(100)])).score.at_chance
+    copies = judged(columns, ids_of(["one", "other"] * 50)).score
+    assert copies.at_chance  # a hundred copies of two texts show nothing

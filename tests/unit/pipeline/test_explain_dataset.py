@@ -4,11 +4,12 @@ import pytest
 
 from heedful.core.errors import ConfigError
 from heedful.core.values import Example
+from heedful.methods.base import default_methods
 from heedful.pipeline.audit.job import retry_in_halves
 from heedful.pipeline.explain import explain_dataset
 from heedful.pipeline.explain.explain_dataset import ExplainCounts, explain_batches
 from heedful.pipeline.explain.explain_text import explain_text
-from heedful.pipeline.explain.request import ExplainRequest, default_methods
+from heedful.pipeline.explain.request import ExplainRequest
 from support import subjects
 from support.known_methods import forgetful, pieced, registered
 

@@ -7,12 +7,10 @@ import pytest
 
 from heedful.checks import CheckSpec, Measure, checks
 from heedful.checks.base import Findings
-from heedful.checks.spec import Evidence
+from heedful.checks.spec import Evidence, apply_rules
 from heedful.core.records import (
     CLAIMS,
-    BetterMethod,
     CheckResult,
-    Degree,
     Estimate,
     EstimateRow,
     MissingMeasure,
@@ -20,7 +18,7 @@ from heedful.core.records import (
 from heedful.numerics.stats.bootstrap import Place
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.verdict.check_power import AuditSetting
-from heedful.pipeline.verdict.judge import judge
+from heedful.pipeline.verdict.judge import check_rules, judge
 from support.check_powers import row, trusted
 
 NOTHING = Estimate(nan, nan, nan, 0)
@@ -54,8 +52,14 @@ def evidence_of(results, place=None, epsilon=0.05, places=None):
     return Evidence(results, plan.settings, placed, epsilon)
 
 
-def judged(results, place=None, epsilon=0.05, places=None, powers=None, instead=None):
-    return judge(evidence_of(results, place, epsilon, places), powers or trusted(), instead)
+def judged(results, place=None, epsilon=0.05, places=None, powers=None):
+    return judge(evidence_of(results, place, epsilon, places), powers or trusted())
+
+
+def said(check, found, place=None, epsilon=0.05):
+    """The answer of a check by its own rules, whether or not it has a vote."""
+    evidence = evidence_of({check: found}, epsilon=epsilon, places={check: place} if place else {})
+    return apply_rules(check_rules(checks.spec(check)), evidence)
 
 
 VOTES = {"supports": "supported", "refutes": "refuted", "undecided": "undecided"}
@@ -101,24 +105,32 @@ def names_one(sentence, *estimates):
 
 @pytest.mark.parametrize(("leverage", "median", "answer"), PERMUTATION)
 def test_permutation(leverage, median, answer):
-    found = judged({"permutation": result(leverage=leverage, median_tvd=median)})
-    check = found.checks["permutation"]
-    assert check.answer == answer
-    assert found.claims["used"].answer == VOTES[answer]
-    assert check.why == found.claims["used"].why
-    assert names_one(check.why, leverage, median)
+    found = result(leverage=leverage, median_tvd=median)
+    own, why = said("permutation", found)
+    assert own == answer
+    assert names_one(why, leverage, median)
 
 
 def test_the_line_is_epsilon_of_the_plan():
-    results = {"permutation": result(leverage=around(0.5, 0.6), median_tvd=around(0.1, 0.2))}
-    assert judged(results, epsilon=0.05).claims["used"].answer == "supported"
-    assert judged(results, epsilon=0.15).claims["used"].answer == "undecided"
-    assert judged(results, epsilon=0.25).claims["used"].answer == "refuted"
-    assert "0.25 that counts" in judged(results, epsilon=0.25).claims["used"].why
+    found = result(leverage=around(0.5, 0.6), median_tvd=around(0.1, 0.2))
+    assert said("permutation", found, epsilon=0.05)[0] == "supports"
+    assert said("permutation", found, epsilon=0.15)[0] == "undecided"
+    assert said("permutation", found, epsilon=0.25)[0] == "refutes"
+    assert "0.25 that counts" in said("permutation", found, epsilon=0.25)[1]
 
 
-def test_a_measure_that_is_missing_satisfies_no_rule():
-    assert judged({"permutation": result()}).claims["used"].answer == "undecided"
+@pytest.mark.parametrize(
+    ("check", "claim", "found"),
+    [
+        ("permutation", "used", {"leverage": around(0.2, 0.4), "median_tvd": around(0.1, 0.2)}),
+        ("agreement", "ranks", TAUS.estimates),
+    ],
+)
+def test_published_checks_are_shown_beside_ranks_and_used_and_do_not_decide(check, claim, found):
+    verdict = judged({check: result(**found)}, Place(around(0.8, 0.9), around(0.5, 0.7)))
+    assert verdict.checks[check].answer == "no vote"
+    assert verdict.claims[claim].answer == verdict.answer == "undecided"
+    assert "No check that ran has a vote" in verdict.claims[claim].why
 
 
 @pytest.mark.parametrize("check", ["identifiability", "randomisation", "labels"])
@@ -128,24 +140,16 @@ def test_a_check_without_a_figure_is_undecided_and_says_why(check):
     assert (found.answer, found.why) == ("undecided", "Nobody knows how.")
 
 
-ANSWERS = {"supports": "faithful", "refutes": "unfaithful", "undecided": "undecided"}
-
-
 @pytest.mark.parametrize(("place", "gap", "answer"), AGREEMENT)
-def test_agreement_and_the_answer(place, gap, answer):
-    found = judged({"agreement": TAUS}, Place(place, gap))
-    check = found.checks["agreement"]
-    assert check.answer == answer
-    assert found.claims["ranks"].answer == VOTES[answer]
-    assert found.answer == ANSWERS[answer]
-    assert found.why == found.claims["ranks"].why == check.why
-    assert names_one(check.why, place, gap)
-    assert found.degree == Degree("agreement", place)
+def test_agreement(place, gap, answer):
+    own, why = said("agreement", TAUS, Place(place, gap))
+    assert own == answer
+    assert names_one(why, place, gap)
 
 
 TOP_WORDS = [
-    (around(0.6, 0.9), "faithful"),
-    (around(0.0, 0.1), "unfaithful"),
+    (around(0.6, 0.9), "supports"),
+    (around(0.0, 0.1), "refutes"),
     (around(0.4, 0.6), "undecided"),
     (NOTHING, "undecided"),
 ]
@@ -177,18 +181,18 @@ def test_every_rule_is_reached():
 
 @pytest.mark.parametrize(("top", "answer"), TOP_WORDS)
 def test_with_a_weak_reference_the_word_that_counts_decides(top, answer):
-    found = judged(weakly_referenced(top), WEAK)
-    assert found.answer == answer
-    assert str(top) in found.why
+    own, why = said("agreement", weakly_referenced(top)["agreement"], WEAK)
+    assert own == answer
+    assert str(top) in why
 
 
 EQUAL_WEIGHTS = result(tau_gradient_leave_one_out=around(0.5, 0.7))
 
 
 def test_equal_weights_rank_nothing():
-    found = judged({"agreement": EQUAL_WEIGHTS}, Place(NOTHING, NOTHING))
-    assert found.answer == "unfaithful"
-    assert judged({"agreement": result()}, Place(NOTHING, NOTHING)).answer == "undecided"
+    nowhere = Place(NOTHING, NOTHING)
+    assert said("agreement", EQUAL_WEIGHTS, nowhere)[0] == "refutes"
+    assert said("agreement", result(), nowhere)[0] == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -286,7 +290,7 @@ def erased(own, chance, least=None, *, can=1.0, place=None):
     known |= {"can_flip": Estimate(can, can, can, 50), "fraction_to_flip_attention": own}
     known |= {"fraction_to_flip_random": chance}
     known |= {"fraction_to_flip_optimal": least} if least else {}
-    return judged({"erasure": result(**known)}, places={"erasure": place} if place else {})
+    return said("erasure", result(**known), place)
 
 
 @pytest.mark.parametrize(
@@ -304,15 +308,12 @@ def erased(own, chance, least=None, *, can=1.0, place=None):
     ],
 )
 def test_erasure_says_where_attention_stands(own, least, words):
-    found = erased(own, around(0.55, 0.65), least)
-    check = found.checks["erasure"]
-    assert check.answer == "undecided"  # no place, no answer
-    assert words in check.why
-    assert f"{own} of the words must go in the order of attention" in check.why
-    assert "Without the top weight 12.3% of decisions flip" in check.why
-    assert "random word 2.0%" in check.why
-    assert found.claims["ranks"].answer == found.answer == "undecided"
-    assert found.claims["ranks"].checks == ("erasure",)
+    answer, why = erased(own, around(0.55, 0.65), least)
+    assert answer == "undecided"  # no place, no answer
+    assert words in why
+    assert f"{own} of the words must go in the order of attention" in why
+    assert "Without the top weight 12.3% of decisions flip" in why
+    assert "random word 2.0%" in why
 
 
 BEYOND = by_method("beyond_random", attention=around(0.1, 0.2))
@@ -330,77 +331,61 @@ BEYOND = by_method("beyond_random", attention=around(0.1, 0.2))
 @pytest.mark.parametrize("check", ["erasure", "faithfulness"])
 def test_checks_that_place_attention_answer_by_its_place(check, place, gap, answer):
     known = replace(result(can_flip=around(0.9, 1.0)), by=BEYOND)
-    found = judged({check: known}, places={check: Place(place, gap)})
-    assert found.checks[check].answer == answer
-    assert found.claims["ranks"].answer == VOTES[answer]
+    assert said(check, known, Place(place, gap))[0] == answer
 
 
 def test_erasure_that_flips_nothing_says_so():
-    assert "no set of words flips any of 50 texts" in erased(NOTHING, NOTHING, NOTHING, can=0.0).why
-    assert "none of the orders flips any of 50 texts" in erased(NOTHING, NOTHING, can=0.0).why
-    alone = judged({"erasure": result(can_flip=NOTHING)})
-    assert alone.checks["erasure"].why == "No text has two words, so no weight can be removed."
+    assert "no set of words flips any of 50 texts" in erased(NOTHING, NOTHING, NOTHING, can=0.0)[1]
+    assert "none of the orders flips any of 50 texts" in erased(NOTHING, NOTHING, can=0.0)[1]
+    alone = said("erasure", result(can_flip=NOTHING))
+    assert alone[1] == "No text has two words, so no weight can be removed."
 
 
-FAITHFUL = Place(around(0.6, 0.8), around(0.5, 0.7))
-UNFAITHFUL = Place(around(0.1, 0.3), around(0.5, 0.7))
-OPEN = Place(around(0.4, 0.6), around(0.5, 0.7))
-TWO = {"erasure": result(can_flip=around(0.1, 0.2)), "agreement": TAUS}
+def adversarial(share):
+    return {"adversarial": result(of_bound=share)}
 
 
-def poor(check, right=9, wrong=1, undecided=0):
-    return trusted(row("ranks", check, right, wrong, undecided))
+def poor(right=9, wrong=1, undecided=0):
+    return trusted(row("exclusive", "adversarial", right, wrong, undecided))
+
+
+NEAR, FAR, OPEN = around(0.1, 0.2), around(0.8, 0.9), around(0.4, 0.6)
 
 
 @pytest.mark.parametrize(
-    ("agreement", "erasure", "powers", "answer"),
-    [
-        (FAITHFUL, FAITHFUL, trusted(), "faithful"),
-        (FAITHFUL, UNFAITHFUL, trusted(), "undecided"),  # both are oracles, and disagree
-        (FAITHFUL, OPEN, trusted(), "faithful"),  # half of the weight is enough
-        (FAITHFUL, UNFAITHFUL, poor("erasure", 6, 4), "faithful"),  # who guesses has no vote
-        (FAITHFUL, UNFAITHFUL, poor("agreement", 6, 4), "unfaithful"),
-        (OPEN, UNFAITHFUL, poor("erasure", 9, 1), "undecided"),  # a good witness who cannot tell
-    ],
+    ("powers", "answer"),
+    [(trusted(), "supported"), (poor(9, 1), "supported"), (poor(6, 4), "undecided")],
 )
-def test_votes_weigh_what_their_checks_are_worth(agreement, erasure, powers, answer):
-    found = judged(TWO, agreement, places={"erasure": erasure}, powers=powers)
-    assert found.answer == answer
-    assert found.claims["ranks"].checks == ("erasure", "agreement")
+def test_a_check_votes_where_it_is_right_often_enough(powers, answer):
+    assert judged(adversarial(NEAR), powers=powers).claims["exclusive"].answer == answer
 
 
-def test_of_two_who_rest_on_the_same_evidence_the_better_is_heard():
-    """Both delete words: two such votes are one."""
-    three = {**TWO, "faithfulness": replace(result(), by=BEYOND)}
-    places = {"erasure": UNFAITHFUL, "faithfulness": FAITHFUL}
-    weak = row("ranks", "faithfulness", 9, 1)
-    found = judged(three, FAITHFUL, places=places, powers=trusted(weak))
-    assert found.answer == "undecided"  # one against one, not two against one
-    better = row("ranks", "agreement", 9, 1)
-    places = {"erasure": FAITHFUL, "faithfulness": FAITHFUL}
-    assert judged(three, UNFAITHFUL, places=places, powers=trusted(better)).answer == "faithful"
+def test_one_distant_attention_settles_exclusive():
+    moved = {"permutation": result(leverage=around(0.01, 0.04), median_tvd=around(0.01, 0.02))}
+    found = judged({**adversarial(NEAR), **moved})
+    assert found.claims["exclusive"].answer == "refuted"
+    assert found.claims["exclusive"].checks == ("adversarial", "permutation")
 
 
 def test_without_power_there_is_no_vote_and_it_says_so():
     unlike = trusted(where=AuditSetting("transformer", 20.0, 100))
-    found = judged({"agreement": TAUS}, FAITHFUL, powers=unlike)
-    assert found.checks["agreement"].answer == "no vote"
-    assert "its power was not measured" in found.checks["agreement"].why
-    assert found.checks["agreement"].power["ranks"] == {"description": "power not measured"}
-    assert found.claims["ranks"].answer == found.answer == "undecided"
-    assert found.claims["ranks"].why.startswith("No check that ran has a vote")
-    guesses = judged({"agreement": TAUS}, FAITHFUL, powers=poor("agreement", 6, 4))
-    assert guesses.checks["agreement"].answer == "no vote"
-    assert "not right often enough" in guesses.checks["agreement"].why
+    found = judged(adversarial(FAR), powers=unlike)
+    assert found.checks["adversarial"].answer == "no vote"
+    assert "its power was not measured" in found.checks["adversarial"].why
+    assert found.checks["adversarial"].power["exclusive"] == {"description": "power not measured"}
+    assert found.claims["exclusive"].answer == "undecided"
+    assert found.claims["exclusive"].why.startswith("No check that ran has a vote")
+    guesses = judged(adversarial(FAR), powers=poor(6, 4))
+    assert guesses.checks["adversarial"].answer == "no vote"
+    assert "not right often enough" in guesses.checks["adversarial"].why
 
 
 def test_undecided_says_how_many_texts_would_decide():
-    straddles = Place(Estimate(0.6, 0.4, 0.8, 100), around(0.5, 0.7))
-    claim = judged({"agreement": TAUS}, straddles).claims["ranks"]
+    claim = judged(adversarial(Estimate(0.6, 0.4, 0.8, 100))).claims["exclusive"]
     assert claim.further == 300
     assert claim.why.endswith("about 300 more texts would decide.")
-    assert judged({"agreement": TAUS}, OPEN).claims["ranks"].further is None  # on the line itself
-    assert judged({"agreement": TAUS}, FAITHFUL).claims["ranks"].further is None
+    assert judged(adversarial(OPEN)).claims["exclusive"].further is None  # on the line itself
+    assert judged(adversarial(FAR)).claims["exclusive"].further is None
 
 
 def test_claims_without_a_check_are_not_tested():
@@ -412,7 +397,7 @@ def test_claims_without_a_check_are_not_tested():
         assert found.claims[name].why == "No check that ran is about this claim."
         assert found.claims[name].checks == ()
     assert (found.answer, found.degree, found.instead) == ("undecided", None, None)
-    assert found.why == found.claims["ranks"].why
+    assert all(found.claims[name].why in found.why for name in ("ranks", "used"))
 
 
 @dataclass(frozen=True)
@@ -425,8 +410,8 @@ class Mute:
 
 @pytest.fixture
 def mute(monkeypatch):
-    """A plug-in about ranks, without rules."""
-    spec = CheckSpec("mute", "?", (Measure("guess", "a guess"),), Mute, claim="ranks")
+    """A plug-in about exclusive, without rules."""
+    spec = CheckSpec("mute", "?", (Measure("guess", "a guess"),), Mute, claim="exclusive")
     monkeypatch.setitem(checks._parts, "mute", spec)
 
 
@@ -435,31 +420,15 @@ def test_a_check_without_rules_has_no_vote():
     found = judged({"mute": result(guess=around(0.0, 1.0))})
     assert found.checks["mute"].answer == "no vote"
     assert found.checks["mute"].why == "A guess: 0.500 [0.000, 1.000]."
-    assert found.claims["ranks"].answer == "undecided"
+    assert found.claims["exclusive"].answer == "undecided"
 
 
 @pytest.mark.usefixtures("mute")
 def test_only_a_check_with_a_vote_decides_its_claim():
-    place = Place(around(0.8, 0.9), around(0.5, 0.7))
-    found = judged({"mute": result(), "agreement": TAUS}, place)
-    assert found.claims["ranks"].answer == "supported"
-    assert found.claims["ranks"].checks == ("mute", "agreement")
-    assert found.claims["ranks"].why == found.checks["agreement"].why
-
-
-AGAINST = Place(around(0.1, 0.2), around(0.5, 0.7))
-LIME = BetterMethod("lime", around(0.7, 0.9))
-
-
-def test_instead_is_the_better_method_where_attention_fails():
-    assert judged({"agreement": TAUS}, AGAINST, instead=LIME).instead == LIME
-    assert judged({"agreement": TAUS}, AGAINST).instead is None  # none is better
-
-
-@pytest.mark.parametrize("place", [around(0.8, 0.9), around(0.4, 0.6)])
-def test_nothing_instead_unless_attention_fails(place):
-    place = Place(place, around(0.5, 0.7))
-    assert judged({"agreement": TAUS}, place, instead=LIME).instead is None
+    found = judged({"mute": result(), **adversarial(FAR)})
+    assert found.claims["exclusive"].answer == "refuted"
+    assert found.claims["exclusive"].checks == ("adversarial",)
+    assert found.claims["exclusive"].why == found.checks["adversarial"].why
 
 
 def test_what_a_check_found_is_kept_with_its_answer():
@@ -476,7 +445,7 @@ def removals(p=0.001, **others):
     own = {"attention": others.pop("attention", around(0.1, 0.2)), **others}
     tested = by_method("p_beyond_random", attention=Estimate(p, nan, nan, 20))
     found = replace(result(), by=(*by_method("beyond_random", **own), *tested))
-    return judged({"faithfulness": found}).checks["faithfulness"]
+    return said("faithfulness", found)
 
 
 @pytest.mark.parametrize(
@@ -489,13 +458,14 @@ def removals(p=0.001, **others):
 )
 def test_faithfulness_says_what_the_words_of_attention_do(own, p, words):
     found = removals(p, attention=own, lime=around(0.3, 0.4), occlusion=around(0.0, 0.1))
-    assert found.answer == "undecided"  # leave-one-out, the other end, was not asked for
-    assert words in found.why
-    assert f"lime has the largest effect, {around(0.3, 0.4)}." in found.why
+    answer, why = found
+    assert answer == "undecided"  # leave-one-out, the other end, was not asked for
+    assert words in why
+    assert f"lime has the largest effect, {around(0.3, 0.4)}." in why
 
 
 def test_faithfulness_without_texts_of_two_words_says_so():
-    assert removals(attention=NOTHING).why == "No text has two words, so there is nothing to rank."
+    assert removals(attention=NOTHING)[1] == "No text has two words, so there is nothing to rank."
 
 
 @pytest.mark.parametrize(
@@ -513,7 +483,7 @@ def test_faithfulness_says_how_far_its_texts_are_from_whole_ones(deleted, masked
         off_distribution_masking=masked,
     )
     found = replace(found, by=BEYOND)
-    why = judged({"faithfulness": found}).checks["faithfulness"].why
+    why = said("faithfulness", found)[1]
     assert words in why
     assert f"{deleted.value:.0%} (deletion) and {masked.value:.0%} (masking)" in why
     assert "whole)" not in why
@@ -522,6 +492,6 @@ def test_faithfulness_says_how_far_its_texts_are_from_whole_ones(deleted, masked
 @pytest.mark.parametrize(("way", "words"), [("deletion", "Deleting"), ("masking", "Masking")])
 def test_faithfulness_says_what_was_done_to_the_words(way, words):
     found = replace(result(**{f"off_distribution_{way}": around(0.4, 0.6)}), by=BEYOND)
-    why = judged({"faithfulness": found}).checks["faithfulness"].why
+    why = said("faithfulness", found)[1]
     assert why.startswith(f"{words} the words that attention ranks")
     assert f"than {words.lower()} as many" in why

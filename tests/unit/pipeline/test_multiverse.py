@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
+from heedful.checks.influence.names import CROSS_FITTED, HALF, MASKING, MEAN, NAME, SHUFFLED
+from heedful.checks.spec import Evidence
+from heedful.core.records import CheckResult, Estimate, EstimateRow
 from heedful.pipeline.plan.plan import Plan
-from heedful.pipeline.verdict.estimate import Bootstrap, estimate_all
 from heedful.pipeline.verdict.multiverse import multiverse
 from heedful.pipeline.verdict.reach_verdict import reach_verdict
 from support.check_powers import WHERE, trusted
 from support.columns import columns_of
 
-PLAN = Plan("m", "d", checks=("agreement", "permutation"), resamples=400)
 N = 60
 NAMES = np.array(["a", "b"] * (N // 2))
 
@@ -19,7 +20,7 @@ def noisy(mean):
     return mean + np.random.default_rng(int(1000 * mean)).normal(0, 0.05, N)
 
 
-def columns(**changes):
+def columns():
     agreement = {
         "tau_leave_one_out": noisy(0.5),
         "tau_shuffled_leave_one_out": noisy(0.0),
@@ -29,52 +30,58 @@ def columns(**changes):
         "top1_leave_one_out": np.ones(N),
     }
     permutation = {"median_tvd": noisy(0.06), "leverage": noisy(0.5)}
-    both = {"agreement": agreement, "permutation": permutation}
-    return {name: {**own, **changes.get(name, {})} for name, own in both.items()}
+    return {"agreement": agreement, "permutation": permutation}
 
 
-def rows(plan=PLAN, **changes):
-    values = columns_of(NAMES, columns(**changes))
-    evidence = estimate_all(plan, values, missing={}, labels=["a", "b"])
-    found = multiverse(values, evidence, trusted(), Bootstrap.of(plan))
-    return {one["choice"]: one for one in found}
+def near(value, half=0.05):
+    return Estimate(value, value - half, value + half, 100)
+
+
+def influence(order, masked, classes=()):
+    """A result of `influence` with the given places; those of the controls are as they must be."""
+    rows = [
+        *(("order", "attention", setting, value) for setting, value in order.items()),
+        ("order", "attention", MASKING, masked),
+        *(("order", None, setting, 0.9) for setting in (HALF, f"{HALF}, {MEAN}")),
+        *((name, None, HALF, 0.9) for name in ("top_set", "top_word")),
+        *((name, "attention", None, 0.8) for name in ("top_set", "top_word")),
+        ("top_word", "attention", CROSS_FITTED, 0.8),
+        ("order", "attention", SHUFFLED, 0.0),
+        ("share_below", None, "0.05", 0.0),
+    ]
+    by = tuple(EstimateRow(name, near(v), m, setting=s) for name, m, s, v in rows)
+    by += tuple(
+        EstimateRow("order", near(value), "attention", setting=setting, predicted=name)
+        for name, value in classes
+        for setting in (None, MEAN)
+    )
+    plain = {"reliability": near(0.9), "top_set_gap": near(0.3), "leverage_top": near(0.2)}
+    return Evidence({NAME: CheckResult("undecided", "", plain, by)}, {}, {}, 0.05)
+
+
+def choices(evidence):
+    return {one["choice"]: one for one in multiverse(evidence, trusted())}
 
 
 def test_lines_move_the_answers_that_go_by_them():
-    found = rows()
-    assert found["ε = 0.01"]["used"] == "supported"
-    assert found["ε = 0.1"]["used"] == "refuted"
-    assert "ε = 0.05" not in found  # that is the verdict's own
-    assert found["the line at a third of the way"]["ranks"] == "supported"  # the degree is 0.625
+    found = choices(influence({None: 0.6, MEAN: 0.6}, 0.7))
+    assert found["the line at a third of the way"]["ranks"] == "supported"
     assert found["the line at two thirds of the way"]["ranks"] != "supported"
-    assert found["the line at two thirds of the way"]["used"] == "supported"  # as with ε = 0.05
+    assert found["ε = 0.1"]["used"] == "supported"
+    assert "ε = 0.05" not in found  # that is the verdict's own
 
 
-def test_references_and_yardsticks():
-    found = rows()
-    # from 0 to 1 attention is halfway
-    assert found["reference: leave-one-out’s own ranking"]["ranks"] == "undecided"
-    # (0.3 − 0.2) / (0.8 − 0.2)
-    assert found["yardstick: the gradient"]["ranks"] == "refuted"
-    tried = Plan("m", "d", checks=("agreement",), settings={"agreement": {"methods": ("lime",)}})
-    found = rows(tried, agreement={("tau_leave_one_out", "lime"): noisy(1.2)})
-    assert found["reference: lime"]["ranks"] == "refuted"
+def test_another_reading_takes_the_place_of_the_first():
+    found = choices(influence({None: 0.8, MEAN: 0.8}, 0.6))
+    assert found["influence by masking words"]["ranks"] == "supported"
+    found = choices(influence({None: 0.8, MEAN: 0.8}, 0.52))
+    assert found["influence by masking words"]["ranks"] == "undecided"
 
 
 def test_classes_alone():
-    taus = np.where(NAMES == "a", 0.7, 0.1) + noisy(0.0)
-    moved = np.where(NAMES == "a", 0.2, 0.01)
-    found = rows(agreement={"tau_leave_one_out": taus}, permutation={"median_tvd": moved})
+    found = choices(influence({None: 0.6, MEAN: 0.6}, 0.7, classes=[("a", 0.8), ("b", 0.5)]))
     assert found["texts predicted a alone"]["ranks"] == "supported"
-    assert found["texts predicted b alone"]["ranks"] == "refuted"
-    assert found["texts predicted a alone"]["used"] == "supported"
-    assert found["texts predicted b alone"]["used"] == "refuted"
-
-
-def test_special_tokens_where_a_model_has_them():
-    assert "special tokens shuffled too" not in rows()
-    found = rows(permutation={"median_tvd_all_keys": noisy(0.3)})
-    assert found["special tokens shuffled too"]["used"] == "supported"
+    assert found["texts predicted b alone"]["ranks"] == "undecided"
 
 
 @pytest.mark.parametrize("checks", [("agreement",), ("permutation",)])

@@ -45,14 +45,17 @@ def test_any_name_and_number_comes_back(model, data, seed, level, column):
     assert Plan.from_toml(plan.to_toml()) == plan
 
 
+NOT_SET = {"limit", "cleaning", "cluster"}
+
+
 def test_the_toml_is_complete():
     raw = tomllib.loads(EVERY.to_toml())
-    assert raw.keys() == {one.name for one in fields(Plan)} - {"limit", "cleaning"}  # none was set
+    assert raw.keys() == {one.name for one in fields(Plan)} - NOT_SET
     assert raw["checks"] == list(checks) == list(raw["settings"])
     for name in checks:
         part = checks.build(name)
         assert raw["settings"][name] == {
-            one.name: list(one.default) if isinstance(one.default, tuple) else one.default
+            one.name: list(value) if isinstance(value := getattr(part, one.name), tuple) else value
             for one in fields(part)
             if (name, one.name) not in SHARED
         }
@@ -334,7 +337,10 @@ def test_quick_never_takes_more_steps():
         ({"seed": 1}, ["seed"]),
         ({"model": "m2", "level": 0.5}, ["model", "level"]),
         ({"settings": {"permutation": {"draws": 3}}}, ["settings"]),
-        ({"checks": ("mechanism",), "settings": {}}, ["checks", "settings"]),
+        (
+            {"checks": ("mechanism",), "settings": {}, "methods": {}},
+            ["checks", "settings", "methods"],
+        ),
         ({"fields": {"text": "t"}}, ["fields"]),
         ({"limit": 3}, ["limit"]),
     ],

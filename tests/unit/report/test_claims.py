@@ -37,7 +37,7 @@ def test_leading_figures_are_measures_of_their_checks():
 def test_each_claim_has_the_checks_about_it():
     found = by_name(retrained())
     assert list(found) == ["used", "needed", "ranks", "exclusive", "robust"]
-    assert evidence(found["used"]) == [("necessity", "", ["uniform_swap_tvd"])]
+    assert evidence(found["used"]) == [("necessity", "", ["gain"])]
     assert evidence(found["needed"]) == [("necessity", "refutes", ["gain"])]
     assert evidence(found["ranks"]) == [
         ("guide", "no vote", ["base_minus_uniform"]),

@@ -41,7 +41,7 @@ def pictures(one):
 
 def card(one):
     console = Console(file=StringIO(), width=100)
-    print_card(one.verdict, one.manifest, console=console)
+    print_card(one.verdict, one.manifest, details=True, console=console)
     return console.file.getvalue()
 
 

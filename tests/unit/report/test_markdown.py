@@ -15,7 +15,7 @@ def test_the_section_tells_verdict_estimates_data_and_limits():
     text = render_markdown(records())
     for part in (
         "## Does attention explain this model's predictions?",
-        "**Not faithful**: attention does not rank the words by their influence.",
+        "**Attention does not explain this model.**",
         r"the gradient (1): 0.410 \[0.360, 0.470\].",
         "Means over texts with 90 % intervals.",
         r"| median change of output when weights are shuffled ↑: median\_tvd "

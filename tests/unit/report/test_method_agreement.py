@@ -35,7 +35,7 @@ def mean(one, measure, method, setting):
 
 def card(one):
     console = Console(file=StringIO(), width=100)
-    print_card(one.verdict, one.manifest, console=console)
+    print_card(one.verdict, one.manifest, details=True, console=console)
     return " ".join(console.file.getvalue().replace("│", " ").split())
 
 

@@ -64,11 +64,11 @@ def changed():
 
 def test_both_stand_on_the_page_and_are_escaped(changed):
     page = render_html(changed)
-    assert "Had other choices been made" in page
+    assert "Does the verdict depend on analysis choices?" in page
     assert "&lt;b&gt;other&lt;/b&gt;" in page
     assert "misses &lt;i&gt;3%&lt;/i&gt;" in page
     assert "<b>other</b>" not in page
     text = render_markdown(changed)
-    assert "### Had other choices been made" in text
+    assert "### Does the verdict depend on analysis choices?" in text
     assert "\\<b\\>other\\</b\\>" in text
     assert "misses \\<i\\>3%" in text

@@ -31,7 +31,7 @@ SENTENCE = (
 
 def card(one, width=100):
     console = Console(file=StringIO(), width=width)
-    print_card(one.verdict, one.manifest, console=console)
+    print_card(one.verdict, one.manifest, details=True, console=console)
     return " ".join(console.file.getvalue().replace("│", " ").split())
 
 

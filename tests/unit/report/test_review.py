@@ -68,7 +68,7 @@ def test_a_run_without_a_degree_and_an_undecided_one(render, degree):
     claims = {name: ClaimResult("undecided", "It is open.") for name in CLAIMS}
     changes = {"answer": "undecided", "instead": None, "degree": degree, "claims": claims}
     made = render(records(20, checks=("permutation",), **changes))
-    assert "Not measured: agreement with deletion was not examined, or is undefined." in made
+    assert "Not measured: the influence of words was not examined, or is undefined." in made
     assert "ndecided" in made
     assert "Instead" not in made
     assert "nan" not in made

@@ -23,12 +23,13 @@ from heedful.core.records import (
     Vote,
 )
 from heedful.report.sections.claims import CLAIM_LABELS
+from heedful.report.sections.verdict_summary import HEADLINES
 from heedful.report.terminal.verdict_card import (
     COLOURS,
-    HEADLINES,
     WIDTH,
     print_card,
 )
+from support.influence_records import SCORE, influenced, near
 from support.records import better
 
 TAU = Estimate(0.35, 0.33, 0.37, 1725)
@@ -94,10 +95,10 @@ def verdict(labels=("0", "1"), undefined=(), missing=None, **changes):
     return Verdict(**given | {"degree": given["degree"] and Degree("agreement", given["degree"])})
 
 
-def shown(one, *, width=80, colour=False, **changes):
+def shown(one, *, width=80, colour=False, details=True, **changes):
     system = "standard" if colour else None
     console = Console(file=StringIO(), width=width, force_terminal=colour, color_system=system)
-    print_card(one, manifest(**changes), console=console)
+    print_card(one, manifest(**changes), details=details, console=console)
     return console.file.getvalue()
 
 
@@ -113,24 +114,69 @@ def test_everything_that_can_be_said_has_words_and_colour():
     assert set(CONTROLS) < set(EVERY)
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
+SCREEN = 24  # lines of a terminal
+LONG = "Two readings disagree: order 0.636 [0.621, 0.650], but where words are masked, order is "
+
+
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_every_answer_at_every_width(answer, width):
-    text = shown(verdict(answer=answer), width=width)
-    assert {len(line) for line in text.splitlines()} == {min(width, 100)}
+def test_the_card_fits_one_screen_and_leads_with_answer_places_and_flips(answer):
+    claims = influenced().verdict.claims
+    both = {name: ClaimResult("undecided", f"{LONG}0.485 [0.450, 0.522].") for name in CLAIMS[:3:2]}
+    one = influenced(answer=answer, claims=claims | both).verdict
+    text = shown(one, width=100, details=False)
+    assert len(text.splitlines()) <= SCREEN
     told = flowing(text)
-    for part in (
+    leading = [
         HEADLINES[answer],
-        "Attention ranks words nearer to chance.",
-        "degree 0.410 [0.360, 0.470], n = 1725",
-        "Instead: one_hot_gradient recovers 88% of the leave-one-out ranking.",
-        *(f"{title}: The sentence of {name}." for name, title in TITLES.items()),
-        "1725 texts of sample:movies (test)",
-        "2000 resamples · seed 7 · 3.8 CPU seconds",
-    ):
-        assert part in told
-    for name in (*CLAIMS, *MEASURES):
-        assert name in told
+        "order of all words 0 ├",
+        "top words together 0 ├",
+        "Without the 20 % of the words that attention names",
+        "as many at random 11 % (paired difference 22 % [19, 26])",
+        *([LONG.strip()] if answer == "undecided" else []),
+        "used undecided output depends on the attention",
+        "exclusive refuted; published τ",
+        "integrated_gradients ranks words certainly better",
+        "--methods integrated_gradients",
+        "Accuracy 0.760",
+        "7 of these 200 texts were used in training.",
+    ]
+    places = [told.index(part) for part in leading]
+    assert places == sorted(places)
+    assert "measure" not in told
+
+
+def test_a_model_at_chance_is_the_first_line():
+    chance = SCORE.__class__(near(0.5), 0.51, SCORE.n_by_class)
+    lines = shown(influenced(score=chance).verdict, width=100, details=False).splitlines()
+    assert "The model is at chance" in lines[1]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_lines_are_as_wide_as_the_terminal_and_details_as_many_as_there_are(width):
+    for answer in ANSWERS:
+        text = shown(verdict(answer=answer), width=width)
+        assert {len(line) for line in text.splitlines()} == {min(width, 100)}
+        told = flowing(text)
+        for part in (
+            HEADLINES[answer],
+            "Attention ranks words nearer to chance.",
+            "Degree of attention, from shuffled attention (0) to the gradient (1)",
+            "one_hot_gradient ranks words certainly better than attention: order 0.876",
+            *(f"{title}: The sentence of {name}." for name, title in TITLES.items()),
+            "1725 texts of sample:movies (test)",
+            "2000 resamples · seed 7 · 3.8 CPU seconds",
+        ):
+            assert part in told
+        for name in (*CLAIMS, *MEASURES):
+            assert name in told
+
+
+def test_claims_have_a_line_each():
+    lines = [flowing(line) for line in shown(verdict(), width=100, details=False).splitlines()]
+    for name in CLAIMS:
+        assert (
+            sum(line.startswith(f"{name} ") and CLAIM_LABELS[name] in line for line in lines) == 1
+        )
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -145,13 +191,14 @@ def test_the_level_of_the_intervals_is_told(level, told):
     assert told in shown(verdict(), level=level)
 
 
-def test_a_claim_that_was_examined_says_why_and_ranks_says_it_above():
+def test_reasons_of_claims_that_were_examined_are_details():
     claims = {
         name: ClaimResult("undecided", f"So {name}.", () if name == "robust" else ("some",))
         for name in CLAIMS
     }
     told = flowing(shown(verdict(claims=claims)))
-    assert [name for name in CLAIMS if f"So {name}." in told] == ["used", "needed", "exclusive"]
+    assert [name for name in CLAIMS if f"{name}: So {name}." in told] == list(CLAIMS[:-1])
+    assert "So used." not in flowing(shown(verdict(claims=claims), details=False))
 
 
 LONGEST = max(SHOWN, key=len)
@@ -207,24 +254,31 @@ def test_controls_are_grey_and_measures_are_not():
 
 
 @pytest.mark.parametrize(
-    ("value", "cell"), [(0.0, 0), (1.0, WIDTH - 1), (0.5, WIDTH // 2), (-0.7, 0), (1.9, WIDTH - 1)]
+    ("value", "cell", "mark"),
+    [
+        (0.0, 0, "●"),
+        (1.0, WIDTH - 1, "●"),
+        (0.5, WIDTH // 2, "●"),
+        (-0.7, 0, "◄"),
+        (1.9, WIDTH - 1, "►"),
+    ],
 )
-def test_the_degree_stands_at_its_place_on_the_ruler(value, cell):
+def test_the_degree_stands_at_its_place_on_the_ruler(value, cell, mark):
     text = shown(verdict(degree=Estimate(value, value, value, 9)))
     ruler = text.split("├")[1].split("┤")[0]
     assert len(ruler) == WIDTH
-    assert ruler.index("●") == cell
+    assert ruler.index(mark) == cell
 
 
-def test_the_interval_is_drawn_on_the_ruler():
-    ruler = shown(verdict(degree=Estimate(0.5, 0.25, 0.75, 9))).split("├")[1].split("┤")[0]
-    assert ruler == "─" * 10 + "━" * 10 + "●" + "━" * 10 + "─" * 10
+def test_the_interval_is_drawn_on_the_ruler_and_its_middle_is_marked():
+    ruler = shown(verdict(degree=Estimate(0.75, 0.625, 0.875, 9))).split("├")[1].split("┤")[0]
+    assert ruler == "─" * 12 + "┼" + "──" + "━" * 3 + "●" + "━" * 3 + "─" * 3
 
 
 def test_one_instance_has_a_place_but_no_interval():
     text = shown(verdict(degree=Estimate(0.5, nan, nan, 1)))
     assert "━" not in text
-    assert "degree 0.500 (n = 1, no interval), n = 1" in flowing(text)
+    assert "┤ 1 0.500 (n = 1, no interval)" in flowing(text)
 
 
 def test_a_degree_that_does_not_exist_has_no_place():
@@ -233,7 +287,7 @@ def test_a_degree_that_does_not_exist_has_no_place():
 
 def test_what_was_not_found_is_not_mentioned():
     text = shown(verdict(degree=None, instead=None, checks={}))
-    for absent in ("degree", "Instead", TITLES["mechanism"], "●"):
+    for absent in ("Degree", "certainly better", TITLES["mechanism"], "●"):
         assert absent not in text
 
 
@@ -255,7 +309,7 @@ def test_markup_in_names_is_shown_as_it_is():
     for place in (
         f"explain model{MARKUP}?",
         f"Why {MARKUP}?",
-        f"Instead: my{MARKUP} recovers",
+        f"my{MARKUP} ranks words certainly better",
         f"] fine {MARKUP} ",
         f"texts of {MARKUP}.csv",
         f"1 {MARKUP}",

@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from benchmarks.calibration import _redrawn, _scored, _table
-from benchmarks.known import alone, examined
 from scipy.special import expit, logit
 
 from heedful.core.errors import ConfigError, UnknownName
@@ -169,23 +167,3 @@ def test_a_case_that_was_trained_can_be_sent_to_another_process():
     assert sent == case
     assert sent.accepted_attempt.proof == case.accepted_attempt.proof
     assert sent.subject.fingerprint() == case.subject.fingerprint()
-
-
-def test_the_calibration_judges_trained_cases():
-    """That it counts right; what it finds is told in the documentation."""
-    kinds, plan = ["trained-peaked", "trained-leaky"], alone(["agreement", "permutation"])
-    found = [said for kind in kinds for said in examined(trained(kind), (10,), plan)]
-    scored = [one for said in found for one in _scored(said, found)]
-    assert [(one.kind, one.claim) for one in scored] == [
-        (kind, claim)
-        for kind in kinds
-        for claim, truth in trained(kind).truth.items()
-        if truth is not None
-    ]
-    assert all(one.truth == trained(one.kind).truth[one.claim] for one in scored)
-    assert {one.verdict for one in scored} <= {-1, 0, 1}
-    rows = _table(scored, kinds).splitlines()[2:]
-    assert [row.split()[0] for row in rows] == kinds
-    given_up = sum(trained(kind).redrawn for kind in kinds)
-    assert ("none" in _redrawn(found)) == (given_up == 0)
-    assert _redrawn(found).endswith("2 were kept")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -19,6 +20,7 @@ from heedful.numerics.stats.permutation_tests import one_sided_sign_flip_p
 from heedful.numerics.tensor import erasure_metrics
 from heedful.results.tables import TextValues
 
+MOST_MARKS = 2**21  # marks of tokens at once: sets of words times the length of their text
 MetricColumns = Mapping[str, Float64[Tensor, "K B"]]
 
 
@@ -49,7 +51,7 @@ class RemovalOutput:
 class Removals:
     """Outputs for texts with some items removed, by one way of removing them.
 
-    Outputs are cached: orders that remove the same items share their passes. `target` gives the
+    Outputs are kept: orders that remove the same items share their passes. `target` gives the
     class where another model predicted it; `by` removes items where `way` is not built in.
     """
 
@@ -57,37 +59,53 @@ class Removals:
     way: str
     target: Int[Tensor, "B"] | None = None
     by: ItemRemover | None = None
-    known: dict[bytes, int] = field(default_factory=dict)
-    answers: list[RemovalOutput] = field(default_factory=list)
+    known: dict[bytes, tuple[float, bool]] = field(default_factory=dict)
 
-    def __call__(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N I"]) -> RemovalOutput:
-        """Texts rows[n] without the items gone[n]; NaN where nothing is left."""
+    def __call__(
+        self,
+        rows: Int[Tensor, "N"],
+        gone: Bool[Tensor, "N I"],
+        *,
+        remember: Bool[Tensor, "N"] | None = None,
+    ) -> RemovalOutput:
+        """Texts rows[n] without the items gone[n]; NaN where nothing is left.
+
+        Where sets are too many, `remember` names those that will be asked for again.
+        """
         keys = _removal_keys(rows, gone)
         first = {key: place for place, key in reversed([*enumerate(keys)]) if key not in self.known}
+        new: dict[bytes, tuple[float, bool]] = {}
         if first:
             chosen = torch.tensor([*first.values()])
-            self.known.update({key: len(self.known) + n for n, key in enumerate(first)})
-            answers = [*self.answers, self._run(rows[chosen], gone[chosen])]
-            p, flipped = ([getattr(one, name) for one in answers] for name in ("p", "flipped"))
-            self.answers[:] = [RemovalOutput(torch.cat(p), torch.cat(flipped))]
-        place = torch.tensor([self.known[key] for key in keys])
-        return RemovalOutput(self.answers[0].p[place], self.answers[0].flipped[place])
+            said = self._run(rows[chosen], gone[chosen])
+            pairs = zip(said.p.tolist(), said.flipped.tolist(), strict=True)
+            new = dict(zip(first, pairs, strict=True))
+        found = [self.known.get(key) or new[key] for key in keys]
+        kept = keys if remember is None else compress(keys, remember.tolist())
+        self.known.update((key, new[key]) for key in kept if key in new)
+        return RemovalOutput(
+            torch.tensor([p for p, _ in found], dtype=torch.float64),
+            torch.tensor([flipped for _, flipped in found], dtype=torch.bool),
+        )
 
     @property
     def _remover(self) -> ItemRemover:
         return self.by or REMOVAL_WAYS[self.way]
 
     def _run(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N I"]) -> RemovalOutput:
-        context, tokens = self.items.context, self.items.tokens(rows, gone)
+        context = self.items.context
         target = (context.predicted.cpu() if self.target is None else self.target)[rows]
         p = torch.full((len(rows),), torch.nan, dtype=torch.float64)
         flipped = torch.zeros(len(rows), dtype=torch.bool)
+        size = max(1, MOST_MARKS // context.batch.ids.shape[1])
         with context.clock(self.way):
-            for variants, which, logits in self._remover(context, rows, tokens):
-                # only these two are kept: with a vocabulary as classes logits would be too large
-                mine, said = target[variants], logits.cpu().double()
-                p[variants] = said.softmax(-1)[which, mine]
-                flipped[variants] = said.argmax(-1)[which] != mine
+            for some in torch.split(torch.arange(len(rows)), size):
+                tokens = self.items.tokens(rows[some], gone[some])
+                for variants, which, logits in self._remover(context, rows[some], tokens):
+                    # only these two are kept: with a vocabulary as classes logits are too large
+                    here, said = some[variants], logits.cpu().double()
+                    p[here] = said.softmax(-1)[which, target[here]]
+                    flipped[here] = said.argmax(-1)[which] != target[here]
         return RemovalOutput(p, flipped)
 
     def states(self, rows: Int[Tensor, "N"], gone: Bool[Tensor, "N I"]) -> Float64[Tensor, "N D"]:

@@ -10,7 +10,6 @@ from heedful.checks.spec import (
     PlaceSpec,
     defined_by_method,
     rules_by_place,
-    vote_by_place,
 )
 from heedful.core.records import CheckResult, Estimate, Series
 
@@ -166,7 +165,6 @@ SPEC = CheckSpec(
     title="Removing the top-ranked words",
     leading=("beyond_random", "comprehensiveness"),
     rules=RULES,
-    votes=(vote_by_place(NAME, "deletion", RULES),),
     place=PlaceSpec(ATTENTION, RANDOM, LEAVE_ONE_OUT),
     by_default=False,
     takes_methods="always",

@@ -38,6 +38,15 @@ class ValidRow:
     candidates: tuple[str, ...] | None = None
 
 
+def read_cluster(raw: Mapping[str, object], column: str | None) -> str | None:
+    """The id of a row's cluster, a name or a whole number; None where the cell holds neither.
+
+    >>> read_cluster({"document": 7}, "document")
+    '7'
+    """
+    return None if column is None else parse_label(raw.get(column))
+
+
 class _BadCell(Exception):
     """Carries the reason of a bad cell to read_row."""
 

@@ -9,7 +9,7 @@ from heedful.core.errors import DataError
 from heedful.data.cleaning.steps import Cleaning, count_words
 from heedful.data.columns import require_columns
 from heedful.data.labels import build_label_index, shorten_name
-from heedful.data.sources.row_schema import BadLine, LeftOut, ValidRow, read_row
+from heedful.data.sources.row_schema import BadLine, LeftOut, ValidRow, read_cluster, read_row
 
 MAX_BAD_PERCENT = 1  # more bad rows are an error
 MAX_LISTED_LINES = 20  # line numbers kept for each reason
@@ -61,11 +61,29 @@ class LeftOutRows:
         return f"{self.total} row{'s' * (self.total > 1)} left out: {parts}"
 
 
+def require_cluster(name: str, line: int, raw: Mapping[str, object], column: str) -> None:
+    """Raise DataError where a good row does not say which cluster it belongs to."""
+    if read_cluster(raw, column) is not None:
+        return
+    if column not in raw:
+        there = shorten_name(", ".join(map(shorten_name, raw)), most=500) or "none"
+        raise DataError(
+            f"{name} has no column {shorten_name(column)!r} in line {line}; every row needs it, "
+            f"because --cluster names it. The columns there: {there}."
+        )
+    raise DataError(
+        f"{name}: line {line} has {shorten_name(repr(raw[column]))} in column "
+        f"{shorten_name(column)!r}, which --cluster names; every row needs a name or a whole "
+        "number there. Fill it in, or leave out --cluster."
+    )
+
+
 @dataclass
 class Scan:
     """Statistics of one pass over a source; `cleaned` has length and label of cleaned rows.
 
-    `allowed` are the only class names that labels may have, where they are given.
+    `allowed` are the only class names that labels may have, where they are given. `cluster` is the
+    column that says which texts belong together; every good row must have a value there.
     """
 
     name: str
@@ -73,6 +91,7 @@ class Scan:
     allowed: tuple[str, ...] | None = None
     labelled: bool = True
     cleaning: Cleaning | None = None
+    cluster: str | None = None
     left_out: Counter[str] = field(default_factory=Counter)
     cleaned: list[tuple[int, str]] = field(default_factory=list)
     good: int = 0
@@ -101,6 +120,8 @@ class Scan:
             self._unknown.update({row.label: None} if len(self._unknown) < 5 else {})
             self._leave_out(line, "unknown label")
         else:
+            if self.cluster is not None and not isinstance(raw, BadLine):
+                require_cluster(self.name, line, raw, self.cluster)
             self.good += 1
             self.labels.add(row.label)
             if self.cleaning:

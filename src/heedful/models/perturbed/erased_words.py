@@ -13,7 +13,7 @@ from torch import Tensor
 from heedful.core.errors import NotApplicable
 from heedful.core.values import MaskEmbedding
 from heedful.models.batch_context import BatchContext, OutputFunction, VariantLogits
-from heedful.models.protocols import HasMaskEmbedding
+from heedful.models.protocols import HasMaskEmbedding, RunsVariants
 
 
 def logits_without_each_word(context: BatchContext) -> Float[Tensor, "B T C"]:
@@ -49,9 +49,13 @@ def run_without_tokens(
     """Run texts rows[n] without the tokens deleted[n].
 
     Gives the indices of variants, and their rows in the logits. Variants of equal length run
-    together, so none is padded. A variant with no token left is in no pass.
+    together, so none is padded, or those of one text, where the subject has a pass for them. A
+    variant with no token left is in no pass.
     """
     left = context.batch.present[rows] & ~deleted
+    if output is BatchContext.run_logits and isinstance(context.subject, RunsVariants):
+        yield from _run_variants(context, context.subject, rows, left)
+        return
     lengths = left.sum(-1)
     for length in torch.unique(lengths[lengths > 0]).tolist():
         variants = (lengths == length).nonzero().squeeze(-1)
@@ -63,6 +67,27 @@ def run_without_tokens(
             with torch.no_grad():
                 logits = output(context, shorter.select(some), None)
             yield variants[here], which[here] - start, logits
+
+
+def _run_variants(
+    context: BatchContext,
+    subject: RunsVariants,
+    rows: Int[Tensor, "N"],
+    left: Bool[Tensor, "N T"] | None = None,
+    *,
+    hidden: Bool[Tensor, "N T"] | None = None,
+) -> Iterator[VariantLogits]:
+    """Variants text by text, in passes of the subject's own for them."""
+    left = context.batch.present[rows] if left is None else left
+    lengths = left.sum(-1)
+    variants = lengths.nonzero().squeeze(-1)
+    variants = variants[rows[variants].argsort(stable=True)]
+    ends = lengths[variants].cumsum(0)
+    passes = (ends - lengths[variants]) // context.budget
+    for some in torch.split(variants, torch.unique(passes, return_counts=True)[1].tolist()):
+        masked = None if hidden is None else hidden[some]
+        logits = subject.logits_of_variants(context.batch, rows[some], left[some], masked)
+        yield some, torch.arange(len(some)), logits
 
 
 def get_mask_embedding(context: BatchContext) -> MaskEmbedding:
@@ -90,6 +115,9 @@ def run_with_masked_tokens(
     """As `run_without_tokens`, with the tokens hidden[n] masked."""
     if bool((hidden & ~context.batch.mask[rows]).any()):
         raise ValueError("Only words can be masked; got tokens outside the mask of the batch.")
+    if output is BatchContext.run_logits and isinstance(context.subject, RunsVariants):
+        yield from _run_variants(context, context.subject, rows, hidden=hidden)
+        return
     both, which = torch.unique(
         torch.cat([rows[:, None], hidden.long()], dim=1), dim=0, return_inverse=True
     )

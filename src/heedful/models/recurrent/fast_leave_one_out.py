@@ -203,13 +203,7 @@ def _prepare_direction(
     projection: Float[Tensor, "R H"],
 ) -> _Direction:
     """Project the inputs once and run the whole text, keeping its states."""
-    # torch stacks (in, forget, candidate, out); with out third, one sigmoid serves three gates
-    own = {
-        name: torch.cat([weight.chunk(4)[gate] for gate in (0, 1, 3, 2)])
-        for name, weight in lstm.named_parameters()
-    }
-    weight, bias = own["weight_ih_l0"], own["bias_ih_l0"] + own["bias_hh_l0"]
-    recurrent = own["weight_hh_l0"].T.contiguous()
+    weight, bias, recurrent = sort_gates(lstm)
     inputs = nn.functional.linear(embedded, weight, bias).transpose(0, 1).contiguous()
     alive = present.T[..., None].to(inputs.dtype)
     T, B, _ = inputs.shape
@@ -217,8 +211,21 @@ def _prepare_direction(
     cell = torch.zeros_like(hidden)
     for step in range(T):
         gates = torch.addmm(inputs[step], hidden[step], recurrent)
-        hidden[step + 1], cell[step + 1] = _lstm_step(gates, cell[step], alive[step])
+        hidden[step + 1], cell[step + 1] = run_lstm_step(gates, cell[step], alive[step])
     return _Direction(inputs, recurrent, projection.T.contiguous(), alive, hidden, cell)
+
+
+def sort_gates(
+    lstm: nn.LSTM,
+) -> tuple[Float[Tensor, "G E"], Float[Tensor, "G"], Float[Tensor, "H G"]]:
+    """Input weights, both biases added, and recurrent weights, gates in the order of the steps."""
+    # torch stacks (in, forget, candidate, out); with out third, one sigmoid serves three gates
+    own = {
+        name: torch.cat([weight.chunk(4)[gate] for gate in (0, 1, 3, 2)])
+        for name, weight in lstm.named_parameters()
+    }
+    bias = own["bias_ih_l0"] + own["bias_hh_l0"]
+    return own["weight_ih_l0"], bias, own["weight_hh_l0"].T.contiguous()
 
 
 def _run_direction(
@@ -235,15 +242,15 @@ def _run_direction(
         active = min(step, last) - first
         if active:
             flat = (h[:active].view(active * B, -1) @ run.recurrent).view(active, B, -1)
-            new = _lstm_step(flat.add_(run.inputs[step]), c[:active], run.alive[step])
+            new = run_lstm_step(flat.add_(run.inputs[step]), c[:active], run.alive[step])
             h[:active], c[:active] = new
             yield step, h[:active] @ run.projection
         if step < last:  # the variant that deletes this token continues from the state before it
             h[step - first], c[step - first] = run.hidden[step], run.cell[step]
 
 
-def _lstm_step(
-    gates: Float[Tensor, "*V B G"], c: Float[Tensor, "*V B H"], alive: Float[Tensor, "B 1"]
+def run_lstm_step(
+    gates: Float[Tensor, "*V B G"], c: Float[Tensor, "*V B H"], alive: Float[Tensor, "#B 1"]
 ) -> tuple[Float[Tensor, "*V B H"], Float[Tensor, "*V B H"]]:
     """One LSTM step after its matrix products; overwrites the gates."""
     H = c.shape[-1]

@@ -6,15 +6,16 @@ from hashlib import sha256
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.core.batch import Batch, Encoded, collate
 from heedful.core.errors import ConfigError, DataError, ShapeError
-from heedful.core.values import Example, Forward, LinearDecoder, QueryDecoder
+from heedful.core.values import Example, Forward, LinearDecoder, MaskEmbedding, QueryDecoder
 from heedful.models.protocols import add_tensors
 from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.fast_leave_one_out import logits_without_each
+from heedful.models.recurrent.lean_pass import run_variants
 from heedful.models.recurrent.vocabulary import END, START, Vocabulary, WordTokenizer
 
 
@@ -125,6 +126,30 @@ class RecurrentSubject:
         """One pass of the network."""
         forward: Forward = self.network(batch, self.embed(batch) if embedded is None else embedded)
         return forward
+
+    def run_logits(
+        self, batch: Batch, embedded: Float[Tensor, "B T E"] | None = None
+    ) -> Float[Tensor, "B C"]:
+        """The logits of `forward`, with what the texts share computed once."""
+        if embedded is None and not torch.is_grad_enabled():
+            return run_variants(self.network, batch, torch.arange(len(batch)), batch.present)
+        return self.forward(batch, embedded).logits
+
+    def logits_of_variants(
+        self,
+        batch: Batch,
+        rows: Int[Tensor, "N"],
+        kept: Bool[Tensor, "N T"],
+        masked: Bool[Tensor, "N T"] | None = None,
+    ) -> Float[Tensor, "N C"]:
+        """Logits of texts rows[n] with the tokens kept[n] only, of which masked[n] are masked."""
+        with torch.no_grad():
+            return run_variants(self.network, batch, rows, kept, masked)
+
+    def mask_embedding(self) -> MaskEmbedding:
+        """The vector of padding, which is zero: it says nothing of a word."""
+        weight = self.network.embedding.weight
+        return MaskEmbedding("zero vector", weight.new_zeros(weight.shape[1]))
 
     def decoder(self, batch: Batch, forward: Forward) -> LinearDecoder | QueryDecoder:
         """The output layer: linear in the attended states without a question, tanh with one."""

@@ -110,20 +110,27 @@ class TransformerRunner:
         return (logits.float() if self.bfloat16 else logits), states
 
     def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
-        """Logits with each token deleted; identical variants are run once."""
+        """Logits with each token deleted; identical variants are run once, and none is padded."""
         rows, positions = batch.mask.nonzero(as_tuple=True)
         if not len(rows):
             raise ModelError("The batch holds no word, so that none can be deleted.")
-        size = max(1, max_batch_tokens // batch.ids.shape[1])
-        parts = []
-        for some in zip(torch.split(rows, size), torch.split(positions, size), strict=True):
-            shorter = batch.delete_tokens(*some)
-            first, place = shorter.distinct_texts()
-            parts.append(self.run(shorter.select(first), keep=False)[0][place])
-        logits = torch.cat(parts)
+        left = batch.present[rows] & (torch.arange(batch.ids.shape[1]) != positions[:, None])
+        lengths, parts = left.sum(-1), []
+        for length in torch.unique(lengths).tolist():
+            here = (lengths == length).nonzero().squeeze(-1)
+            for some in torch.split(here, max(1, max_batch_tokens // length)):
+                shorter = batch.keep_tokens(rows[some], left[some])
+                first, place = shorter.distinct_texts()
+                parts.append((some, self._run_precisely(shorter.select(first))[place]))
+        logits = torch.cat([part for _, part in parts])
         result = logits.new_zeros(*batch.mask.shape, logits.shape[-1])
-        result[rows, positions] = logits
+        order = torch.cat([some for some, _ in parts])
+        result[rows[order], positions[order]] = logits
         return result
+
+    def _run_precisely(self, batch: Batch) -> Float[Tensor, "B C"]:
+        """The logits, in bfloat16 with near ties computed again."""
+        return self.run(batch, keep=False)[0] if self.bfloat16 else self.run_logits(batch)
 
     def logits(self, batch: Batch) -> Float[Tensor, "B C"]:
         """The model's logits for the classes, with the current attention implementation."""

@@ -1,12 +1,14 @@
-"""Bootstrap intervals over instances (Efron, 1979).
+"""Bootstrap intervals over instances (Efron, 1979), or over clusters of them.
 
 For small n the plain percentile interval is too narrow, as a normal interval is compared to
 Student's t: the percentiles are moved outward to correct this (Hesterberg, 2014, the expanded
-percentile interval). A share of binary values has Wilson's interval, because resamples of a few
-equal values do not vary and would suggest certainty.
+percentile interval). Below `FEW` clusters the interval is studentised, so that it holds for skewed
+values. A share of binary values has Wilson's interval, because resamples of a few equal values do
+not vary and would suggest certainty.
 
 A NaN is an undefined value: it is left out of the mean of its column, never counted as zero.
-Draws depend on the position of an instance in its column: give instances in a fixed order.
+With ids of clusters, the order of the instances changes nothing. Without, draws depend on the
+position of an instance in its column: give instances in a fixed order.
 """
 
 from collections.abc import Container, Hashable, Mapping
@@ -15,17 +17,29 @@ from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float64, Int64
-from scipy.stats import binomtest, norm, t
 
 from heedful.core.errors import ShapeError
 from heedful.core.records import Estimate
 from heedful.core.rng import generator
+from heedful.numerics.stats.clusters import ClusterIds, sum_by_cluster
+from heedful.numerics.stats.shares import share_interval
+from heedful.numerics.stats.studentised import (
+    FEW,
+    MAX_UNDEFINED_SHARE,
+    expanded_level,
+    studentise_ratios,
+)
 
-INTERVAL_KIND = "expanded percentile bootstrap over instances, Wilson for shares"
+INTERVAL_KIND = (
+    "expanded percentile bootstrap over distinct texts or clusters, studentised below "
+    f"{FEW} of them, Wilson for shares"
+)
 RESAMPLES = 2000
-MAX_UNDEFINED_SHARE = 0.05  # of the draws; beyond, the rest would give too narrow an interval
+COLUMNS_AT_A_TIME = 100
 
 Sample = Float64[np.ndarray, "n"]
+Sums = Float64[np.ndarray, "C M"]  # by cluster
+Ends = tuple[Float64[np.ndarray, "M"], Float64[np.ndarray, "M"]]
 Name = TypeVar("Name", bound=Hashable)
 
 
@@ -42,7 +56,11 @@ class Place:
 
 
 def bootstrap_means(
-    values: Float64[np.ndarray, "n M"], *, resamples: int = RESAMPLES, seed: int = 0
+    values: Float64[np.ndarray, "n M"],
+    clusters: ClusterIds | None = None,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> Float64[np.ndarray, "resamples M"]:
     """The mean of each column in each resample: Σ w·v / Σ w over its defined values.
 
@@ -53,11 +71,25 @@ def bootstrap_means(
     >>> draws[:, 1] - draws[:, 0]
     array([1., 1., 1.])
     """
-    n, columns = values.shape
-    if n == 0:
-        return np.full((resamples, columns), np.nan)
+    if not len(values):
+        return np.full((resamples, values.shape[1]), np.nan)
+    return _resample_means(*_cluster_sums(values, clusters), resamples=resamples, seed=seed)
+
+
+def _cluster_sums(
+    values: Float64[np.ndarray, "n M"], clusters: ClusterIds | None
+) -> tuple[Sums, Sums]:
+    """The sum of each column in each cluster, and the number of its defined values."""
     defined = ~np.isnan(values)
-    both = np.ascontiguousarray(np.hstack((np.where(defined, values, 0.0), defined)).T)
+    both = sum_by_cluster(np.hstack((np.where(defined, values, 0.0), defined)), clusters)
+    return both[:, : values.shape[1]], both[:, values.shape[1] :]
+
+
+def _resample_means(
+    above: Sums, counts: Sums, *, resamples: int, seed: int
+) -> Float64[np.ndarray, "resamples M"]:
+    n, columns = above.shape
+    both = np.ascontiguousarray(np.hstack((above, counts)).T)
     sums, random = np.empty((resamples, 2 * columns)), generator(seed, "bootstrap")
     for row in sums:  # one at a time, so memory does not grow with the number of resamples
         times_drawn = np.bincount(random.integers(n, size=n), minlength=n)
@@ -90,22 +122,9 @@ def percentile_interval(
     return ends[0], ends[1]
 
 
-def expanded_level(level: float, n: np.ndarray) -> np.ndarray:
-    """The level of percentiles that gives the width of Student's interval of n instances.
-
-    1 − 2Φ(−√(n / (n − 1)) · t), t the quantile of n − 1 degrees of freedom.
-
-    >>> expanded_level(0.95, np.array([10, 100, 100_000])).round(3)
-    array([0.983, 0.954, 0.95 ])
-    """
-    free = np.maximum(n - 1, 1)
-    far = np.sqrt((free + 1) / free) * t.ppf((1 + level) / 2, free)
-    wide: np.ndarray = 1 - 2 * norm.sf(far)
-    return wide
-
-
 def estimate_means(
     columns: Mapping[Name, Sample],
+    clusters: ClusterIds | None = None,
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -114,10 +133,11 @@ def estimate_means(
 ) -> dict[Name, Estimate]:
     """The mean of each column over instances, with its interval and its defined values counted.
 
-    Columns named in `shares` are 0 or 1 for every instance, also where all values are alike.
+    Instances with one id in `clusters` are drawn together. Columns named in `shares` are 0 or 1 for
+    every instance, also where all values are alike.
 
-    Fewer than two defined values give no interval (NaN), none give no value either; nor is there
-    an interval where values are so sparse that more than 5 % of the resamples hold none.
+    Defined values of fewer than two clusters give no interval (NaN), none give no value either; nor
+    is there an interval where values are so sparse that more than 5 % of the resamples hold none.
 
     >>> estimate_means({"tau": np.array([0.5, 0.5, np.nan])})["tau"]
     Estimate(value=0.5, low=0.5, high=0.5, n=2)
@@ -125,26 +145,50 @@ def estimate_means(
     if not columns:
         return {}
     values = _stack_columns(columns)
-    draws = bootstrap_means(values, resamples=resamples, seed=seed)
-    n = (~np.isnan(values)).sum(0)
-    low, high = percentile_interval(draws, level, n=n)
-    for column, name in enumerate(columns):
-        if _is_binary(values[:, column], is_share=name in shares):
-            ends = binomtest(int(np.nansum(values[:, column])), int(n[column])).proportion_ci(
-                level, method="wilson"
-            )
-            low[column], high[column] = ends.low, ends.high
-    means = divide_defined(np.nansum(values, axis=0), n.astype(np.float64))
+    above, counts = _cluster_sums(values, clusters)
+    means = divide_defined(above.sum(0), counts.sum(0))
+    ends = np.full((2, len(means)), np.nan)
+    binary = np.array([_is_binary(own, name in shares) for name, own in columns.items()])
+    for column in np.flatnonzero(binary):
+        ends[:, column] = share_interval(above[:, column], counts[:, column], level)
+    rest = np.flatnonzero(~binary)
+    ends[:, rest] = _intervals_of_ratios(
+        above[:, rest], counts[:, rest], resamples=resamples, seed=seed, level=level
+    )
+    texts, units = counts.sum(0), (counts > 0).sum(0)
     return {
-        name: make_estimate(means[column], low[column], high[column], int(n[column]))
-        for column, name in enumerate(columns)
+        name: make_estimate(means[k], ends[0, k], ends[1, k], int(texts[k]), units=int(units[k]))
+        for k, name in enumerate(columns)
     }
+
+
+def _intervals_of_ratios(
+    above: Sums, below: Sums, *, resamples: int, seed: int, level: float
+) -> Float64[np.ndarray, "2 M"]:
+    """The interval of Σ above / Σ below for each pair of columns; `below` is 0 where undefined."""
+    part = below != 0
+    units, ends = part.sum(0), np.full((2, above.shape[1]), np.nan)
+    many = np.flatnonzero(units >= FEW)
+    if len(many):
+        draws = _resample_means(above[:, many], below[:, many], resamples=resamples, seed=seed)
+        ends[:, many] = percentile_interval(draws, level, n=units[many])
+    groups: dict[bytes, list[int]] = {}
+    for column in np.flatnonzero((units >= 2) & (units < FEW)).tolist():
+        groups.setdefault(part[:, column].tobytes(), []).append(column)
+    for alike in groups.values():
+        here = part[:, alike[0]]
+        for some in np.array_split(alike, -(-len(alike) // COLUMNS_AT_A_TIME)):
+            chosen = np.ix_(here, some)
+            found = studentise_ratios(above[chosen], below[chosen], resamples=resamples, seed=seed)
+            ends[:, some] = np.array([one.interval(level) for one in found]).T
+    return ends
 
 
 def estimate_place(
     subject: Sample,
     control: Sample,
     reference: Sample,
+    clusters: ClusterIds | None = None,
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -160,17 +204,25 @@ def estimate_place(
     Estimate(value=0.5, low=0.5, high=0.5, n=4)
     """
     values = _stack_columns({"subject": subject, "control": control, "reference": reference})
-    values = values[~np.isnan(values).any(1)]
-    n = len(values)
-    # row 0 is the sample itself, the rest are its resamples: one formula for both
-    means = np.full((1, 3), np.nan) if n == 0 else values.mean(0, keepdims=True)
-    means = np.vstack((means, bootstrap_means(values, resamples=resamples, seed=seed)))
-    statistics = place_and_gap(means)
-    low, high = percentile_interval(statistics[1:], level, n=n)
-    return Place(
-        place=make_estimate(statistics[0, 0], low[0], high[0], n),
-        gap=make_estimate(statistics[0, 1], low[1], high[1], n),
+    known = ~np.isnan(values).any(1)
+    sums, counts = _cluster_sums(
+        values[known], None if clusters is None else np.asarray(clusters)[known]
     )
+    n, units = int(known.sum()), len(sums)
+    found = place_and_gap(divide_defined(sums.sum(0), counts.sum(0))[None])[0]
+    if units >= FEW:
+        draws = place_and_gap(_resample_means(sums, counts, resamples=resamples, seed=seed))
+        ends = np.stack(percentile_interval(draws, level, n=units), axis=1)
+    else:
+        own, gap = sums[:, 0] - sums[:, 1], sums[:, 2] - sums[:, 1]
+        above, below = np.stack((own, gap), axis=1), np.stack((gap, counts[:, 0]), axis=1)
+        drawn = studentise_ratios(above, below, resamples=resamples, seed=seed)
+        ends = np.array([one.interval(level) for one in drawn])
+    place, gap_of_ends = (
+        make_estimate(value, low, high, n, units=units)
+        for value, (low, high) in zip(found, ends, strict=True)
+    )
+    return Place(place, gap_of_ends)
 
 
 def place_and_gap(means: Float64[np.ndarray, "R 3"]) -> Float64[np.ndarray, "R 2"]:
@@ -184,15 +236,20 @@ def place_and_gap(means: Float64[np.ndarray, "R 3"]) -> Float64[np.ndarray, "R 2
     return np.stack((divide_defined(means[:, 0] - means[:, 1], gap), gap), axis=1)
 
 
-def _is_binary(column: Sample, *, is_share: bool) -> bool:
+def _is_binary(column: Sample, is_share: bool) -> bool:
     """Whether values are 0 or 1; where all are alike, only a share cannot be anything else."""
     known = set(np.unique(column[~np.isnan(column)]).tolist())
     return known == {0.0, 1.0} or (is_share and bool(known) and known <= {0.0, 1.0})
 
 
-def make_estimate(value: float, low: float, high: float, n: int) -> Estimate:
-    """An estimate, without an interval where it rests on fewer than two instances."""
-    if n < 2:
+def make_estimate(
+    value: float, low: float, high: float, n: int, *, units: int | None = None
+) -> Estimate:
+    """An estimate from n instances, without an interval where fewer than two units are drawn.
+
+    A unit is a cluster of instances that are drawn together; without clusters, an instance.
+    """
+    if (n if units is None else units) < 2:
         low = high = float("nan")
     return Estimate(float(value), float(low), float(high), n)
 

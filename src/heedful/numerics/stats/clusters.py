@@ -10,7 +10,7 @@ digest, give the same draws in any order of the texts.
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64, Int64
 from numpy.typing import NDArray
 
 from heedful.core.errors import ShapeError
@@ -18,6 +18,25 @@ from heedful.core.rng import generator
 
 ClusterIds = NDArray[np.generic] | Sequence[str] | Sequence[int]  # one per text
 WEIGHTS_PER_BLOCK = 2_000_000  # numbers: 16 MB, whatever the number of resamples
+
+
+def cluster_codes(count: int, clusters: ClusterIds | None) -> Int64[np.ndarray, "n"]:
+    """The number of each text's cluster, in the order of the ids; without ids, that of the text.
+
+    >>> cluster_codes(3, ["b", "a", "b"])
+    array([1, 0, 1])
+    """
+    if clusters is None:
+        return np.arange(count)
+    ids = np.asarray(clusters)
+    if ids.shape != (count,):
+        raise ShapeError(f"{count} texts need as many ids of clusters, not {ids.shape}.")
+    return np.unique(ids, return_inverse=True)[1].astype(np.int64)
+
+
+def count_clusters(clusters: ClusterIds | None, texts: Bool[np.ndarray, "n"]) -> int:
+    """The number of clusters that some texts are in."""
+    return int(texts.sum()) if clusters is None else len(np.unique(np.asarray(clusters)[texts]))
 
 
 def sum_by_cluster(
@@ -34,10 +53,7 @@ def sum_by_cluster(
     """
     if clusters is None:
         return values
-    ids = np.asarray(clusters)
-    if ids.shape != (len(values),):
-        raise ShapeError(f"{len(values)} texts need as many ids of clusters, not {ids.shape}.")
-    _, codes = np.unique(ids, return_inverse=True)
+    codes = cluster_codes(len(values), clusters)
     count = int(codes.max(initial=-1)) + 1
     if count == len(values):
         return np.ascontiguousarray(values[np.argsort(codes)])
@@ -64,3 +80,15 @@ def draw_weights(
         for row in weights:
             row[:] = np.bincount(random.integers(count, size=count), minlength=count)
         yield weights
+
+
+def sum_values(values: Float64[np.ndarray, "n"], clusters: ClusterIds) -> Float64[np.ndarray, "C"]:
+    """The sum of the defined values of each cluster; NaN where a cluster has none.
+
+    >>> sum_values(np.array([1.0, 2.0, np.nan]), ["a", "a", "b"])
+    array([ 3., nan])
+    """
+    defined = ~np.isnan(values)
+    both = np.stack((np.where(defined, values, 0.0), defined.astype(np.float64)), axis=1)
+    sums = sum_by_cluster(both, clusters)
+    return np.where(sums[:, 1] > 0, sums[:, 0], np.nan)

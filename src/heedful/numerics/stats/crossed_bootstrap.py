@@ -14,6 +14,7 @@ from jaxtyping import Float64, Int64
 from heedful.core.records import Estimate
 from heedful.core.rng import generator
 from heedful.numerics.stats.bootstrap import RESAMPLES, make_estimate, percentile_interval
+from heedful.numerics.stats.clusters import ClusterIds, cluster_codes
 
 SeedTable = Float64[np.ndarray, "S n"]  # one row per seed, one column per text
 SeedAverage = Callable[[SeedTable], Float64[np.ndarray, "n"]]
@@ -31,6 +32,7 @@ def median_over_seeds(table: SeedTable) -> Float64[np.ndarray, "n"]:
 
 def resample_crossed(
     tables: Mapping[str, SeedTable],
+    clusters: ClusterIds | None = None,
     *,
     centre: SeedAverage = mean_over_seeds,
     resamples: int = RESAMPLES,
@@ -39,7 +41,8 @@ def resample_crossed(
     """The mean over texts of each table in each resample.
 
     All tables share the resampled texts, so that differences are paired; the seeds of each table
-    are resampled separately. A text that is undefined for any of the drawn seeds is left out.
+    are resampled separately. Texts with one id in `clusters` are drawn together. A text that is
+    undefined for any of the drawn seeds is left out.
 
     >>> same = {"a": np.array([[1.0, 0.0]]), "b": np.array([[1.0, 0.0]])}
     >>> draws = resample_crossed(same, resamples=100)
@@ -47,10 +50,18 @@ def resample_crossed(
     True
     """
     draws = {name: np.full(resamples, np.nan) for name in tables}
-    for number, (texts, seeds) in enumerate(_draw_texts_and_seeds(tables, resamples, seed)):
-        for name, table in tables.items():
+    codes = cluster_codes(next(iter(tables.values())).shape[1], clusters)
+    orders = {name: np.lexsort((*table, codes)) for name, table in tables.items()}
+    sorted_tables = {name: table[:, orders[name]] for name, table in tables.items()}
+    times_of = {name: codes[order] for name, order in orders.items()}
+    seeds_of = {name: len(table) for name, table in tables.items()}
+    count = int(codes.max(initial=-1)) + 1
+    for number, (drawn, seeds) in enumerate(
+        _draw_texts_and_seeds(count, seeds_of, resamples, seed)
+    ):
+        for name, table in sorted_tables.items():
             chosen = table if len(table) == 1 else table[seeds[name]]
-            values = centre(chosen)
+            values, texts = centre(chosen), drawn[times_of[name]]
             known = ~np.isnan(values)
             if total := texts[known].sum():
                 draws[name][number] = float(values[known] @ texts[known]) / total
@@ -58,27 +69,38 @@ def resample_crossed(
 
 
 def _draw_texts_and_seeds(
-    tables: Mapping[str, SeedTable], resamples: int, seed: int
-) -> Iterator[tuple[Float64[np.ndarray, "n"], dict[str, Int64[np.ndarray, "S"]]]]:
-    """How often each text is drawn, and which seeds."""
-    n = next(iter(tables.values())).shape[1]
+    count: int, seeds_of: Mapping[str, int], resamples: int, seed: int
+) -> Iterator[tuple[Float64[np.ndarray, "C"], dict[str, Int64[np.ndarray, "S"]]]]:
+    """How often each cluster of texts is drawn, and which seeds."""
     of_texts = generator(seed, "bootstrap")
-    of_seeds = {name: generator(seed, f"bootstrap of seeds, {name}") for name in tables}
+    of_seeds = {name: generator(seed, f"bootstrap of seeds, {name}") for name in seeds_of}
     for _ in range(resamples):
-        times = np.bincount(of_texts.integers(n, size=n), minlength=n) if n else np.zeros(0)
+        times = (
+            np.bincount(of_texts.integers(count, size=count), minlength=count)
+            if count
+            else np.zeros(0)
+        )
         chosen = {
-            name: of_seeds[name].integers(len(table), size=len(table))
-            for name, table in tables.items()
+            name: of_seeds[name].integers(seeds, size=seeds) for name, seeds in seeds_of.items()
         }
         yield times.astype(np.float64), chosen
 
 
 def estimate_from_draws(
-    value: float, draws: Float64[np.ndarray, "R"], *, n: int, level: float = 0.95
+    value: float,
+    draws: Float64[np.ndarray, "R"],
+    *,
+    n: int,
+    units: int | None = None,
+    level: float = 0.95,
 ) -> Estimate:
-    """A value with the percentile interval of its draws; no interval for fewer than two texts."""
-    low, high = percentile_interval(draws[:, None], level, n=n)
-    return make_estimate(value, low[0], high[0], n)
+    """A value of n texts with the percentile interval of its draws.
+
+    `units` is the number of clusters that are drawn, if not each text is one. There is no interval
+    for fewer than two.
+    """
+    low, high = percentile_interval(draws[:, None], level, n=n if units is None else units)
+    return make_estimate(value, low[0], high[0], n, units=units)
 
 
 def below_margin_p(draws: Float64[np.ndarray, "R"], margin: float, *, n: int) -> float:

@@ -1,7 +1,8 @@
 """How well a check detects the truth, over kinds of subjects whose truth is known.
 
-Subjects of one kind are similar, so all kinds have equal weight, however many subjects they have,
-and intervals come from resampling kinds and the subjects within each.
+Subjects of one kind are similar, so all kinds have equal weight, however many subjects they have.
+`detection_rates` resamples kinds and the subjects within each; `exact_rates` counts kinds, so that
+kinds that were never judged wrong are no proof that none will be.
 """
 
 from collections.abc import Sequence
@@ -23,10 +24,10 @@ class KnownTruthAnswers:
     """The answers about subjects of one kind, and whether the claim holds for that kind.
 
     Answers are 1 (for), −1 (against) and 0 (undecided); `scores` are the numbers behind them, NaN
-    where there is none.
+    where there is none. A truth of None is that of a mixed kind, of which either answer is wrong.
     """
 
-    truth: bool
+    truth: bool | None
     answers: tuple[int, ...]
     scores: tuple[float, ...] = ()
 
@@ -78,6 +79,44 @@ def detection_rates(trials: Sequence[KnownTruthAnswers], *, seed: int = 0) -> De
         _widen_to_exact(false_alarm, false),
         _widen_to_exact(undecided, n),
     )
+
+
+def exact_rates(trials: Sequence[KnownTruthAnswers]) -> DetectionRates | None:
+    """The rates over kinds among the decided, with exact intervals (Clopper & Pearson, 1934).
+
+    A kind is decided if any of its subjects is, and wrong if any decided one is. `skill` is
+    1 − miss − false alarm, and its interval joins the ends of theirs. A mixed kind that is
+    answered counts as a false alarm or a miss. None unless kinds of both truths are decided.
+
+    >>> right = [KnownTruthAnswers(truth, (1 if truth else -1,)) for truth in (True, False)] * 13
+    >>> round(exact_rates(right).skill.low, 2), round(exact_rates(right[:24]).skill.low, 2)
+    (0.51, 0.47)
+    """
+    wrong: dict[int, list[bool]] = {1: [], -1: []}  # by the side that is true, each decided kind
+    for kind in trials:
+        for side in (1, -1):
+            said = {one for one in kind.answers if one}
+            if kind.truth is None and -side in said:
+                wrong[side].append(True)
+            elif said and kind.truth is (side == 1):
+                wrong[side].append(-side in said)
+    if not all(wrong.values()):
+        return None
+    miss, false_alarm = (_exact_share(sum(wrong[side]), len(wrong[side])) for side in (1, -1))
+    skill = Estimate(
+        1 - miss.value - false_alarm.value,
+        1 - miss.high - false_alarm.high,
+        1 - miss.low - false_alarm.low,
+        miss.n + false_alarm.n,
+    )
+    known = [kind for kind in trials if kind.truth is not None]
+    undecided = sum(not any(kind.answers) for kind in known)
+    return DetectionRates(skill, miss, false_alarm, _exact_share(undecided, len(known)))
+
+
+def _exact_share(count: int, of: int) -> Estimate:
+    ends = binomtest(count, of).proportion_ci(0.95, "exact")
+    return Estimate(count / of, float(ends.low), float(ends.high), of)
 
 
 def _widen_to_exact(share: Estimate, cases: int) -> Estimate:

@@ -1,23 +1,30 @@
 """Intervals of ratios of sums, and of other functions of sums over texts.
 
 A rate such as "flips per removed word" is Σa / Σb over the texts. Each resample draws clusters of
-texts, sums every column over them, and evaluates the function on the sums.
+texts, sums every column over them, and evaluates the function on the sums. Where few clusters take
+part the interval is studentised (`numerics.stats.studentised`).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
 from heedful.core.records import Estimate
 from heedful.numerics.stats.bootstrap import RESAMPLES, make_estimate, percentile_interval
 from heedful.numerics.stats.clusters import ClusterIds, draw_weights, sum_by_cluster
+from heedful.numerics.stats.studentised import (
+    FEW,
+    Statistic,
+    probe_columns,
+    studentise,
+    used_columns,
+    weights_of,
+)
 
-Statistic = Callable[[Float64[np.ndarray, "rows K"]], Float64[np.ndarray, "rows"]]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ResampledSums:
     """Column sums over all texts, over the texts of each cluster, and over those of each resample.
 
@@ -27,13 +34,18 @@ class ResampledSums:
 
     draws: Float64[np.ndarray, "resamples K"]
     by_cluster: Float64[np.ndarray, "C K"]
-    taking_part: int  # clusters with a value in any column
+    present: Bool[np.ndarray, "C K"]  # whether a cluster has a value in a column
     seed: int
 
-    @property
+    @cached_property
     def whole(self) -> Float64[np.ndarray, "K"]:
         """The sums over all texts."""
         return np.asarray(self.by_cluster.sum(0))
+
+    @cached_property
+    def probes(self) -> Float64[np.ndarray, "probes K"]:
+        """Sums that show which columns a function depends on."""
+        return probe_columns(self.whole, np.abs(self.by_cluster).sum(0))
 
 
 def resample_sums(
@@ -59,15 +71,15 @@ def resample_sums(
     """
     defined = ~np.isnan(columns)
     by_cluster = sum_by_cluster(np.where(defined, columns, 0.0), clusters)
-    present = sum_by_cluster(defined.any(1, keepdims=True).astype(np.float64), clusters)
-    draws, row = np.empty((resamples, columns.shape[1])), 0
-    if len(by_cluster):
+    present = sum_by_cluster(defined.astype(np.float64), clusters) > 0
+    draws, row = np.zeros((resamples, columns.shape[1])), 0
+    if len(by_cluster) < FEW:
+        draws = weights_of(len(by_cluster), resamples, seed) @ by_cluster
+    else:
         for weights in draw_weights(len(by_cluster), resamples=resamples, seed=seed):
             draws[row : row + len(weights)] = weights @ by_cluster
             row += len(weights)
-    else:
-        draws[:] = 0.0
-    return ResampledSums(draws, by_cluster, int((present > 0).sum()), seed)
+    return ResampledSums(draws, by_cluster, present, seed)
 
 
 def interval_of(
@@ -85,6 +97,19 @@ def interval_of(
     >>> interval_of(sums, lambda rows: rows[:, 1] / rows[:, 0], n=2)
     Estimate(value=2.0, low=2.0, high=2.0, n=2)
     """
-    value = statistic(sums.whole[None])[0]
-    low, high = percentile_interval(statistic(sums.draws)[:, None], level, n=sums.taking_part)
-    return make_estimate(value, low[0], high[0], n)
+    value = float(statistic(sums.whole[None])[0])
+    used = used_columns(statistic, value, sums.probes)
+    if not len(used) and np.isfinite(value):  # the same whatever the texts
+        return Estimate(value, value, value, n)
+    part = sums.present[:, used].any(1)
+    units = int(part.sum())
+    if 2 <= units < FEW and np.isfinite(value):
+        resamples = len(sums.draws)
+        drawn = studentise(
+            statistic, sums.by_cluster[part], used, resamples=resamples, seed=sums.seed
+        )
+        low, high = drawn.interval(level)
+    else:
+        ends = percentile_interval(statistic(sums.draws)[:, None], level, n=units)
+        low, high = (float(end[0]) for end in ends)
+    return make_estimate(value, low, high, n, units=units)

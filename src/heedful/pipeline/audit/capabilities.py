@@ -8,12 +8,14 @@ import torch
 
 from heedful.checks import checks, default_checks
 from heedful.checks.base import Findings
+from heedful.checks.influence.check import InfluenceCheck
+from heedful.checks.influence.cost import expected_passes
 from heedful.checks.retraining_base import RetrainingCheck
 from heedful.core.errors import HeedfulError, NotApplicable
 from heedful.core.values import Example
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
-from heedful.models.protocols import Subject
+from heedful.models.protocols import HasLogitsOnly, RunsVariants, Subject
 from heedful.pipeline.audit.job import run_job
 from heedful.pipeline.audit.run_audit import describe_attention
 from heedful.training.variants.models import read_recipe
@@ -43,8 +45,28 @@ def inspect_subject(subject: Subject) -> dict[str, Any]:
         "labels": list(subject.labels),
         "methods": {name: _ok_or_reason(_method(name, short)) for name in methods},
         "checks": {name: _ok_or_reason(_check(name, context)) for name in checks},
+        "variants": _describe_variants(subject),
         **_cost(subject),
+        "influence_passes": _influence_passes(subject),
     }
+
+
+def _describe_variants(subject: Subject) -> str:
+    """How texts without some of their words are run; a shortcut was proved when loading."""
+    if isinstance(subject, RunsVariants):
+        return "shared states"
+    if not isinstance(subject, HasLogitsOnly):
+        return "whole passes"
+    short = getattr(subject, "first_position_only", None) is not None
+    return "own attention, last layer for one position" if short else "own attention"
+
+
+def _influence_passes(subject: Subject) -> dict[str, float]:
+    """Whole passes that `influence` takes for a text of 20 words, part by part."""
+    encoded = subject.encode(Example(0, PROBE_TEXT, 0))
+    special, check = len(encoded.ids) - encoded.explained_tokens, InfluenceCheck()
+    found = expected_passes(special=special, methods=len(check.methods) - 1)
+    return {name: round(passes, 1) for name, passes in found.items() if passes}
 
 
 def _method(name: str, context: BatchContext) -> Callable[[], object]:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from heedful.checks import checks
-from heedful.checks.base import Check
+from heedful.checks.base import Check, DescribesCost
 from heedful.checks.faithfulness.off_distribution import ReferenceSample
 from heedful.core.errors import DataError, RunError
 from heedful.core.records import SCHEMA, Verdict
@@ -62,7 +62,7 @@ def run_audit(
     Returns the folder of the run. Without `out` it is a temporary one, which the caller removes.
     """
     with _folder(out) as folder:
-        inputs = AuditInputs(subject, data, plan.fitted(data), training, folder)
+        inputs = AuditInputs(subject, data, plan.fitted(data, subject), training, folder)
         _Audit(inputs, RunStore(folder), callbacks).run()
     return folder
 
@@ -126,8 +126,12 @@ class _Audit:
         subject, data, plan = self.inputs.subject, self.inputs.data, self.inputs.plan
         reference = ReferenceSample(subject, lambda: data, plan.min_words)
         parts = {name: one for name, one in plan.build_checks().items() if isinstance(one, Check)}
+        for part in parts.values() if any(not self.store.done(job) for job in jobs) else ():
+            if isinstance(part, DescribesCost):
+                self.callbacks.announce(part.describe_cost(len(data)))
         before = self.store.dtype(jobs)
         for job, examples in _with_examples(jobs, data):
+            self.store.put_text_ids(job, examples)
             if not self.store.done(job):
                 result = run_job(
                     subject,
@@ -168,6 +172,7 @@ class _Audit:
             labels=subject.labels,
             missing=summary.missing,
             lengths=text_lengths(RunFolder(self.store.folder).texts(), columns.instances),
+            ids=self.store.text_ids(columns.instances),
         )
 
     def _manifest(self, summary: JobSummary) -> dict[str, Any]:

@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 from heedful.core.atomic_files import remove_drafts, save_atomic, write_atomic
 from heedful.core.errors import RunError
 from heedful.core.records import SCHEMA, MeasureKey
+from heedful.core.values import Example
 from heedful.pipeline.audit.job import JobResult, JobSummary
+from heedful.pipeline.audit.text_rows import text_id_table
 from heedful.pipeline.plan.plan import Plan
 from heedful.results.run_folder import (
     MAPS,
     MEASUREMENTS,
     PLAN,
+    TEXT_IDS,
     TEXTS,
     RunFolder,
     damaged_file_error,
@@ -33,6 +36,7 @@ from heedful.results.tables import (
     TextValues,
     gather_columns,
 )
+from heedful.results.text_ids import TextIds, read_text_ids
 
 DATASET_MEASURES = "whole"  # the file of measures that need all texts
 SUMMARY_KEY = b"heedful"  # Parquet metadata: the summary of a job
@@ -118,7 +122,7 @@ class RunStore:
                 "precision (dtype), or of other data under the same names. Choose another --out, "
                 "or remove the folder."
             )
-        for kind in (".", MEASUREMENTS, TEXTS, MAPS):
+        for kind in (".", MEASUREMENTS, TEXTS, MAPS, TEXT_IDS):
             remove_drafts(self.folder / kind)
         write_atomic(self.folder / PLAN, plan.to_toml())
 
@@ -138,6 +142,15 @@ class RunStore:
         if result.maps:
             self._write_rows(MAPS, job.name, pa.Table.from_pylist(result.maps, MAP_SCHEMA))
         self._write(job.name, _table(result, labels), asdict(result.summary))
+
+    def put_text_ids(self, job: Job, examples: Sequence[Example]) -> None:
+        """Keep the ids of a job's texts, also of one that an older version did without them."""
+        if not (self.folder / TEXT_IDS / f"{job.name}.parquet").exists():
+            self._write_rows(TEXT_IDS, job.name, text_id_table(examples))
+
+    def text_ids(self, instances: NDArray[np.int64]) -> TextIds | None:
+        """The ids of some texts; None where the run kept none."""
+        return read_text_ids(RunFolder(self.folder).text_ids(), instances)
 
     def put_dataset_measures(
         self, values: Mapping[MeasureKey, TextValues], texts: MeasurementColumns

@@ -1,15 +1,19 @@
 """What a run keeps of single texts, so that a report can show them without the model."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.checks.base import Check, HasWordScores
 from heedful.core.batch import Encoded
 from heedful.core.records import WORD_SCORES
+from heedful.core.values import Example
+from heedful.data.content_ids import cluster_id, content_id
 from heedful.models.batch_context import BatchContext
+from heedful.results.tables import TEXT_ID_SCHEMA
 
 Row = dict[str, Any]
 MAP_TEXTS = 3  # the first of the data that are short enough
@@ -83,3 +87,12 @@ def attention_map_rows(context: BatchContext, instances: frozenset[int]) -> Iter
                     "keys": one.pieces,
                     "weights": [round(weight, 4) for weight in chosen.flatten().tolist()],
                 }
+
+
+def text_id_table(examples: Iterable[Example]) -> pa.Table:
+    """A row of `TEXT_ID_SCHEMA` for each text."""
+    rows = [
+        {"instance": one.index, "content": content_id(one), "cluster": cluster_id(one)}
+        for one in examples
+    ]
+    return pa.Table.from_pylist(rows, TEXT_ID_SCHEMA)

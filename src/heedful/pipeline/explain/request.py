@@ -7,6 +7,7 @@ from typing import Any, Literal
 from heedful.core.errors import ConfigError
 from heedful.core.settings import check_on_init, check_setting, setting_types
 from heedful.methods import Method, methods
+from heedful.methods.base import default_methods
 from heedful.numerics.tensor.target import TargetValue
 
 Granularity = Literal["word", "token"]
@@ -72,17 +73,6 @@ class BuiltMethods:
     def lean(self) -> bool:
         """Whether no method reads attention, so that passes may skip it."""
         return all(part.kind != "attention" for part in self.parts.values())
-
-
-def default_methods() -> tuple[str, ...]:
-    """All methods except slow ones, patented ones and controls."""
-    return tuple(
-        name
-        for name in methods
-        if methods.trait(name, "kind") != "control"
-        and not methods.trait(name, "slow")
-        and not methods.trait(name, "patented")
-    )
 
 
 def resolve_methods(wanted: MethodsLike, settings: MethodSettings | None = None) -> MethodSettings:

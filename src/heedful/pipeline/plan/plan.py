@@ -22,6 +22,7 @@ from heedful.core.settings import (
 from heedful.core.values import Example
 from heedful.data.cleaning.presets import get_cleaning
 from heedful.methods import Method, methods
+from heedful.models.protocols import Subject
 from heedful.pipeline.plan.method_settings import (
     complete_methods,
     expand_all_methods,
@@ -74,10 +75,10 @@ class Plan:
     {"layer": -1, "dtype": "float32"}, see `heedful.load`. `settings` holds a table per check, such
     as {"adversarial": {"steps": 200}}, `methods` one per method that checks are asked to use,
     such as {"lime": {"samples": 200}}. `epsilon` is the change of output, in TVD, that counts as
-    none, for all checks and rules. `cleaning` names what a paper did to the texts. A plan is
-    complete: settings not given are filled in from the defaults of the parts. Without `checks`
-    those run that need no retraining and few passes; "all" are all. `retraining` is the table of
-    `RetrainingSettings`.
+    none, for all checks and rules. `cleaning` names what a paper did to the texts, `cluster` a
+    column of ids of texts that resamples draw together. A plan is complete: settings not given are
+    filled in from the defaults of the parts. Without `checks` those run that need no retraining and
+    few passes; "all" are all. `retraining` is the table of `RetrainingSettings`.
     """
 
     model: str
@@ -85,6 +86,7 @@ class Plan:
     split: str = "test"
     fields: Table = field(default_factory=dict)
     cleaning: str | None = None
+    cluster: str | None = None
     checks: tuple[str, ...] = ()
     limit: PositiveInt | None = None
     min_words: PositiveInt = 1
@@ -143,13 +145,13 @@ class Plan:
             retraining["limit"] = min(few, QUICK_TRAIN_LIMIT)
         return replace(self, limit=limit, settings=settings, methods=asked, retraining=retraining)
 
-    def fitted(self, examples: Iterable[Example]) -> "Plan":
-        """The same plan with the settings that are facts of the data."""
+    def fitted(self, examples: Iterable[Example], subject: Subject) -> "Plan":
+        """The same plan with the settings that are facts of data and model."""
         settings = dict(self.settings)
         for name, own in self.settings.items():
             check = _build(name, own)
             if isinstance(check, FitsData):
-                settings[name] = asdict(check.fitted(examples))
+                settings[name] = asdict(check.fitted(examples, subject))
         return replace(self, settings=settings)
 
     def differences(self, other: "Plan") -> list[str]:

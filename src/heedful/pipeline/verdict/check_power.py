@@ -14,14 +14,14 @@ from math import log
 from typing import Any
 
 from heedful.core.records import Estimate, Vote
-from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_rates
+from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_rates, exact_rates
 
 # of the skill, at the lower end of its interval: right less wrong in half of the cases, which is
 # the skill of a check that is always right about one side and undecided about the other
 MIN_SKILL = 0.5
-MIN_MEASURED_WORDS, MAX_MEASURED_WORDS = 5, 300  # words: the planted texts'
 NOT_MEASURED = "power not measured"
 ARCHITECTURES = ("recurrent", "recurrent with a question", "transformer")
+ANY = "any model"  # of rows that hold whatever the architecture and the texts
 UNKNOWN = "unknown"  # no architecture of the table: there is no power, so no check has a vote
 VOTE_SIGNS: Mapping[Vote, int] = {"supports": 1, "refutes": -1}
 
@@ -51,6 +51,7 @@ class CheckPower:
     claim: str
     check: str
     like: str
+    kinds: int
     cases: int
     skill: Estimate
     miss: Estimate
@@ -67,7 +68,8 @@ class CheckPower:
         auc = "" if self.auc is None else f"ROC-AUC {self.auc}, "
         return (
             f"{auc}misses {self.miss.value:.0%}, false alarms {self.false_alarm.value:.0%}, "
-            f"undecided {self.undecided.value:.0%} ({self.cases} cases of known truth: {self.like})"
+            f"undecided {self.undecided.value:.0%} ({self.cases} cases of known truth, of "
+            f"{self.kinds} kinds: {self.like})"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,7 +77,7 @@ class CheckPower:
         named = {"miss": self.miss, "false_alarm": self.false_alarm, "undecided": self.undecided}
         shares = {name: [one.value, one.low, one.high] for name, one in named.items()}
         auc = self.auc and [self.auc.value, self.auc.low, self.auc.high]
-        known = {"auc": auc, **shares, "cases": self.cases, "like": self.like}
+        known = {"auc": auc, **shares, "kinds": self.kinds, "cases": self.cases, "like": self.like}
         return {**known, "weight": self.weight, "description": str(self)}
 
 
@@ -100,18 +102,26 @@ class PowerTable:
         return None if row is None else _power(row, left_out_kind=self.left_out_kind)
 
     def _nearest(self, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """Of the same architecture, the nearest length, and no more texts than there are."""
+        """Of the same architecture, the nearest length, and no more texts than there are.
+
+        Texts longer or shorter than all that were measured have the row of the nearest length: a
+        line between lengths that are close would take a vote away for a word more. What is printed
+        of a power names the length at which it was measured. A check whose power is measured over
+        all kinds together has one row for any model.
+        """
+        for one in rows:
+            if one["architecture"] == ANY:
+                return one
         alike = [
             one
             for one in rows
             if one["architecture"] == self.where.architecture and one["texts"] <= self.where.texts
         ]
         lengths = {one["words"] for one in alike} - {None}
-        if lengths and MIN_MEASURED_WORDS <= self.where.words <= MAX_MEASURED_WORDS:
-            nearest = min(lengths, key=lambda words: abs(log(words / self.where.words)))
+        if lengths:
+            here = max(self.where.words, 1.0)
+            nearest = min(lengths, key=lambda words: abs(log(words / here)))
             alike = [one for one in alike if one["words"] == nearest]
-        else:
-            alike = [one for one in alike if one["words"] is None]  # measured whatever the length
         return max(alike, key=lambda one: int(one["texts"]), default=None)
 
 
@@ -136,7 +146,8 @@ def _power(row: Mapping[str, Any], *, left_out_kind: str | None) -> CheckPower |
         for name, (truth, said_for, against, undecided) in row["kinds"].items()
         if name != left_out_kind
     ]
-    found = detection_rates(kinds)
+    over_all = row["architecture"] == ANY
+    found = exact_rates(kinds) if over_all else detection_rates(kinds)
     if found is None:
         return None
     cases = sum(len(one.answers) for one in kinds)
@@ -146,7 +157,7 @@ def _power(row: Mapping[str, Any], *, left_out_kind: str | None) -> CheckPower |
     words = "" if row["words"] is None else f" of about {row['words']} words"
     like = f"{row['architecture']}, {row['texts']} texts{words}"
     rates = found.skill, found.miss, found.false_alarm, found.undecided
-    return CheckPower(row["claim"], row["check"], like, cases, *rates, auc)
+    return CheckPower(row["claim"], row["check"], like, len(kinds), cases, *rates, auc)
 
 
 def describe_power(power: CheckPower | None) -> str:

@@ -1,13 +1,19 @@
 """From values per text to estimates with intervals: every number that a run reports."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.checks.base import Check, HasSignificanceTests, NeedsAllTexts
+from heedful.checks.base import (
+    Check,
+    HasSignificanceTests,
+    MakesEstimates,
+    NeedsAllTexts,
+    TextGroup,
+)
 from heedful.checks.registry import checks
 from heedful.checks.retraining_base import RetrainingCheck
 from heedful.checks.spec import CheckSpec, Evidence
@@ -21,6 +27,7 @@ from heedful.core.records import (
     Series,
 )
 from heedful.numerics.stats.bootstrap import Place, estimate_means, estimate_place
+from heedful.numerics.stats.clusters import count_clusters, sum_values
 from heedful.numerics.stats.crossed_bootstrap import (
     below_margin_p,
     estimate_from_draws,
@@ -41,40 +48,46 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """How intervals are made: the number of resamples, their seed, and the level."""
+    """How intervals are made: the number of resamples, their seed, and the level.
+
+    Texts with one id in `clusters` are drawn together; without ids each is drawn on its own.
+    """
 
     resamples: int
     seed: int
     level: float
+    clusters: NDArray[Any] | None = None
 
     @classmethod
-    def of(cls, plan: Plan) -> "Bootstrap":
+    def of(cls, plan: Plan, clusters: NDArray[Any] | None = None) -> "Bootstrap":
         """The bootstrap of a plan."""
-        return cls(plan.resamples, plan.seed, plan.level)
+        return cls(plan.resamples, plan.seed, plan.level, clusters)
+
+    def on(self, texts: TextMask) -> "Bootstrap":
+        """The bootstrap of some of the texts."""
+        return self if self.clusters is None else replace(self, clusters=self.clusters[texts])
+
+    def count(self, known: TextMask) -> int:
+        """The number of clusters that some of its texts are in."""
+        return count_clusters(self.clusters, known)
 
     def means(
         self, columns: Columns, shares: frozenset[str] = frozenset()
     ) -> dict[MeasureKey, Estimate]:
         """The mean of each column; measures named in `shares` are shares of texts."""
         named = {key for key in columns if key.measure in shares}
-        return estimate_means(
-            columns, resamples=self.resamples, seed=self.seed, level=self.level, shares=named
-        )
+        how = {"resamples": self.resamples, "seed": self.seed}
+        return estimate_means(columns, self.clusters, **how, level=self.level, shares=named)
+
+    def accuracy(self, right: TextValues) -> Estimate:
+        """The share of texts that are right."""
+        key = MeasureKey("", "accuracy")
+        return self.means({key: right}, frozenset({key.measure}))[key]
 
     def place(self, own: TextValues, control: TextValues, reference: TextValues) -> Place:
         """Where the mean of `own` stands between those of control (0) and reference (1)."""
-        return estimate_place(
-            own, control, reference, resamples=self.resamples, seed=self.seed, level=self.level
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class TextGroup:
-    """The texts that some estimates are about: all, those of one predicted class, or a slice."""
-
-    texts: TextMask
-    predicted: str | None = None
-    slice: str | None = None
+        how = {"resamples": self.resamples, "seed": self.seed}
+        return estimate_place(own, control, reference, self.clusters, **how, level=self.level)
 
 
 def measure_dataset(plan: Plan, columns: MeasurementColumns) -> dict[MeasureKey, TextValues]:
@@ -94,6 +107,7 @@ def estimate_all(
     missing: Mapping[str, tuple[MissingMeasure, ...]],
     labels: Sequence[str],
     lengths: TextValues | None = None,
+    bootstrap: Bootstrap | None = None,
 ) -> Evidence:
     """Estimate everything that was measured.
 
@@ -102,13 +116,19 @@ def estimate_all(
         missing: By check, the measures that it could not take.
         labels: The class names of the model.
         lengths: The number of words of each text, for slices by length.
+        bootstrap: How intervals are made; by default as in the plan, each text on its own.
     """
     groups = [TextGroup(np.ones(len(columns.instances), dtype=bool))]
     groups += [TextGroup(columns.predicted == label, predicted=label) for label in labels]
     groups += _slices(columns, lengths)
     parts = {
         name: _CheckEstimates(
-            checks.spec(name), check, columns, Bootstrap.of(plan), missing.get(name, ())
+            checks.spec(name),
+            check,
+            columns,
+            bootstrap or Bootstrap.of(plan),
+            missing.get(name, ()),
+            plan.epsilon,
         )
         for name, check in plan.build_checks().items()
     }
@@ -140,10 +160,13 @@ class _CheckEstimates:
     columns: MeasurementColumns
     bootstrap: Bootstrap
     missing: tuple[MissingMeasure, ...]
+    epsilon: float
 
     def result(self, groups: Sequence[TextGroup]) -> CheckResult:
         chosen = self._averaged()
         rows = [row for group in groups for row in self._rows(chosen, group)]
+        if isinstance(self.check, MakesEstimates):
+            rows += self.check.estimate(self.columns, self.bootstrap, groups, epsilon=self.epsilon)
         plain = {row.measure: row for row in rows if _is_plain(row)}
         known = {(key.measure, key.method) for key in chosen}
         return CheckResult(
@@ -192,7 +215,8 @@ class _CheckEstimates:
         if group.slice is not None and self.spec.sliced:
             ends = self._place_columns()
             if ends is not None:
-                place = self.bootstrap.place(*(values[group.texts] for values in ends))
+                here_alone = self.bootstrap.on(group.texts)
+                place = here_alone.place(*(values[group.texts] for values in ends))
                 yield EstimateRow("degree", place.place, slice=group.slice)
 
     def _keys(self, chosen: Columns, group: TextGroup) -> list[MeasureKey]:
@@ -215,22 +239,26 @@ class _CheckEstimates:
     ) -> dict[MeasureKey, Estimate]:
         """Means over some texts; intervals over seeds and texts where there are seeds."""
         shares = frozenset(one.name for one in self.spec.measures if one.kind == "share")
-        found = self.bootstrap.means(here, shares)
+        bootstrap = self.bootstrap.on(texts)
+        found = bootstrap.means(here, shares)
         if not self.spec.over_seeds or not self.columns.seeds:
             return found
         draws = self._draws(here, texts)
-        for key in here:
+        for key, values in here.items():
             if key in draws and key.seed is None:
-                known = here[key][~np.isnan(here[key])]
-                value = float(known.mean()) if len(known) else NAN
+                known = ~np.isnan(values)
                 found[key] = estimate_from_draws(
-                    value, draws[key], n=len(known), level=self.bootstrap.level
+                    found[key].value,
+                    draws[key],
+                    n=found[key].n,
+                    units=bootstrap.count(known),
+                    level=bootstrap.level,
                 )
         gain, margin = MeasureKey(self.spec.name, "gain"), getattr(self.check, "margin", None)
         if margin is not None and gain in draws:
-            n = found[gain].n
+            n, units = found[gain].n, bootstrap.count(~np.isnan(here[gain]))
             gains = draws[gain], -draws[gain]
-            p, p_other = (below_margin_p(one, margin, n=n) for one in gains)
+            p, p_other = (below_margin_p(one, margin, n=units) for one in gains)
             found[gain._replace(measure="p_not_worse")] = Estimate(p, NAN, NAN, n)
             found[gain._replace(measure="p_equivalent")] = Estimate(max(p, p_other), NAN, NAN, n)
         return found
@@ -250,19 +278,22 @@ class _CheckEstimates:
         for kind in CENTRES:
             some = {key: table for key, table in tables.items() if self._centre(key) == kind}
             if some:  # texts are drawn alike in every call, so that all stay paired
-                draws |= self._resample(some, kind)
+                draws |= self._resample(some, kind, self.bootstrap.on(texts))
         return draws | {key: draws[one] - draws[other] for key, (one, other) in pairs.items()}
 
     def _centre(self, key: MeasureKey) -> str:
         return self.spec.over_seeds.get(key.measure, "mean")
 
-    def _resample(self, tables: Mapping[MeasureKey, SeedTable], kind: str) -> dict[MeasureKey, Any]:
+    def _resample(
+        self, tables: Mapping[MeasureKey, SeedTable], kind: str, bootstrap: Bootstrap
+    ) -> dict[MeasureKey, Any]:
         """Resampled means over texts and seeds."""
         drawn = resample_crossed(
             {_resampling_name(key): table for key, table in tables.items()},
+            bootstrap.clusters,
             centre=CENTRES[kind],
-            resamples=self.bootstrap.resamples,
-            seed=self.bootstrap.seed,
+            resamples=bootstrap.resamples,
+            seed=bootstrap.seed,
         )
         return {key: drawn[_resampling_name(key)] for key in tables}
 
@@ -285,7 +316,9 @@ class _CheckEstimates:
         columns = _series(self.columns, self.spec.name)
         if not isinstance(self.check, HasSignificanceTests) or not columns:
             return {}
-        texts = len(self.columns.instances)
+        texts, clusters = len(self.columns.instances), self.bootstrap.clusters
+        if clusters is not None:  # copies are no further evidence: signs flip by cluster
+            columns = {key: sum_values(values, clusters) for key, values in columns.items()}
         found = self.check.test(
             columns, resamples=self.bootstrap.resamples, seed=self.bootstrap.seed
         )
@@ -326,15 +359,26 @@ class _CheckEstimates:
     def _place_over_seeds(self, own: MeasureKey, end: MeasureKey) -> Place:
         """The place from 0 to the reference, with intervals over seeds and texts."""
         tables = {own: self.columns.by_seed(own), end: self.columns.values[end][None]}
-        draws = self._resample(tables, self._centre(own))
-        value, gap = (float(self.columns.values[key].mean()) for key in (own, end))
-        n, level = len(self.columns.instances), self.bootstrap.level
+        draws = self._resample(tables, self._centre(own), self.bootstrap)
+        known = np.ones(len(self.columns.instances), dtype=bool)
+        value, gap = (self._mean(key) for key in (own, end))
+        how: Any = {
+            "n": len(known),
+            "units": self.bootstrap.count(known),
+            "level": self.bootstrap.level,
+        }
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = draws[own] / draws[end]
         return Place(
-            estimate_from_draws(value / gap if gap else NAN, shares, n=n, level=level),
-            estimate_from_draws(gap, draws[end], n=n, level=level),
+            estimate_from_draws(value / gap if gap else NAN, shares, **how),
+            estimate_from_draws(gap, draws[end], **how),
         )
+
+    def _mean(self, key: MeasureKey) -> float:
+        """The mean of a column, whatever the order of its texts."""
+        values, clusters = self.columns.values[key], self.bootstrap.clusters
+        ordered = values if clusters is None else sum_values(values, clusters)
+        return float(ordered.sum() / max(1, len(values)))
 
 
 def _is_plain(row: EstimateRow) -> bool:

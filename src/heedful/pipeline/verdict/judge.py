@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 from math import ceil, isfinite
 from typing import Any
 
+from heedful.checks.influence.names import NAME as INFLUENCE
+from heedful.checks.influence.names import PLACES
 from heedful.checks.registry import checks
 from heedful.checks.spec import CheckSpec, ClaimVote, Evidence, VoteRule, always, apply_rules
 from heedful.core.records import (
     CLAIMS,
     Answer,
-    BetterMethod,
     CheckResult,
+    Claim,
     ClaimAnswer,
     ClaimResult,
     Degree,
@@ -21,13 +23,12 @@ from heedful.core.records import (
 )
 from heedful.pipeline.verdict.check_power import VOTE_SIGNS, CheckPower, PowerTable, describe_power
 
-DEGREE_CHECK = "agreement"
-ANSWER_OF_RANKS: Mapping[ClaimAnswer, Answer] = {"supported": "faithful", "refuted": "unfaithful"}
+EXPLAINS: tuple[Claim, ...] = ("ranks", "used")
+"""The claims that must both hold for attention to explain a model."""
 CLAIM_ANSWERS: Mapping[Vote, ClaimAnswer] = {"supports": "supported", "refutes": "refuted"}
-DECISIVE: Mapping[str, Vote] = {"used": "supports", "exclusive": "refutes", "robust": "refutes"}
-"""Claims that one vote settles: one way to change the output shows that attention is used, one
-distant attention with the same output that it is not exclusive, one way to change attention at no
-cost that it is not robust."""
+DECISIVE: Mapping[str, Vote] = {"exclusive": "refutes", "robust": "refutes"}
+"""Claims that one vote settles: one distant attention with the same output shows that attention is
+not exclusive, one way to change attention at no cost that it is not robust."""
 MAJORITY = 0.5  # of the weight that supports, less the weight that refutes
 NO_POWER = "the power of the checks was not measured for this kind of model"
 HOPELESS = 100.0  # times the texts there are: a tie in practice
@@ -43,24 +44,44 @@ class WeightedVote:
     weight: float
 
 
-def judge(evidence: Evidence, powers: PowerTable, instead: BetterMethod | None = None) -> Verdict:
-    """Apply the rules: checks vote, claims follow from the checks with power, *ranks* decides.
+def judge(evidence: Evidence, powers: PowerTable) -> Verdict:
+    """Apply the rules: checks vote, and claims follow from the checks with power.
 
-    `instead` is the method that is certainly better than attention; it is reported where attention
-    does not rank words by influence.
+    Attention explains the model where it ranks words by influence and is used; it does not where
+    either is refuted.
     """
     results = {name: _answer(name, evidence, powers) for name in evidence.results}
     claims = {str(claim): _claim(claim, evidence, powers) for claim in CLAIMS}
-    ranks = claims["ranks"]
-    place = evidence.places.get(DEGREE_CHECK)
-    return Verdict(
-        ANSWER_OF_RANKS.get(ranks.answer, "undecided"),
-        ranks.why,
-        Degree(DEGREE_CHECK, place.place) if place else None,
-        instead if ranks.answer == "refuted" else None,
-        claims,
-        results,
-    )
+    places = _places(evidence)
+    degree = Degree("order", places["order"]) if places else None
+    answer = _answer_of(claims)
+    return Verdict(answer, _why(answer, claims), degree, None, claims, results, places=places)
+
+
+def _answer_of(claims: Mapping[str, ClaimResult]) -> Answer:
+    found = [claims[name].answer for name in EXPLAINS]
+    if "refuted" in found:
+        return "unfaithful"
+    return "faithful" if set(found) == {"supported"} else "undecided"
+
+
+def _why(answer: Answer, claims: Mapping[str, ClaimResult]) -> str:
+    """The sentences of the claims that the answer rests on."""
+    own = [claims[name] for name in EXPLAINS]
+    if answer == "unfaithful":
+        own = [one for one in own if one.answer == "refuted"]
+    elif answer == "undecided":
+        own = [one for one in own if one.answer != "supported"]
+    return " ".join(one.why for one in own)
+
+
+def _places(evidence: Evidence) -> dict[str, Estimate]:
+    """Attention's places; none where influence was not measured."""
+    result = evidence.results.get(INFLUENCE)
+    if result is None or not result.of("order", method="attention").n:
+        return {}
+    named = {name: result.of(name, method="attention") for name in PLACES}
+    return {**named, "reliability": result.of("reliability")}
 
 
 def claim_answers(evidence: Evidence, powers: PowerTable) -> dict[str, ClaimAnswer]:
@@ -90,6 +111,8 @@ def _answer(name: str, evidence: Evidence, powers: PowerTable) -> CheckResult:
     known = {vote.claim: powers.of(vote.claim, name) for vote in spec.votes}
     if spec.claim in known and result.measured and not _weight(known[spec.claim]):
         answer, why = "no vote", f"{why} {_explain_no_vote(known[spec.claim], powers)}"
+    elif spec.claim in EXPLAINS and spec.claim not in known and result.measured:
+        answer = "no vote"  # published tests are shown beside these claims, and do not decide them
     kept = {str(claim): _power_record(power) for claim, power in known.items()}
     return replace(result, answer=answer, why=why, power=kept)
 
@@ -111,12 +134,15 @@ def _explain_no_vote(power: CheckPower | None, powers: PowerTable) -> str:
 
 
 def _claim(claim: str, evidence: Evidence, powers: PowerTable) -> ClaimResult:
-    names = tuple(name for name in evidence.results if _concerns(checks.spec(name), claim))
+    about = [name for name in evidence.results if _concerns(checks.spec(name), claim)]
+    names = tuple(name for name in about if _votes_on(checks.spec(name), claim)) or tuple(about)
     if not names:
         return ClaimResult("not tested", "No check that ran is about this claim.", ())
     votes = _votes(claim, evidence, powers)
+    if votes and all(one.answer == "no vote" for one in votes):
+        return ClaimResult("not tested", " ".join(one.why for one in votes), names)
     if not votes:
-        first = apply_rules(check_rules(checks.spec(names[0])), evidence)[1]
+        first = apply_rules(_rules_on(checks.spec(names[0]), claim), evidence)[1]
         unknown = "" if powers.where.measured else f": {NO_POWER}"
         why = f"No check that ran has a vote on this{unknown}. {first}"
         return ClaimResult("undecided", why, names)
@@ -128,8 +154,18 @@ def _claim(claim: str, evidence: Evidence, powers: PowerTable) -> ClaimResult:
     return ClaimResult(answer, why, names, more)
 
 
+def _rules_on(spec: CheckSpec, claim: str) -> tuple[VoteRule, ...]:
+    """The rules by which a check votes on a claim, or those of its own answer."""
+    voted = next((vote.rules for vote in spec.votes if vote.claim == claim), ())
+    return voted or check_rules(spec)
+
+
 def _concerns(spec: CheckSpec, claim: str) -> bool:
-    return spec.claim == claim or any(vote.claim == claim for vote in spec.votes)
+    return spec.claim == claim or _votes_on(spec, claim)
+
+
+def _votes_on(spec: CheckSpec, claim: str) -> bool:
+    return any(vote.claim == claim for vote in spec.votes)
 
 
 def _votes(claim: str, evidence: Evidence, powers: PowerTable) -> list[WeightedVote]:

@@ -1,40 +1,31 @@
 """Would the answers differ under other analysis choices? A small multiverse (Steegen et al., 2016).
 
-Every row changes one choice and leaves the others. Rows come from the values at hand, so they cost
-no pass through the model.
+Every row changes one choice and leaves the others. Rows come from the estimates at hand, so they
+cost no pass through the model.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-import numpy as np
-
+from heedful.checks.influence.names import MASKING, MEAN, NAME, NEAR_FULL
 from heedful.checks.spec import Evidence
-from heedful.core.records import CheckResult, MeasureKey
-from heedful.numerics.stats.bootstrap import Place
-from heedful.pipeline.verdict.alternatives import measured_methods
+from heedful.core.records import ROW_KEYS, CheckResult, EstimateRow
 from heedful.pipeline.verdict.check_power import PowerTable
-from heedful.pipeline.verdict.estimate import Bootstrap
 from heedful.pipeline.verdict.judge import claim_answers
-from heedful.results.tables import MeasurementColumns, TextValues
 
-AGREEMENT = "agreement"
 EPSILONS = (0.01, 0.02, 0.05, 0.1)
 MIDDLES = {"a third": 1 / 3, "two thirds": 2 / 3}
-ENDS = tuple(f"tau_{one}leave_one_out" for one in ("", "shuffled_", "gradient_"))
+READINGS = {
+    MASKING: "influence by masking words",
+    NEAR_FULL: "influence in nearly whole texts",
+    MEAN: "influence as a mean over texts",
+}
 MOST_CLASSES = 3  # more would make a table of their own
 
 
-def multiverse(
-    columns: MeasurementColumns, evidence: Evidence, powers: PowerTable, bootstrap: Bootstrap
-) -> tuple[dict[str, str], ...]:
+def multiverse(evidence: Evidence, powers: PowerTable) -> tuple[dict[str, str], ...]:
     """A row for each other choice: what it is, and the answer to each claim then."""
-    choices = [
-        *_other_lines(evidence),
-        *_other_references(columns, evidence, bootstrap),
-        *_other_shuffles(columns, evidence, bootstrap),
-        *_single_classes(columns, evidence, bootstrap),
-    ]
+    choices = [*_other_lines(evidence), *_other_readings(evidence), *_single_classes(evidence)]
     return tuple(
         {"choice": choice, **{claim: str(one) for claim, one in answers.items()}}
         for choice, other in choices
@@ -51,76 +42,53 @@ def _other_lines(evidence: Evidence) -> Iterator[tuple[str, Evidence]]:
         yield f"the line at {name} of the way", replace(evidence, halfway=middle)
 
 
-def _other_references(
-    columns: MeasurementColumns, evidence: Evidence, bootstrap: Bootstrap
-) -> Iterator[tuple[str, Evidence]]:
-    """Attention's place with other references, and by another yardstick."""
-    if AGREEMENT not in evidence.places:
+def _other_readings(evidence: Evidence) -> Iterator[tuple[str, Evidence]]:
+    """Another reading of the influence of words in the place of the first."""
+    result = evidence.results.get(NAME)
+    if result is None:
         return
-    own, control, gradient = _ends(columns)
-    references = {"leave-one-out’s own ranking": np.ones_like(own)}
-    references |= {
-        name: tau for name, tau in measured_methods(columns).items() if name != "one_hot_gradient"
-    }
-    for name, end in references.items():
-        yield f"reference: {name}", _with_place(evidence, bootstrap.place(own, control, end))
-    shuffled = columns.values.get(MeasureKey(AGREEMENT, "tau_gradient_shuffled"))
-    if shuffled is not None:
-        with_gradient = columns.column(AGREEMENT, "tau_gradient")
-        place = bootstrap.place(with_gradient, shuffled, gradient)
-        yield "yardstick: the gradient", _with_place(evidence, place)
+    for reading, choice in READINGS.items():
+        found = result.of("order", method="attention", setting=reading)
+        if found.n:
+            rows = tuple(
+                replace(row, estimate=found) if _is_order(row) else row for row in result.by
+            )
+            yield choice, _with_results(evidence, {NAME: replace(result, by=rows)})
 
 
-def _other_shuffles(
-    columns: MeasurementColumns, evidence: Evidence, bootstrap: Bootstrap
-) -> Iterator[tuple[str, Evidence]]:
-    """The weights of special tokens shuffled too, where a model has such tokens."""
-    key = MeasureKey("permutation", "median_tvd_all_keys")
-    if key not in columns.values:
-        return
-    result = evidence.results["permutation"]
-    shuffled = bootstrap.means({key: columns.values[key]})[key]
-    changed = replace(result, estimates={**result.estimates, "median_tvd": shuffled})
-    yield "special tokens shuffled too", _with_results(evidence, {"permutation": changed})
+def _is_order(row: EstimateRow) -> bool:
+    return row.measure == "order" and _keys(row) == {"method": "attention"}
 
 
-def _single_classes(
-    columns: MeasurementColumns, evidence: Evidence, bootstrap: Bootstrap
-) -> Iterator[tuple[str, Evidence]]:
+def _single_classes(evidence: Evidence) -> Iterator[tuple[str, Evidence]]:
     """The texts of one predicted class alone."""
     names = dict.fromkeys(name for one in evidence.results.values() for name in one.classes)
     if not 2 <= len(names) <= MOST_CLASSES:
         return
     for name in names:
         results = {check: _of_class(one, name) for check, one in evidence.results.items()}
-        other, texts = _with_results(evidence, results), columns.predicted == name
-        if AGREEMENT in evidence.places:
-            ends = (values[texts] for values in _ends(columns))
-            other = _with_place(other, bootstrap.place(*ends))
-        yield f"texts predicted {name} alone", other
+        yield f"texts predicted {name} alone", _with_results(evidence, results)
 
 
 def _of_class(result: CheckResult, name: str) -> CheckResult:
     """The result with the estimates of one predicted class in the place of all texts'."""
     own = [replace(row, predicted=None) for row in result.by if row.predicted == name]
-    plain = {row.measure: row.estimate for row in own if row.method is None}
-    methods = {(row.measure, row.method): row for row in own if row.method is not None}
+    plain = {row.measure: row.estimate for row in own if _keys(row) == {}}
+    keyed = {(row.measure, *_keys(row).items()): row for row in own if _keys(row)}
     kept = [
         row
         for row in result.by
-        if row.predicted != name and (row.measure, row.method) not in methods
+        if row.predicted != name and (row.measure, *_keys(row).items()) not in keyed
     ]
     estimates = {**result.estimates, **plain}
-    return replace(result, estimates=estimates, by=(*methods.values(), *kept))
+    return replace(result, estimates=estimates, by=(*keyed.values(), *kept))
 
 
-def _ends(columns: MeasurementColumns) -> tuple[TextValues, ...]:
-    return tuple(columns.column(AGREEMENT, name) for name in ENDS)
+def _keys(row: EstimateRow) -> dict[str, object]:
+    """The key columns that a row uses."""
+    found = {name: getattr(row, name) for name in ROW_KEYS}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def _with_results(evidence: Evidence, changed: Mapping[str, CheckResult]) -> Evidence:
     return replace(evidence, results={**evidence.results, **changed})
-
-
-def _with_place(evidence: Evidence, place: Place) -> Evidence:
-    return replace(evidence, places={**evidence.places, AGREEMENT: place})

@@ -108,10 +108,10 @@ def _bert(setting: Setting, layers: Sequence[LayerNumbers]) -> "TransformerSubje
         attention.self.query.weight[0, CONSTANT] = WIDTH**0.5 / LARGE
         attention.self.key.weight[0, score] = 1.0
         attention.self.value.weight[0, value] = 1.0
-        _write_signed_pair(attention.output.dense.weight[:, 0])
+        write_signed_pair(attention.output.dense.weight[:, 0])
     model.bert.pooler.dense.weight[0, OUT] = 0.25
     model.classifier.weight[1, 0] = 4.0
-    return _subject(model, special_tokens=True)
+    return make_word_level_subject(model, WORDS, special_tokens=True)
 
 
 def _gpt2(setting: Setting, layers: Sequence[LayerNumbers]) -> "TransformerSubject":
@@ -128,9 +128,9 @@ def _gpt2(setting: Setting, layers: Sequence[LayerNumbers]) -> "TransformerSubje
         layer.attn.c_attn.weight[CONSTANT, 0] = WIDTH**0.5 / LARGE
         layer.attn.c_attn.weight[score, WIDTH] = 1.0
         layer.attn.c_attn.weight[value, 2 * WIDTH] = 1.0
-        _write_signed_pair(layer.attn.c_proj.weight[0])
+        write_signed_pair(layer.attn.c_proj.weight[0])
     model.score.weight[1, OUT] = 1.0
-    return _subject(model, special_tokens=False)
+    return make_word_level_subject(model, WORDS, special_tokens=False)
 
 
 def _numbers(layers: Sequence[LayerNumbers]) -> dict[int, WordNumbers]:
@@ -165,35 +165,37 @@ def _embed(words: nn.Embedding, positions: nn.Embedding, numbers: dict[int, Word
     """Write each word's numbers to their dimensions, and the constant to every position."""
     first = len(PLANTED_SPECIAL_TOKENS)
     for place, column in numbers.items():
-        _write_signed_pair(words.weight[first:].T, torch.from_numpy(np.asarray(column)), place)
+        write_signed_pair(words.weight[first:].T, torch.from_numpy(np.asarray(column)), place)
         special = UNATTENDED if place in (SCORE, LAST_SCORE) else 0.01
-        _write_signed_pair(words.weight[:first].T, torch.tensor(special).double(), place)
-    _write_signed_pair(positions.weight.T, torch.tensor(LARGE).double(), CONSTANT)
+        write_signed_pair(words.weight[:first].T, torch.tensor(special).double(), place)
+    write_signed_pair(positions.weight.T, torch.tensor(LARGE).double(), CONSTANT)
 
 
-def _write_signed_pair(rows: Tensor, value: Tensor | float = 1.0, place: int = OUT) -> None:
+def write_signed_pair(rows: Tensor, value: Tensor | float = 1.0, place: int = OUT) -> None:
     """Write a value and its negative to the two dimensions of one number."""
     rows[place], rows[place + 1] = value, -value
 
 
-def _subject(model: Any, *, special_tokens: bool) -> "TransformerSubject":
+def make_word_level_subject(
+    model: Any, words: Sequence[str], *, special_tokens: bool
+) -> "TransformerSubject":
     """The model with a word-level tokenizer; `special_tokens` adds [CLS] and [SEP]."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
     from heedful.models.transformer.from_pretrained import from_model
 
-    ids = {word: number for number, word in enumerate((*PLANTED_SPECIAL_TOKENS, *WORDS))}
-    words = Tokenizer(models.WordLevel(ids, unk_token=PLANTED_SPECIAL_TOKENS[-1]))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    ids = {word: number for number, word in enumerate((*PLANTED_SPECIAL_TOKENS, *words))}
+    word_level = Tokenizer(models.WordLevel(ids, unk_token=PLANTED_SPECIAL_TOKENS[-1]))
+    word_level.pre_tokenizer = pre_tokenizers.Whitespace()
     if special_tokens:
-        words.post_processor = processors.TemplateProcessing(
+        word_level.post_processor = processors.TemplateProcessing(
             single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
         )
     names = {f"{name[1:-1].lower()}_token": name for name in PLANTED_SPECIAL_TOKENS}
     with loading_transformers(model.config.model_type) as transformers:
         tokenizer = transformers.PreTrainedTokenizerFast(
-            tokenizer_object=words,
-            model_max_length=POSITIONS,
+            tokenizer_object=word_level,
+            model_max_length=model.config.max_position_embeddings,
             model_input_names=["input_ids", "attention_mask"],
             **names,
         )

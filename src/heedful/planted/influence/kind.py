@@ -91,18 +91,24 @@ class InfluenceSetting:
     kind: str
     length: int
     seed: int
+    attempt: int = 0  # of trained kinds: how many trainings were discarded before
 
     def draw(self, purpose: str) -> np.random.Generator:
-        """The random stream for one purpose."""
-        return generator(self.seed, f"planted {INFLUENCE_VERSION} {self.kind} {purpose}")
+        """The random stream for one purpose; each attempt has its own."""
+        again = f" attempt {self.attempt}" if self.attempt else ""
+        return generator(self.seed, f"planted {INFLUENCE_VERSION} {self.kind} {purpose}{again}")
 
 
 @dataclass(frozen=True, eq=False)
 class PlantedModel:
-    """A subject and how its texts are drawn: from a random stream and a mean number of words."""
+    """A subject and how its texts are drawn: from a random stream and a mean number of words.
+
+    `redrawn` counts the trainings that were discarded because they broke a bound of the truth.
+    """
 
     subject: Subject
     draw: Callable[[np.random.Generator, int], KnownText]
+    redrawn: int = 0
 
 
 BuildModel = Callable[[InfluenceSetting], PlantedModel]
@@ -113,7 +119,8 @@ class InfluenceKind:
     """A way to build subjects, and their truth.
 
     `lengths` are mean numbers of words that its texts may have; `short`, if not 0, is one at which
-    all sets of words can be enumerated.
+    all sets of words can be enumerated. The weights of a `trained` subject are learnt, and its
+    truth is tested on every one.
     """
 
     name: str
@@ -123,6 +130,7 @@ class InfluenceKind:
     lengths: tuple[int, ...]
     short: int
     build: BuildModel
+    trained: bool = False
 
     @property
     def why(self) -> str:
@@ -143,6 +151,7 @@ def influence_kind(
     architecture: str = "recurrent",
     lengths: tuple[int, ...] = (10, 20, 40),
     short: int = 7,
+    trained: bool = False,
 ) -> Callable[[BuildModel], BuildModel]:
     """Register a way to build subjects with its truth; its docstring says why the truth holds."""
 
@@ -150,7 +159,9 @@ def influence_kind(
         if name in _KINDS:
             raise ConfigError(f"Two planted kinds want the name {name!r}; choose another.")
         truth = InfluenceTruth(used, ranks, mixture)
-        _KINDS[name] = InfluenceKind(name, family, architecture, truth, lengths, short, build)
+        _KINDS[name] = InfluenceKind(
+            name, family, architecture, truth, lengths, short, build, trained
+        )
         return build
 
     return register

@@ -35,7 +35,7 @@ COMPARISON_COLUMNS = (
     *("p", "p_corrected", "certain", "family", "over", "undefined_first", "undefined_second"),
 )
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
-DEGREE_WORDS = "attention between shuffled (0) and gradient (1)"
+DEGREE_WORDS = "degree of attention, chance 0, reference 1"
 MOST_NAMES = 8  # of measures in a sentence
 FEW = 20  # rows of a check by setting that are shown beside its measures
 THE_METHOD = "the method"

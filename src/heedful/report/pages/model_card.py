@@ -14,40 +14,38 @@ from typing import Any
 from heedful.core.errors import ShapeError
 from heedful.core.records import Estimate, Verdict
 from heedful.report.check_specs import find_spec
-from heedful.report.pages.section_render import escape_markdown, three_decimals
+from heedful.report.pages.section_render import (
+    escape_markdown,
+    render_table_markdown,
+    three_decimals,
+)
 from heedful.report.sections.claims import EvidenceRow, build_claims, leading_figures
 from heedful.report.sections.provenance import list_limits
 from heedful.report.sections.retrained_models import describe_models
-from heedful.results.audited_attention import read_audited_attention
+from heedful.report.sections.verdict_summary import (
+    VerdictCard,
+    build_verdict_card,
+    places_table,
+)
 from heedful.results.run_records import sanitise_text
 
 CARD_MARK = "<!-- written by heedful report --card -->"
-ANSWERS = {
-    "faithful": "**Yes.** By and large, words with more attention are those the prediction rests "
-    "on.",
-    "unfaithful": "**No.** Attention does not tell which words the prediction rests on.",
-    "undecided": "**Not settled.** These texts do not tell whether attention names the words the "
-    "prediction rests on.",
-}
+ANSWERS = {"faithful": "**Yes.**", "unfaithful": "**No.**", "undecided": "**Not settled.**"}
 USES = {
     "faithful": "Attention may be shown as a ranking of words for texts like these. It does not "
-    "say why a word matters, nor what words do together.",
-    "unfaithful": "Do not show attention as the reason of a prediction. None of the methods that "
-    "were tried is certain to do better.",
-    "undecided": "Do not rely on attention as the reason of a prediction until more texts, or "
+    "say which class a word speaks for, nor what words do together.",
+    "unfaithful": "Do not present attention as the reason for a prediction.",
+    "undecided": "Do not rely on attention as the reason for a prediction until more texts, or "
     "other ones, settle it.",
 }
-UNMEASURED = "Not measured: agreement with deletion was not examined, or is undefined."
+UNMEASURED = "Not measured: the influence of words was not examined, or is undefined."
 MANY = 1000  # more classes than this are the words of a language model
 DIGITS = 6
-DEGREE = "Attention between shuffled attention (0) and the gradient (1)"
-ANSWER = "Does attention rank words by their influence?"
+OLDER_DEGREE = "Attention between shuffled attention (0) and the gradient (1)"
+DEGREE = "Order of all words by attention, between chance (0) and the best ranking (1)"
+ANSWER = "Does attention explain this model, as a ranking of words by removal?"
 SOURCE = "heedful"
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-INSTEAD = (
-    "Do not show attention as the reason of a prediction. Of the methods that were tried, one "
-    "ranks words certainly more as deleting them does:"
-)
 
 
 def render_model_card(verdict: Verdict, manifest: Mapping[str, Any]) -> str:
@@ -60,13 +58,26 @@ def _lines(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[str]:
     level = manifest.get("level", 0.95)
     yield "## Attention as explanation\n"
     yield "**Question.** Does this model's attention tell which words its predictions rest on?\n"
-    answer = ANSWERS.get(verdict.answer, _shown(verdict.answer))
-    yield f"**Answer.** {answer} {_shown(verdict.why)}\n"
-    if (audited := read_audited_attention(manifest)) is not None:
-        yield f"{_shown(audited.sentence)}\n"
-    degree = verdict.degree.estimate if verdict.degree else None
-    yield f"**Degree.** {_shown(describe_degree(degree, level))}\n"
-    yield f"**What to use.** {_describe_use(verdict)}\n"
+    named = {**manifest["model"], "name": model_name(manifest)}  # no place on someone's disk
+    card = build_verdict_card(verdict, {**manifest, "model": named})
+    if card.chance:
+        yield f"**{_shown(card.chance)}**\n"
+    yield f"**Answer.** {ANSWERS[card.answer]} {_shown(f'{card.headline} {card.why}')}\n"
+    if card.attention:
+        yield f"{_shown(card.attention)}\n"
+    if card.places:
+        yield f"**Places.** {_shown(card.scale)}\n"
+        yield f"{render_table_markdown(places_table(card))}\n"
+    else:
+        yield f"**Degree.** {_shown(describe_degree(verdict, level))}\n"
+    if card.flips:
+        yield f"**Predictions that change.** {_shown(card.flips)}\n"
+    if card.scope:
+        yield f"{_shown(card.scope)}\n"
+    yield f"**What to use.** {_describe_use(card)}\n"
+    if card.score:
+        yield f"**The model.** {_shown(card.score)}\n"
+    yield f"**Texts.** {_shown(card.texts)}\n"
     yield "### What was found\n"
     yield "| claim | found | in words | rests on |\n| --- | --- | --- | --- |"
     for claim in build_claims(verdict, manifest):
@@ -102,23 +113,20 @@ def _alone(estimate: Estimate) -> bool:
     return estimate.n < 2 or isnan(estimate.low)
 
 
-def describe_degree(degree: Estimate | None, level: float) -> str:
+def describe_degree(verdict: Verdict, level: float) -> str:
     """The degree in a sentence, or that there is none."""
-    if degree is None or not degree.n or isnan(degree.value):
+    degree = verdict.degree
+    if degree is None or not degree.estimate.n or isnan(degree.estimate.value):
         return UNMEASURED
-    ends = "" if _alone(degree) else f"{100 * level:g} % interval, "
-    return (
-        "On a scale from attention shuffled among the words (0) to the gradient (1), by agreement "
-        f"with what deleting words does, it stands at {_interval(degree)} "
-        f"({ends}n = {degree.n} texts)."
-    )
+    scale = DEGREE if degree.of == "order" else OLDER_DEGREE
+    found = degree.estimate
+    ends = "" if _alone(found) else f"{100 * level:g} % interval, "
+    return f"{scale}: {_interval(found)} ({ends}n = {found.n} texts)."
 
 
-def _describe_use(verdict: Verdict) -> str:
+def _describe_use(card: VerdictCard) -> str:
     """What may be shown to people, given this verdict."""
-    if verdict.answer == "unfaithful" and verdict.instead is not None:
-        return f"{INSTEAD} {_shown(str(verdict.instead))}"
-    return USES.get(verdict.answer, USES["undecided"])
+    return " ".join(filter(None, (USES[card.answer], _shown(card.instead), _shown(card.command))))
 
 
 def _data(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -207,7 +215,9 @@ def _metrics(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[dict[str
         kind, name = sanitise_text(f"{SOURCE}_claim_{claim}"), sanitise_text(f"Claim: {claim}")
         yield {"type": kind, "value": sanitise_text(found.answer), "name": name}
     if verdict.degree is not None and not isnan(verdict.degree.estimate.value):
-        yield _metric(f"{SOURCE}_degree", DEGREE, verdict.degree.estimate, level)
+        label = DEGREE if verdict.degree.of == "order" else OLDER_DEGREE
+        yield _metric(f"{SOURCE}_degree", label, verdict.degree.estimate, level)
+    yield from _verdict_metrics(verdict, level)
     for check, result in verdict.checks.items():
         spec = find_spec(check, manifest)
         for one in leading_figures(spec, result):
@@ -216,6 +226,20 @@ def _metrics(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[dict[str
                 label = f"{one.measure.label} ({name})" if one.measure.label else name
                 kind = f"{SOURCE}_{check}_{one.name}".replace(" (", "_").replace(")", "")
                 yield _metric(sanitise_text(kind), sanitise_text(label), one.estimate, level)
+
+
+def _verdict_metrics(verdict: Verdict, level: float) -> Iterator[dict[str, Any]]:
+    """Places, flips and the model's own score, where the run has them."""
+    found = {f"place_{name}": (f"Place: {name}", one) for name, one in verdict.places.items()}
+    if flips := verdict.flips:
+        words = "Predictions that change without 20 % of the words"
+        found["flips_attention"] = (f"{words}, by attention", flips.attention)
+        found["flips_random"] = (f"{words}, at random", flips.random)
+    if verdict.score is not None:
+        found["accuracy"] = ("Accuracy on the audited texts", verdict.score.accuracy)
+    for name, (words, estimate) in found.items():
+        if estimate.n and not isnan(estimate.value):
+            yield _metric(sanitise_text(f"{SOURCE}_{name}"), sanitise_text(words), estimate, level)
 
 
 def _metric(kind: str, name: str, estimate: Estimate, level: float) -> dict[str, Any]:

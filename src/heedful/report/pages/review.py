@@ -13,9 +13,8 @@ from heedful.report.sections.check_power import describe_check_powers
 from heedful.report.sections.claims import build_claims
 from heedful.report.sections.provenance import build_facts, list_limits, sanitise_lines
 from heedful.report.sections.retrained_models import describe_models
-from heedful.report.terminal.verdict_card import HEADLINES
-from heedful.results.audited_attention import read_audited_attention
-from heedful.results.document import Cell, Section, Table
+from heedful.report.sections.verdict_summary import build_verdict_card
+from heedful.results.document import Cell, Section, Table, format_estimate
 from heedful.results.run_records import RunRecords, sanitise_text
 
 MOST_LABELS = 20
@@ -83,15 +82,22 @@ def build_review(records: RunRecords, *, digest: str = "") -> tuple[Section, ...
 
 
 def _question(verdict: Verdict, manifest: Mapping[str, Any]) -> Section:
-    answer, _, headline = HEADLINES.get(verdict.answer, verdict.answer).partition(": ")
-    audited = read_audited_attention(manifest)
-    degree = verdict.degree.estimate if verdict.degree else None
+    card = build_verdict_card(verdict, manifest)
+    older = describe_degree(verdict, card.level)
     rows = {
+        "Model at chance": card.chance,
         "Question": QUESTION,
-        "Answer of the audit": f"{answer.capitalize()}: {headline} {verdict.why}",
-        "Attention": audited.words if audited else "",
-        "Degree": describe_degree(degree, manifest.get("level", 0.95)),
-        "Instead": str(verdict.instead or ""),
+        "Answer of the audit": f"{card.headline} ({card.answer})",
+        "Places": card.scale if card.places else "",
+        **{f"Place: {one.name}": format_estimate(one.estimate) for one in card.places},
+        "Degree": "" if card.places else older,
+        "Predictions that change": card.flips,
+        "Reason": card.why,
+        "Attention": card.attention,
+        "What is answered": card.scope,
+        "Instead": " ".join(filter(None, (card.instead, card.command))),
+        "Model": card.score,
+        "Texts": card.texts,
     }
     shown = tuple((name, sanitise_text(text)) for name, text in rows.items() if text)
     return Section("question", "Question and answer", tables=(Table(("", ""), shown),))

@@ -2,7 +2,8 @@
 
 from heedful.report.pages.section_render import render_section, ruler_position, three_decimals
 from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
-from heedful.report.sections.page import build_sections, build_verdict_card
+from heedful.report.sections.page import build_sections
+from heedful.report.sections.verdict_summary import build_verdict_card
 from heedful.results.run_records import RunRecords
 
 
@@ -17,7 +18,7 @@ def render_html(records: RunRecords) -> str:
     css = join_assets(("page", *widgets), "css")
     js = join_assets(("theme", *(["elements"] if widgets else []), *widgets), "js")
     return environment.get_template("page.html.j2").render(
-        card=build_verdict_card(records),
+        card=build_verdict_card(records.verdict, records.manifest),
         sections=sections,
         rendered=[render_section(environment, section) for section in sections],
         policy=policy(css=css, js=js),

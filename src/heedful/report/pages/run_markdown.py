@@ -8,7 +8,13 @@ from heedful.report.pages.section_render import (
     render_section_markdown,
     render_table_markdown,
 )
-from heedful.report.sections.page import VerdictCard, build_sections, build_verdict_card
+from heedful.report.sections.page import build_sections
+from heedful.report.sections.verdict_summary import (
+    OLDER_SCALE,
+    VerdictCard,
+    build_verdict_card,
+    places_table,
+)
 from heedful.results.document import Table
 from heedful.results.run_records import RunRecords
 
@@ -18,7 +24,7 @@ def render_markdown(records: RunRecords) -> str:
 
     Estimates of checks by class and by setting are left to the page.
     """
-    blocks = [*_verdict(build_verdict_card(records))]
+    blocks = [*_verdict(build_verdict_card(records.verdict, records.manifest))]
     for section in build_sections(records):
         whole = not section.name.startswith("check")
         blocks += render_section_markdown(section, depth=3, folded_tables=whole)
@@ -26,13 +32,17 @@ def render_markdown(records: RunRecords) -> str:
 
 
 def _verdict(card: VerdictCard) -> Iterator[str]:
-    verdict, _, headline = card.headline.partition(": ")
+    """The facts in the order of `VerdictCard`."""
     yield "## Does attention explain this model's predictions?"
-    yield f"**{verdict.capitalize()}**: {headline}"
-    yield from map(escape_markdown, filter(None, card.why))
+    if card.chance:
+        yield f"**{escape_markdown(card.chance)}**"
+    yield f"**{card.headline}**"
+    if card.places:
+        yield escape_markdown(card.scale)
+        yield render_table_markdown(places_table(card))
     if card.degree:
-        degree = format_interval(card.degree)
-        yield f"Degree, from shuffled attention (0) to the gradient (1): {degree}."
-    if card.instead:
-        yield f"Instead: {escape_markdown(card.instead)}"
+        yield f"{OLDER_SCALE}: {format_interval(card.degree)}."
+    yield from map(escape_markdown, filter(None, (card.flips, card.why, card.attention)))
     yield render_table_markdown(Table(("claim", "answer", "meaning"), card.claims))
+    below = (card.scope, card.instead, card.command, card.score, card.texts)
+    yield from map(escape_markdown, filter(None, below))

@@ -16,7 +16,10 @@ ARROWS = {"up": "↑", "down": "↓", "none": ""}
 
 @dataclass(frozen=True, slots=True)
 class MeasureRow:
-    """One estimate of a check, overall and by class, and how to read it."""
+    """One estimate of a check, overall and by class, and how to read it.
+
+    `of_other_method` marks a row of a table of methods, which is not about attention.
+    """
 
     name: str
     words: str
@@ -26,6 +29,13 @@ class MeasureRow:
     estimate: Estimate
     by_class: tuple[Estimate | None, ...]
     undefined: int
+    of_other_method: bool = False
+
+    @property
+    def cells(self) -> tuple[Cell, Cell, str]:
+        """Its label, its estimate and its number of texts."""
+        undefined = f"{self.undefined} undefined" if self.undefined else ""
+        return self.label, self.cell(self.estimate, undefined), str(self.estimate.n)
 
     @property
     def label(self) -> Cell:
@@ -84,14 +94,7 @@ def build_checks(records: RunRecords) -> Section:
 
 def _part(spec: CheckSpec, result: CheckResult, classes: tuple[str, ...]) -> Section:
     table = build_check_table(spec, result, classes)
-    rows = tuple(
-        (
-            one.label,
-            one.cell(one.estimate, f"{one.undefined} undefined" if one.undefined else ""),
-            str(one.estimate.n),
-        )
-        for one in table.rows
-    )
+    rows = tuple(one.cells for one in table.rows if not one.of_other_method)
     return Section(
         f"check-{table.name}",
         f"{table.name}: {table.question}" if table.question else table.name,
@@ -106,7 +109,11 @@ def _folded(
     spec: CheckSpec, result: CheckResult, table: CheckTable, classes: tuple[str, ...]
 ) -> Iterator[Section]:
     """The measures by class; by layer, seed or setting where no section of the check has them."""
-    by_class = [row for row in table.rows if any(row.by_class)]
+    others = tuple(one.cells for one in table.rows if one.of_other_method)
+    if others:
+        listed = Table(("measure", "mean", "n"), others)
+        yield Section(f"check-{table.name}-methods", "Other methods", tables=(listed,))
+    by_class = [row for row in table.rows if any(row.by_class) and not row.of_other_method]
     if by_class:
         most = [
             max(one.n if one else 0 for one in column)
@@ -114,9 +121,9 @@ def _folded(
         ]
         named = zip(map(sanitise_text, classes), most, strict=True)
         head = ("measure", *(f"{one}, n = {n}" for one, n in named))
-        rows = tuple((row.label, *row.class_cells(most)) for row in by_class)
+        cells = tuple((row.label, *row.class_cells(most)) for row in by_class)
         name = f"check-{table.name}-classes"
-        yield Section(name, "By predicted class", tables=(Table(head, rows),))
+        yield Section(name, "By predicted class", tables=(Table(head, cells),))
     keyed = [] if spec.sections else [row for row in result.by if _is_keyed(row)]
     if keyed:
         rows = tuple(_keyed_row(spec.measure(row.measure, row.method), row) for row in keyed)
@@ -189,4 +196,5 @@ def _measure_row(
         estimate=estimate,
         by_class=tuple(by_class.get(one) for one in classes),
         undefined=undefined,
+        of_other_method=bool(measure.short) and method not in (None, "attention"),
     )

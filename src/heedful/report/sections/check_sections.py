@@ -8,12 +8,17 @@ from heedful.results.document import FigureData, Section
 from heedful.results.run_records import RunRecords, sanitise_text
 
 
-def build_check_sections(records: RunRecords) -> Iterator[Section]:
-    """The sections of the checks that describe their own and do not retrain."""
+def split_check_sections(records: RunRecords) -> tuple[list[Section], list[Section]]:
+    """The sections that checks describe as their own: of those that vote on claims, of others.
+
+    Checks that retrain are left out.
+    """
+    voting, others = list[Section](), list[Section]()
     for name in records.verdict.checks:
         spec = find_spec(name, records.manifest)
         if spec.sections is not None and not spec.retrains:
-            yield from spec.sections(records)
+            (voting if spec.votes else others).extend(spec.sections(records))
+    return voting, others
 
 
 def build_retraining_parts(records: RunRecords) -> Iterator[Section]:

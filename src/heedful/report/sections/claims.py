@@ -17,7 +17,7 @@ CLAIM_LABELS = {
     "needed": "uniform attention would do worse",
     "ranks": "attention orders words by influence",
     "exclusive": "no distant attention gives the same output",
-    "robust": "retraining gives the same attention, and it cannot be taught to hide decisive words",
+    "robust": "retraining gives the same attention, and it cannot learn to hide words",
 }
 
 
@@ -127,10 +127,11 @@ def _evidence_row(claim: str, spec: CheckSpec, result: CheckResult) -> EvidenceR
     second = next((one.leading for one in spec.votes if one.claim == claim and one.leading), ())
     figures = tuple(leading_figures(spec, result, second))
     reason = result.missing[0].reason if result.missing else ""
+    about_another = bool(second) or spec.claim not in (None, claim)
     return EvidenceRow(
         check=sanitise_text(spec.name),
         question=spec.question,
-        answer="" if second else result.answer,
+        answer="" if about_another else result.answer,
         figures=figures,
         missing="" if figures else sanitise_text(reason),
         power=describe_check_power(result, claim),

@@ -10,8 +10,8 @@ from heedful.results.run_records import RunRecords, sanitise_text
 
 
 def is_descriptive(spec: CheckSpec) -> bool:
-    """Whether its measures have headings for a table of methods."""
-    return any(one.short for one in spec.measures)
+    """Whether it has no vote, and its measures have headings for a table of methods."""
+    return not spec.votes and any(one.short for one in spec.measures)
 
 
 def build_descriptive_checks(records: RunRecords) -> Section | None:

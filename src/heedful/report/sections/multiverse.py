@@ -24,7 +24,7 @@ def build_choices(verdict: Verdict) -> Section | None:
         rows.append((sanitise_text(row["choice"]), *cells))
     return Section(
         "choices",
-        "Had other choices been made",
+        "Does the verdict depend on analysis choices?",
         words=("Every row changes one choice and leaves the rest.", describe_choices(verdict)),
         tables=(Table(("choice", *map(sanitise_text, own)), tuple(rows)),),
     )

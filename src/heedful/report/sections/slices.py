@@ -15,8 +15,9 @@ def build_slices(records: RunRecords) -> Section:
     found: dict[str, dict[str, Estimate]] = {}
     texts: dict[str, int] = {}
     for check, result in records.verdict.checks.items():
+        splits = find_spec(check, records.manifest).splits
         for row in result.by:
-            if row.slice is not None:
+            if row.slice is not None and _group(row.slice) not in splits:
                 label = _label(records, check, row.measure)
                 found.setdefault(row.slice, {})[label] = row.estimate
                 counted = row.estimate.n + row.undefined

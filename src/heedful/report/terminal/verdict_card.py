@@ -1,6 +1,7 @@
 """The verdict card in the terminal."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console, Group
@@ -9,13 +10,18 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.checks.spec import CheckSpec, group_missing
-from heedful.core.records import CheckResult, Estimate, Verdict
+from heedful.core.records import CheckResult, ClaimResult, Estimate, Verdict
 from heedful.report.check_specs import find_spec
 from heedful.report.escaping import escape_control_characters
 from heedful.report.sections.claims import CLAIM_LABELS
 from heedful.report.sections.multiverse import describe_choices
 from heedful.report.sections.retrained_models import describe_models
-from heedful.results.audited_attention import read_audited_attention
+from heedful.report.sections.verdict_summary import (
+    OLDER_SCALE,
+    NamedEstimate,
+    VerdictCard,
+    build_verdict_card,
+)
 
 COLOURS = {
     "faithful": "green",
@@ -28,75 +34,125 @@ COLOURS = {
     "no vote": "dim",
     "not tested": "dim",
 }
-HEADLINES = {
-    "faithful": "FAITHFUL: attention ranks the words of this model's inputs by their influence.",
-    "unfaithful": "NOT FAITHFUL: attention does not rank the words by their influence.",
-    "undecided": "UNDECIDED: this data does not settle whether attention ranks words by influence.",
-}
-WIDTH = 41
+WIDTH = 25  # cells of a ruler
+MARK = {"inside": "●", "above": "►", "below": "◄"}
 
 
 def print_card(
-    verdict: Verdict, manifest: Mapping[str, Any], *, console: Console | None = None
+    verdict: Verdict,
+    manifest: Mapping[str, Any],
+    *,
+    details: bool = False,
+    console: Console | None = None,
 ) -> None:
-    """Print the verdict with its claims, estimates and what they rest on."""
-    (console or Console()).print(build_card(verdict, manifest))
+    """Print the verdict on one screen; with `details`, also the estimates of every check."""
+    (console or Console()).print(build_card(verdict, manifest, details=details))
 
 
-def build_card(verdict: Verdict, manifest: Mapping[str, Any]) -> Panel:
+def build_card(verdict: Verdict, manifest: Mapping[str, Any], *, details: bool = False) -> Panel:
     """The verdict as one framed page of text."""
-    colour = COLOURS[verdict.answer]
-    audited = read_audited_attention(manifest)
-    parts: list[Any] = [
-        Text(HEADLINES[verdict.answer], style=f"bold {colour}"),
-        *([Text(escape_control_characters(audited.sentence))] if audited else []),
-        Text(escape_control_characters(verdict.why) + "\n"),
-    ]
-    if verdict.degree is not None and verdict.degree.estimate.n:
-        parts += [_scale(verdict.degree.estimate), Text()]
-    if verdict.instead is not None:
-        parts.append(
-            Text(f"Instead: {escape_control_characters(str(verdict.instead))}\n", style="bold")
-        )
-    parts += [_claims(verdict), Text()]
-    parts += [_checks(verdict, manifest), *_summaries(verdict, manifest), *_missing(verdict)]
-    for check, result in verdict.checks.items():
-        if words := find_spec(check, manifest).title:
-            parts += [Text(), Text(f"{words}: {escape_control_characters(result.why)}")]
-    if choices := describe_choices(verdict):
-        parts += [Text(), Text(escape_control_characters(f"Other choices: {choices}"))]
-    if made := describe_models(manifest):
-        parts += [Text(), Text(made)]
-    parts += [Text(), Text(escape_control_characters(_origin(manifest)), style="dim")]
-    name = escape_control_characters(manifest["model"]["name"])
+    card = build_verdict_card(verdict, manifest)
+    colour = COLOURS[card.answer]
+    parts = [*_summary(card, verdict), *(_details(verdict, manifest) if details else ())]
+    name = escape_control_characters(card.model)
     title = Text(f" Does attention explain {name}? ", style="bold")
-    return Panel(Group(*parts), title=title, border_style=colour, padding=(1, 1), width=100)
+    return Panel(Group(*parts), title=title, border_style=colour, padding=(0, 1), width=100)
 
 
-def _scale(degree: Estimate) -> Text:
-    """A ruler from shuffled attention to the reference, with the interval drawn on it."""
+def _summary(card: VerdictCard, verdict: Verdict) -> Iterator[Text | Table]:
+    """The facts in the order of `VerdictCard`."""
+    if card.chance:
+        yield _line(card.chance, "bold red")
+    yield _line(card.headline, f"bold {COLOURS[card.answer]}")
+    if card.places:
+        yield _line(card.scale, "dim")
+        yield _places(card.places)
+    if card.degree is not None:
+        yield _line(OLDER_SCALE, "dim")
+        yield _places((NamedEstimate("degree", card.degree),))
+    for line in filter(None, (card.flips, card.why, card.attention)):
+        yield _line(line)
+    yield Text()
+    yield _claims(verdict)
+    if card.scope:
+        yield _line(card.scope, "dim")
+    if card.instead:
+        yield _line(card.instead, "bold")
+    if card.command:
+        yield _line(card.command)
+    yield _line(" ".join(filter(None, (card.score, card.texts))))
 
-    def place(value: float) -> int:
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(escape_control_characters(text), style)
+
+
+def _places(places: Sequence[NamedEstimate]) -> Table:
+    """A ruler from 0 to 1 for each place, its middle marked, with the interval drawn on it."""
+    table = Table(box=None, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for one in places:
+        table.add_row(one.name, _ruler(one.estimate), str(one.estimate))
+    return table
+
+
+def _ruler(estimate: Estimate) -> Text:
+    def cell(value: float) -> int:
         return round(max(0.0, min(1.0, value)) * (WIDTH - 1))
 
     cells = ["─"] * WIDTH
-    if degree.n > 1:
-        for cell in range(place(degree.low), place(degree.high) + 1):
-            cells[cell] = "━"
-    cells[place(degree.value)] = "●"
-    text = Text("shuffled ├", style="dim")
+    cells[cell(0.5)] = "┼"
+    if estimate.n > 1 and estimate.low == estimate.low:
+        for place in range(cell(estimate.low), cell(estimate.high) + 1):
+            cells[place] = "━"
+    if estimate.n and estimate.value == estimate.value:
+        side = "above" if estimate.value > 1 else "below" if estimate.value < 0 else "inside"
+        cells[cell(estimate.value)] = MARK[side]
+    text = Text("0 ├", style="dim")
     text.append("".join(cells), style="bold cyan")
-    text.append("┤ gradient", style="dim")
-    text.append(f"\ndegree {degree}, n = {degree.n}")
-    return text
+    return text.append("┤ 1")
+
+
+def _details(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[Any]:
+    """Reasons of the claims, the estimates of every check, and what they rest on."""
+    reasons = [Text(f"{name}: {one.why}") for name, one in _reasons(verdict)]
+    yield from _apart(*reasons)
+    yield from _apart(_checks(verdict, manifest), *_missing(verdict))
+    yield from (part for one in _summaries(verdict, manifest) for part in _apart(one))
+    for check, result in verdict.checks.items():
+        if words := find_spec(check, manifest).title:
+            yield from _apart(_line(f"{words}: {result.why}"))
+    if choices := describe_choices(verdict):
+        yield from _apart(_line(f"Other choices: {choices}"))
+    if made := describe_models(manifest):
+        yield from _apart(Text(made))
+    yield from _apart(_line(_origin(manifest), "dim"))
+
+
+def _apart(*parts: Any) -> Iterator[Any]:
+    """The parts below an empty line."""
+    if parts:
+        yield Text()
+        yield from parts
+
+
+def _reasons(verdict: Verdict) -> Iterator[tuple[str, ClaimResult]]:
+    """The claims that were examined, with reasons fit for a terminal."""
+    for name, one in verdict.claims.items():
+        if one.checks:
+            yield name, replace(one, why=escape_control_characters(one.why))
 
 
 def _claims(verdict: Verdict) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    """A line for each claim."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    for texts in (verdict.claims, [one.answer for one in verdict.claims.values()]):
+        table.add_column(no_wrap=True, min_width=max(map(len, texts), default=0))
+    table.add_column()
     for name, claim in verdict.claims.items():
-        label = Text(CLAIM_LABELS[name])
-        if claim.checks and name != "ranks":  # the reason for ranks stands under the headline
-            label.append(f"\n{escape_control_characters(claim.why)}", style="dim")
+        label = Text(CLAIM_LABELS[name], style="dim" if claim.answer == "not tested" else "")
         table.add_row(Text(name, style="bold"), Text(claim.answer, COLOURS[claim.answer]), label)
     return table
 
@@ -139,7 +195,7 @@ def _summaries(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[Text]:
     for check, result in verdict.checks.items():
         summary = find_spec(check, manifest).summary
         if summary is not None and (sentence := summary(result)):
-            yield from (Text(), Text(sentence))
+            yield Text(sentence)
 
 
 def _missing(verdict: Verdict) -> list[Text]:

@@ -69,18 +69,18 @@ def test_memory_stays_small_with_many_instances():
 
 
 def test_the_interval_is_that_of_scipy_to_monte_carlo_error():
-    values = np.random.default_rng(0).exponential(size=80)
+    values = np.random.default_rng(0).exponential(size=200)
     ours = estimate_means({"x": values}, resamples=20_000)["x"]
     theirs = stats.bootstrap(
         (values,),
         np.mean,
         n_resamples=20_000,
         method="percentile",
-        confidence_level=1 - 2 * tails(80)[0],
+        confidence_level=1 - 2 * tails(200)[0],
         rng=np.random.default_rng(1),
     ).confidence_interval
     # the error of a 2.5 % quantile of R draws: √(p(1−p)/R) / density, about 2.7 σ/√R; five of it
-    within = 5 * sqrt(2) * 2.7 * values.std() / sqrt(80) / sqrt(20_000)
+    within = 5 * sqrt(2) * 2.7 * values.std() / sqrt(200) / sqrt(20_000)
     assert ours.low == pytest.approx(theirs.low, abs=within)
     assert ours.high == pytest.approx(theirs.high, abs=within)
 
@@ -166,7 +166,7 @@ def test_columns_of_unequal_length_are_refused():
 
 
 def test_place_is_the_paired_ratio_of_plain_means():
-    subject, control, reference = table(5, n=30).T + np.array([[0.5], [0.0], [3.0]])
+    subject, control, reference = table(5, n=130).T + np.array([[0.5], [0.0], [3.0]])
     subject[3] = control[9] = reference[20] = nan
     found = estimate_place(subject, control, reference, resamples=50, seed=2)
     whole = [
@@ -174,11 +174,11 @@ def test_place_is_the_paired_ratio_of_plain_means():
     ]
     s, c, r = (sum(column) / len(whole) for column in zip(*whole, strict=True))
     draws = [(a - b) / (d - b) for a, b, d in plain_means(whole, 50, 2)]
-    assert (found.place.n, found.gap.n) == (27, 27)
+    assert (found.place.n, found.gap.n) == (127, 127)
     assert found.place.value == pytest.approx((s - c) / (r - c))
     assert found.gap.value == pytest.approx(r - c)
-    assert found.place.low == pytest.approx(np.quantile(draws, tails(27)[0]))
-    assert found.place.high == pytest.approx(np.quantile(draws, tails(27)[1]))
+    assert found.place.low == pytest.approx(np.quantile(draws, tails(127)[0]))
+    assert found.place.high == pytest.approx(np.quantile(draws, tails(127)[1]))
     assert found.gap.low > 0
 
 
@@ -195,6 +195,54 @@ def test_a_reference_no_better_than_the_control_shows_in_the_gap():
     same = estimate_place(subject, control, control)
     assert same.gap.low == same.gap.high == 0.0
     assert isnan(same.place.value)
+
+
+@pytest.mark.parametrize("n", [30, 130])
+def test_copies_of_every_text_change_no_interval(n):
+    columns = dict(zip("abc", table(6, n=n, holes=0.1).T, strict=True))
+    columns["share"] = (columns["a"] > 0).astype(float)
+    ids = np.arange(n)
+    once = estimate_means(columns, ids, resamples=300)
+    copies = {name: np.tile(one, 4) for name, one in columns.items()}
+    four = estimate_means(copies, np.tile(ids, 4), resamples=300)
+    alone = estimate_means(copies, resamples=300)
+    for name in columns:
+        assert four[name].n == 4 * once[name].n
+        wanted = once[name].value, once[name].low, once[name].high
+        assert (four[name].value, four[name].low, four[name].high) == pytest.approx(wanted)
+        assert alone[name].high - alone[name].low < 0.6 * (once[name].high - once[name].low)
+    ends = [columns[name] for name in "abc"]
+    place = estimate_place(*ends, ids).place
+    copied = estimate_place(*(np.tile(one, 4) for one in ends), np.tile(ids, 4)).place
+    assert (copied.low, copied.high) == pytest.approx((place.low, place.high))
+
+
+@pytest.mark.parametrize("n", [30, 130])
+def test_the_order_of_the_texts_changes_no_bit(n):
+    random = np.random.default_rng(n)
+    columns = dict(zip("abc", table(7, n=n, holes=0.1).T, strict=True))
+    columns["share"] = (columns["a"] > 0).astype(float)
+    ids, order = random.integers(n, size=n).astype(str), random.permutation(n)
+    mixed = {name: one[order] for name, one in columns.items()}
+    assert estimate_means(columns, ids) == estimate_means(mixed, ids[order])
+    one, other = (
+        estimate_place(*(each[name] for name in "abc"), named)
+        for each, named in ((columns, ids), (mixed, ids[order]))
+    )
+    assert one == other
+
+
+def test_ids_in_the_order_of_the_texts_give_the_intervals_without_ids():
+    columns = {"a": np.random.default_rng(8).exponential(size=150)}
+    assert estimate_means(columns, np.arange(150)) == estimate_means(columns)
+
+
+def test_one_cluster_has_no_interval():
+    columns = {"a": np.arange(6.0), "share": np.array([0, 1, 0, 1, 0, nan])}
+    found = estimate_means(columns, ["same"] * 6)
+    assert found["a"].value == 2.5
+    assert isnan(found["a"].low)
+    assert isnan(found["share"].high)
 
 
 def test_examples_in_documentation():

@@ -127,3 +127,29 @@ def test_undefined_texts_are_left_out():
     assert not np.isnan(draws).any()
     one = resample_crossed({"a": holes[:1]}, resamples=200, seed=1)["a"]
     np.testing.assert_allclose(one, bootstrap_means(holes[0][:, None], resamples=200, seed=1)[:, 0])
+
+
+def test_copies_of_every_text_change_no_draw():
+    table = DRAW.normal(size=(3, 20))
+    ids = np.arange(20)
+    once = resample_crossed({"a": table}, ids, resamples=100)["a"]
+    copied = resample_crossed({"a": np.tile(table, 3)}, np.tile(ids, 3), resamples=100)["a"]
+    np.testing.assert_allclose(copied, once)
+
+
+@pytest.mark.parametrize("centre", [mean_over_seeds, median_over_seeds])
+def test_the_order_of_the_texts_changes_no_bit(centre):
+    table, ids = DRAW.normal(size=(3, 40)), DRAW.integers(25, size=40)
+    order = DRAW.permutation(40)
+    one = resample_crossed({"a": table}, ids, centre=centre, resamples=100)["a"]
+    other = resample_crossed({"a": table[:, order]}, ids[order], centre=centre, resamples=100)["a"]
+    assert (one == other).all()
+
+
+def test_the_number_of_clusters_widens_the_interval():
+    draws = DRAW.normal(size=2000)
+    many = estimate_from_draws(0.0, draws, n=200)
+    few = estimate_from_draws(0.0, draws, n=200, units=8)
+    assert few.n == 200
+    assert few.high - few.low > 1.1 * (many.high - many.low)
+    assert np.isnan(estimate_from_draws(0.0, draws, n=200, units=1).low)

@@ -5,9 +5,14 @@ from itertools import product
 import numpy as np
 import pytest
 from benchmarks.detection_auc import detection_auc
-from scipy.stats import mannwhitneyu
+from scipy.optimize import brentq
+from scipy.stats import binom, mannwhitneyu
 
-from heedful.numerics.stats.detection_skill import KnownTruthAnswers, detection_rates
+from heedful.numerics.stats.detection_skill import (
+    KnownTruthAnswers,
+    detection_rates,
+    exact_rates,
+)
 
 
 def test_rates_by_hand_with_kinds_alike():
@@ -99,3 +104,42 @@ def test_intervals_are_over_kinds():
     assert detection_rates(fooled).miss.low == 0.0
     assert detection_rates(fooled).miss.high == 1.0
     assert detection_rates(fooled) == detection_rates(fooled)  # the same draws every time
+
+
+def kinds(true, false, mixed=()):
+    return [
+        *(KnownTruthAnswers(True, one) for one in true),
+        *(KnownTruthAnswers(False, one) for one in false),
+        *(KnownTruthAnswers(None, one) for one in mixed),
+    ]
+
+
+def upper(errors, count):
+    """The exact upper end of a share, from the tail of the binomial distribution."""
+    return brentq(lambda p: binom.cdf(errors, count, p) - 0.025, 1e-9, 1 - 1e-9)
+
+
+def test_exact_rates_count_kinds():
+    found = exact_rates(kinds([(1, 1)] * 9 + [(1, -1)], [(-1, 0)] * 8))
+    assert (found.miss.value, found.false_alarm.value) == (0.1, 0.0)
+    assert found.miss.high == pytest.approx(upper(1, 10))
+    assert found.false_alarm.high == pytest.approx(upper(0, 8))
+    assert found.skill.value == pytest.approx(0.9)
+    assert found.skill.low == pytest.approx(1 - upper(1, 10) - upper(0, 8))
+
+
+def test_thirteen_kinds_of_either_truth_are_needed_for_a_vote():
+    def skill(count):
+        return exact_rates(kinds([(1,)] * count, [(-1,)] * count)).skill.low
+
+    assert skill(13) > 0.5 > skill(12)
+    assert exact_rates(kinds([(1,)] * 3, [(-1,)] * 7)).skill.low == pytest.approx(-0.12, abs=0.005)
+
+
+def test_undecided_kinds_are_not_counted_and_mixed_ones_that_are_answered_are_wrong():
+    plain = exact_rates(kinds([(1,)] * 5, [(-1,)] * 5))
+    assert exact_rates(kinds([(1,)] * 5 + [(0,)], [(-1,)] * 5)).miss == plain.miss
+    mixed = exact_rates(kinds([(1,)] * 5, [(-1,)] * 5, [(0,), (1,), (-1, 1)]))
+    assert (mixed.miss.value, mixed.miss.n) == (1 / 6, 6)
+    assert (mixed.false_alarm.value, mixed.false_alarm.n) == (2 / 7, 7)
+    assert exact_rates(kinds([(0,)], [(-1,)])) is None

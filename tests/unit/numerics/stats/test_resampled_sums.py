@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from heedful.core.errors import ShapeError
 from heedful.core.rng import generator
 from heedful.numerics.stats import clusters, resampled_sums
-from heedful.numerics.stats.bootstrap import bootstrap_means
+from heedful.numerics.stats.bootstrap import bootstrap_means, estimate_means
 from heedful.numerics.stats.resampled_sums import interval_of, resample_sums
 
 
 def ratio(rows):
-    return rows[:, 0] / rows[:, 1]
+    with np.errstate(invalid="ignore"):
+        return rows[:, 0] / rows[:, 1]
 
 
 def plain_sums(columns, ids, resamples, seed):
@@ -63,9 +64,34 @@ def test_copies_do_not_narrow_an_interval():
     columns = np.random.default_rng(0).exponential(size=(40, 2))
     once = interval_of(resample_sums(columns, np.arange(40)), ratio, n=40)
     copied = resample_sums(np.tile(columns, (5, 1)), np.tile(np.arange(40), 5))
-    assert copied.taking_part == 40
     five = interval_of(copied, ratio, n=200)
     assert (five.value, five.low, five.high) == pytest.approx((once.value, once.low, once.high))
+
+
+def test_a_ratio_of_few_texts_is_that_of_the_studentised_mean():
+    values = np.random.default_rng(1).lognormal(size=40)
+    one = interval_of(resample_sums(np.stack((values, np.ones(40)), axis=1)), ratio, n=40)
+    wanted = estimate_means({"a": values})["a"]
+    assert (one.value, one.low, one.high) == pytest.approx(
+        (wanted.value, wanted.low, wanted.high), rel=1e-6
+    )
+
+
+def test_a_part_of_the_texts_has_the_interval_of_those_alone():
+    """What other texts hold, and how many there are, is nothing to a ratio over some of them."""
+    columns = np.random.default_rng(2).exponential(size=(150, 2))
+    columns[:120] = nan
+    some = interval_of(resample_sums(columns), ratio, n=30)
+    alone = interval_of(resample_sums(columns[120:]), ratio, n=30)
+    assert (some.low, some.high) == pytest.approx((alone.low, alone.high))
+
+
+def test_a_ratio_that_few_resamples_define_has_no_interval():
+    columns = np.zeros((20, 2))
+    columns[3] = 1.0
+    one = interval_of(resample_sums(columns), ratio, n=20)
+    assert one.value == 1.0
+    assert isnan(one.low)
 
 
 def test_memory_stays_small_with_many_texts():
@@ -75,6 +101,20 @@ def test_memory_stays_small_with_many_texts():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64e6
+
+
+def test_counts_that_cancel_do_not_make_an_interval_undefined():
+    random = np.random.default_rng(0)
+    columns = np.column_stack((random.random(40), random.random(40) + 1, np.ones(40)))
+    sums = resample_sums(columns)
+
+    def means(rows):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (rows[:, 0] / rows[:, 2]) / (rows[:, 1] / rows[:, 2])
+
+    one, other = (interval_of(sums, statistic, n=40) for statistic in (means, ratio))
+    assert (one.low, one.high) == pytest.approx((other.low, other.high))
+    assert interval_of(sums, lambda rows: rows[:, 0] / rows[:, 0], n=40).low == 1.0
 
 
 def test_ids_must_be_one_per_text():

@@ -14,7 +14,7 @@ from heedful.checks.spec import (
     always,
     halfway,
 )
-from heedful.core.records import CLAIMS, Claim, Estimate
+from heedful.core.records import Estimate
 from heedful.results.figure_data import FigureWords, densities_by_weight
 
 NAME = "adversarial"
@@ -36,18 +36,6 @@ RULES = (
     VoteRule("refutes", lambda e: _reached(e).low > e.halfway, _sentence("far")),
     VoteRule("undecided", always, _sentence("the interval contains the middle")),
 )
-
-
-def _vote(claim: Claim) -> ClaimVote:
-    return ClaimVote(
-        claim,
-        "distant weights",
-        _reached,
-        halfway,
-        RULES,
-        falls=True,
-        leading=() if claim == "exclusive" else ("of_bound",),
-    )
 
 
 _distance = partial(Measure, direction="down", range=JSD)
@@ -92,7 +80,7 @@ SPEC = CheckSpec(
     source="Jain & Wallace, 2019, experiment 2.2",
     leading=("of_bound", "nullspace_jsd"),
     rules=RULES,
-    votes=tuple(_vote(claim) for claim in CLAIMS if claim in ("used", "ranks", "exclusive")),
+    votes=(ClaimVote("exclusive", "distant weights", _reached, halfway, RULES, falls=True),),
     sliced=("of_bound",),
     quick={"steps": 50},
     figures=partial(densities_by_weight, check=NAME, most=log(2), words=SEARCHES),

@@ -7,7 +7,6 @@ from heedful.checks.attention.agreement.sections import build_sections
 from heedful.checks.spec import (
     RANK,
     CheckSpec,
-    ClaimVote,
     Evidence,
     Measure,
     PlaceSpec,
@@ -169,7 +168,6 @@ SPEC = CheckSpec(
     source="Jain & Wallace, 2019, experiment 1",
     leading=(OWN.measure, CONTROL.measure, REFERENCE.measure),
     rules=RULES,
-    votes=(ClaimVote("ranks", "deletion", rank_estimate, halfway, RULES),),
     place=PlaceSpec(OWN, CONTROL, REFERENCE),
     sliced=(OWN.measure,),
     differences={"references_gap": (Series("tau_references"), Series("tau_attention_references"))},
@@ -178,4 +176,5 @@ SPEC = CheckSpec(
     sections=build_sections,
     summary=_methods_agreement,
     summed_up=("tau_references", "tau_attention_references", "references_gap"),
+    published={OWN.measure: "with leave-one-out", "tau_gradient": "with the gradient"},
 )

@@ -7,7 +7,6 @@ from heedful.checks.spec import (
     Measure,
     PlaceSpec,
     rules_by_place,
-    vote_by_place,
 )
 from heedful.core.records import CheckResult, Estimate, Series
 
@@ -87,7 +86,6 @@ SPEC = CheckSpec(
     source="Serrano & Smith, 2019",
     leading=("flip_top", "flip_random"),
     rules=RULES,
-    votes=(vote_by_place(NAME, "weights removed", RULES),),
     place=PlaceSpec(Series(OWN), Series(CONTROL), Series(BEST), lower_is_better=True),
     figures=build_figures,
 )

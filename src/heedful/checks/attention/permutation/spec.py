@@ -91,7 +91,6 @@ SPEC = CheckSpec(
     leading=("median_tvd", "leverage"),
     rules=USED_RULES,
     votes=(
-        ClaimVote("used", "other weights", _shuffled, _epsilon, USED_RULES),
         ClaimVote(
             "exclusive",
             "other weights",

@@ -28,10 +28,6 @@ def _gain(e: Evidence) -> Estimate:
     return _of(e, "gain")
 
 
-def _swap(e: Evidence) -> Estimate:
-    return _of(e, "uniform_swap_tvd")
-
-
 def _margin(e: Evidence) -> float:
     return float(e.setting(NAME, "margin"))
 
@@ -41,10 +37,6 @@ def _scores(e: Evidence) -> str:
         f"accuracy {_of(e, 'score_trained').value:.3f} with learned and "
         f"{_of(e, 'score_uniform').value:.3f} with uniform attention"
     )
-
-
-def _describe_swap(e: Evidence) -> str:
-    return f"Imposing uniform attention on the audited model changes the output by {_swap(e)}"
 
 
 RULES = (
@@ -91,23 +83,6 @@ RULES = (
         ),
     ),
 )
-SWAP_RULES = (
-    VoteRule(
-        "supports",
-        lambda e: _swap(e).low > e.epsilon,
-        lambda e: f"{_describe_swap(e)}, more than {e.epsilon:g}.",
-    ),
-    VoteRule(
-        "refutes",
-        lambda e: _swap(e).high < e.epsilon,
-        lambda e: f"{_describe_swap(e)}, less than {e.epsilon:g}.",
-    ),
-    VoteRule(
-        "undecided",
-        always,
-        lambda e: f"{_describe_swap(e)}; the interval contains {e.epsilon:g}.",
-    ),
-)
 
 SPEC = CheckSpec(
     NAME,
@@ -131,17 +106,7 @@ SPEC = CheckSpec(
     source="Wiegreffe & Pinter, 2019, section 3.2",
     leading=("gain",),
     rules=RULES,
-    votes=(
-        ClaimVote(
-            "used",
-            "equal weights",
-            _swap,
-            lambda e: e.epsilon,
-            SWAP_RULES,
-            leading=("uniform_swap_tvd",),
-        ),
-        ClaimVote("needed", "retraining", _gain, _margin, RULES),
-    ),
+    votes=(ClaimVote("needed", "retraining", _gain, _margin, RULES),),
     quick={"seeds": 2, "epochs": 12, "patience": 3},
     retrains=True,
     over_seeds={"score_trained": "mean", "score_uniform": "mean"},

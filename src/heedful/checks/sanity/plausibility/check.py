@@ -22,6 +22,7 @@ from heedful.core.records import MissingMeasure
 from heedful.core.settings import Fraction, PositiveInt, check_on_init
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
+from heedful.models.protocols import Subject
 from heedful.numerics.tensor import rationale_metrics
 from heedful.numerics.tensor.erasure_metrics import removal_ranks, sign_agreement
 from heedful.numerics.tensor.ranking import dense_ranks
@@ -107,7 +108,7 @@ class Plausibility:
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", with_attention(self.methods))
 
-    def fitted(self, examples: Iterable[Example]) -> "Plausibility":
+    def fitted(self, examples: Iterable[Example], subject: Subject) -> "Plausibility":  # noqa: ARG002
         """With the mean share of words that people marked, over the texts with a rationale."""
         if self.share:
             return self

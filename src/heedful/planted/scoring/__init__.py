@@ -1,0 +1,1 @@
+"""How often the top words of a method of explanation are those that matter, on planted models."""

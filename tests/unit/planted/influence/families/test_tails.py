@@ -1,0 +1,36 @@
+"""Kinds of tails: proved on one seed, and a wrong truth is not."""
+
+import pytest
+
+from support.influence_cases import (
+    failures,
+    failures_of_texts,
+    failures_of_truth,
+    kinds_of,
+    reverse_tiers,
+    say_all_matter,
+    say_none_matters_first,
+    shortest_case,
+    wrong_truths,
+)
+
+KINDS = kinds_of("tails")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_truth_holds(name):
+    assert failures(shortest_case(name)) == []
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_negated_truth_fails(name):
+    case = shortest_case(name)
+    for wrong in wrong_truths(case.truth):
+        assert failures_of_truth(case, wrong)
+
+
+def test_the_tail_cannot_be_said_to_matter_nor_the_few_not_to():
+    case = shortest_case("tails-noise")
+    assert failures_of_texts(case, say_all_matter)
+    assert failures_of_texts(case, say_none_matters_first)
+    assert failures_of_texts(case, reverse_tiers)
