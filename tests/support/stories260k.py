@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, processors
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-FOLDER = Path(__file__).parents[2] / "shared/data/stories260k"
+FOLDER = Path(__file__).parents[3] / "shared/data/stories260k"
 
 
 def model():

@@ -274,7 +274,7 @@ class BetterMethod:
     order: Estimate
 
     def __str__(self) -> str:
-        return f"{self.method} ranks words certainly better than attention: order {self.order}."
+        return f"{self.method} ranks words better: order {self.order}."
 
 
 @dataclass(frozen=True, slots=True)

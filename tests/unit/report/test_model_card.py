@@ -116,7 +116,7 @@ def test_the_section_tells_the_answer_in_plain_words():
         "## Attention as explanation",
         "**No.** Attention does not explain this model. Attention ranks words nearer to chance.",
         r"the gradient (1): 0.410 \[0.360, 0.470\] (90 % interval, n = 90 texts).",
-        r"one\_hot\_gradient ranks words certainly better than attention: order 0.876",
+        r"one\_hot\_gradient ranks words better: order 0.876",
         "| ranks | not tested | attention orders words by influence | – |",
         f"sha256 `{'cd' * 32}`",
         "- Texts: 100 audited, 5 too short and left out, 2 cut to what the model reads",
@@ -132,7 +132,7 @@ def test_the_section_tells_the_answer_in_plain_words():
         ("faithful", None, "Attention may be shown as a ranking of words"),
         ("undecided", None, "Do not rely on attention"),
         ("unfaithful", None, "Do not present attention as the reason for a prediction"),
-        ("unfaithful", better("lime", 0.7), "lime ranks words certainly better"),
+        ("unfaithful", better("lime", 0.7), "lime ranks words better"),
     ],
 )
 def test_what_to_use_follows_from_the_answer(answer, instead, told):

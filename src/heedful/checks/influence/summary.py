@@ -83,7 +83,7 @@ class InfluenceSummary:
         return max(chosen, key=lambda name: chosen[name], default=None)
 
     def better_method(self) -> BetterMethod | None:
-        """The method that certainly ranks words better than attention, if there is one."""
+        """The method that ranks words better than attention, if there is one."""
         chosen = {name: self._value(self._order(name, 0)) for name in self._candidates()}
         best = max(chosen, key=lambda name: chosen[name], default=None)
         if best is None:

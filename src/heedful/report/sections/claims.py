@@ -17,7 +17,7 @@ CLAIM_LABELS = {
     "needed": "uniform attention would do worse",
     "ranks": "attention orders words by influence",
     "exclusive": "no distant attention gives the same output",
-    "robust": "retraining gives the same attention, and it cannot learn to hide words",
+    "robust": "the same attention when retrained; cannot hide words",
 }
 
 

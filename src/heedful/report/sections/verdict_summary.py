@@ -23,11 +23,8 @@ REFUTED = {
     "ranks": "It does not rank words by their influence on the output.",
     "used": "The output hardly depends on it.",
 }
-HOLDS = "It ranks words by their influence on the output, and the output depends on it."
-SCOPE = (
-    "Tested: faithful as a ranking of words by removal (which words, not which side or how they "
-    "combine)"
-)
+HOLDS = "It ranks words by their influence, and the output depends on it."
+SCOPE = "About which words matter when removed, not which side they take"
 SCALE = "Place of attention: 0 is chance, 1 the best ranking"
 PLACE_LABELS = {
     "order": "order of all words",
@@ -94,7 +91,7 @@ class VerdictCard:
         """What the places are, with the reliability of what they rest on."""
         if self.reliability is None:
             return f"{SCALE}."
-        return f"{SCALE} (reliability of the yardstick {self.reliability.value:.3f})."
+        return f"{SCALE} (reliability {self.reliability.value:.3f})."
 
 
 def build_verdict_card(verdict: Verdict, manifest: Mapping[str, Any]) -> VerdictCard:

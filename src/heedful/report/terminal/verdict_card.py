@@ -146,14 +146,20 @@ def _reasons(verdict: Verdict) -> Iterator[tuple[str, ClaimResult]]:
 
 
 def _claims(verdict: Verdict) -> Table:
-    """A line for each claim."""
+    """A line for each claim; one for all that were not tested."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     for texts in (verdict.claims, [one.answer for one in verdict.claims.values()]):
         table.add_column(no_wrap=True, min_width=max(map(len, texts), default=0))
     table.add_column()
+    untested = [name for name, claim in verdict.claims.items() if claim.answer == "not tested"]
     for name, claim in verdict.claims.items():
-        label = Text(CLAIM_LABELS[name], style="dim" if claim.answer == "not tested" else "")
-        table.add_row(Text(name, style="bold"), Text(claim.answer, COLOURS[claim.answer]), label)
+        if name not in untested:
+            answer = Text(claim.answer, COLOURS[claim.answer])
+            table.add_row(Text(name, style="bold"), answer, CLAIM_LABELS[name])
+    if untested:
+        table.add_row(
+            "", Text("not tested", COLOURS["not tested"]), Text(", ".join(untested), "dim")
+        )
     return table
 
 
