@@ -156,18 +156,13 @@ def rank_agreement(
     return kendall(dense_ranks(scores, mask[:, None].expand_as(scores)), mask).tau
 
 
-def missing_of(
-    reasons: Mapping[str, str], *, method: str | None = None
-) -> tuple[MissingMeasure, ...]:
+def missing_of(reasons: Mapping[str, str]) -> tuple[MissingMeasure, ...]:
     """Measures by name, each with the reason why it is missing."""
-    return tuple(MissingMeasure(name, reason, method) for name, reason in reasons.items())
+    return tuple(MissingMeasure(*one) for one in reasons.items())
 
 
-def require_distinct(
-    name: str, chosen: Sequence[str], known: Collection[str], *, least: int = 0
-) -> None:
-    """Raise ConfigError unless a setting holds known names, at least `least`, each once."""
+def require_ways(chosen: Sequence[str], known: Collection[str], *, least: int = 0) -> None:
+    """Raise ConfigError unless `ways` holds known names, at least `least`, each once."""
     if len(chosen) < least or len({*chosen} & {*known}) < len(chosen):
-        raise ConfigError(
-            f"{name} must be {' or '.join(known)}, each at most once, not {tuple(chosen)}."
-        )
+        names = " or ".join(known)
+        raise ConfigError(f"ways must be {names}, each at most once, not {tuple(chosen)}.")

@@ -1,6 +1,6 @@
 """Checks that retrain the model and see all texts at once."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Protocol, TypeVar, runtime_checkable
 
@@ -15,6 +15,8 @@ from heedful.core.cache import LRUCache
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Measurement
 from heedful.core.timing import Clock
+from heedful.data.batching import batches_for
+from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.numerics.tensor.distributions import jsd
 from heedful.results.tables import TextValues
@@ -53,6 +55,13 @@ class RetrainingContext:
         return self.predictions.get(
             variant, lambda: self.texts.predict_with(self.trained(variant).subject)
         )
+
+    def batches(self) -> Iterator[tuple[list[int], BatchContext]]:
+        """The audited texts in batches, as the base model reads them."""
+        encoded, budget = self.texts.encoded, self.max_batch_tokens
+        for rows in batches_for(self.base, encoded, max_batch_tokens=budget):
+            batch = self.base.batch([encoded[row] for row in rows])
+            yield rows, BatchContext(self.base, batch, self.seed, budget, self.clock)
 
     def attention_distance(self, variant: Variant) -> Float[Tensor, "n"]:
         """The distance of its attention from the base model's, in JSD."""
@@ -102,11 +111,7 @@ def to_findings(measured: Iterable[Measurement], columns: Mapping[str, TextValue
 
 
 def choose_within(
-    variants: Sequence[VariantT],
-    costs: Sequence[float],
-    *,
-    limit: float,
-    losses: Sequence[float],
+    variants: Sequence[VariantT], costs: Sequence[float], *, limit: float, losses: Sequence[float]
 ) -> VariantT:
     """The variant with the least loss among those whose cost is within the limit.
 

@@ -147,15 +147,11 @@ class ClaimVote:
 
 @dataclass(frozen=True, slots=True)
 class PlaceSpec:
-    """The measures between which a check places attention.
-
-    `lower_is_better` says that smaller values are nearer to the reference. A control of None is 0.
-    """
+    """The measures between which a check places attention; a control of None is 0."""
 
     own: Series
     control: Series | None
     reference: Series
-    lower_is_better: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +269,16 @@ def halfway(evidence: Evidence) -> float:
     return evidence.halfway
 
 
+def estimate_of(check: str, measure: str) -> Callable[[Evidence], Estimate]:
+    """A figure for rules: an estimate of a check."""
+    return lambda evidence: evidence.of(check, measure)
+
+
+def setting_of(check: str, name: str) -> Callable[[Evidence], float]:
+    """A line for rules: a number among the settings of a check."""
+    return lambda evidence: float(evidence.settings[check][name])
+
+
 def not_run(check: str) -> VoteRule:
     """The rule for a check that could not measure anything: it gives the reason."""
 
@@ -296,26 +302,13 @@ def rules_by_interval(
     above: Callable[[Evidence], str],
     below: Callable[[Evidence], str],
     around: Callable[[Evidence], str],
+    falls: bool = False,
 ) -> tuple[VoteRule, VoteRule, VoteRule]:
-    """Supports where the interval lies above the line, refutes below it, undecided around it."""
+    """Supports where the interval lies above the line (below it, if `falls`), refutes beyond it."""
     return (
-        VoteRule("supports", lambda e: figure(e).low > line(e), above),
-        VoteRule("refutes", lambda e: figure(e).high < line(e), below),
+        VoteRule("refutes" if falls else "supports", lambda e: figure(e).low > line(e), above),
+        VoteRule("supports" if falls else "refutes", lambda e: figure(e).high < line(e), below),
         VoteRule("undecided", always, around),
-    )
-
-
-def rules_by_place(check: str, describe: Callable[[CheckResult], str]) -> tuple[VoteRule, ...]:
-    """The rules of a check that places attention between chance (0) and the best (1)."""
-
-    def why(evidence: Evidence) -> str:
-        return describe(evidence.results[check])
-
-    return (
-        VoteRule("undecided", lambda e: not e.place(check).gap.low > 0, why),
-        *rules_by_interval(
-            lambda e: e.place(check).place, halfway, above=why, below=why, around=why
-        ),
     )
 
 

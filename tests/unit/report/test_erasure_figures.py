@@ -7,7 +7,7 @@ from statistics import median
 import pyarrow as pa
 import pytest
 
-from heedful.checks.attention.erasure.figures import ORDERS, build_figures
+from heedful.checks.attention.erasure.spec import ORDERS, build_figures
 from heedful.results.tables import PartitionedTable
 from support.figures import draw
 from support.records import records, tidy

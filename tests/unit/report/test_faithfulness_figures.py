@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from heedful.checks.faithfulness.figures import PANELS, build_figures
+from heedful.checks.faithfulness.spec import PANELS, build_figures
 from heedful.core.records import CheckResult
 from heedful.report.figures.draw import write_figures
 from heedful.report.pages.run_html import render_html

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from heedful.checks import checks
-from heedful.checks.attention.agreement.compared_methods import compare_references
+from heedful.checks.attention.agreement.sections import compare_references
 from heedful.report.figures.draw import write_figures
 from heedful.report.figures.theme import SERIES
 from heedful.report.pages.run_html import render_html

@@ -8,9 +8,9 @@ from math import isnan, nan
 import pytest
 from rich.console import Console
 
-from heedful.checks.retraining.adversary.sections import SCALES
-from heedful.checks.retraining.necessity.sections import TWO_QUESTIONS
-from heedful.checks.retraining.seeds.sections import SHARED
+from heedful.checks.retraining.adversary.spec import SCALES
+from heedful.checks.retraining.necessity.spec import TWO_QUESTIONS
+from heedful.checks.retraining.seeds.spec import SHARED
 from heedful.core.records import CheckResult, Estimate
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown

@@ -10,7 +10,7 @@ from annotated_types import Ge, MinLen
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from heedful.checks.base import Findings, require_distinct, to_measurement
+from heedful.checks.base import Findings, require_ways, to_measurement
 from heedful.checks.faithfulness.infilling import (
     INFILLED,
     LOG_PERPLEXITY,
@@ -20,10 +20,10 @@ from heedful.checks.faithfulness.infilling import (
 )
 from heedful.checks.faithfulness.items import (
     DEFAULT_METHODS,
+    ComparesMethods,
     ItemView,
     random_scores,
     score_items,
-    with_attention,
 )
 from heedful.checks.faithfulness.off_distribution import OFF_DISTRIBUTION, measure_off_distribution
 from heedful.checks.faithfulness.removal import (
@@ -35,11 +35,7 @@ from heedful.checks.faithfulness.removal import (
 )
 from heedful.checks.faithfulness.sensitivity import SENSITIVITY, measure_sensitivity
 from heedful.checks.faithfulness.soft_erasure import MIN_DRAWS, SOFT_MEASURES, SoftErasureMetrics
-from heedful.checks.requested_methods import (
-    MethodOrName,
-    build_method,
-    method_name,
-)
+from heedful.checks.requested_methods import MethodOrName, build_method, method_name
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement, MissingMeasure, Series
 from heedful.core.settings import PositiveFloat, PositiveFraction, PositiveInt, check_on_init
@@ -65,7 +61,7 @@ MissingReasons = dict[Series, str]
 
 @check_on_init
 @dataclass(frozen=True)
-class Faithfulness:
+class Faithfulness(ComparesMethods):
     """Does removing the top-ranked words change the output more than random words do?
 
     Items (words; in a transformer all pieces of a word) are removed in a method's order, the
@@ -93,19 +89,14 @@ class Faithfulness:
     radius: PositiveFloat = 0.05
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "methods", with_attention(self.methods))
+        super().__post_init__()
         if self.infill:
             require_model_folder(self.infill)
         if self.draws != 0 and self.draws < MIN_DRAWS:
             raise ConfigError(
                 f"draws must be at least {MIN_DRAWS}, or 0 for none, not {self.draws}."
             )
-        require_distinct("ways", self.ways, REMOVAL_WAYS, least=1)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The methods under test."""
-        return tuple(map(method_name, self.methods))
+        require_ways(self.ways, REMOVAL_WAYS, least=1)
 
     @cached_property
     def infiller(self) -> Infiller:

@@ -73,6 +73,20 @@ def with_attention(asked: Sequence[MethodOrName]) -> tuple[MethodOrName, ...]:
     return tuple(one for one in chosen if method_name(one) not in CONTROLS)
 
 
+class ComparesMethods:
+    """A check with a setting for the methods it compares; attention is always one of them."""
+
+    methods: tuple[MethodOrName, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "methods", with_attention(self.methods))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The methods under test."""
+        return tuple(map(method_name, self.methods))
+
+
 def score_items(
     items: ItemView, asked: Sequence[MethodOrName], target: Tensor
 ) -> tuple[list[Float64[Tensor, "B I"]], dict[str, str]]:

@@ -236,9 +236,8 @@ class RemovalMetrics:
     def _flips(self) -> Float64[Tensor, "K B"]:
         """The share of the items gone at the first flip, by the conventions of `erasure`."""
         place = torch.cat([self.place, self.chance])
-        even = (
-            torch.arange(len(place))[:, None] == len(self.place) - 1
-        )  # uniform scores give no order
+        # uniform scores give no order
+        even = torch.arange(len(place))[:, None] == len(self.place) - 1
         counts = self.removals.first_flip(place, self.served & ~even, steps=self.steps)
         # an order that never flips a text that others flip would have to remove all of it
         share = torch.where(counts > 0, counts / self.removals.items.counts.double(), 1.0)
@@ -254,11 +253,7 @@ def beyond_random_p_values(
     names: Sequence[str], columns: Mapping[Series, TextValues], *, resamples: int, seed: int
 ) -> dict[Series, float]:
     """p-values of "removes no more than random removal" by method, with Holm's correction."""
-    p = [
-        one_sided_sign_flip_p(
-            columns[Series("beyond_random", name)], resamples=resamples, seed=seed
-        )
-        for name in names
-    ]
-    adjusted = holm_adjusted(p)
-    return {Series("p_beyond_random", name): one for name, one in zip(names, adjusted, strict=True)}
+    own = (columns[Series("beyond_random", name)] for name in names)
+    p = [one_sided_sign_flip_p(one, resamples=resamples, seed=seed) for one in own]
+    tested = zip(names, holm_adjusted(p), strict=True)
+    return {Series("p_beyond_random", name): one for name, one in tested}

@@ -1,22 +1,31 @@
-"""What `faithfulness` asks, measures and concludes."""
+"""What `faithfulness` asks, measures and shows; also for `off_manifold`."""
 
+from collections.abc import Iterator
 from functools import partial
 
-from heedful.checks.faithfulness.figures import WAYS, build_figures
 from heedful.checks.spec import (
+    CONTROL_METHODS,
     RANK,
     CheckSpec,
     Measure,
-    PlaceSpec,
     defined_by_method,
-    rules_by_place,
+    describe_only,
 )
-from heedful.core.records import CheckResult, Estimate, Series
+from heedful.core.records import CheckResult, Estimate
+from heedful.results.document import FigureData, FigurePanel, FigureRow
+from heedful.results.figure_data import drop_empty, ends, interval_rows, rounded_span
+from heedful.results.run_records import RunRecords
 
 NAME = "faithfulness"
-ATTENTION, RANDOM, LEAVE_ONE_OUT = (
-    Series("comprehensiveness", name) for name in ("attention", "random", "leave_one_out")
-)
+WAYS = ("deletion", "masking", "infilled")
+PANELS = {
+    "beyond_random": "lost beyond random removal",
+    "comprehensiveness": "lost without the top words",
+    "sufficiency": "lost with the top words alone",
+}
+OFF, NEARER = "off_distribution_", "whole texts with nearer neighbours"
+WORST = "worst"  # comprehensiveness of the order from its end
+LEAST = 0.05  # of the axis of the figure
 LEVEL, HALF = 0.05, 0.5
 SIMILAR = 0.8  # a copy that predicts the same on fewer texts says little about the model
 NOTHING = "No text has two words, so there is nothing to rank."
@@ -58,19 +67,8 @@ SOFT_MEASURES = (
     _by_method("sensitivity", "change of scores of {method} with the vectors", "down"),
 )
 NATURALNESS_MEASURES = (
-    Measure(
-        "off_distribution_whole",
-        "whole texts with nearer neighbours than the text itself",
-        role="control",
-    ),
-    *(
-        Measure(
-            f"off_distribution_{way}",
-            f"whole texts with nearer neighbours than these: {way}",
-            by=("setting",),
-        )
-        for way in WAYS
-    ),
+    Measure(f"{OFF}whole", f"{NEARER} than the text itself", role="control"),
+    *(Measure(f"{OFF}{way}", f"{NEARER} than these: {way}", by=("setting",)) for way in WAYS),
     Measure("not_infilled", "removed words that the language model could not replace"),
     *(
         Measure(
@@ -86,7 +84,8 @@ NATURALNESS_MEASURES = (
 def describe_faithfulness(result: CheckResult) -> str:
     """How much removing attention's top words changes the output beyond chance."""
     verbs = {"deleting": "deletion", "masking": "masking"}  # the first way that was measured counts
-    doing = next((verb for verb, way in verbs.items() if _off(way) in result.estimates), "removing")
+    known = (verb for verb, way in verbs.items() if f"{OFF}{way}" in result.estimates)
+    doing = next(known, "removing")
     found = _describe_methods(result, doing.capitalize(), f"of the probability than {doing}")
     return f"{found}{_describe_off_distribution(result)}".strip() if found else NOTHING
 
@@ -94,9 +93,8 @@ def describe_faithfulness(result: CheckResult) -> str:
 def describe_masked_copy(result: CheckResult) -> str:
     """The same for a copy trained on masked texts, and how similar the copy is."""
     similar = result.estimates.get("same_prediction")
-    found = _describe_methods(
-        result, "In the copy, masking", "of the copy's probability than masking"
-    )
+    than = "of the copy's probability than masking"
+    found = _describe_methods(result, "In the copy, masking", than)
     if similar is None or not found:
         return NOTHING
     first = (
@@ -130,13 +128,9 @@ def _compare_with_chance(own: Estimate, tested: Estimate | None) -> str:
     return f"less than chance{p}" if own.high < 0 else f"not beyond chance{p}"
 
 
-def _off(way: str) -> str:
-    return f"off_distribution_{way}"
-
-
 def _describe_off_distribution(result: CheckResult) -> str:
     """How far texts without the words are from whole texts, by each way; empty where unknown."""
-    found = {way: result.of(_off(way)) for way in WAYS if result.of(_off(way)).n}
+    found = {way: one for way in WAYS if (one := result.of(f"{OFF}{way}")).n}
     if not found:
         return ""
     each = " and ".join(f"{one.value:.0%} ({way})" for way, one in found.items())
@@ -153,7 +147,53 @@ def _compare_with_whole(most: Estimate) -> str:
     return "no farther than whole texts" if most.high < HALF else "about as far as whole texts"
 
 
-RULES = rules_by_place(NAME, describe_faithfulness)
+def build_figures(records: RunRecords) -> list[FigureData]:
+    """Methods with intervals, by every way to remove words."""
+    ways = records.settings(NAME).get("ways")
+    first = ways[0] if isinstance(ways, list) and ways and ways[0] in WAYS else WAYS[0]
+    title = "The words a method ranks highest"
+    return removal_figures(records, check=NAME, title=title, way=first)
+
+
+def removal_figures(records: RunRecords, *, check: str, title: str, way: str) -> list[FigureData]:
+    """A figure of the removals of a check; `way` is that of the rows without a setting."""
+    result = records.verdict.checks[check]
+    settings = {row.setting for row in result.rows(WORST) if row.setting and row.predicted is None}
+    ways: dict[str, dict[str, str]] = {way: {}}
+    ways |= {setting: {"setting": setting} for setting in sorted(settings)}
+    rows = interval_rows(
+        pair
+        for name, keys in ways.items()
+        for measure in PANELS
+        for pair in _points(result, measure, name, keys)
+    )
+    span, drawn = rounded_span([0.0, LEAST, *ends(rows)]), {row["panel"] for row in rows}
+    figure = FigureData(
+        check,
+        "intervals",
+        title,
+        "Probability of the predicted class that is lost, mean over texts and shares of the words, "
+        "with intervals. Only what lies beyond random removal is evidence: any removal harms. "
+        "Hollow: controls, and the words that a method ranks lowest.",
+        rows=rows,
+        panels=[FigurePanel(panel, span) for panel in PANELS.values() if panel in drawn],
+    )
+    return drop_empty([figure])
+
+
+def _points(
+    result: CheckResult, measure: str, way: str, keys: dict[str, str]
+) -> Iterator[tuple[Estimate, FigureRow]]:
+    """Every method and control in a panel, and the reversed order of each method."""
+    for method in (*result.by_method("beyond_random"), *CONTROL_METHODS):
+        row = {"panel": PANELS[measure], "group": method, "class": way}
+        role = "control" if method in CONTROL_METHODS else "method"
+        yield result.of(measure, method=method, **keys), row | {"role": role}
+        if measure == "comprehensiveness":
+            worst = result.of(WORST, method=method, **keys)
+            yield worst, row | {"role": "its order reversed"}
+
+
 SPEC = CheckSpec(
     NAME,
     "Does removing (or keeping only) the words a method ranks highest change the output more than "
@@ -164,8 +204,7 @@ SPEC = CheckSpec(
     source="ERASER; DeYoung et al., 2020",
     title="Removing the top-ranked words",
     leading=("beyond_random", "comprehensiveness"),
-    rules=RULES,
-    place=PlaceSpec(ATTENTION, RANDOM, LEAVE_ONE_OUT),
+    rules=describe_only(NAME, describe_faithfulness),
     by_default=False,
     takes_methods="always",
     figures=build_figures,

@@ -51,14 +51,17 @@ def method_rows(result: CheckResult, *measures: str) -> Iterator[Row]:
             yield estimate_row(sanitise_text(method), *found)
 
 
-def weight_rows(result: CheckResult, measures: Sequence[str]) -> Iterator[Row]:
-    """A row for every λ from the smallest up, start by start; the one reported has a badge."""
+def weight_settings(result: CheckResult, *measures: str) -> list[tuple[str, str, str]]:
+    """Every setting, its λ and its start: λ from the smallest up, start by start, scratch first."""
     rows = (row for name in measures for row in result.rows(name) if row.setting)
-    places = dict.fromkeys(str(row.setting).partition(", ")[::2] for row in rows)
-    for weight, start in sorted(
-        places, key=lambda one: (one[1] != "scratch", one[1], weight_order(one[0]))
-    ):
-        setting = f"{weight}, {start}" if start else weight
+    parts = dict.fromkeys(str(row.setting).partition(", ") for row in rows)
+    order = sorted(parts, key=lambda one: (one[2] != "scratch", one[2], weight_order(one[0])))
+    return [("".join(one), one[0], one[2]) for one in order]
+
+
+def weight_rows(result: CheckResult, *measures: str) -> Iterator[Row]:
+    """A row for every λ of `weight_settings`; the one reported has a badge."""
+    for setting, weight, start in weight_settings(result, *measures):
         found = {name: result.of(name, setting=setting) for name in measures}
         reported = all(isclose(result.of(name).value, one.value) for name, one in found.items())
         name = sanitise_text(f"{weight}, from {start}" if start else weight)

@@ -27,10 +27,7 @@ class Ties:
 
 
 def kendall_p(
-    n: Int[np.ndarray, "*#shape"],
-    balance: Int[np.ndarray, "*#shape"],
-    ties_x: Ties,
-    ties_y: Ties,
+    n: Int[np.ndarray, "*#shape"], balance: Int[np.ndarray, "*#shape"], ties_x: Ties, ties_y: Ties
 ) -> Float64[np.ndarray, "..."]:
     """Two-sided p-values of τ = 0 from `balance`, concordant minus discordant pairs of n tokens.
 

@@ -50,10 +50,7 @@ def uniform_weights(
 
 
 def permute_weights(
-    weights: Float[Tensor, "B T"],
-    mask: Bool[Tensor, "B T"],
-    *,
-    keys: Float[Tensor, "B draws L"],
+    weights: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"], *, keys: Float[Tensor, "B draws L"]
 ) -> Float[Tensor, "draws B T"]:
     """Shuffle the weights of each row among its tokens in the mask, once per row of keys.
 

@@ -258,10 +258,7 @@ def _refused_result(name: str, reason: str) -> JobResult:
 
 
 def _run_check(
-    name: str,
-    check: RetrainingCheck,
-    context: RetrainingContext,
-    records: Sequence[dict[str, Any]],
+    name: str, check: RetrainingCheck, context: RetrainingContext, records: Sequence[dict[str, Any]]
 ) -> JobResult:
     """Run a check; `records` are those of the training of each variant it needs."""
     clock, encoded = Clock(), context.texts.encoded

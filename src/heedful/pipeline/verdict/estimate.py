@@ -38,7 +38,6 @@ from heedful.numerics.stats.crossed_bootstrap import (
 from heedful.pipeline.plan.plan import Plan
 from heedful.results.tables import MeasurementColumns, SeedTable, TextValues
 
-AnyCheck = Check | RetrainingCheck
 Columns = Mapping[MeasureKey, TextValues]
 TextMask = NDArray[np.bool_]
 CENTRES = {"mean": mean_over_seeds, "median": median_over_seeds}
@@ -156,7 +155,7 @@ class _CheckEstimates:
     """All estimates of one check."""
 
     spec: CheckSpec
-    check: AnyCheck
+    check: Check | RetrainingCheck
     columns: MeasurementColumns
     bootstrap: Bootstrap
     missing: tuple[MissingMeasure, ...]
@@ -212,12 +211,9 @@ class _CheckEstimates:
             counted = key in here and group.predicted is None
             undefined = int(np.isnan(here[key]).sum()) if counted else 0
             yield EstimateRow(key.measure, one, *key[2:], group.predicted, group.slice, undefined)
-        if group.slice is not None and self.spec.sliced:
-            ends = self._place_columns()
-            if ends is not None:
-                here_alone = self.bootstrap.on(group.texts)
-                place = here_alone.place(*(values[group.texts] for values in ends))
-                yield EstimateRow("degree", place.place, slice=group.slice)
+        if group.slice is not None and self.spec.sliced and (ends := self._place_columns()):
+            place = self.bootstrap.on(group.texts).place(*(one[group.texts] for one in ends))
+            yield EstimateRow("degree", place.place, slice=group.slice)
 
     def _keys(self, chosen: Columns, group: TextGroup) -> list[MeasureKey]:
         """The columns to estimate: all; of a slice, those that the check's description names."""
@@ -246,13 +242,9 @@ class _CheckEstimates:
         draws = self._draws(here, texts)
         for key, values in here.items():
             if key in draws and key.seed is None:
-                known = ~np.isnan(values)
+                one, units = found[key], bootstrap.count(~np.isnan(values))
                 found[key] = estimate_from_draws(
-                    found[key].value,
-                    draws[key],
-                    n=found[key].n,
-                    units=bootstrap.count(known),
-                    level=bootstrap.level,
+                    one.value, draws[key], n=one.n, units=units, level=bootstrap.level
                 )
         gain, margin = MeasureKey(self.spec.name, "gain"), getattr(self.check, "margin", None)
         if margin is not None and gain in draws:
@@ -319,31 +311,25 @@ class _CheckEstimates:
         texts, clusters = len(self.columns.instances), self.bootstrap.clusters
         if clusters is not None:  # copies are no further evidence: signs flip by cluster
             columns = {key: sum_values(values, clusters) for key, values in columns.items()}
-        found = self.check.test(
-            columns, resamples=self.bootstrap.resamples, seed=self.bootstrap.seed
-        )
+        how = {"resamples": self.bootstrap.resamples, "seed": self.bootstrap.seed}
         return {
             MeasureKey(self.spec.name, *one): Estimate(p, NAN, NAN, texts)
-            for one, p in found.items()
+            for one, p in self.check.test(columns, **how).items()
             if p == p
         }
 
     def place(self) -> Place | None:
         """Attention's place, if the check describes one and measured its ends."""
-        ends = self._place_columns()
-        if ends is None or self.spec.place is None:
+        spec, ends = self.spec.place, self._place_columns()
+        if spec is None or ends is None:
             return None
-        series = self.spec.place.own, self.spec.place.reference
-        own, reference = (MeasureKey(self.spec.name, *one) for one in series)
+        own, reference = (MeasureKey(self.spec.name, *one) for one in (spec.own, spec.reference))
         if own in self.columns.seeds:
             return self._place_over_seeds(own, reference)
         return self.bootstrap.place(*ends)
 
     def _place_columns(self) -> tuple[TextValues, TextValues, TextValues] | None:
-        """The values of the three ends, higher nearer to the reference; None where one is missing.
-
-        A control that is not named is 0.
-        """
+        """Attention's values, the control's and the reference's; None where one is missing."""
         if (place := self.spec.place) is None:
             return None
         zero = np.zeros(len(self.columns.instances))
@@ -353,8 +339,7 @@ class _CheckEstimates:
         )
         if own is None or control is None or reference is None:
             return None
-        sign = -1.0 if place.lower_is_better else 1.0
-        return sign * own, sign * control, sign * reference
+        return own, control, reference
 
     def _place_over_seeds(self, own: MeasureKey, end: MeasureKey) -> Place:
         """The place from 0 to the reference, with intervals over seeds and texts."""
@@ -362,11 +347,8 @@ class _CheckEstimates:
         draws = self._resample(tables, self._centre(own), self.bootstrap)
         known = np.ones(len(self.columns.instances), dtype=bool)
         value, gap = (self._mean(key) for key in (own, end))
-        how: Any = {
-            "n": len(known),
-            "units": self.bootstrap.count(known),
-            "level": self.bootstrap.level,
-        }
+        how: Any = {"n": len(known), "units": self.bootstrap.count(known)}
+        how["level"] = self.bootstrap.level
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = draws[own] / draws[end]
         return Place(

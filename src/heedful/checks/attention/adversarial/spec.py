@@ -10,18 +10,14 @@ from heedful.checks.spec import (
     ClaimVote,
     Evidence,
     Measure,
-    VoteRule,
-    always,
+    estimate_of,
     halfway,
+    rules_by_interval,
 )
-from heedful.core.records import Estimate
 from heedful.results.figure_data import FigureWords, densities_by_weight
 
 NAME = "adversarial"
-
-
-def _reached(e: Evidence) -> Estimate:
-    return e.of(NAME, "of_bound")
+_reached = estimate_of(NAME, "of_bound")
 
 
 def _sentence(ending: str) -> Callable[[Evidence], str]:
@@ -31,13 +27,14 @@ def _sentence(ending: str) -> Callable[[Evidence], str]:
     )
 
 
-RULES = (
-    VoteRule("supports", lambda e: _reached(e).high < e.halfway, _sentence("near")),
-    VoteRule("refutes", lambda e: _reached(e).low > e.halfway, _sentence("far")),
-    VoteRule("undecided", always, _sentence("the interval contains the middle")),
+RULES = rules_by_interval(
+    _reached,
+    halfway,
+    above=_sentence("far"),
+    below=_sentence("near"),
+    around=_sentence("the interval contains the middle"),
+    falls=True,
 )
-
-
 _distance = partial(Measure, direction="down", range=JSD)
 
 SEARCHES = (

@@ -2,7 +2,6 @@
 
 from itertools import chain
 from math import isnan
-from typing import TYPE_CHECKING
 
 from heedful.core.records import CheckResult, Estimate
 from heedful.results.document import FigureData, FigureRow
@@ -15,9 +14,7 @@ from heedful.results.figure_data import (
     layer_rows,
     reference_lines,
 )
-
-if TYPE_CHECKING:
-    from heedful.results.run_records import RunRecords
+from heedful.results.run_records import RunRecords
 
 NAME = "agreement"
 HISTOGRAMS = {
@@ -31,7 +28,7 @@ COVERED = 0.95  # of the texts: methods that rank fewer are marked
 PairEstimates = dict[tuple[str, str], Estimate]
 
 
-def build_figures(records: "RunRecords") -> list[FigureData]:
+def build_figures(records: RunRecords) -> list[FigureData]:
     """Every figure for which the run has values."""
     result = records.verdict.checks[NAME]
     histograms = [histogram(records, NAME, *item) for item in HISTOGRAMS.items()]
@@ -45,9 +42,9 @@ def build_figures(records: "RunRecords") -> list[FigureData]:
     )
 
 
-def _method_pairs(records: "RunRecords", result: CheckResult) -> list[FigureData]:
+def _method_pairs(records: RunRecords, result: CheckResult) -> list[FigureData]:
     """τ and shared top words of every two methods, in the order of their kinds."""
-    taus, overlaps = (_pairs(result, f"{one}_pair") for one in ("tau", "overlap"))
+    taus, overlaps = (pair_estimates(result, f"{one}_pair") for one in ("tau", "overlap"))
     labels, kinds = _label_methods(records, taus)
     starts = {kinds[name]: label for name, label in reversed(labels.items())}
     marks = [
@@ -86,18 +83,24 @@ def _method_pairs(records: "RunRecords", result: CheckResult) -> list[FigureData
     ]
 
 
-def _pairs(result: CheckResult, measure: str) -> PairEstimates:
+def pair_estimates(result: CheckResult, measure: str) -> PairEstimates:
+    """The estimates of a measure of every two methods."""
     return {(str(row.method), str(row.setting)): row.estimate for row in result.rows(measure)}
 
 
-def _label_methods(
-    records: "RunRecords", taus: PairEstimates
-) -> tuple[dict[str, str], dict[str, str]]:
-    """The label and the kind of each method that ranks any text, kind by kind."""
-    texts = {
+def texts_by_method(taus: PairEstimates) -> dict[str, int]:
+    """The number of texts that each method ranks."""
+    return {
         name: max(tau.n for names, tau in taus.items() if name in names)
         for name in chain.from_iterable(taus)
     }
+
+
+def _label_methods(
+    records: RunRecords, taus: PairEstimates
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The label and the kind of each method that ranks any text, kind by kind."""
+    texts = texts_by_method(taus)
     described = records.manifest.get("methods", {})
     kinds = {name: str(described.get(name, {}).get("kind", "")) for name, n in texts.items() if n}
     order = {kind: place for place, kind in enumerate(KINDS)}
@@ -124,7 +127,7 @@ def _cells(estimates: PairEstimates, labels: dict[str, str]) -> list[FigureRow]:
     ]
 
 
-def _layers(records: "RunRecords", result: CheckResult) -> list[FigureData]:
+def _layers(records: RunRecords, result: CheckResult) -> list[FigureData]:
     """τ with leave-one-out and weight on words from layer to layer, single heads faint."""
     taus, masses = (result.by_layer(name) for name in ("tau_leave_one_out", "word_mass"))
     rulers = reference_lines({label: result.of(name) for name, label in RULERS.items()})
@@ -148,7 +151,7 @@ def _layers(records: "RunRecords", result: CheckResult) -> list[FigureData]:
     ]
 
 
-def _heads(records: "RunRecords", result: CheckResult) -> FigureData:
+def _heads(records: RunRecords, result: CheckResult) -> FigureData:
     """τ with leave-one-out of every head, a row for each layer."""
     heads = {
         (layer, head): one.value

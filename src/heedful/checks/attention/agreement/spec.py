@@ -11,6 +11,7 @@ from heedful.checks.spec import (
     Measure,
     PlaceSpec,
     VoteRule,
+    estimate_of,
     halfway,
     rules_by_interval,
 )
@@ -20,6 +21,8 @@ NAME = "agreement"
 OWN, CONTROL, REFERENCE = (
     Series(f"tau_{name}leave_one_out") for name in ("", "shuffled_", "gradient_")
 )
+# how often attention's top word is the one whose deletion changes the output most
+_top_word = estimate_of(NAME, "top1_leave_one_out")
 
 
 def _place(e: Evidence) -> Estimate:
@@ -44,21 +47,11 @@ def is_reference_weak(e: Evidence) -> bool:
     return _gap(e).high < e.halfway
 
 
-def top_word(e: Evidence) -> Estimate:
-    """How often attention's top word is the one whose deletion changes the output most."""
-    return e.of(NAME, "top1_leave_one_out")
-
-
-def rank_estimate(e: Evidence) -> Estimate:
-    """The figure that the answer on *ranks* uses."""
-    return top_word(e) if is_reference_weak(e) else _place(e)
-
-
 def _by_top_word(e: Evidence) -> str:
     return (
         f"the gradient agrees with leave-one-out by only {_gap(e)} beyond chance, too weak a "
         "reference to rank all words; attention’s top word is the one whose deletion changes the "
-        f"output most in {top_word(e)} of the texts."
+        f"output most in {_top_word(e)} of the texts."
     )
 
 
@@ -88,10 +81,10 @@ RULES = (
         ),
     ),
     VoteRule(
-        "supports", lambda e: is_reference_weak(e) and top_word(e).low > e.halfway, _by_top_word
+        "supports", lambda e: is_reference_weak(e) and _top_word(e).low > e.halfway, _by_top_word
     ),
     VoteRule(
-        "refutes", lambda e: is_reference_weak(e) and top_word(e).high < e.halfway, _by_top_word
+        "refutes", lambda e: is_reference_weak(e) and _top_word(e).high < e.halfway, _by_top_word
     ),
     VoteRule("undecided", is_reference_weak, _by_top_word),
     VoteRule(

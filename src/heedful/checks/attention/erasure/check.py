@@ -13,6 +13,7 @@ from heedful.core.settings import PositiveInt, check_on_init
 from heedful.core.values import LinearDecoder
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, positions_first
+from heedful.numerics.tensor.target import target_value
 from heedful.numerics.tensor.weight_removal import (
     descending_order,
     fewest_removals_to_flip,
@@ -121,11 +122,8 @@ def _orders(context: BatchContext) -> dict[str, Int[Tensor, "B T"]]:
     product = context.rows * slope
     if slope.dim() == 3:
         slope, product = slope.sum(1), product.sum(1)
-    scores = {
-        "attention": context.forward.attention,
-        "gradient": slope,
-        "attention_x_gradient": product,
-    }
+    own = context.forward.attention
+    scores = {"attention": own, "gradient": slope, "attention_x_gradient": product}
     return {name: descending_order(one, context.batch.mask) for name, one in scores.items()}
 
 
@@ -135,38 +133,21 @@ def _log_odds_gradient(context: BatchContext) -> Float[Tensor, "B *R T"]:
     It is that of the probability divided by p(1 − p): the order is the same, also where p is so
     near to 1 that its own gradient would round to 0.
     """
-    chosen = context.predicted[:, None]
     with torch.enable_grad():
         leaf = context.rows.clone().requires_grad_()
-        logits = context.decode(leaf)
-        rivals = logits.scatter(-1, chosen, float("-inf")).logsumexp(-1)
-        odds = logits.gather(-1, chosen)[:, 0] - rivals
+        odds = target_value(context.decode(leaf), context.predicted, "log_odds")
         (slope,) = autograd.grad(odds.sum(), leaf)
     return slope.masked_fill(~context.attendable_words, 0.0)
 
 
 def _removals_until_flip(context: BatchContext, order: Int[Tensor, "B T"]) -> Int[Tensor, "B"]:
-    """How many words go in this order until the decision flips; 0 where it never does."""
-    decoder = context.decode
-    if isinstance(decoder, LinearDecoder):
-        return removals_to_flip(
-            *_weights_and_contributions(context, decoder), context.predicted, order=order
-        )
-    return _removals_until_flip_by_decoding(context, order)
+    """How many words go in this order until the decision flips; 0 where it never does.
 
-
-def _weights_and_contributions(
-    context: BatchContext, decoder: LinearDecoder
-) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T C"]]:
-    """Weights and each word's logits, bias included, in double precision."""
-    weights = context.forward.attention.masked_fill(~context.batch.mask, 0.0)
-    return weights.double(), (decoder.contributions + decoder.bias).double()
-
-
-def _removals_until_flip_by_decoding(
-    context: BatchContext, order: Int[Tensor, "B T"]
-) -> Int[Tensor, "B"]:
-    """The same for any decoder, several removals per pass, until every text has flipped."""
+    Decoders that are not linear take several removals per pass, until every text has flipped.
+    """
+    if isinstance(decoder := context.decode, LinearDecoder):
+        parts = _weights_and_contributions(context, decoder)
+        return removals_to_flip(*parts, context.predicted, order=order)
     lengths, found = context.batch.lengths, torch.zeros_like(context.predicted)
     size = max(1, context.budget // context.batch.ids.numel())
     for first in range(1, int(lengths.max()), size):
@@ -179,6 +160,14 @@ def _removals_until_flip_by_decoding(
         if bool(((found > 0) | (lengths <= last)).all()):
             break
     return found
+
+
+def _weights_and_contributions(
+    context: BatchContext, decoder: LinearDecoder
+) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T C"]]:
+    """Weights and each word's logits, bias included, in double precision."""
+    weights = context.forward.attention.masked_fill(~context.batch.mask, 0.0)
+    return weights.double(), (decoder.contributions + decoder.bias).double()
 
 
 def _erase_weights(

@@ -9,20 +9,13 @@ from heedful.checks.spec import (
     Measure,
     VoteRule,
     always,
+    estimate_of,
     rules_by_interval,
 )
-from heedful.core.records import Estimate
 from heedful.results.figure_data import FigureWords, densities_by_weight
 
 NAME = "permutation"
-
-
-def _shuffled(e: Evidence) -> Estimate:
-    return e.of(NAME, "median_tvd")
-
-
-def _leverage(e: Evidence) -> Estimate:
-    return e.of(NAME, "leverage")
+_shuffled, _leverage = estimate_of(NAME, "median_tvd"), estimate_of(NAME, "leverage")
 
 
 def _epsilon(e: Evidence) -> float:

@@ -22,12 +22,7 @@ from heedful.training.loop.epochs import EarlyStopping
 from heedful.training.loop.predictions import Predictions, predict_all
 from heedful.training.variants.models import block_hidden_words
 from heedful.training.variants.texts import EncodedTexts, HiddenSource, HiddenWords, placeholder_id
-from heedful.training.variants.variants import (
-    DeceptiveVariant,
-    Start,
-    Variant,
-    WithoutWordsVariant,
-)
+from heedful.training.variants.variants import DeceptiveVariant, Start, Variant, WithoutWordsVariant
 
 Share = Annotated[float, Gt(0), Lt(1)]
 

@@ -1,24 +1,26 @@
-"""What `guide` asks, measures and describes."""
+"""What `guide` asks, measures, describes and shows."""
 
 from functools import partial
 
-from heedful.checks.retraining.guide.sections import build_sections
+from heedful.checks.retraining.section_parts import Content, frame_section, is_known
 from heedful.checks.spec import GAIN, CheckSpec, Measure, describe_only
 from heedful.core.records import CheckResult, Series
+from heedful.results.document import format_estimate
 from heedful.results.figure_data import FigureWords, arm_figures
+from heedful.results.run_records import RunRecords
 
 NAME = "guide"
 GUIDES = ("uniform", "own", "base", "adversary")
+OTHERS = {"uniform": "uniform weights", "own": "weights it learns", "adversary": "an adversary"}
 DIFFERENCES = {
-    f"base_minus_{one}": (Series("score_base"), Series(f"score_{one}"))
-    for one in ("uniform", "own", "adversary")
+    f"base_minus_{one}": (Series("score_base"), Series(f"score_{one}")) for one in OTHERS
 }
+_score = partial(Measure, by=("seed",))
+_gain = partial(Measure, direction="up", range=GAIN)
 
 
 def _describe(result: CheckResult) -> str:
-    scores = {
-        one: result.of(f"score_{one}").value for one in ("uniform", "own", "base", "adversary")
-    }
+    scores = {one: result.of(f"score_{one}").value for one in GUIDES}
     return (
         f"A model without context has accuracy {scores['base']:.3f} with this attention, "
         f"{scores['uniform']:.3f} with uniform weights (difference "
@@ -28,22 +30,27 @@ def _describe(result: CheckResult) -> str:
     )
 
 
+def _section_content(_: RunRecords, result: CheckResult) -> Content:
+    gains = ", ".join(
+        f"{format_estimate(result.of(f'base_minus_{one}'))} over {words}"
+        for one, words in OTHERS.items()
+        if is_known(result.of(f"base_minus_{one}"))
+    )
+    guided = f"Guided by the audited attention, a model without context gains {gains} in accuracy."
+    return (guided if gains else "",), ()
+
+
 SPEC = CheckSpec(
     NAME,
     "Does the attention help a model without context?",
     (
-        Measure(
-            "score_uniform",
-            "accuracy, trained with uniform attention",
-            role="control",
-            by=("seed",),
-        ),
-        Measure("score_own", "accuracy with weights it learns itself", by=("seed",)),
-        Measure("score_base", "accuracy with the audited attention", "up", by=("seed",)),
-        Measure("score_adversary", "accuracy with an adversary's attention", by=("seed",)),
-        Measure("base_minus_uniform", "audited attention minus uniform", "up", range=GAIN),
-        Measure("base_minus_own", "audited attention minus learned weights", "up", range=GAIN),
-        Measure("base_minus_adversary", "audited attention minus adversary", "up", range=GAIN),
+        _score("score_uniform", "accuracy, trained with uniform attention", role="control"),
+        _score("score_own", "accuracy with weights it learns itself"),
+        _score("score_base", "accuracy with the audited attention", "up"),
+        _score("score_adversary", "accuracy with an adversary's attention"),
+        _gain("base_minus_uniform", "audited attention minus uniform"),
+        _gain("base_minus_own", "audited attention minus learned weights"),
+        _gain("base_minus_adversary", "audited attention minus adversary"),
     ),
     "heedful.checks.retraining.guide.check:Guide",
     claim="ranks",
@@ -75,5 +82,5 @@ SPEC = CheckSpec(
             "base_minus_adversary": "audited − adversary's",
         },
     ),
-    sections=build_sections,
+    sections=frame_section(NAME, _section_content),
 )

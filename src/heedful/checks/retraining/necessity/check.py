@@ -13,8 +13,6 @@ from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount, 
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Measurement
 from heedful.core.settings import PositiveInt, check_on_init
-from heedful.data.batching import batches_for
-from heedful.models.batch_context import BatchContext
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import tvd
 from heedful.results.tables import TextValues
@@ -82,11 +80,8 @@ class Necessity(Paced):
 
 def uniform_swap(retraining: RetrainingContext) -> TextValues:
     """Change of each output when uniform attention is imposed on the audited model."""
-    base, encoded, budget = retraining.base, retraining.texts.encoded, retraining.max_batch_tokens
-    found = np.zeros(len(encoded))
-    for rows in batches_for(base, encoded, max_batch_tokens=budget):
-        batch = base.batch([encoded[row] for row in rows])
-        context = BatchContext(base, batch, retraining.seed, budget, retraining.clock)
+    found = np.zeros(len(retraining.texts.encoded))
+    for rows, context in retraining.batches():
         with torch.no_grad():
             even = context.decode(UniformWeights()(context))[0].softmax(-1)
         found[rows] = tvd(even, context.forward.probabilities).double().numpy()

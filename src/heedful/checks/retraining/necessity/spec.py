@@ -1,8 +1,8 @@
-"""What `necessity` asks, measures and concludes."""
+"""What `necessity` asks, measures, concludes and shows."""
 
 from functools import partial
 
-from heedful.checks.retraining.necessity.sections import build_sections
+from heedful.checks.retraining.section_parts import Content, frame_section
 from heedful.checks.spec import (
     GAIN,
     CheckSpec,
@@ -11,25 +11,27 @@ from heedful.checks.spec import (
     Measure,
     VoteRule,
     always,
+    estimate_of,
     not_run,
+    setting_of,
 )
-from heedful.core.records import Estimate, Series
+from heedful.core.records import CheckResult, Estimate, Series
+from heedful.results.document import format_estimate
 from heedful.results.figure_data import FigureWords, arm_figures
+from heedful.results.run_records import RunRecords
 
 NAME = "necessity"
 ALPHA = 0.05  # of each of the two one-sided tests
+TWO_QUESTIONS = (
+    "These are two questions: a model may use its attention although one trained without would "
+    "do as well."
+)
+_gain, _margin = estimate_of(NAME, "gain"), setting_of(NAME, "margin")
+_score = partial(Measure, by=("seed",))
 
 
 def _of(e: Evidence, measure: str) -> Estimate:
     return e.of(NAME, measure)
-
-
-def _gain(e: Evidence) -> Estimate:
-    return _of(e, "gain")
-
-
-def _margin(e: Evidence) -> float:
-    return float(e.setting(NAME, "margin"))
 
 
 def _scores(e: Evidence) -> str:
@@ -84,17 +86,27 @@ RULES = (
     ),
 )
 
+
+def _section_content(records: RunRecords, result: CheckResult) -> Content:
+    margin = records.number_setting(NAME, "margin")
+    counts = "" if margin is None else f" A difference of less than {margin:g} counts as none."
+    used = (
+        "Used as it is: uniform weights imposed on the audited model move its output by "
+        f"{format_estimate(result.of('uniform_swap_tvd'))} (TVD)."
+    )
+    needed = (
+        "Needed when trained: trained with attention of its own, the same recipe gains "
+        f"{format_estimate(result.of('gain'))} in accuracy over uniform weights.{counts}"
+    )
+    return (used, needed, TWO_QUESTIONS), ()
+
+
 SPEC = CheckSpec(
     NAME,
     "Does learned attention beat uniform attention?",
     (
-        Measure("score_trained", "accuracy, trained with attention", by=("seed",)),
-        Measure(
-            "score_uniform",
-            "accuracy, trained with uniform attention",
-            role="control",
-            by=("seed",),
-        ),
+        _score("score_trained", "accuracy, trained with attention"),
+        _score("score_uniform", "accuracy, trained with uniform attention", role="control"),
         Measure("gain", "gain in accuracy by attention", "up", range=GAIN),
         Measure("uniform_swap_tvd", "change of output when uniform weights are imposed", "up"),
         Measure("score_base", "accuracy of the audited model", role="reference"),
@@ -122,5 +134,5 @@ SPEC = CheckSpec(
         arms={"score_trained": "learned attention", "score_uniform": "uniform attention"},
         differences={"gain": "learned − uniform"},
     ),
-    sections=build_sections,
+    sections=frame_section(NAME, _section_content),
 )

@@ -1,10 +1,9 @@
 """Do deletion results hold for a copy trained on texts with masked words?"""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from heedful.checks.base import Findings, to_measurement
 from heedful.checks.faithfulness.check import (
@@ -13,27 +12,24 @@ from heedful.checks.faithfulness.check import (
     MissingReasons,
     to_missing_measures,
 )
-from heedful.checks.faithfulness.items import DEFAULT_METHODS, ItemView
+from heedful.checks.faithfulness.items import DEFAULT_METHODS, ComparesMethods, ItemView
 from heedful.checks.faithfulness.removal import RemovalMetrics, Removals, beyond_random_p_values
 from heedful.checks.requested_methods import MethodOrName
 from heedful.checks.retraining_base import Paced, RetrainingContext
 from heedful.core.records import MeasureKey, Measurement, Series
 from heedful.core.settings import PositiveInt, check_on_init
-from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
-from heedful.models.protocols import Subject
 from heedful.numerics.tensor.distributions import tvd
 from heedful.results.tables import TextValues
 from heedful.training.variants.texts import RandomMasks, masking_token_id
 from heedful.training.variants.variants import MaskedVariant
 
 MASKING = "masking"
-COPY_MEASURES = ("same_prediction", "copy_tvd")
 
 
 @check_on_init
 @dataclass(frozen=True)
-class OffManifold(Paced):
+class OffManifold(Paced, ComparesMethods):
     """Do deletion results hold for a copy trained on texts with masked words?
 
     Texts with words removed are unlike any the model was trained on, so that a loss may be due to
@@ -63,11 +59,6 @@ class OffManifold(Paced):
             self.methods, self.bins, self.orders, self.steps, (MASKING,), draws=0, perturbations=0
         )
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The methods under test."""
-        return self.removing.names
-
     def variants(self, retraining: RetrainingContext) -> list[MaskedVariant]:
         """One copy."""
         masking_token_id(retraining.base)  # raises NotApplicable for a model that has none
@@ -75,19 +66,22 @@ class OffManifold(Paced):
 
     def examine(self, retraining: RetrainingContext) -> Findings:
         """The effect of masking on the copy, and on the model."""
-        base, encoded = retraining.base, retraining.texts.encoded
         gathered: dict[MeasureKey, TextValues] = {}
         missing: MissingReasons = {}
         copy = retraining.trained(self._copy(retraining)).subject
-        for rows in batches_for(base, encoded, max_batch_tokens=retraining.max_batch_tokens):
-            measured, refused = self._measure_batch(*_contexts(retraining, copy, rows))
+        for rows, context in retraining.batches():
+            settings = context.seed, context.max_batch_tokens, context.clock
+            copied = BatchContext(copy, context.batch, *settings)
+            measured, refused = self._measure_batch(context, copied)
             missing = {**refused, **missing}
             for one in measured:
-                column = gathered.setdefault(one.key(""), np.full(len(encoded), np.nan))
+                column = gathered.setdefault(
+                    one.key(""), np.full(len(retraining.texts.encoded), np.nan)
+                )
                 column[rows] = one.values
         found = (
-            Measurement(key.measure, column, key.setting, key.method)
-            for key, column in gathered.items()
+            Measurement(one.measure, values, one.setting, one.method)
+            for one, values in gathered.items()
         )
         return Findings(tuple(found), to_missing_measures(missing))
 
@@ -106,26 +100,11 @@ class OffManifold(Paced):
         check, items = self.removing, ItemView(base)
         scores, missing = check.scores(items)
         chance, target = check.chance(items), base.predicted.cpu()
-        found = [
-            to_measurement(*one)
-            for one in zip(COPY_MEASURES, _copy_agreement(base, copy), strict=True)
-        ]
+        same = (base.predicted == copy.predicted).double()
+        moved = tvd(copy.forward.probabilities.double(), base.forward.probabilities.double())
+        found = [to_measurement("same_prediction", same), to_measurement("copy_tvd", moved)]
         for context, setting in ((copy, None), (base, MASKING)):
             removals = Removals(ItemView(context), MASKING, target)
             metrics = RemovalMetrics(removals, scores, chance, self.bins, self.steps)
             found += check.to_measurements(REMOVAL_MEASURES, metrics.columns(), setting)
         return found, missing
-
-
-def _copy_agreement(base: BatchContext, copy: BatchContext) -> Iterator[torch.Tensor]:
-    yield (base.predicted == copy.predicted).double()
-    yield tvd(copy.forward.probabilities.double(), base.forward.probabilities.double())
-
-
-def _contexts(
-    retraining: RetrainingContext, copy: Subject, rows: Sequence[int]
-) -> tuple[BatchContext, BatchContext]:
-    """The model and its copy on the same texts."""
-    batch = retraining.base.batch([retraining.texts.encoded[row] for row in rows])
-    shared = batch, retraining.seed, retraining.max_batch_tokens, retraining.clock
-    return BatchContext(retraining.base, *shared), BatchContext(copy, *shared)

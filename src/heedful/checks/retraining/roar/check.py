@@ -9,7 +9,7 @@ from annotated_types import Gt, Lt, MinLen
 from jaxtyping import Float64
 
 from heedful.checks.base import Findings
-from heedful.checks.faithfulness.items import with_attention
+from heedful.checks.faithfulness.items import ComparesMethods
 from heedful.checks.requested_methods import MethodOrName, build_method, method_name
 from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount
 from heedful.core.errors import ConfigError, NotApplicable
@@ -29,7 +29,7 @@ SeedValues = Float64[np.ndarray, "seeds shares n"]
 
 @check_on_init
 @dataclass(frozen=True)
-class Roar(Paced):
+class Roar(Paced, ComparesMethods):
     """Does retraining without the top-ranked words hurt accuracy?
 
     In training, validation and test texts the words are removed that a method gives the largest
@@ -48,14 +48,9 @@ class Roar(Paced):
     patience: PositiveInt = 5
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "methods", with_attention(self.methods))
+        super().__post_init__()
         if len(set(self.shares)) < len(self.shares):
             raise ConfigError(f"shares must differ from each other, not {self.shares}.")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The methods under test."""
-        return tuple(map(method_name, self.methods))
 
     def variants(self, retraining: RetrainingContext) -> list[Variant]:
         """Every method and the control with every share and seed, and whole texts."""

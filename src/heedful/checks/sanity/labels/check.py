@@ -8,13 +8,17 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from heedful.checks.base import Findings
-from heedful.checks.faithfulness.items import DEFAULT_METHODS, ItemView, score_items, with_attention
-from heedful.checks.requested_methods import MethodOrName, method_name
+from heedful.checks.faithfulness.items import (
+    DEFAULT_METHODS,
+    ComparesMethods,
+    ItemView,
+    score_items,
+)
+from heedful.checks.requested_methods import MethodOrName
 from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount
 from heedful.checks.sanity.randomisation.check import RANK_CORRELATION, score_correlation
 from heedful.core.records import Measurement, MissingMeasure
 from heedful.core.settings import PositiveInt, check_on_init
-from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
 from heedful.training.variants.variants import RetrainedVariant, ShuffledLabelsVariant, Variant
@@ -26,7 +30,7 @@ OwnScores = tuple[list[Float64[Tensor, "B W"]], Int[Tensor, "B"]]
 
 @check_on_init
 @dataclass(frozen=True)
-class Labels(Paced):
+class Labels(Paced, ComparesMethods):
     """Does the explanation depend on the training labels?
 
     The model is retrained with `seeds` seeds on shuffled labels until it has memorised them: such a
@@ -40,14 +44,6 @@ class Labels(Paced):
     seeds: SeedCount = 3
     epochs: PositiveInt = 40
     patience: PositiveInt = 5
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "methods", with_attention(self.methods))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The methods under test."""
-        return tuple(map(method_name, self.methods))
 
     def variants(self, retraining: RetrainingContext) -> list[Variant]:
         """Models trained on shuffled labels and on the true ones."""
@@ -69,15 +65,14 @@ class Labels(Paced):
         variants = [variant for many in arms.values() for variant in many]
         shape = len(keys), len(self.names), len(retraining.texts.encoded)
         found, reasons, own = np.full(shape, np.nan), dict[str, str](), list[OwnScores]()
-        for _, words in _batches(retraining):
-            target = words.context.predicted
-            scores, why = score_items(words, self.methods, target)
+        for _, context in retraining.batches():
+            scores, why = score_items(ItemView(context), self.methods, context.predicted)
             reasons = {**why, **reasons}
-            own.append((scores, target))
+            own.append((scores, context.predicted))
         for place, variant in enumerate(variants):  # one after the other: models may be large
             subject = retraining.trained(variant).subject
-            for (rows, words), mine in zip(_batches(retraining), own, strict=True):
-                found[place][:, rows] = self._correlated(words, mine, subject)
+            for (rows, context), mine in zip(retraining.batches(), own, strict=True):
+                found[place][:, rows] = self._correlated(context, mine, subject)
         missing = tuple(
             MissingMeasure(measure, why, name)
             for name, why in reasons.items()
@@ -86,9 +81,9 @@ class Labels(Paced):
         return Findings(tuple(self._measured(keys, found)), missing)
 
     def _correlated(
-        self, words: ItemView, own: OwnScores, subject: Subject
+        self, context: BatchContext, own: OwnScores, subject: Subject
     ) -> Float64[np.ndarray, "methods B"]:
-        context, (mine, target) = words.context, own
+        words, (mine, target) = ItemView(context), own
         other = BatchContext(subject, context.batch, context.seed, context.max_batch_tokens)
         scores, _ = score_items(ItemView(other), self.methods, target)
         columns = [score_correlation(*pair, words) for pair in zip(mine, scores, strict=True)]
@@ -109,12 +104,3 @@ class Labels(Paced):
         for name in self.names:
             learned = means[WITH_LABELS, name] - means[RANK_CORRELATION, name]
             yield Measurement(LEARNED, learned, method=name)
-
-
-def _batches(retraining: RetrainingContext) -> Iterator[tuple[list[int], ItemView]]:
-    """The audited texts in batches, as the base model reads them."""
-    encoded = retraining.texts.encoded
-    for rows in batches_for(retraining.base, encoded, max_batch_tokens=retraining.max_batch_tokens):
-        batch = retraining.base.batch([encoded[row] for row in rows])
-        settings = retraining.seed, retraining.max_batch_tokens, retraining.clock
-        yield rows, ItemView(BatchContext(retraining.base, batch, *settings))

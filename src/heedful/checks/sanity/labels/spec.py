@@ -42,10 +42,7 @@ SPEC = CheckSpec(
             "with_labels", "the same after the true labels: {method}", short="with true labels, ρ"
         ),
         _rho(
-            "learned",
-            "what the labels add: {method}",
-            by=("method",),
-            short="what the labels add",
+            "learned", "what the labels add: {method}", by=("method",), short="what the labels add"
         ),
     ),
     "heedful.checks.sanity.labels.check:Labels",

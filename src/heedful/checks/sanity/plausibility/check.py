@@ -11,10 +11,10 @@ from torch import Tensor
 from heedful.checks.base import Findings, rank_agreement, to_measurement
 from heedful.checks.faithfulness.items import (
     DEFAULT_METHODS,
+    ComparesMethods,
     ItemView,
     random_scores,
     score_items,
-    with_attention,
 )
 from heedful.checks.requested_methods import MethodOrName, build_method, method_name
 from heedful.core.rationales import WordAnnotations, annotated_tokens
@@ -86,7 +86,7 @@ class AnnotationView:
 
 @check_on_init
 @dataclass(frozen=True)
-class Plausibility:
+class Plausibility(ComparesMethods):
     """Do people point at the same words?
 
     Methods rank words by score, highest first, with its sign, for the predicted class. For texts
@@ -105,9 +105,6 @@ class Plausibility:
     orders: PositiveInt = 10
     neutral: float = 0.0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "methods", with_attention(self.methods))
-
     def fitted(self, examples: Iterable[Example], subject: Subject) -> "Plausibility":  # noqa: ARG002
         """With the mean share of words that people marked, over the texts with a rationale."""
         if self.share:
@@ -117,11 +114,6 @@ class Plausibility:
             if one.rationale:
                 total, texts = total + len(one.rationale) / len(annotated_tokens(one)), texts + 1
         return replace(self, share=total / texts) if texts else self
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The methods under test."""
-        return tuple(map(method_name, self.methods))
 
     def _promised(self) -> Iterator[tuple[str, str]]:
         signed = [method_name(one) for one in self.methods if build_method(one).signed]

@@ -7,15 +7,15 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from heedful.checks.base import Findings, require_distinct, to_measurement
+from heedful.checks.base import Findings, require_ways, to_measurement
 from heedful.checks.faithfulness.items import (
     DEFAULT_METHODS,
+    ComparesMethods,
     ItemView,
     random_scores,
     score_items,
-    with_attention,
 )
-from heedful.checks.requested_methods import MethodOrName, method_name
+from heedful.checks.requested_methods import MethodOrName
 from heedful.core.errors import ModelError, NotApplicable
 from heedful.core.records import Measurement, MissingMeasure
 from heedful.models.batch_context import BatchContext
@@ -28,7 +28,7 @@ UNIFORM_HAS_NO_RANKS = "equal scores rank nothing"
 
 
 @dataclass(frozen=True)
-class Randomisation:
+class Randomisation(ComparesMethods):
     """Does the explanation depend on the trained weights?
 
     The model is copied and weights of the copy are re-initialised at random. `rank_correlation` is
@@ -43,13 +43,8 @@ class Randomisation:
     ways: tuple[str, ...] = RANDOMISATION_WAYS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "methods", with_attention(self.methods))
-        require_distinct("ways", self.ways, RANDOMISATION_WAYS)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The methods under test."""
-        return tuple(map(method_name, self.methods))
+        super().__post_init__()
+        require_ways(self.ways, RANDOMISATION_WAYS)
 
     def __call__(self, context: BatchContext) -> Findings:
         try:
@@ -101,9 +96,8 @@ class Randomisation:
     def _chance(self, words: ItemView) -> Measurement:
         """Two random orders."""
         one, other = random_scores(words, "two orders of randomisation", draws=2)
-        return to_measurement(
-            RANK_CORRELATION, score_correlation(one, other, words), method="random"
-        )
+        rho = score_correlation(one, other, words)
+        return to_measurement(RANK_CORRELATION, rho, method="random")
 
 
 def score_correlation(
