@@ -50,7 +50,6 @@ class NeedsAllTexts(Protocol):
 
     def measure_all(self, columns: Mapping[Series, TextValues]) -> dict[str, TextValues]:
         """Further plain measures per text, computed from the columns of all texts."""
-        ...
 
 
 @runtime_checkable
@@ -59,7 +58,6 @@ class FitsData(Protocol):
 
     def fitted(self, examples: Iterable[Example], subject: Subject) -> Any:
         """The same check with the setting taken from data and model, where it is not given."""
-        ...
 
 
 @runtime_checkable
@@ -68,7 +66,6 @@ class DescribesCost(Protocol):
 
     def describe_cost(self, texts: int) -> str:
         """One line on what so many texts will take."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +104,6 @@ class MakesEstimates(Protocol):
         epsilon: float,
     ) -> tuple[EstimateRow, ...]:
         """Further rows of estimates, computed from the columns of all texts."""
-        ...
 
 
 @runtime_checkable
@@ -122,7 +118,6 @@ class HasSignificanceTests(Protocol):
         A column has one value for each text that is drawn on its own, and the sum of those that are
         drawn together, such as copies.
         """
-        ...
 
 
 @runtime_checkable
@@ -131,7 +126,6 @@ class HasWordScores(Protocol):
 
     def word_scores(self, context: BatchContext) -> Mapping[str, Float[Tensor, "B T"]]:
         """Scores by name; `core.records.WORD_SCORES` lists the names that are kept."""
-        ...
 
 
 def to_measurement(

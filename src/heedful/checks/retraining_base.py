@@ -86,11 +86,9 @@ class RetrainingCheck(Protocol):
 
     def variants(self, retraining: RetrainingContext) -> Sequence[Variant]:
         """The models to retrain; raises NotApplicable where the model does not allow it."""
-        ...
 
     def examine(self, retraining: RetrainingContext) -> Findings:
         """The measurements on all texts, once the models are trained."""
-        ...
 
 
 class Paced:

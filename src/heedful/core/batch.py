@@ -114,8 +114,7 @@ class Batch:
 
     def repeat_texts(self, times: int) -> "Batch":
         """The whole batch, `times` times in a row."""
-        rows = torch.arange(len(self)).repeat(times)
-        return self._map_tokens(lambda column: column.repeat(times, 1), rows)
+        return self.select(torch.arange(len(self)).repeat(times))
 
     def select(self, rows: Int[Tensor, "N"]) -> "Batch":
         """Some of the texts, at the same width."""

@@ -209,9 +209,8 @@ class CheckResult:
 
     def by_class(self, measure: str, **keys: Any) -> dict[str, Estimate]:
         """The estimates of a measure by predicted class."""
-        return {
-            str(row.predicted): row.estimate for row in self._exactly(measure, keys, "predicted")
-        }
+        rows = self._exactly(measure, keys, "predicted")
+        return {str(row.predicted): row.estimate for row in rows}
 
     def by_layer(self, measure: str) -> dict[tuple[int, int | None], Estimate]:
         """The estimates of a measure by layer and head; head None is the mean over heads."""
@@ -285,6 +284,9 @@ class Degree:
     estimate: Estimate
 
 
+FLIPS = ("attention", "random", "difference", "best_set")
+
+
 @dataclass(frozen=True, slots=True)
 class Flips:
     """The share of the texts whose prediction changes without a fifth of their words.
@@ -305,10 +307,9 @@ class Flips:
 
     def to_dict(self) -> dict[str, Any]:
         """The entry of verdict.json."""
-        names = ("attention", "random", "difference", "best_set")
         best = self.best_method
         return {
-            **{name: asdict(getattr(self, name)) for name in names},
+            **{name: asdict(getattr(self, name)) for name in FLIPS},
             "best_method": best and {"method": best.method, **asdict(best.estimate)},
         }
 
@@ -316,13 +317,9 @@ class Flips:
     def from_dict(cls, raw: Mapping[str, Any]) -> "Flips":
         """Read the entry of verdict.json."""
         best = raw["best_method"]
-        return cls(
-            _estimate(raw["attention"]),
-            _estimate(raw["random"]),
-            _estimate(raw["difference"]),
-            _estimate(raw["best_set"]),
-            best and MethodEstimate(best["method"], _estimate(best)),
-        )
+        attention, random, difference, best_set = (_estimate(raw[name]) for name in FLIPS)
+        method = best and MethodEstimate(best["method"], _estimate(best))
+        return cls(attention, random, difference, best_set, method)
 
 
 @dataclass(frozen=True, slots=True)

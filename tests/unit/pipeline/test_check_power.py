@@ -76,23 +76,6 @@ def test_a_witness_who_is_silent_about_one_side_and_never_wrong_has_a_vote():
     assert trusted(one_sided).of("exclusive", "permutation").weight == 0.5
 
 
-def test_a_kind_may_be_left_out():
-    rows = {**row("ranks", "agreement"), "kinds": {
-        "honest": [True, 5, 0, 0], "fooling": [True, 0, 5, 0], "idle": [False, 0, 5, 0]
-    }}  # fmt: skip
-    whole = PowerTable(AuditSetting("recurrent", 20.0, 100), (rows,)).of("ranks", "agreement")
-    left_out_kind = PowerTable(AuditSetting("recurrent", 20.0, 100), (rows,), "fooling").of(
-        "ranks", "agreement"
-    )
-    assert whole.miss.value == 0.5
-    assert left_out_kind.miss.value == 0.0
-    assert left_out_kind.cases == 10
-    alone = PowerTable(AuditSetting("recurrent", 20.0, 100), (rows,), "idle").of(
-        "ranks", "agreement"
-    )
-    assert alone is None  # nothing is left to raise a false alarm
-
-
 def test_the_shipped_table_is_of_this_benchmark_and_every_witness():
     table = read_bundled_powers()
     assert table["planted"] == PLANTED_VERSION

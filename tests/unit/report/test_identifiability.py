@@ -5,11 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heedful.checks.attention.identifiability.figures import build_figures
-from heedful.checks.attention.identifiability.sections import (
-    COLUMNS,
-    describe_heads,
-)
+from heedful.checks.attention.identifiability.spec import COLUMNS, build_figures, describe_heads
 from heedful.core.records import CheckResult, Estimate, MeasureKey, describe_key
 from heedful.report.figures.draw import write_figures
 from heedful.report.pages.run_html import render_html

@@ -24,23 +24,16 @@ class RandomAtDistance:
 
     draws: int = 10
 
-    def __call__(
-        self, context: BatchContext, distance: Float[Tensor, "B"]
-    ) -> Float[Tensor, "K B *R T"]:
+    def __call__(self, context: BatchContext, far: Float[Tensor, "B"]) -> Float[Tensor, "K B *R T"]:
+        """Attentions at the given distances, every row with the same share of its own weights."""
         own, mask = context.forward.attention, context.batch.mask
         drawn = draw_for_words(context, "random at distance", draws=self.draws).to(own)
         keys = drawn.transpose(0, 1).masked_fill(~mask, -1.0)
         first = _points(keys) * mask
         last = _points(-own.masked_fill(~mask, 2.0)) * mask
-        return self._moved(context, _weights_at_distance(own, first, last, distance))
-
-    def _moved(
-        self, context: BatchContext, steps: tuple[Tensor, Tensor]
-    ) -> Float[Tensor, "K B *R T"]:
-        """Every row with the given share of its own weights, and the added ones."""
-        share, added = steps
+        share, added = _weights_at_distance(own, first, last, far)
         if context.rows.dim() == 2:
-            return share * context.forward.attention + added
+            return share * own + added
         on_words = context.rows.masked_fill(~context.attendable_words, 0.0)
         weights = on_words / context.word_mass.clamp(min=TINY)
         moved = share[:, :, None] * weights + added[:, :, None] * context.attendable_words

@@ -64,9 +64,7 @@ def _normal_p(
     return p
 
 
-def _exact_p(
-    n: Int[np.ndarray, "cases"], fewer: Int[np.ndarray, "cases"]
-) -> Float64[np.ndarray, "cases"]:
+def _exact_p(n: Int[np.ndarray, "K"], fewer: Int[np.ndarray, "K"]) -> Float64[np.ndarray, "K"]:
     # P(0 pairs out of order) = 1/n! and P(at most 1) = 1/(n−1)!, whatever n; n! overflows to inf
     p: NDArray[np.float64] = 2.0 / special.factorial(n - np.minimum(fewer, 1))
     for length in np.unique(n[n <= EXACT_UP_TO]).tolist():

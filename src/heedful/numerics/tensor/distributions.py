@@ -10,8 +10,8 @@ LOG2 = math.log(2.0)
 
 
 def masked_softmax(
-    scores: Float[Tensor, "*batch T"], mask: Bool[Tensor, "*#batch T"]
-) -> Float[Tensor, "*batch T"]:
+    scores: Float[Tensor, "*K T"], mask: Bool[Tensor, "*#K T"]
+) -> Float[Tensor, "*K T"]:
     """Softmax over the tokens in the mask, exactly zero elsewhere; a row without tokens is zero.
 
     >>> masked_softmax(torch.zeros(1, 3), torch.tensor([[True, True, False]]))
@@ -22,7 +22,7 @@ def masked_softmax(
     return weights * mask
 
 
-def normalise_weights(weights: Float[Tensor, "*batch T"]) -> Float[Tensor, "*batch T"]:
+def normalise_weights(weights: Float[Tensor, "*K T"]) -> Float[Tensor, "*K T"]:
     """Divide each row by its sum; rows whose sum is not positive stay as they are.
 
     >>> normalise_weights(torch.tensor([[1.0, 3.0], [0.0, 0.0]]))
@@ -32,15 +32,13 @@ def normalise_weights(weights: Float[Tensor, "*batch T"]) -> Float[Tensor, "*bat
     return weights / positive_sums(weights)
 
 
-def positive_sums(weights: Float[Tensor, "*batch T"]) -> Float[Tensor, "*batch 1"]:
+def positive_sums(weights: Float[Tensor, "*K T"]) -> Float[Tensor, "*K 1"]:
     """The sum of each row; 1 where it is not positive."""
     total = weights.sum(-1, keepdim=True)
     return torch.where(total > 0, total, torch.ones_like(total))
 
 
-def uniform_weights(
-    mask: Bool[Tensor, "*batch T"], *, dtype: torch.dtype
-) -> Float[Tensor, "*batch T"]:
+def uniform_weights(mask: Bool[Tensor, "*K T"], *, dtype: torch.dtype) -> Float[Tensor, "*K T"]:
     """Equal weight on every token in the mask.
 
     >>> uniform_weights(torch.tensor([[True, True, False]]), dtype=torch.float32)
@@ -80,7 +78,7 @@ def positions_first(mask: Bool[Tensor, "B T"]) -> Int[Tensor, "B T"]:
     return mask.int().argsort(dim=-1, descending=True, stable=True)
 
 
-def tvd(p: Float[Tensor, "*batch C"], q: Float[Tensor, "*#batch C"]) -> Float[Tensor, "*batch"]:
+def tvd(p: Float[Tensor, "*K C"], q: Float[Tensor, "*#K C"]) -> Float[Tensor, "*K"]:
     """Total variation distance, ½ Σ|p − q|, in [0, 1].
 
     For two classes this is |Δp| of either class: the output change that Jain & Wallace plot, and
@@ -92,9 +90,7 @@ def tvd(p: Float[Tensor, "*batch C"], q: Float[Tensor, "*#batch C"]) -> Float[Te
     return 0.5 * (p - q).abs().sum(-1)
 
 
-def kl_of_logits(
-    own: Float[Tensor, "*batch C"], other: Float[Tensor, "*#batch C"]
-) -> Float[Tensor, "*batch"]:
+def kl_of_logits(own: Float[Tensor, "*K C"], other: Float[Tensor, "*#K C"]) -> Float[Tensor, "*K"]:
     """KL divergence of two distributions given by logits; its gradient is finite everywhere.
 
     >>> kl_of_logits(torch.tensor([0.0, 0.0]), torch.tensor([0.0, 0.0]))
@@ -104,7 +100,7 @@ def kl_of_logits(
     return (p.exp() * (p - other.log_softmax(-1))).sum(-1)
 
 
-def jsd(p: Float[Tensor, "*batch T"], q: Float[Tensor, "*#batch T"]) -> Float[Tensor, "*batch"]:
+def jsd(p: Float[Tensor, "*K T"], q: Float[Tensor, "*#K T"]) -> Float[Tensor, "*K"]:
     """Jensen–Shannon divergence ½ KL(p‖m) + ½ KL(q‖m), m = (p+q)/2, in [0, log 2].
 
     >>> jsd(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]))
@@ -115,7 +111,7 @@ def jsd(p: Float[Tensor, "*batch T"], q: Float[Tensor, "*#batch T"]) -> Float[Te
     return (0.5 * each.sum(-1)).clamp(min=0.0)  # rounding can leave −1e-17
 
 
-def jsd_to_point(q: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+def jsd_to_point(q: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
     """JSD between a distribution and the point mass on one of its tokens, of weight q.
 
     J(q) = ½ [log 2/(1+q) + q log 2q/(1+q) + (1−q) log 2], decreasing in q: the distribution
@@ -128,8 +124,8 @@ def jsd_to_point(q: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
 
 
 def jsd_to_pair(
-    share: Float[Tensor, "*batch"], q_one: Float[Tensor, "*batch"], q_other: Float[Tensor, "*batch"]
-) -> Float[Tensor, "*batch"]:
+    share: Float[Tensor, "*K"], q_one: Float[Tensor, "*K"], q_other: Float[Tensor, "*K"]
+) -> Float[Tensor, "*K"]:
     """JSD between a distribution and (share, 1 − share) on two of its tokens, of weights q.
 
     Each other token adds ½ q log 2, so two terms and a remainder suffice.
@@ -142,7 +138,7 @@ def jsd_to_pair(
     return (pair + 0.5 * rest * LOG2).clamp(min=0.0)
 
 
-def _half(a: Float[Tensor, "*batch"], q: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+def _half(a: Float[Tensor, "*K"], q: Float[Tensor, "*K"]) -> Float[Tensor, "*K"]:
     """The term of one token in the JSD: ½ [a log 2a/(a+q) + q log 2q/(a+q)]."""
     both = a + q
     return 0.5 * (torch.xlogy(a, 2 * a) + torch.xlogy(q, 2 * q) - torch.xlogy(both, both))

@@ -22,6 +22,9 @@ from heedful.numerics.tensor.distributions import jsd_to_pair, jsd_to_point
 PROGRAMS_PER_SOLVE = 16  # solved as one: small programs cost more to set up than to solve
 
 
+Solution = Float64[ndarray, "_"] | None  # None where no weights stay within ε
+
+
 @dataclass(frozen=True, eq=False)
 class LinearProgram:
     """The largest Σ α_t goal_t with Σ_c max(0, Σ_t α_t slope_tc − room_c) ≤ ε.
@@ -34,25 +37,21 @@ class LinearProgram:
     room: Float64[ndarray, "C"]
 
 
-def solve_in_balls(
-    programs: Sequence[LinearProgram], *, epsilon: float
-) -> list[Float64[ndarray, "_"] | None]:
-    """The best weights of each program; None where no weights stay within ε.
+def solve_in_balls(programs: Sequence[LinearProgram], *, epsilon: float) -> list[Solution]:
+    """The best weights of each program.
 
     >>> slope = np.array([[0.3, -0.3], [-0.3, 0.3], [0.0, 0.0]])
     >>> program = LinearProgram(np.array([2.0, 0.0, 1.0]), slope, np.zeros(2))
     >>> [best.round(3).tolist() for best in solve_in_balls([program, program], epsilon=0.1)]
     [[0.667, 0.333, 0.0], [0.667, 0.333, 0.0]]
     """
-    best: list[Any] = []
+    best: list[Solution] = []
     for start in range(0, len(programs), PROGRAMS_PER_SOLVE):
         best += _solve_together(programs[start : start + PROGRAMS_PER_SOLVE], epsilon)
     return best
 
 
-def _solve_together(
-    programs: Sequence[LinearProgram], epsilon: float
-) -> list[Float64[ndarray, "_"] | None]:
+def _solve_together(programs: Sequence[LinearProgram], epsilon: float) -> list[Solution]:
     """Solve all as blocks of one program; if one is infeasible, split into halves.
 
     The variables of a program are its T weights, then the rise of each class above its room.

@@ -141,14 +141,12 @@ def _balance(ranks: Int[Tensor, "B K T"], n: Int[Tensor, "B"]) -> Int64[Tensor, 
     B, K, T = ranks.shape
     odd = pad(ranks, (0, 1 - T % 2), value=-1).float()
     total = torch.zeros(B, K, K, dtype=torch.int64, device=ranks.device)
-    for rows, signs in _pair_signs(odd):
+    for rows, signs in _signs(odd):
         total[rows] += torch.bmm(signs, signs.mT).long()
     return total - (n * (odd.shape[-1] - n))[:, None, None]
 
 
-def _pair_signs(
-    ranks: Float[Tensor, "B K T"],
-) -> Iterator[tuple[slice, Float[Tensor, "b K pairs"]]]:
+def _signs(ranks: Float[Tensor, "B K T"]) -> Iterator[tuple[slice, Float[Tensor, "b K pairs"]]]:
     """The sign of r_i − r_j once for every pair of tokens, in blocks of texts and of pairs.
 
     On a circle of an odd number of tokens each pair occurs once at a distance of 1 … (T−1)/2, so

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from heedful.numerics.tensor.distributions import normalise_weights
@@ -56,12 +56,9 @@ class VectorParts:
         far = whole.abs().sum(-1, keepdim=True)
         left = [parts.sub_(whole[:, None]).abs_().sum(-1) for parts in self.key_parts(size)]
         nearer = (far - torch.cat(left, dim=1).transpose(1, 2)).clamp(min=0)
-        return nearer * self.has_part()
-
-    def has_part(self) -> Bool[Tensor, "B Q K"]:
-        """Which tokens contribute to a position: those it attends to, and itself."""
+        # only the tokens that a position attends to contribute to it, and the position itself
         own = torch.eye(self.weights.shape[-1], dtype=torch.bool, device=self.weights.device)
-        return (self.weights != 0).any(1) | own
+        return nearer * ((self.weights != 0).any(1) | own)
 
 
 def normalise_rows(contributions: Float[Tensor, "B Q K"]) -> Float[Tensor, "B Q K"]:

@@ -160,7 +160,7 @@ def run_job(
             reference=reference,
             texts=texts,
         )
-        return _run_checks(context, parts, shown)
+        return _examine(context, parts, shown)
 
     found = JobResult()
     chosen = batches_for(subject, kept, max_batch_tokens=max_batch_tokens)
@@ -199,9 +199,7 @@ def retry_in_halves(
             yield result
 
 
-def _run_checks(
-    context: BatchContext, parts: Mapping[str, Check], shown: frozenset[int]
-) -> JobResult:
+def _examine(context: BatchContext, parts: Mapping[str, Check], shown: frozenset[int]) -> JobResult:
     """Every check on one batch, whole or not at all."""
     clock, instances = context.clock, context.batch.instances
     columns: list[MeasureColumn] = []

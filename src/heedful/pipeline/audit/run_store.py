@@ -70,9 +70,14 @@ def make_jobs(plan: Plan, total: int, *, origin: Mapping[str, str | None]) -> li
     jobs = []
     for first in range(0, total, plan.instances_per_job):
         last = min(first + plan.instances_per_job, total)
-        content = json.dumps([settled, first, last], sort_keys=True)
-        jobs.append(Job(first, last, blake2b(content.encode(), digest_size=10).hexdigest()))
+        jobs.append(Job(first, last, job_key([settled, first, last])))
     return jobs
+
+
+def job_key(content: Any) -> str:
+    """The digest of everything that the results of a job depend on."""
+    text = json.dumps(content, sort_keys=True)
+    return blake2b(text.encode(), digest_size=10).hexdigest()
 
 
 @dataclass(frozen=True)

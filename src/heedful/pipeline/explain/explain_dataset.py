@@ -197,48 +197,29 @@ def explain_to_file(
     def save(draft: str) -> None:
         nonlocal total
         batches = explain_batches(subject, data, request, max_batch_tokens=source.max_batch_tokens)
-        with _Writer(draft) as writer:
+        waiting: list[Row] = []
+        with pq.ParquetWriter(draft, EXPLANATION_SCHEMA, compression="zstd") as file:
             for rows, counts in batches:
                 total += counts
-                writer.add(rows)
+                waiting += rows
+                if len(waiting) >= MIN_GROUP_ROWS:
+                    _write_group(file, waiting)
+                    waiting = []
                 progress(total.texts + total.no_words, len(data), "explain")
             _require_rows(total)
-            writer.write_metadata(_origin(subject, data, request, total))
+            _write_group(file, waiting)
+            origin = json.dumps(_origin(subject, data, request, total), default=str)
+            file.add_key_value_metadata({"heedful": origin})
 
     save_atomic(out, save)
     left_out = str(data.left_out) if data.left_out.total else ""
     return DataExplanations(out, total, str(data.bad), left_out)
 
 
-class _Writer:
-    """Collects rows into row groups of at least MIN_GROUP_ROWS."""
-
-    def __init__(self, path: str) -> None:
-        self._file = pq.ParquetWriter(path, EXPLANATION_SCHEMA, compression="zstd")
-        self._waiting: list[pa.Table] = []
-
-    def __enter__(self) -> "_Writer":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def add(self, rows: list[Row]) -> None:
-        if rows:
-            self._waiting.append(pa.Table.from_pylist(rows, schema=EXPLANATION_SCHEMA))
-        if sum(one.num_rows for one in self._waiting) >= MIN_GROUP_ROWS:
-            self._flush()
-
-    def write_metadata(self, origin: dict[str, Any]) -> None:
-        """Write the remaining rows, and the origin of all rows as metadata."""
-        self._flush()
-        self._file.add_key_value_metadata({"heedful": json.dumps(origin, default=str)})
-
-    def _flush(self) -> None:
-        if self._waiting:
-            group = pa.concat_tables(self._waiting)
-            self._file.write_table(group, row_group_size=group.num_rows)
-            self._waiting = []
+def _write_group(file: pq.ParquetWriter, rows: list[Row]) -> None:
+    if rows:
+        table = pa.Table.from_pylist(rows, schema=EXPLANATION_SCHEMA)
+        file.write_table(table, row_group_size=len(rows))
 
 
 def _origin(

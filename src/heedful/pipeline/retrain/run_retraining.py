@@ -1,10 +1,8 @@
 """Retraining in an audit: train the variants that checks request, then run the checks."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,7 @@ from heedful.models.protocols import HasFingerprint, Subject
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.pipeline.audit.job import JobResult, JobSummary, to_measure_columns
 from heedful.pipeline.audit.run_lock import lock_folder
-from heedful.pipeline.audit.run_store import AnyJob, DatasetJob, RunStore
+from heedful.pipeline.audit.run_store import AnyJob, DatasetJob, RunStore, job_key
 from heedful.pipeline.plan.plan import Plan, RetrainingSettings
 from heedful.pipeline.retrain.training_data import (
     TrainingData,
@@ -84,8 +82,7 @@ def make_dataset_jobs(
             "texts": total,
             **origin,
         }
-        content = json.dumps(settings, sort_keys=True)
-        jobs.append(DatasetJob(name, blake2b(content.encode(), digest_size=10).hexdigest()))
+        jobs.append(DatasetJob(name, job_key(settings)))
     return jobs
 
 

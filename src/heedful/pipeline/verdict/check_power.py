@@ -83,23 +83,19 @@ class CheckPower:
 
 @dataclass(frozen=True)
 class PowerTable:
-    """The powers that hold for a model like the audited one; `left_out_kind` is not counted."""
+    """The powers that hold for a model like the audited one."""
 
     where: AuditSetting
     rows: tuple[Mapping[str, Any], ...]
-    left_out_kind: str | None = None
     known: dict[tuple[str, str], CheckPower | None] = field(default_factory=dict, compare=False)
 
     def of(self, claim: str, check: str) -> CheckPower | None:
         """The power of a check on a claim; None where it was not measured on such subjects."""
         if (claim, check) not in self.known:
-            self.known[claim, check] = self._measured(claim, check)
+            mine = [one for one in self.rows if one["claim"] == claim and one["check"] == check]
+            row = self._nearest(mine)
+            self.known[claim, check] = None if row is None else _power(row)
         return self.known[claim, check]
-
-    def _measured(self, claim: str, check: str) -> CheckPower | None:
-        mine = [one for one in self.rows if one["claim"] == claim and one["check"] == check]
-        row = self._nearest(mine)
-        return None if row is None else _power(row, left_out_kind=self.left_out_kind)
 
     def _nearest(self, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         """Of the same architecture, the nearest length, and no more texts than there are.
@@ -125,35 +121,30 @@ class PowerTable:
         return max(alike, key=lambda one: int(one["texts"]), default=None)
 
 
-def powers_for(where: AuditSetting, *, left_out_kind: str | None = None) -> PowerTable:
+def powers_for(where: AuditSetting) -> PowerTable:
     """The shipped table as it holds for such a subject."""
-    return PowerTable(where, tuple(read_bundled_powers()["rows"]), left_out_kind)
+    return PowerTable(where, tuple(read_bundled_powers()["rows"]))
 
 
 @cache
 def read_bundled_powers() -> Mapping[str, Any]:
     """The table that ships with the package."""
-    found: Mapping[str, Any] = json.loads(
-        files("heedful.pipeline.verdict").joinpath("power.json").read_text(encoding="utf-8")
-    )
+    table = files("heedful.pipeline.verdict").joinpath("power.json")
+    found: Mapping[str, Any] = json.loads(table.read_text(encoding="utf-8"))
     return found
 
 
-def _power(row: Mapping[str, Any], *, left_out_kind: str | None) -> CheckPower | None:
+def _power(row: Mapping[str, Any]) -> CheckPower | None:
     """The power in a row of the table; None where kinds of only one truth are left."""
     kinds = [
         KnownTruthAnswers(truth, (1,) * said_for + (-1,) * against + (0,) * undecided)
-        for name, (truth, said_for, against, undecided) in row["kinds"].items()
-        if name != left_out_kind
+        for truth, said_for, against, undecided in row["kinds"].values()
     ]
-    over_all = row["architecture"] == ANY
-    found = exact_rates(kinds) if over_all else detection_rates(kinds)
+    found = exact_rates(kinds) if row["architecture"] == ANY else detection_rates(kinds)
     if found is None:
         return None
     cases = sum(len(one.answers) for one in kinds)
-    auc = None
-    if row["auc"] and left_out_kind is None:
-        auc = Estimate(row["auc"][0], row["auc"][1], row["auc"][2], cases)
+    auc = Estimate(*row["auc"], n=cases) if row["auc"] else None
     words = "" if row["words"] is None else f" of about {row['words']} words"
     like = f"{row['architecture']}, {row['texts']} texts{words}"
     rates = found.skill, found.miss, found.false_alarm, found.undecided

@@ -39,6 +39,7 @@ from heedful.pipeline.plan.plan import Plan
 from heedful.results.tables import MeasurementColumns, SeedTable, TextValues
 
 Columns = Mapping[MeasureKey, TextValues]
+Estimates = dict[MeasureKey, Estimate]
 TextMask = NDArray[np.bool_]
 CENTRES = {"mean": mean_over_seeds, "median": median_over_seeds}
 MOST_SLICED_CLASSES = 12
@@ -70,9 +71,7 @@ class Bootstrap:
         """The number of clusters that some of its texts are in."""
         return count_clusters(self.clusters, known)
 
-    def means(
-        self, columns: Columns, shares: frozenset[str] = frozenset()
-    ) -> dict[MeasureKey, Estimate]:
+    def means(self, columns: Columns, shares: frozenset[str] = frozenset()) -> Estimates:
         """The mean of each column; measures named in `shares` are shares of texts."""
         named = {key for key in columns if key.measure in shares}
         how = {"resamples": self.resamples, "seed": self.seed}
@@ -230,9 +229,7 @@ class _CheckEstimates:
         # differences and seeds need the keys they are made of
         return [key for key in chosen if key.seed is None and key.setting is None]
 
-    def _estimate(
-        self, here: dict[MeasureKey, TextValues], texts: TextMask
-    ) -> dict[MeasureKey, Estimate]:
+    def _estimate(self, here: dict[MeasureKey, TextValues], texts: TextMask) -> Estimates:
         """Means over some texts; intervals over seeds and texts where there are seeds."""
         shares = frozenset(one.name for one in self.spec.measures if one.kind == "share")
         bootstrap = self.bootstrap.on(texts)
@@ -303,7 +300,7 @@ class _CheckEstimates:
                 if one in here and other in here:
                     yield key, (one, other)
 
-    def _p_values(self) -> dict[MeasureKey, Estimate]:
+    def _p_values(self) -> Estimates:
         """The p-values of a check that tests hypotheses; they have no interval."""
         columns = _series(self.columns, self.spec.name)
         if not isinstance(self.check, HasSignificanceTests) or not columns:

@@ -45,7 +45,7 @@ def build_figures(records: RunRecords) -> list[FigureData]:
 def _method_pairs(records: RunRecords, result: CheckResult) -> list[FigureData]:
     """τ and shared top words of every two methods, in the order of their kinds."""
     taus, overlaps = (pair_estimates(result, f"{one}_pair") for one in ("tau", "overlap"))
-    labels, kinds = _label_methods(records, taus)
+    labels, kinds = _labels(records, taus)
     starts = {kinds[name]: label for name, label in reversed(labels.items())}
     marks = [
         {"row": first, "label": kind, "line": first != next(iter(labels.values()))}
@@ -96,9 +96,7 @@ def texts_by_method(taus: PairEstimates) -> dict[str, int]:
     }
 
 
-def _label_methods(
-    records: RunRecords, taus: PairEstimates
-) -> tuple[dict[str, str], dict[str, str]]:
+def _labels(records: RunRecords, taus: PairEstimates) -> tuple[dict[str, str], dict[str, str]]:
     """The label and the kind of each method that ranks any text, kind by kind."""
     texts = texts_by_method(taus)
     described = records.manifest.get("methods", {})

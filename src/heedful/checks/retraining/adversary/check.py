@@ -46,10 +46,9 @@ class ModelAdversary(Paced):
 
     def examine(self, retraining: RetrainingContext) -> Findings:
         """Output, attention and accuracy of every adversary."""
-        adversaries, measured = self._adversaries(), []
         base = retraining.texts.base_predictions.probabilities
-        found = {}
-        for variant in adversaries:
+        measured, found = [], {}
+        for variant in self._adversaries():
             outputs = retraining.predict(variant).probabilities
             found[variant] = {
                 "tvd": tvd(outputs, base).numpy(),
@@ -62,7 +61,7 @@ class ModelAdversary(Paced):
             ]
         other = self._another_seed(retraining)
         columns = {
-            **found[self._choose(retraining, adversaries)],
+            **found[self._choose(retraining)],
             "score_base": retraining.correct(base),
             "tvd_another_seed": tvd(retraining.predict(other).probabilities, base).numpy(),
             "jsd_another_seed": retraining.attention_distance(other).numpy(),
@@ -79,11 +78,9 @@ class ModelAdversary(Paced):
             for weight in self.weights
         ]
 
-    def _choose(
-        self, retraining: RetrainingContext, adversaries: list[AdversaryVariant]
-    ) -> AdversaryVariant:
+    def _choose(self, retraining: RetrainingContext) -> AdversaryVariant:
         """The farthest whose dev outputs are near enough; the nearest outputs where none is."""
-        base = retraining.dev.base_predictions
+        base, adversaries = retraining.dev.base_predictions, self._adversaries()
         changes, distances = [], []
         every: list[Variant] = [*adversaries, self._another_seed(retraining)]
         for variant in every:

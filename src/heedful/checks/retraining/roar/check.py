@@ -73,7 +73,7 @@ class Roar(Paced, ComparesMethods):
         measured = [*_by_seed("score_whole", np.array(whole)[:, None], seeds)]
         found: dict[str, SeedValues] = {}
         for name in (one for one in (*self.names, RANDOM) if one not in refused):
-            found[name] = self._correct(retraining, name, seeds)
+            found[name] = self._right(retraining, name, seeds)
             measured += _by_seed("score", found[name], seeds, name)
             measured += self._by_share("score", found[name], name, seeds)
         for name in (one for one in found if one != RANDOM):
@@ -117,9 +117,7 @@ class Roar(Paced, ComparesMethods):
     def _whole(self, seed: int) -> RetrainedVariant:
         return RetrainedVariant(seed, "own", self.pace)
 
-    def _correct(
-        self, retraining: RetrainingContext, name: str, seeds: Sequence[int]
-    ) -> SeedValues:
+    def _right(self, retraining: RetrainingContext, name: str, seeds: Sequence[int]) -> SeedValues:
         def correct(share: float, seed: int) -> TextValues:
             subject = retraining.trained(self._without(name, share, seed)).subject
             shorter = retraining.texts.without(self._hidden(name, share), placeholder_id(subject))

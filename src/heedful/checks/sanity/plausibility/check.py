@@ -192,9 +192,7 @@ class Plausibility(ComparesMethods):
         found = {"rank_human": tau, "sign_human": same}
         return {name: self._averaged(one, known) for name, one in found.items()}
 
-    def _averaged(
-        self, found: Float64[Tensor, "K B"], known: torch.Tensor
-    ) -> Float64[Tensor, "M B"]:
+    def _averaged(self, found: Float64[Tensor, "K B"], known: Tensor) -> Float64[Tensor, "M B"]:
         """Those of the methods and of equal scores, then the mean over the random orders."""
         found = torch.where(known, found, torch.nan)
         first = len(self.methods) + 1
