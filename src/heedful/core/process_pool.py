@@ -100,9 +100,8 @@ class Worker:
 
     def _died(self) -> WorkerDied:
         code = self.process.wait()
-        how = (
-            f"was killed by signal {-code} (out of memory?)" if code < 0 else f"exited with {code}"
-        )
+        killed = f"was killed by signal {-code} (out of memory?)"
+        how = killed if code < 0 else f"exited with {code}"
         return WorkerDied(
             f"A worker process {how}. Run the same command to resume; fewer workers need less "
             "memory."

@@ -71,9 +71,7 @@ def check_settings(part: Any, settings: Mapping[str, Any], *, prefix: str = "") 
         if key not in hints:
             known = ", ".join(hints) or "none"
             raise ConfigError(f"There is no setting {prefix}{key}. Settings: {known}.")
-    return {
-        key: check_setting(f"{prefix}{key}", value, hints[key]) for key, value in settings.items()
-    }
+    return {key: check_setting(prefix + key, one, hints[key]) for key, one in settings.items()}
 
 
 def check_on_init(part: type[PartT], *, prefix: str = "") -> type[PartT]:
@@ -85,9 +83,8 @@ def check_on_init(part: type[PartT], *, prefix: str = "") -> type[PartT]:
     @wraps(init)
     def checked_init(self: Any, *args: Any, **settings: Any) -> None:
         init(self, *args, **settings)
-        check_settings(
-            part, {key: getattr(self, key) for key in setting_types(part)}, prefix=prefix
-        )
+        settings = {key: getattr(self, key) for key in setting_types(part)}
+        check_settings(part, settings, prefix=prefix)
 
     part.__init__ = checked_init  # type: ignore[method-assign]
     part._settings_checked = True  # type: ignore[attr-defined]

@@ -58,9 +58,8 @@ def _share_nearer_than_removed(
     found = torch.full(asked.shape, torch.nan, dtype=torch.float64)
     if len(rows):
         states = metric.removals.states(rows, gone[asked])
-        found[asked] = reference.share_nearer(
-            states, torch.tensor(items.context.batch.instances)[rows]
-        )
+        instances = torch.tensor(items.context.batch.instances)[rows]
+        found[asked] = reference.share_nearer(states, instances)
     return found.mean(1)
 
 

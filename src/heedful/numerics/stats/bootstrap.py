@@ -205,9 +205,8 @@ def estimate_place(
     """
     values = _stack_columns({"subject": subject, "control": control, "reference": reference})
     known = ~np.isnan(values).any(1)
-    sums, counts = _cluster_sums(
-        values[known], None if clusters is None else np.asarray(clusters)[known]
-    )
+    own = None if clusters is None else np.asarray(clusters)[known]
+    sums, counts = _cluster_sums(values[known], own)
     n, units = int(known.sum()), len(sums)
     found = place_and_gap(divide_defined(sums.sum(0), counts.sum(0))[None])[0]
     if units >= FEW:

@@ -80,9 +80,7 @@ def _draw_texts_and_seeds(
             if count
             else np.zeros(0)
         )
-        chosen = {
-            name: of_seeds[name].integers(seeds, size=seeds) for name, seeds in seeds_of.items()
-        }
+        chosen = {name: of_seeds[name].integers(many, size=many) for name, many in seeds_of.items()}
         yield times.astype(np.float64), chosen
 
 

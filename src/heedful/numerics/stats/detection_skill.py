@@ -61,10 +61,7 @@ def detection_rates(trials: Sequence[KnownTruthAnswers], *, seed: int = 0) -> De
     if not all(both):
         return None
     n = sum(len(kind.answers) for kind in trials)
-    drawn = [
-        _resample_kinds(kinds, generator(seed, "power", number))
-        for number, kinds in enumerate(both)
-    ]
+    drawn = [_resample_kinds(one, generator(seed, "power", n)) for n, one in enumerate(both)]
     own = [np.mean([_shares(np.array([kind.answers])) for kind in kinds], axis=0) for kinds in both]
     statistics = [np.stack(_statistics(*parts)) for parts in (own, drawn)]
     low, high = percentile_interval(statistics[1].T)

@@ -3,7 +3,7 @@
 import platform
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,7 +20,6 @@ from heedful.checks.base import Check, DescribesCost
 from heedful.checks.faithfulness.off_distribution import ReferenceSample
 from heedful.core.errors import DataError, RunError
 from heedful.core.records import SCHEMA, Verdict
-from heedful.core.values import Example
 from heedful.data.dataset import Dataset
 from heedful.models.protocols import HasArchitecture, HasFingerprint, Subject
 from heedful.numerics.stats.bootstrap import INTERVAL_KIND
@@ -130,7 +129,9 @@ class _Audit:
             if isinstance(part, DescribesCost):
                 self.callbacks.announce(part.describe_cost(len(data)))
         before = self.store.dtype(jobs)
-        for job, examples in _with_examples(jobs, data):
+        rows = iter(data)  # read once, in order
+        for job in jobs:
+            examples = list(islice(rows, job.last - job.first))
             self.store.put_text_ids(job, examples)
             if not self.store.done(job):
                 result = run_job(
@@ -211,13 +212,6 @@ class _Audit:
             "retrained": list(summary.retrained.values()),
             "seconds": summary.seconds,
         }
-
-
-def _with_examples(jobs: Iterable[Job], data: Dataset) -> Iterator[tuple[Job, list[Example]]]:
-    """Each job with its rows, read once, in order."""
-    rows = iter(data)
-    for job in jobs:
-        yield job, list(islice(rows, job.last - job.first))
 
 
 def power_architecture(subject: Subject) -> str:

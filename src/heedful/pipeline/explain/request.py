@@ -51,9 +51,8 @@ class ExplainRequest:
                 refused[name] = str(reason)
             else:
                 parts[name] = methods.build(name, **added, **given)
-        return BuiltMethods(
-            parts, refused, {name: _non_default(name, self.methods[name]) for name in parts}
-        )
+        settings = {name: _non_default(name, self.methods[name]) for name in parts}
+        return BuiltMethods(parts, refused, settings)
 
 
 @dataclass(frozen=True)

@@ -91,10 +91,8 @@ def _text_limit(part: object) -> str:
 
 def describe_method_cost(tables: SettingsTables) -> str:
     """One line on methods that take more passes than a text has words; empty if there are none."""
-    exact = [name for name in tables if methods.trait(name, "most_players")]
-    limits = (
-        f"{name} 2^T where a text has T ≤ {_text_limit(methods.build(name))}" for name in exact
-    )
+    built = {name: methods.build(name) for name in tables if methods.trait(name, "most_players")}
+    limits = (f"{name} 2^T where a text has T ≤ {_text_limit(one)}" for name, one in built.items())
     costs = [*_describe_samples(tables), *limits]
     if not costs:
         return ""

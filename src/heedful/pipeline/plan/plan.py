@@ -135,9 +135,8 @@ class Plan:
     def quick(self) -> "Plan":
         """The same plan, cut to a first look: fewer texts, fewer steps."""
         limit = min(self.limit or QUICK_LIMIT, QUICK_LIMIT)
-        settings = _cap_settings(
-            self.settings, {name: checks.spec(name).quick for name in self.checks}
-        )
+        most = {name: checks.spec(name).quick for name in self.checks}
+        settings = _cap_settings(self.settings, most)
         asked = _cap_settings(self.methods, quick_method_settings())
         retraining = dict(self.retraining)
         if any(checks.spec(name).retrains for name in self.checks):

@@ -177,9 +177,8 @@ def _train_missing(
     if all(map(variant_store.done, variants)):
         return {}
     if variant_store.folder.resolve() == audit.folder.resolve():
-        raise ConfigError(
-            f"--retrained and --out are both {variant_store.folder}; they must differ."
-        )
+        folder = variant_store.folder
+        raise ConfigError(f"--retrained and --out are both {folder}; they must differ.")
     workers = RetrainingSettings.of(audit.plan.retraining).workers or available_cores()
     with lock_folder(variant_store.folder, "--retrained"):
         # checked again under the lock: another process may have trained some
@@ -208,9 +207,8 @@ def _train_variants(
         input_file = write_worker_input(variant_store, model=plan.model, choices=plan.subject)
     if input_file is None:
         return run_tasks_here(dependency_order(todo), train, progress, **options)
-    processes = [
-        Worker("heedful.pipeline.retrain.worker", [str(input_file)]) for _ in range(workers)
-    ]
+    arguments = "heedful.pipeline.retrain.worker", [str(input_file)]
+    processes = [Worker(*arguments) for _ in range(workers)]
     try:
         return run_tasks(todo, [partial(_train_in, one) for one in processes], progress, **options)
     finally:

@@ -97,9 +97,7 @@ def stat_recipe_files(recipe: Mapping[str, Any]) -> dict[str, Any]:
         chosen = sorted(path.iterdir()) if path.is_dir() else [path]
         stats = {one.name: one.stat() for one in chosen if one.is_file()}
         if stats:
-            stats_by_key[key] = {
-                name: [one.st_size, one.st_mtime_ns] for name, one in stats.items()
-            }
+            stats_by_key[key] = {name: [s.st_size, s.st_mtime_ns] for name, s in stats.items()}
     if "max_tokens" in recipe:  # the recipe of a transformer
         stats_by_key |= {name: version(name) for name in ("transformers", "tokenizers")}
     return stats_by_key
@@ -120,6 +118,5 @@ def read_history(subject: Subject, plan: Plan) -> dict[str, Any]:
 
 def retraining_checks(plan: Plan) -> dict[str, RetrainingCheck]:
     """The checks of the plan that retrain models."""
-    return {
-        name: one for name, one in plan.build_checks().items() if isinstance(one, RetrainingCheck)
-    }
+    built = plan.build_checks().items()
+    return {name: one for name, one in built if isinstance(one, RetrainingCheck)}

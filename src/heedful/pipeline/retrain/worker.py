@@ -106,13 +106,11 @@ def _write_examples(examples: Sequence[Example], draft: str) -> None:
 
 
 def _read_examples(path: Path) -> list[Example]:
+    def with_tuples(row: dict[str, Any]) -> dict[str, Any]:  # JSON writes them as lists
+        return {name: tuple(one) if isinstance(one, list) else one for name, one in row.items()}
+
     with path.open(encoding="utf-8") as lines:
-        return [Example(**_with_tuples(json.loads(line))) for line in lines]
-
-
-def _with_tuples(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with tuples, which JSON writes as lists."""
-    return {name: tuple(one) if isinstance(one, list) else one for name, one in row.items()}
+        return [Example(**with_tuples(json.loads(line))) for line in lines]
 
 
 def open_worker(input_file: str) -> TaskFunction:

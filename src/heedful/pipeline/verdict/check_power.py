@@ -144,7 +144,7 @@ def _power(row: Mapping[str, Any]) -> CheckPower | None:
     if found is None:
         return None
     cases = sum(len(one.answers) for one in kinds)
-    auc = Estimate(*row["auc"], n=cases) if row["auc"] else None
+    auc = row["auc"] and Estimate(*[*row["auc"], cases])
     words = "" if row["words"] is None else f" of about {row['words']} words"
     like = f"{row['architecture']}, {row['texts']} texts{words}"
     rates = found.skill, found.miss, found.false_alarm, found.undecided

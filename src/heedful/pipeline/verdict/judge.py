@@ -134,15 +134,16 @@ def _explain_no_vote(power: CheckPower | None, powers: PowerTable) -> str:
 
 
 def _claim(claim: str, evidence: Evidence, powers: PowerTable) -> ClaimResult:
-    about = [name for name in evidence.results if _concerns(checks.spec(name), claim)]
-    names = tuple(name for name in about if _votes_on(checks.spec(name), claim)) or tuple(about)
+    specs = {name: checks.spec(name) for name in evidence.results}
+    about = [name for name, one in specs.items() if one.claim == claim or _votes_on(one, claim)]
+    names = tuple(name for name in about if _votes_on(specs[name], claim)) or tuple(about)
     if not names:
         return ClaimResult("not tested", "No check that ran is about this claim.", ())
     votes = _votes(claim, evidence, powers)
     if votes and all(one.answer == "no vote" for one in votes):
         return ClaimResult("not tested", " ".join(one.why for one in votes), names)
     if not votes:
-        first = apply_rules(_rules_on(checks.spec(names[0]), claim), evidence)[1]
+        first = apply_rules(_rules_on(specs[names[0]], claim), evidence)[1]
         unknown = "" if powers.where.measured else f": {NO_POWER}"
         why = f"No check that ran has a vote on this{unknown}. {first}"
         return ClaimResult("undecided", why, names)
@@ -158,10 +159,6 @@ def _rules_on(spec: CheckSpec, claim: str) -> tuple[VoteRule, ...]:
     """The rules by which a check votes on a claim, or those of its own answer."""
     voted = next((vote.rules for vote in spec.votes if vote.claim == claim), ())
     return voted or check_rules(spec)
-
-
-def _concerns(spec: CheckSpec, claim: str) -> bool:
-    return spec.claim == claim or _votes_on(spec, claim)
 
 
 def _votes_on(spec: CheckSpec, claim: str) -> bool:

@@ -51,7 +51,7 @@ def _other_readings(evidence: Evidence) -> Iterator[tuple[str, Evidence]]:
         found = result.of("order", method="attention", setting=reading)
         if found.n:
             rows = tuple(
-                replace(row, estimate=found) if _is_order(row) else row for row in result.by
+                replace(one, estimate=found) if _is_order(one) else one for one in result.by
             )
             yield choice, _with_results(evidence, {NAME: replace(result, by=rows)})
 

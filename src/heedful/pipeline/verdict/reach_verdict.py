@@ -40,10 +40,8 @@ def reach_verdict(
         lengths: The number of words of each text.
         ids: Which texts are copies, and which are drawn together. Without, each is drawn alone.
     """
-    bootstrap, powers = (
-        Bootstrap.of(plan, None if ids is None else ids.drawn_together),
-        powers_for(where),
-    )
+    bootstrap = Bootstrap.of(plan, None if ids is None else ids.drawn_together)
+    powers = powers_for(where)
     evidence = estimate_all(
         plan, columns, missing=missing, labels=labels, lengths=lengths, bootstrap=bootstrap
     )

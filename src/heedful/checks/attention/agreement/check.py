@@ -46,8 +46,6 @@ TESTED_PAIRS = {
     "gradient_leave_one_out": (GRADIENT, LEAVE_ONE_OUT),
 }
 CORRECTED = ("gradient", "leave_one_out")  # pairs whose p-values are corrected over the texts
-
-
 REFERENCE_KIND = "saliency"
 REFERENCE_MEASURES = ("tau_references", "tau_attention_references")
 
@@ -150,13 +148,8 @@ class Agreement:
         with context.clock("gradient"):
             slope = context.gradient(target, attention=shuffled[0])
         under = (context.embedded.detach() * slope).sum(-1).abs()
-        rows = [
-            context.forward.attention,
-            gradient,
-            leave,
-            under,
-            *context.read_attention(shuffled),
-        ]
+        own = context.forward.attention
+        rows = [own, gradient, leave, under, *context.read_attention(shuffled)]
         missing = []
         for method in self.methods:
             scores, reason = absolute_scores(build_method(method), context, target)
@@ -166,9 +159,8 @@ class Agreement:
         return torch.stack([row.double() for row in rows], dim=1), tuple(missing)
 
     def _significance(self, found: Concordance) -> list[Measurement]:
-        ties = Ties(
-            *(one.numpy() for one in (found.tie_pairs, found.tie_triples, found.tie_spread))
-        )
+        tie_sums = (found.tie_pairs, found.tie_triples, found.tie_spread)
+        ties = Ties(*(one.numpy() for one in tie_sums))
         n, balance = found.n.numpy(), found.balance.numpy()
         measured = []
         for name, (one, other) in TESTED_PAIRS.items():

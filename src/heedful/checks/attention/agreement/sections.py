@@ -195,9 +195,7 @@ def _describe_traced(weights: Mapping[int, Estimate]) -> list[str]:
 
 def _tabulate_layers(records: RunRecords, columns: Mapping[str, LayerEstimates]) -> Table:
     """A row for each layer, heads averaged."""
-    layers = sorted(
-        {layer for column in columns.values() for layer, head in column if head is None}
-    )
+    layers = sorted({n for column in columns.values() for n, head in column if head is None})
     rows: list[tuple[str | Cell, ...]] = []
     for layer in layers:
         found = [column.get((layer, None), NO_ESTIMATE) for column in columns.values()]

@@ -123,11 +123,7 @@ def _weights(context: BatchContext, subject: HasAttentionCalls) -> Iterator[Meas
         WEIGHT_MEASURES[1]: [one.free for one in layers],
     }
     for name, columns in shares.items():
-        held = [
-            one[:, heads]
-            for layer, one in enumerate(columns)
-            if subject.scope.includes_layer(layer)
-        ]
+        held = [one[:, heads] for n, one in enumerate(columns) if subject.scope.includes_layer(n)]
         yield to_measurement(name, torch.stack(held).mean((0, 2)))
         for layer, one in enumerate(columns):
             yield to_measurement(name, one.mean(1), layer=layer)

@@ -67,9 +67,8 @@ class Permutation:
             for purpose in ("random rows", "shuffle of random rows")
         )
         inside = torch.arange(drawn.shape[-1]) < present
-        layers = generator(context.seed, "random layers").integers(
-            len(context.forward.maps), size=count
-        )
+        random, depth = generator(context.seed, "random layers"), len(context.forward.maps)
+        layers = random.integers(depth, size=count)
         for draw, layer in enumerate(layers.tolist()):
             number = drawn[:, draw].masked_fill(~inside, -1.0).argmax(-1)
             position = positions_first(batch.present).gather(1, number[:, None]).squeeze(1)

@@ -56,9 +56,7 @@ class ModelAdversary(Paced):
                 "score": retraining.correct(outputs),
             }
             setting = f"λ {variant.weight:g}, {variant.start}"
-            measured += [
-                Measurement(name, column, setting) for name, column in found[variant].items()
-            ]
+            measured += [Measurement(name, one, setting) for name, one in found[variant].items()]
         other = self._another_seed(retraining)
         columns = {
             **found[self._choose(retraining)],

@@ -89,9 +89,8 @@ def _seeds(records: RunRecords) -> list[FigureRow]:
     if result is None or np.isnan(moved).all():
         return []
     tvd = float(np.nanmean(moved))
-    return [
-        {"class": "other seeds", "x": jsd, "value": tvd} for jsd in seed_means(result, "jsd_seeds")
-    ]
+    means = seed_means(result, "jsd_seeds")
+    return [{"class": "other seeds", "x": jsd, "value": tvd} for jsd in means]
 
 
 def _section_content(records: RunRecords, result: CheckResult) -> Content:

@@ -12,9 +12,7 @@ from heedful.results.run_records import RunRecords
 NAME = "guide"
 GUIDES = ("uniform", "own", "base", "adversary")
 OTHERS = {"uniform": "uniform weights", "own": "weights it learns", "adversary": "an adversary"}
-DIFFERENCES = {
-    f"base_minus_{one}": (Series("score_base"), Series(f"score_{one}")) for one in OTHERS
-}
+DIFFERENCES = {f"base_minus_{x}": (Series("score_base"), Series(f"score_{x}")) for x in OTHERS}
 _score = partial(Measure, by=("seed",))
 _gain = partial(Measure, direction="up", range=GAIN)
 

@@ -82,7 +82,5 @@ class Seeds(Paced):
         )
         shuffled = permute_weights(own, mask, keys=torch.from_numpy(keys))
         even = uniform_weights(mask, dtype=own.dtype)
-        return {
-            "jsd_shuffled": jsd(shuffled, own).mean(0).numpy(),
-            "jsd_uniform": jsd(even, own).numpy(),
-        }
+        far = {"jsd_shuffled": jsd(shuffled, own).mean(0), "jsd_uniform": jsd(even, own)}
+        return {name: one.numpy() for name, one in far.items()}

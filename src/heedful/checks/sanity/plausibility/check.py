@@ -168,9 +168,8 @@ class Plausibility(ComparesMethods):
             "top_k": rationale_metrics.hits_at_k(ranks, marked, count) / count,
         }
         if not self.share:
-            found |= {
-                name: torch.full_like(found["auprc"], torch.nan) for name in CHOSEN_WORD_MEASURES
-            }
+            unknown = torch.full_like(found["auprc"], torch.nan)
+            found |= dict.fromkeys(CHOSEN_WORD_MEASURES, unknown)
         means = {name: self._averaged(one, known) for name, one in found.items()}
         return means | {BEYOND_RANDOM: means["auprc"] - means["auprc"][-1:]}
 
