@@ -111,10 +111,7 @@ def to_findings(measured: Iterable[Measurement], columns: Mapping[str, TextValue
 def choose_within(
     variants: Sequence[VariantT], costs: Sequence[float], *, limit: float, losses: Sequence[float]
 ) -> VariantT:
-    """The variant with the least loss among those whose cost is within the limit.
-
-    Where no cost is within the limit, the variant with the least cost.
-    """
+    """The variant of least loss among those whose cost is within the limit; else of least cost."""
     within = [place for place, cost in enumerate(costs) if cost <= limit]
     if not within:
         return variants[int(np.argmin(costs))]

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 Direction = Literal["up", "down", "none"]
 Role = Literal["measure", "control", "reference"]
-Kind = Literal["mean", "share", "p"]
 ValueRange = tuple[float, float]
 RANK: ValueRange = (-1.0, 1.0)
 SHARE: ValueRange = (0.0, 1.0)
@@ -62,7 +61,7 @@ class Measure:
     direction: Direction = "none"
     role: Role = "measure"
     range: ValueRange = SHARE
-    kind: Kind = "mean"
+    kind: Literal["mean", "share", "p"] = "mean"
     by: tuple[str, ...] = ()
     short: str = ""
     averaged: bool = True

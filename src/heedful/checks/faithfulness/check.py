@@ -11,6 +11,7 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from heedful.checks.base import Findings, require_ways, to_measurement
+from heedful.checks.faithfulness import spec
 from heedful.checks.faithfulness.infilling import (
     INFILLED,
     LOG_PERPLEXITY,
@@ -44,18 +45,14 @@ from heedful.models.transformer.infiller import Infiller, require_model_folder
 from heedful.numerics.tensor import erasure_metrics
 from heedful.results.tables import TextValues
 
-METHOD_MEASURES = (
-    *("comprehensiveness", "sufficiency", "beyond_random", "diagnosticity", "worst", "flip"),
-    *("infidelity", "infidelity_scaled"),
-    *("normalised_comprehensiveness", "normalised_sufficiency"),
-)
+REMOVAL_MEASURES = tuple(one.name for one in spec.REMOVAL_MEASURES)
+METHOD_MEASURES = REMOVAL_MEASURES[:-1]  # of every method; the last is of signed methods only
 # always measured; in the order of the rows after those of the methods
 _OF_BOTH = ("comprehensiveness", "sufficiency", *SOFT_MEASURES[:2])
 CONTROL_MEASURES = {
     "uniform": (*_OF_BOTH, "infidelity", "infidelity_scaled"),
     "random": (*_OF_BOTH, "flip"),
 }
-REMOVAL_MEASURES = (*METHOD_MEASURES, "violation")
 MissingReasons = dict[Series, str]
 
 

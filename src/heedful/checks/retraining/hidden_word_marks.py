@@ -27,10 +27,7 @@ def mark_hidden_words(
     encoded: Sequence[Encoded],
     scored: ScoreCache,
 ) -> list[Bool[Tensor, "_"]]:
-    """The hidden tokens of each text; all pieces of a word are hidden together.
-
-    Scores of a method are cached in `scored`.
-    """
+    """The hidden tokens of each text, all pieces of a word together; `scored` caches scores."""
     if hidden.source == "list":
         _require_single(hidden, base)
         listed = {word.lower() for word in hidden.words}

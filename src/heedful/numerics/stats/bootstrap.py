@@ -39,7 +39,6 @@ COLUMNS_AT_A_TIME = 100
 
 Sample = Float64[np.ndarray, "n"]
 Sums = Float64[np.ndarray, "C M"]  # by cluster
-Ends = tuple[Float64[np.ndarray, "M"], Float64[np.ndarray, "M"]]
 Name = TypeVar("Name", bound=Hashable)
 
 

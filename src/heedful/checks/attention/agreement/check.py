@@ -174,10 +174,7 @@ class Agreement:
 def measure_pairs(
     names: Sequence[str], tau: Float64[Tensor, "B K K"], overlap: Float64[Tensor, "B K K"]
 ) -> Iterator[Measurement]:
-    """τ and the overlap of the top words for every pair of methods; the second is the setting.
-
-    NaN where either method ranks no words.
-    """
+    """τ and the overlap of the top words of every two methods; NaN where either ranks no words."""
     overlap = overlap.masked_fill(tau.isnan(), torch.nan)
     for (i, a), (j, b) in combinations(enumerate(names), 2):
         yield to_measurement("tau_pair", tau[:, i, j], b, method=a)

@@ -60,12 +60,9 @@ class Deception(Paced):
 
     def hidden(self, retraining: RetrainingContext) -> HiddenWords:
         """The words to hide."""
-        source: HiddenSource
-        if self.source == "auto":
-            annotated = all(one.rationale is not None for one in retraining.texts.examples)
-            source = "list" if self.words else "rationale" if annotated else "saliency"
-        else:
-            source = self.source
+        annotated = all(one.rationale is not None for one in retraining.texts.examples)
+        first: HiddenSource = "list" if self.words else "rationale" if annotated else "saliency"
+        source = first if self.source == "auto" else self.source
         words = self.words if source == "list" else ()
         return HiddenWords(source, words, self.method, self.share)
 
@@ -130,7 +127,9 @@ class Deception(Paced):
         for variant in variants:
             seen = predict_deceptive(retraining, variant, dev)
             errors.append(-_accuracy(seen.probabilities, gold))
-            masses.append(_mean_mass(self._mass(seen, marks, dev)))
+            mass = self._mass(seen, marks, dev)
+            # 1, as if nothing were hidden, where no text has a mass
+            masses.append(1.0 if np.isnan(mass).all() else float(np.nanmean(mass)))
         limit = -(_accuracy(dev.base_predictions.probabilities, gold) - self.margin)
         return choose_within(variants, errors, limit=limit, losses=masses)
 
@@ -174,11 +173,6 @@ def hidden_shares(marks: Sequence[Tensor], texts: EncodedTexts) -> TextValues:
 def _some_hidden(one: Encoded, gone: Tensor) -> bool:
     """Whether the text has hidden words, and others."""
     return bool(gone.any()) and bool(((torch.tensor(one.word) >= 0) & ~gone).any())
-
-
-def _mean_mass(masses: TextValues) -> float:
-    """Their mean; 1, as if nothing were hidden, where no text has a mass."""
-    return float(np.nanmean(masses)) if not np.isnan(masses).all() else 1.0
 
 
 def _accuracy(outputs: Float[Tensor, "n C"], gold: Sequence[int]) -> float:

@@ -1,6 +1,6 @@
 """Does the explanation depend on the training labels? (Adebayo et al., 2018, second test)"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,6 @@ from heedful.checks.sanity.randomisation.check import RANK_CORRELATION, score_co
 from heedful.core.records import Measurement, MissingMeasure
 from heedful.core.settings import PositiveInt, check_on_init
 from heedful.models.batch_context import BatchContext
-from heedful.models.protocols import Subject
 from heedful.training.variants.variants import RetrainedVariant, ShuffledLabelsVariant, Variant
 
 WITH_LABELS, LEARNED = "with_labels", "learned"
@@ -60,47 +59,38 @@ class Labels(Paced, ComparesMethods):
 
     def examine(self, retraining: RetrainingContext) -> Findings:
         """Every method on the model and on the retrained ones, text by text."""
-        arms = self._arms(retraining)
-        keys = [(arm, variant.seed) for arm, many in arms.items() for variant in many]
-        variants = [variant for many in arms.values() for variant in many]
-        shape = len(keys), len(self.names), len(retraining.texts.encoded)
-        found, reasons, own = np.full(shape, np.nan), dict[str, str](), list[OwnScores]()
+        own, reasons = list[OwnScores](), dict[str, str]()
         for _, context in retraining.batches():
             scores, why = score_items(ItemView(context), self.methods, context.predicted)
             reasons = {**why, **reasons}
             own.append((scores, context.predicted))
-        for place, variant in enumerate(variants):  # one after the other: models may be large
-            subject = retraining.trained(variant).subject
-            for (rows, context), mine in zip(retraining.batches(), own, strict=True):
-                found[place][:, rows] = self._correlated(context, mine, subject)
-        missing = tuple(
+        measured, means = [], {}
+        for arm, variants in self._arms(retraining).items():
+            found = np.array([self._correlations(retraining, one, own) for one in variants])
+            for row, name in enumerate(self.names):
+                for one, values in zip(variants, found[:, row], strict=True):
+                    measured.append(Measurement(arm, values, method=name, seed=one.seed))
+                means[arm, name] = found[:, row].mean(0)
+                measured.append(Measurement(arm, means[arm, name], method=name))
+        for name in self.names:
+            learned = means[WITH_LABELS, name] - means[RANK_CORRELATION, name]
+            measured.append(Measurement(LEARNED, learned, method=name))
+        missing = (
             MissingMeasure(measure, why, name)
             for name, why in reasons.items()
             for measure in (RANK_CORRELATION, WITH_LABELS, LEARNED)
         )
-        return Findings(tuple(self._measured(keys, found)), missing)
+        return Findings(tuple(measured), tuple(missing))
 
-    def _correlated(
-        self, context: BatchContext, own: OwnScores, subject: Subject
-    ) -> Float64[np.ndarray, "methods B"]:
-        words, (mine, target) = ItemView(context), own
-        other = BatchContext(subject, context.batch, context.seed, context.max_batch_tokens)
-        scores, _ = score_items(ItemView(other), self.methods, target)
-        columns = [score_correlation(*pair, words) for pair in zip(mine, scores, strict=True)]
-        return np.stack([one.numpy() for one in columns])
-
-    def _measured(
-        self, keys: Sequence[tuple[str, int]], found: Float64[np.ndarray, "models methods n"]
-    ) -> Iterator[Measurement]:
-        means = {}
-        for arm in (RANK_CORRELATION, WITH_LABELS):
-            mine = [place for place, (one, _) in enumerate(keys) if one == arm]
-            for row, name in enumerate(self.names):
-                for place in mine:
-                    seed = keys[place][1]
-                    yield Measurement(arm, found[place, row], method=name, seed=seed)
-                means[arm, name] = found[mine, row].mean(0)
-                yield Measurement(arm, means[arm, name], method=name)
-        for name in self.names:
-            learned = means[WITH_LABELS, name] - means[RANK_CORRELATION, name]
-            yield Measurement(LEARNED, learned, method=name)
+    def _correlations(
+        self, retraining: RetrainingContext, variant: Variant, own: Sequence[OwnScores]
+    ) -> Float64[np.ndarray, "methods n"]:
+        """ρ of every method's scores in the base model and in a retrained one."""
+        subject = retraining.trained(variant).subject
+        found = np.full((len(self.names), len(retraining.texts.encoded)), np.nan)
+        for (rows, context), (mine, target) in zip(retraining.batches(), own, strict=True):
+            other = BatchContext(subject, context.batch, context.seed, context.max_batch_tokens)
+            scores, _ = score_items(ItemView(other), self.methods, target)
+            for row, pair in enumerate(zip(mine, scores, strict=True)):
+                found[row, rows] = score_correlation(*pair, ItemView(context)).numpy()
+        return found
