@@ -85,14 +85,6 @@ class SingleText:
         return BatchContext(context.subject, batch, context.seed, budget, clock)
 
 
-def absolute_scores(
-    method: Method, context: BatchContext, target: Int[Tensor, "B"]
-) -> tuple[Float64[Tensor, "B T"], str | None]:
-    """Scores without their sign, and why some texts have none: theirs are 0 throughout."""
-    scores, reason = score_with_method(method, context, target)
-    return scores.abs().nan_to_num(0.0), reason
-
-
 def score_with_method(
     method: Method, context: BatchContext, target: Int[Tensor, "B"]
 ) -> tuple[Float64[Tensor, "B T"], str | None]:

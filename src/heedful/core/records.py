@@ -248,7 +248,10 @@ class CheckResult:
             "estimates": {name: asdict(one) for name, one in self.estimates.items()},
             "by": [row.to_dict() for row in self.by],
             "undefined": dict(self.undefined),
-            "missing": [_used(asdict(one)) for one in self.missing],
+            "missing": [
+                {key: value for key, value in asdict(one).items() if value is not None}
+                for one in self.missing
+            ],
             "power": self.power,
         }
 
@@ -443,10 +446,6 @@ def finite_or_none(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite_or_none(one) for one in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _used(raw: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in raw.items() if value is not None}
 
 
 def _estimate(raw: Mapping[str, Any]) -> Estimate:

@@ -97,7 +97,9 @@ class InfilledRemoval:
                     for word in sorted(gap.missing)
                 }
                 made.append(replace_words(text, new, room=room))
-            self._count(text.index, gap, made[0])
+            tried = self.tried.setdefault(text.index, [0, 0])
+            tried[0] += len(gap.missing)
+            tried[1] += len(gap.missing - set(made[0].word))
             found.append(made)
         return found
 
@@ -117,11 +119,6 @@ class InfilledRemoval:
         """The share of all removed words that got no replacement."""
         each = [self.tried.get(number, [0, 0]) for number in context.batch.instances]
         return torch.tensor([less / all_ if all_ else torch.nan for all_, less in each]).double()
-
-    def _count(self, number: int, gap: InfillRequest, made: Encoded) -> None:
-        tried = self.tried.setdefault(number, [0, 0])
-        tried[0] += len(gap.missing)
-        tried[1] += len(gap.missing - set(made.word))
 
     def _spelled(self, subject: Subject, word: str) -> tuple[int, ...]:
         """The token ids of a word that follows another one."""

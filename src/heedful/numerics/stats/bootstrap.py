@@ -216,11 +216,8 @@ def estimate_place(
         above, below = np.stack((own, gap), axis=1), np.stack((gap, counts[:, 0]), axis=1)
         drawn = studentise_ratios(above, below, resamples=resamples, seed=seed)
         ends = np.array([one.interval(level) for one in drawn])
-    place, gap_of_ends = (
-        make_estimate(value, low, high, n, units=units)
-        for value, (low, high) in zip(found, ends, strict=True)
-    )
-    return Place(place, gap_of_ends)
+    pairs = zip(found, ends, strict=True)
+    return Place(*(make_estimate(one, low, high, n, units=units) for one, (low, high) in pairs))
 
 
 def place_and_gap(means: Float64[np.ndarray, "R 3"]) -> Float64[np.ndarray, "R 2"]:

@@ -143,7 +143,9 @@ def _claim(claim: str, evidence: Evidence, powers: PowerTable) -> ClaimResult:
     if votes and all(one.answer == "no vote" for one in votes):
         return ClaimResult("not tested", " ".join(one.why for one in votes), names)
     if not votes:
-        first = apply_rules(_rules_on(specs[names[0]], claim), evidence)[1]
+        spec = specs[names[0]]
+        voted = next((vote.rules for vote in spec.votes if vote.claim == claim), ())
+        first = apply_rules(voted or check_rules(spec), evidence)[1]
         unknown = "" if powers.where.measured else f": {NO_POWER}"
         why = f"No check that ran has a vote on this{unknown}. {first}"
         return ClaimResult("undecided", why, names)
@@ -153,12 +155,6 @@ def _claim(claim: str, evidence: Evidence, powers: PowerTable) -> ClaimResult:
     if more:
         why += f" If the estimates stay as they are, about {more:,} more texts would decide."
     return ClaimResult(answer, why, names, more)
-
-
-def _rules_on(spec: CheckSpec, claim: str) -> tuple[VoteRule, ...]:
-    """The rules by which a check votes on a claim, or those of its own answer."""
-    voted = next((vote.rules for vote in spec.votes if vote.claim == claim), ())
-    return voted or check_rules(spec)
 
 
 def _votes_on(spec: CheckSpec, claim: str) -> bool:

@@ -16,11 +16,11 @@ from heedful.checks.interventions.simple import Permute
 from heedful.checks.requested_methods import (
     ALWAYS_COMPUTED,
     MethodOrName,
-    absolute_scores,
     build_method,
     method_kind,
     method_name,
     registry_order,
+    score_with_method,
 )
 from heedful.core.records import Measurement, MissingMeasure, Series
 from heedful.core.settings import PositiveInt, check_on_init
@@ -152,8 +152,8 @@ class Agreement:
         rows = [own, gradient, leave, under, *context.read_attention(shuffled)]
         missing = []
         for method in self.methods:
-            scores, reason = absolute_scores(build_method(method), context, target)
-            rows.append(scores.to(gradient.device))
+            scores, reason = score_with_method(build_method(method), context, target)
+            rows.append(scores.abs().nan_to_num(0.0).to(gradient.device))
             if reason is not None:
                 missing.append(MissingMeasure("tau_leave_one_out", reason, method_name(method)))
         return torch.stack([row.double() for row in rows], dim=1), tuple(missing)

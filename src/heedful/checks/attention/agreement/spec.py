@@ -33,11 +33,6 @@ def _gap(e: Evidence) -> Estimate:
     return e.place(NAME).gap
 
 
-def _all_tied(e: Evidence) -> bool:
-    """Whether attention orders no text that deletion orders."""
-    return e.of(NAME, REFERENCE.measure).n > 1 and not e.of(NAME, OWN.measure).n
-
-
 def is_reference_weak(e: Evidence) -> bool:
     """Whether the gradient is less than halfway from chance to leave-one-out's own ranking.
 
@@ -64,8 +59,8 @@ def _between(e: Evidence) -> str:
 
 RULES = (
     VoteRule(
-        "refutes",
-        _all_tied,
+        "refutes",  # attention orders no text that deletion orders
+        lambda e: e.of(NAME, REFERENCE.measure).n > 1 and not e.of(NAME, OWN.measure).n,
         lambda e: (
             "Attention gives all words of a text the same weight, so it ranks none above another, "
             "while deleting them changes the output by different amounts (on "

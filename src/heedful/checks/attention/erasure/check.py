@@ -89,8 +89,9 @@ class Erasure:
 
     def _sets(self, context: BatchContext) -> tuple[dict[str, Float[Tensor, "B"]], dict[str, str]]:
         """How many words go until the decision flips, in every order, as shares of the words."""
-        named = _orders(context)
-        orders = [*named.values(), *self._random_orders(context)]
+        named, mask = _orders(context), context.batch.mask
+        drawn = draw_for_words(context, "orders of erasure", draws=self.orders).transpose(0, 1)
+        orders = [*named.values(), *descending_order(drawn.to(mask.device), mask)]
         tried = [_removals_until_flip(context, order) for order in orders]
         missing, decoder = {"fraction_to_flip_optimal": NOT_LINEAR}, context.decode
         if isinstance(decoder, LinearDecoder):
@@ -109,11 +110,6 @@ class Erasure:
         fractions = {f"fraction_to_flip_{name}": column for name, column in columns.items()}
         can_flip = torch.where(lengths > 1, can.double(), torch.nan)
         return {"can_flip": can_flip} | fractions, missing
-
-    def _random_orders(self, context: BatchContext) -> Int[Tensor, "K B T"]:
-        mask = context.batch.mask
-        scores = draw_for_words(context, "orders of erasure", draws=self.orders).transpose(0, 1)
-        return descending_order(scores.to(mask.device), mask)
 
 
 def _orders(context: BatchContext) -> dict[str, Int[Tensor, "B T"]]:

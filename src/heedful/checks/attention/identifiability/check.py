@@ -112,10 +112,8 @@ def _states(context: BatchContext, subject: HasAttentionCalls) -> list[Tensor]:
 
 
 def _weights(context: BatchContext, subject: HasAttentionCalls) -> Iterator[Measurement]:
-    layers = [
-        context.cached(EffectiveAttentionComputation(layer))
-        for layer in range(len(context.forward.maps))
-    ]
+    depth = len(context.forward.maps)
+    layers = [context.cached(EffectiveAttentionComputation(layer)) for layer in range(depth)]
     head = subject.scope.head
     heads = slice(None) if head is None else slice(head, head + 1)
     shares = {

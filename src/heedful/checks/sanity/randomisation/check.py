@@ -17,7 +17,7 @@ from heedful.checks.faithfulness.items import (
 )
 from heedful.checks.requested_methods import MethodOrName
 from heedful.core.errors import ModelError, NotApplicable
-from heedful.core.records import Measurement, MissingMeasure
+from heedful.core.records import MissingMeasure
 from heedful.models.batch_context import BatchContext
 from heedful.models.perturbed.randomised_weights import RandomisableCopy, randomisable_copy
 from heedful.numerics.tensor.ranking import spearman
@@ -55,7 +55,9 @@ class Randomisation(ComparesMethods):
             return Findings((), tuple(missing))
         words = ItemView(context)
         own, refused = score_items(words, self.methods, context.predicted)
-        measured = [self._chance(words)]
+        one, another = random_scores(words, "two orders of randomisation", draws=2)
+        chance = score_correlation(one, another, words)
+        measured = [to_measurement(RANK_CORRELATION, chance, method="random")]
         known: dict[tuple[str, ...], list[Tensor]] = {}  # several settings may be one copy
         for setting, groups in self._copies(tuple(copies.groups)).items():
             if groups not in known:
@@ -92,12 +94,6 @@ class Randomisation(ComparesMethods):
                 "it does not compute with the parameters it exposes."
             )
         return score_items(ItemView(other), self.methods, own.predicted)
-
-    def _chance(self, words: ItemView) -> Measurement:
-        """Two random orders."""
-        one, other = random_scores(words, "two orders of randomisation", draws=2)
-        rho = score_correlation(one, other, words)
-        return to_measurement(RANK_CORRELATION, rho, method="random")
 
 
 def score_correlation(
