@@ -24,6 +24,7 @@ NonNegativeInt = Annotated[int, Ge(0)]
 PositiveFloat = Annotated[float, Gt(0)]
 Fraction = Annotated[float, Ge(0), Le(1)]
 PositiveFraction = Annotated[float, Gt(0), Le(1)]
+OpenFraction = Annotated[float, Gt(0), Lt(1)]
 
 PartT = TypeVar("PartT")
 TYPE_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a name"}

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Annotated
 
 import torch
-from annotated_types import Ge, MinLen
+from annotated_types import MinLen
 from jaxtyping import Float64, Int
 from torch import Tensor
 
@@ -39,7 +39,13 @@ from heedful.checks.faithfulness.soft_erasure import MIN_DRAWS, SOFT_MEASURES, S
 from heedful.checks.requested_methods import MethodOrName, build_method, method_name
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement, MissingMeasure, Series
-from heedful.core.settings import PositiveFloat, PositiveFraction, PositiveInt, check_on_init
+from heedful.core.settings import (
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveFraction,
+    PositiveInt,
+    check_on_init,
+)
 from heedful.models.batch_context import BatchContext
 from heedful.models.transformer.infiller import Infiller, require_model_folder
 from heedful.numerics.tensor import erasure_metrics
@@ -82,7 +88,7 @@ class Faithfulness(ComparesMethods):
     draws: int = MIN_DRAWS
     infill: str = ""
     samples: PositiveInt = 3
-    perturbations: Annotated[int, Ge(0)] = 4
+    perturbations: NonNegativeInt = 4
     radius: PositiveFloat = 0.05
 
     def __post_init__(self) -> None:

@@ -7,15 +7,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.core.registry import Registry
-from heedful.core.settings import PositiveFraction, check_setting
 from heedful.models.batch_context import BatchContext
 
 interventions = Registry("intervention")
-
-
-def require_epsilon(epsilon: float) -> None:
-    """ε is a change of output in TVD: a share."""
-    check_setting("epsilon", epsilon, PositiveFraction)
 
 
 @runtime_checkable

@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated
 
 import numpy as np
 import torch
-from annotated_types import Gt, Lt
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
@@ -23,7 +21,7 @@ from heedful.checks.requested_methods import (
     score_with_method,
 )
 from heedful.core.records import Measurement, MissingMeasure, Series
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import OpenFraction, PositiveInt, check_on_init
 from heedful.methods import methods
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
 from heedful.methods.gradient.gradient import OneHotGradient
@@ -67,7 +65,7 @@ class Agreement:
     """
 
     shuffles: PositiveInt = 10
-    level: Annotated[float, Gt(0), Lt(1)] = 0.05
+    level: OpenFraction = 0.05
     methods: tuple[MethodOrName, ...] = ()
     top: PositiveInt = 5
 

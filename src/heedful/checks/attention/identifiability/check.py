@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 import torch
-from annotated_types import Ge
 from jaxtyping import Float64, Int
 from torch import Tensor
 
@@ -15,7 +13,7 @@ from heedful.checks.draws import draw_uniform
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Measurement
 from heedful.core.rng import generator
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import NonNegativeInt, PositiveInt, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.identifiability import (
     EffectiveAttentionComputation,
@@ -49,7 +47,7 @@ class Identifiability:
     also measured by layer, the first two by head, and the last three at the output.
     """
 
-    tokens: Annotated[int, Ge(0)] = 2
+    tokens: NonNegativeInt = 2
     projections: PositiveInt = 4
 
     def __call__(self, context: BatchContext) -> Findings:

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from annotated_types import Gt, Le, MinLen
+from annotated_types import MinLen
 
 from heedful.checks.base import Findings
 from heedful.checks.retraining_base import Paced, RetrainingContext, choose_within, to_findings
 from heedful.core.records import Measurement
-from heedful.core.settings import PositiveFloat, PositiveInt, check_on_init
+from heedful.core.settings import PositiveFloat, PositiveFraction, PositiveInt, check_on_init
 from heedful.numerics.tensor.distributions import jsd, tvd
 from heedful.training.variants.variants import (
     STARTS,
@@ -35,7 +35,7 @@ class ModelAdversary(Paced):
 
     weights: Annotated[tuple[PositiveFloat, ...], MinLen(1)] = (0.001, 0.0001, 0.0003, 0.01)
     starts: Annotated[tuple[Start, ...], MinLen(1)] = STARTS
-    epsilon: Annotated[float, Gt(0), Le(1)] = 0.05
+    epsilon: PositiveFraction = 0.05
     reverse: bool = False
     epochs: PositiveInt = 80
     patience: PositiveInt = 10

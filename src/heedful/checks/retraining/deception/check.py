@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import torch
-from annotated_types import Gt, Lt, MinLen
+from annotated_types import MinLen
 from jaxtyping import Float
 from torch import Tensor
 
@@ -15,7 +15,7 @@ from heedful.checks.retraining_base import Paced, RetrainingContext, choose_with
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement
-from heedful.core.settings import PositiveFloat, PositiveInt, check_on_init
+from heedful.core.settings import OpenFraction, PositiveFloat, PositiveInt, check_on_init
 from heedful.methods import methods
 from heedful.results.tables import TextValues
 from heedful.training.loop.epochs import EarlyStopping
@@ -23,8 +23,6 @@ from heedful.training.loop.predictions import Predictions, predict_all
 from heedful.training.variants.models import block_hidden_words
 from heedful.training.variants.texts import EncodedTexts, HiddenSource, HiddenWords, placeholder_id
 from heedful.training.variants.variants import DeceptiveVariant, Start, Variant, WithoutWordsVariant
-
-Share = Annotated[float, Gt(0), Lt(1)]
 
 
 @check_on_init
@@ -44,12 +42,12 @@ class Deception(Paced):
     words: tuple[str, ...] = ()
     source: Literal["auto", HiddenSource] = "auto"
     method: str = "leave_one_out"
-    share: Share = 0.1
+    share: OpenFraction = 0.1
     weights: Annotated[tuple[PositiveFloat, ...], MinLen(1)] = (0.1, 1.0)
     start: Start = "base"
     heads: Literal["mean", "worst"] = "mean"
     blocked: bool = True
-    margin: Share = 0.02
+    margin: OpenFraction = 0.02
     epochs: PositiveInt = 20
     patience: PositiveInt = 5
 

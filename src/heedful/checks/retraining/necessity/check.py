@@ -1,18 +1,17 @@
 """Does learned attention beat uniform attention? (Wiegreffe & Pinter, 2019, section 3.2)"""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 import torch
-from annotated_types import Gt, Lt
 
 from heedful.checks.base import Findings
 from heedful.checks.interventions.simple import UniformWeights
 from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount, to_findings
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Measurement
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import OpenFraction, PositiveInt, check_on_init
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import tvd
 from heedful.results.tables import TextValues
@@ -39,7 +38,7 @@ class Necessity(Paced):
     """
 
     seeds: SeedCount = 5
-    margin: Annotated[float, Gt(0), Lt(1)] = 0.01
+    margin: OpenFraction = 0.01
     epochs: PositiveInt = 40
     patience: PositiveInt = 5
 

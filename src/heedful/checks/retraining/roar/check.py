@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from annotated_types import Gt, Lt, MinLen
+from annotated_types import MinLen
 from jaxtyping import Float64
 
 from heedful.checks.base import Findings
@@ -14,7 +14,7 @@ from heedful.checks.requested_methods import MethodOrName, build_method, method_
 from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement, MissingMeasure
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import OpenFraction, PositiveInt, check_on_init
 from heedful.methods import methods
 from heedful.results.tables import TextValues
 from heedful.training.loop.predictions import predict_all
@@ -23,7 +23,6 @@ from heedful.training.variants.variants import RetrainedVariant, Variant, Withou
 
 DEFAULT_ROAR_METHODS = ("attention", "input_x_gradient", "leave_one_out")
 RANDOM = "random"  # the control: as many words, drawn at random
-Share = Annotated[float, Gt(0), Lt(1)]
 SeedValues = Float64[np.ndarray, "seeds shares n"]
 
 
@@ -42,7 +41,7 @@ class Roar(Paced, ComparesMethods):
     """
 
     methods: tuple[MethodOrName, ...] = DEFAULT_ROAR_METHODS
-    shares: Annotated[tuple[Share, ...], MinLen(1)] = (0.1, 0.3, 0.5)
+    shares: Annotated[tuple[OpenFraction, ...], MinLen(1)] = (0.1, 0.3, 0.5)
     seeds: SeedCount = 3
     epochs: PositiveInt = 40
     patience: PositiveInt = 5
