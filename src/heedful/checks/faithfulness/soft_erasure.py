@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from heedful.checks.draws import draw_for_elements, draw_uniform
-from heedful.checks.faithfulness.items import ItemView
+from heedful.checks.draws import draw_for_elements
+from heedful.checks.faithfulness.items import ItemView, random_scores
 from heedful.checks.faithfulness.removal import MetricColumns
 from heedful.numerics.tensor import erasure_metrics
 
@@ -97,8 +97,4 @@ class SoftErasureMetrics:
     @cached_property
     def _keys(self) -> Float64[Tensor, "R B I"]:
         """Random scores of the items, new ones for each draw."""
-        lengths = self.items.counts.tolist()
-        keys = draw_uniform(
-            self.items.context, "scores of faithfulness", draws=self.draws, lengths=lengths
-        )
-        return keys.transpose(0, 1)[..., : self.items.real.shape[1]]
+        return random_scores(self.items, "scores of faithfulness", draws=self.draws)

@@ -1,6 +1,7 @@
 """Attention maps: take, replace and average rows, and combine layers by rollout, rules or flow."""
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 import torch
@@ -104,10 +105,7 @@ def product_beyond_identity(
 
 def multiply_layers(layers: Sequence[Float[Tensor, "B T T"]]) -> Float[Tensor, "B T T"]:
     """The last layer times … times the first."""
-    rolled = layers[0]
-    for layer in layers[1:]:
-        rolled = layer @ rolled
-    return rolled
+    return reduce(lambda rolled, layer: layer @ rolled, layers)
 
 
 def cross_rollout(

@@ -31,13 +31,10 @@ def reach_verdict(
 ) -> Verdict:
     """Estimate, judge, and repeat the judgement under other analysis choices.
 
+    Arguments as for `estimate_all`, and:
+
     Args:
-        plan: The plan of the audit.
-        columns: The values of all texts.
         where: What kind of subject is audited, on what texts.
-        labels: The class names of the model.
-        missing: By check, the measures that it could not take.
-        lengths: The number of words of each text.
         ids: Which texts are copies, and which are drawn together. Without, each is drawn alone.
     """
     bootstrap = Bootstrap.of(plan, None if ids is None else ids.drawn_together)
