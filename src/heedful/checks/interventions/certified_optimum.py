@@ -33,7 +33,11 @@ class CertifiedAdversary:
     epsilon: PositiveFraction = 0.05
 
     def __call__(self, context: BatchContext) -> Float[Tensor, "K B T"]:
-        decoder = require_two_class_decoder(context)
+        decoder, classes = context.decode, len(context.subject.labels)
+        if not isinstance(decoder, LinearDecoder):
+            raise NotApplicable("its decoder is not linear in the attended states")
+        if classes != 2:
+            raise NotApplicable(f"it has {classes} classes; exact only for two")
         p = context.forward.probabilities.double()
         own, mask = context.forward.attention, context.batch.mask
         slack = FLOAT64_SLACK if own.dtype == torch.float64 else FLOAT32_SLACK
@@ -41,16 +45,6 @@ class CertifiedAdversary:
         farthest = farthest_in_slab(own, decoder.difference(1, 0), mask, low=low, high=high)
         found = (farthest.jsd > 0)[:, None]  # one word, say: its own attention is all there is
         return torch.where(found, farthest.attention(own.shape[1]).to(own), own)[None]
-
-
-def require_two_class_decoder(context: BatchContext) -> LinearDecoder:
-    """The decoder, where the exact answer exists; raises NotApplicable where it does not."""
-    decoder = context.decode
-    if not isinstance(decoder, LinearDecoder):
-        raise NotApplicable("its decoder is not linear in the attended states")
-    if len(context.subject.labels) != 2:
-        raise NotApplicable(f"it has {len(context.subject.labels)} classes; exact only for two")
-    return decoder
 
 
 def jsd_bound(context: BatchContext, *, epsilon: float) -> Float[Tensor, "B"]:

@@ -77,11 +77,6 @@ class Bootstrap:
         how = {"resamples": self.resamples, "seed": self.seed}
         return estimate_means(columns, self.clusters, **how, level=self.level, shares=named)
 
-    def accuracy(self, right: TextValues) -> Estimate:
-        """The share of texts that are right."""
-        key = MeasureKey("", "accuracy")
-        return self.means({key: right}, frozenset({key.measure}))[key]
-
     def place(self, own: TextValues, control: TextValues, reference: TextValues) -> Place:
         """Where the mean of `own` stands between those of control (0) and reference (1)."""
         how = {"resamples": self.resamples, "seed": self.seed}

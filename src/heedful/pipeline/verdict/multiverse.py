@@ -26,11 +26,7 @@ MOST_CLASSES = 3  # more would make a table of their own
 def multiverse(evidence: Evidence, powers: PowerTable) -> tuple[dict[str, str], ...]:
     """A row for each other choice: what it is, and the answer to each claim then."""
     choices = [*_other_lines(evidence), *_other_readings(evidence), *_single_classes(evidence)]
-    return tuple(
-        {"choice": choice, **{claim: str(one) for claim, one in answers.items()}}
-        for choice, other in choices
-        for answers in (claim_answers(other, powers),)
-    )
+    return tuple({"choice": choice, **claim_answers(other, powers)} for choice, other in choices)
 
 
 def _other_lines(evidence: Evidence) -> Iterator[tuple[str, Evidence]]:

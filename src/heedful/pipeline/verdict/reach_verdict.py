@@ -7,7 +7,7 @@ import numpy as np
 
 from heedful.checks.influence.names import NAME as INFLUENCE
 from heedful.checks.influence.summary import InfluenceSummary
-from heedful.core.records import MissingMeasure, ModelScore, TextCounts, Verdict
+from heedful.core.records import MeasureKey, MissingMeasure, ModelScore, TextCounts, Verdict
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.verdict.check_power import AuditSetting, powers_for
 from heedful.pipeline.verdict.estimate import Bootstrap, estimate_all
@@ -79,6 +79,7 @@ def score_model(columns: MeasurementColumns, bootstrap: Bootstrap) -> ModelScore
         return None
     right = np.where(labelled, (columns.predicted == columns.label).astype(float), np.nan)
     names, counts = np.unique(columns.label[labelled].astype(str), return_counts=True)
-    accuracy = bootstrap.accuracy(right)
+    key = MeasureKey("", "accuracy")
+    accuracy = bootstrap.means({key: right}, frozenset({key.measure}))[key]
     n_by_class = {str(name): int(count) for name, count in zip(names, counts, strict=True)}
     return ModelScore(accuracy, max(n_by_class.values()) / int(labelled.sum()), n_by_class)
