@@ -95,7 +95,7 @@ class Plan:
     instances_per_job: PositiveInt = 512
     resamples: int = 2000
     level: float = 0.95
-    epsilon: PositiveFraction = 0.05  # a change of output in TVD
+    epsilon: float = 0.05
     subject: Table = field(default_factory=dict)
     settings: Table = field(default_factory=dict)
     methods: Table = field(default_factory=dict)
@@ -183,6 +183,7 @@ def parse_plan(text: str) -> dict[str, Any]:
 def _check_plan(given: Table) -> dict[str, Any]:
     """The values of a plan, each of its type and in its range."""
     plan = check_settings(Plan, given)
+    check_setting("epsilon", plan["epsilon"], PositiveFraction)  # a change of output in TVD
     if plan["resamples"] < 100 or not 0 < plan["level"] < 1:
         raise ConfigError("resamples must be at least 100 and level between 0 and 1.")
     for name, column in plan["fields"].items():

@@ -114,14 +114,10 @@ def estimate_all(
     groups = [TextGroup(np.ones(len(columns.instances), dtype=bool))]
     groups += [TextGroup(columns.predicted == label, predicted=label) for label in labels]
     groups += _slices(columns, lengths)
+    how = bootstrap or Bootstrap.of(plan)
     parts = {
         name: _CheckEstimates(
-            checks.spec(name),
-            check,
-            columns,
-            bootstrap or Bootstrap.of(plan),
-            missing.get(name, ()),
-            plan.epsilon,
+            checks.spec(name), check, columns, how, missing.get(name, ()), plan.epsilon
         )
         for name, check in plan.build_checks().items()
     }

@@ -31,15 +31,9 @@ PairEstimates = dict[tuple[str, str], Estimate]
 def build_figures(records: RunRecords) -> list[FigureData]:
     """Every figure for which the run has values."""
     result = records.verdict.checks[NAME]
-    histograms = [histogram(records, NAME, *item) for item in HISTOGRAMS.items()]
-    return drop_empty(
-        [
-            *histograms,
-            *_method_pairs(records, result),
-            *_layers(records, result),
-            _heads(records, result),
-        ]
-    )
+    figures = [histogram(records, NAME, *item) for item in HISTOGRAMS.items()]
+    figures += [*_method_pairs(records, result), *_layers(records, result)]
+    return drop_empty([*figures, _heads(records, result)])
 
 
 def _method_pairs(records: RunRecords, result: CheckResult) -> list[FigureData]:
@@ -157,7 +151,7 @@ def _heads(records: RunRecords, result: CheckResult) -> FigureData:
         if head is not None and not isnan(one.value)
     }
     most = max(map(abs, heads.values()), default=0.0) or 1.0
-    audited = records.audited_layer
+    audited = {layer for layer, _ in heads} & {records.audited_layer}
     return FigureData(
         "layers_heads",
         "heatmap",
@@ -169,10 +163,6 @@ def _heads(records: RunRecords, result: CheckResult) -> FigureData:
             {"row": str(layer), "column": str(head), "value": heads[layer, head]}
             for layer, head in sorted(heads)
         ],
-        marks=[
-            {"row": str(layer), "label": "under audit"}
-            for layer in {layer for layer, _ in heads}
-            if layer == audited
-        ],
+        marks=[{"row": str(layer), "label": "under audit"} for layer in audited],
         y="layer",
     )

@@ -14,12 +14,7 @@ from heedful.checks.retraining.section_parts import (
 from heedful.checks.spec import JSD, CheckSpec, Measure, describe_only
 from heedful.core.records import NO_ESTIMATE, CheckResult
 from heedful.results.document import FigureData, FigureRow, Table
-from heedful.results.figure_data import (
-    drop_empty,
-    interval_row,
-    rounded_span,
-    seed_means,
-)
+from heedful.results.figure_data import drop_empty, interval_row, rounded_span, seed_means
 from heedful.results.run_records import RunRecords
 
 NAME = "adversary"

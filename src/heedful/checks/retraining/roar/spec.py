@@ -1,5 +1,7 @@
 """What `roar` asks, measures, describes and shows."""
 
+from functools import partial
+
 from heedful.checks.retraining.section_parts import (
     Content,
     estimate_row,
@@ -29,6 +31,7 @@ CAVEAT = (
     "loss shows that the words carried information, no loss does not show that this model did not "
     "use them."
 )
+_by_share = partial(Measure, by=("method", "setting"))
 
 
 def _describe(e: Evidence) -> str:
@@ -92,12 +95,8 @@ SPEC = CheckSpec(
             "accuracy, trained without the top words of {method}",
             by=("method", "seed", "setting"),
         ),
-        Measure(
-            "beyond_random",
-            "accuracy lost beyond random removal: {method}",
-            "up",
-            range=GAIN,
-            by=("method", "setting"),
+        _by_share(
+            "beyond_random", "accuracy lost beyond random removal: {method}", "up", range=GAIN
         ),
     ),
     "heedful.checks.retraining.roar.check:Roar",
