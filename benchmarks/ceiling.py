@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from heedful.checks.influence.noise import remove_noise
 from heedful.checks.influence.orders import (
     Influence,
     additions_in_orders,
@@ -27,6 +26,7 @@ from heedful.checks.influence.orders import (
     exact_influence,
     pair_agreement,
     pair_stakes,
+    remove_noise,
     tied_ranks,
 )
 

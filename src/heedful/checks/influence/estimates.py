@@ -43,7 +43,7 @@ from heedful.checks.influence.names import (
     SHARE_EPSILONS,
     SHUFFLED,
 )
-from heedful.checks.influence.noise import remove_noise
+from heedful.checks.influence.orders import remove_noise
 from heedful.checks.spec import HALFWAY
 from heedful.core.records import Estimate, EstimateRow
 from heedful.numerics.stats.bootstrap import estimate_means

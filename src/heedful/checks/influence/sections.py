@@ -19,6 +19,7 @@ from heedful.checks.influence.names import (
     SPLITS,
 )
 from heedful.checks.influence.rules import Ranking, mixed_answers
+from heedful.checks.influence.titration import titration_section
 from heedful.checks.spec import CONTROL_METHODS, SHARE, Evidence
 from heedful.core.records import NO_ESTIMATE, CheckResult, Estimate
 from heedful.results.document import Cell, Section, Table, format_estimate, note_texts
@@ -117,7 +118,10 @@ class _InfluenceSection:
         return Section(
             "influence-places",
             "Where attention stands between chance (0) and a ranking by influence itself (1)",
-            folded=(Section("influence-places-numbers", "The numbers", tables=(table,)),),
+            folded=(
+                Section("influence-places-numbers", "The numbers", tables=(table,)),
+                titration_section(),
+            ),
             figure_names=("influence_places",),
         )
 
