@@ -38,8 +38,8 @@ studies: $(VENV)/.dev
 # Is the verdict right, and are its intervals honest? A quarter of an hour on two cores
 SEED ?= 1
 calibration: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.calibration --seed $(SEED)
 	$(BIN)/python -m benchmarks.intervals
+	$(BIN)/python -m benchmarks.calibration --seed $(SEED)
 
 # Explanations by other libraries beside ours, on the planted kinds: make peers ARGS="--json"
 PEERS := .venv-peers

@@ -44,6 +44,12 @@ def lines(found: Sequence[CaseAnswers]) -> Iterator[str]:
     yield "| rule | figures |\n| --- | --- |"
     for rule, name in NAMES.items():
         yield f"| {name} | {describe_figures(found, rule)} |"
+    yield "\n## By architecture and length\n"
+    yield "| subjects, texts | figures of the verdict |\n| --- | --- |"
+    for label, part in (("", "architecture"), (" words", "length")):
+        for value in sorted({getattr(one, part) for one in found}):
+            some = [one for one in found if getattr(one, part) == value]
+            yield f"| {value}{label} | {describe_figures(some, 'heedful')} |"
     yield KINDS
     yield "| family | kind | truth | rule before | rule now |\n| --- | --- | --- | ---: | ---: |"
     for family, some in families.items():

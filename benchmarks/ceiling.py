@@ -8,13 +8,27 @@ and √(2 − (W½/W)²), from how the stakes of pairs shrink as orders are adde
 use. The true influence of words is normal, exponential, lognormal or sparse, and an order measures
 it with noise: normal, or in bursts (the word's change is m/q with probability q, else 0, as where a
 word matters after few sets only).
+
+Then the same with orders as they are drawn, on outputs of twelve words whose influence is known
+exactly: averages of words by their attention, words that act only together, words that each
+suffice. `top_word` of the true ranking stands beside it.
 """
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from heedful.checks.influence.orders import pair_agreement, pair_stakes, tied_ranks
+from heedful.checks.influence.orders import (
+    Influence,
+    additions_in_orders,
+    draw_orders,
+    every_set,
+    exact_influence,
+    pair_agreement,
+    pair_stakes,
+    remove_noise,
+    tied_ranks,
+)
 
 TEXTS, WORDS = 1500, 20
 ORDERS = (4, 8, 16, 32)
@@ -71,9 +85,61 @@ def lines() -> Iterator[str]:
             yield f"{noise:8}{name:24}{told}"
 
 
+GAME_WORDS, GAME_TEXTS = 12, 150
+SETS = every_set(GAME_WORDS)
+
+
+def averaged(draw: np.random.Generator) -> np.ndarray:
+    """p of every set where the output averages what words say by their attention."""
+    weights, said = draw.exponential(1.0, GAME_WORDS), draw.normal(0.0, 2.0, GAME_WORDS)
+    return 1 / (1 + np.exp(-(SETS @ (weights * said)) / (SETS @ weights)))
+
+
+def together(draw: np.random.Generator) -> np.ndarray:
+    """p of every set where three words act only together, and the others say a little."""
+    tail = SETS @ draw.exponential(0.05, GAME_WORDS)
+    return 1 / (1 + np.exp(1.5 - 4.0 * SETS[:, :3].all(1) - tail))
+
+
+def redundant(draw: np.random.Generator) -> np.ndarray:
+    """p of every set where each of three words suffices, and the others say a little."""
+    tail = SETS @ draw.exponential(0.05, GAME_WORDS)
+    return 1 / (1 + np.exp(1.5 - 4.0 * SETS[:, :3].any(1) - tail))
+
+
+def true_places(game: Draw, orders: int) -> tuple[float, float, float]:
+    """R, `order` and `top_word` of the true ranking, by orders as the check draws them."""
+    draw, sums, numbers = np.random.default_rng(0), np.zeros(7), 2 ** np.arange(GAME_WORDS)
+    for text in range(GAME_TEXTS):
+        p = game(draw)
+        true = tied_ranks(exact_influence(p, GAME_WORDS))
+        added = additions_in_orders(draw_orders(GAME_WORDS, orders, 0, f"{text}"))
+        found = Influence.of(added, p[added.sets @ numbers - 1], p[-1])
+        m, halves = found.whole, found.halves
+        sums[:2] += pair_agreement(true, m), pair_stakes(m)
+        sums[4] += m[true == true.max()].mean() - m.mean()
+        sums[5] += m.max() - m.mean()
+        for one, other in (halves, halves[::-1]):
+            sums[2:4] += pair_agreement(tied_ranks(one), other), pair_stakes(other)
+            sums[6] += (one.max() - one.mean()) / 2
+    half = sums[2] / sums[3]
+    ceiling = remove_noise(np.ones(1), np.array([sums[3] / 2 / sums[1]]))[0]
+    most = remove_noise(sums[5:6], sums[6:7])[0]
+    return 2 * half / (1 + half), sums[0] / sums[1] / ceiling, sums[4] / most
+
+
+def game_lines() -> Iterator[str]:
+    """The table of outputs that are known."""
+    yield "\norder and top_word of the true ranking by drawn orders, R in brackets"
+    for game in (averaged, together, redundant):
+        cells = (true_places(game, orders) for orders in ORDERS)
+        shown = "".join(f"   {order:5.2f} {top:4.2f} ({r:4.2f})" for r, order, top in cells)
+        yield f"{game.__name__:32}{shown}"
+
+
 def main() -> None:
-    """Print the table."""
-    for line in lines():
+    """Print the tables."""
+    for line in (*lines(), *game_lines()):
         print(line)
 
 

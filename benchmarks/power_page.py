@@ -6,6 +6,7 @@ python -m benchmarks.power_page > docs/power.md
 from collections.abc import Iterator
 
 from heedful.checks import checks
+from heedful.checks.influence.titration import titration_table
 from heedful.core.records import CLAIMS
 from heedful.pipeline.verdict.check_power import (
     ANY,
@@ -35,7 +36,14 @@ def main() -> None:
         print(f"\n## {title}\n")
         for line in _table(architecture):
             print(line)
-    print(CLOSING, end="")
+    print(CLOSING.format(titration="\n".join(_titration())), end="")
+
+
+def _titration() -> Iterator[str]:
+    table = titration_table()
+    yield f"| {' | '.join(map(str, table.head))} |"
+    yield f"| --- |{' --- |' * (len(table.head) - 1)}"
+    yield from (f"| {' | '.join(map(str, row))} |" for row in table.rows)
 
 
 def _table(architecture: str) -> Iterator[str]:
@@ -121,7 +129,7 @@ benchmarks.titration MODEL DATA` replaces attention by the ranking of an indepen
 influence, mixed with noise; reverses it; and lets a decoy put the least influential fifth of the
 words first. Answers and `order`:
 
-TITRATION
+{titration}
 
 Places fall with the dose on every model. The pure estimate is below 1, since it is as noisy as the
 yardstick itself.

@@ -1,12 +1,13 @@
 """Does the verdict follow known doses of the truth, on models for which no truth is planted?
 
-python -m benchmarks.titration MODEL DATA [--texts 60] [--split test] [--out FILE.json]
+python -m benchmarks.titration MODEL DATA [--texts 60] [--split test] [--record NAME]
 
 The attention under trial is replaced by the ranking of an independent estimate of influence (from
 other random orders) mixed with noise: 0, 25, 50, 75 and 100 % of noise. Besides, the estimate is
 reversed, and a decoy puts the fifth of the words with least influence first and leaves the others
-in order. Places must fall with the dose; the pure estimate must be found to rank words, pure noise
-and the reversed estimate must not. Exit 1 where they are not.
+in order. Every place must fall with the dose; the pure estimate must be found to rank words, pure
+noise and the reversed estimate must be refuted, and the decoy must not be supported. Exit 1 where
+it is not so. `--record` keeps the curve, under a name, in the table that ships with the check.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from heedful.checks.influence.orders import Amounts, tied_ranks
 from heedful.checks.influence.rules import Ranking
 from heedful.checks.registry import checks
 from heedful.checks.spec import Evidence
+from heedful.core.atomic_files import write_atomic
 from heedful.core.rng import generator
 from heedful.models.batch_context import BatchContext
 from heedful.pipeline.plan.plan import Plan
@@ -35,6 +37,7 @@ DOSES = (0.0, 0.25, 0.5, 0.75, 1.0)
 REVERSED, DECOY = "reversed", "decoy"
 OTHER_SEED = 1_000_003  # of the orders behind the independent estimate
 DECOY_SHARE = 0.2
+TITRATIONS = Path("src/heedful/checks/influence/titrations.json")
 
 
 def dose_name(dose: float) -> str:
@@ -131,10 +134,14 @@ def vars_of(estimate: object) -> tuple[float, float, float]:
 def failures(rows: list[Mapping[str, object]]) -> list[str]:
     """What is not as it must be."""
     by_name = {row["ranking"]: row for row in rows}
-    orders = [by_name[dose_name(dose)]["order"][0] for dose in DOSES]
     wrong = []
-    if sorted(orders, reverse=True) != orders:
-        wrong.append("order does not fall with the dose")
+    for place, found in by_name[dose_name(0.0)].items():
+        if isinstance(found, list):
+            values = [by_name[dose_name(dose)][place][0] for dose in DOSES]
+            if sorted(values, reverse=True) != values:
+                wrong.append(f"{place} does not fall with the dose")
+    if by_name[DECOY]["answer"] == "supported":
+        wrong.append("the decoy is supported")
     if by_name[dose_name(0.0)]["answer"] != "supported":
         wrong.append("the independent estimate is not supported")
     wrong += [
@@ -145,6 +152,15 @@ def failures(rows: list[Mapping[str, object]]) -> list[str]:
     return wrong
 
 
+def record(name: str, texts: int, rows: list[Mapping[str, object]]) -> None:
+    """Keep the order of every ranking of a model in the table that ships with the check."""
+    table = json.loads(TITRATIONS.read_text("utf-8")) if TITRATIONS.exists() else {}
+    curve = {str(row["ranking"]): [row["answer"], *row["order"]] for row in rows}
+    table[name] = {"texts": texts, "rankings": curve}
+    lines = (f"{json.dumps(one)}: {json.dumps(found)}" for one, found in table.items())
+    write_atomic(TITRATIONS, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
 def main() -> int:
     """Titrate one model; the exit code."""
     asked = argparse.ArgumentParser(description=__doc__)
@@ -152,7 +168,7 @@ def main() -> int:
     asked.add_argument("data")
     asked.add_argument("--split", default="test")
     asked.add_argument("--texts", type=int, default=60)
-    asked.add_argument("--out", type=Path)
+    asked.add_argument("--record", metavar="NAME", help="of the model, in the table that ships")
     given = asked.parse_args()
     torch.set_num_threads(1)
     checks.spec("influence")
@@ -169,10 +185,8 @@ def main() -> int:
         f"{given.model}: reliability {reliability}; "
         f"{'falls short: ' + '; '.join(wrong) if wrong else 'holds'}"
     )
-    if given.out:
-        found = {"model": given.model, "data": given.data, "texts": given.texts}
-        text = json.dumps({**found, "reliability": reliability, "rows": rows}, indent=1)
-        given.out.write_text(text, "utf-8")
+    if given.record:
+        record(given.record, given.texts, rows)
     return 1 if wrong else 0
 
 

@@ -79,7 +79,11 @@ class TextGroup:
 
 @runtime_checkable
 class Resampling(Protocol):
-    """How the texts of an audit are resampled; `clusters` has an id per text."""
+    """How the texts of an audit are resampled.
+
+    `clusters` has an id per text, of what is drawn together; `copies` an id of its content. Without
+    ids each text is one of its own.
+    """
 
     @property
     def resamples(self) -> int: ...
@@ -89,6 +93,8 @@ class Resampling(Protocol):
     def level(self) -> float: ...
     @property
     def clusters(self) -> NDArray[Any] | None: ...
+    @property
+    def copies(self) -> NDArray[Any] | None: ...
 
 
 @runtime_checkable

@@ -107,13 +107,21 @@ class Evidence:
         return self.settings[check][name]
 
 
+OpenFigure = tuple[Estimate, float]
+
+
 @dataclass(frozen=True)
 class VoteRule:
-    """A vote, the condition for it, and the sentence that explains it. NaN satisfies no rule."""
+    """A vote, the condition for it, and the sentence that explains it. NaN satisfies no rule.
+
+    `open_figures` are the figures that keep a vote undecided, each with its line: more texts would
+    settle them. Without it that is the figure of the vote.
+    """
 
     answer: Vote
     when: Callable[[Evidence], bool]
     why: Callable[[Evidence], str]
+    open_figures: Callable[[Evidence], tuple[OpenFigure, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -253,9 +261,19 @@ class CheckSpec:
 
 def apply_rules(rules: Sequence[VoteRule], evidence: Evidence) -> tuple[Vote, str]:
     """The answer and the sentence of the first rule that holds."""
-    rule = next(rule for rule in rules if rule.when(evidence))
+    rule = first_rule(rules, evidence)
     sentence = rule.why(evidence)
     return rule.answer, sentence[:1].upper() + sentence[1:]
+
+
+def first_rule(rules: Sequence[VoteRule], evidence: Evidence) -> VoteRule:
+    """The first rule that holds."""
+    return next(rule for rule in rules if rule.when(evidence))
+
+
+def none_open(_: Evidence) -> tuple[OpenFigure, ...]:
+    """The open figures of a vote that more texts would not settle."""
+    return ()
 
 
 def always(_: Evidence) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.checks.influence.names import INFLUENCE, NAME, PLACES, RANDOM
-from heedful.checks.influence.noise import remove_noise
+from heedful.checks.influence.orders import remove_noise
 from heedful.comparison.differences import (
     ResampledValue,
     ResamplingSettings,

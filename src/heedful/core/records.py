@@ -352,13 +352,15 @@ class TextCounts:
     """How many texts were audited, and how many of them are distinct.
 
     `seen_in_training` is None where the texts the model was trained on are not known, `clusters`
-    where none were named. `note` is a sentence about intervals that rest on too few.
+    where none were named. `not_judged` have too few words for a ranking of them to be judged.
+    `note` is a sentence about intervals that rest on too few.
     """
 
     audited: int
     distinct: int
     seen_in_training: int | None = None
     clusters: int | None = None
+    not_judged: int = 0
     note: str | None = None
 
 

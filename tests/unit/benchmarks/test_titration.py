@@ -24,6 +24,7 @@ def test_places_that_follow_the_doses_hold():
         ((0.9, 0.8, 0.6, 0.3, 0.0), ((dose_name(0.0), "undecided"),)),
         ((0.9, 0.8, 0.6, 0.3, 0.0), ((dose_name(1.0), "undecided"),)),
         ((0.9, 0.8, 0.6, 0.3, 0.0), ((REVERSED, "supported"),)),
+        ((0.9, 0.8, 0.6, 0.3, 0.0), ((DECOY, "supported"),)),
     ],
 )
 def test_places_that_do_not_follow_the_doses_fall_short(orders, answers):

@@ -57,7 +57,7 @@ def columns(found):
 def test_places_are_those_of_an_audit(method):
     made = columns(values())
     made.values[MeasureKey(NAME, "order_sum", "gradient")][:20] = np.nan
-    resampling = SimpleNamespace(resamples=50, seed=0, level=0.95, clusters=None)
+    resampling = SimpleNamespace(resamples=50, seed=0, level=0.95, clusters=None, copies=None)
     rows = estimate_influence(made, resampling, [], epsilon=0.05)
     own = place_columns(made, method)
     means = own[~np.isnan(own).any(1)].mean(0, keepdims=True)

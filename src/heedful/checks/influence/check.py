@@ -23,6 +23,7 @@ from heedful.checks.influence.names import (
     CROSS_FITTED,
     HALF,
     INFLUENCE,
+    LEAST_WORDS,
     MASKING,
     NEAR_FULL,
     RANDOM,
@@ -62,7 +63,6 @@ from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import HasMaskEmbedding, Subject
 from heedful.results.tables import MeasurementColumns
 
-LEAST_WORDS = 4  # shorter texts are counted, not judged
 PILOT_TEXTS = 40
 FEW_GONE = 4  # words: sets without so few are likely to be asked for by another ranking, too
 SECOND_READINGS = (MASKING, NEAR_FULL)
@@ -297,12 +297,17 @@ class InfluenceOfBatch:
     def influence(self) -> dict[int, Influence]:
         """The influence of the words; exact where a text has few."""
         found = dict(self.drawn_influence)
-        short = [row for row in self.judged if self.counts[row] <= MOST_ENUMERATED]
-        every = [(row, every_set(self.counts[row])) for row in short]
-        for (row, _), outputs in zip(every, self.run(self.deletion, every), strict=True):
+        for row, outputs in self.enumerated.items():
             exact = exact_influence(outputs.p, self.counts[row])
             found[row] = replace(found[row], whole=exact, exact=True)
         return found
+
+    @cached_property
+    def enumerated(self) -> dict[int, SetOutputs]:
+        """The outputs for every set of the words of short texts."""
+        short = [row for row in self.judged if self.counts[row] <= MOST_ENUMERATED]
+        asked = ((row, every_set(self.counts[row])) for row in short)
+        return dict(zip(short, self.run(self.deletion, asked), strict=True))
 
     def second_influence(self, reading: str) -> dict[int, Influence]:
         """The influence by another reading, on the rows of the costly ones."""
@@ -446,16 +451,15 @@ class InfluenceOfBatch:
         return float(np.abs(self.whole[row] - p).mean())
 
     def _put_random_sets(self, values: "_Columns") -> None:
-        """The same without random words: the drawn orders hold such sets already."""
+        """The same without random words: all sets of a size, or those of the drawn orders."""
         changes, flips = {}, {}
-        for row, outputs in self.prefixes.items():
-            words = self.counts[row]
-            p, flipped = (
-                one.reshape(-1, words - 1) for one in (outputs.p, outputs.flipped.astype(float))
-            )
-            left = [words - share_size(words, share) - 1 for share in TOP_SHARES]
-            changes[row] = self._mean_change(row, p[:, left])
-            flips[row] = float(flipped[:, left[FLIP_PLACE]].mean())
+        for row, drawn in self.prefixes.items():
+            outputs, words = self.enumerated.get(row, drawn), self.counts[row]
+            sets = every_set(words) if row in self.enumerated else self.orders(row).sets
+            sizes = sets.sum(1)
+            alike = [sizes == words - share_size(words, share) for share in TOP_SHARES]
+            changes[row] = float(np.mean([self._mean_change(row, outputs.p[own]) for own in alike]))
+            flips[row] = float(outputs.flipped[alike[FLIP_PLACE]].mean())
         values.put("change_top", changes, RANDOM)
         values.put("flip_top", flips, RANDOM)
 

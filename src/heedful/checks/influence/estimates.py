@@ -22,7 +22,6 @@ place is a ratio of sums that is recomputed, ceiling included, in every resample
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -36,6 +35,7 @@ from heedful.checks.influence.names import (
     INFLUENCE,
     MASKING,
     MEAN,
+    MIN_CLUSTERS,
     MIN_STRATUM,
     NAME,
     NEAR_FULL,
@@ -43,9 +43,11 @@ from heedful.checks.influence.names import (
     SHARE_EPSILONS,
     SHUFFLED,
 )
-from heedful.checks.influence.noise import remove_noise
+from heedful.checks.influence.orders import remove_noise
 from heedful.checks.spec import HALFWAY
 from heedful.core.records import Estimate, EstimateRow
+from heedful.numerics.stats.bootstrap import estimate_means
+from heedful.numerics.stats.clusters import count_clusters
 from heedful.numerics.stats.resampled_sums import ResampledSums, interval_of, resample_sums
 from heedful.results.tables import MeasurementColumns, TextValues
 
@@ -113,6 +115,11 @@ class Reader:
     def mean(self, values: TextValues, texts: TextMask) -> Statistic:
         """The mean of the values that some texts have."""
         return self.ratio(values, np.where(np.isnan(values), 0.0, 1.0), texts)
+
+    def evaluate(self, statistic: Statistic) -> float:
+        """The value of a statistic over all texts, without an interval."""
+        sums = np.array([np.nansum(column) for column in self.table.columns])
+        return float(statistic(sums[None])[0])
 
 
 def divide(above: Draws, below: Draws) -> Draws:
@@ -190,7 +197,7 @@ class Ceiling:
 
     def __call__(self, weight: TextValues) -> Statistic:
         """The ceiling where texts have a weight: that of their stakes, or 1."""
-        drawn = self._drawn()
+        drawn = self.drawn()
         share = self.reader.ratio(np.where(self.exact, weight, 0.0), weight, self.texts)
 
         def ceiling(sums: Sums) -> Draws:
@@ -199,7 +206,7 @@ class Ceiling:
 
         return ceiling
 
-    def _drawn(self) -> Statistic:
+    def drawn(self) -> Statistic:
         """√(2 − (W½/W)²) of the texts that were not enumerated."""
         halves = (self._read("half_weight", "1") + self._read("half_weight", "2")) / 2
         texts = self.texts & ~self.exact
@@ -249,6 +256,14 @@ class Places:
             self.reader.mean(one, self.texts) for one in (own, own**2, chance)
         )
         return lambda sums: divide(second(sums) - first(sums) ** 2, expected(sums))
+
+    def below_half(self) -> TextValues:
+        """Whether the order of each text lies below ½, under the mean ceiling of all texts."""
+        ceiling = Ceiling(self.reader, self.texts, over_texts=True)
+        own = per_text(self.reader.values("order_sum", self.method), ceiling.stakes)
+        drawn = self.reader.evaluate(ceiling.drawn())
+        below = own < HALFWAY * np.where(ceiling.exact, 1.0, drawn)
+        return np.where(self.texts & ~np.isnan(own), below, np.nan)
 
     def top_set(self) -> Statistic:
         """`top_set`."""
@@ -326,7 +341,7 @@ def estimate_influence(
     everywhere = TextStratum(reader.values("order_weight") >= 0)
     if not everywhere.texts.any():
         return ()
-    rows = [*_whole_rows(reader, everywhere.texts, epsilon)]
+    rows = [*_whole_rows(reader, everywhere.texts)]
     for group in groups:
         part = TextStratum(group.texts, predicted=group.predicted, slice=group.slice)
         rows += _described_rows(reader, part, everywhere.texts)
@@ -341,6 +356,7 @@ def estimate_influence(
         seed=resampling.seed,
     )
     found = [_estimated(row, sums, resampling.level) for row in rows]
+    found += _share_rows(reader, everywhere.texts, resampling, epsilon)
     return (*found, *(row for one in tests for row in one.rows(sums, resampling.level)))
 
 
@@ -364,7 +380,7 @@ def methods_of(columns: MeasurementColumns) -> list[str]:
     return sorted(found, key=lambda name: name != "attention")
 
 
-def _whole_rows(reader: Reader, texts: TextMask, epsilon: float) -> Iterator[_Row]:
+def _whole_rows(reader: Reader, texts: TextMask) -> Iterator[_Row]:
     for method in methods_of(reader.columns):
         known = texts & ~np.isnan(reader.values("order_sum", method))
         yield from _place_rows(reader, known, method)
@@ -380,12 +396,28 @@ def _whole_rows(reader: Reader, texts: TextMask, epsilon: float) -> Iterator[_Ro
             yield _Row("order", places.order(reading), known, "attention", reading)
             reliability = Ceiling(reader, known, reading).reliability()
             yield _Row("reliability", reliability, known, None, reading)
+
+
+def _share_rows(
+    reader: Reader, texts: TextMask, resampling: Resampling, epsilon: float
+) -> Iterator[EstimateRow]:
+    """Shares of the texts: in which attention has no effect, or does not rank words."""
     leverage = reader.values("leverage_words")
-    known = ~np.isnan(leverage)
     for line in sorted({*SHARE_EPSILONS, epsilon}):
-        if known.any():
-            below = np.where(known, leverage < line, np.nan)
-            yield _Row("share_below", reader.mean(below, known), known, None, f"{line:g}")
+        below = np.where(np.isnan(leverage), np.nan, leverage < line)
+        if (found := estimate_share(below, resampling)).n:
+            yield EstimateRow("share_below", found, setting=f"{line:g}")
+    found = estimate_share(Places(reader, texts).below_half(), resampling)
+    yield EstimateRow("share_not_ranked", found)
+
+
+def estimate_share(values: TextValues, resampling: Resampling) -> Estimate:
+    """The share of the texts with the value 1, of those with a value, with Wilson's interval."""
+    how = {"resamples": resampling.resamples, "seed": resampling.seed}
+    found = estimate_means(
+        {"": values}, resampling.clusters, **how, level=resampling.level, shares=("",)
+    )
+    return found[""]
 
 
 def _gain(reader: Reader, texts: TextMask, method: str) -> Statistic:
@@ -451,7 +483,7 @@ def tested_strata(columns: MeasurementColumns, epsilon: float) -> Iterator[TextS
     """The parts of the texts in which attention may rank words differently.
 
     By class, by length and by confidence (halves at the median), and by whether other weights on
-    the most influential words change the output. A split with a single part is none.
+    the words change the output. A split with a single part is none.
     """
     reader = Reader(columns, SummedColumns())
     judged = reader.values("order_weight") >= 0
@@ -540,9 +572,14 @@ class _Test:
 def _tests(
     reader: Reader, stratum: TextStratum, resampling: Resampling, epsilon: float
 ) -> Iterator[_Test]:
-    """The tests of a stratum of enough distinct texts: of `order`, and of both leverages."""
+    """The tests of a stratum of enough distinct texts: of `order`, and of both leverages.
+
+    Where texts are drawn by cluster, enough clusters must be in the stratum, too.
+    """
     texts = stratum.texts
-    if count_distinct(resampling.clusters, texts) < MIN_STRATUM:
+    if count_clusters(resampling.copies, texts) < MIN_STRATUM:
+        return
+    if count_clusters(resampling.clusters, texts) < MIN_CLUSTERS:
         return
     reliability, order = Ceiling(reader, texts).reliability(), Places(reader, texts).order()
     yield _Test("order", order, order, HALFWAY, stratum, reliability)
@@ -551,8 +588,3 @@ def _tests(
     if stratum.split != "leverage" and known.any():  # leverage defines those strata
         least, most = (reader.mean(one, known) for one in (top, words))
         yield _Test("leverage_top", least, most, epsilon, stratum)
-
-
-def count_distinct(clusters: NDArray[Any] | None, texts: TextMask) -> int:
-    """The number of distinct texts among some texts."""
-    return int(texts.sum()) if clusters is None else len(np.unique(clusters[texts]))

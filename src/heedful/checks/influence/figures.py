@@ -58,13 +58,13 @@ def place_of(
 
 
 def _places(records: "RunRecords") -> FigureData:
-    """Attention, and the two controls, on the scale from chance to the best ranking."""
+    """Attention and the two controls between chance and a ranking by influence itself."""
     rows = [*_place_rows(records.verdict.checks[NAME])]
     return FigureData(
         "influence_places",
         "intervals",
         "Places of attention and of the controls",
-        "0 is chance, 1 the best ranking, the line the middle between them. Influence estimated "
+        "0 is chance, 1 a ranking by influence itself, the line the middle. Influence estimated "
         "from half of the orders must come out above the middle, shuffled attention must not. "
         f"Bars are {100 * records.level:g} % intervals.",
         x="place",

@@ -12,3 +12,5 @@ KIN = ("leave_one_out", "occlusion", "lime", "kernel_shap", "shapley")
 """Methods that erase words themselves, as the yardstick does; a test holds them to the registry."""
 SPLITS = ("class", "length", "confidence", "leverage")
 MIN_STRATUM = 30  # distinct texts of a stratum that is tested
+MIN_CLUSTERS = 10  # documents, say, of a stratum that is tested
+LEAST_WORDS = 4  # shorter texts are counted, not judged

@@ -8,8 +8,8 @@ where p(S) is the probability of the class predicted on the whole text, given on
 is 0 exactly where a word never matters. Words that each suffice share it, and words that act only
 together have it. p(S) has no noise, so m is unbiased. The empty text is left out.
 
-Orders come in pairs, each followed by its reverse; halves of the orders hold whole pairs. The draws
-are keyed by the seed and the words of the text.
+Orders come in pairs that nearly reverse each other; halves of the orders hold whole pairs. The
+draws are keyed by the seed and the words of the text.
 """
 
 from dataclasses import dataclass
@@ -31,6 +31,7 @@ COVERAGES = 2  # how often the near-full reading adds each word
 Sets = Bool[np.ndarray, "S I"]
 Order = Int64[np.ndarray, "I"]
 Amounts = Float64[np.ndarray, "I"]
+Draws = Float64[np.ndarray, "R"]
 
 
 WHOLE = -1  # the number of the whole text among sets of words
@@ -68,16 +69,30 @@ class Additions:
 
 
 def draw_orders(words: int, orders: int, seed: int, text: str) -> Int64[np.ndarray, "K I"]:
-    """Random orders of the words of a text, each followed by its reverse.
+    """Random orders of the words of a text, in pairs that nearly reverse each other.
 
-    The first orders do not depend on their number.
+    A word that comes first in an order has no change there, since the empty text is left out. In
+    the mere reverse of that order it would come last, so that the change of the whole text would
+    count too often. So the first word of each order of a pair is put at a random place of the
+    other, which keeps m unbiased. The first orders do not depend on their number.
 
-    >>> draw_orders(3, 2, 0, "a fine film").tolist()
-    [[2, 1, 0], [0, 1, 2]]
+    >>> draw_orders(4, 2, 0, "a fine film indeed").tolist()
+    [[3, 0, 2, 1], [0, 2, 3, 1]]
     """
     draw = generator(seed, f"orders of influence {text}")
-    drawn = [draw.permutation(words) for _ in range(orders // 2)]
-    return np.array([one for order in drawn for one in (order, order[::-1])])
+    drawn = [_nearly_reversed(draw.permutation(words), draw) for _ in range(orders // 2)]
+    return np.array([one for pair in drawn for one in pair])
+
+
+def _nearly_reversed(order: Order, draw: np.random.Generator) -> tuple[Order, Order]:
+    """An order, and its reverse with the first word of each at a random place of the other."""
+    other = order[::-1].copy()
+    last, place = len(order) - 1, int(draw.integers(1, len(order)))
+    other[[last, place]] = other[[place, last]]
+    first = int(draw.integers(last))
+    first += first >= place  # anywhere but where the first word has been put
+    other[[0, first]] = other[[first, 0]]
+    return order, other
 
 
 def additions_in_orders(orders: Int64[np.ndarray, "K I"]) -> Additions:
@@ -237,3 +252,19 @@ def top_set(ranks: Amounts, size: int, ties: Amounts) -> NDArray[np.bool_]:
     chosen = np.zeros(len(ranks), dtype=bool)
     chosen[np.lexsort((ties, -ranks))[:size]] = True
     return chosen
+
+
+def remove_noise(drawn: Draws, half: Draws) -> Draws:
+    """√(2 D² − H²): a sum without noise, from all orders (D) and from half of them (H).
+
+    For normal m and noise D² = c (τ² + σ²) and H² = c (τ² + 2σ²), whether the sum is of |m_i − m_j|
+    over pairs or of the largest m above the mean, so that what is left is c τ². 0 where nothing
+    was drawn; NaN where the sums are noise.
+
+    >>> remove_noise(np.array([1.0, 1.0, 0.0]), np.array([1.0, 1.1, 0.0])).round(3)
+    array([1.   , 0.889, 0.   ])
+    """
+    left = 2 * drawn**2 - half**2
+    with np.errstate(invalid="ignore"):
+        found: Draws = np.where(drawn > 0, np.sqrt(np.where(left > 0, left, np.nan)), 0.0)
+    return found

@@ -101,6 +101,7 @@ class _PilotResampling:
     seed: int = 0
     level: float = 0.95
     clusters: NDArray[Any] | None = None
+    copies: NDArray[Any] | None = None
 
 
 PLAIN = ("reliability", "top_set_gap")

@@ -4,16 +4,18 @@
 `order`, pooled and as a mean over texts, `top_set` and `top_word`. It is refuted where `order` and
 one of the others are certainly below, and none is above. Everything else is undecided, with the
 reason: no reliable yardstick, a control that fails, texts that answer differently (parts of them,
-or more than a random ranking would), a second reading that says the opposite, or an interval that
-contains the middle.
+or some above the middle and some below, more than a random ranking would), a second reading that
+says the opposite, or an interval that contains the middle.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isnan
 
 from heedful.checks.influence.names import (
     CROSS_FITTED,
     HALF,
+    LEAST_WORDS,
     MASKING,
     MEAN,
     NAME,
@@ -21,13 +23,13 @@ from heedful.checks.influence.names import (
     RELIABLE,
     SHUFFLED,
 )
-from heedful.checks.spec import Evidence, VoteRule, always, not_run
+from heedful.checks.spec import Evidence, OpenFigure, VoteRule, always, none_open, not_run
 from heedful.core.records import Estimate
 from heedful.numerics.stats.multiple_testing import holm_adjusted
 
 FEW, MOST = 0.1, 0.9  # share of texts without effect of attention between which texts are mixed
 ALPHA = 0.05  # of all tests of strata together
-SCALE = "on the scale from chance (0) to the best ranking (1)"
+SCALE = "on the scale from chance (0) to a ranking by influence itself (1)"
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Ranking:
 
     @property
     def top_set_abstains(self) -> bool:
-        """Whether the top words by influence change the output no more than random words."""
+        """Whether the top words by influence do not certainly change the output beyond chance."""
         return not find(self.evidence, "top_set_gap").low > 0
 
     @property
@@ -116,17 +118,24 @@ class Ranking:
         parts = (self.order, self.mean_order, self.top_set, self.top_word)
         return "; ".join(str(one) for one in parts if one.estimate.n)
 
+    def open_figures(self) -> tuple[OpenFigure, ...]:
+        """The places whose intervals contain the middle."""
+        middle = self.evidence.halfway
+        parts = (self.order, self.mean_order, self.top_set, self.top_word)
+        found = (one.estimate for one in parts if one.estimate.n)
+        return tuple((one, middle) for one in found if one.low <= middle <= one.high)
+
     def open_clauses(self) -> str:
         """Which places keep the answer open."""
         middle, parts = self.evidence.halfway, []
         for one in (self.order, self.mean_order, self.top_set, self.top_word):
-            if one is not None and not one.estimate.low > middle:
+            if not one.estimate.low > middle:
                 side = "below" if one.estimate.high < middle else "not certainly on one side of"
                 parts.append(f"{one} is {side} the middle")
         if self.top_set_abstains:
             parts.append(
-                "the words of most influence, taken together, change the output no more than "
-                "random words, so the top words cannot be compared"
+                "the words of most influence, taken together, do not certainly change the output "
+                "more than random words, so the top words cannot be compared"
             )
         return "; ".join(parts)
 
@@ -231,8 +240,26 @@ def _ranks_nothing(e: Evidence) -> bool:
     return own.value == own.low == own.high == 0.0
 
 
+def _texts_differ(e: Evidence) -> bool:
+    """Whether attention ranks words in some texts and not in others, beyond chance."""
+    share = find(e, "share_not_ranked")
+    return find(e, "dispersion").low > 1 and share.low > FEW and share.high < MOST
+
+
 RANKS_RULES = (
     not_run(NAME),
+    VoteRule(
+        "undecided",
+        lambda e: not find(e, "reliability").n,
+        lambda _: f"No text has at least {LEAST_WORDS} words, so there is nothing to rank.",
+        none_open,
+    ),
+    VoteRule(
+        "undecided",
+        lambda e: isnan(find(e, "reliability").value),
+        lambda _: "Removing words never changes the output, so there is nothing to rank.",
+        none_open,
+    ),
     VoteRule(
         "undecided",
         _unreliable,
@@ -241,30 +268,36 @@ RANKS_RULES = (
             f"agree enough on their influence (reliability {find(e, 'reliability')}, at least "
             f"{RELIABLE:g} is needed)."
         ),
+        none_open,
     ),
     VoteRule(
         "undecided",
         lambda e: bool(_failed_control(e)),
         lambda e: f"There is no yardstick: {_failed_control(e)}.",
+        none_open,
     ),
     VoteRule(
         "undecided",
         lambda e: _one_mixture(e, "order") is not None,
         lambda e: f"Attention answers differently: that it ranks words {_one_mixture(e, 'order')}.",
+        none_open,
     ),
     VoteRule(
         "undecided",
-        lambda e: (Ranking(e).supported or Ranking(e).refuted) and find(e, "dispersion").low > 1,
+        _texts_differ,
         lambda e: (
-            "Texts answer differently, and no split that was tried says which: order differs "
-            f"between texts {find(e, 'dispersion')} times as much as that of a random ranking "
-            f"would; over all texts {Ranking(e).order}."
+            "Texts answer differently, and no split that was tried says which: order is below the "
+            f"middle in {_percent(find(e, 'share_not_ranked'))} of the texts, and differs between "
+            f"texts {find(e, 'dispersion')} times as much as that of a random ranking would; over "
+            f"all texts {Ranking(e).order}."
         ),
+        none_open,
     ),
     VoteRule(
         "undecided",
         lambda e: (Ranking(e).supported or Ranking(e).refuted) and bool(_conflict(e)),
         lambda e: f"Two readings disagree: {Ranking(e).order}, but {_conflict(e)}.",
+        none_open,
     ),
     VoteRule(
         "supports",
@@ -288,6 +321,7 @@ RANKS_RULES = (
         "undecided",
         always,
         lambda e: f"The places do not decide, {SCALE}: {Ranking(e).open_clauses()}.",
+        lambda e: Ranking(e).open_figures(),
     ),
 )
 
@@ -307,9 +341,14 @@ def _mixed_use(e: Evidence) -> str:
     if mixture is not None:
         return f"Texts answer differently: that attention is used {mixture}."
     return (
-        f"In {share.value:.0%} [{share.low:.0%}, {share.high:.0%}] of the texts no other weights "
-        f"on the words change the output by {e.epsilon:g}, in the others some do."
+        f"In {_percent(share)} of the texts no other weights on the words change the output by "
+        f"{e.epsilon:g}, in the others some do."
     )
+
+
+def _percent(share: Estimate) -> str:
+    ends = f"{100 * share.low:.0f}, {100 * share.high:.0f}"
+    return f"{100 * share.value:.0f} % [{ends}]"
 
 
 def _moving(e: Evidence) -> str:
@@ -330,6 +369,7 @@ USED_RULES = (
             or _one_mixture(e, "leverage_top") is not None
         ),
         _mixed_use,
+        none_open,
     ),
     VoteRule(
         "supports",
@@ -345,5 +385,10 @@ USED_RULES = (
         "undecided",
         always,
         lambda e: f"{_moving(e)}; {e.epsilon:g} counts as the same output, which does not decide.",
+        lambda e: tuple(
+            (one, e.epsilon)
+            for one in (leverage(e), leverage_words(e))
+            if one.low <= e.epsilon <= one.high
+        ),
     ),
 )

@@ -19,6 +19,7 @@ from heedful.checks.influence.names import (
     SPLITS,
 )
 from heedful.checks.influence.rules import Ranking, mixed_answers
+from heedful.checks.influence.titration import titration_section
 from heedful.checks.spec import CONTROL_METHODS, SHARE, Evidence
 from heedful.core.records import NO_ESTIMATE, CheckResult, Estimate
 from heedful.results.document import Cell, Section, Table, format_estimate, note_texts
@@ -116,8 +117,11 @@ class _InfluenceSection:
         table = Table(("place", *heads), shown)
         return Section(
             "influence-places",
-            "Where attention stands between chance (0) and the best ranking (1)",
-            folded=(Section("influence-places-numbers", "The numbers", tables=(table,)),),
+            "Where attention stands between chance (0) and a ranking by influence itself (1)",
+            folded=(
+                Section("influence-places-numbers", "The numbers", tables=(table,)),
+                titration_section(),
+            ),
             figure_names=("influence_places",),
         )
 
@@ -219,7 +223,7 @@ class _InfluenceSection:
         found = {name: self.result.by_method(name).get(method, NO_ESTIMATE) for name in COLUMNS}
         n = found["order"].n
         audited = "under audit" if method == "attention" else ""
-        above = Ranking(self.evidence, method).certainly_above
+        above = Ranking(self.evidence, method).supported
         return (
             Cell(sanitise_text(method), answer=audited, strong=method == "attention"),
             *(
@@ -315,7 +319,7 @@ class _InfluenceSection:
             low, high = f"{below.low:.0%}".rstrip("%"), f"{below.high:.0%}".rstrip("%")
             yield (
                 f"In {100 * below.value:.0f} % [{low}, {high}] of the texts, moving attention "
-                f"among the most influential words changes the output by less than {e.epsilon:g}."
+                f"among the words changes the output by less than {e.epsilon:g}."
             )
 
     def _stratum_rows(self) -> Iterator[Row]:
@@ -331,7 +335,7 @@ class _InfluenceSection:
     def _stratum_row(self, name: str) -> Iterator[str | Cell]:
         share = self.result.of("share", slice=name)
         order = self.result.of("order", method="attention", slice=name)
-        leverage = self.result.of("leverage_top", slice=name)
+        leverage = self.result.of("leverage_words", slice=name)
         yield sanitise_text(name.partition(": ")[2])
         yield f"{100 * share.value:.0f} %"
         yield Cell(estimate=order, span=SHARE)

@@ -85,6 +85,12 @@ SPEC = CheckSpec(
             by=("setting",),
         ),
         Measure(
+            "share_not_ranked",
+            "texts in which the order of all words is below ½",
+            "down",
+            kind="share",
+        ),
+        Measure(
             "top_set_gap",
             "change of the output without the most influential words, beyond random words",
             role="reference",

@@ -13,6 +13,7 @@ from heedful.checks.influence.estimates import (
     Statistic,
     SummedColumns,
     TextMask,
+    estimate_share,
     methods_of,
 )
 from heedful.checks.influence.names import BEST_SET, RANDOM
@@ -57,13 +58,13 @@ class InfluenceSummary:
         read = self.reader.values
         attention, random = read("flip_top", ATTENTION), read("flip_top", RANDOM)
         best_set = read("flip_top", None, BEST_SET)
-        best, own = self._best_flipping(), self._mean(attention)
-        reported = own if best == ATTENTION else self._mean(self._reported(best)) if best else None
+        best, own = self._best_flipping(), self._share(attention)
+        reported = own if best == ATTENTION else self._share(self._reported(best)) if best else None
         return Flips(
             own,
             self._mean(random),
             self._mean(attention - random),
-            self._mean(best_set),
+            self._share(best_set),
             None if best is None or reported is None else MethodEstimate(best, reported),
         )
 
@@ -84,7 +85,7 @@ class InfluenceSummary:
 
     def better_method(self) -> BetterMethod | None:
         """The method that ranks words better than attention, if there is one."""
-        chosen = {name: self._value(self._order(name, 0)) for name in self._candidates()}
+        chosen = {name: self.reader.evaluate(self._order(name, 0)) for name in self._candidates()}
         best = max(chosen, key=lambda name: chosen[name], default=None)
         if best is None:
             return None
@@ -118,9 +119,8 @@ class InfluenceSummary:
         known = self.judged & ~np.isnan(values)
         return self._estimate(self.reader.mean(values, known), int(known.sum()))
 
-    def _value(self, statistic: Statistic) -> float:
-        sums = np.array([np.nansum(column) for column in self.reader.table.columns])
-        return float(statistic(sums[None])[0])
+    def _share(self, values: TextValues) -> Estimate:
+        return estimate_share(np.where(self.judged, values, np.nan), self.resampling)
 
     def _estimate(self, statistic: Statistic, n: int) -> Estimate:
         sums = resample_sums(

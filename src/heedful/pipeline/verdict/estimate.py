@@ -37,6 +37,7 @@ from heedful.numerics.stats.crossed_bootstrap import (
 )
 from heedful.pipeline.plan.plan import Plan
 from heedful.results.tables import MeasurementColumns, SeedTable, TextValues
+from heedful.results.text_ids import TextIds
 
 Columns = Mapping[MeasureKey, TextValues]
 Estimates = dict[MeasureKey, Estimate]
@@ -50,22 +51,28 @@ NAN = float("nan")
 class Bootstrap:
     """How intervals are made: the number of resamples, their seed, and the level.
 
-    Texts with one id in `clusters` are drawn together; without ids each is drawn on its own.
+    Texts with one id in `clusters` are drawn together; without ids each is drawn on its own. Those
+    with one id in `copies` have the same content.
     """
 
     resamples: int
     seed: int
     level: float
     clusters: NDArray[Any] | None = None
+    copies: NDArray[Any] | None = None
 
     @classmethod
-    def of(cls, plan: Plan, clusters: NDArray[Any] | None = None) -> "Bootstrap":
+    def of(cls, plan: Plan, ids: TextIds | None = None) -> "Bootstrap":
         """The bootstrap of a plan."""
-        return cls(plan.resamples, plan.seed, plan.level, clusters)
+        together = (None, None) if ids is None else (ids.drawn_together, ids.content)
+        return cls(plan.resamples, plan.seed, plan.level, *together)
 
     def on(self, texts: TextMask) -> "Bootstrap":
         """The bootstrap of some of the texts."""
-        return self if self.clusters is None else replace(self, clusters=self.clusters[texts])
+        clusters, copies = (
+            None if ids is None else ids[texts] for ids in (self.clusters, self.copies)
+        )
+        return replace(self, clusters=clusters, copies=copies)
 
     def count(self, known: TextMask) -> int:
         """The number of clusters that some of its texts are in."""

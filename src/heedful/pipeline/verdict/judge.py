@@ -8,7 +8,15 @@ from typing import Any
 from heedful.checks.influence.names import NAME as INFLUENCE
 from heedful.checks.influence.names import PLACES
 from heedful.checks.registry import checks
-from heedful.checks.spec import CheckSpec, ClaimVote, Evidence, VoteRule, always, apply_rules
+from heedful.checks.spec import (
+    CheckSpec,
+    ClaimVote,
+    Evidence,
+    VoteRule,
+    always,
+    apply_rules,
+    first_rule,
+)
 from heedful.core.records import (
     CLAIMS,
     Answer,
@@ -197,8 +205,13 @@ def _texts_to_decide(votes: Sequence[WeightedVote], evidence: Evidence) -> int |
     undecided = [one for one in votes if one.answer not in VOTE_SIGNS]
     if not undecided:
         return None
-    first = max(undecided, key=lambda one: one.weight).vote
-    return texts_needed(first.figure(evidence), first.line(evidence)) or None
+    vote = max(undecided, key=lambda one: one.weight).vote
+    open_figures = first_rule(vote.rules, evidence).open_figures
+    figures = (
+        open_figures(evidence) if open_figures else ((vote.figure(evidence), vote.line(evidence)),)
+    )
+    needed = [texts_needed(*one) for one in figures]
+    return None if None in needed else max(filter(None, needed), default=None)
 
 
 def texts_needed(found: Estimate, line: float) -> int | None:

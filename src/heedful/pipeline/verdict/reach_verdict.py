@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from heedful.checks.influence.names import LEAST_WORDS
 from heedful.checks.influence.names import NAME as INFLUENCE
 from heedful.checks.influence.summary import InfluenceSummary
 from heedful.core.records import MeasureKey, MissingMeasure, ModelScore, TextCounts, Verdict
@@ -37,8 +38,7 @@ def reach_verdict(
         where: What kind of subject is audited, on what texts.
         ids: Which texts are copies, and which are drawn together. Without, each is drawn alone.
     """
-    bootstrap = Bootstrap.of(plan, None if ids is None else ids.drawn_together)
-    powers = powers_for(where)
+    bootstrap, powers = Bootstrap.of(plan, ids), powers_for(where)
     evidence = estimate_all(
         plan, columns, missing=missing, labels=labels, lengths=lengths, bootstrap=bootstrap
     )
@@ -51,7 +51,9 @@ def reach_verdict(
         verdict,
         multiverse=others,
         score=score_model(columns, bootstrap),
-        texts=count_texts(len(columns.instances), ids),
+        texts=replace(
+            count_texts(len(columns.instances), ids), not_judged=count_not_judged(columns)
+        ),
     )
 
 
@@ -70,6 +72,12 @@ def count_texts(audited: int, ids: TextIds | None) -> TextCounts:
             f"{FEW_UNITS} are needed to see how others would vary."
         )
     return TextCounts(audited, ids.distinct, clusters=ids.clusters, note=note)
+
+
+def count_not_judged(columns: MeasurementColumns) -> int:
+    """How many texts have fewer words than a ranking of them is judged by."""
+    items = columns.column(INFLUENCE, "items")
+    return int((items < LEAST_WORDS).sum())
 
 
 def score_model(columns: MeasurementColumns, bootstrap: Bootstrap) -> ModelScore | None:

@@ -25,7 +25,7 @@ REFUTED = {
 }
 HOLDS = "It ranks words by their influence, and the output depends on it."
 SCOPE = "About which words matter when removed, not which side they take"
-SCALE = "Place of attention: 0 is chance, 1 the best ranking"
+SCALE = "Place of attention: 0 is chance, 1 influence itself"
 PLACE_LABELS = {
     "order": "order of all words",
     "top_set": "top words together",
@@ -53,7 +53,7 @@ class VerdictCard:
         answer: The answer.
         chance: That the model is at chance; empty where it is not. It comes before all else.
         headline: The answer in one sentence.
-        places: Attention's places between chance (0) and the best ranking (1); empty in older runs.
+        places: Attention's places between chance (0) and a ranking by influence (1), if there.
         reliability: The reliability of the influence of words, which the places rest on.
         degree: The degree of older runs, which have no places.
         flips: In which share of the texts the prediction changes without a fifth of the words.
@@ -106,7 +106,7 @@ def build_verdict_card(verdict: Verdict, manifest: Mapping[str, Any]) -> Verdict
         places=tuple(
             NamedEstimate(label, verdict.places[name])
             for name, label in PLACE_LABELS.items()
-            if name in verdict.places
+            if name in verdict.places and not isnan(verdict.places[name].value)
         ),
         reliability=reliability if reliability and reliability.n else None,
         degree=_older_degree(verdict.degree),
@@ -214,9 +214,10 @@ def _published(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def describe_instead(verdict: Verdict) -> str:
     """The method that ranks words certainly better than attention, or that there is none."""
-    if verdict.instead is None:
-        return NO_BETTER if verdict.places else ""
-    return str(verdict.instead)
+    if verdict.instead is not None:
+        return str(verdict.instead)
+    tried = [result.by_method("order") for result in verdict.checks.values()]
+    return NO_BETTER if verdict.places and any(set(one) - {"attention"} for one in tried) else ""
 
 
 def command_for(verdict: Verdict, manifest: Mapping[str, Any]) -> str:
@@ -249,6 +250,8 @@ def describe_texts(verdict: Verdict, manifest: Mapping[str, Any]) -> str:
     lost = tuple(_left_out(manifest))
     if counts is None:
         return f"{', '.join((origin, *lost))}."
+    if counts.not_judged:
+        lost += (f"{counts.not_judged} of too few words to judge their ranking",)
     same = counts.distinct == counts.audited
     distinct = "all distinct" if same else f"{counts.distinct} of them distinct"
     return " ".join(filter(None, (f"{', '.join((origin, distinct, *lost))}.", _seen(verdict))))

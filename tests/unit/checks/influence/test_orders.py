@@ -66,12 +66,43 @@ def test_drawn_orders_approach_the_enumeration():
 
 def test_halves_hold_whole_pairs_and_average_to_the_whole():
     orders = draw_orders(5, 8, 1, "text")
-    assert (orders[0::2] == orders[1::2, ::-1]).all()
     drawn = drawn_influence(orders)
     counts = [np.bincount(orders[half::4, 1:].ravel(), minlength=5) for half in range(4)]
     first, second = counts[0] + counts[1], counts[2] + counts[3]
     mean = (drawn.halves[0] * first + drawn.halves[1] * second) / (first + second)
     assert np.allclose(mean, drawn.whole)
+
+
+def test_pairs_nearly_reverse_each_other_and_no_word_comes_first_in_both():
+    pairs = draw_orders(9, 2000, 1, "text").reshape(-1, 2, 9)
+    assert (np.sort(pairs) == np.arange(9)).all()
+    assert (pairs[:, 0, 0] != pairs[:, 1, 0]).all()
+    same = (pairs[:, 0] == pairs[:, 1, ::-1]).sum(1)
+    assert same.min() >= 9 - 4  # two swaps move four words at most
+
+
+def test_the_word_that_comes_first_has_any_other_place_in_the_other_order():
+    """Or influence would be biased: the change where a word comes last would count too often."""
+    pairs = draw_orders(6, 12000, 3, "text").reshape(-1, 2, 6)
+    places = pairs.argsort(2)
+    for one, other in ((0, 1), (1, 0)):
+        first = places[:, one] == 0
+        found = np.bincount(places[:, other][first], minlength=6)
+        assert found[0] == 0
+        assert np.abs(found[1:] / 6000 - 0.2).max() < 0.03
+
+
+@pytest.mark.parametrize("half", [None, 0])
+def test_drawn_influence_is_unbiased(half):
+    """Words that each suffice: most of what they change, they change early or late."""
+    sets = every_set(6)
+    p = 0.2 + 0.6 * sets[:, :2].any(1) + 0.02 * sets.sum(1)
+    exact, total = exact_influence(p, 6), np.zeros(6)
+    for text in range(4000):
+        added = additions_in_orders(draw_orders(6, 4, 0, f"{text}"))
+        found = Influence.of(added, p[added.sets @ 2 ** np.arange(6) - 1], p[-1])
+        total += found.whole if half is None else found.halves[half]
+    assert np.abs(total / 4000 / exact - 1).max() < 0.03
 
 
 def test_more_orders_begin_with_the_same_ones():

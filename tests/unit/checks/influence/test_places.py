@@ -18,7 +18,7 @@ from heedful.checks.influence.spec import SPEC
 from heedful.core.records import MeasureKey
 from heedful.results.tables import MeasurementColumns
 
-RESAMPLING = SimpleNamespace(resamples=300, seed=0, level=0.95, clusters=None)
+RESAMPLING = SimpleNamespace(resamples=300, seed=0, level=0.95, clusters=None, copies=None)
 
 
 def measured(texts, words, *, noise, quality=1.0, draw=None, skew=False, effect=None):
@@ -64,6 +64,10 @@ def measured(texts, words, *, noise, quality=1.0, draw=None, skew=False, effect=
     }
     predicted = np.array([f"class{number % 2}" for number in range(texts)], dtype=object)
     return MeasurementColumns(np.arange(texts), predicted, predicted, keyed)
+
+
+def replace_clusters(clusters, copies):
+    return SimpleNamespace(**{**vars(RESAMPLING), "clusters": clusters, "copies": copies})
 
 
 def rows_of(columns):
@@ -186,7 +190,57 @@ def test_order_that_is_right_in_some_texts_and_reversed_in_others_differs_more_t
     columns = measured(300, 10, noise=0.4)
     wrong = np.random.default_rng(1).random(300) < 0.5
     columns.values[MeasureKey(NAME, "order_sum", "attention")][wrong] *= -1
-    assert rows_of(columns)["dispersion", None, None, None].low > 2
+    found = rows_of(columns)
+    assert found["dispersion", None, None, None].low > 2
+    share = found["share_not_ranked", None, None, None]
+    assert share.low < wrong.mean() < share.high
+    assert share.high - share.low < 0.13
+
+
+def test_the_share_of_texts_that_are_not_ranked_by_a_plain_loop():
+    columns = measured(60, 8, noise=0.5, quality=0.6)
+    read = lambda *key: columns.values[MeasureKey(NAME, key[0], key[1], setting=key[2])]  # noqa: E731
+    agreed, stakes = read("order_sum", "attention", None), read("order_weight", None, None)
+    halves = np.mean([read("half_weight", None, part) for part in ("1", "2")], axis=0)
+    columns.values[MeasureKey(NAME, "exact")][:30] = 1.0
+    ceiling = np.sqrt(2 - np.mean((halves / stakes)[30:]) ** 2)
+    below = [
+        agreed[text] / stakes[text] / (1.0 if text < 30 else ceiling) < 0.5 for text in range(60)
+    ]
+    found = rows_of(columns)["share_not_ranked", None, None, None]
+    assert (found.value, found.n) == (pytest.approx(np.mean(below)), 60)
+
+
+def test_long_texts_that_are_ranked_more_or_less_well_do_not_answer_differently():
+    """Of long texts a random ranking varies less than good rankings of unlike quality do."""
+    columns = measured(60, 8, noise=0.1)
+    stakes = columns.values[MeasureKey(NAME, "order_weight")]
+    quality = np.linspace(0.65, 1.0, 60)
+    columns.values[MeasureKey(NAME, "order_sum", "attention")][:] = quality * stakes
+    columns.values[MeasureKey(NAME, "order_chance", "attention")][:] = 0.001 * stakes**2
+    found = rows_of(columns)
+    assert found["dispersion", None, None, None].low > 1
+    assert found["share_not_ranked", None, None, None].value == 0.0
+
+
+def test_shares_of_texts_are_never_certain():
+    found = rows_of(measured(40, 8, noise=0.3, effect=0.01))["share_below", None, "0.05", None]
+    assert (found.value, found.high) == (1.0, 1.0)
+    assert found.low < 0.92
+
+
+def test_parts_are_tested_by_distinct_texts_where_texts_are_drawn_by_document():
+    columns = measured(160, 10, noise=0.3)
+    second = columns.predicted == "class1"
+    columns.values[MeasureKey(NAME, "order_sum", "attention")][second] *= -1
+    for documents, tested in ((20, True), (5, False)):
+        ids = np.arange(160) % documents
+        drawn = replace_clusters(ids, np.arange(160))
+        rows = estimate_influence(columns, drawn, [], epsilon=0.05)
+        assert any(one.measure == "p_below" for one in rows) == tested
+    copies = replace_clusters(np.arange(160) % 20, np.arange(160) % 20)
+    rows = estimate_influence(columns, copies, [], epsilon=0.05)
+    assert not any(one.measure == "p_below" for one in rows)
 
 
 def test_few_texts_are_not_tested_apart():

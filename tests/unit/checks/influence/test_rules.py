@@ -50,11 +50,22 @@ def rows(order=ABOVE, mean=ABOVE, top_set=ABOVE, top_word=ABOVE, fair=None, **mo
     )
 
 
+SOME_TEXTS = Estimate(0.3, 0.2, 0.4, 100)
+
+
 def evidence(
-    by=None, *, reliability=ABOVE, gap=ABOVE, leverage=ABOVE, words=None, missing=(), spread=BELOW
+    by=None,
+    *,
+    reliability=ABOVE,
+    gap=ABOVE,
+    leverage=ABOVE,
+    words=None,
+    missing=(),
+    spread=BELOW,
+    reversed_in=NOTHING,
 ):
     estimates = {"reliability": reliability, "top_set_gap": gap, "leverage_top": leverage}
-    estimates["dispersion"] = spread
+    estimates |= {"dispersion": spread, "share_not_ranked": reversed_in}
     estimates["leverage_words"] = leverage if words is None else words
     result = CheckResult("undecided", "", estimates, rows() if by is None else by, missing=missing)
     return Evidence({NAME: result})
@@ -183,10 +194,16 @@ def test_p_values_of_parts_are_corrected_for_their_number():
 
 def test_texts_that_differ_more_than_by_chance_leave_the_answer_open():
     wide = Estimate(1.6, 1.2, 2.0, 100)
-    found, why = ranks(spread=wide)
+    found, why = ranks(spread=wide, reversed_in=SOME_TEXTS)
     assert found == "undecided"
     assert str(wide) in why
-    assert ranks(spread=Estimate(1.1, 0.9, 1.3, 100))[0] == "supports"
+    assert "30 % [20, 40]" in why
+    assert ranks(spread=Estimate(1.1, 0.9, 1.3, 100), reversed_in=SOME_TEXTS)[0] == "supports"
+
+
+def test_texts_that_are_all_ranked_more_or_less_well_do_not_answer_differently():
+    wide = Estimate(1.6, 1.2, 2.0, 100)
+    assert ranks(spread=wide, reversed_in=Estimate(0.05, 0.02, 0.09, 100))[0] == "supports"
 
 
 def test_equal_weights_rank_nothing():
@@ -220,7 +237,7 @@ def test_attention_that_matters_in_some_texts_only_is_undecided_and_the_share_is
     half = {("share_below", None, "0.05"): Estimate(0.5, 0.4, 0.6, 100)}
     found, why = used(rows(places=half), leverage=MUCH)
     assert found == "undecided"
-    assert "50%" in why
+    assert "50 % [40, 60]" in why
     few = {("share_below", None, "0.05"): Estimate(0.09, 0.05, 0.14, 100)}
     assert used(rows(places=few), leverage=MUCH)[0] == "supports"
 
@@ -261,15 +278,31 @@ def test_attention_explains_a_model_where_it_ranks_words_and_is_used(order, leve
     assert found.claims["ranks"].checks == found.claims["used"].checks == (NAME,)
 
 
+def test_more_texts_are_named_only_where_they_would_decide():
+    needed = judge(evidence(rows(top_word=AROUND), leverage=MUCH), trusted()).claims["ranks"]
+    assert needed.answer == "undecided"
+    assert needed.further == 800  # the interval of the top word reaches three times too far
+    assert "800 more texts would decide" in needed.why
+    for other in (
+        evidence(rows(top_word=AROUND), reliability=UNDER),
+        evidence((*rows(order=AROUND), *parts_of("class", "a", "b"))),
+        evidence(rows(order=AROUND, places={("top_set", None, HALF): BELOW})),
+    ):
+        claim = judge(other, trusted()).claims["ranks"]
+        assert (claim.answer, claim.further) == ("undecided", None)
+
+
 def test_every_rule_is_reached_first_by_some_evidence():
     zero = Estimate(0.0, 0.0, 0.0, 100)
     mixed = parts_of("class", "a", "b")
     several = [
         Evidence({NAME: replace(evidence().results[NAME], estimates={}, by=())}),
+        evidence(reliability=NOTHING),
+        evidence(reliability=Estimate(nan, nan, nan, 100)),
         evidence(reliability=UNDER),
         evidence(rows(places={("top_set", None, HALF): BELOW})),
         evidence((*rows(), *mixed)),
-        evidence(spread=Estimate(1.6, 1.2, 2.0, 100)),
+        evidence(spread=Estimate(1.6, 1.2, 2.0, 100), reversed_in=SOME_TEXTS),
         evidence(rows(places={("order", "attention", MASKING): BELOW})),
         evidence(),
         evidence(rows(zero, zero, zero, zero)),
