@@ -109,20 +109,17 @@ class EffectiveAttention:
         return explanation_from_scores("effective_attention", context, scores)
 
     def _of_layers(self, context: BatchContext) -> Float[Tensor, "B K"]:
-        layers, head = self._select(context)
-        maps = [context.cached(EffectiveAttentionComputation(layer)).effective for layer in layers]
-        reduced = [reduce_heads(one, self.heads, head=head) for one in maps]
+        maps, subject = context.forward.maps, context.subject
+        if self == EffectiveAttention() and isinstance(subject, HasAttentionCalls):  # as audited
+            layers = [layer for layer in range(len(maps)) if subject.scope.includes_layer(layer)]
+            head = subject.scope.head
+        else:
+            layer, head = layer_and_head(maps, self.layer, self.head)
+            layers = [layer]
+        found = [context.cached(EffectiveAttentionComputation(layer)) for layer in layers]
+        reduced = [reduce_heads(one.effective, self.heads, head=head) for one in found]
         rows = [read_row(context, "effective_attention", one) for one in reduced]
         return torch.stack(rows).mean(0).to(context.forward.logits.dtype)
-
-    def _select(self, context: BatchContext) -> tuple[list[int], int | None]:
-        """The layers and the head: by default those under audit."""
-        maps, subject = context.forward.maps, context.subject
-        if self == EffectiveAttention() and isinstance(subject, HasAttentionCalls):
-            audited = [layer for layer in range(len(maps)) if subject.scope.includes_layer(layer)]
-            return audited, subject.scope.head
-        layer, head = layer_and_head(maps, self.layer, self.head)
-        return [layer], head
 
 
 def _effective_attention_over_states(context: BatchContext) -> Float[Tensor, "B T"]:

@@ -1,6 +1,6 @@
 """A subject with perturbed word vectors, which refuses every path that would ignore them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,13 +73,11 @@ class PerturbedSubject:
         capability = getattr(self.inner, name)
         if name in READS_TOKEN_IDS:
             return _refuse
-        return self._with_vectors(capability) if name == "run_logits" else capability
-
-    def _with_vectors(self, run: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        def run_logits(batch: Batch, embedded: Tensor | None = None) -> Tensor:
-            return run(batch, self.embed(batch) if embedded is None else embedded)
-
-        return run_logits
+        if name == "run_logits":
+            return lambda batch, vectors=None: capability(
+                batch, self.embed(batch) if vectors is None else vectors
+            )
+        return capability
 
 
 def unwrap_perturbed(subject: Subject) -> Subject:

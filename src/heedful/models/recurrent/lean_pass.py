@@ -9,7 +9,7 @@ random order, as the check `influence` adds them, that is half of the steps of a
 The tokens of all variants are kept in one row, without padding: M tokens of N variants.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -67,8 +67,7 @@ class _Tokens:
 
     def reversed(self) -> "_Tokens":
         """The same variants, each from its end."""
-        index = self.lengths[self.variant] - 1 - self.index
-        return _Tokens(self.word, self.variant, index, self.lengths, self.attended)
+        return replace(self, index=self.lengths[self.variant] - 1 - self.index)
 
     def padded(self, padding: int) -> Int[Tensor, "N T"]:
         """The words of each variant in a row of its own."""

@@ -161,7 +161,7 @@ class RecurrentSubject:
         """Logits with each token deleted; zeros elsewhere."""
         result = self.network.embedding.weight.new_zeros(*batch.mask.shape, len(self.labels))
         length, tokens = batch.ids.shape[1], batch.mask.nonzero()
-        for some in tokens.split(max(1, max_batch_tokens // length)) if len(tokens) else ():
+        for some in torch.split(tokens, max(1, max_batch_tokens // length)) if len(tokens) else ():
             rows, deleted = some.unbind(-1)
             kept = batch.present[rows] & (torch.arange(length) != deleted[:, None])
             result[rows, deleted] = self.logits_of_variants(batch, rows, kept)
