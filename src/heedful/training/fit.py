@@ -147,10 +147,7 @@ def describe_data(train: Dataset, texts: int) -> dict[str, Any]:
 
 def _describe_dev(dev: Dataset | None, texts: int) -> dict[str, Any]:
     """The dev data as recorded in a model's history."""
-    return {
-        "texts": texts,
-        "source": "a tenth of train, by hash" if dev is None else "dev split",
-    }
+    return {"texts": texts, "source": "a tenth of train, by hash" if dev is None else "dev split"}
 
 
 def training_identity(

@@ -20,9 +20,10 @@ from heedful.models.internals.attention_blocks import AttentionBlock, find_atten
 from heedful.models.internals.closeness import require_close
 from heedful.models.internals.hidden_states import StateRecorder, find_attention_layers
 from heedful.models.protocols import HasAttentionCalls
-from heedful.numerics.tensor.null_space import NullSpaceSplit, norm_share, split_null_space
+from heedful.numerics.tensor.null_space import norm_share, split_null_space
 
 METHOD = "effective_attention"
+HEAD_DIFFERS = f"{METHOD} is refused: without the part that should have no effect a head differs"
 # singular values up to this share of the largest count as 0
 DOUBLE_RANK_TOLERANCE, SINGLE_RANK_TOLERANCE = 1e-10, 1e-6
 TIE_TOLERANCE = 1e-9  # cosines this close are equal: a repeated word
@@ -85,7 +86,9 @@ class EffectiveAttentionComputation:
                 rows = weights[text][:, queries][:, :, keys]
                 own = values[text][:, keys]
                 parts = split_null_space(rows, own @ reduced, tolerance=tolerance)
-                _require_same_output(parts, rows, own @ matrix, tolerance=tolerance)
+                carried = own @ matrix
+                made, whole = parts.effective @ carried, rows @ carried  # A_eff T = A T
+                require_close(made, whole, HEAD_DIFFERS, tolerance=100 * tolerance, scale=carried)
                 effective[text, :, queries[:, None], keys] = parts.effective.to(effective)
                 per_key = torch.full_like(rows[..., 0], len(keys) / values.shape[-1])
                 both = norm_share(parts.unseen, rows), norm_share(parts.free, rows)
@@ -112,19 +115,6 @@ def _group_queries_by_keys(
     open_to = open_to & batch.present[text].to(weights.device)
     groups, which = torch.unique(open_to, dim=0, return_inverse=True)
     return [(queries[which == n], keys.nonzero().squeeze(-1)) for n, keys in enumerate(groups)]
-
-
-def _require_same_output(
-    parts: NullSpaceSplit,
-    rows: Float64[Tensor, "H q k"],
-    carried: Float64[Tensor, "H k D"],
-    *,
-    tolerance: float,
-) -> None:
-    """Require A_eff T = A T."""
-    message = f"{METHOD} is refused: without the part that should have no effect a head differs"
-    made, own = parts.effective @ carried, rows @ carried
-    require_close(made, own, message, tolerance=100 * tolerance, scale=carried)
 
 
 def record_hidden_states(

@@ -19,11 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, autograd
 
 from heedful.core.errors import NotApplicable
-from heedful.models.attention_access.recorder import (
-    AttentionCall,
-    detach_as_leaf,
-    freeze_attention,
-)
+from heedful.models.attention_access.recorder import AttentionCall, detach_as_leaf, freeze_attention
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.linearised import linearised, replay_attention
 from heedful.models.perturbed.perturbed_embeddings import unwrap_perturbed

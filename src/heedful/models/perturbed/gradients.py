@@ -80,18 +80,17 @@ def _logits_and_retain(context: BatchContext, *, maps: bool) -> tuple[Float[Tens
 
 
 def compute_gradients(
-    context: BatchContext, target: Int[Tensor, "B"], of: TargetValue = "probability"
+    context: BatchContext, target: Int[Tensor, "B"], of: TargetValue, *, maps: bool = True
 ) -> Gradients:
     """The gradients at inputs and maps, computed once for all methods."""
-    return context.cached(GradientsComputation(tuple(target.tolist()), of))
+    return context.cached(GradientsComputation(tuple(target.tolist()), of, maps))
 
 
 def input_gradient(
     context: BatchContext, target: Int[Tensor, "B"], of: TargetValue
 ) -> Float[Tensor, "B T E"]:
     """The gradient at the word vectors, from the same pass unless the context is logits-only."""
-    maps = not context.logits_only
-    return context.cached(GradientsComputation(tuple(target.tolist()), of, maps)).inputs
+    return compute_gradients(context, target, of, maps=not context.logits_only).inputs
 
 
 def gradients_at(

@@ -23,8 +23,8 @@ IGNORES_EMBEDDINGS = "it reads token ids, so it cannot be recomputed for perturb
 class PerturbedSubject:
     """The inner subject with perturbed word vectors for the tokens of one batch.
 
-    Passes on given vectors run as they are; those that would look up token ids are refused, because
-    they would ignore the perturbation.
+    All else is the inner subject's. Passes on given vectors run as they are; those that would look
+    up token ids are refused, because they would ignore the perturbation.
     """
 
     inner: Subject
@@ -33,20 +33,16 @@ class PerturbedSubject:
 
     @property
     def family(self) -> str:
-        """That of the inner subject."""
         return self.inner.family
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Those of the inner subject."""
         return self.inner.labels
 
     def encode(self, example: Example) -> Encoded:
-        """As the inner subject."""
         return self.inner.encode(example)
 
     def batch(self, encoded: Sequence[Encoded]) -> Batch:
-        """As the inner subject."""
         return self.inner.batch(encoded)
 
     def embed(self, batch: Batch) -> Float[Tensor, "B T E"]:

@@ -3,8 +3,8 @@
 A variant is a text with some of its tokens deleted or masked. A check runs hundreds of them for
 each text, and they repeat the same words again and again. What is computed once depends on the
 encoder: the projected state of a word (word-wise), what a word adds to the states around it (cnn),
-or the states of equal beginnings and of equal ends (bilstm). Where words are added one by one in
-random order, as the check `influence` adds them, that is half of the steps of a bilstm.
+or the states of equal beginnings and of equal ends (bilstm). Where each word is left out once, or
+where words are added one by one in random order, that is half of the steps of a bilstm.
 
 The tokens of all variants are kept in one row, without padding: M tokens of N variants.
 """

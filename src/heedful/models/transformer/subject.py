@@ -21,10 +21,7 @@ from heedful.models.attention_access.recorder import (
 )
 from heedful.models.attention_access.scope import Scope
 from heedful.models.attention_access.supported_families import is_cross_attention
-from heedful.models.internals.attention_blocks import (
-    compute_value_zeroing,
-    find_attention_blocks,
-)
+from heedful.models.internals.attention_blocks import compute_value_zeroing, find_attention_blocks
 from heedful.models.protocols import add_tensors
 from heedful.models.transformer.forward import TransformerRunner, last_positions
 from heedful.models.transformer.last_layer import LastLayerReplay

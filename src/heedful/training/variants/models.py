@@ -36,7 +36,6 @@ from heedful.training.recipe import FineTuning, Recipe
 from heedful.training.variants.texts import EncodedTexts, HiddenWords
 
 SubjectType = TypeVar("SubjectType", bound=TransformerSubject)
-HiddenMarks = Mapping[int, Bool[Tensor, "_"]]  # by the index of the text
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +166,7 @@ class BlockedTransformer(TransformerSubject):
     attends to the pooled token, and the pooled token attends to all (Pruthi et al., 2020).
     """
 
-    marks: HiddenMarks
+    marks: Mapping[int, Bool[Tensor, "_"]]  # of hidden words, by the index of the text
 
     def forward(self, batch: Batch, embedded: Tensor | None = None) -> Forward:
         """A pass without attention between hidden and other tokens."""
