@@ -114,19 +114,16 @@ class TransformerRunner:
             for some in torch.split(here, max(1, max_batch_tokens // length)):
                 shorter = batch.keep_tokens(rows[some], left[some])
                 first, place = shorter.distinct_texts()
-                distinct = shorter.select(first)
-                # in bfloat16 near ties are computed again
-                run = (
-                    self.run(distinct, keep=False)[0]
-                    if self.bfloat16
-                    else self.run_logits(distinct)
-                )
-                parts.append((some, run[place]))
+                parts.append((some, self._run_precisely(shorter.select(first))[place]))
         logits = torch.cat([part for _, part in parts])
         result = logits.new_zeros(*batch.mask.shape, logits.shape[-1])
         order = torch.cat([some for some, _ in parts])
         result[rows[order], positions[order]] = logits
         return result
+
+    def _run_precisely(self, batch: Batch) -> Float[Tensor, "B C"]:
+        """The logits, in bfloat16 with near ties computed again."""
+        return self.run(batch, keep=False)[0] if self.bfloat16 else self.run_logits(batch)
 
     def logits(self, batch: Batch) -> Float[Tensor, "B C"]:
         """The model's logits for the classes, with the current attention implementation."""

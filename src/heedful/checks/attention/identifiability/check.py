@@ -18,7 +18,7 @@ from heedful.core.rng import generator
 from heedful.core.settings import PositiveInt, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.identifiability import (
-    EffectiveAttentionComputation,
+    compute_effective_attention,
     count_equal_tokens,
     find_identifiable_tokens,
     hidden_token_attribution,
@@ -113,7 +113,7 @@ def _states(context: BatchContext, subject: HasAttentionCalls) -> list[Tensor]:
 
 def _weights(context: BatchContext, subject: HasAttentionCalls) -> Iterator[Measurement]:
     layers = [
-        context.cached(EffectiveAttentionComputation(layer))
+        context.cached(compute_effective_attention, layer)
         for layer in range(len(context.forward.maps))
     ]
     head = subject.scope.head
